@@ -1,0 +1,59 @@
+# make app     environment, install, demo collection, opens the app
+# make test    lint and every test, the browser tests among them
+# make bench   the claims about speed, against their rivals
+PYTHON ?= $(shell command -v python3.12 || command -v python3.13 || command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(shell command -v uv)
+ifdef UV
+  NEW_VENV = uv venv --quiet --seed --python $(PYTHON) $(VENV)
+  INSTALL = VIRTUAL_ENV=$(CURDIR)/$(VENV) uv pip install --quiet
+else
+  NEW_VENV = $(PYTHON) -m venv $(VENV)
+  INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+endif
+
+.PHONY: app install test lint format bench clean
+
+install: $(VENV)/installed
+app: $(VENV)/installed
+	@$(BIN)/musicsim app --demo
+
+test: lint $(VENV)/browser
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/tested
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+
+format: $(VENV)/tested
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/tested
+	$(INSTALL) -e '.[bench]'
+	$(BIN)/python -m benchmarks.codebook
+
+# Stamps: a second call finds them and starts at once.
+$(BIN)/python:
+	@command -v $(PYTHON) >/dev/null || { echo "musicsim needs Python 3.11 to 3.13: install it, or name it: make PYTHON=... $@" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || { echo "musicsim needs Python 3.11 to 3.13; $(PYTHON) is another: make PYTHON=python3.12 ..." >&2; exit 1; }
+	$(NEW_VENV)
+
+$(VENV)/installed: pyproject.toml | $(BIN)/python
+	@echo "Installing musicsim into $(VENV), once; about a minute…"
+	$(INSTALL) -e .
+	@touch $@
+
+$(VENV)/tested: pyproject.toml $(VENV)/installed
+	$(INSTALL) -e '.[test]'
+	@touch $@
+
+$(VENV)/browser: $(VENV)/tested
+	$(BIN)/python tests/browser/chromium.py
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build *.egg-info

@@ -1,0 +1,54 @@
+"""The errors a caller of musicsim may want to catch, all under :class:`MusicsimError`.
+
+Bad arguments raise ``ValueError`` or ``TypeError``; these classes are for what the outside world
+does to us: files that cannot be read, libraries that are busy, stores of another version. Every
+message names what is at fault and what to do.
+"""
+
+__all__ = [
+    "AudioDecodeError",
+    "AudioError",
+    "AudioTooShortError",
+    "FeatureVersionError",
+    "LibraryError",
+    "ModelError",
+    "MusicsimError",
+    "NotFoundError",
+    "StoreLockedError",
+]
+
+
+class MusicsimError(Exception):
+    """Base class of every error that musicsim raises on purpose."""
+
+
+class AudioError(MusicsimError):
+    """Something is wrong with the sound of one file."""
+
+
+class AudioDecodeError(AudioError):
+    """A file holds no sound that can be decoded."""
+
+
+class AudioTooShortError(AudioError):
+    """A sound is too short for the features asked of it."""
+
+
+class LibraryError(MusicsimError):
+    """A library's folder cannot be used as asked."""
+
+
+class StoreLockedError(LibraryError):
+    """Another process is writing to the library."""
+
+
+class FeatureVersionError(LibraryError):
+    """Stored features or a stored model come from another version of the program."""
+
+
+class NotFoundError(LibraryError, LookupError):
+    """No such song, playlist, model or library."""
+
+
+class ModelError(MusicsimError):
+    """A similarity model cannot be fitted, saved or loaded."""
