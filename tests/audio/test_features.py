@@ -1,0 +1,210 @@
+"""Delta-MFCC against librosa, on closed forms and on every recording of the shared data folder."""
+
+import itertools
+import os
+import warnings
+from pathlib import Path
+
+import librosa
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from musicsim.audio import AudioTooShortError, delta_mfcc, derivatives, load, mfcc, peaks
+
+SHARED = Path(
+    os.environ.get("MUSICSIM_SHARED_DATA") or Path(__file__).parents[2] / "../shared/data"
+).resolve()
+RECORDINGS = sorted(p for p in (SHARED / "audio").glob("*/*.*") if p.suffix != ".md")
+# The contract. What is found stays below 3e-4: float32 rounding of levels near 100 dB in both products.
+ATOL = 1e-3
+
+
+def librosa_twin(y, sr=22050):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # n_fft longer than the signal
+        m = librosa.feature.mfcc(y=y, sr=sr, n_mfcc=13, n_fft=512, hop_length=256, n_mels=40)
+    return np.concatenate([m, librosa.feature.delta(m), librosa.feature.delta(m, order=2)]).T
+
+
+def _time(seconds=2.0):
+    return np.arange(round(seconds * 22050)) / 22050
+
+
+def _hard_signals():
+    rng, t = np.random.default_rng(0), _time()
+    noise = rng.standard_normal(len(t))
+    return {
+        "silence": np.zeros(len(t)),
+        "noise": 0.3 * noise,
+        "very quiet noise": 1e-6 * noise,
+        "very quiet tone": 1e-6 * np.sin(2 * np.pi * 440 * t),
+        "clipped tone": np.clip(5 * np.sin(2 * np.pi * 100 * t), -1, 1),
+        "over full scale": 40 * noise,
+        "single impulse": np.eye(1, len(t), 20000)[0],
+        "constant": np.full(len(t), 0.5),
+        "constant with faint noise": 0.9 + 1e-4 * noise,
+        "highest frequency": 0.9 * (-1.0) ** np.arange(len(t)),
+        "fade to nothing": np.exp(-20 * t) * noise,
+        # float32 spectra are off by more than 1e-3 here
+        "bass and a tone 80 dB below": 0.5 * np.sin(2 * np.pi * 60 * t) + 5e-5 * np.sin(2 * np.pi * 9000 * t),
+        "half silence": np.where(t < 1, 0.0, 0.2 * noise),
+        "first sample only": np.eye(1, len(t), 0)[0],
+        "last sample only": np.eye(1, len(t), len(t) - 1)[0],
+    }
+
+
+@pytest.mark.parametrize("name", _hard_signals())
+def test_delta_mfcc_equals_librosa_on_hard_signals(name):
+    y = _hard_signals()[name].astype(np.float32)
+    features = delta_mfcc(y)
+    assert features.dtype == np.float32
+    np.testing.assert_allclose(features, librosa_twin(y), rtol=0, atol=ATOL)
+
+
+# around one frame, the shortest legal length, and both sides of a block of 512 frames
+LENGTHS = (
+    2048,
+    2049,
+    2303,
+    2304,
+    5000,
+    511 * 256 - 1,
+    511 * 256,
+    512 * 256 - 1,
+    512 * 256,
+    513 * 256 + 7,
+    300_000,
+)
+
+
+@pytest.mark.parametrize("n_samples", LENGTHS)
+def test_delta_mfcc_equals_librosa_at_any_length(n_samples):
+    y = np.random.default_rng(n_samples).standard_normal(n_samples).astype(np.float32)
+    np.testing.assert_allclose(delta_mfcc(y), librosa_twin(y), rtol=0, atol=ATOL)
+
+
+@pytest.mark.parametrize("n_samples", [1, 100, 255, 256, 257, 511, 512, 1000, 2047])
+def test_mfcc_of_less_than_nine_frames_equals_librosa(n_samples):
+    y = np.random.default_rng(1).standard_normal(n_samples).astype(np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        expected = librosa.feature.mfcc(y=y, sr=22050, n_mfcc=13, n_fft=512, hop_length=256, n_mels=40).T
+    np.testing.assert_allclose(mfcc(y), expected, rtol=0, atol=ATOL)
+
+
+@pytest.mark.parametrize("sr", [8000, 16000, 44100])
+def test_other_rates_equal_librosa(sr):
+    y = np.random.default_rng(2).standard_normal(sr).astype(np.float32)
+    np.testing.assert_allclose(delta_mfcc(y, sr), librosa_twin(y, sr), rtol=0, atol=ATOL)
+
+
+@pytest.mark.skipif(
+    not RECORDINGS, reason="no recordings: set MUSICSIM_SHARED_DATA to the shared data folder"
+)
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda p: p.name)
+def test_delta_mfcc_equals_librosa_on_real_recordings(path):
+    y = load(path, duration=40)
+    np.testing.assert_allclose(delta_mfcc(y), librosa_twin(y), rtol=0, atol=ATOL)
+
+
+def test_strided_and_float64_samples_give_the_same_features():
+    y = np.random.default_rng(3).standard_normal(20000).astype(np.float32)
+    both = np.stack([y, y], axis=1)
+    np.testing.assert_array_equal(delta_mfcc(both[:, 0]), delta_mfcc(y))
+    np.testing.assert_array_equal(delta_mfcc(y.astype(np.float64)), delta_mfcc(y))
+
+
+def test_silence_gives_constant_rows_and_no_nan():
+    features = delta_mfcc(np.zeros(22050, np.float32))
+    # all 40 bands stand at -100 dB: the orthonormal DCT puts sqrt(40) times that in the first column
+    expected = np.zeros(39)
+    expected[0] = -100 * np.sqrt(40)
+    # 1e-3: one unit in the last place of 632 is 6e-5, summed over 40 products
+    np.testing.assert_allclose(features, np.tile(expected, (87, 1)), atol=1e-3)
+
+
+@given(gain_db=st.floats(-30, 20), seed=st.integers(0, 100))
+@settings(max_examples=25, deadline=None)
+def test_louder_moves_only_the_first_column(gain_db, seed):
+    y = (0.1 * np.random.default_rng(seed).standard_normal(4000)).astype(np.float32)
+    moved = delta_mfcc((y * 10 ** (gain_db / 20)).astype(np.float32)) - delta_mfcc(y)
+    expected = np.zeros(39)
+    expected[0] = gain_db * np.sqrt(40)
+    # 2e-3: float32 rounding of the samples and of coefficients of some hundred dB, twice
+    np.testing.assert_allclose(moved, np.broadcast_to(expected, moved.shape), atol=2e-3)
+
+
+@given(
+    slope=st.floats(-5, 5),
+    bend=st.floats(-0.5, 0.5),
+    n_frames=st.integers(9, 60),
+    n_columns=st.integers(1, 13),
+)
+@settings(max_examples=40, deadline=None)
+def test_derivatives_of_a_parabola_are_known(slope, bend, n_frames, n_columns):
+    t = np.arange(n_frames, dtype=np.float64)[:, None] - n_frames / 2
+    curve = np.repeat(slope * t + bend * t**2, n_columns, axis=1)
+    first, second = np.split(derivatives(curve), 3, axis=1)[1:]
+    inner = slice(4, n_frames - 4)  # at the ends the first order is fitted by a line, not a parabola
+    # 1e-4: results are stored in float32 and reach 35
+    np.testing.assert_allclose(
+        first[inner], np.repeat(slope + 2 * bend * t, n_columns, axis=1)[inner], atol=1e-4
+    )
+    np.testing.assert_allclose(second, 2 * bend, atol=1e-4)
+
+
+def test_too_short_states_frames_seconds_and_the_minimum():
+    with pytest.raises(AudioTooShortError, match=r"0\.093 s long \(8 frames\).*at least 9.*0\.093 s"):
+        delta_mfcc(np.ones(2047, np.float32))
+    with pytest.raises(AudioTooShortError, match="8 frames; derivatives need at least 9"):
+        derivatives(np.zeros((8, 13), np.float32))
+
+
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        (np.zeros((2, 5000), np.float32), "y must be 1-D"),
+        (np.zeros(0, np.float32), "y is empty"),
+        (np.zeros(5000, np.int16), "y must be an array of floating-point samples, not int16"),
+        ([0.0] * 5000, "y must be an array of floating-point samples, not list"),
+        (np.full(5000, np.nan, np.float32), "y holds NaN"),
+        (np.array([0.0] * 4999 + [-np.inf]), "y holds NaN"),
+        (np.array([np.nan] + [0.0] * 4999), "y holds NaN"),
+    ],
+)
+def test_bad_samples_are_refused(y, words):
+    with pytest.raises(ValueError, match=words):
+        delta_mfcc(y)
+
+
+@pytest.mark.parametrize("sr", [0, -1, float("nan")])
+def test_bad_rate_is_refused(sr):
+    with pytest.raises(ValueError, match="sr="):
+        delta_mfcc(np.zeros(5000, np.float32), sr)
+
+
+@pytest.mark.parametrize("shape", [(13,), (2, 20, 13)])
+def test_derivatives_refuse_other_shapes(shape):
+    with pytest.raises(ValueError, match="mfcc must be 2-D"):
+        derivatives(np.zeros(shape))
+
+
+@given(n_samples=st.integers(1, 3000), n_bins=st.integers(1, 500), seed=st.integers(0, 1000))
+@settings(max_examples=60, deadline=None)
+def test_peaks_equal_the_plain_loop(n_samples, n_bins, seed):
+    y = np.random.default_rng(seed).standard_normal(n_samples).astype(np.float32)
+    edges = [i * n_samples // n_bins for i in range(n_bins + 1)]
+    plain = np.array([np.abs(y[a : max(b, a + 1)]).max() for a, b in itertools.pairwise(edges)])
+    np.testing.assert_array_equal(peaks(y, n_bins), plain / np.abs(plain).max())
+
+
+def test_peaks_of_silence_are_zero_and_of_nan_refused():
+    np.testing.assert_array_equal(peaks(np.zeros(1000, np.float32), 10), np.zeros(10))
+    with pytest.raises(ValueError, match="NaN"):
+        peaks(np.array([0.0, np.nan, 1.0]), 2)
+    with pytest.raises(ValueError, match="n_bins=0"):
+        peaks(np.ones(4), 0)
+    with pytest.raises(ValueError, match="samples must be 1-D"):
+        peaks(np.ones(0))
