@@ -1,0 +1,216 @@
+"""The frame all benchmarks and experiments share: arguments, timing, and one object at the end.
+
+A script defines ``run(settings, progress) -> (rows, claims)`` and ends with::
+
+    if __name__ == "__main__":
+        main("codebook", "what it measures", run, rivals=("scikit-learn", "faiss-cpu"))
+
+`rows` are dictionaries, one a line of the table; `claims` come from :func:`at_least`, :func:`at_most`
+or :class:`Claim`. With ``--json`` the last line of stdout is one JSON object with the keys name, date,
+machine, settings, rows and claims; without, the same as a table. Progress goes to stderr.
+"""
+
+import argparse
+import json
+import math
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+__all__ = ["Claim", "Settings", "at_least", "at_most", "main", "race", "shared_data", "version"]
+
+Row = Mapping[str, Any]
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A figure that was asked for: what, how much, the goal as it was asked, and whether it holds."""
+
+    claim: str
+    value: float | str | None
+    goal: float | str
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the command line asked for; `facts` takes what else the reader must know (sizes, splits)."""
+
+    seed: int = 0
+    full: bool = False
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+def at_least(claim: str, value: float | None, goal: float) -> Claim:
+    """Claim that `value` reaches `goal`; what could not be measured (None) does not hold."""
+    return Claim(claim, value, goal, value is not None and bool(value >= goal))
+
+
+def at_most(claim: str, value: float | None, goal: float) -> Claim:
+    """Claim that `value` stays at or below `goal`."""
+    return Claim(claim, value, goal, value is not None and bool(value <= goal))
+
+
+def race(
+    rivals: Mapping[str, Callable[[], object]],
+    repeats: int = 5,
+    clock: Callable[[], float] = time.process_time,
+) -> dict[str, float]:
+    """Return the least seconds of each function over `repeats` rounds, after one round of warming up.
+
+    Rounds take turns, so that a slow spell of the machine falls on all of them. The clock counts the
+    CPU seconds of all threads; hand in ``time.perf_counter`` where threads should count as a gain.
+    """
+    for function in rivals.values():
+        function()
+    seconds = dict.fromkeys(rivals, math.inf)
+    for _ in range(repeats):
+        for name, function in rivals.items():
+            start = clock()
+            function()
+            seconds[name] = min(seconds[name], clock() - start)
+    return seconds
+
+
+def shared_data() -> Path | None:
+    """Return the optional folder of public data sets, or None.
+
+    It is named by MUSICSIM_SHARED_DATA, else looked for beside the checkout.
+    """
+    named = os.environ.get("MUSICSIM_SHARED_DATA")
+    folder = Path(named) if named else (Path(__file__).parents[1] / "../shared/data").resolve()
+    return folder if folder.is_dir() else None
+
+
+def version(distribution: str) -> str | None:
+    """Return the version of an installed distribution, or None."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def main(
+    name: str,
+    description: str,
+    run: Callable[[Settings, Progress], tuple[Sequence[Row], Sequence[Claim]]],
+    *,
+    rivals: Iterable[str] = (),
+    arguments: Sequence[str] | None = None,
+) -> None:
+    """Read the command line, run, and print the report.
+
+    Parameters
+    ----------
+    name, description : str
+    run : callable
+        Gets a :class:`Settings` and a function that writes a line to stderr.
+    rivals : iterable of str
+        Distributions whose versions the report should state, beside numpy, scipy and numba.
+    arguments : sequence of str
+        Instead of the command line.
+    """
+    parser = argparse.ArgumentParser(prog=name, description=description)
+    parser.add_argument("--json", action="store_true", help="end with one JSON object on stdout")
+    parser.add_argument("--full", action="store_true", help="the whole protocol instead of the short one")
+    parser.add_argument("--seed", type=int, default=0, help="seed of everything that is drawn (0)")
+    given = parser.parse_args(arguments)
+    settings = Settings(seed=given.seed, full=given.full)
+    started = time.perf_counter()
+
+    def progress(line: str) -> None:
+        print(f"[{time.perf_counter() - started:6.1f} s] {line}", file=sys.stderr, flush=True)
+
+    rows, claims = run(settings, progress)
+    settings.facts["seconds"] = round(time.perf_counter() - started, 1)
+    report = {
+        "name": name,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": _machine(rivals),
+        "settings": {
+            "seed": settings.seed,
+            "protocol": "full" if settings.full else "short",
+            **settings.facts,
+        },
+        "rows": [dict(row) for row in rows],
+        "claims": [asdict(claim) for claim in claims],
+    }
+    plain = _plain(report)
+    if given.json:
+        print(json.dumps(plain, allow_nan=False, ensure_ascii=False))
+    else:
+        _print_tables(plain, description)
+
+
+def _machine(rivals: Iterable[str]) -> dict[str, Any]:
+    names = dict.fromkeys(["numpy", "scipy", "numba", *rivals])
+    return {
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cpu": _cpu_name(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "versions": {name: version(name) or "not installed" for name in names},
+    }
+
+
+def _cpu_name() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass  # not Linux: the platform's own name will do
+    return platform.processor() or platform.machine()
+
+
+def _plain(value: Any) -> Any:
+    """Turn numpy's scalars and arrays into JSON's types; what is not finite becomes null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray | list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    return value
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "NO"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _print_tables(report: Mapping[str, Any], description: str) -> None:
+    wide = None if sys.stdout.isatty() else 160  # a file or a pipe has no width of its own
+    console = Console(width=wide, highlight=False, markup=False)
+    console.print(f"{report['name']}: {description}")
+    for part in ("machine", "settings"):
+        console.print(f"{part}: " + ", ".join(f"{key} {_text(value)}" for key, value in report[part].items()))
+    for title in ("rows", "claims"):
+        lines = report[title]
+        if not lines:
+            continue
+        columns = list(dict.fromkeys(key for line in lines for key in line))
+        table = Table(title=title)
+        for column in columns:
+            numeric = any(isinstance(line.get(column), int | float) for line in lines)
+            table.add_column(column, justify="right" if numeric else "left")
+        for line in lines:
+            table.add_row(*(_text(line.get(column)) for column in columns))
+        console.print(table)
