@@ -1,0 +1,180 @@
+"""The likelihood of playlists under a hypergraph walk, as a function of the edge weights.
+
+Its log is a sum of logs of sums of weights, less another such sum. Both are bounded from below at the
+present weights: the first by Jensen's inequality with the posterior of the edges, the second by its
+tangent. The bound touches the objective there and falls apart into one problem an edge.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from musicsim.playlist.hypergraph import Hypergraph
+
+__all__ = ["Counts", "Likelihood", "pair_blocks"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_PAIRS_AT_ONCE = 200_000
+
+
+def _flatten(playlists: Sequence[Sequence[int]], n_songs: int) -> tuple[IntArray, IntArray]:
+    """Check the playlists and return their songs in a row, with the length of each."""
+    parts = []
+    for number, playlist in enumerate(playlists):
+        songs = np.asarray(playlist)
+        if songs.size == 0:
+            songs = songs.astype(np.int64).reshape(0)
+        if songs.ndim != 1 or songs.dtype.kind not in "iu":
+            raise ValueError(f"playlists[{number}] must be a list of song rows (int), not {playlist!r:.60}")
+        if songs.size and (songs.min() < 0 or songs.max() >= n_songs):
+            raise ValueError(
+                f"playlists[{number}] holds song {songs.min() if songs.min() < 0 else songs.max()}; "
+                f"the hypergraph has songs 0 to {n_songs - 1}"
+            )
+        parts.append(songs)
+    lengths = np.array([part.size for part in parts], dtype=np.int64)
+    return np.concatenate([np.empty(0, dtype=np.int64), *parts]).astype(np.int64), lengths
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Playlists as counts: equal transitions, equal sources and equal first songs merged.
+
+    `pairs` is (n_pairs, 2); `pair_of` tells the row of `pairs` of every transition in the order of
+    the playlists, and `list_of` the playlist it belongs to; `first_songs` and `first_lists` are the
+    same for the openings of the playlists that are not empty. Transitions of a song to itself are in
+    neither; `repeats` counts them a playlist.
+    """
+
+    pairs: IntArray
+    pair_of: IntArray
+    list_of: IntArray
+    first_songs: IntArray
+    first_lists: IntArray
+    repeats: IntArray
+
+    @classmethod
+    def of(cls, playlists: Sequence[Sequence[int]], n_songs: int) -> "Counts":
+        songs, lengths = _flatten(playlists, n_songs)
+        owner = np.repeat(np.arange(lengths.size), lengths)
+        inside = owner[1:] == owner[:-1]
+        same = inside & (songs[1:] == songs[:-1])
+        moves = np.flatnonzero(inside & ~same)
+        keys, pair_of = np.unique(songs[moves] * n_songs + songs[moves + 1], return_inverse=True)
+        starts = (np.cumsum(lengths) - lengths)[lengths > 0]
+        return cls(
+            pairs=np.stack(np.divmod(keys, max(n_songs, 1)), axis=1),
+            pair_of=pair_of,
+            list_of=owner[moves],
+            first_songs=songs[starts],
+            first_lists=np.flatnonzero(lengths > 0),
+            repeats=np.bincount(owner[1:][same], minlength=lengths.size),
+        )
+
+
+def _pair_matrix(graph: Hypergraph, pairs: IntArray) -> sparse.csr_array:
+    """Return P[y | e, x] for each pair (x, y) of different songs: a sparse (n_pairs, n_edges)."""
+    x, y = pairs[:, 0], pairs[:, 1]
+    common = sparse.csr_array(graph.incidence[x].multiply(graph.incidence[y]))
+    row = np.repeat(np.arange(len(pairs)), np.diff(common.indptr))
+    p = graph.song_weight
+    data = p[y[row]] / (graph.mass[common.indices] - p[x[row]])
+    return sparse.csr_array((data, common.indices, common.indptr), shape=common.shape)
+
+
+def _first_matrix(graph: Hypergraph, songs: IntArray) -> sparse.csr_array:
+    """Return P[x | e] for the given songs: a sparse (n_given, n_edges)."""
+    inside = graph.incidence[songs] @ sparse.diags_array(1.0 / graph.mass)
+    return sparse.csr_array(sparse.diags_array(graph.song_weight[songs]) @ inside)
+
+
+def pair_blocks(graph: Hypergraph, pairs: IntArray) -> list[sparse.csr_array]:
+    """`_pair_matrix` in blocks, so that the rows of both ends are never held for all pairs at once."""
+    starts = range(0, len(pairs), _PAIRS_AT_ONCE)
+    return [_pair_matrix(graph, pairs[start : start + _PAIRS_AT_ONCE]) for start in starts]
+
+
+@dataclass(frozen=True, slots=True)
+class Likelihood:
+    """The MAP objective, as sparse rows over the edges and how often each row was seen.
+
+    For weights w that sum to 1 it is the sum of ``count * log(row @ w)`` over `numerators`, less the
+    same over `denominators`, plus ``prior @ log(w)``. Transitions with only one possible edge have a
+    posterior of 1 whatever the weights: they are held as counts an edge in `certain`, and what
+    their probabilities inside the edge contribute as the number `constant`.
+    """
+
+    numerators: sparse.csr_array
+    numerator_count: FloatArray
+    denominators: sparse.csr_array
+    denominator_count: FloatArray
+    certain: FloatArray
+    constant: float
+    prior: FloatArray
+    total: float
+
+    @classmethod
+    def of(
+        cls, graph: Hypergraph, counts: Counts, edge_factor: FloatArray, prior: FloatArray
+    ) -> tuple["Likelihood", int]:
+        """Build the objective; also return how many transitions no edge can explain.
+
+        `edge_factor` is c in P[e | x] = w_e c_e / (sum of w_f c_f over the edges f of x).
+        """
+        n = graph.n_songs
+        blocks = pair_blocks(graph, counts.pairs) or [sparse.csr_array((0, graph.n_edges))]
+        moves = sparse.vstack(blocks, format="csr") @ sparse.diags_array(edge_factor, format="csr")
+        seen = np.bincount(counts.pair_of, minlength=len(counts.pairs)).astype(np.float64)
+        possible = np.diff(moves.indptr) > 0
+        n_impossible = int(seen[~possible].sum())
+        n_source, n_first = np.zeros(n), np.zeros(n)
+        np.add.at(n_source, counts.pairs[:, 0], np.where(possible, seen, 0.0))
+        np.add.at(n_first, counts.first_songs, 1.0)
+        sources, firsts = np.flatnonzero(n_source), np.flatnonzero(n_first)
+        rows = sparse.csr_array(sparse.vstack([moves, _first_matrix(graph, firsts)], format="csr"))
+        row_count = np.concatenate([seen, n_first[firsts]])
+        degree = np.diff(rows.indptr)
+        single, several = np.flatnonzero(degree == 1), np.flatnonzero(degree > 1)
+        at = rows.indptr[single]
+        certain = np.bincount(rows.indices[at], weights=row_count[single], minlength=graph.n_edges)
+        likelihood = cls(
+            numerators=sparse.csr_array(rows[several]),
+            numerator_count=row_count[several],
+            denominators=sparse.csr_array(graph.incidence[sources] @ sparse.diags_array(edge_factor)),
+            denominator_count=n_source[sources],
+            certain=certain.astype(np.float64),
+            constant=float(row_count[single] @ np.log(rows.data[at])),
+            prior=prior,
+            total=float(n_first.sum() + prior.sum()),
+        )
+        return likelihood, n_impossible
+
+    @property
+    def n_observations(self) -> float:
+        """First songs and transitions."""
+        return float(self.numerator_count.sum() + self.certain.sum())
+
+    def evaluate(self, w: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """Return the objective at w and the minoriser ``gain @ log(w) - cost @ w`` (up to a constant).
+
+        `w` must sum to 1: the log of that sum, which the objective subtracts, is then 0.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            numerator = self.numerators @ w
+            denominator = self.denominators @ w
+            known = self.certain + self.prior
+            log_w = np.log(w, where=known > 0, out=np.zeros_like(w))
+            objective = (
+                self.numerator_count @ np.log(numerator)
+                - self.denominator_count @ np.log(denominator)
+                + known @ log_w
+                + self.constant
+            )
+            gain = w * (self.numerators.T @ (self.numerator_count / numerator)) + known
+            cost = self.denominators.T @ (self.denominator_count / denominator) + self.total
+        return float(objective), gain, cost

@@ -1,0 +1,225 @@
+"""Edges built from what is known of songs, against sets written out by hand or by loops."""
+
+import itertools
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from musicsim.playlist import build_edges, describe_edge
+
+
+def as_sets(graph):
+    return {name: set(graph.members(e).tolist()) for e, name in enumerate(graph.names)}
+
+
+def test_clusters_and_listener_clusters():
+    graph = build_edges(
+        4,
+        clusters={"2": np.array([0, 1, 0, 1]), "3": np.array([2, 2, -1, 2])},
+        listener_clusters={"8": [5, 5, -1, -1]},
+    )
+    assert as_sets(graph) == {
+        "cluster-2:0": {0, 2},
+        "cluster-2:1": {1, 3},
+        "cluster-3:2": {0, 1, 3},
+        "listeners-8:5": {0, 1},
+        "uniform:all": {0, 1, 2, 3},
+    }
+
+
+def test_artists_that_are_missing_join_no_edge():
+    artists = ["Nora Vale", None, "", "  ", float("nan"), "Nora Vale", None]
+    assert as_sets(build_edges(7, artists=artists)) == {
+        "artist:Nora Vale": {0, 5},
+        "uniform:all": set(range(7)),
+    }
+
+
+def test_only_the_first_tags_of_a_song_are_used():
+    tags = [["a", "b", "c"], ["b", "b", "a"], ["c", "a"]]
+    assert as_sets(build_edges(3, tags=tags, max_tags=2, uniform=False)) == {
+        "tag:a": {0, 1, 2},
+        "tag:b": {0, 1},
+    }
+
+
+def test_a_year_lies_in_two_half_overlapping_decades():
+    graph = build_edges(5, years=[1994, 1994, 1999, None, 0], min_size=2)
+    assert as_sets(graph) == {
+        "year:1994": {0, 1},
+        "decade:1990-1999": {0, 1, 2},
+        "decade:1985-1994": {0, 1},
+        "uniform:all": set(range(5)),
+    }
+
+
+def test_the_thesis_example_1977_is_in_1970_and_1975():
+    names = build_edges(2, years=[1977, 1977]).names
+    assert {"year:1977", "decade:1970-1979", "decade:1975-1984"} <= set(names)
+
+
+def test_familiarity_is_cut_into_thirds():
+    sets = as_sets(build_edges(9, familiarity=[9, 1, 5, 8, 2, 4, 7, 3, 6]))
+    assert sets["familiarity:low"] == {1, 4, 7}
+    assert sets["familiarity:medium"] == {2, 5, 8}
+    assert sets["familiarity:high"] == {0, 3, 6}
+
+
+def test_equal_plays_share_a_third_and_unknown_ones_have_none():
+    sets = as_sets(build_edges(7, familiarity=[0, 0, 0, 0, 5, 5, np.nan]))
+    assert sets["familiarity:low"] == {0, 1, 2, 3}
+    assert not any(6 in songs for name, songs in sets.items() if name.startswith("familiarity"))
+
+
+def test_plays_that_are_all_equal_say_nothing():
+    assert build_edges(5, familiarity=np.zeros(5)).names == ["uniform:all"]
+
+
+def test_topics_make_one_set_of_edges_a_depth():
+    topics = [[1, 2, 3, 4, 5, 6], [1], [2, 1], []]
+    sets = as_sets(build_edges(4, topics=topics))
+    assert sets["topic-1:1"] == {0, 1}
+    assert sets["topic-3:1"] == {0, 1, 2}
+    assert sets["topic-3:2"] == sets["topic-5:2"] == {0, 2}
+    assert not any(name.endswith(":6") for name in sets)
+
+
+def test_one_topic_a_song_makes_no_deeper_copies():
+    names = build_edges(3, topics=[[7], [7], [7]]).names
+    assert names == ["topic-1:7", "uniform:all"]
+
+
+def test_small_edges_are_left_out_and_counted():
+    graph = build_edges(6, tags=[["a"], ["a"], ["a"], ["b"], ["b"], ["c"]], min_size=3)
+    assert set(graph.names) == {"tag:a", "uniform:all"}
+    assert graph.n_dropped == 2
+
+
+@pytest.mark.parametrize("n_songs", [0, 1])
+@pytest.mark.parametrize("conjunctions", [False, True])
+def test_collections_of_fewer_than_two_songs(n_songs, conjunctions):
+    graph = build_edges(
+        n_songs, tags=[["a"]] * n_songs, years=[1990] * n_songs, familiarity=[1] * n_songs,
+        topics=[[1]] * n_songs, artists=["x"] * n_songs, clusters={"4": np.zeros(n_songs, int)},
+        conjunctions=conjunctions,
+    )  # fmt: skip
+    assert (graph.n_songs, graph.n_edges) == (n_songs, 0)
+
+
+def test_without_the_uniform_edge_a_song_may_be_left_over():
+    with pytest.raises(ValueError, match="1 of 3 songs"):
+        build_edges(3, tags=[["a"], ["a"], []], uniform=False)
+
+
+def test_song_weights_reach_the_hypergraph():
+    assert build_edges(3, song_weight=[1, 2, 3]).mass.tolist() == [6]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"tags": [["a"]]}, "tags has 1 entries for n_songs=3"),
+        ({"artists": ["x"] * 4}, "artists has 4 entries"),
+        ({"years": [1990]}, "years has 1 entries"),
+        ({"familiarity": [1.0]}, "familiarity has 1 entries"),
+        ({"topics": []}, "topics has 0 entries"),
+        ({"clusters": {"4": [0, 1]}}, r"clusters\['4'\] has 2 entries"),
+        ({"clusters": {"4": [0.5, 1.0, 2.0]}}, "must hold integers"),
+        ({"listener_clusters": {"a b": [0, 0, 0]}}, "listener_clusters: the label 'a b'"),
+        ({"min_size": 1}, "min_size=1"),
+        ({"max_tags": 0}, "max_tags=0"),
+        ({"max_overlap": 0.0}, "max_overlap=0.0"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        build_edges(3, **arguments)
+
+
+def kind_of(name):
+    kind = name.split(":")[0].split("-")[0]
+    return "era" if kind in ("year", "decade") else kind
+
+
+def brute_conjunctions(base, min_size, max_overlap):
+    found = {}
+    for (a, songs_a), (b, songs_b) in itertools.combinations(base.items(), 2):
+        both = songs_a & songs_b
+        if (
+            kind_of(a) != kind_of(b)
+            and len(both) >= min_size
+            and len(both) <= max_overlap * min(len(songs_a), len(songs_b))
+        ):
+            found[f"{a} & {b}"] = both
+    return found
+
+
+@settings(max_examples=40, deadline=None)  # the first example pays for imports
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    min_size=st.integers(2, 4),
+    max_overlap=st.sampled_from([0.3, 0.5, 0.75, 1.0]),
+)
+def test_conjunctions_equal_brute_force(seed, min_size, max_overlap):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 25))
+    arguments = {
+        "clusters": {"3": rng.integers(-1, 3, n), "5": rng.integers(0, 5, n)},
+        "artists": [rng.choice(["Ann", "Simon & Garfunkel", ""]) for _ in range(n)],
+        "tags": [list(rng.permutation(["a", "b", "c", "d"])[: rng.integers(0, 4)]) for _ in range(n)],
+        "years": [int(year) if year > 1990 else None for year in rng.integers(1988, 1998, n)],
+        "min_size": min_size,
+    }
+    base = as_sets(build_edges(n, **arguments))
+    built = as_sets(build_edges(n, **arguments, conjunctions=True, max_overlap=max_overlap))
+    uniform = base.pop("uniform:all", None)
+    expected = base | brute_conjunctions(base, min_size, max_overlap)
+    if uniform is not None:
+        expected["uniform:all"] = uniform
+    assert built == expected
+
+
+def test_20000_songs_with_conjunctions_take_seconds():
+    # Loops over the pairs of songs would need minutes. Measured: 0.5 s; ten times that is allowed.
+    rng, n = np.random.default_rng(0), 20_000
+    start = time.process_time()
+    graph = build_edges(
+        n,
+        clusters={k: rng.integers(0, int(k), n) for k in ("16", "64", "256")},
+        tags=rng.integers(0, 500, (n, 10)).astype(str).tolist(),
+        years=rng.integers(1960, 2020, n).tolist(),
+        conjunctions=True,
+        min_size=n // 256,
+    )
+    assert time.process_time() - start < 5
+    assert graph.n_edges > 1000
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("cluster-16:12", "both in cluster 12 (of 16)"),
+        ("listeners-64:3", "both in listener group 3 (of 64)"),
+        ("artist:Nora Vale", "both by Nora Vale"),
+        ("artist:Simon & Garfunkel", "both by Simon & Garfunkel"),
+        ("tag:calm", "both tagged calm"),
+        ("tag:a:b", "both tagged a:b"),
+        ("year:1994", "both from 1994"),
+        ("decade:1990-1999", "both from 1990-1999"),
+        ("familiarity:low", "both in the least played third"),
+        ("topic-1:7", "both about topic 7"),
+        ("topic-3:7", "both with topic 7 among the first 3"),
+        ("uniform:all", "anywhere in the collection"),
+        ("tag:calm & decade:1990-1999", "both tagged calm and from 1990-1999"),
+        ("mood:sunny", "both in mood sunny"),
+    ],
+)
+def test_edges_in_words(name, words):
+    assert describe_edge(name) == words
+
+
+def test_words_for_one_song():
+    assert describe_edge("tag:calm & cluster-16:2", both=False) == "tagged calm and in cluster 2 (of 16)"
