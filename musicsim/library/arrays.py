@@ -1,0 +1,73 @@
+"""Arrays on disk: written whole or not at all, read through the page cache.
+
+A :class:`RowFile` is a matrix that only grows at its end. How many of its rows count is known to the
+caller (the database); bytes after them are the remains of a write that was cut off and are written over.
+"""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["RowFile", "atomic_path", "save_array"]
+
+
+@contextmanager
+def atomic_path(target: Path) -> Iterator[Path]:
+    """Give a temporary path beside `target` that takes its place when the block ends well.
+
+    A kill at any moment leaves the old file or the new one, never a part.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.stem[:40]}-", suffix=target.suffix)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def save_array(target: Path, array: npt.NDArray[Any]) -> None:
+    """Write one array as ``.npy``, atomically."""
+    with atomic_path(target) as temporary, temporary.open("wb") as stream:
+        np.lib.format.write_array(stream, np.ascontiguousarray(array), allow_pickle=False)
+
+
+class RowFile:
+    """A float32 matrix of fixed width in a file, read as a memory map.
+
+    Parameters
+    ----------
+    path : Path
+    width : int
+        Columns of the matrix.
+    """
+
+    def __init__(self, path: Path, width: int) -> None:
+        self.path, self.width = path, width
+
+    def append(self, rows: npt.ArrayLike, at: int) -> None:
+        """Write rows from row number `at` on and push them to the disk; what stood there is gone."""
+        block = np.ascontiguousarray(rows, dtype=np.float32)
+        if block.ndim != 2 or block.shape[1] != self.width:
+            raise ValueError(f"rows of shape {block.shape} do not fit a file {self.width} columns wide.")
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("r+b" if self.path.exists() else "w+b") as stream:
+            stream.truncate(at * self.width * 4)
+            stream.seek(0, os.SEEK_END)
+            stream.write(block.tobytes())
+            stream.flush()
+            os.fsync(stream.fileno())
+
+    def read(self, n_rows: int) -> npt.NDArray[np.float32]:
+        """The first `n_rows` rows, read-only; pages come from the disk when they are touched."""
+        if n_rows == 0:
+            return np.empty((0, self.width), dtype=np.float32)
+        return np.memmap(self.path, dtype=np.float32, mode="r", shape=(n_rows, self.width))

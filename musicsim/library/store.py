@@ -1,0 +1,425 @@
+"""A library: the songs of some folders, what is known of them, and where their arrays lie.
+
+A library is one folder::
+
+    library.sqlite        songs, files, tags, plays, playlists, models, jobs
+    frames/ab/<hash>.npy  MFCC frames of a song, float16 (n_frames, 13): a codebook is refitted without decoding
+    models/<id>/          a similarity model with the histograms and vectors of every song
+    jobs/<id>.log         what a background job wrote
+
+Memory: ``songs()`` holds about 0.6 kB a song (60 MB for 100 000); histograms, vectors and frames are
+memory maps. Everything may be read while one process writes.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import filelock
+import numpy as np
+import numpy.typing as npt
+import sqlalchemy as sa
+
+from musicsim.audio import FEATURE_VERSION, derivatives
+from musicsim.errors import FeatureVersionError, LibraryError, NotFoundError, StoreLockedError
+from musicsim.library import schema
+from musicsim.library.arrays import save_array
+from musicsim.library.database import open_engine, writer
+from musicsim.library.job_store import JobStore
+from musicsim.library.model_store import ModelStore, Vectors
+
+if TYPE_CHECKING:
+    from musicsim.library.ingest import AddReport, ProgressCallback
+
+__all__ = ["Failure", "Library", "SavedPlaylist", "Song"]
+
+_DATABASE = "library.sqlite"
+
+
+@dataclass(frozen=True, slots=True)
+class Song:
+    """One song of a library; None where nothing is known."""
+
+    id: int
+    title: str
+    artist: str | None
+    album: str | None
+    track: int | None
+    year: int | None
+    genre: str | None
+    duration_s: float
+    notes: str
+    content_hash: str
+    path: Path
+    folder: str
+
+    @property
+    def label(self) -> str:
+        """Title and artist in one line."""
+        return f"{self.title} — {self.artist or 'unknown artist'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A file that could not be added, and why."""
+
+    path: Path
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPlaylist:
+    """A playlist of the library."""
+
+    id: int
+    name: str
+    category: str | None
+    source: str
+    song_ids: tuple[int, ...]
+
+
+class Library:
+    """Songs, their features and all that listeners said of them, in one folder.
+
+    Made by :meth:`open`. Safe to use from several threads; every process opens its own.
+    """
+
+    def __init__(self, folder: Path, engine: sa.Engine) -> None:
+        self.folder = folder
+        self.engine, self._writer = engine, writer(engine)
+        self.models = ModelStore(folder / "models", engine, self.write)
+        self.jobs = JobStore(folder / "jobs", engine)
+
+    @classmethod
+    def open(cls, folder: str | Path, *, create: bool = True) -> "Library":
+        """Open the library in `folder`; make it when there is none and `create` is set.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no library and `create` is False.
+        LibraryError
+            If the folder cannot be used, or a newer version of the program wrote it.
+        """
+        folder = Path(folder).expanduser().absolute()
+        if not create and not (folder / _DATABASE).exists():
+            raise NotFoundError(f"{folder}: there is no library here. Add a folder of music to make one.")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            engine = open_engine(folder / _DATABASE)
+            with writer(engine).begin() as connection:
+                schema.migrate(connection, str(folder))
+        except (OSError, sa.exc.DBAPIError) as error:
+            cause = getattr(error, "orig", None) or error
+            raise LibraryError(
+                f"{folder}: the library cannot be opened ({cause}). Name a folder that can be written to."
+            ) from error
+        return cls(folder, engine)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.engine.dispose()
+
+    def __enter__(self) -> "Library":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.folder.name
+
+    # --- transactions -------------------------------------------------------------------------
+
+    @contextmanager
+    def write(self) -> Iterator[sa.Connection]:
+        """A transaction that changes songs or what is said of them; readers see :attr:`revision` move."""
+        with self._writer.begin() as connection:
+            yield connection
+            connection.execute(
+                sa.text(
+                    "INSERT INTO meta (key, value) VALUES ('revision', '1') "
+                    "ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1"
+                )
+            )
+
+    @property
+    def revision(self) -> int:
+        """Grows with every change: the key of whatever is cached about this library."""
+        return int(self._meta("revision") or 0)
+
+    def _meta(self, key: str) -> str | None:
+        with self.engine.connect() as connection:
+            return connection.scalar(sa.select(schema.meta.c.value).where(schema.meta.c.key == key))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Settings of this library (``keep_frames``: keep MFCC frames on the disk, default True)."""
+        return {"keep_frames": True} | json.loads(self._meta("settings") or "{}")
+
+    def set_setting(self, name: str, value: Any) -> None:
+        """Change one setting."""
+        settings = json.dumps(self.settings | {name: value})
+        with self.write() as connection:
+            connection.execute(sa.text("DELETE FROM meta WHERE key = 'settings'"))
+            connection.execute(schema.meta.insert().values(key="settings", value=settings))
+
+    @contextmanager
+    def exclusive(self, timeout_s: float = 0.0) -> Iterator[None]:
+        """Be the one process that adds songs or fits models.
+
+        Raises
+        ------
+        StoreLockedError
+            If another process still is after `timeout_s` seconds.
+        """
+        try:
+            with filelock.FileLock(self.folder / "writer.lock", timeout=timeout_s):
+                yield
+        except filelock.Timeout as error:
+            raise StoreLockedError(
+                f"{self.folder}: another musicsim is adding songs to this library. Wait until it has "
+                f"finished, or cancel it on the Library page."
+            ) from error
+
+    # --- songs --------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        with self.engine.connect() as connection:
+            return connection.scalar(sa.select(sa.func.count()).select_from(schema.songs)) or 0
+
+    def songs(self, ids: Iterable[int] | None = None) -> list[Song]:
+        """Songs in the order of their ids; all of them, or those of `ids` that exist."""
+        files = (
+            sa.select(
+                schema.files.c.song_id,
+                sa.func.min(schema.files.c.path, type_=schema.FilePath()).label("path"),
+                sa.func.min(schema.files.c.folder, type_=schema.FilePath()).label("folder"),
+            )
+            .group_by(schema.files.c.song_id)
+            .subquery()
+        )
+        columns = [c for c in schema.songs.c if c.name in Song.__dataclass_fields__]
+        query = (
+            sa.select(*columns, files.c.path, files.c.folder)
+            .join(files, files.c.song_id == schema.songs.c.id)
+            .order_by(schema.songs.c.id)
+        )
+        if ids is not None:
+            query = query.where(schema.songs.c.id.in_(list(ids)))
+        with self.engine.connect() as connection:
+            rows = connection.execute(query).mappings().all()
+        return [Song(**{**row, "folder": str(row["folder"])}) for row in rows]
+
+    def song(self, song_id: int) -> Song:
+        """One song.
+
+        Raises
+        ------
+        NotFoundError
+            If there is none of this id.
+        """
+        found = self.songs([song_id])
+        if not found:
+            raise NotFoundError(
+                f"{self.folder.name}: there is no song {song_id}. `musicsim list` shows the ids."
+            )
+        return found[0]
+
+    def outline(self, song_id: int) -> npt.NDArray[np.float32]:
+        """The song's peaks for drawing, float32 (n_bins,), in [0, 1].
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such song.
+        """
+        with self.engine.connect() as connection:
+            stored = connection.scalar(sa.select(schema.songs.c.outline).where(schema.songs.c.id == song_id))
+        if stored is None:
+            raise NotFoundError(f"{self.folder.name}: there is no song {song_id}.")
+        return np.frombuffer(stored, dtype=np.uint8).astype(np.float32) / np.float32(255)
+
+    def song_with_hash(self, content_hash: str) -> int | None:
+        """The id of the song with these bytes, None when it is not here."""
+        with self.engine.connect() as connection:
+            return connection.scalar(
+                sa.select(schema.songs.c.id).where(schema.songs.c.content_hash == content_hash)
+            )
+
+    def failures(self) -> list[Failure]:
+        """Files that could not be added, by path."""
+        query = sa.select(schema.failures.c.path, schema.failures.c.reason).order_by(schema.failures.c.path)
+        with self.engine.connect() as connection:
+            return [Failure(row.path, row.reason) for row in connection.execute(query)]
+
+    def roots(self) -> list[Path]:
+        """Folders and files that were added, oldest first."""
+        query = sa.select(schema.roots.c.path).order_by(schema.roots.c.added_at)
+        with self.engine.connect() as connection:
+            return list(connection.scalars(query))
+
+    def add(
+        self,
+        sources: str | Path | Sequence[str | Path],
+        progress: "ProgressCallback | None" = None,
+        **options: Any,
+    ) -> "AddReport":
+        """Analyse the audio files below `sources` and add them; see :func:`musicsim.library.ingest.add`."""
+        from musicsim.library.ingest import add
+
+        return add(self, sources, progress=progress, **options)
+
+    # --- features -----------------------------------------------------------------------------
+
+    def _frames_path(self, content_hash: str) -> Path:
+        return self.folder / "frames" / content_hash[:2] / f"{content_hash}.npy"
+
+    def save_frames(self, content_hash: str, mfcc: npt.NDArray[Any]) -> None:
+        """Keep the MFCC frames (n_frames, 13) of a song as float16."""
+        save_array(self._frames_path(content_hash), mfcc.astype(np.float16))
+
+    def drop_frames(self, content_hash: str) -> None:
+        """Forget the MFCC frames of a song."""
+        self._frames_path(content_hash).unlink(missing_ok=True)
+
+    def has_frames(self, content_hash: str) -> bool:
+        """Whether the MFCC frames of a song are kept."""
+        return self._frames_path(content_hash).exists()
+
+    def frames(self, song: Song) -> npt.NDArray[np.float32]:
+        """Delta-MFCC frames of a song, float32 (n_frames, 39), from the kept MFCC.
+
+        Raises
+        ------
+        FeatureVersionError
+            If they were not kept, or another version of the program made them.
+        """
+        path = self._frames_path(song.content_hash)
+        if not path.exists():
+            raise FeatureVersionError(
+                f"{song.path}: its frames were not kept. Turn on keep_frames and add the file again."
+            )
+        return derivatives(np.load(path, allow_pickle=False).astype(np.float32))
+
+    def vectors(self, model: str | None = None) -> Vectors:
+        """Vectors of all songs under a model: the active one, or the one with this id."""
+        return self.models.vectors(model)
+
+    # --- what listeners said ------------------------------------------------------------------
+
+    def tags(self) -> dict[int, list[tuple[str, float]]]:
+        """Tags of every song that has some, heaviest first."""
+        t = schema.tags.c
+        query = sa.select(t.song_id, t.tag, t.weight).order_by(t.song_id, t.weight.desc(), t.tag)
+        found: dict[int, list[tuple[str, float]]] = {}
+        with self.engine.connect() as connection:
+            for song_id, tag, weight in connection.execute(query):
+                found.setdefault(song_id, []).append((tag, weight))
+        return found
+
+    def add_tags(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Add or replace tags: rows of song_id, tag, weight."""
+        self._upsert(schema.tags, rows)
+
+    def add_plays(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Add or replace plays: rows of listener, song_id, count."""
+        self._upsert(schema.plays, rows)
+
+    def _upsert(self, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        if rows:
+            with self.write() as connection:
+                connection.execute(table.insert().prefix_with("OR REPLACE"), list(rows))
+
+    def counts(self) -> dict[str, float]:
+        """How much there is of what: songs, hours, failed, artists, tags, listeners, plays, playlists."""
+        s, t, p = schema.songs.c, schema.tags.c, schema.plays.c
+        questions = {
+            "songs": sa.select(sa.func.count(s.id)),
+            "hours": sa.select(sa.func.coalesce(sa.func.sum(s.duration_s), 0.0) / 3600),
+            "artists": sa.select(sa.func.count(s.artist.distinct())),
+            "failed": sa.select(sa.func.count()).select_from(schema.failures),
+            "tags": sa.select(sa.func.count(t.tag.distinct())),
+            "listeners": sa.select(sa.func.count(p.listener.distinct())),
+            "plays": sa.select(sa.func.coalesce(sa.func.sum(p.count), 0)),
+            "playlists": sa.select(sa.func.count()).select_from(schema.playlists),
+        }
+        with self.engine.connect() as connection:
+            return {name: connection.scalar(question) or 0 for name, question in questions.items()}
+
+    def playlists(self) -> list[SavedPlaylist]:
+        """All playlists with their songs in order."""
+        members: dict[int, list[int]] = {}
+        m, p = schema.playlist_songs.c, schema.playlists.c
+        with self.engine.connect() as connection:
+            for playlist_id, song_id in connection.execute(
+                sa.select(m.playlist_id, m.song_id).order_by(m.playlist_id, m.position)
+            ):
+                members.setdefault(playlist_id, []).append(song_id)
+            rows = connection.execute(sa.select(p.id, p.name, p.category, p.source).order_by(p.id)).all()
+        return [SavedPlaylist(*row, tuple(members.get(row.id, ()))) for row in rows]
+
+    def add_playlists(self, playlists: Iterable[tuple[str, str | None, Sequence[int]]], source: str) -> int:
+        """Add playlists (name, category, song ids); one of the same source, name and category is replaced.
+
+        Returns
+        -------
+        int
+            How many were written.
+        """
+        p, n = schema.playlists.c, 0
+        with self.write() as connection:
+            for name, category, song_ids in playlists:
+                connection.execute(
+                    schema.playlists.delete().where(
+                        p.source == source, p.name == name, p.category.is_not_distinct_from(category)
+                    )
+                )
+                playlist_id = connection.execute(
+                    schema.playlists.insert().values(
+                        name=name, category=category, source=source, created_at=time.time()
+                    )
+                ).inserted_primary_key[0]  # type: ignore[index]
+                rows = [
+                    {"playlist_id": playlist_id, "position": position, "song_id": song_id}
+                    for position, song_id in enumerate(song_ids)
+                ]
+                if rows:
+                    connection.execute(schema.playlist_songs.insert(), rows)
+                n += 1
+        return n
+
+    def delete_playlist(self, playlist_id: int) -> None:
+        """Forget a playlist."""
+        with self.write() as connection:
+            connection.execute(schema.playlists.delete().where(schema.playlists.c.id == playlist_id))
+
+    def feedback(self) -> dict[int, int]:
+        """Thumbs by song id: +1 or -1."""
+        f = schema.feedback.c
+        with self.engine.connect() as connection:
+            return {row.song_id: row.value for row in connection.execute(sa.select(f.song_id, f.value))}
+
+    def set_feedback(self, song_id: int, value: int) -> None:
+        """Store a thumb, +1 or -1; 0 takes it back."""
+        # not a change that pages have to be drawn again for, hence not by write()
+        with self._writer.begin() as connection:
+            connection.execute(schema.feedback.delete().where(schema.feedback.c.song_id == song_id))
+            if value:
+                connection.execute(
+                    schema.feedback.insert().values(
+                        song_id=song_id, value=int(np.sign(value)), created_at=time.time()
+                    )
+                )
+
+    def outdated(self) -> int:
+        """How many songs carry features of another version than this program makes."""
+        query = sa.select(sa.func.count()).where(schema.songs.c.feature_version != FEATURE_VERSION)
+        with self.engine.connect() as connection:
+            return connection.scalar(query) or 0

@@ -1,0 +1,170 @@
+"""Scanning: good files become songs, bad ones a reason, and nothing is done twice."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from musicsim.audio import delta_mfcc, load
+from musicsim.errors import LibraryError
+from musicsim.library import Library
+from musicsim.library.ingest import audio_files, content_hash
+from tests.sounds import write_collection, write_song
+
+
+@pytest.fixture
+def music(tmp_path):
+    """Three good files and five that are none."""
+    folder = tmp_path / "music"
+    for n in range(3):
+        write_song(folder / f"{n}.flac", seed=n, title=f"song {n}")
+    (folder / "empty.mp3").touch()
+    (folder / "text.mp3").write_text("this is no music\n" * 100)
+    (folder / "cut.flac").write_bytes((folder / "0.flac").read_bytes()[:40])
+    (folder / "short.wav").write_bytes(write_song(tmp_path / "s.wav", seconds=0.02).read_bytes())
+    (folder / "folder.mp3").mkdir()
+    (folder / "notes.txt").write_text("not looked at")
+    return folder
+
+
+def test_bad_files_are_listed_with_reasons_and_stop_nothing(store, music):
+    report = store.add(music)
+    assert report.n_added == 3
+    assert {f.path.name for f in report.failures} == {"empty.mp3", "text.mp3", "cut.flac", "short.wav"}
+    assert {s.title for s in store.songs()} == {"song 0", "song 1", "song 2"}
+    for failure in store.failures():
+        assert failure.path.name in failure.reason
+        assert len(failure.reason) > len(str(failure.path)) + 15, "a reason, not only a name"
+
+
+def test_a_second_scan_opens_nothing(store, music):
+    store.add(music)
+    again = store.add(music)
+    assert (again.n_added, again.n_unchanged, again.failures) == (0, again.n_found, [])
+    assert again.seconds == 0.0, "no worker was started"
+
+
+def test_retry_opens_failed_files_again(store, music):
+    store.add(music)
+    path = music / "empty.mp3"
+    stat = path.stat()
+    shutil.copy(music / "1.flac", path)
+    os.truncate(path, 0)
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert len(store.add(music, retry=True).failures) == 4
+
+
+def test_a_mended_file_leaves_the_list_of_failures(store, music):
+    store.add(music)
+    write_song(music / "text.mp3", "noise", seed=9)
+    report = store.add(music)
+    assert report.n_added == 1
+    assert "text.mp3" not in {f.path.name for f in store.failures()}
+
+
+def test_a_changed_file_replaces_its_song(store, tmp_path):
+    path = write_song(tmp_path / "music" / "a.flac", seed=1, title="before")
+    store.add(path)
+    write_song(path, "noise", seed=2, title="after")
+    store.add(path)
+    assert [s.title for s in store.songs()] == ["after"]
+
+
+def test_the_same_bytes_twice_are_one_song(store, tmp_path):
+    path = write_song(tmp_path / "music" / "a.flac", title="one")
+    shutil.copy(path, path.with_name("b.flac"))
+    report = store.add(path.parent)
+    assert (report.n_found, report.n_added, len(store)) == (2, 1, 1)
+
+
+def test_a_moved_file_is_the_same_song(store, tmp_path):
+    path = write_song(tmp_path / "music" / "a.flac", title="one")
+    store.add(path.parent)
+    before = store.songs()[0].id
+    path.rename(path.with_name("z.flac"))
+    store.add(path.parent)
+    assert [s.id for s in store.songs()] == [before]
+
+
+def test_stored_frames_are_those_of_the_decoded_file(store, tmp_path):
+    path = write_song(tmp_path / "a.flac", "noise")
+    store.add(path)
+    np.testing.assert_allclose(store.frames(store.songs()[0]), delta_mfcc(load(path)), atol=0.26)
+
+
+def test_the_outline_is_that_of_the_sound(store, tmp_path):
+    import soundfile
+
+    y = np.concatenate([np.zeros(40_000), np.full(40_000, 0.5)]).astype(np.float32)
+    soundfile.write(tmp_path / "half.wav", y, 22050)
+    store.add(tmp_path / "half.wav")
+    outline = store.outline(store.songs()[0].id)
+    assert outline.max() == 1.0
+    assert outline[: len(outline) // 2 - 2].max() == 0.0
+
+
+def test_hidden_files_and_other_endings_are_not_looked_at(tmp_path):
+    for name in (".hidden.mp3", "cover.jpg", "list.m3u", ".git/x.mp3", "a.MP3", "b/c.opus"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    assert [str(p.relative_to(tmp_path)) for p in audio_files([tmp_path])] == ["a.MP3", "b/c.opus"]
+
+
+def test_a_source_that_does_not_exist_is_an_error_before_anything_is_done(store, tmp_path):
+    with pytest.raises(LibraryError, match="no such file or folder"):
+        store.add([tmp_path, tmp_path / "nowhere"])
+    assert store.roots() == []
+
+
+def test_progress_counts_up_to_all_files(store, music):
+    steps = []
+    store.add(music, progress=steps.append)
+    assert [s.done for s in steps] == list(range(1, 8))
+    assert steps[-1].total == 7
+    assert steps[-1].failed == 4
+
+
+def test_a_scan_that_is_stopped_keeps_what_it_had(store, tmp_path):
+    write_collection(tmp_path / "music", seconds=1)
+    report = store.add(tmp_path / "music", progress=lambda step: step.done >= 4)
+    assert report.cancelled
+    assert len(store) == 4
+    assert store.add(tmp_path / "music").n_unchanged == 4
+    assert len(store) == 12
+
+
+def test_content_hash_is_of_the_bytes_however_they_come(tmp_path):
+    path = write_song(tmp_path / "a.wav")
+    assert content_hash(path) == content_hash(path.read_bytes())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [0.0, 0.3, 0.8])
+def test_a_scan_that_is_killed_loses_at_most_the_songs_in_work(tmp_path, after):
+    write_collection(tmp_path / "music", n_songs=8, seconds=2)
+    folder = tmp_path / "library"
+    code = (
+        "import sys; from musicsim.library import Library\n"
+        "Library.open(sys.argv[1]).add(sys.argv[2], progress=lambda s: print(s.done, flush=True))\n"
+    )
+    scan = subprocess.Popen(
+        [sys.executable, "-c", code, str(folder), str(tmp_path / "music")], stdout=subprocess.PIPE
+    )
+    seen = int(scan.stdout.readline())
+    deadline = time.monotonic() + after
+    while time.monotonic() < deadline and (line := scan.stdout.readline()):
+        seen = int(line)
+    os.kill(scan.pid, signal.SIGKILL)
+    scan.wait()
+    with Library.open(folder) as library:
+        assert len(library) >= seen
+        for song in library.songs():
+            assert len(library.frames(song)) > 9, "a song that was entered is whole"
+        library.add(tmp_path / "music")
+        assert len(library) == 24

@@ -1,0 +1,225 @@
+"""The store: what is written comes back, and readers never wait for the writer."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+
+from musicsim.errors import FeatureVersionError, LibraryError, NotFoundError, StoreLockedError
+from musicsim.library import Library, schema
+from musicsim.library.arrays import RowFile, atomic_path
+from tests.sounds import write_song
+
+
+def test_opening_twice_finds_the_same_songs(tiny_library):
+    with Library.open(tiny_library.folder) as again:
+        assert [s.title for s in again.songs()] == [s.title for s in tiny_library.songs()]
+
+
+def test_no_library_and_no_wish_to_make_one_is_an_error(tmp_path):
+    with pytest.raises(NotFoundError, match="there is no library here"):
+        Library.open(tmp_path / "nothing", create=False)
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_a_library_of_a_newer_program_is_refused_and_left_alone(store):
+    with store.write() as connection:
+        connection.execute(
+            schema.meta.update().where(schema.meta.c.key == "schema_version").values(value="999")
+        )
+    before = (store.folder / "library.sqlite").read_bytes()
+    with pytest.raises(LibraryError, match="newer musicsim"):
+        Library.open(store.folder)
+    assert (store.folder / "library.sqlite").read_bytes() == before
+
+
+def test_an_older_schema_is_migrated_step_by_step(store, monkeypatch):
+    def add_colour(connection):
+        connection.exec_driver_sql("ALTER TABLE songs ADD COLUMN colour TEXT")
+
+    monkeypatch.setitem(schema.MIGRATIONS, schema.SCHEMA_VERSION, add_colour)
+    monkeypatch.setattr(schema, "SCHEMA_VERSION", schema.SCHEMA_VERSION + 1)
+    with Library.open(store.folder) as newer, newer.engine.connect() as connection:
+        columns = {column["name"] for column in sa.inspect(connection).get_columns("songs")}
+        version = connection.scalar(
+            sa.select(schema.meta.c.value).where(schema.meta.c.key == "schema_version")
+        )
+    assert "colour" in columns
+    assert version == str(schema.SCHEMA_VERSION)
+
+
+def test_a_folder_that_is_a_file_is_a_clear_error(tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(LibraryError, match="cannot be opened"):
+        Library.open(tmp_path / "file")
+
+
+def test_song_fields_come_from_the_files_tags(tiny_library):
+    song = tiny_library.songs()[0]
+    assert (song.title, song.artist, song.year, song.genre, song.track) == (
+        "Song clicks 0", "Artist clicks", 1990, "Genre clicks", 1,
+    )  # fmt: skip
+    assert song.duration_s == pytest.approx(4.0, abs=0.01)
+    assert song.path.name == "01 Song clicks 0.flac"
+
+
+def test_an_unknown_song_is_not_found(tiny_library):
+    with pytest.raises(NotFoundError, match="no song 999"):
+        tiny_library.song(999)
+
+
+def test_a_file_name_that_is_not_utf8_comes_back_byte_for_byte(store, tmp_path):
+    name = os.fsdecode(b"caf\xe9 \xff.wav")
+    path = write_song(tmp_path / "music" / "x.wav")
+    path = path.rename(path.with_name(name))
+    store.add(tmp_path / "music")
+    assert [os.fsencode(s.path.name) for s in store.songs()] == [b"caf\xe9 \xff.wav"]
+
+
+def test_every_change_moves_the_revision_and_thumbs_do_not(tiny_library):
+    song, before = tiny_library.songs()[0].id, tiny_library.revision
+    tiny_library.set_feedback(song, 1)
+    assert tiny_library.revision == before
+    tiny_library.add_tags([{"song_id": song, "tag": "calm", "weight": 2.0}])
+    assert tiny_library.revision == before + 1
+
+
+def test_thumbs_are_kept_and_taken_back(tiny_library):
+    first, second = (s.id for s in tiny_library.songs()[:2])
+    tiny_library.set_feedback(first, 1)
+    tiny_library.set_feedback(second, -1)
+    assert tiny_library.feedback() == {first: 1, second: -1}
+    tiny_library.set_feedback(first, 0)
+    assert tiny_library.feedback() == {second: -1}
+
+
+def test_tags_come_heaviest_first(tiny_library):
+    song = tiny_library.songs()[0].id
+    tiny_library.add_tags(
+        [{"song_id": song, "tag": t, "weight": w} for t, w in (("calm", 1), ("loud", 5), ("odd", 3))]
+    )
+    assert tiny_library.tags()[song] == [("loud", 5.0), ("odd", 3.0), ("calm", 1.0)]
+
+
+def test_a_playlist_of_the_same_name_is_replaced_in_its_order(tiny_library):
+    a, b, c = (s.id for s in tiny_library.songs()[:3])
+    tiny_library.add_playlists([("mine", None, [a, b, c])], source="saved")
+    tiny_library.add_playlists([("mine", None, [c, a])], source="saved")
+    assert [(p.name, p.song_ids) for p in tiny_library.playlists()] == [("mine", (c, a))]
+    tiny_library.delete_playlist(tiny_library.playlists()[0].id)
+    assert tiny_library.playlists() == []
+
+
+def test_settings_are_kept(store):
+    assert store.settings["keep_frames"] is True
+    store.set_setting("keep_frames", False)
+    with Library.open(store.folder) as again:
+        assert again.settings["keep_frames"] is False
+
+
+def test_frames_come_back_within_half_precision(tiny_library):
+    from musicsim.audio import delta_mfcc, load
+
+    song = tiny_library.songs()[0]
+    kept, fresh = tiny_library.frames(song), delta_mfcc(load(song.path))
+    # MFCC are below 1024, where a half has steps of 0.5: rounding is off by at most 0.25, deltas by less
+    np.testing.assert_allclose(kept, fresh, atol=0.26)
+
+
+def test_frames_that_were_dropped_are_a_clear_error(tiny_library):
+    song = tiny_library.songs()[0]
+    tiny_library.drop_frames(song.content_hash)
+    with pytest.raises(FeatureVersionError, match="frames were not kept"):
+        tiny_library.frames(song)
+
+
+def test_vectors_are_aligned_with_their_songs(tiny_library):
+    rows = tiny_library.vectors()
+    assert sorted(rows.song_ids.tolist()) == [s.id for s in tiny_library.songs()]
+    assert rows.X.shape == (12, tiny_library.models.active().n_dimensions)
+
+
+def test_rows_of_deleted_songs_leave_the_vectors_and_the_rest_stays_aligned(tiny_library):
+    before = tiny_library.vectors()
+    gone = int(before.song_ids[3])
+    with tiny_library.write() as connection:
+        connection.execute(schema.songs.delete().where(schema.songs.c.id == gone))
+    after = tiny_library.vectors()
+    keep = before.song_ids != gone
+    np.testing.assert_array_equal(after.song_ids, before.song_ids[keep])
+    np.testing.assert_array_equal(after.X, before.X[keep])
+
+
+def test_readers_go_on_while_a_transaction_writes(tiny_library):
+    seen = []
+    with tiny_library.write() as connection:
+        connection.execute(schema.songs.update().values(title="changed"))
+        reader = threading.Thread(target=lambda: seen.append({s.title for s in tiny_library.songs()}))
+        reader.start()
+        reader.join(timeout=10)
+    assert seen, "the reader waited for the writer"
+    assert "changed" not in seen[0]
+    assert {s.title for s in tiny_library.songs()} == {"changed"}
+
+
+def test_a_second_process_may_not_add_at_the_same_time(store):
+    code = (
+        "import sys; from musicsim.library import Library\n"
+        "with Library.open(sys.argv[1]).exclusive():\n"
+        "    print('locked', flush=True); sys.stdin.read()\n"
+    )
+    other = subprocess.Popen(
+        [sys.executable, "-c", code, str(store.folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        assert other.stdout.readline() == b"locked\n"
+        with pytest.raises(StoreLockedError, match="another musicsim is adding"), store.exclusive():
+            pass
+    finally:
+        other.communicate(b"")
+    with store.exclusive():
+        pass
+
+
+def test_rows_after_the_counted_ones_are_written_over(tmp_path):
+    file = RowFile(tmp_path / "rows.f32", width=3)
+    file.append(np.ones((2, 3)), at=0)
+    file.append(np.full((2, 3), 9.0), at=2)  # was never counted: its transaction was cut off
+    file.append(np.full((1, 3), 5.0), at=2)
+    np.testing.assert_array_equal(file.read(3), [[1] * 3, [1] * 3, [5] * 3])
+    assert file.path.stat().st_size == 3 * 3 * 4
+
+
+def test_rows_of_another_width_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="3 columns wide"):
+        RowFile(tmp_path / "rows.f32", width=3).append(np.ones((2, 4)), at=0)
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path):
+    target = tmp_path / "value.json"
+    target.write_text("old")
+
+    def write_half() -> None:
+        with atomic_path(target) as temporary:
+            temporary.write_text("half")
+            raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        write_half()
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_model_folder_that_nobody_finished_is_swept(tiny_library):
+    stray = tiny_library.models.path("native-stray")
+    stray.mkdir()
+    (stray / "model.json").write_text(json.dumps({}))
+    tiny_library.models.discard_unfinished()
+    assert not stray.exists()
+    assert Path(tiny_library.models.path(tiny_library.models.active().id)).exists()
