@@ -1,0 +1,181 @@
+"""Plans of the demo collection: what every song is, before any of it sounds.
+
+Planning costs next to nothing; a plan is a small frozen record that another process can render
+(:func:`musicsim.demo.synthesis.render`). All chance comes from one seed through streams named by
+style, artist and song, so that a larger collection with the same seed has the same styles and careers.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from musicsim.demo.names import artist_names, titles
+from musicsim.demo.styles import STYLES, Style, style_named
+
+__all__ = ["SongPlan", "plan_collection"]
+
+_SONGS_AN_ALBUM = 6
+_OGG_EVERY = 9  # one artist in nine is kept as Ogg Vorbis, so that a demo library holds two formats
+
+
+@dataclass(frozen=True, slots=True)
+class SongPlan:
+    """One song to be made.
+
+    ``relative_path`` is a POSIX path with a suffix of .flac or .ogg; ``duration_s`` is exact to one sample;
+    ``tempo`` counts beats a minute, ``key`` is the tonic's pitch class (0 = C); ``energy`` and
+    ``brightness`` lie in 0-1 and are what an artist's sound and the hidden tastes of listeners share.
+    """
+
+    style: str
+    artist: str
+    title: str
+    album: str
+    track: int
+    year: int
+    genre: str
+    relative_path: str
+    duration_s: float
+    seed: int
+    artist_seed: int
+    tempo: float
+    key: int
+    n_bars: int
+    energy: float
+    brightness: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Career:
+    name: str
+    seed: int
+    first_year: int
+    last_year: int
+    tempo: float
+    brightness: float
+    energy: float
+    suffix: str
+
+
+def plan_collection(
+    *,
+    n_artists_per_style: int = 5,
+    n_songs_per_artist: int = 6,
+    styles: Sequence[str] | None = None,
+    seed: int = 0,
+) -> list[SongPlan]:
+    """Plan a collection of invented songs.
+
+    Parameters
+    ----------
+    n_artists_per_style : int >= 1
+    n_songs_per_artist : int >= 1
+    styles : sequence of style names, optional
+        All of :data:`musicsim.demo.styles.STYLES` when left out.
+    seed : int >= 0
+
+    Returns
+    -------
+    list of SongPlan
+        Interleaved: first one song of every style, then the next artist of every style, and only
+        then the artists' second songs, so that a library is varied as soon as it starts to grow.
+
+    Raises
+    ------
+    ValueError
+        If a number is below 1, the seed negative, or a style unknown.
+    """
+    for name, value in (
+        ("n_artists_per_style", n_artists_per_style),
+        ("n_songs_per_artist", n_songs_per_artist),
+    ):
+        if value < 1:
+            raise ValueError(f"{name}={value} should be at least 1")
+    if seed < 0:
+        raise ValueError(f"seed={seed} should not be negative")
+    chosen = list(STYLES) if styles is None else [style_named(s) for s in styles]
+    if not chosen or len({s.name for s in chosen}) < len(chosen):
+        raise ValueError("styles should name at least one style, and none twice")
+    names = artist_names(np.random.default_rng([seed, 1]), len(chosen) * n_artists_per_style)
+    songs: dict[tuple[int, int], list[SongPlan]] = {}
+    for s, style in enumerate(chosen):
+        for a in range(n_artists_per_style):
+            number = a * len(chosen) + s
+            career = _career(style, names[number], number, [seed, 2, STYLES.index(style), a])
+            songs[s, a] = _songs(style, career, n_songs_per_artist)
+    return [
+        songs[s, a][i]
+        for i in range(n_songs_per_artist)
+        for a in range(n_artists_per_style)
+        for s in range(len(chosen))
+    ]
+
+
+def _career(style: Style, name: str, number: int, stream: list[int]) -> _Career:
+    rng = np.random.default_rng(stream)
+    low, high = style.tempo
+    length = int(rng.integers(4, 19))
+    first = int(rng.integers(style.years[0], max(style.years[0] + 1, style.years[1] - length)))
+    energy = style.taste[0] + 0.12 * rng.standard_normal()
+    return _Career(
+        name=name,
+        seed=int(rng.integers(2**31)),
+        first_year=first,
+        last_year=min(first + length, style.years[1]),
+        tempo=float(rng.uniform(low, high)),
+        brightness=float(rng.beta(2.5, 2.5)),
+        energy=float(np.clip(energy, 0.0, 1.0)),
+        suffix="ogg" if number % _OGG_EVERY == _OGG_EVERY - 1 else "flac",
+    )
+
+
+def _songs(style: Style, career: _Career, n_songs: int) -> list[SongPlan]:
+    """An artist's songs, album after album; tempo and sound drift a little from song to song."""
+    rng = np.random.default_rng([career.seed, 3])
+    n_albums = max(1 if n_songs < 4 else 2, -(-n_songs // _SONGS_AN_ALBUM))
+    taken: set[str] = set()
+    albums = titles(rng, n_albums, set())
+    years = np.sort(rng.integers(career.first_year, career.last_year + 1, n_albums))
+    album_of = np.sort(np.arange(n_songs) % n_albums)
+    plans = []
+    for i, title in enumerate(titles(rng, n_songs, taken)):
+        album = int(album_of[i])
+        track = 1 + i - int(np.searchsorted(album_of, album))
+        song_rng = np.random.default_rng([career.seed, 4, i])
+        tempo, n_bars, duration_s = _length(style, career.tempo, song_rng)
+        plans.append(
+            SongPlan(
+                style=style.name,
+                artist=career.name,
+                title=title,
+                album=albums[album],
+                track=track,
+                year=int(years[album]),
+                genre=style.name,
+                relative_path=f"{career.name}/{track:02d} {title}.{career.suffix}",
+                duration_s=duration_s,
+                seed=int(song_rng.integers(2**31)),
+                artist_seed=career.seed,
+                tempo=tempo,
+                key=int(song_rng.integers(12)),
+                n_bars=n_bars,
+                energy=round(float(np.clip(career.energy + 0.07 * song_rng.standard_normal(), 0.0, 1.0)), 4),
+                brightness=round(
+                    float(np.clip(career.brightness + 0.1 * song_rng.standard_normal(), 0.0, 1.0)), 4
+                ),
+            )
+        )
+    return plans
+
+
+def _length(style: Style, tempo: float, rng: np.random.Generator) -> tuple[float, int, float]:
+    """Tempo, whole bars and seconds of a song that lasts between 20 and 30 seconds, its echo included."""
+    low, high = style.tempo
+    tempo = round(float(np.clip(tempo * 2.0 ** (0.05 * rng.standard_normal()), low, high)), 2)
+    bar_s = style.beats * 60.0 / tempo
+    tail_s = float(rng.uniform(1.6, 2.2))
+    n_bars = int((rng.uniform(23.0, 27.5) - tail_s) / bar_s)
+    if n_bars % 2 == 1 and (n_bars + 1) * bar_s + tail_s <= 29.5:
+        n_bars += 1
+    return tempo, n_bars, round(n_bars * bar_s + tail_s, 2)

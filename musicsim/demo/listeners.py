@@ -1,0 +1,312 @@
+"""Invented listeners of the demo collection: what they play, the tags they give, the lists they make.
+
+Three tables in the general formats that anybody's own data can be imported from. Behind them stand
+hidden rules that a method of this package may find again: tastes over styles and artists, a popularity
+with a long tail, moods, and for every category of playlists its own mixture of reasons to go from one
+song to the next.
+"""
+
+import csv
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim.demo.collection import SongPlan
+from musicsim.demo.styles import STYLES, style_named
+
+__all__ = ["CATEGORIES", "Category", "write_listening"]
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """Reasons for a transition in one kind of playlist, as weights, and where its lists start.
+
+    ``style``, ``artist``, ``decade``, ``album``: the next song shares it; ``mood``: shares one of
+    ``moods``; ``energy``: is about as energetic; ``near``: is of a style with a similar taste;
+    ``anything``: is any song. ``energy_range`` limits all songs but those of "anything".
+    """
+
+    name: str
+    weights: dict[str, float]
+    moods: tuple[str, ...] = ()
+    energy_range: tuple[float, float] = (0.0, 1.0)
+
+
+CATEGORIES: tuple[Category, ...] = (
+    Category(
+        "late night",
+        {"mood": 5, "near": 2, "style": 2, "anything": 0.5},
+        ("calm", "dreamy", "dark"),
+        (0.0, 0.55),
+    ),
+    Category(
+        "workout", {"energy": 4, "mood": 3, "style": 2, "anything": 0.5}, ("energetic", "driving"), (0.6, 1.0)
+    ),
+    Category(
+        "road trip",
+        {"decade": 3, "mood": 3, "near": 2, "artist": 1, "anything": 1},
+        ("driving", "happy", "nostalgic"),
+    ),
+    Category("same decade", {"decade": 7, "style": 1, "anything": 0.7}),
+    Category("one artist leads to another", {"artist": 5, "near": 3, "album": 1, "anything": 0.5}),
+    Category(
+        "dinner with friends",
+        {"mood": 5, "near": 2, "anything": 0.6},
+        ("warm", "groovy", "elegant"),
+        (0.1, 0.6),
+    ),
+    Category("deep in one style", {"style": 7, "artist": 1, "decade": 1, "anything": 0.4}),
+    Category(
+        "concentration",
+        {"energy": 4, "mood": 3, "album": 1, "anything": 0.4},
+        ("calm", "spacious"),
+        (0.0, 0.4),
+    ),
+    Category("dance floor", {"style": 3, "energy": 3, "near": 2, "anything": 0.3}, (), (0.65, 1.0)),
+    Category("mixed bag", {"anything": 6, "style": 1, "decade": 1}),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Songs:
+    """Columns of the collection that the hidden rules look at; rows are songs."""
+
+    style: npt.NDArray[np.int64]
+    artist: npt.NDArray[np.int64]
+    album: npt.NDArray[np.int64]
+    decade: npt.NDArray[np.int64]
+    energy: npt.NDArray[np.float64]
+    moods: list[frozenset[str]]
+    taste: npt.NDArray[np.float64]
+
+
+def write_listening(
+    plans: Sequence[SongPlan],
+    folder: str | os.PathLike[str],
+    *,
+    n_listeners: int = 2000,
+    n_playlists: int = 1500,
+    seed: int = 0,
+) -> None:
+    """Write ``plays.csv``, ``tags.csv`` and ``playlists.csv`` for a collection.
+
+    Parameters
+    ----------
+    plans : sequence of SongPlan, at least one
+    folder : path, created when missing
+    n_listeners : int >= 1
+    n_playlists : int >= 0
+    seed : int >= 0
+
+    Raises
+    ------
+    ValueError
+        If there are no plans or a number is out of range.
+
+    Notes
+    -----
+    Columns: ``listener,artist,title,plays``; ``artist,title,tag,weight`` (1-100);
+    ``playlist,category,position,artist,title`` (positions from 1). Each file appears under its name only
+    when it is whole.
+    """
+    if not plans:
+        raise ValueError("plans is empty; plan_collection() makes some")
+    if n_listeners < 1 or n_playlists < 0 or seed < 0:
+        raise ValueError(
+            f"n_listeners={n_listeners} should be at least 1, "
+            f"n_playlists={n_playlists} and seed={seed} not negative"
+        )
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    names = [(p.artist, p.title) for p in plans]
+    songs = _songs(plans, np.random.default_rng([seed, 10]))
+    popularity = _popularity(songs, np.random.default_rng([seed, 11]))
+    plays = _plays(songs, popularity, n_listeners, np.random.default_rng([seed, 12]))
+    _write(
+        target / "plays.csv",
+        ("listener", "artist", "title", "plays"),
+        ((f"listener{who:05d}", *names[song], count) for who, song, count in plays),
+    )
+    tags = _tags(plans, songs, np.random.default_rng([seed, 13]))
+    _write(target / "tags.csv", ("artist", "title", "tag", "weight"), ((*names[i], t, w) for i, t, w in tags))
+    lists = _playlists(songs, popularity, n_playlists, np.random.default_rng([seed, 14]))
+    rows = (
+        (f"playlist{number:05d}", category, position, *names[song])
+        for number, (category, rows) in enumerate(lists)
+        for position, song in enumerate(rows, start=1)
+    )
+    _write(target / "playlists.csv", ("playlist", "category", "position", "artist", "title"), rows)
+
+
+def _write(path: Path, header: tuple[str, ...], rows: Iterable[tuple]) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with temporary.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(header)
+            writer.writerows(rows)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _numbered(values: Sequence[object]) -> npt.NDArray[np.int64]:
+    numbers = {value: i for i, value in enumerate(dict.fromkeys(values))}
+    return np.array([numbers[v] for v in values], dtype=np.int64)
+
+
+def _songs(plans: Sequence[SongPlan], rng: np.random.Generator) -> _Songs:
+    order = [s.name for s in STYLES]
+    styles = [style_named(p.style) for p in plans]
+    artist = _numbered([p.artist for p in plans])
+    # A song's place in taste space: its style's, moved by its artist's ways and its own sound.
+    habit = 0.12 * rng.standard_normal((artist.max() + 1, 5))
+    taste = np.array([[*s.taste, p.brightness] for s, p in zip(styles, plans, strict=True)]) + habit[artist]
+    moods = []
+    for style, plan in zip(styles, plans, strict=True):
+        own = {m for m in style.moods if rng.random() < 0.8}
+        if plan.energy > 0.7:
+            own.add("energetic")
+        if plan.energy < 0.25:
+            own.add("calm")
+        own.add("bright" if plan.brightness > 0.65 else "dark" if plan.brightness < 0.3 else style.moods[0])
+        moods.append(frozenset(own))
+    return _Songs(
+        style=np.array([order.index(p.style) for p in plans], dtype=np.int64),
+        artist=artist,
+        album=_numbered([(p.artist, p.album) for p in plans]),
+        decade=np.array([p.year // 10 for p in plans], dtype=np.int64),
+        energy=np.array([p.energy for p in plans]),
+        moods=moods,
+        taste=taste,
+    )
+
+
+def _popularity(songs: _Songs, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    """Share of all listening a song would have if all had one taste: a long tail of artists and of songs."""
+    artists = rng.permutation(songs.artist.max() + 1) + 1.0
+    weight = artists[songs.artist] ** -0.7 * rng.lognormal(0.0, 0.8, songs.artist.size)
+    return weight / weight.sum()
+
+
+def _plays(
+    songs: _Songs, popularity: npt.NDArray[np.float64], n_listeners: int, rng: np.random.Generator
+) -> list[tuple[int, int, int]]:
+    """(listener, song, plays); 5 % of what is heard has nothing to do with taste."""
+    n_styles = len(STYLES)
+    present = np.unique(songs.style)
+    fame = rng.dirichlet(np.full(present.size, 2.0))
+    triples: list[tuple[int, int, int]] = []
+    for listener in range(n_listeners):
+        home = rng.choice(present, size=int(rng.choice([1, 2, 3], p=[0.45, 0.35, 0.2])), p=fame)
+        loved = np.full(n_styles, 0.012)
+        loved[home] += rng.dirichlet(np.full(home.size, 2.0)) if home.size > 1 else 1.0
+        centre = songs.taste[rng.choice(np.flatnonzero(songs.style == home[0]))]
+        nearness = np.exp(-np.square(songs.taste - centre).sum(axis=1) / (2.0 * 0.3**2))
+        artist_love = rng.lognormal(0.0, 0.9, songs.artist.max() + 1)
+        score = popularity * (loved[songs.style] + 0.25 * nearness) * artist_love[songs.artist]
+        chance = 0.95 * score / score.sum() + 0.05 / score.size
+        n_songs = int(np.clip(rng.lognormal(3.3, 0.7), 5, 0.6 * score.size + 1))
+        heard = rng.choice(score.size, size=min(n_songs, score.size), replace=False, p=chance)
+        devotion = rng.lognormal(0.7, 0.5)
+        counts = rng.lognormal(np.log(devotion) + 0.5 * np.log1p(chance[heard] * score.size), 0.9)
+        triples += [
+            (listener, int(s), int(c)) for s, c in zip(heard, np.clip(np.ceil(counts), 1, 999), strict=True)
+        ]
+    return triples
+
+
+def _tags(plans: Sequence[SongPlan], songs: _Songs, rng: np.random.Generator) -> list[tuple[int, str, int]]:
+    """(song, tag, weight); about one tag in twelve is wrong, one song in twenty has none."""
+    everything = sorted({t for s in STYLES for t in (*s.words, *s.moods)})
+    rows: list[tuple[int, str, int]] = []
+    for i, plan in enumerate(plans):
+        if rng.random() < 0.05:
+            continue
+        style = style_named(plan.style)
+        given: dict[str, float] = {}
+        for rank, word in enumerate(style.words):
+            if rng.random() < 0.85 - 0.08 * rank:
+                given[word] = (100, 70, 50, 40)[rank]
+        for mood in sorted(songs.moods[i]):
+            if rng.random() < 0.65:
+                given[mood] = 45
+        if rng.random() < 0.5:
+            given[f"{plan.year // 10 * 10}s"] = 30
+        for _ in range(int(rng.poisson(0.45))):
+            given.setdefault(everything[int(rng.integers(len(everything)))], 15)
+        for tag, typical in given.items():
+            rows.append((i, tag, int(np.clip(round(typical * rng.lognormal(0.0, 0.35)), 1, 100))))
+    return rows
+
+
+def _near_styles(songs: _Songs) -> npt.NDArray[np.bool_]:
+    """Which styles lie close: each with its three nearest among those that have songs."""
+    n = len(STYLES)
+    taste = np.array([s.taste for s in STYLES])
+    distance = np.square(taste[:, None] - taste[None]).sum(axis=2)
+    present = np.unique(songs.style)
+    near = np.zeros((n, n), dtype=bool)
+    for s in present:
+        order = present[np.argsort(distance[s, present], kind="stable")]
+        near[s, order[:4]] = True
+    return near
+
+
+def _playlists(
+    songs: _Songs, popularity: npt.NDArray[np.float64], n_playlists: int, rng: np.random.Generator
+) -> list[tuple[str, list[int]]]:
+    """(category, songs in order); no song twice in a list."""
+    near = _near_styles(songs)
+    liking = np.sqrt(popularity)
+    lists = []
+    for i in range(n_playlists):
+        category = CATEGORIES[i % len(CATEGORIES)]
+        low, high = category.energy_range
+        allowed = (songs.energy >= low) & (songs.energy <= high)
+        moody = np.array([not m.isdisjoint(category.moods) for m in songs.moods])
+        start = allowed & moody if category.moods else allowed
+        free = np.ones(songs.style.size, dtype=bool)
+        length = min(int(rng.integers(8, 26)), songs.style.size)
+        rows = [_draw(start if start.any() else free, liking, rng)]
+        while len(rows) < length:
+            free[rows[-1]] = False
+            reason = str(rng.choice(list(category.weights), p=_shares(category)))
+            pool = free & _pool(songs, near, reason, rows[-1], moody)
+            if reason != "anything" and (pool & allowed).any():
+                pool &= allowed
+            rows.append(_draw(pool if pool.any() else free, liking, rng))
+        lists.append((category.name, rows))
+    return lists
+
+
+def _shares(category: Category) -> npt.NDArray[np.float64]:
+    weights = np.array(list(category.weights.values()), dtype=np.float64)
+    return weights / weights.sum()
+
+
+def _pool(
+    songs: _Songs, near: npt.NDArray[np.bool_], reason: str, song: int, moody: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
+    """The songs that a reason allows after `song`."""
+    if reason == "mood":
+        return moody
+    if reason == "near":
+        return near[songs.style[song], songs.style]
+    if reason == "energy":
+        return np.abs(songs.energy - songs.energy[song]) < 0.06
+    if reason == "anything":
+        return np.ones(songs.style.size, dtype=bool)
+    column: npt.NDArray[np.int64] = getattr(songs, reason)
+    return column == column[song]
+
+
+def _draw(pool: npt.NDArray[np.bool_], liking: npt.NDArray[np.float64], rng: np.random.Generator) -> int:
+    rows = np.flatnonzero(pool)
+    cumulative = np.cumsum(liking[rows])
+    return int(rows[min(int(np.searchsorted(cumulative, rng.random() * cumulative[-1])), rows.size - 1)])

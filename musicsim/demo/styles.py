@@ -1,0 +1,34 @@
+"""The styles of the demo collection, neighbours in this list being far apart by ear."""
+
+from musicsim.demo import styles_acoustic as acoustic
+from musicsim.demo import styles_electronic as electronic
+from musicsim.demo.style_types import SCALES, Part, Style
+
+__all__ = ["SCALES", "STYLES", "Part", "Style", "style_named"]
+
+STYLES: tuple[Style, ...] = (
+    electronic.AMBIENT,
+    electronic.HOUSE,
+    acoustic.FOLK,
+    acoustic.ROCK,
+    acoustic.JAZZ,
+    electronic.TECHNO,
+    acoustic.PIANO,
+    electronic.SYNTHWAVE,
+    acoustic.DUB,
+    acoustic.BAROQUE,
+    electronic.DNB,
+    electronic.LOFI,
+    acoustic.CHORAL,
+    electronic.CHIP,
+    acoustic.BOSSA,
+    electronic.INDUSTRIAL,
+)
+
+
+def style_named(name: str) -> Style:
+    """The style with this name; ``ValueError`` lists the names there are."""
+    for style in STYLES:
+        if style.name == name:
+            return style
+    raise ValueError(f"style {name!r} is unknown; there are {', '.join(s.name for s in STYLES)}")

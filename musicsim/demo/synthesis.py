@@ -1,0 +1,364 @@
+"""From a plan to sound, and from sound to a tagged file.
+
+An artist's *habits* (instruments, their tuning by hand, the kit, the room, the tone of the master) are
+drawn from the artist's seed and come back in every song; the song's own seed draws key, progression,
+figures, arrangement, and how far the artist strays from the habits this time. Within a song each
+distinct note and drum hit is rendered once.
+
+The same plan gives the same samples with the same versions of numpy and scipy on the same kind of processor;
+across processors the sine function may differ in the last bit, which 16 bits seldom show.
+"""
+
+import hashlib
+import io
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim.demo.collection import SongPlan, plan_collection
+from musicsim.demo.composition import FIGURES, Note, Score, compose_drums, compose_score
+from musicsim.demo.drums import KITS, Kit, play_drum, play_texture, vary_kit
+from musicsim.demo.effects import add_echo, ducking, master, pan_gains, reverberate, tone_control
+from musicsim.demo.styles import Part, Style, style_named
+from musicsim.demo.voices import PATCHES, SAMPLE_RATE, Patch, play_note, vary_patch
+
+__all__ = ["SAMPLE_RATE", "SongPlan", "plan_collection", "render", "write_song"]
+
+_VERSION = 1  # raise when the sound of a plan changes: files of an older version are then written anew
+_ABANDONED_S = 3600.0
+_DRUM_PAN = {"hat": 0.3, "open": 0.3, "ride": -0.35, "crash": -0.3, "tom": 0.25, "shaker": -0.4, "rim": 0.15}
+_DRUM_SEND = {"kick": 0.02, "snare": 0.25, "clap": 0.3, "tom": 0.25, "rim": 0.3, "clank": 0.4}
+_DRUM_LEVEL = {
+    "kick": 0.62,
+    "hat": 0.24,
+    "open": 0.26,
+    "ride": 0.24,
+    "shaker": 0.26,
+    "crash": 0.3,
+    "rim": 0.4,
+}
+
+Sound = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class _Habits:
+    """What one artist does in every song."""
+
+    voices: tuple[str, ...]
+    patch_seed: int
+    kit: Kit
+    groove: int
+    scale: str
+    swing: float
+    register: int
+    room_s: float
+    damping_hz: float
+    wetness: float
+    width: float
+    bass_db: float
+    treble_db: float
+    levels: tuple[float, ...]
+    push_s: float
+
+
+@dataclass(slots=True)
+class _Mix:
+    """The desk: stereo bus, mono send to the room, and the clock."""
+
+    dry: Sound
+    send: Sound
+    beat_s: float
+    swing: float
+    swing_unit: float
+
+    def seconds(self, beat: float) -> float:
+        """When a beat sounds: the second half of each swing unit comes late."""
+        whole, part = divmod(beat / self.swing_unit, 1.0)
+        middle = 0.5 + self.swing
+        bent = part / 0.5 * middle if part < 0.5 else middle + (part - 0.5) / 0.5 * (1.0 - middle)
+        return (whole + bent) * self.swing_unit * self.beat_s
+
+
+def render(plan: SongPlan) -> Sound:
+    """Play a plan.
+
+    Parameters
+    ----------
+    plan : SongPlan
+
+    Returns
+    -------
+    ndarray of shape (n_samples, 2), float32
+        ``round(plan.duration_s * SAMPLE_RATE)`` samples, peak below 0.95.
+    """
+    style = style_named(plan.style)
+    habits = _draw_habits(style, plan)
+    rng = np.random.default_rng([plan.seed, 1])
+    n = round(plan.duration_s * SAMPLE_RATE)
+    scale = habits.scale if rng.random() < 0.7 else str(rng.choice(style.scales))
+    score = compose_score(style, plan.n_bars, plan.key, rng, scale)
+    mix = _Mix(
+        np.zeros((2, n), np.float32),
+        np.zeros(n, np.float32),
+        60.0 / plan.tempo,
+        habits.swing,
+        style.swing_unit,
+    )
+    kicks = _play_drums(mix, style, habits, score, plan)
+    duck = ducking(kicks, n, 0.65) if kicks.size else None
+    for i, part in enumerate(style.parts):
+        part_rng = np.random.default_rng([plan.seed, 2, i])
+        # A song always has its first two parts; the others come and go.
+        if i < 2 or part_rng.random() < part.chance:
+            _play_part(mix, i, _of_this_song(part, score, part_rng), habits, score, plan, part_rng, duck)
+    room_s = habits.room_s * 2.0 ** (0.2 * rng.standard_normal())
+    wet = reverberate(mix.send, room_s, habits.damping_hz, np.random.default_rng([plan.artist_seed, 9]))
+    mix.dry += np.float32(habits.wetness) * wet
+    _widen(mix.dry, habits.width)
+    drift = rng.normal(0.0, 0.7, 2)
+    tone = tone_control(mix.dry, habits.bass_db + drift[0], habits.treble_db + drift[1])
+    loudness = style.loudness * 2.0 ** (0.1 * rng.standard_normal())
+    tail_s = plan.duration_s - plan.n_bars * style.beats * mix.beat_s
+    return np.ascontiguousarray(master(tone, loudness, min(max(tail_s * 0.8, 0.5), 1.8)).T)
+
+
+def _draw_habits(style: Style, plan: SongPlan) -> _Habits:
+    rng = np.random.default_rng([plan.artist_seed, 5])
+    bright = 2.0 * (plan.brightness - 0.5)
+    kit = KITS[style.kits[int(rng.integers(len(style.kits)))]] if style.kits else KITS["acoustic"]
+    return _Habits(
+        voices=tuple(str(rng.choice(part.voices)) for part in style.parts),
+        patch_seed=int(rng.integers(2**31)),
+        kit=vary_kit(kit, rng, 0.18, 0.7 * bright),
+        groove=int(rng.integers(len(style.grooves))) if style.grooves else 0,
+        scale=str(rng.choice(style.scales)),
+        swing=float(rng.uniform(*style.swing)),
+        register=int(rng.choice([-5, -3, 0, 0, 2, 4])),
+        room_s=float(rng.uniform(*style.room_s)),
+        damping_hz=float(2600.0 * 2.0 ** (0.5 * rng.standard_normal() + 0.5 * bright)),
+        wetness=float(rng.uniform(0.55, 1.15)),
+        width=float(rng.uniform(0.7, 1.35)),
+        bass_db=float(rng.normal(0.0, 1.3)),
+        treble_db=float(style.treble_db + rng.normal(0.0, 1.0) + 2.0 * bright),
+        levels=tuple(float(2.0 ** (0.2 * z)) for z in rng.standard_normal(len(style.parts) + 1)),
+        push_s=float(rng.normal(0.0, 0.006)),
+    )
+
+
+def _of_this_song(part: Part, score: Score, rng: np.random.Generator) -> Part:
+    """The part as arranged for this song: a section more or less, another level and place."""
+    letters = sorted({s.letter for s in score.sections})
+    sections = "".join(x for x in letters if (x in part.sections) != (rng.random() < 0.1))
+    return replace(
+        part,
+        sections=sections or part.sections,
+        level=part.level * float(2.0 ** (0.16 * rng.standard_normal())),
+        pan=part.pan + 0.15 * float(rng.standard_normal()),
+        register=part.register + int(rng.choice([-3, 0, 0, 0, 3])) * (part.register > 50),
+    )
+
+
+def _patch_for(number: int, part: Part, habits: _Habits, plan: SongPlan, rng: np.random.Generator) -> Patch:
+    """The artist's own version of an instrument; now and then another instrument is tried."""
+    name = habits.voices[number] if rng.random() < 0.82 else str(rng.choice(part.voices))
+    bright = 1.0 * (plan.brightness - 0.5)
+    patch = vary_patch(PATCHES[name], np.random.default_rng([habits.patch_seed, number]), 0.22, bright)
+    return vary_patch(patch, rng, 0.08)
+
+
+def _play_part(
+    mix: _Mix,
+    number: int,
+    part: Part,
+    habits: _Habits,
+    score: Score,
+    plan: SongPlan,
+    rng: np.random.Generator,
+    duck: Sound | None,
+) -> None:
+    """Render one part and add it to the desk."""
+    level = np.float32(part.level * habits.levels[number])
+    if part.figure == "texture":
+        bus = play_texture(habits.voices[number], mix.send.size, rng, plan.brightness - 0.5)
+        bus *= _section_gain(mix, score, part.sections)
+    else:
+        if part.register > 50:
+            part = replace(part, register=part.register + habits.register)
+        notes = FIGURES[part.figure](score, part, rng)
+        bus = _play_notes(mix, notes, _patch_for(number, part, habits, plan, rng), habits, rng)
+        if part.echo:
+            add_echo(bus, mix.beat_s * float(rng.choice([0.75, 0.5, 0.75])), part.echo)
+    if part.duck and duck is not None:
+        bus *= duck
+    left, right = pan_gains(part.pan)
+    bus[0] *= level * left
+    bus[1] *= level * right
+    mix.dry += bus
+    mix.send += np.float32(part.send * 0.5) * (bus[0] + bus[1])
+
+
+def _play_notes(
+    mix: _Mix, notes: Sequence[Note], patch: Patch, habits: _Habits, rng: np.random.Generator
+) -> Sound:
+    n = mix.send.size
+    bus = np.zeros((2, n), dtype=np.float32)
+    mono = np.zeros(n, dtype=np.float32)
+    cache: dict[tuple[int, int], Sound] = {}
+    lateness = habits.push_s + 0.004 * np.abs(rng.standard_normal(len(notes)))
+    for note, late in zip(notes, lateness, strict=True):
+        length = mix.seconds(note.start + note.length) - mix.seconds(note.start)
+        key = (note.pitch, max(1, round(length / 0.06)))
+        if key not in cache:
+            cache[key] = play_note(patch, note.pitch, key[1] * 0.06, habits.patch_seed)
+        sound = cache[key]
+        start = max(0, round((mix.seconds(note.start) + late) * SAMPLE_RATE))
+        stop = min(n, start + sound.shape[1])
+        if stop > start:
+            target = mono[start:stop] if len(sound) == 1 else bus[:, start:stop]
+            target += (
+                np.float32(note.velocity**1.3) * (sound[0] if len(sound) == 1 else sound)[..., : stop - start]
+            )
+    bus += mono
+    return bus
+
+
+def _play_drums(
+    mix: _Mix, style: Style, habits: _Habits, score: Score, plan: SongPlan
+) -> npt.NDArray[np.int64]:
+    """Add the drums; the sample numbers of the kick's strokes are returned for the ducking."""
+    if not style.grooves:
+        return np.zeros(0, dtype=np.int64)
+    rng = np.random.default_rng([plan.seed, 3])
+    n = mix.send.size
+    groove = habits.groove if rng.random() < 0.6 else int(rng.integers(len(style.grooves)))
+    kit = vary_kit(habits.kit, rng, 0.08)
+    gain = style.drum_level * habits.levels[-1] * 2.0 ** (0.25 * rng.standard_normal())
+    cache: dict[tuple[str, int], Sound] = {}
+    kicks = []
+    for i, hit in enumerate(compose_drums(style, score, rng, groove)):
+        key = (hit.drum, i % 2)
+        if key not in cache:
+            cache[key] = play_drum(kit, hit.drum, habits.patch_seed, key[1])
+        late = 0.0 if hit.drum == "kick" else 0.002 * abs(float(rng.standard_normal()))
+        start = round((mix.seconds(hit.start) + late) * SAMPLE_RATE)
+        stop = min(n, start + cache[key].size)
+        if stop <= start:
+            continue
+        sound = (
+            np.float32(gain * hit.velocity**1.4 * _DRUM_LEVEL.get(hit.drum, 0.5)) * cache[key][: stop - start]
+        )
+        for channel, side in enumerate(pan_gains(_DRUM_PAN.get(hit.drum, 0.0))):
+            mix.dry[channel, start:stop] += side * sound
+        mix.send[start:stop] += np.float32(_DRUM_SEND.get(hit.drum, 0.12)) * sound
+        if hit.drum == "kick":
+            kicks.append(start)
+    return np.array(kicks, dtype=np.int64)
+
+
+def _section_gain(mix: _Mix, score: Score, sections: str) -> Sound:
+    """1 where a part plays, 0.25 elsewhere, with soft edges."""
+    bar_s = score.beats * mix.beat_s
+    times, gains = [0.0], [0.0]
+    for s in score.sections:
+        value = 1.0 if s.letter in sections else 0.25
+        times += [s.first_bar * bar_s + 0.3, (s.first_bar + s.n_bars) * bar_s - 0.3]
+        gains += [value, value]
+    at = np.arange(0, mix.send.size + 441, 441)
+    coarse = np.interp(at / SAMPLE_RATE, times, gains)
+    return np.interp(np.arange(mix.send.size), at, coarse).astype(np.float32)
+
+
+def _widen(sound: Sound, width: float) -> None:
+    """Scale the difference of the channels, in place."""
+    middle = 0.5 * (sound[0] + sound[1])
+    side = np.float32(0.5 * width) * (sound[0] - sound[1])
+    sound[0] = middle + side
+    sound[1] = middle - side
+
+
+def write_song(plan: SongPlan, folder: str | os.PathLike[str]) -> Path:
+    """Render a plan into a tagged FLAC or Ogg Vorbis file, unless it stands there already.
+
+    The file appears under its name only when it is whole: it is made in memory, written to a temporary
+    name and renamed. A file whose marker (a tag with a hash of the plan) is this plan's is kept as it is.
+
+    Parameters
+    ----------
+    plan : SongPlan
+    folder : path
+        The collection's folder; the artist's folder in it is created.
+
+    Returns
+    -------
+    pathlib.Path
+        ``folder / plan.relative_path``
+    """
+    path = Path(folder) / plan.relative_path
+    marker = _marker(plan)
+    if _stored_marker(path) == marker:
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = _encoded(plan, render(plan), marker)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        temporary.write_bytes(data)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    for left in path.parent.glob(f".{path.name}.*.part"):  # by a run that was killed
+        if time.time() - left.stat().st_mtime > _ABANDONED_S:
+            left.unlink(missing_ok=True)
+    return path
+
+
+def _marker(plan: SongPlan) -> str:
+    return hashlib.sha256(repr((_VERSION, astuple(plan))).encode()).hexdigest()[:24]
+
+
+def _stored_marker(path: Path) -> str | None:
+    import mutagen
+
+    try:
+        tags = mutagen.File(path)
+    except (mutagen.MutagenError, OSError):
+        return None
+    values = tags.get("musicsim_demo") if tags is not None else None
+    return values[0] if values else None
+
+
+def _encoded(plan: SongPlan, samples: Sound, marker: str) -> bytes:
+    """The whole file, tags included."""
+    import soundfile
+    from mutagen.flac import FLAC
+    from mutagen.oggvorbis import OggVorbis
+
+    ogg = plan.relative_path.endswith(".ogg")
+    buffer = io.BytesIO()
+    if ogg:
+        soundfile.write(buffer, samples, SAMPLE_RATE, format="OGG", subtype="VORBIS")
+    else:
+        soundfile.write(buffer, samples, SAMPLE_RATE, format="FLAC", subtype="PCM_16")
+    buffer.seek(0)
+    tags = OggVorbis(buffer) if ogg else FLAC(buffer)
+    tags.update(
+        title=plan.title,
+        artist=plan.artist,
+        albumartist=plan.artist,
+        album=plan.album,
+        tracknumber=str(plan.track),
+        date=str(plan.year),
+        genre=plan.genre,
+        bpm=str(round(plan.tempo)),
+        comment="Generated demo music",
+        musicsim_demo=marker,
+    )
+    buffer.seek(0)
+    tags.save(buffer)
+    return buffer.getvalue()

@@ -1,0 +1,388 @@
+"""The demo collection: plans, sound, files."""
+
+import hashlib
+import os
+import pickle
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from itertools import pairwise
+from pathlib import PurePosixPath
+
+import mutagen
+import numpy as np
+import pytest
+import soundfile
+
+from musicsim.demo import SAMPLE_RATE, plan_collection, render, synthesis, write_song
+from musicsim.demo.composition import compose_drums, compose_score
+from musicsim.demo.drums import DRUMS, KITS, TEXTURES, play_drum, play_texture
+from musicsim.demo.names import titles
+from musicsim.demo.styles import STYLES, style_named
+from musicsim.demo.voices import PATCHES, Patch, play_note
+
+FORBIDDEN = set('<>:"/\\|?*') | {chr(i) for i in range(32)}
+
+
+@pytest.fixture(scope="module")
+def plans():
+    return plan_collection()
+
+
+@pytest.fixture(scope="module")
+def one_of_each(plans):
+    """The first song of every style, rendered."""
+    return {p.style: (p, render(p)) for p in plans[: len(STYLES)]}
+
+
+def spectrum_peak(sound):
+    magnitude = np.abs(np.fft.rfft(sound * np.hanning(sound.size), 1 << 18))
+    return np.argmax(magnitude) * SAMPLE_RATE / (1 << 18)
+
+
+# Plans
+
+
+def test_size_and_interleaving(plans):
+    assert len(plans) == len(STYLES) * 5 * 6
+    assert len(STYLES) >= 12
+    assert len({p.style for p in plans[: len(STYLES)]}) == len(STYLES)
+    assert len({p.artist for p in plans[: len(STYLES) * 5]}) == len(STYLES) * 5
+
+
+def test_names_and_paths_are_unique_and_safe(plans):
+    assert len({(p.artist.casefold(), p.title.casefold()) for p in plans}) == len(plans)
+    assert len({p.relative_path.casefold() for p in plans}) == len(plans)
+    for p in plans:
+        folder, name = PurePosixPath(p.relative_path).parts
+        assert folder == p.artist
+        assert name.startswith(f"{p.track:02d} ")
+        for piece in (folder, name):
+            assert piece.isascii()
+            assert not FORBIDDEN & set(piece)
+            assert piece == piece.strip(" .")
+            assert len(piece) < 100
+
+
+def test_names_stay_unique_when_the_words_run_out():
+    many = titles(np.random.default_rng(0), 9000, set())  # the words make about 6,000
+    assert len({t.casefold() for t in many}) == 9000
+    assert any(t[-1].isdigit() for t in many)
+
+
+def test_albums_have_one_artist_one_year_and_consecutive_tracks(plans):
+    albums = defaultdict(list)
+    for p in plans:
+        albums[p.artist, p.album].append(p)
+    for songs in albums.values():
+        assert len({p.year for p in songs}) == 1
+        assert sorted(p.track for p in songs) == list(range(1, len(songs) + 1))
+
+
+def test_years_spread_over_decades_and_careers_do_not(plans):
+    careers = defaultdict(list)
+    for p in plans:
+        careers[p.artist].append(p.year)
+    assert len({p.year // 10 for p in plans}) >= 5
+    assert max(max(y) - min(y) for y in careers.values()) <= 18
+
+
+def test_tempo_and_duration_lie_in_their_ranges(plans):
+    for p in plans:
+        style = style_named(p.style)
+        assert style.tempo[0] <= p.tempo <= style.tempo[1]
+        assert 20.0 <= p.duration_s <= 30.0
+        assert p.n_bars * style.beats * 60.0 / p.tempo < p.duration_s
+
+
+def test_songs_of_an_artist_differ(plans):
+    songs = [p for p in plans if p.artist == plans[0].artist]
+    assert len({p.seed for p in songs}) == len({p.tempo for p in songs}) == len(songs)
+    assert len({p.key for p in songs}) > 1
+
+
+def test_same_seed_same_plans_other_seed_others(plans):
+    assert plan_collection() == plans
+    other = plan_collection(seed=1)
+    assert not {p.relative_path for p in other} & {p.relative_path for p in plans}
+
+
+def test_a_larger_collection_keeps_the_artists_of_the_smaller(plans):
+    larger = plan_collection(n_artists_per_style=7)
+    assert {p.artist for p in plans} < {p.artist for p in larger}
+    assert set(plans) < set(larger)
+
+
+def test_a_plan_survives_the_way_to_another_process(plans):
+    assert pickle.loads(pickle.dumps(plans[3])) == plans[3]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_artists_per_style": 0}, "n_artists_per_style=0 should be at least 1"),
+        ({"n_songs_per_artist": -1}, "n_songs_per_artist=-1"),
+        ({"seed": -1}, "seed=-1"),
+        ({"styles": ["Polka"]}, "style 'Polka' is unknown"),
+        ({"styles": []}, "at least one style"),
+        ({"styles": ["House", "House"]}, "none twice"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        plan_collection(**arguments)
+
+
+# Instruments
+
+
+@pytest.mark.parametrize("name", PATCHES)
+@pytest.mark.parametrize("pitch", [28, 60, 96])
+def test_every_instrument_sounds_from_low_to_high(name, pitch):
+    sound = play_note(PATCHES[name], pitch, 0.5, seed=1)
+    assert sound.dtype == np.float32
+    assert np.isfinite(sound).all()
+    assert 0.02 < np.abs(sound).max() < 1.5
+    assert np.abs(sound[:, -1]).max() < 1e-3  # no click at the end
+
+
+@pytest.mark.parametrize("source", ["saw", "triangle", "organ", "string", "piano"])
+def test_notes_are_in_tune(source):
+    # Bright partials may be louder than the fundamental: the peak must be a harmonic, to 2 cents
+    # (the FFT's bins are 0.17 Hz apart, 1.3 cents at 220 Hz).
+    peak = spectrum_peak(play_note(Patch(source, cutoff_hz=300.0), 57, 1.5, seed=3)[0])
+    harmonic = max(1, round(peak / 220.0))
+    assert abs(1200.0 * np.log2(peak / (220.0 * harmonic))) < 2.0
+
+
+def test_nothing_lies_above_the_limit_of_the_tables():
+    sound = play_note(Patch("saw", cutoff_hz=15_000.0, attack_s=0.02, release_s=0.05), 93, 1.0, seed=0)[0]
+    power = np.abs(np.fft.rfft(sound * np.hanning(sound.size))) ** 2
+    hz = np.fft.rfftfreq(sound.size, 1.0 / SAMPLE_RATE)
+    # Reading tables of 2048 samples without interpolation leaves noise of about -50 dB.
+    assert power[hz > 15_500].sum() < 1e-4 * power.sum()
+
+
+def test_a_plucked_string_dies_away_and_loses_its_highs_first():
+    sound = play_note(PATCHES["steel guitar"], 52, 3.0, seed=0)[0]
+    early, late = sound[4000:12000], sound[80000:88000]
+    assert late.std() < 0.5 * early.std()
+    assert centroid(late) < 0.8 * centroid(early)
+
+
+def centroid(sound):
+    magnitude = np.abs(np.fft.rfft(sound * np.hanning(sound.size)))
+    return (magnitude * np.fft.rfftfreq(sound.size, 1.0 / SAMPLE_RATE)).sum() / magnitude.sum()
+
+
+@pytest.mark.parametrize("kit", KITS)
+def test_every_drum_of_every_kit_sounds(kit):
+    for name in DRUMS:
+        hit = play_drum(KITS[kit], name, seed=2)
+        assert np.isfinite(hit).all()
+        assert 0.05 < np.abs(hit).max() < 3.0
+    kick, hat = (centroid(play_drum(KITS[kit], name, seed=2)) for name in ("kick", "hat"))
+    assert kick < 0.5 * hat
+
+
+@pytest.mark.parametrize("name", TEXTURES)
+def test_textures_fill_the_song_in_stereo(name):
+    bed = play_texture(name, 5 * SAMPLE_RATE, np.random.default_rng(0))
+    assert bed.shape == (2, 5 * SAMPLE_RATE)
+    assert 0.005 < bed.std() < 0.5
+    assert np.corrcoef(bed)[0, 1] < 0.7
+
+
+# Composition
+
+
+@pytest.mark.parametrize("style", STYLES, ids=lambda s: s.name)
+def test_chords_are_voice_led_and_every_note_is_in_the_scale(style):
+    rng = np.random.default_rng(5)
+    score = compose_score(style, 12, 3, rng, style.scales[0])
+    assert sum(s.n_bars for s in score.sections) == 12
+    scale = {(3 + step) % 12 for step in score.scale}
+    diatonic = [p for p in style.parts if p.figure not in ("texture", "chug", "fingerpick")]
+    for part in diatonic:
+        notes = synthesis.FIGURES[part.figure](score, part, rng)
+        assert {n.pitch % 12 for n in notes} <= scale
+        assert all(0.0 <= n.start < 12 * style.beats and n.length > 0.0 for n in notes)
+        assert all(0.0 < n.velocity <= 1.0 for n in notes)
+        if part.figure == "hold":
+            bars = defaultdict(list)
+            for n in notes:
+                bars[n.start].append(n.pitch)
+            chords = [sorted(bars[start]) for start in sorted(bars)]
+            moves = [np.abs(np.subtract(a, b)).mean() for a, b in pairwise(chords)]
+            assert max(moves, default=0.0) <= 4.0  # semitones a voice; parallel shifts would reach 7
+
+
+def test_drums_vary_in_strength():
+    style = style_named("Drum and Bass")
+    rng = np.random.default_rng(0)
+    hits = compose_drums(style, compose_score(style, 16, 0, rng, "minor"), rng, 0)
+    strengths = {round(h.velocity, 3) for h in hits if h.drum == "snare"}
+    assert len(strengths) > 10
+
+
+# Sound
+
+
+@pytest.mark.parametrize("style", [s.name for s in STYLES])
+def test_levels_durations_and_stereo(style, one_of_each):
+    plan, sound = one_of_each[style]
+    assert sound.shape == (round(plan.duration_s * SAMPLE_RATE), 2)
+    assert sound.dtype == np.float32
+    assert np.isfinite(sound).all()
+    assert 0.2 < np.abs(sound).max() <= 0.95
+    assert 0.03 < sound.std() < 0.25
+    assert np.abs(sound.mean(axis=0)).max() < 0.01
+    assert np.abs(sound[[0, -1]]).max() < 1e-3  # faded in and out
+    assert (sound[:, 0] - sound[:, 1]).std() > 0.05 * sound.std()  # two channels, not one twice
+    assert sound.mean(axis=1).std() > 0.5 * sound.std()  # and they do not cancel in mono
+
+
+def test_no_second_of_a_song_is_silent(one_of_each):
+    # Solo instruments may breathe and reverbs bridge: -50 dB below the whole is still heard.
+    for plan, sound in one_of_each.values():
+        seconds = sound[: int(plan.duration_s - 3) * SAMPLE_RATE].reshape(-1, SAMPLE_RATE * 2)
+        assert seconds.std(axis=1).min() > 0.003 * sound.std(), plan.style
+
+
+def test_same_plan_same_samples_other_seed_others(plans):
+    small = plan_collection(styles=["Folk"], n_artists_per_style=1, n_songs_per_artist=2)
+    first = render(small[0])
+    np.testing.assert_array_equal(first, render(small[0]))
+    second = render(small[1])
+    n = min(len(first), len(second))
+    assert abs(np.corrcoef(first[:n, 0], second[:n, 0])[0, 1]) < 0.5
+
+
+def test_another_process_renders_the_same_samples(one_of_each):
+    # Another hash seed: nothing may depend on the order of sets or on hash().
+    plan, sound = one_of_each["Choral"]
+    code = (
+        "import hashlib; from musicsim.demo import plan_collection, render;"
+        f"p = next(p for p in plan_collection() if p.relative_path == {plan.relative_path!r});"
+        "print(hashlib.sha256(render(p).tobytes()).hexdigest())"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": "7", "OPENBLAS_NUM_THREADS": "2"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
+    assert done.stdout.strip() == hashlib.sha256(sound.tobytes()).hexdigest()
+
+
+def test_styles_sound_different(one_of_each):
+    def low_share(name):
+        sound = one_of_each[name][1].mean(axis=1)
+        power = np.abs(np.fft.rfft(sound)) ** 2
+        hz = np.fft.rfftfreq(sound.size, 1.0 / SAMPLE_RATE)
+        return power[hz < 110].sum() / power.sum()
+
+    assert low_share("Techno") > 2 * low_share("Baroque")
+    assert low_share("Dub") > 2 * low_share("Choral")
+
+
+# Files
+
+
+@pytest.fixture(scope="module")
+def two_formats(plans):
+    flac = next(p for p in plans if p.relative_path.endswith(".flac"))
+    ogg = next(p for p in plans if p.relative_path.endswith(".ogg"))
+    return flac, ogg
+
+
+def test_most_artists_are_flac_and_some_ogg(plans):
+    ogg = {p.artist for p in plans if p.relative_path.endswith(".ogg")}
+    flac = {p.artist for p in plans if p.relative_path.endswith(".flac")}
+    assert not ogg & flac
+    assert 0.05 < len(ogg) / (len(ogg) + len(flac)) < 0.25
+
+
+def test_written_files_hold_the_sound_and_the_tags(two_formats, tmp_path):
+    for plan in two_formats:
+        path = write_song(plan, tmp_path)
+        assert path == tmp_path / plan.relative_path
+        tags = mutagen.File(path)
+        expected = {
+            "title": plan.title,
+            "artist": plan.artist,
+            "albumartist": plan.artist,
+            "album": plan.album,
+        }
+        expected |= {"tracknumber": str(plan.track), "date": str(plan.year), "genre": plan.style}
+        assert {key: tags[key] for key in expected} == {key: [value] for key, value in expected.items()}
+        assert tags.info.length == pytest.approx(plan.duration_s, abs=1e-4)
+        samples, rate = soundfile.read(path, dtype="float32")
+        assert rate == SAMPLE_RATE
+        assert samples.shape == render(plan).shape
+        assert np.abs(samples).max() < 1.0  # a lossy codec may exceed the ceiling a little
+        if path.suffix == ".flac":
+            # half a step of 16 bits, plus one for how the file's reader scales
+            np.testing.assert_allclose(samples, render(plan), atol=1.6 / 32768)
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_a_second_run_keeps_the_file_and_a_changed_plan_replaces_it(two_formats, tmp_path, monkeypatch):
+    plan = two_formats[0]
+    path = write_song(plan, tmp_path)
+    os.utime(path, (1, 1))
+    monkeypatch.setattr(synthesis, "render", lambda plan: pytest.fail("rendered again"))
+    write_song(plan, tmp_path)
+    assert path.stat().st_mtime == 1
+    monkeypatch.undo()
+    monkeypatch.setattr(synthesis, "_VERSION", 999)
+    write_song(plan, tmp_path)
+    assert path.stat().st_mtime != 1
+
+
+def test_a_foreign_file_under_the_name_is_replaced(two_formats, tmp_path):
+    plan = two_formats[0]
+    path = tmp_path / plan.relative_path
+    path.parent.mkdir()
+    path.write_bytes(b"half a file")
+    assert mutagen.File(write_song(plan, tmp_path)).info.length > 20
+
+
+def test_a_failed_write_leaves_nothing(two_formats, tmp_path, monkeypatch):
+    plan = two_formats[0]
+
+    def disk_full(source, target):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", disk_full)
+    with pytest.raises(OSError, match="No space left"):
+        write_song(plan, tmp_path)
+    assert not [p for p in tmp_path.rglob("*") if p.is_file()]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_a_killed_write_leaves_no_half_file_under_the_name(two_formats, tmp_path):
+    plan = two_formats[0]
+    child = os.fork()
+    if child == 0:
+        os.replace = lambda source, target: os._exit(9)  # the process ends between writing and renaming
+        write_song(plan, tmp_path)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    path = tmp_path / plan.relative_path
+    assert not path.exists()
+    (left,) = path.parent.glob(".*.part")
+    two_hours_ago = time.time() - 7200
+    os.utime(left, (two_hours_ago, two_hours_ago))
+    write_song(plan, tmp_path)
+    assert [p.name for p in path.parent.iterdir()] == [path.name]  # what the dead run left is swept up
+
+
+@pytest.mark.slow
+def test_speed_of_rendering_and_writing(plans, tmp_path):
+    # The bound is 0.25 CPU seconds a song on a quiet core; three times that here, because CPU time
+    # itself grows when cores are shared with other work.
+    write_song(plans[-1], tmp_path)
+    start = time.process_time()
+    for plan in plans[: len(STYLES)]:
+        write_song(plan, tmp_path)
+    assert (time.process_time() - start) / len(STYLES) < 0.75
