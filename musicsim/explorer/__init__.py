@@ -1,0 +1,1 @@
+"""What the pages and the command line share: models, queries, the map, playlists and jobs."""

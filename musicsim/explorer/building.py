@@ -1,0 +1,166 @@
+"""Filling a library: add folders and bring the model up to them; compose and add the demo collection.
+
+Both draw a first map early, after :data:`_FIRST_MAP` songs, so that there is something to explore
+while the rest comes.
+"""
+
+import multiprocessing
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from musicsim.errors import LibraryError
+from musicsim.explorer.training import refresh
+from musicsim.library import AddReport, Library, Progress
+from musicsim.library.arrays import atomic_path
+from musicsim.library.importers import import_playlists, import_plays, import_tags
+from musicsim.library.ingest import add_stream, audio_files, content_hash
+
+__all__ = ["add_and_refresh", "build_demo", "keep_upload"]
+
+_FIRST_MAP = 60
+_DEMO_WORKERS = 2
+
+Report = Callable[..., bool | None]
+
+
+def _refresh(library: Library, report: Report) -> bool:
+    def tell(step: Any) -> bool | None:
+        of = f" ({step.done} of {step.total})" if step.total else ""
+        return report(message=f"{step.message}{of}", seconds_left=None)
+
+    return refresh(library, progress=tell)
+
+
+def _tell(report: Report, before: int, total: int | None, failed: int) -> Callable[[Progress], bool | None]:
+    """Progress of a part of a scan as progress of the whole."""
+
+    def tell(step: Progress) -> bool | None:
+        whole = total if total is not None else step.total
+        left = (whole - before - step.done) / step.songs_per_second if step.songs_per_second else None
+        return report(
+            message=step.current,
+            done=before + step.done,
+            total=whole,
+            failed=failed + step.failed,
+            songs_per_second=step.songs_per_second,
+            seconds_left=left,
+        )
+
+    return tell
+
+
+def add_and_refresh(
+    library: Library, sources: Sequence[str | Path], *, retry: bool = False, report: Report
+) -> bool:
+    """Add folders and files, then fit or extend the model; returns False when it was cancelled.
+
+    Parameters
+    ----------
+    library : Library
+    sources : sequence of paths
+    retry : bool
+        Open files again that failed before.
+    report : callable
+        Called with keyword arguments message, done, total, failed, songs_per_second, seconds_left; True
+        stops.
+
+    Raises
+    ------
+    LibraryError
+        If a source does not exist, or another process is adding to this library.
+    """
+    report(message="looking for music")
+    paths = audio_files([Path(source).expanduser().absolute() for source in sources])
+    if library.models.active() is None and len(paths) > 2 * _FIRST_MAP:
+        first = library.add(
+            paths[:_FIRST_MAP], progress=_tell(report, 0, len(paths), 0), retry=retry, remember=False
+        )
+        if first.cancelled or not _refresh(library, report):
+            return False
+        retry = False  # those of the first part have just been tried
+    added = library.add(sources, progress=_tell(report, 0, None, 0), retry=retry)
+    return not added.cancelled and _refresh(library, report)
+
+
+def keep_upload(library: Library, name: str, data: bytes) -> Path:
+    """Write an uploaded file into the library's folder and return where; another file of the name is kept.
+
+    Raises
+    ------
+    LibraryError
+        If the library's folder cannot be written to.
+    """
+    plain = re.sub(r"[^\w .()&'+-]", "_", Path(name).name).lstrip(". ")[-120:] or "upload"
+    folder = library.folder / "uploads"
+    digest = content_hash(data)
+    for target in (folder / plain, folder / f"{Path(plain).stem} {digest[:8]}{Path(plain).suffix}"):
+        if target.exists() and content_hash(target) == digest:
+            return target
+        if not target.exists():
+            break
+    try:
+        with atomic_path(target) as temporary:
+            temporary.write_bytes(data)
+    except OSError as error:
+        raise LibraryError(f"{target}: cannot be written ({error.strerror}). Make room.") from error
+    return target
+
+
+def _compose(plans: Sequence[Any], folder: Path) -> Iterator[Path]:
+    """Write songs in worker processes; yield each file as it is finished, in order."""
+    from musicsim.demo import write_song
+
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(_DEMO_WORKERS, mp_context=context)
+    try:
+        yield from pool.map(write_song, plans, [folder] * len(plans), chunksize=1)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def build_demo(library: Library, *, seed: int = 0, report: Report) -> bool:
+    """Compose the demo collection into the library's folder, add it, and import its listeners.
+
+    Parameters
+    ----------
+    library : Library
+    seed : int
+        Other seeds make other music.
+    report : callable
+        As in :func:`add_and_refresh`.
+
+    Returns
+    -------
+    bool
+        False when it was cancelled; what was written stays, and a second call goes on from there.
+    """
+    from musicsim.demo import plan_collection
+    from musicsim.demo.listeners import write_listening
+
+    report(message="composing the first songs")
+    plans = plan_collection(seed=seed)
+    folder = library.folder / "music"
+    known = {song.path for song in library.songs()}
+    plans_left = [plan for plan in plans if folder / plan.relative_path not in known]
+    done = len(plans) - len(plans_left)
+    early = _FIRST_MAP if library.models.active() is None else 0
+    for part in (plans_left[:early], plans_left[early:]):
+        if not part:
+            continue
+        counts = AddReport()
+        tell = _tell(report, done, len(plans), 0)
+        add_stream(library, _compose(part, folder), len(part), counts, progress=tell)
+        done += len(part)
+        if counts.cancelled or not _refresh(library, report):
+            return False
+    library.add(folder)  # nothing is new: it makes the folder a root of the library
+    report(message="asking two thousand listeners")
+    listening = library.folder / "listening"
+    write_listening(plans, listening, seed=seed)
+    import_plays(library, listening / "plays.csv")
+    import_tags(library, listening / "tags.csv")
+    import_playlists(library, listening / "playlists.csv")
+    return _refresh(library, report)

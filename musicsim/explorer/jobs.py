@@ -1,0 +1,178 @@
+"""Background jobs: one process each, so that they outlive the tab and the server.
+
+A job's state lies in the library's database; its process writes there at most four times a second. A job
+whose process has gone without saying so is *interrupted* and can be started again: songs that were
+committed are not analysed twice.
+"""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from musicsim.errors import MusicsimError, StoreLockedError
+from musicsim.library import Library
+from musicsim.library.job_store import Job
+
+__all__ = ["cancel", "current", "restart", "run", "start"]
+
+_log = logging.getLogger(__name__)
+_WRITE_EVERY_S = 0.25
+_START_WITHIN_S = 30.0
+
+
+def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = None) -> int:
+    """Start a job in a process of its own; returns its id at once.
+
+    Parameters
+    ----------
+    kind : {"add", "demo", "refresh"}
+    arguments : mapping, JSON values
+        "add": paths (list of str), retry (bool); "demo": seed (int); "refresh": force (bool).
+
+    Raises
+    ------
+    StoreLockedError
+        If a job of this library is still running.
+    """
+    running = current(library)
+    if running is not None:
+        raise StoreLockedError(
+            f"a job is running in this library ({running.kind}): wait for it or cancel it."
+        )
+    if kind not in KINDS:
+        raise ValueError(f"kind={kind!r} should be one of {sorted(KINDS)}.")
+    job_id = library.jobs.create(kind, arguments or {})
+    log = library.jobs.log_path(job_id)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as stream:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "musicsim", "run-job", str(library.folder), str(job_id)],
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    library.jobs.update(job_id, pid=process.pid)
+    _children.append(process)
+    return job_id
+
+
+_children: list[subprocess.Popen[bytes]] = []
+
+
+def _alive(pid: int | None) -> bool:
+    if pid is None:
+        return False
+    for child in [c for c in _children if c.poll() is not None]:  # reap, or they would look alive
+        _children.remove(child)
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return _is_musicsim(pid)
+
+
+def _is_musicsim(pid: int) -> bool:
+    """Whether a process is one of ours; numbers are used again after a restart of the machine."""
+    try:
+        return b"run-job" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return True  # no /proc on this system: the number has to do
+
+
+def current(library: Library) -> Job | None:
+    """The job at work, None when there is none; one whose process has gone becomes *interrupted*."""
+    for job in library.jobs.recent():
+        if not job.is_active:
+            continue
+        starting = job.pid is None and time.time() - job.created_at < _START_WITHIN_S
+        if starting or _alive(job.pid):
+            return job
+        library.jobs.update(job.id, state="interrupted", message="stopped before it had finished")
+    return None
+
+
+def cancel(library: Library, job_id: int) -> None:
+    """Ask a job to stop; what it has done stays."""
+    library.jobs.update(job_id, cancel_requested=True)
+
+
+def restart(library: Library, job: Job) -> int:
+    """Start a job again with the same arguments; it goes on where it was."""
+    return start(library, job.kind, job.arguments)
+
+
+class _Reporter:
+    """Writes a job's progress, not too often, and hears of a cancel."""
+
+    def __init__(self, library: Library, job_id: int) -> None:
+        self._library, self._job_id = library, job_id
+        self._written = 0.0
+
+    def __call__(self, **values: Any) -> bool:
+        """Store progress; True when the job should stop."""
+        now = time.monotonic()
+        if now - self._written < _WRITE_EVERY_S:
+            return False
+        self._written = now
+        self._library.jobs.update(self._job_id, **values)
+        return self._library.jobs.get(self._job_id).cancel_requested
+
+
+def run(library: Library, job_id: int) -> str:
+    """Do a job in this process; returns the state it ended in."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    job = library.jobs.get(job_id)
+    report = _Reporter(library, job_id)
+    library.jobs.update(job_id, state="running", pid=os.getpid(), message="starting")
+    try:
+        finished = KINDS[job.kind](library, job.arguments, report)
+    except MusicsimError as error:
+        library.jobs.update(job_id, state="failed", message=str(error), seconds_left=None)
+        return "failed"
+    except Exception as error:
+        _log.exception("job %s (%s) failed", job_id, job.kind)
+        library.jobs.update(
+            job_id,
+            state="failed",
+            message=f"{type(error).__name__}: {error}. The whole story: {library.jobs.log_path(job_id)}",
+            seconds_left=None,
+        )
+        return "failed"
+    state = "done" if finished else "cancelled"
+    library.jobs.update(job_id, state=state, seconds_left=None)
+    return state
+
+
+def _add(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
+    from musicsim.explorer.building import add_and_refresh
+
+    paths: Sequence[str] = arguments["paths"]
+    return add_and_refresh(library, paths, retry=arguments.get("retry", False), report=report)
+
+
+def _demo(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
+    from musicsim.explorer.building import build_demo
+
+    return build_demo(library, seed=arguments.get("seed", 0), report=report)
+
+
+def _refresh(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
+    from musicsim.explorer.training import refresh
+
+    return refresh(
+        library,
+        force=arguments.get("force", False),
+        progress=lambda step: report(message=step.message, done=step.done, total=step.total),
+    )
+
+
+KINDS = {"add": _add, "demo": _demo, "refresh": _refresh}

@@ -1,0 +1,95 @@
+"""The map: songs that sound alike stand together (openTSNE of the song vectors)."""
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["MapPlacer", "fit_map"]
+
+_PERPLEXITY = 30.0
+# t-SNE needs about three neighbours a unit of perplexity; below this the two main axes say as much.
+_FEWEST_SONGS_FOR_TSNE = 12
+_SEED = 0
+
+
+def _perplexity(n_songs: int) -> float:
+    return max(2.0, min(_PERPLEXITY, (n_songs - 1) / 3))
+
+
+def fit_map(X: npt.NDArray[np.float32], random_state: int = _SEED) -> npt.NDArray[np.float32]:
+    """Place songs on a plane.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_songs, n_features)
+    random_state : int
+
+    Returns
+    -------
+    float32 ndarray of shape (n_songs, 2), no unit
+        The two main axes below 12 songs, t-SNE from there on (15 s of one core for 5 000 songs).
+    """
+    n = len(X)
+    if n < _FEWEST_SONGS_FOR_TSNE or not np.ptp(X, axis=0).any():
+        return _main_axes(X)
+    from openTSNE import TSNE
+
+    embedding = TSNE(
+        perplexity=_perplexity(n),
+        initialization="pca",
+        negative_gradient_method="fft" if n > 1000 else "bh",
+        random_state=random_state,
+        n_jobs=1,
+    ).fit(np.asarray(X, dtype=np.float64))
+    return np.asarray(embedding, dtype=np.float32)
+
+
+def _main_axes(X: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    centred = X.astype(np.float64) - X.mean(axis=0) if len(X) else np.zeros((0, 1))
+    places = np.zeros((len(X), 2))
+    if len(X) > 1:
+        U, S, _ = np.linalg.svd(centred, full_matrices=False)
+        kept = min(2, len(S))
+        places[:, :kept] = U[:, :kept] * S[:kept]
+    return places.astype(np.float32)
+
+
+class MapPlacer:
+    """Finds the place of new songs on an existing map, which stays as it is.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_songs, n_features)
+    places : ndarray of shape (n_songs, 2)
+        The map; rows with nan are left out.
+    """
+
+    def __init__(self, X: npt.NDArray[np.float32], places: npt.NDArray[np.float32]) -> None:
+        known = np.isfinite(places).all(axis=1)
+        self._X = np.asarray(X[known], dtype=np.float64)
+        self._places = np.asarray(places[known], dtype=np.float64)
+        self._embedding = self._restore() if len(self._X) >= _FEWEST_SONGS_FOR_TSNE else None
+
+    def _restore(self):  # openTSNE is untyped
+        from openTSNE import TSNEEmbedding
+        from openTSNE.affinity import PerplexityBasedNN
+
+        affinities = PerplexityBasedNN(
+            self._X, perplexity=_perplexity(len(self._X)), n_jobs=1, random_state=_SEED
+        )
+        return TSNEEmbedding(
+            self._places, affinities, negative_gradient_method="fft", n_jobs=1, random_state=_SEED
+        )
+
+    def place(self, X: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Places of new songs, float32 (n_new, 2)."""
+        X = np.asarray(X, dtype=np.float64)
+        if not len(self._X):
+            return np.zeros((len(X), 2), dtype=np.float32)
+        if self._embedding is None:
+            # too few songs for t-SNE: beside the nearest one, weighted by closeness
+            D = np.linalg.norm(X[:, None, :] - self._X[None, :, :], axis=2)
+            W = 1.0 / (D**2 + 1e-9)
+            return (W @ self._places / W.sum(axis=1, keepdims=True)).astype(np.float32)
+        k = min(5, len(self._X) - 1)
+        placed = self._embedding.transform(X, perplexity=max(1.5, k / 1.5), learning_rate=0.1)
+        return np.asarray(placed, dtype=np.float32)

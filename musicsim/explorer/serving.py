@@ -1,0 +1,96 @@
+"""Starting the app's server and, once it answers, the browser."""
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+import webbrowser
+from pathlib import Path
+
+from musicsim.errors import LibraryError, StoreLockedError
+from musicsim.explorer import jobs
+from musicsim.explorer.libraries import default_folder
+from musicsim.library import Library
+
+__all__ = ["serve"]
+
+_PORTS_TRIED = 50
+
+
+def _free_port(first: int) -> int:
+    for port in range(first, first + _PORTS_TRIED):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise LibraryError(f"no free port from {first} to {first + _PORTS_TRIED - 1}: name another with --port.")
+
+
+def _open_when_up(address: str) -> None:
+    for _ in range(200):
+        try:
+            urllib.request.urlopen(f"{address}/_stcore/health", timeout=2).close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            webbrowser.open(address)
+            return
+
+
+def serve(library: Path | None, *, port: int, browser: bool, demo: bool) -> int:
+    """Run the app until it is stopped; returns the server's exit code.
+
+    Parameters
+    ----------
+    library : Path, optional
+        The library to show first.
+    port : int
+        The first port to try.
+    browser : bool
+        Open the page when the server answers.
+    demo : bool
+        Start the demo job when the library has no songs.
+
+    Raises
+    ------
+    LibraryError
+        If the program stands without its pages, or no port is free.
+    """
+    script = Path(__file__).resolve().parents[2] / "app.py"
+    if not script.exists():
+        raise LibraryError(f"{script}: the app's pages are not here. Run it from a checkout of the project.")
+    folder = library or default_folder()
+    port = _free_port(port)
+    address = f"http://localhost:{port}"
+    options = {
+        "server.port": port,
+        "server.headless": "true",  # the browser is opened below, once the server answers
+        "browser.serverAddress": "localhost",  # or it asks the internet for this machine's address
+    }
+    command = [sys.executable, "-m", "streamlit", "run", str(script)]
+    command += [f"--{name}={value}" for name, value in options.items()]
+    server = subprocess.Popen(command, env=os.environ | {"MUSICSIM_LIBRARY": str(folder)}, cwd=script.parent)
+    if browser:
+        threading.Thread(target=_open_when_up, args=(address,), daemon=True).start()
+    if demo:
+        _start_demo(folder)
+    try:
+        return server.wait()
+    except KeyboardInterrupt:
+        server.terminate()
+        return server.wait()
+
+
+def _start_demo(folder: Path) -> None:
+    with Library.open(folder) as opened:
+        if len(opened) == 0:
+            try:
+                jobs.start(opened, "demo")
+            except StoreLockedError:
+                return  # it is running already: another window was opened first
