@@ -1,0 +1,53 @@
+"""Routes that stand beside Streamlit: ``/songs/{id}/audio``, ``/songs/{id}/peaks`` and ``/api``."""
+
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+
+from musicsim.audio import media_type, plays_in_browser, transcode, transcode_suffix
+from musicsim.errors import AudioError, LibraryError, NotFoundError
+from musicsim.explorer.libraries import open_library
+
+__all__ = ["routes"]
+
+
+def _audio(request: Request) -> Response:
+    """The sound of a song, with byte ranges; a copy that browsers play where they cannot play the file."""
+    try:
+        library = open_library(request.query_params.get("library"))
+        song = library.song(request.path_params["song_id"])
+        if not song.path.is_file():
+            return JSONResponse({"error": f"{song.path}: the file has gone. Scan its folder again."}, 410)
+        path = song.path
+        if not plays_in_browser(path):
+            path = library.folder / "cache" / f"{song.content_hash}{transcode_suffix()}"
+            if not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                transcode(song.path, path)
+        return FileResponse(path, media_type=media_type(path))
+    except NotFoundError as error:
+        return JSONResponse({"error": str(error)}, 404)
+    except (AudioError, LibraryError, OSError) as error:
+        return JSONResponse({"error": str(error)}, 500)
+
+
+def _peaks(request: Request) -> Response:
+    """The outline of a song: a list of numbers from 0 to 1."""
+    try:
+        library = open_library(request.query_params.get("library"))
+        outline = library.outline(request.path_params["song_id"])
+    except NotFoundError as error:
+        return JSONResponse({"error": str(error)}, 404)
+    headers = {"Cache-Control": "max-age=86400"}
+    return JSONResponse([round(float(peak), 3) for peak in outline], headers=headers)
+
+
+def routes() -> list[BaseRoute]:
+    """Routes for ``st.App``."""
+    from musicsim.api.http import http_interface
+
+    return [
+        Route("/songs/{song_id:int}/audio", _audio),
+        Route("/songs/{song_id:int}/peaks", _peaks),
+        Mount("/api", http_interface()),
+    ]
