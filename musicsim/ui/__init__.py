@@ -1,0 +1,1 @@
+"""Parts of pages: session state, cached openers, the song list, the map and the player."""

@@ -1,0 +1,309 @@
+// The music player, second part: the view, which is what Streamlit mounts. It may come and go, and
+// holds no state of its own: it shows the engine's (player_engine.js, joined before this file).
+
+const NOTICE_MS = 6000;
+const NUDGE_S = 5;
+const EMPTY_TEXT = "Nothing playing: choose a song";
+
+function clock(seconds) {
+  if (!Number.isFinite(seconds)) return "–:––";
+  const whole = Math.floor(seconds);
+  const hours = Math.floor(whole / 3600);
+  const minutes = Math.floor(whole / 60) % 60;
+  const rest = String(whole % 60).padStart(2, "0");
+  return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${rest}` : `${minutes}:${rest}`;
+}
+
+class View {
+  constructor(engine, root) {
+    this.engine = engine;
+    this.root = root;
+    this.send = () => {};
+    this.heights = null;
+    this.drawn = null; // uid of the track whose waveform is shown
+    this.canvas = root.querySelector("canvas");
+    this.wire();
+    this.resizing = new ResizeObserver(() => this.draw());
+    this.resizing.observe(this.canvas);
+  }
+
+  part(name) {
+    return this.root.querySelector(`[data-testid="player-${name}"]`);
+  }
+
+  wire() {
+    const { engine } = this;
+    const click = (name, act) => this.part(name).addEventListener("click", act);
+    click("play", () => engine.toggle());
+    click("prev", () => engine.previous());
+    click("next", () => engine.next());
+    click("title", () => engine.tell("open"));
+    click("more", () => engine.tell("more_like_this"));
+    click("mute", () => (engine.audio.muted = !engine.audio.muted));
+    click("queue-clear", () => engine.clear());
+    for (const [name, value] of [["thumb-up", 1], ["thumb-down", -1]]) {
+      click(name, () => engine.tell("thumb", engine.thumb(engine.track.song_id) === value ? 0 : value));
+    }
+    this.part("volume").addEventListener("input", ({ target }) => {
+      [engine.audio.volume, engine.audio.muted] = [Number(target.value), false];
+    });
+    this.wireQueue();
+    this.wireWave(this.part("wave"));
+  }
+
+  wireQueue() {
+    this.panel = this.part("queue-panel");
+    const opener = this.part("queue");
+    // The browser's own link: with a click handler, "close on a click outside" would come first.
+    opener.popoverTargetElement = this.panel;
+    this.panel.addEventListener("toggle", ({ newState }) => {
+      opener.setAttribute("aria-expanded", String(newState === "open"));
+      if (newState === "open") this.renderQueue();
+    });
+    this.part("queue-list").addEventListener("click", ({ target }) => {
+      const button = target.closest("button");
+      if (!button) return;
+      const uid = Number(button.closest("li").dataset.uid);
+      const acts = { jump: () => this.engine.jump(uid), remove: () => this.engine.remove(uid) };
+      (acts[button.dataset.act] ?? (() => this.engine.move(uid, Number(button.dataset.by))))();
+    });
+  }
+
+  wireWave(wave) {
+    const { engine } = this;
+    const seekTo = (event) => {
+      const box = wave.getBoundingClientRect();
+      engine.seek(((event.clientX - box.left) / box.width) * engine.duration);
+    };
+    wave.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0 || !Number.isFinite(engine.duration)) return;
+      wave.setPointerCapture(event.pointerId);
+      seekTo(event);
+    });
+    wave.addEventListener("pointermove", (event) => {
+      if (wave.hasPointerCapture(event.pointerId)) seekTo(event);
+    });
+    wave.addEventListener("keydown", (event) => {
+      const to = {
+        ArrowLeft: engine.position - NUDGE_S,
+        ArrowRight: engine.position + NUDGE_S,
+        Home: 0,
+        End: engine.duration,
+      }[event.key];
+      if (!Number.isFinite(to)) return;
+      event.preventDefault();
+      engine.seek(to);
+    });
+  }
+
+  close() {
+    this.resizing.disconnect();
+    clearTimeout(this.noticeTimer);
+  }
+
+  // ----------------------------------------------------------------------------------- rendering
+
+  render() {
+    const { engine, root } = this;
+    const { track, state, tracks, audio } = engine;
+    root.dataset.state = state;
+    root.dataset.muted = String(audio.muted || audio.volume === 0);
+    root.dataset.queueLength = String(tracks.length);
+    root.dataset.songId = track ? String(track.song_id) : "";
+    this.part("title").textContent = track ? track.title : EMPTY_TEXT;
+    this.part("artist").textContent = track ? track.artist : "";
+    this.label("play", state === "playing" ? "Pause" : "Play", " (space)");
+    this.label("mute", audio.muted ? "Unmute" : "Mute");
+    this.part("volume").value = String(audio.muted ? 0 : audio.volume);
+    for (const name of ["play", "prev", "title", "more", "thumb-up", "thumb-down"]) {
+      this.part(name).disabled = !track;
+    }
+    this.part("next").disabled = engine.index + 1 >= tracks.length;
+    const opinion = track ? engine.thumb(track.song_id) : 0;
+    this.part("thumb-up").setAttribute("aria-pressed", String(opinion === 1));
+    this.part("thumb-down").setAttribute("aria-pressed", String(opinion === -1));
+    this.part("queue-count").textContent = tracks.length > 1 ? String(tracks.length) : "";
+    this.renderPosition();
+    this.fetchWave(track);
+  }
+
+  label(name, text, hint = "") {
+    const part = this.part(name);
+    part.setAttribute("aria-label", text);
+    part.title = text + hint;
+  }
+
+  renderPosition() {
+    const { position, duration, track } = this.engine;
+    this.root.dataset.position = track ? String(Math.round(position)) : "";
+    this.part("time").textContent = track ? `${clock(position)} / ${clock(duration)}` : "";
+    const wave = this.part("wave");
+    wave.tabIndex = track ? 0 : -1;
+    wave.setAttribute("aria-disabled", String(!track));
+    wave.setAttribute("aria-valuemax", String(Math.round(duration) || 0));
+    wave.setAttribute("aria-valuenow", String(Math.round(position) || 0));
+    wave.setAttribute("aria-valuetext", `${clock(position)} of ${clock(duration)}`);
+    this.draw();
+  }
+
+  fetchWave(track) {
+    if ((track?.uid ?? null) === this.drawn) return;
+    this.drawn = track?.uid ?? null;
+    this.heights = null;
+    this.part("wave").dataset.kind = "bar";
+    if (!track) return;
+    this.engine.peaksOf(track).then((heights) => {
+      if (this.drawn !== track.uid) return; // another song since
+      this.heights = heights;
+      this.part("wave").dataset.kind = heights ? "wave" : "bar";
+      this.draw();
+    });
+  }
+
+  draw() {
+    const { canvas } = this;
+    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+    if (!width || !height) return;
+    const scale = window.devicePixelRatio || 1;
+    canvas.width = Math.round(width * scale);
+    canvas.height = Math.round(height * scale);
+    const pen = canvas.getContext("2d");
+    pen.scale(scale, scale);
+    const { position, duration } = this.engine;
+    const played = duration > 0 ? Math.min(1, position / duration) * width : 0;
+    const style = getComputedStyle(this.root);
+    const [past, future] = [style.getPropertyValue("--st-primary-color"), style.color];
+    if (this.heights) drawBars(pen, this.heights, { width, height, played, past, future });
+    else drawSeekBar(pen, { width, height, played, past, future });
+  }
+
+  renderQueue() {
+    const { tracks, index } = this.engine;
+    const count = tracks.length === 1 ? "1 song" : `${tracks.length} songs`;
+    this.part("queue-summary").textContent = `Queue · ${count}`;
+    this.part("queue-clear").disabled = !tracks.length;
+    if (!this.panel.matches(":popover-open")) return;
+    const list = this.part("queue-list");
+    const focused = this.root.getRootNode().activeElement;
+    const row = focused?.closest("li");
+    const [at, uid, act] = [[...list.children].indexOf(row), row?.dataset.uid, focused?.dataset.label];
+    list.replaceChildren(...tracks.map((track, i) => queueRow(track, i, index, tracks.length)));
+    if (!tracks.length) list.append(element("li", { className: "empty", textContent: "The queue is empty." }));
+    if (row) refocus(list, { at, uid, act });
+    this.placeAbove(this.panel, this.part("queue"));
+  }
+
+  placeAbove(panel, anchor) {
+    const box = anchor.getBoundingClientRect();
+    panel.style.bottom = `${window.innerHeight - this.root.getBoundingClientRect().top + 8}px`;
+    panel.style.right = `${Math.max(8, document.documentElement.clientWidth - box.right)}px`;
+  }
+
+  notify(text, kind) {
+    const notice = this.part("message");
+    notice.dataset.kind = kind;
+    notice.textContent = text;
+    notice.showPopover();
+    const box = this.root.getBoundingClientRect();
+    notice.style.bottom = `${window.innerHeight - box.top + 10}px`;
+    notice.style.left = `${Math.max(12, box.left)}px`;
+    clearTimeout(this.noticeTimer);
+    this.noticeTimer = setTimeout(() => notice.hidePopover(), NOTICE_MS);
+  }
+
+  announce() {
+    const { track } = this.engine;
+    this.part("live").textContent = track ? `Now: ${track.title}, ${track.artist}` : EMPTY_TEXT;
+  }
+}
+
+function drawBars(pen, heights, { width, height, played, past, future }) {
+  const [bar, gap] = [2, 1];
+  const n = Math.max(1, Math.floor((width + gap) / (bar + gap)));
+  for (let i = 0; i < n; i += 1) {
+    const from = Math.floor((i * heights.length) / n);
+    const to = Math.max(from + 1, Math.floor(((i + 1) * heights.length) / n));
+    const peak = Math.max(...heights.slice(from, to));
+    const tall = Math.max(2, Math.min(1, peak) * (height - 2));
+    const x = i * (bar + gap);
+    pen.fillStyle = x < played ? past : future;
+    pen.globalAlpha = x < played ? 1 : 0.32;
+    pen.fillRect(x, (height - tall) / 2, bar, tall);
+  }
+}
+
+function drawSeekBar(pen, { width, height, played, past, future }) {
+  const [thick, knob] = [4, 6];
+  const middle = height / 2;
+  const line = (to, colour, alpha) => {
+    [pen.fillStyle, pen.globalAlpha] = [colour, alpha];
+    pen.beginPath();
+    pen.roundRect(0, middle - thick / 2, to, thick, thick / 2);
+    pen.fill();
+  };
+  line(width, future, 0.22);
+  line(played, past, 1);
+  pen.beginPath();
+  pen.arc(Math.max(knob, Math.min(width - knob, played)), middle, knob, 0, 2 * Math.PI);
+  pen.fill();
+}
+
+// Titles come from the tags of files, so text is only ever set as text.
+function element(tag, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(tag), properties);
+  made.append(...children);
+  return made;
+}
+
+function icon(path) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("viewBox", "0 0 24 24");
+  svg.setAttribute("aria-hidden", "true");
+  const line = document.createElementNS(svg.namespaceURI, "path");
+  line.setAttribute("d", path);
+  svg.append(line);
+  return svg;
+}
+
+function queueRow(track, i, current, n) {
+  const names = element("span", { className: "names" }, element("span", { textContent: track.title }), element("span", { textContent: track.artist }));
+  const number = element("span", { className: "number", textContent: i === current ? "▶" : String(i + 1) });
+  const act = (label, path, data, disabled = false) => {
+    const button = element("button", { type: "button", className: "icon", title: label, disabled }, icon(path));
+    button.setAttribute("aria-label", `${label}: ${track.title}`);
+    Object.assign(button.dataset, data, { label });
+    return button;
+  };
+  const jump = element("button", { type: "button", className: "jump" }, number, names);
+  Object.assign(jump.dataset, { act: "jump", label: "jump" });
+  const item = element(
+    "li",
+    {},
+    jump,
+    act("Move up", "M6 15l6-6 6 6", { by: "-1" }, i === 0),
+    act("Move down", "M6 9l6 6 6-6", { by: "1" }, i === n - 1),
+    act("Remove", "M6 6l12 12M18 6L6 18", { act: "remove" }),
+  );
+  item.dataset.uid = String(track.uid);
+  if (i === current) item.setAttribute("aria-current", "true");
+  return item;
+}
+
+/** The list was made anew under the reader's finger: the same song, or the one in its place. */
+function refocus(list, { at, uid, act }) {
+  const rows = [...list.children];
+  const row = rows.find((item) => item.dataset.uid === uid) ?? rows[Math.min(at, rows.length - 1)];
+  const enabled = [...row.querySelectorAll("button:enabled")];
+  (enabled.find((button) => button.dataset.label === act) ?? enabled[0])?.focus();
+}
+
+// --------------------------------------------------------------------------------------- mount
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const engine = (window[ENGINE] ??= new Engine());
+  if (data.role === "player") engine.attach(parentElement, setTriggerValue);
+  engine.receive(data);
+  return () => {
+    if (data.role === "player") engine.detach(parentElement);
+  };
+}

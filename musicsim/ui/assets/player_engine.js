@@ -1,0 +1,445 @@
+// The music player, first part: the queue, the sound and the keys. There is one engine a browser tab,
+// kept on `window` with its own <audio> element in document.body, so that nothing Streamlit mounts,
+// reruns or removes can touch the sound. The view is in player.js; player.py joins the two files into
+// one module, because a component is given its script as one text.
+
+const ENGINE = Symbol.for("musicsim.player");
+const RESTART_AFTER_S = 3; // "previous" later than this goes back to the start of the same song
+const PRELOAD_BEFORE_END_S = 25;
+const ORPHAN_PAUSE_MS = 4000; // a sound whose controls are gone has to stop
+
+const REASONS = {
+  [MediaError.MEDIA_ERR_NETWORK]: "the connection failed",
+  [MediaError.MEDIA_ERR_DECODE]: "its sound cannot be decoded",
+  [MediaError.MEDIA_ERR_SRC_NOT_SUPPORTED]: "the file is missing or of a kind this browser does not know",
+};
+
+// What the page needs around the player: the whole width, no gaps, no fading while a run lasts.
+const PAGE_CSS = `
+[data-testid="stBottomBlockContainer"]:has(.st-key-musicsim-player) {
+  max-width: none; padding: 0 clamp(8px, 2vw, 24px);
+  border-top: 1px solid color-mix(in srgb, currentColor 16%, transparent);
+}
+[data-testid="stBottomBlockContainer"]:has(.st-key-musicsim-player) [data-testid="stVerticalBlock"] { gap: 0; }
+[data-testid="stBottomBlockContainer"] .st-key-musicsim-player { opacity: 1 !important; }
+[class*="st-key-musicsim-player-courier"] { display: none; }
+@media print { .st-key-musicsim-player { display: none; } }
+`;
+
+// ---------------------------------------------------------------------------------- addresses
+
+/** The address the app is served under, with a slash at the end. Taken from where Streamlit's own
+ * script was loaded, which is right under any base path and after any change of the page's address. */
+function appBase() {
+  const script = /^(.*\/)static\/js\/index\.[^/]*\.js/;
+  const loaded = performance.getEntriesByType("resource").map((entry) => entry.name);
+  const written = [...document.scripts].map((element) => element.src);
+  for (const url of [...loaded, ...written]) {
+    const match = script.exec(url);
+    if (match && new URL(url).origin === location.origin) return match[1];
+  }
+  return new URL(".", location.href).href;
+}
+
+function resolve(base, url) {
+  return new URL(url.startsWith("/") && !url.startsWith("//") ? url.slice(1) : url, base).href;
+}
+
+/** A store that may be forbidden or full: the player then forgets, and goes on. */
+function stored(kind, key, value) {
+  try {
+    if (value === undefined) return JSON.parse(window[kind].getItem(key));
+    window[kind].setItem(key, JSON.stringify(value));
+  } catch (error) {
+    console.debug("player: no storage", error);
+  }
+  return null;
+}
+
+// -------------------------------------------------------------------------------------- engine
+
+class Engine {
+  constructor() {
+    this.base = appBase();
+    this.storageKey = `musicsim.player ${this.base}`;
+    this.tracks = []; // {uid, song_id, title, artist, url, peaks_url, duration_s}
+    this.index = -1;
+    this.nextUid = 1;
+    this.session = null; // of Python; a reload of the page begins another
+    this.serial = 0; // the last command carried out
+    this.events = []; // not yet known to have arrived in Python
+    this.eventNumber = 0;
+    this.thumbs = new Map();
+    this.failed = new Set();
+    this.errored = false;
+    this.finished = false;
+    this.wanted = false; // to play: a song that fails to load leaves the element paused
+    this.startAt = 0; // where to start once the sound is loaded
+    this.peaks = new Map();
+    this.view = null;
+    this.audio = this.makeAudio();
+    this.preloader = new Audio();
+    this.preloader.preload = "auto";
+    this.addPageStyle();
+    document.addEventListener("keydown", (event) => onKey(this, event));
+    window.addEventListener("pagehide", () => this.persist());
+    this.restore();
+    this.announceHandlers();
+  }
+
+  makeAudio() {
+    const audio = document.createElement("audio");
+    audio.dataset.testid = "player-audio";
+    audio.preload = "metadata";
+    const volume = stored("localStorage", "musicsim.player volume");
+    if (volume) [audio.volume, audio.muted] = [volume.level, volume.muted];
+    document.body.append(audio);
+    const on = (names, handle) => names.split(" ").forEach((name) => audio.addEventListener(name, handle));
+    on("play pause durationchange seeked volumechange", () => this.changed());
+    on("timeupdate", () => this.tick());
+    on("loadedmetadata", () => this.begin());
+    on("playing", () => this.failed.clear());
+    on("ended", () => this.ended());
+    on("error", () => this.fail());
+    on("volumechange", () =>
+      stored("localStorage", "musicsim.player volume", { level: audio.volume, muted: audio.muted }),
+    );
+    return audio;
+  }
+
+  addPageStyle() {
+    const style = document.createElement("style");
+    style.textContent = PAGE_CSS;
+    document.head.append(style);
+  }
+
+  get track() {
+    return this.tracks[this.index] ?? null;
+  }
+
+  get state() {
+    if (!this.track) return "empty";
+    if (this.errored) return "error";
+    return this.audio.paused ? "paused" : "playing";
+  }
+
+  get position() {
+    return this.audio.readyState > 0 ? this.audio.currentTime : this.startAt;
+  }
+
+  get duration() {
+    const known = this.audio.readyState > 0 && Number.isFinite(this.audio.duration);
+    return known ? this.audio.duration : (this.track?.duration_s ?? NaN);
+  }
+
+  // ------------------------------------------------------------------ what Python says and hears
+
+  receive({ session, acked, commands, thumbs }) {
+    if (session !== this.session) {
+      [this.session, this.serial, this.events] = [session, 0, []];
+    }
+    this.events = this.events.filter((event) => event.number > acked);
+    if (thumbs) this.thumbs = new Map(Object.entries(thumbs).map(([id, value]) => [Number(id), value]));
+    for (const command of commands) {
+      if (command.serial <= this.serial) continue;
+      this.serial = command.serial;
+      this.carryOut(command);
+    }
+    this.changed();
+  }
+
+  carryOut({ kind, tracks, start }) {
+    const entries = tracks.map((track) => ({ ...track, uid: this.nextUid++ }));
+    if (kind === "play") {
+      this.failed.clear();
+      this.tracks = entries;
+      this.load(start, { play: true });
+      return;
+    }
+    const at = kind === "next" ? this.index + 1 : this.tracks.length;
+    this.tracks.splice(at, 0, ...entries);
+    if (this.index < 0) this.load(0, { play: false });
+    const what = entries.length === 1 ? `“${entries[0].title}”` : `${entries.length} songs`;
+    this.view?.notify(kind === "next" ? `Next: ${what}` : `Added to the queue: ${what}`, "info");
+    this.queueChanged();
+  }
+
+  tell(kind, value = 0) {
+    if (!this.track) return;
+    const song = this.track.song_id;
+    if (kind === "thumb") this.thumbs.set(song, value);
+    this.events.push({ number: ++this.eventNumber, kind, song_id: song, value });
+    this.changed();
+    this.view?.send("event", this.events);
+  }
+
+  /** The opinion on a song: what was clicked last, even if Python's next word is older. */
+  thumb(song) {
+    const clicked = this.events.findLast((event) => event.kind === "thumb" && event.song_id === song);
+    return clicked ? clicked.value : (this.thumbs.get(song) ?? 0);
+  }
+
+  // -------------------------------------------------------------------------------------- moving
+
+  load(index, { play, at = 0 }) {
+    this.index = index;
+    [this.errored, this.finished, this.startAt] = [false, false, at];
+    this.wanted = play;
+    this.audio.src = resolve(this.base, this.track.url);
+    if (play) this.start();
+    this.announce();
+    this.queueChanged();
+  }
+
+  begin() {
+    if (this.startAt > 0) this.audio.currentTime = this.startAt;
+    this.startAt = 0;
+    this.changed();
+  }
+
+  pause() {
+    this.wanted = false;
+    this.audio.pause();
+  }
+
+  start() {
+    this.wanted = true;
+    this.audio.play().catch((error) => {
+      if (error.name === "NotAllowedError") this.wanted = false;
+      // Refused without a gesture, or overtaken by the next song: both leave a player that is ready.
+      // A song that cannot be played comes through the element's "error" event.
+      console.debug("player:", error.name);
+      this.changed();
+    });
+  }
+
+  toggle() {
+    if (!this.track) return;
+    if (!this.audio.paused && !this.errored) this.pause();
+    else if (this.errored) this.load(this.index, { play: true });
+    else if (this.finished && this.index + 1 < this.tracks.length) this.next();
+    else this.start();
+  }
+
+  next() {
+    if (this.index + 1 < this.tracks.length) this.load(this.index + 1, { play: true });
+  }
+
+  previous() {
+    if (!this.track) return;
+    if (this.position > RESTART_AFTER_S || this.index === 0) {
+      this.seek(0);
+      this.start();
+    } else {
+      this.load(this.index - 1, { play: true });
+    }
+  }
+
+  jump(uid) {
+    const index = this.tracks.findIndex((track) => track.uid === uid);
+    if (index >= 0) this.load(index, { play: true });
+  }
+
+  seek(seconds) {
+    if (!this.track) return;
+    const to = Math.max(0, Math.min(seconds, Number.isFinite(this.duration) ? this.duration : seconds));
+    if (this.audio.readyState > 0) this.audio.currentTime = to;
+    else this.startAt = to;
+    this.finished = false;
+    this.changed();
+  }
+
+  ended() {
+    this.finished = true;
+    if (this.index + 1 < this.tracks.length) this.next();
+    else this.changed();
+  }
+
+  /** The current song cannot be played: say so and move on, unless nothing is left to try. */
+  fail() {
+    const track = this.track;
+    if (!track || this.audio.error?.code === MediaError.MEDIA_ERR_ABORTED) return;
+    const reason = REASONS[this.audio.error?.code] ?? "the browser gives no reason";
+    this.failed.add(track.uid);
+    this.errored = true;
+    this.view?.notify(`“${track.title}” cannot be played: ${reason}.`, "error");
+    const later = this.tracks.findIndex((other, i) => i > this.index && !this.failed.has(other.uid));
+    if (this.wanted && later >= 0) this.load(later, { play: true });
+    else this.changed();
+  }
+
+  // --------------------------------------------------------------------------------------- queue
+
+  remove(uid) {
+    const at = this.tracks.findIndex((track) => track.uid === uid);
+    if (at < 0) return;
+    const [wasCurrent, wasPlaying] = [at === this.index, !this.audio.paused];
+    this.tracks.splice(at, 1);
+    if (!this.tracks.length) this.clear();
+    else if (wasCurrent) this.load(Math.min(at, this.tracks.length - 1), { play: wasPlaying && at < this.tracks.length });
+    else if (at < this.index) this.index -= 1;
+    this.queueChanged();
+  }
+
+  move(uid, by) {
+    const from = this.tracks.findIndex((track) => track.uid === uid);
+    const to = from + by;
+    if (from < 0 || to < 0 || to >= this.tracks.length) return;
+    const current = this.track;
+    this.tracks.splice(to, 0, ...this.tracks.splice(from, 1));
+    this.index = this.tracks.indexOf(current);
+    this.queueChanged();
+  }
+
+  clear() {
+    [this.tracks, this.index, this.errored, this.startAt] = [[], -1, false, 0];
+    this.pause();
+    this.audio.removeAttribute("src");
+    this.audio.load();
+    this.announce();
+    this.queueChanged();
+  }
+
+  // -------------------------------------------------------------------------------------- memory
+
+  persist() {
+    const { tracks, index, position, session, serial, eventNumber } = this;
+    const thumbs = [...this.thumbs];
+    stored("sessionStorage", this.storageKey, { tracks, index, position, session, serial, eventNumber, thumbs });
+  }
+
+  restore() {
+    const saved = stored("sessionStorage", this.storageKey);
+    if (!Array.isArray(saved?.tracks)) return;
+    this.tracks = saved.tracks.map((track) => ({ ...track, uid: this.nextUid++ }));
+    [this.session, this.serial, this.eventNumber] = [saved.session, saved.serial, saved.eventNumber];
+    this.thumbs = new Map(saved.thumbs);
+    if (this.tracks[saved.index]) this.load(saved.index, { play: false, at: saved.position });
+  }
+
+  tick() {
+    const second = Math.floor(this.position);
+    if (second !== this.lastSecond) {
+      this.lastSecond = second;
+      this.persist();
+      this.preload();
+    }
+    this.view?.renderPosition();
+  }
+
+  preload() {
+    const next = this.tracks[this.index + 1];
+    if (!next || this.audio.paused || !(this.duration - this.position < PRELOAD_BEFORE_END_S)) return;
+    const url = resolve(this.base, next.url);
+    if (this.preloader.src === url) return;
+    this.preloader.src = url;
+    this.peaksOf(next);
+  }
+
+  /** Heights of the waveform, or null where there are none. */
+  peaksOf(track) {
+    if (!track.peaks_url) return Promise.resolve(null);
+    const url = resolve(this.base, track.peaks_url);
+    if (!this.peaks.has(url)) {
+      const list = (values) => (Array.isArray(values) && values.length ? values : null);
+      const fetched = fetch(url)
+        .then((answer) => (answer.ok ? answer.json().then(list) : null))
+        .catch(() => null);
+      this.peaks.set(url, fetched);
+      if (this.peaks.size > 50) this.peaks.delete(this.peaks.keys().next().value);
+    }
+    return this.peaks.get(url);
+  }
+
+  // ----------------------------------------------------------------------------- the outer world
+
+  changed() {
+    this.view?.render();
+    this.persist();
+    const media = navigator.mediaSession;
+    if (!media) return;
+    media.playbackState = { playing: "playing", paused: "paused" }[this.state] ?? "none";
+    const [duration, position] = [this.audio.duration, this.audio.currentTime];
+    if (Number.isFinite(duration) && position <= duration) media.setPositionState?.({ duration, position });
+  }
+
+  queueChanged() {
+    this.view?.renderQueue();
+    this.changed();
+  }
+
+  announce() {
+    this.view?.announce();
+    if (!navigator.mediaSession) return;
+    const { title, artist } = this.track ?? {};
+    navigator.mediaSession.metadata = this.track ? new MediaMetadata({ title, artist }) : null;
+  }
+
+  announceHandlers() {
+    const handlers = {
+      play: () => this.audio.paused && this.toggle(),
+      pause: () => this.pause(),
+      previoustrack: () => this.previous(),
+      nexttrack: () => this.next(),
+      seekto: ({ seekTime }) => this.seek(seekTime),
+    };
+    for (const [action, handle] of Object.entries(handlers)) {
+      navigator.mediaSession?.setActionHandler(action, handle);
+    }
+  }
+
+  attach(parent, send) {
+    clearTimeout(this.orphaned);
+    const root = parent.querySelector(".player");
+    if (this.view?.root !== root) {
+      this.view?.close();
+      this.view = new View(this, root);
+      this.view.renderQueue();
+    }
+    this.view.send = send;
+  }
+
+  detach(parent) {
+    if (!this.view || !parent.contains(this.view.root)) return; // another one has taken its place
+    this.view.close();
+    this.view = null;
+    this.orphaned = setTimeout(() => this.pause(), ORPHAN_PAUSE_MS);
+  }
+}
+
+// ---------------------------------------------------------------------------------------- keys
+
+function onKey(engine, event) {
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+  const target = event.composedPath()[0];
+  if (!(target instanceof Element) || isTyping(target)) return;
+  if (event.key === "/") {
+    const box = searchBox();
+    box?.focus();
+    if (box) event.preventDefault();
+    return;
+  }
+  const actions = { " ": () => engine.toggle(), j: () => engine.previous(), k: () => engine.next() };
+  const act = actions[event.key];
+  // On a button or a list the space bar already has a meaning.
+  const taken = event.key === " " && target.closest("button, a[href], summary, input, [role]:not([role=slider], [role=document], [role=region], [role=main])");
+  if (!act || event.shiftKey || event.repeat || taken || !engine.track) return;
+  event.preventDefault();
+  act();
+}
+
+function isTyping(element) {
+  const keyless = ["button", "checkbox", "radio", "range", "submit", "reset"];
+  if (element instanceof HTMLInputElement) return !keyless.includes(element.type);
+  return element.isContentEditable || Boolean(element.closest("textarea, select, [role=textbox], [role=combobox]"));
+}
+
+function searchBox() {
+  const main = document.querySelector('[data-testid="stMain"]') ?? document.body;
+  const usable = (box) => !box.disabled && !box.readOnly && box.getClientRects().length > 0;
+  const first = (selector) => [...main.querySelectorAll(selector)].find(usable);
+  return (
+    first('input[aria-label^="Search" i], textarea[aria-label^="Search" i], [aria-label^="Search" i] input') ??
+    first('input[type="text"], input[type="search"], input:not([type]), textarea, select')
+  );
+}

@@ -1,0 +1,181 @@
+"""What a browser session remembers, each key with its default and its meaning, and cached openers.
+
+No page and no widget touches ``st.session_state`` by name: a :class:`Key` is the one place where
+the name, the default and the meaning of a value stand. What is opened here is shared by all sessions
+and never changed by a page.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar, cast
+
+import streamlit as st
+
+from musicsim.explorer.libraries import library_folders, open_library
+from musicsim.explorer.map import MapPlacer
+from musicsim.explorer.query import Example, read_example
+from musicsim.explorer.snapshot import Snapshot, take_snapshot
+from musicsim.explorer.walk import DrawnPlaylist, Edge, Walk
+from musicsim.library import Library
+
+__all__ = [
+    "CHOSEN",
+    "COLOUR_BY",
+    "EXAMPLE",
+    "FOUND",
+    "LIBRARY",
+    "PLAYLIST",
+    "Key",
+    "PlaylistDraft",
+    "Upload",
+    "active_library",
+    "example",
+    "map_placer",
+    "snapshot",
+    "take_address",
+    "walk",
+]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Key(Generic[T]):
+    """A typed entry of the session.
+
+    Parameters
+    ----------
+    name : str
+        Name in ``st.session_state``.
+    default : callable without arguments
+        Makes the value a session starts with.
+    meaning : str
+        One line on what the value is.
+    """
+
+    name: str
+    default: Callable[[], T]
+    meaning: str
+
+    def get(self) -> T:
+        """The value, set to its default on first use."""
+        if self.name not in st.session_state:
+            st.session_state[self.name] = self.default()
+        return cast(T, st.session_state[self.name])
+
+    def set(self, value: T) -> None:
+        """Replace the value."""
+        st.session_state[self.name] = value
+
+    def keep(self) -> None:
+        """Hold a widget's value while its page is not shown; Streamlit drops it otherwise."""
+        self.set(self.get())
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file or recording that came through the browser."""
+
+    name: str
+    data: bytes
+    digest: str
+
+
+@dataclass(slots=True)
+class PlaylistDraft:
+    """The playlist in work: songs in order, and the edge the walk took between two that still follow."""
+
+    song_ids: list[int]
+    taken: dict[tuple[int, int], Edge]
+    opening: Edge | None = None
+    note: str = ""
+    seed: int = 0
+
+    @classmethod
+    def of(cls, drawn: DrawnPlaylist, seed: int) -> "PlaylistDraft":
+        """A draft of a list that was just drawn."""
+        ids = [song.id for song in drawn.songs]
+        taken = {
+            (here, there): edge
+            for here, there, edge in zip(ids, ids[1:], drawn.edges[1:], strict=False)
+            if edge is not None
+        }
+        return cls(ids, taken, drawn.edges[0] if drawn.edges else None, drawn.note, seed)
+
+
+LIBRARY: Key[str] = Key("library", lambda: library_folders()[0].name, "name of the library that is shown")
+CHOSEN: Key[int | None] = Key("chosen", lambda: None, "id of the song the pages talk about")
+COLOUR_BY: Key[str] = Key("colour_by", lambda: "genre", "what the map's colours mean")
+FOUND: Key[list[int]] = Key("found", list, "ids of songs that a search or a lasso marked")
+EXAMPLE: Key[Upload | None] = Key("example", lambda: None, "sound from outside that is searched with")
+_ADDRESS_READ: Key[bool] = Key("address_read", lambda: False, "whether the link was followed")
+PLAYLIST: Key[PlaylistDraft | None] = Key("playlist", lambda: None, "the playlist in work")
+
+
+def active_library() -> Library:
+    """The library this session shows; the default one when the chosen one has gone."""
+    if LIBRARY.get() not in {folder.name for folder in library_folders()}:
+        LIBRARY.set(library_folders()[0].name)
+    return open_library(LIBRARY.get())
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _snapshot(folder: Path, revision: int, _library: Library) -> Snapshot:
+    return take_snapshot(_library)
+
+
+def snapshot() -> Snapshot:
+    """The active library as it stands, shared by all sessions until it changes."""
+    library = active_library()
+    return _snapshot(library.folder, library.revision, library)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Weighing what songs have in common…")
+def _walk(folder: Path, revision: int, _snapshot: Snapshot) -> Walk:
+    return Walk(_snapshot)
+
+
+def walk(of: Snapshot) -> Walk:
+    """The walk that draws playlists from a snapshot."""
+    return _walk(of.library.folder, of.revision, of)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Unfolding the map…")
+def _placer(folder: Path, revision: int, _snapshot: Snapshot) -> MapPlacer:
+    return MapPlacer(_snapshot.X, _snapshot.map)
+
+
+def map_placer(of: Snapshot) -> MapPlacer:
+    """Finds places on the map of a snapshot."""
+    return _placer(of.library.folder, of.revision, of)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Listening…")
+def _example(folder: Path, model_id: str, digest: str, _snapshot: Snapshot, _upload: Upload) -> Example:
+    return read_example(_snapshot, _upload.data, _upload.name)
+
+
+def example(of: Snapshot, upload: Upload) -> Example:
+    """An upload as the model in use hears it; raises as :func:`musicsim.explorer.query.read_example`."""
+    model_id = of.record.id if of.record else ""
+    return _example(of.library.folder, model_id, upload.digest, of, upload)
+
+
+def take_address() -> None:
+    """Follow a link such as ``?library=jazz&song=12`` once, and keep the address at what is shown."""
+    if not _ADDRESS_READ.get() and st.query_params.get("library") in {f.name for f in library_folders()}:
+        LIBRARY.set(st.query_params["library"])
+    asked = st.query_params.get("song")
+    if asked is not None and asked != str(CHOSEN.get()) and not _ADDRESS_READ.get():
+        known = asked.isascii() and asked.isdigit() and active_library().songs([int(asked)])
+        CHOSEN.set(int(asked) if known else None)
+    _ADDRESS_READ.set(True)
+    if LIBRARY.get() == library_folders()[0].name:
+        st.query_params.pop("library", None)
+    else:
+        st.query_params["library"] = LIBRARY.get()
+    if CHOSEN.get() is None:
+        st.query_params.pop("song", None)
+    else:
+        st.query_params["song"] = str(CHOSEN.get())

@@ -1,0 +1,112 @@
+"""Explore: the map, the chosen song, and what is nearest to it."""
+
+import streamlit as st
+
+from musicsim.explorer.query import find_similar
+from musicsim.ui.empty import stop_without_songs
+from musicsim.ui.listening import PAGES, follow, play_songs
+from musicsim.ui.song_list import Action, clock, hit_rows, song_list
+from musicsim.ui.song_map import COLOUR_BY as COLOURS
+from musicsim.ui.song_map import map_figure
+from musicsim.ui.state import CHOSEN, COLOUR_BY, EXAMPLE, FOUND, PLAYLIST, snapshot
+
+MAP_KEY = "explore_map"
+FIND_KEY = "explore_find"
+
+now = snapshot()
+st.title("Explore", anchor=False)
+stop_without_songs(now)
+
+
+def choose(song_id: int) -> None:
+    """Make a song the chosen one and play it."""
+    CHOSEN.set(song_id)
+    play_songs(now.library, [now.by_id[song_id]])
+
+
+def clicked() -> None:
+    """A click on the map plays the song; a lasso marks what it holds."""
+    points = st.session_state[MAP_KEY].selection.points
+    ids = [p["customdata"] for p in points if p.get("customdata") in now.by_id]
+    if len(ids) == 1:
+        FOUND.set([])
+        choose(ids[0])
+    elif ids:
+        FOUND.set(list(dict.fromkeys(ids)))
+
+
+def searched() -> None:
+    """A title chooses its song; an artist marks all of theirs."""
+    entry = st.session_state[FIND_KEY]
+    kind, value = entry or ("", None)
+    FOUND.set([s.id for s in now.songs if s.artist == value] if kind == "artist" else [])
+    if kind == "song":
+        CHOSEN.set(value)
+    elif FOUND.get():
+        CHOSEN.set(FOUND.get()[0])
+
+
+def spell(entry: tuple[str, object]) -> str:
+    """An entry of the search box in words."""
+    kind, value = entry
+    return f"{value} (artist)" if kind == "artist" else now.by_id[value].label
+
+
+left, right = st.columns([2, 1], gap="large")
+with left:
+    by, find = st.columns(2, vertical_alignment="bottom")
+    colour_by = by.pills("Colour by", COLOURS, key=COLOUR_BY.name)
+    artists = sorted({song.artist for song in now.songs if song.artist})
+    entries = [("artist", artist) for artist in artists] + [("song", song.id) for song in now.songs]
+    find.selectbox(
+        "Search", entries, index=None, key=FIND_KEY, on_change=searched, format_func=spell,
+        placeholder="Search a title or an artist", label_visibility="collapsed",
+    )  # fmt: skip
+    chosen = CHOSEN.get() if CHOSEN.get() in now.by_id else None
+    hits = find_similar(now, chosen) if chosen in now.row_of else []
+    marked = FOUND.get() or [hit.song.id for hit in hits]
+    st.plotly_chart(
+        map_figure(now, colour_by or "genre", chosen=chosen, found=marked),
+        key=MAP_KEY,
+        on_select=clicked,
+        selection_mode=("points", "lasso"),
+        config={"scrollZoom": True, "displaylogo": False, "modeBarButtonsToRemove": ["select2d", "toImage"]},
+    )
+    placed = len(now.indexed)
+    waiting = (
+        f" {len(now.songs) - placed} more are waiting for their place." if placed < len(now.songs) else ""
+    )
+    st.caption(f"{placed:,} songs; close together means alike in sound. Click a point to play it.{waiting}")
+
+with right:
+    if len(FOUND.get()) > 1:
+        songs = [now.by_id[i] for i in FOUND.get() if i in now.by_id]
+        st.subheader(f"{len(songs)} songs marked", anchor=False)
+        st.button("Play them", icon=":material/play_arrow:", on_click=play_songs, args=(now.library, songs))
+    if chosen is None:
+        st.subheader("Nothing chosen yet", anchor=False)
+        st.write("Click a point on the map, or search for a title. The songs nearest to it will stand here.")
+        st.stop()
+    song = now.by_id[chosen]
+    st.subheader(song.title, anchor=False)
+    facts = [song.artist or "unknown artist", song.album, song.genre, song.year and str(song.year)]
+    st.caption(" · ".join(str(f) for f in [*facts, clock(song.duration_s)] if f))
+    play, more, start = st.columns(3)
+    play.button("Play", icon=":material/play_arrow:", on_click=choose, args=(song.id,), width="stretch")
+    if more.button("More like this", icon=":material/search:", width="stretch"):
+        EXAMPLE.set(None)
+        st.switch_page(PAGES["search"])
+    if start.button("Playlist", icon=":material/queue_music:", width="stretch"):
+        PLAYLIST.set(None)
+        st.switch_page(PAGES["playlist"])
+    if song.notes:
+        st.caption(f":material/info: {song.notes}")
+    st.markdown("**Nearest**")
+    if not hits:
+        st.caption("No other songs yet." if len(now.songs) == 1 else "This song has not been compared yet.")
+
+    def act(action: Action) -> None:
+        """Play or queue a neighbour, or make it the chosen song."""
+        follow(action, now, [hit.song for hit in hits])
+
+    song_list(hit_rows(hits), key="nearest", on_action=act)

@@ -1,0 +1,149 @@
+"""Search by example: drop a file, record, or choose a song; hear what is like it."""
+
+import streamlit as st
+
+from musicsim.audio import AUDIO_EXTENSIONS
+from musicsim.errors import MusicsimError
+from musicsim.explorer.building import keep_upload
+from musicsim.explorer.query import Filters, find_similar
+from musicsim.library.ingest import content_hash
+from musicsim.ui.empty import stop_without_songs
+from musicsim.ui.jobs_view import start_job
+from musicsim.ui.listening import follow, play_songs
+from musicsim.ui.song_list import Action, clock, hit_rows, song_list
+from musicsim.ui.song_map import map_figure
+from musicsim.ui.state import CHOSEN, EXAMPLE, Upload, example, map_placer, snapshot
+
+now = snapshot()
+st.title("Search by example", anchor=False)
+stop_without_songs(now)
+
+FILE_KEY, MICROPHONE_KEY, SONG_KEY = "search_file", "search_microphone", "search_song"
+
+
+def took(key: str) -> None:
+    """Search with the file or recording that has just come."""
+    sent = st.session_state[key]
+    if sent is not None:
+        data = sent.getvalue()
+        name = sent.name if key == FILE_KEY else "your recording"
+        EXAMPLE.set(Upload(name, data, content_hash(data)))
+    else:
+        EXAMPLE.set(None)
+
+
+def took_song() -> None:
+    """Search with a song of the library."""
+    if st.session_state[SONG_KEY] is not None:
+        CHOSEN.set(st.session_state[SONG_KEY])
+        EXAMPLE.set(None)
+
+
+def add_upload(upload: Upload) -> None:
+    """Put an uploaded file into the collection."""
+    try:
+        start_job(now.library, "add", paths=[str(keep_upload(now.library, upload.name, upload.data))])
+    except MusicsimError as error:
+        st.toast(str(error), icon="⚠️")
+
+
+drop, record, choose = st.columns([2, 1, 1], gap="medium")
+drop.file_uploader(
+    "Drop a file",
+    type=sorted(e.lstrip(".") for e in AUDIO_EXTENSIONS),
+    key=FILE_KEY,
+    on_change=took,
+    args=(FILE_KEY,),
+)
+record.audio_input("Or record", key=MICROPHONE_KEY, on_change=took, args=(MICROPHONE_KEY,))
+choose.selectbox(
+    "Or choose a song", [song.id for song in now.songs], index=None, key=SONG_KEY, on_change=took_song,
+    format_func=lambda i: now.by_id[i].label, placeholder="Search a title or an artist",
+)  # fmt: skip
+
+upload, query, place, seed = EXAMPLE.get(), None, None, None
+if upload is not None:
+    try:
+        query = example(now, upload)
+        place = map_placer(now).place(query.vector[None, :])[0]
+    except MusicsimError as error:
+        st.error(f"{error}", icon=":material/error:")
+        st.stop()
+    seed = now.by_id.get(query.song_id) if query.song_id else None
+elif CHOSEN.get() in now.row_of:
+    query = CHOSEN.get()
+    seed = now.by_id[query]
+if query is None:
+    st.info(
+        "Drop an audio file, hum into the microphone, or choose a song: what sounds like it in your collection "
+        "will stand here.",
+        icon=":material/hearing:",
+    )
+    st.stop()
+
+with st.container(border=True):
+    what, act = st.columns([3, 1], vertical_alignment="center")
+    if upload is not None:
+        what.markdown(
+            f"**{upload.name.replace('*', '')}** · {clock(query.duration_s)}", unsafe_allow_html=False
+        )
+        what.audio(upload.data)
+        for note in query.notes:
+            what.caption(f":material/info: {note}")
+        if seed is not None:
+            act.caption(f"This recording is in your collection: {seed.label}.")
+        elif upload.name != "your recording":
+            act.button("Add to the collection", icon=":material/add:", on_click=add_upload, args=(upload,))
+    else:
+        what.markdown(f"**{seed.title}** · {seed.artist or 'unknown artist'} · {clock(seed.duration_s)}")
+        act.button(
+            "Play",
+            icon=":material/play_arrow:",
+            on_click=play_songs,
+            args=(now.library, [seed]),
+            width="stretch",
+        )
+
+n, limit, narrow = st.columns([1, 1, 2], vertical_alignment="bottom")
+k = n.segmented_control("Songs", (10, 20, 50), default=10, key="search_k") or 10
+per_artist = limit.number_input("At most of one artist (0: any)", 0, 50, 2, key="search_per_artist")
+with narrow.popover("Filters", icon=":material/filter_alt:", width="stretch"):
+    artists = st.multiselect("Artists", sorted({s.artist for s in now.songs if s.artist}))
+    genres = st.multiselect("Genres", sorted({s.genre for s in now.songs if s.genre}))
+    folders = st.multiselect("Folders", sorted({s.folder for s in now.songs}))
+    known = [s.year for s in now.songs if s.year]
+    first, last = (min(known), max(known)) if known else (0, 0)
+    years = st.slider("Years", first, last, (first, last)) if first < last else (first, last)
+    longest = int(max(s.duration_s for s in now.songs)) + 1
+    seconds = st.slider("Length in seconds", 0, longest, (0, longest))
+filters = Filters(
+    frozenset(artists),
+    frozenset(genres),
+    frozenset(folders),
+    None if years == (first, last) else years,
+    None if seconds == (0, longest) else seconds,
+)
+
+hits = find_similar(now, query, k, max_per_artist=per_artist or None, filters=filters)
+songs = [hit.song for hit in hits]
+found, where = st.columns([3, 2], gap="large")
+with found:
+    st.subheader(f"{len(hits)} most similar songs" if hits else "No song passes", anchor=False)
+    if not hits:
+        st.caption("There is no other song that these filters let through. Widen them.")
+
+    def act_on(action: Action) -> None:
+        """Play, queue, or search on with an answer."""
+        follow(action, now, songs)
+
+    song_list(hit_rows(hits), key="hits", on_action=act_on)
+with where:
+    figure = map_figure(
+        now,
+        chosen=seed.id if seed is not None and upload is None else None,
+        found=[song.id for song in songs],
+        query=place,
+        height=480,
+    )
+    st.plotly_chart(figure, key="search_map", config={"displayModeBar": False})
+    st.caption("The star is your query; rings are the answers." if upload else "Rings are the answers.")

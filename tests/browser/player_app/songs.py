@@ -1,0 +1,17 @@
+"""The songs of the test app, by what is special about them."""
+
+from musicsim.ui.player import Track
+
+HOSTILE = '<img src=x onerror="window.hacked=true"> **bold** $x$'
+
+
+def track(song: int, title: str | None = None) -> Track:
+    title = title or f"Song number {song}"
+    return Track(song, title, f"Artist {song}", f"/songs/{song}/audio?library=x", f"/songs/{song}/peaks")
+
+
+LONG, SHORT, OTHER = track(1), track(2), track(3)
+NO_PEAKS = track(4, "A rather long title that goes on, and on, and has no waveform to show for it")
+HOSTILE_TRACK = track(3, HOSTILE)
+MISSING = track(98, "Missing")
+MISSING_TOO = track(99, "Missing, too")
