@@ -1,0 +1,149 @@
+"""Do neighbours share a style and an artist? The demo collection, four descriptions of a song.
+
+For each song the 10 nearest others: the share of its own style and of its own artist, with all songs as
+candidates and with the songs of its own artist left out (the artist filter), how often the first one is
+of the same artist, and how hubby the space is. Descriptions: codeword histograms mapped for the
+probability product kernel (what the app uses), the same histograms raw with Euclidean distance, mean and
+deviation of 20 MFCC by librosa's defaults and of our 39 columns (z-scored, Euclidean), and chance.
+"""
+
+import multiprocessing
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks._report import Claim, Settings, at_least, main
+from musicsim.audio import SAMPLE_RATE, load
+from musicsim.codebook import Codebook
+from musicsim.evaluation import hubness, nearest_neighbours, share_of_same
+from musicsim.explorer.building import build_demo
+from musicsim.kernels import ppk_map
+from musicsim.library import Library
+
+K = 10
+N_CODEWORDS, TAU = 1024, 4
+TRAINING_FRAMES = 200_000
+FOLDER = Path(__file__).parents[1] / "data" / "experiments"
+# Same composer at rank 1 on real recordings elsewhere, a plain prototype.
+ELSEWHERE = {"PPK": 0.52, "statistics": 0.50, "raw histograms": 0.44}
+
+Progress = Callable[[str], None]
+
+
+def _library(seed: int, progress: Progress) -> Library:
+    """The demo collection of this seed, composed at the first run."""
+    library = Library.open(FOLDER / f"demo-{seed}")
+    if not library.playlists():
+        progress("composing the demo collection, once")
+        build_demo(library, seed=seed, report=lambda **_: None)
+    return library
+
+
+def _codes(names: list[str]) -> npt.NDArray[np.int64]:
+    return np.unique(names, return_inverse=True)[1].astype(np.int64)
+
+
+def _mean_and_deviation(frames: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+    return np.r_[frames.mean(axis=0), frames.std(axis=0)].astype(np.float64)
+
+
+def _plain_mfcc(path: Path) -> npt.NDArray[np.float64]:
+    """Mean and deviation of a file's 20 MFCC, librosa's defaults."""
+    import librosa
+
+    return _mean_and_deviation(librosa.feature.mfcc(y=load(path), sr=SAMPLE_RATE).T)
+
+
+def _z_scored(X: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+def _histograms(frames: list[npt.NDArray[np.float32]], seed: int) -> npt.NDArray[np.float32]:
+    rng = np.random.default_rng(seed)
+    quota = TRAINING_FRAMES // len(frames)
+    sample = np.concatenate([f[rng.permutation(len(f))[:quota]] for f in frames])
+    return Codebook(N_CODEWORDS, tau=TAU, random_state=seed).fit(sample).transform(frames)
+
+
+def _descriptions(
+    frames: list[npt.NDArray[np.float32]], paths: list[Path], seeds: range, progress: Progress
+) -> Iterator[tuple[str, int, npt.NDArray[np.floating]]]:
+    """Name, seed and vectors of each description; the seeds are those of the codebook."""
+    for seed in seeds:
+        progress(f"codebook with seed {seed}")
+        histograms = _histograms(frames, seed)
+        yield "PPK", seed, ppk_map(histograms)
+        yield "raw histograms", seed, histograms
+        yield "chance", seed, np.random.default_rng(seed).standard_normal((len(frames), 50))
+    yield "statistics, 39 columns", 0, _z_scored(np.array([_mean_and_deviation(f) for f in frames]))
+    progress("decoding all songs for librosa's MFCC")
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
+        yield "statistics", 0, _z_scored(np.array(list(pool.map(_plain_mfcc, paths, chunksize=16))))
+
+
+def _measures(
+    X: npt.NDArray[np.floating], styles: npt.NDArray[np.int64], artists: npt.NDArray[np.int64]
+) -> dict[str, float]:
+    near = nearest_neighbours(X, K)
+    filtered = nearest_neighbours(X, K, groups=artists)
+    return {
+        "style@10": share_of_same(near, styles)[0],
+        "artist@10": share_of_same(near, artists)[0],
+        "artist@1": share_of_same(near[:, :1], artists)[0],
+        "style@1": share_of_same(near[:, :1], styles)[0],
+        "style@10, artist filter": share_of_same(filtered, styles)[0],
+        "style@1, artist filter": share_of_same(filtered[:, :1], styles)[0],
+        "hubness": hubness(near),
+        "hubness, artist filter": hubness(filtered),
+    }
+
+
+def _table(results: dict[str, list[dict[str, float]]]) -> list[dict[str, Any]]:
+    rows = []
+    for name, runs in results.items():
+        row: dict[str, Any] = {"description": name, "codebooks": len(runs)}
+        for measure in runs[0]:
+            values = [run[measure] for run in runs]
+            row[measure] = float(np.mean(values))
+            row[f"{measure} deviation"] = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+        row["artist@1, real music elsewhere"] = ELSEWHERE.get(name)
+        rows.append(row)
+    return rows
+
+
+def _claims(rows: list[dict[str, Any]]) -> list[Claim]:
+    by_name = {row["description"]: row for row in rows}
+    claims = []
+    for measure in ("style@10", "artist@10", "style@10, artist filter", "artist@1"):
+        for better, worse in (("PPK", "statistics"), ("statistics", "raw histograms"), ("PPK", "chance")):
+            lead = by_name[better][measure] - by_name[worse][measure]
+            claims.append(at_least(f"{measure}: {better} ahead of {worse} by", lead, 0.0))
+    return claims
+
+
+def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], list[Claim]]:
+    """Measure every description; three codebooks, ten with ``--full``."""
+    with _library(settings.seed, progress) as library:
+        songs = library.songs()
+        progress(f"reading the frames of {len(songs)} songs")
+        frames = [library.frames(song) for song in songs]
+    styles, artists = _codes([s.genre or "" for s in songs]), _codes([s.artist or "" for s in songs])
+    seeds = range(settings.seed, settings.seed + (10 if settings.full else 3))
+    settings.facts.update(
+        songs=len(songs), styles=int(styles.max()) + 1, artists=int(artists.max()) + 1, neighbours=K,
+        codewords=N_CODEWORDS, tau=TAU, codebook_seeds=list(seeds),
+    )  # fmt: skip
+    results: dict[str, list[dict[str, float]]] = {}
+    for name, seed, X in _descriptions(frames, [song.path for song in songs], seeds, progress):
+        progress(f"neighbours by {name}, seed {seed}")
+        results.setdefault(name, []).append(_measures(X, styles, artists))
+    rows = _table(results)
+    return rows, _claims(rows)
+
+
+if __name__ == "__main__":
+    main("demo", __doc__.splitlines()[0], run, rivals=("scikit-learn", "librosa"))
