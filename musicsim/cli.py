@@ -314,6 +314,7 @@ def playlist(
     length: Annotated[int, typer.Option("--length", "-n", help="How many songs.", min=1)] = 12,
     first: Annotated[int | None, typer.Option(help="Id of the first song; drawn by default.")] = None,
     spacing: Annotated[int, typer.Option(help="Songs between two of one artist.", min=0)] = 5,
+    surprise: Annotated[float, typer.Option(help="0 smooth, 1 as in real playlists.", min=0, max=1)] = 0.2,
     seed: Annotated[int | None, typer.Option(help="Another seed, another route; printed when drawn.")] = None,
     export: Annotated[
         Path | None,
@@ -337,7 +338,8 @@ def playlist(
         raise LibraryError(f"{export}: name a file that ends in {', '.join('.' + name for name in FORMATS)}.")
     seed = secrets.randbelow(2**31) if seed is None else seed
     with _open(library) as lib:
-        drawn = Walk(take_snapshot(lib)).draw(length, first=first, spacing=spacing, random_state=seed)
+        walk = Walk(take_snapshot(lib))
+        drawn = walk.draw(length, first=first, spacing=spacing, surprise=surprise, random_state=seed)
     if export:
         base = export.expanduser().absolute().parent if relative else None
         with atomic_path(export.expanduser().absolute()) as temporary:

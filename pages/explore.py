@@ -52,9 +52,9 @@ def spell(entry: tuple[str, object]) -> str:
     return f"{value} (artist)" if kind == "artist" else now.by_id[value].label
 
 
-left, right = st.columns([2, 1], gap="large")
+left, right = st.columns([9, 5], gap="medium")
 with left:
-    by, find = st.columns(2, vertical_alignment="bottom")
+    by, find = st.columns([4, 3], vertical_alignment="bottom")
     colour_by = by.pills("Colour by", COLOURS, key=COLOUR_BY.name)
     artists = sorted({song.artist for song in now.songs if song.artist})
     entries = [("artist", artist) for artist in artists] + [("song", song.id) for song in now.songs]
@@ -91,14 +91,14 @@ with right:
     st.subheader(song.title, anchor=False)
     facts = [song.artist or "unknown artist", song.album, song.genre, song.year and str(song.year)]
     st.caption(" · ".join(str(f) for f in [*facts, clock(song.duration_s)] if f))
-    play, more, start = st.columns(3)
-    play.button("Play", icon=":material/play_arrow:", on_click=choose, args=(song.id,), width="stretch")
-    if more.button("More like this", icon=":material/search:", width="stretch"):
-        EXAMPLE.set(None)
-        st.switch_page(PAGES["search"])
-    if start.button("Playlist", icon=":material/queue_music:", width="stretch"):
-        PLAYLIST.set(None)
-        st.switch_page(PAGES["playlist"])
+    with st.container(horizontal=True):
+        st.button("Play", icon=":material/play_arrow:", on_click=choose, args=(song.id,))
+        if st.button("More like this", icon=":material/search:"):
+            EXAMPLE.set(None)
+            st.switch_page(PAGES["search"])
+        if st.button("Playlist from here", icon=":material/queue_music:"):
+            PLAYLIST.set(None)
+            st.switch_page(PAGES["playlist"])
     if song.notes:
         st.caption(f":material/info: {song.notes}")
     st.markdown("**Nearest**")

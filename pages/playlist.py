@@ -6,7 +6,7 @@ from pathlib import Path
 import streamlit as st
 
 from musicsim.errors import MusicsimError
-from musicsim.explorer.walk import ARTIST_SPACING
+from musicsim.explorer.walk import ARTIST_SPACING, SURPRISE
 from musicsim.library.exporters import FORMATS
 from musicsim.ui.empty import stop_without_songs
 from musicsim.ui.listening import play_songs
@@ -21,16 +21,17 @@ walker = walk(now)
 MIME = {"m3u8": "audio/x-mpegurl", "xspf": "application/xspf+xml", "jspf": "application/json"}
 
 
-def draw(first: int | None, length: int, spacing: int) -> None:
+def draw(first: int | None, length: int, **how: float) -> None:
     """Draw a new list with a new seed."""
     seed = secrets.randbelow(2**31)
-    PLAYLIST.set(PlaylistDraft.of(walker.draw(length, first=first, spacing=spacing, random_state=seed), seed))
+    PLAYLIST.set(PlaylistDraft.of(walker.draw(length, first=first, random_state=seed, **how), seed))
 
 
-def redraw(draft: PlaylistDraft, index: int, spacing: int) -> None:
+def redraw(draft: PlaylistDraft, index: int) -> None:
     """Draw again what comes after a song."""
     seed, kept = secrets.randbelow(2**31), draft.song_ids[: index + 1]
-    drawn = walker.draw(len(draft.song_ids), keep=kept, spacing=spacing, random_state=seed)
+    how = {name: st.session_state[f"playlist_{name}"] for name in ("spacing", "surprise")}
+    drawn = walker.draw(len(draft.song_ids), keep=kept, random_state=seed, **how)
     fresh = PlaylistDraft.of(drawn, seed)
     PLAYLIST.set(PlaylistDraft(fresh.song_ids, fresh.taken | draft.taken, draft.opening, fresh.note, seed))
 
@@ -55,7 +56,7 @@ def act(action: Action) -> None:
     elif action.kind == "drop":
         ids.pop(action.index)
     elif action.kind == "redraw":
-        redraw(draft, action.index, st.session_state["playlist_spacing"])
+        redraw(draft, action.index)
     elif action.kind == "why":
         st.session_state["playlist_why"] = (ids[action.index - 1], ids[action.index])
 
@@ -73,9 +74,13 @@ with settings:
         "Songs between two of one artist", 0, 50, ARTIST_SPACING, key="playlist_spacing",
         help="Fewer where the collection has fewer artists.",
     )  # fmt: skip
+    surprise = st.slider(
+        "Smooth to surprising", 0.0, 1.0, SURPRISE, 0.05, key="playlist_surprise",
+        help="How freely a step may go anywhere: 1 is as often as in the playlists it was learned from.",
+    )  # fmt: skip
     st.button(
         "Draw a playlist", icon=":material/casino:", type="primary", width="stretch",
-        on_click=draw, args=(first, length, spacing),
+        on_click=draw, args=(first, length), kwargs={"spacing": spacing, "surprise": surprise},
     )  # fmt: skip
     st.caption(
         f"What leads from song to song was learned from {walker.n_playlists:,} playlists of this library."
@@ -137,6 +142,6 @@ with settings:
             st.error(str(error))
 
 with listing:
-    figure = map_figure(now, path=draft.song_ids, chosen=draft.song_ids[0], height=420)
+    figure = map_figure(now, path=draft.song_ids, chosen=draft.song_ids[0], height=420, legend=False)
     st.plotly_chart(figure, key="playlist_map", config={"displayModeBar": False})
     st.caption("The walk on the map; the red ring is where it starts.")

@@ -144,6 +144,7 @@ with where:
         found=[song.id for song in songs],
         query=place,
         height=480,
+        legend=False,
     )
     st.plotly_chart(figure, key="search_map", config={"displayModeBar": False})
     st.caption("The star is your query; rings are the answers." if upload else "Rings are the answers.")

@@ -18,6 +18,7 @@ from musicsim.ui.state import (
     PLAYLIST,
     active_library,
     take_address,
+    warm_up,
 )
 
 st.set_page_config(page_title="musicsim", page_icon=":material/graphic_eq:", layout="wide")
@@ -68,5 +69,6 @@ try:
     with st.bottom:
         player.mount(on_event=on_player_event, thumbs=active_library().feedback())
     page.run()
+    warm_up()
 except MusicsimError as error:
     st.error(str(error), icon=":material/error:")

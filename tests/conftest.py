@@ -57,5 +57,5 @@ def snapshot(tiny_library: Library) -> Snapshot:
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Library]:
     """An empty library."""
-    with Library.open(tmp_path / "libraries" / "library") as library:
+    with Library.open(tmp_path / "empty" / "library") as library:
         yield library

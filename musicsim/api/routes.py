@@ -1,8 +1,11 @@
 """Routes that stand beside Streamlit: ``/songs/{id}/audio``, ``/songs/{id}/peaks`` and ``/api``."""
 
+from functools import cache
+
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from musicsim.audio import media_type, plays_in_browser, transcode, transcode_suffix
 from musicsim.errors import AudioError, LibraryError, NotFoundError
@@ -42,12 +45,22 @@ def _peaks(request: Request) -> Response:
     return JSONResponse([round(float(peak), 3) for peak in outline], headers=headers)
 
 
-def routes() -> list[BaseRoute]:
-    """Routes for ``st.App``."""
+@cache
+def _interface() -> ASGIApp:
     from musicsim.api.http import http_interface
 
+    return http_interface()
+
+
+async def _when_first_asked(scope: Scope, receive: Receive, send: Send) -> None:
+    """The HTTP interface; made at the first request, so that pages come up without waiting for it."""
+    await _interface()(scope, receive, send)
+
+
+def routes() -> list[BaseRoute]:
+    """Routes for ``st.App``."""
     return [
         Route("/songs/{song_id:int}/audio", _audio),
         Route("/songs/{song_id:int}/peaks", _peaks),
-        Mount("/api", http_interface()),
+        Mount("/api", _when_first_asked),
     ]

@@ -13,8 +13,6 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-import scipy.fft
-from scipy.signal import savgol_filter
 
 from musicsim.errors import AudioTooShortError
 
@@ -104,6 +102,8 @@ def derivatives(mfcc: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
             f"the sound has {n_frames} frames; derivatives need at least {DELTA_WIDTH}. "
             "Leave it out or join it with its neighbour."
         )
+    from scipy.signal import savgol_filter  # a second to import: not before it is needed
+
     result = np.empty((n_frames, 3 * n_columns), np.float32)
     result[:, :n_columns] = mfcc
     for order in (1, 2):
@@ -168,6 +168,8 @@ def _checked(y: npt.NDArray[np.floating], sr: float) -> npt.NDArray[np.floating]
 
 def _mel_levels(y: npt.NDArray[np.floating], sr: float) -> npt.NDArray[np.float32]:
     """Return the level of each band in each frame: (n_frames, 40), dB, at least -100."""
+    from scipy.fft import rfft  # half a second to import: not before it is needed
+
     n_frames = 1 + len(y) // HOP
     window, mel = _hann(), _mel_basis(float(sr))
     levels = np.empty((n_frames, _N_MELS), np.float32)
@@ -175,7 +177,7 @@ def _mel_levels(y: npt.NDArray[np.floating], sr: float) -> npt.NDArray[np.float3
         stop = min(start + _BLOCK_FRAMES, n_frames)
         frames = np.lib.stride_tricks.sliding_window_view(_stretch(y, start, stop), FRAME)[::HOP]
         # in float64, as librosa does: in float32 a band 80 dB below its frame's loudest is off by 0.01 dB
-        spectrum = scipy.fft.rfft(frames * window, overwrite_x=True).astype(np.complex64)
+        spectrum = rfft(frames * window, overwrite_x=True).astype(np.complex64)
         power = np.square(spectrum.real) + np.square(spectrum.imag)
         np.matmul(power, mel, out=levels[start:stop])
     np.maximum(levels, _AMIN, out=levels)
@@ -209,5 +211,7 @@ def _mel_basis(sr: float) -> npt.NDArray[np.float32]:
 
 @lru_cache(maxsize=1)
 def _dct_basis() -> npt.NDArray[np.float32]:
-    basis = scipy.fft.dct(np.eye(_N_MELS), axis=1, norm="ortho")[:, :_N_MFCC]
+    from scipy.fft import dct
+
+    basis = dct(np.eye(_N_MELS), axis=1, norm="ortho")[:, :_N_MFCC]
     return np.ascontiguousarray(basis, dtype=np.float32)

@@ -55,6 +55,7 @@ class _Career:
     tempo: float
     brightness: float
     energy: float
+    keys: tuple[int, ...]
     suffix: str
 
 
@@ -126,6 +127,7 @@ def _career(style: Style, name: str, number: int, stream: list[int]) -> _Career:
         tempo=float(rng.uniform(low, high)),
         brightness=float(rng.beta(2.5, 2.5)),
         energy=float(np.clip(energy, 0.0, 1.0)),
+        keys=tuple(int(k) for k in rng.choice(12, 3, replace=False)),
         suffix="ogg" if number % _OGG_EVERY == _OGG_EVERY - 1 else "flac",
     )
 
@@ -158,7 +160,7 @@ def _songs(style: Style, career: _Career, n_songs: int) -> list[SongPlan]:
                 seed=int(song_rng.integers(2**31)),
                 artist_seed=career.seed,
                 tempo=tempo,
-                key=int(song_rng.integers(12)),
+                key=career.keys[int(song_rng.integers(len(career.keys)))],
                 n_bars=n_bars,
                 energy=round(float(np.clip(career.energy + 0.07 * song_rng.standard_normal(), 0.0, 1.0)), 4),
                 brightness=round(
@@ -170,12 +172,12 @@ def _songs(style: Style, career: _Career, n_songs: int) -> list[SongPlan]:
 
 
 def _length(style: Style, tempo: float, rng: np.random.Generator) -> tuple[float, int, float]:
-    """Tempo, whole bars and seconds of a song that lasts between 20 and 30 seconds, its echo included."""
+    """Tempo, whole bars and seconds of a song that lasts between 20 and 26 seconds, its echo included."""
     low, high = style.tempo
     tempo = round(float(np.clip(tempo * 2.0 ** (0.05 * rng.standard_normal()), low, high)), 2)
     bar_s = style.beats * 60.0 / tempo
     tail_s = float(rng.uniform(1.6, 2.2))
-    n_bars = int((rng.uniform(23.0, 27.5) - tail_s) / bar_s)
-    if n_bars % 2 == 1 and (n_bars + 1) * bar_s + tail_s <= 29.5:
+    n_bars = int((rng.uniform(22.5, 25.0) - tail_s) / bar_s)
+    if n_bars % 2 == 1 and (n_bars + 1) * bar_s + tail_s <= 26.0:
         n_bars += 1
     return tempo, n_bars, round(n_bars * bar_s + tail_s, 2)

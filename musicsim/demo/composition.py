@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from musicsim.demo.styles import SCALES, Part, Style
 
@@ -74,10 +75,17 @@ class Score:
         ]
 
 
-def compose_score(style: Style, n_bars: int, key: int, rng: np.random.Generator, scale: str) -> Score:
-    """Form and harmony of one song of `n_bars` bars; section ``b`` has its own progression."""
+def compose_score(
+    style: Style, n_bars: int, key: int, rng: np.random.Generator, scale: str, stillness: float = 0.0
+) -> Score:
+    """Form and harmony of one song of `n_bars` bars; section ``b`` has its own progression.
+
+    `stillness` is the share of the song (0-0.5) in which nothing but a chord is held.
+    """
     form = style.forms[int(rng.integers(len(style.forms)))][:n_bars]
     weight = np.array([{"i": 0.55, "o": 0.6, "k": 0.7}.get(letter, 1.0) for letter in form])
+    if stillness > 0.0:
+        form, weight = _with_stillness(form, weight, stillness, rng)
     edges = np.round(np.concatenate([[0.0], np.cumsum(weight)]) / weight.sum() * n_bars).astype(int)
     sections = tuple(
         Section(letter, int(lo), int(hi - lo))
@@ -87,10 +95,25 @@ def compose_score(style: Style, n_bars: int, key: int, rng: np.random.Generator,
     first, second = rng.choice(len(style.progressions), 2)
     chords: list[int] = []
     for section in sections:
+        if section.letter == "s":
+            chords += [0] * section.n_bars
+            continue
         progression = style.progressions[second if section.letter == "b" else first]
         chords += [progression[i % len(progression)] for i in range(section.n_bars)]
     chords[-1] = 0  # home at the end
     return Score(sections, style.beats, key, SCALES[scale], tuple(chords), style.chord_tones)
+
+
+def _with_stillness(
+    form: str, weight: npt.NDArray[np.float64], share: float, rng: np.random.Generator
+) -> tuple[str, npt.NDArray[np.float64]]:
+    """The form with held chords before, within or after it."""
+    places = rng.choice([0, len(form) - 1, len(form)], size=int(rng.integers(1, 3)), replace=False)
+    length = share / (1.0 - share) * weight.sum() / places.size
+    for place in sorted(places.tolist(), reverse=True):
+        form = form[:place] + "s" + form[place:]
+        weight = np.insert(weight, place, length)
+    return form, weight
 
 
 def _steps(pattern: str, rng: np.random.Generator) -> list[tuple[int, float]]:

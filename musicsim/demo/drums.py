@@ -17,8 +17,8 @@ __all__ = ["DRUMS", "KITS", "TEXTURES", "Kit", "play_drum", "play_texture", "var
 
 Sound = npt.NDArray[np.float32]
 
-DRUMS = ("kick", "snare", "clap", "rim", "hat", "open", "ride", "crash", "tom", "shaker", "clank")
-TEXTURES = ("wind", "rain", "crackle", "hiss", "rumble", "machine")
+DRUMS = ("kick", "snare", "clap", "rim", "hat", "open", "ride", "crash", "tom", "shaker")
+TEXTURES = ("wind", "rain", "crackle", "hiss", "machine")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,6 @@ class Kit:
     hat_s: float = 0.05
     metal: float = 0.3
     drive: float = 0.0
-    crush: int = 0
 
 
 KITS: dict[str, Kit] = {
@@ -49,14 +48,11 @@ KITS: dict[str, Kit] = {
     "techno": Kit(47, 5.0, 0.28, 0.35, 210, 0.13, 0.8, 5200, 9500, 0.035, 0.6, drive=1.2),
     "break": Kit(66, 2.0, 0.16, 0.6, 230, 0.16, 0.7, 4000, 7800, 0.05, 0.45, drive=0.9),
     "dusty": Kit(60, 1.7, 0.2, 0.3, 185, 0.16, 0.7, 2300, 5200, 0.05, 0.3, drive=0.8),
-    "gated": Kit(52, 2.6, 0.28, 0.5, 175, 0.34, 0.8, 3000, 7600, 0.05, 0.5, drive=0.4),
-    "chip": Kit(80, 5.0, 0.12, 0.1, 320, 0.1, 1.0, 5200, 8000, 0.03, 0.0, crush=14),
-    "scrap": Kit(48, 4.0, 0.3, 0.9, 150, 0.25, 0.8, 2000, 5500, 0.09, 0.9, drive=4.0, crush=5),
     "latin": Kit(68, 1.2, 0.14, 0.2, 330, 0.07, 0.4, 4600, 8200, 0.045, 0.4),
 }
 
 _LENGTHS = {"kick": 0.6, "snare": 0.45, "clap": 0.3, "rim": 0.06, "hat": 0.14, "open": 0.45, "ride": 0.7}
-_LENGTHS |= {"crash": 1.4, "tom": 0.4, "shaker": 0.12, "clank": 0.5}
+_LENGTHS |= {"crash": 1.4, "tom": 0.4, "shaker": 0.12}
 _METAL_HZ = (205.3, 304.4, 369.6, 522.7, 540.0, 800.0)
 
 
@@ -99,9 +95,7 @@ def play_drum(kit: Kit, name: str, seed: int, variant: int = 0) -> Sound:
         sound = _metal(kit, name, time, rng)
     if kit.drive:
         sound = np.tanh(sound * np.float32(1.0 + kit.drive)) * np.float32(0.9)
-    if kit.crush:
-        sound = np.repeat(sound[:: kit.crush], kit.crush)[:n]
-    sound[-400:] *= np.linspace(1.0, 0.0, 400, dtype=np.float32)
+    sound[-300:] *= np.linspace(1.0, 0.0, 300, dtype=np.float32)
     return sound
 
 
@@ -135,13 +129,6 @@ def _metal(kit: Kit, name: str, time: Sound, rng: np.random.Generator) -> Sound:
     if name == "shaker":
         swell = np.sin(np.pi * np.minimum(time / 0.09, 1.0)) ** 2
         return (_band(rng, time.size, kit.hat_hz * 0.75, 0.6) * swell * 0.4).astype(np.float32)
-    if name == "clank":
-        partials = sum(
-            np.sin(2.0 * np.pi * hz * 1.7 * time + rng.random()) * np.exp(-time * (5.0 + 0.012 * hz))
-            for hz in _METAL_HZ
-        )
-        noise = _band(rng, time.size, kit.noise_hz, 1.0) * np.exp(-time / 0.03)
-        return (0.16 * partials + 0.4 * noise).astype(np.float32)
     decay = {"hat": kit.hat_s * 0.45, "open": kit.hat_s * 3.5, "ride": 0.22, "crash": 0.4}[name]
     squares = sum(np.sign(np.sin(2.0 * np.pi * hz * 8.3 * time)) for hz in _METAL_HZ) * np.float32(0.15)
     wide = 0.5 if name in ("hat", "open") else 1.0
@@ -182,9 +169,7 @@ def play_texture(name: str, n: int, rng: np.random.Generator, brightness: float 
     """
     if name in ("crackle", "rain"):
         return _drops(name, n, rng)
-    centre, width = {"wind": (450, 0.9), "hiss": (7000, 0.8), "rumble": (70, 0.8), "machine": (900, 1.6)}[
-        name
-    ]
+    centre, width = {"wind": (450, 0.9), "hiss": (7000, 0.8), "machine": (900, 1.6)}[name]
     # A loop of three seconds, entered elsewhere by the right channel, costs a tenth of fresh noise.
     loop = _band(rng, 3 * SAMPLE_RATE, centre * 2.0**brightness, width)
     left = np.resize(loop, n)

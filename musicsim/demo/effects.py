@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from musicsim.demo.voices import SAMPLE_RATE
 
-__all__ = ["add_echo", "ducking", "master", "pan_gains", "reverberate", "tone_control"]
+__all__ = ["add_echo", "balance", "compress", "ducking", "master", "pan_gains", "reverberate", "room_tone"]
 
 Sound = npt.NDArray[np.float32]
 
@@ -84,31 +84,82 @@ def reverberate(send: Sound, seconds: float, damping_hz: float, rng: np.random.G
     return full[:, :n]
 
 
-def tone_control(sound: Sound, bass_db: float, treble_db: float) -> Sound:
-    """Two first-order shelves, below 180 Hz and above 3 kHz, in one pass."""
-    from scipy.signal import lfilter
+def balance(sound: Sound, target_db: npt.NDArray[np.float64], strength: float) -> Sound:
+    """Equalise a mix towards a spread of power over octaves, as a mastering engineer does.
 
-    b_low, a_low = _shelf(180.0, 0.0, bass_db)
-    b_high, a_high = _shelf(3000.0, treble_db, 0.0)
-    b = np.convolve(b_low, b_high)
-    a = np.convolve(a_low, a_high)
-    return lfilter(b, a, sound, axis=1).astype(np.float32)
+    Parameters
+    ----------
+    sound : ndarray of shape (2, n), float32
+    target_db : ndarray of shape (8,), dB
+        Power in the octaves round 63, 125, ... 8000 Hz; only differences count.
+    strength : float, 0-1
+        Share of the way; no octave moves by more than 9 dB, so that silence is not lifted into noise.
+    """
+    from scipy.signal import oaconvolve
+
+    change = target_db - _octave_levels(sound)
+    change -= change[2:6].mean()
+    change = np.clip(strength * change, -9.0, 9.0)
+    hz = np.fft.rfftfreq(_TAPS, 1.0 / SAMPLE_RATE)
+    curve = 10.0 ** (np.interp(np.log2(np.maximum(hz, 20.0)), np.log2(_OCTAVES), change) / 20.0)
+    response = np.roll(np.fft.irfft(curve), _TAPS // 2) * np.hanning(_TAPS)
+    return oaconvolve(sound, response[None, :].astype(np.float32), mode="same", axes=1)
 
 
-def _shelf(hz: float, high_db: float, low_db: float) -> tuple[npt.NDArray, npt.NDArray]:
-    """First-order shelf (bilinear transform) with the given gains far above and far below `hz`."""
-    high, low = 10.0 ** (high_db / 20.0), 10.0 ** (low_db / 20.0)
-    w = np.tan(np.pi * hz / SAMPLE_RATE)
-    # The corner is moved so that half of the gain in decibels is reached at `hz` for cuts and boosts alike.
-    w *= np.sqrt(high / low)
-    ratio = low * w / high
-    b = high * np.array([1.0 + ratio, ratio - 1.0])
-    a = np.array([1.0 + w, w - 1.0])
-    return b / a[0], a / a[0]
+_OCTAVES = 62.5 * 2.0 ** np.arange(8)
+_TAPS = 1024
 
 
-def master(sound: Sound, loudness: float, fade_out_s: float, ceiling: float = 0.93) -> Sound:
-    """Bring a mix to its loudness (RMS of its louder half), bend the peaks under the ceiling, fade the ends."""
+def _octave_levels(sound: Sound) -> npt.NDArray[np.float64]:
+    """Mean power in each octave, in dB, from sixty windows spread over the sound."""
+    size = 4096
+    starts = np.linspace(0, max(sound.shape[1] - size, 0), 60).astype(np.int64)
+    middle = sound[0] + sound[1]
+    windows = middle[starts[:, None] + np.arange(size)] * np.hanning(size).astype(np.float32)
+    power = np.square(np.abs(np.fft.rfft(windows, axis=1))).mean(axis=0)
+    edges = np.round(np.append(_OCTAVES, 2.0 * _OCTAVES[-1]) / np.sqrt(2.0) * size / SAMPLE_RATE).astype(int)
+    return 10.0 * np.log10(np.add.reduceat(power[: edges[-1]], edges[:-1]) + 1e-9)
+
+
+def compress(sound: Sound, amount: float) -> Sound:
+    """Even out the level: a gain of -`amount` dB for each dB above the sound's own median, slowly."""
+    block = SAMPLE_RATE // 50
+    n_blocks = sound.shape[1] // block
+    power = np.square(sound[:, : n_blocks * block]).reshape(2, n_blocks, block).mean(axis=(0, 2))
+    smooth = np.convolve(power, np.full(9, 1.0 / 9.0), mode="same") + 1e-9
+    change_db = np.clip(-amount * 10.0 * np.log10(smooth / np.median(smooth)), -8.0, 8.0)
+    middles = (np.arange(n_blocks) + 0.5) * block
+    gain = np.interp(np.arange(sound.shape[1]), middles, 10.0 ** (change_db / 20.0))
+    return sound * gain.astype(np.float32)
+
+
+def room_tone(n: int, level_db: float, tilt_db: float, rng: np.random.Generator) -> Sound:
+    """What a recording sounds like when nobody plays.
+
+    Parameters
+    ----------
+    n : int, samples
+    level_db : float
+        RMS, full scale 0.
+    tilt_db : float
+        Change of the noise's density for each octave upwards: below 0 a rumbling room, above 0 hiss.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of shape (2, n), float32
+        A loop of four seconds, entered elsewhere by the right channel.
+    """
+    size = 4 * SAMPLE_RATE
+    hz = np.maximum(np.fft.rfftfreq(size, 1.0 / SAMPLE_RATE), 60.0)
+    shape = 10.0 ** (tilt_db * np.log2(hz / 1000.0) / 20.0)
+    noise = np.fft.irfft(np.fft.rfft(rng.standard_normal(size, dtype=np.float32)) * shape, n=size)
+    loop = (noise * (10.0 ** (level_db / 20.0) / noise.std())).astype(np.float32)
+    return np.stack([np.resize(loop, n), np.resize(np.roll(loop, SAMPLE_RATE + 1234), n)])
+
+
+def master(sound: Sound, loudness: float, noise: Sound, fade_out_s: float, ceiling: float = 0.93) -> Sound:
+    """Bring a mix to its loudness (RMS of its louder half) over `noise`, bend the peaks, fade the ends."""
     sound = sound - sound.mean(axis=1, keepdims=True)
     block = SAMPLE_RATE // 4
     n_blocks = sound.shape[1] // block
@@ -119,6 +170,7 @@ def master(sound: Sound, loudness: float, fade_out_s: float, ceiling: float = 0.
     )
     level = np.sqrt(np.sort(power)[n_blocks // 2 :].mean())
     sound *= np.float32(loudness / max(level, 1e-9))
+    sound += noise
     knee = np.float32(0.6)
     loud = np.abs(sound) > knee
     over = sound[loud]

@@ -2,7 +2,7 @@
 
 Patterns are strings of steps, sixteen to a bar: ``X`` strong, ``x`` plain, ``o`` soft, ``?`` now and then,
 ``.`` silent. A form is a row of letters, one for each section: ``i`` intro, ``a`` and ``b`` main parts,
-``k`` break, ``o`` outro; a part plays in the sections named in its ``sections``.
+``k`` break, ``o`` outro, ``s`` a held chord alone; a part plays in the sections named in its ``sections``.
 """
 
 from dataclasses import dataclass
@@ -62,7 +62,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """One row of the table; ``taste`` places it for the listeners (energy, electronic, dark, vintage: 0-1)."""
+    """One row of the table; ``taste`` places it for the listeners (energy, electronic, dark, vintage: 0-1).
+
+    ``balance_db`` is how a finished record of the style spreads its power over octaves (63 Hz to 8 kHz),
+    ``noise_db`` the range of noise floors (full scale 0), ``still`` the instruments of held passages.
+    """
 
     name: str
     tempo: tuple[float, float]
@@ -84,4 +88,6 @@ class Style:
     grooves: tuple[tuple[tuple[str, str], ...], ...] = ()
     drum_sections: str = "abo"
     drum_level: float = 1.0
-    treble_db: float = 0.0
+    balance_db: tuple[float, ...] = (-9.0, -8.0, -7.0, -8.0, -10.0, -14.0, -18.0, -24.0)
+    noise_db: tuple[float, float] = (-80.0, -65.0)
+    still: tuple[str, ...] = ("warm pad",)

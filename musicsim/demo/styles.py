@@ -14,15 +14,11 @@ STYLES: tuple[Style, ...] = (
     acoustic.JAZZ,
     electronic.TECHNO,
     acoustic.PIANO,
-    electronic.SYNTHWAVE,
-    acoustic.DUB,
     acoustic.BAROQUE,
     electronic.DNB,
     electronic.LOFI,
     acoustic.CHORAL,
-    electronic.CHIP,
     acoustic.BOSSA,
-    electronic.INDUSTRIAL,
 )
 
 

@@ -10,69 +10,8 @@ from musicsim.demo.style_types import (
     Style,
 )
 
-__all__ = ["BAROQUE", "BOSSA", "CHORAL", "DUB", "FOLK", "JAZZ", "PIANO", "ROCK"]
+__all__ = ["BAROQUE", "BOSSA", "CHORAL", "FOLK", "JAZZ", "PIANO", "ROCK"]
 
-DUB = Style(
-    "Dub",
-    (68, 84),
-    ("minor", "dorian", "mixolydian"),
-    ((0, 3), (0, 6), (0, 3, 0, 4), (0, 0, 3, 3)),
-    (
-        Part(
-            "bass",
-            ("sub bass", "finger bass", "synth bass"),
-            36,
-            1.15,
-            0.0,
-            0.02,
-            "iabo",
-            ("x..x..x...x.x...", "x.x..x..x.......", "..x.x.x.x..x...."),
-        ),
-        Part(
-            "comp",
-            ("organ", "muted guitar", "electric piano", "melodica"),
-            62,
-            0.6,
-            0.3,
-            0.4,
-            "abko",
-            ("....x.......x...", "....x..x....x..x"),
-            echo=0.55,
-        ),
-        Part(
-            "melody",
-            ("melodica", "saxophone", "flute", "organ"),
-            72,
-            0.6,
-            -0.25,
-            0.5,
-            "bk",
-            chance=0.85,
-            echo=0.5,
-        ),
-        Part("texture", ("hiss", "wind"), level=0.07, chance=0.5),
-    ),
-    ("iabk", "iakb", "abak", "iab"),
-    (0.35, 0.5, 0.5, 0.7),
-    (1972, 2018),
-    ("calm", "warm", "groovy"),
-    ("dub", "reggae", "bass", "echo"),
-    swing=(0.04, 0.14),
-    room_s=(1.2, 2.6),
-    loudness=0.12,
-    treble_db=-4.0,
-    kits=("acoustic", "dusty", "808"),
-    grooves=(
-        (("kick", "........X......."), ("rim", "........x....o.."), ("hat", "x.o.x.o.x.o.x.ox")),
-        (
-            ("kick", "X.......X......."),
-            ("snare", "........x......?"),
-            ("hat", "..x...x...x...x."),
-            ("tom", ".............?.?"),
-        ),
-        (("kick", "X...X...X...X..."), ("rim", "....x..x....x..."), ("hat", "x.x.x.x.x.x.x.xo")),
-    ),
-)
 FOLK = Style(
     "Folk",
     (88, 118),
@@ -114,7 +53,9 @@ FOLK = Style(
     ("folk", "acoustic guitar", "singer-songwriter", "fingerstyle"),
     room_s=(0.6, 1.3),
     loudness=0.1,
-    treble_db=2.0,
+    balance_db=(-20, -9, -6, -6, -8, -12, -18, -24),
+    noise_db=(-76, -62),
+    still=("cello", "melodica", "string pad"),
     kits=("brushes", "latin"),
     grooves=(
         (("shaker", "x.o.x.o.x.o.x.o."),),
@@ -143,7 +84,9 @@ BAROQUE = Style(
     ("baroque", "classical", "harpsichord", "strings"),
     room_s=(1.4, 2.6),
     loudness=0.095,
-    treble_db=4.0,
+    balance_db=(-22, -9, -7, -6, -8, -10, -14, -20),
+    noise_db=(-80, -66),
+    still=("pipe organ", "string pad", "violin"),
 )
 PIANO = Style(
     "Solo Piano",
@@ -164,7 +107,9 @@ PIANO = Style(
     chord_tones=4,
     room_s=(1.2, 2.8),
     loudness=0.085,
-    treble_db=-3.0,
+    balance_db=(-24, -8, -4, -7, -12, -19, -28, -36),
+    noise_db=(-78, -62),
+    still=("string pad", "warm pad", "cello"),
 )
 JAZZ = Style(
     "Jazz",
@@ -195,6 +140,9 @@ JAZZ = Style(
     swing_unit=1.0,
     room_s=(0.6, 1.2),
     loudness=0.1,
+    balance_db=(-11, -7, -5, -6, -10, -17, -22, -25),
+    noise_db=(-74, -60),
+    still=("saxophone", "organ", "cello"),
     kits=("brushes", "acoustic"),
     grooves=(
         (
@@ -247,7 +195,9 @@ ROCK = Style(
     ("rock", "electric guitar", "distortion", "band"),
     room_s=(0.6, 1.4),
     loudness=0.15,
-    treble_db=3.0,
+    balance_db=(-9, -7, -8, -8, -9, -11, -14, -19),
+    noise_db=(-76, -62),
+    still=("organ", "string pad", "reese"),
     kits=("rock", "acoustic"),
     grooves=(
         (
@@ -283,7 +233,9 @@ CHORAL = Style(
     ("choral", "choir", "voices", "sacred"),
     room_s=(2.4, 4.2),
     loudness=0.085,
-    treble_db=-4.0,
+    balance_db=(-26, -20, -8, -3, -7, -19, -30, -38),
+    noise_db=(-76, -62),
+    still=("choir", "low choir", "pipe organ"),
 )
 BOSSA = Style(
     "Bossa Nova",
@@ -322,7 +274,9 @@ BOSSA = Style(
     chord_tones=4,
     room_s=(0.5, 1.1),
     loudness=0.1,
-    treble_db=-2.0,
+    balance_db=(-12, -7, -5, -8, -10, -15, -20, -26),
+    noise_db=(-74, -60),
+    still=("string pad", "flute", "melodica"),
     kits=("latin", "brushes"),
     grooves=(
         (("shaker", "xoxoxoxoxoxoxoxo"), ("rim", "x..x..x...x..x.."), ("kick", "x.....x.x.....x.")),

@@ -3,14 +3,13 @@
 from musicsim.demo.style_types import (
     FIFTHS_CHORDS,
     MINOR_CHORDS,
-    POP_CHORDS,
     RIFF_CHORDS,
     STILL_CHORDS,
     Part,
     Style,
 )
 
-__all__ = ["AMBIENT", "CHIP", "DNB", "HOUSE", "INDUSTRIAL", "LOFI", "SYNTHWAVE", "TECHNO"]
+__all__ = ["AMBIENT", "DNB", "HOUSE", "LOFI", "TECHNO"]
 
 AMBIENT = Style(
     "Ambient",
@@ -32,7 +31,9 @@ AMBIENT = Style(
     chord_tones=4,
     room_s=(2.6, 4.2),
     loudness=0.085,
-    treble_db=-3.0,
+    balance_db=(-20, -15, -5, -5, -10, -18, -26, -33),
+    noise_db=(-84, -68),
+    still=("warm pad", "string pad", "choir"),
 )
 HOUSE = Style(
     "House",
@@ -84,6 +85,9 @@ HOUSE = Style(
     swing=(0.0, 0.1),
     room_s=(0.7, 1.4),
     loudness=0.15,
+    balance_db=(-5, -5, -7, -12, -15, -19, -20, -21),
+    noise_db=(-88, -76),
+    still=("string pad", "warm pad", "organ"),
     kits=("909", "808", "techno"),
     grooves=(
         (
@@ -141,7 +145,9 @@ TECHNO = Style(
     ("techno", "dance", "electronic", "synthesizer"),
     room_s=(0.8, 2.0),
     loudness=0.16,
-    treble_db=2.0,
+    balance_db=(-4, -4, -9, -18, -20, -22, -22, -21),
+    noise_db=(-88, -74),
+    still=("reese", "warm pad", "low choir"),
     kits=("techno", "909"),
     grooves=(
         (
@@ -208,7 +214,9 @@ DNB = Style(
     chord_tones=4,
     room_s=(0.8, 2.0),
     loudness=0.15,
-    treble_db=1.0,
+    balance_db=(-7, -6, -6, -9, -14, -17, -16, -15),
+    noise_db=(-88, -76),
+    still=("warm pad", "choir", "reese"),
     kits=("break", "break", "909"),
     grooves=(
         (
@@ -223,71 +231,6 @@ DNB = Style(
             ("snare", "....X.......X..o"),
             ("shaker", "xoxoxoxoxoxoxoxo"),
             ("open", "..x.......x....."),
-        ),
-    ),
-)
-SYNTHWAVE = Style(
-    "Synthwave",
-    (84, 112),
-    ("minor", "dorian"),
-    MINOR_CHORDS,
-    (
-        Part(
-            "bass",
-            ("synth bass", "triangle bass", "saw lead"),
-            36,
-            0.9,
-            0.0,
-            0.03,
-            "iabo",
-            ("x.x.x.x.x.x.x.x.", "xxxxxxxxxxxxxxxx", "x.xxx.xxx.xxx.xx"),
-            duck=True,
-        ),
-        Part("hold", ("brass synth", "warm pad", "string pad"), 62, 0.6, -0.15, 0.5, "abko", duck=True),
-        Part(
-            "arp",
-            ("synth pluck", "super saw", "pulse lead"),
-            69,
-            0.45,
-            0.35,
-            0.35,
-            "abk",
-            chance=0.85,
-            echo=0.35,
-        ),
-        Part(
-            "melody",
-            ("saw lead", "square lead", "super saw", "bell"),
-            74,
-            0.6,
-            0.0,
-            0.45,
-            "bk",
-            chance=0.85,
-            echo=0.4,
-        ),
-    ),
-    ("iabk", "iakb", "abkb", "iab"),
-    (0.65, 0.95, 0.5, 0.75),
-    (1982, 2024),
-    ("dreamy", "nostalgic", "driving"),
-    ("synthwave", "synthesizer", "electronic", "eighties"),
-    room_s=(1.4, 2.4),
-    loudness=0.13,
-    treble_db=1.0,
-    kits=("gated", "808", "909"),
-    grooves=(
-        (
-            ("kick", "X.......X......."),
-            ("snare", "....X.......X..."),
-            ("hat", "x.x.x.x.x.x.x.x."),
-            ("tom", "..............??"),
-        ),
-        (
-            ("kick", "X...X...X...X..."),
-            ("snare", "....X.......X..."),
-            ("hat", "xoxoxoxoxoxoxoxo"),
-            ("clap", "............x..."),
         ),
     ),
 )
@@ -340,100 +283,13 @@ LOFI = Style(
     swing=(0.05, 0.14),
     room_s=(0.5, 1.1),
     loudness=0.11,
-    treble_db=-8.0,
+    balance_db=(-6, -5, -6, -9, -15, -24, -30, -37),
+    noise_db=(-68, -56),
+    still=("warm pad", "organ", "flute"),
     kits=("dusty", "dusty", "808"),
     grooves=(
         (("kick", "X......x..X....."), ("snare", "....X.......X..."), ("hat", "x.x.x.xox.x.x.x.")),
         (("kick", "X..x......Xx...."), ("snare", "....X..o....X..."), ("hat", "x.xox.x.x.xox.x?")),
         (("kick", "X.........X..?.."), ("rim", "....x.......x..."), ("shaker", "x.o.x.o.x.o.x.o.")),
-    ),
-)
-CHIP = Style(
-    "Chiptune",
-    (124, 164),
-    ("major", "minor", "dorian"),
-    POP_CHORDS + MINOR_CHORDS,
-    (
-        Part("arp", ("chip blip", "pulse lead", "square lead"), 67, 0.55, -0.35, 0.05, "iabk"),
-        Part("melody", ("square lead", "pulse lead"), 76, 0.8, 0.2, 0.1, "abk", echo=0.25),
-        Part(
-            "bass",
-            ("triangle bass", "square lead"),
-            43,
-            0.9,
-            0.0,
-            0.0,
-            "abo",
-            ("x.x.x.x.x.x.x.x.", "x..x..x.x..x..x.", "x.xxx.xxx.xxx.xx"),
-        ),
-        Part("running", ("pulse lead", "chip blip"), 72, 0.35, 0.4, 0.05, "b", chance=0.5),
-    ),
-    ("iaba", "abab", "abkb", "iabk"),
-    (0.8, 0.85, 0.15, 0.7),
-    (1985, 2020),
-    ("happy", "energetic", "playful"),
-    ("chiptune", "8-bit", "game", "electronic"),
-    room_s=(0.3, 0.7),
-    loudness=0.12,
-    treble_db=4.0,
-    kits=("chip",),
-    grooves=(
-        (("kick", "X...X...X...X..."), ("snare", "....x.......x..."), ("hat", "x.xox.xox.xox.xo")),
-        (("kick", "X..x..X...x....."), ("snare", "....x..?....x.xx"), ("hat", "x.x.x.x.x.x.x.x.")),
-    ),
-    drum_level=0.7,
-)
-INDUSTRIAL = Style(
-    "Industrial",
-    (94, 130),
-    ("phrygian", "minor"),
-    RIFF_CHORDS,
-    (
-        Part(
-            "riff",
-            ("growl", "acid", "electric guitar"),
-            36,
-            0.9,
-            0.0,
-            0.1,
-            "ab",
-            ("x.xx..x.x.xx..x.", "x..xx..xx..xx.x.", "xx..xx..xx..x..."),
-        ),
-        Part("drone", ("growl", "reese", "low choir"), 33, 0.5, 0.0, 0.5, "ibko"),
-        Part(
-            "chug",
-            ("electric guitar",),
-            43,
-            0.5,
-            0.4,
-            0.2,
-            "b",
-            (
-                "x.x.x.x.x.x.x.x.",
-                "x.......x.......",
-            ),
-            chance=0.5,
-        ),
-        Part("sparse", ("metal", "bell", "growl"), 60, 0.5, -0.4, 0.7, "bk", echo=0.45),
-        Part("texture", ("machine", "rumble", "wind"), level=0.55),
-    ),
-    ("iaba", "iakb", "abka", "ikab"),
-    (0.8, 0.75, 1.0, 0.4),
-    (1979, 2019),
-    ("dark", "aggressive", "loud"),
-    ("industrial", "noise", "distortion", "electronic"),
-    room_s=(1.2, 3.0),
-    loudness=0.16,
-    treble_db=6.0,
-    kits=("scrap", "scrap", "techno"),
-    grooves=(
-        (("kick", "X...X...X...X..."), ("snare", "....X.......X..."), ("clank", "..x..x....x..x..")),
-        (
-            ("kick", "X..X..X.X..X...."),
-            ("snare", "........X......x"),
-            ("clank", "x...x...x...x..."),
-            ("hat", "xxxxxxxxxxxxxxxx"),
-        ),
-        (("kick", "X.....X.X......."), ("clap", "....X.......X..."), ("clank", "?..?..?..?..?..?")),
     ),
 )

@@ -23,16 +23,26 @@ import numpy.typing as npt
 from musicsim.demo.collection import SongPlan, plan_collection
 from musicsim.demo.composition import FIGURES, Note, Score, compose_drums, compose_score
 from musicsim.demo.drums import KITS, Kit, play_drum, play_texture, vary_kit
-from musicsim.demo.effects import add_echo, ducking, master, pan_gains, reverberate, tone_control
+from musicsim.demo.effects import (
+    add_echo,
+    balance,
+    compress,
+    ducking,
+    master,
+    pan_gains,
+    reverberate,
+    room_tone,
+)
 from musicsim.demo.styles import Part, Style, style_named
-from musicsim.demo.voices import PATCHES, SAMPLE_RATE, Patch, play_note, vary_patch
+from musicsim.demo.voices import PATCHES, SAMPLE_RATE, Patch, play_note, sustain, vary_patch
 
 __all__ = ["SAMPLE_RATE", "SongPlan", "plan_collection", "render", "write_song"]
 
 _VERSION = 1  # raise when the sound of a plan changes: files of an older version are then written anew
 _ABANDONED_S = 3600.0
 _DRUM_PAN = {"hat": 0.3, "open": 0.3, "ride": -0.35, "crash": -0.3, "tom": 0.25, "shaker": -0.4, "rim": 0.15}
-_DRUM_SEND = {"kick": 0.02, "snare": 0.25, "clap": 0.3, "tom": 0.25, "rim": 0.3, "clank": 0.4}
+_DRUM_SEND = {"kick": 0.02, "snare": 0.25, "clap": 0.3, "tom": 0.25, "rim": 0.3}
+_DRONES = ((1.0, 2.0, 3.0), (1.0, 1.5, 2.0), (1.0, 2.0, 4.0), (1.0, 1.5, 3.0), (0.5, 1.0, 1.5))
 _DRUM_LEVEL = {
     "kick": 0.62,
     "hat": 0.24,
@@ -61,8 +71,11 @@ class _Habits:
     damping_hz: float
     wetness: float
     width: float
-    bass_db: float
-    treble_db: float
+    balance_db: npt.NDArray[np.float64]
+    squeeze: float
+    noise_db: float
+    noise_tilt: float
+    stillness: float
     levels: tuple[float, ...]
     push_s: float
 
@@ -102,7 +115,8 @@ def render(plan: SongPlan) -> Sound:
     rng = np.random.default_rng([plan.seed, 1])
     n = round(plan.duration_s * SAMPLE_RATE)
     scale = habits.scale if rng.random() < 0.7 else str(rng.choice(style.scales))
-    score = compose_score(style, plan.n_bars, plan.key, rng, scale)
+    stillness = float(np.clip(habits.stillness + 0.06 * rng.standard_normal(), 0.0, 0.5))
+    score = compose_score(style, plan.n_bars, plan.key, rng, scale, stillness)
     mix = _Mix(
         np.zeros((2, n), np.float32),
         np.zeros(n, np.float32),
@@ -117,20 +131,24 @@ def render(plan: SongPlan) -> Sound:
         # A song always has its first two parts; the others come and go.
         if i < 2 or part_rng.random() < part.chance:
             _play_part(mix, i, _of_this_song(part, score, part_rng), habits, score, plan, part_rng, duck)
+    _hold_still(mix, style.still, habits, score, np.random.default_rng([plan.seed, 4]))
     room_s = habits.room_s * 2.0 ** (0.2 * rng.standard_normal())
     wet = reverberate(mix.send, room_s, habits.damping_hz, np.random.default_rng([plan.artist_seed, 9]))
     mix.dry += np.float32(habits.wetness) * wet
     _widen(mix.dry, habits.width)
-    drift = rng.normal(0.0, 0.7, 2)
-    tone = tone_control(mix.dry, habits.bass_db + drift[0], habits.treble_db + drift[1])
+    target_db = habits.balance_db + 0.8 * rng.standard_normal(8)
+    tone = compress(balance(mix.dry, target_db, 0.8), habits.squeeze)
+    noise = room_tone(n, habits.noise_db + rng.normal(0.0, 1.5), habits.noise_tilt, rng)
     loudness = style.loudness * 2.0 ** (0.1 * rng.standard_normal())
     tail_s = plan.duration_s - plan.n_bars * style.beats * mix.beat_s
-    return np.ascontiguousarray(master(tone, loudness, min(max(tail_s * 0.8, 0.5), 1.8)).T)
+    return np.ascontiguousarray(master(tone, loudness, noise, min(max(tail_s * 0.8, 0.5), 1.8)).T)
 
 
 def _draw_habits(style: Style, plan: SongPlan) -> _Habits:
     rng = np.random.default_rng([plan.artist_seed, 5])
     bright = 2.0 * (plan.brightness - 0.5)
+    octaves = np.arange(8) - 3.5
+    bumps = np.convolve(rng.standard_normal(10), [0.5, 1.0, 0.5], mode="valid") * 1.2
     kit = KITS[style.kits[int(rng.integers(len(style.kits)))]] if style.kits else KITS["acoustic"]
     return _Habits(
         voices=tuple(str(rng.choice(part.voices)) for part in style.parts),
@@ -144,8 +162,11 @@ def _draw_habits(style: Style, plan: SongPlan) -> _Habits:
         damping_hz=float(2600.0 * 2.0 ** (0.5 * rng.standard_normal() + 0.5 * bright)),
         wetness=float(rng.uniform(0.55, 1.15)),
         width=float(rng.uniform(0.7, 1.35)),
-        bass_db=float(rng.normal(0.0, 1.3)),
-        treble_db=float(style.treble_db + rng.normal(0.0, 1.0) + 2.0 * bright),
+        balance_db=style.balance_db + octaves * (0.5 * rng.standard_normal() + 0.5 * bright) + bumps,
+        squeeze=float(np.clip(4.0 * (style.loudness - 0.07) + 0.1 * rng.standard_normal(), 0.0, 0.6)),
+        noise_db=float(rng.uniform(*style.noise_db)),
+        noise_tilt=float(rng.uniform(-5.0, 1.0)),
+        stillness=float(rng.uniform(0.1, 0.4)),
         levels=tuple(float(2.0 ** (0.2 * z)) for z in rng.standard_normal(len(style.parts) + 1)),
         push_s=float(rng.normal(0.0, 0.006)),
     )
@@ -153,7 +174,7 @@ def _draw_habits(style: Style, plan: SongPlan) -> _Habits:
 
 def _of_this_song(part: Part, score: Score, rng: np.random.Generator) -> Part:
     """The part as arranged for this song: a section more or less, another level and place."""
-    letters = sorted({s.letter for s in score.sections})
+    letters = sorted({s.letter for s in score.sections} - {"s"})
     sections = "".join(x for x in letters if (x in part.sections) != (rng.random() < 0.1))
     return replace(
         part,
@@ -261,6 +282,35 @@ def _play_drums(
     return np.array(kicks, dtype=np.int64)
 
 
+def _hold_still(
+    mix: _Mix, voices: tuple[str, ...], habits: _Habits, score: Score, rng: np.random.Generator
+) -> None:
+    """Add the home chord, held, wherever the form says that nothing else happens."""
+    bars = score.bars("s")
+    if not bars:
+        return
+    patch = vary_patch(PATCHES[str(rng.choice(voices))], rng, 0.5)
+    loop = sustain(patch, score.degree(0, 45), _DRONES[int(rng.integers(len(_DRONES)))], rng)
+    loop = balance(np.tile(loop, 3), habits.balance_db, 0.8)[:, loop.shape[1] : 2 * loop.shape[1]]
+    level = np.std(mix.dry[:, ::16]) * 10.0 ** (rng.uniform(-6.0, 0.0) / 20.0)
+    rise = round(0.6 * SAMPLE_RATE)
+    for section in score.sections:
+        if section.letter != "s":
+            continue
+        start = round(section.first_bar * score.beats * mix.beat_s * SAMPLE_RATE)
+        stop = min(
+            round((section.first_bar + section.n_bars) * score.beats * mix.beat_s * SAMPLE_RATE) + rise,
+            mix.send.size,
+        )
+        held = np.resize(loop[0], stop - start), np.resize(loop[1], stop - start)
+        gain = np.full(stop - start, level, dtype=np.float32)
+        gain[:rise] *= np.linspace(0.0, 1.0, rise, dtype=np.float32)
+        gain[-rise:] *= np.linspace(1.0, 0.0, rise, dtype=np.float32)
+        for channel in (0, 1):
+            mix.dry[channel, start:stop] += gain * held[channel]
+            mix.send[start:stop] += np.float32(0.15) * gain * held[channel]
+
+
 def _section_gain(mix: _Mix, score: Score, sections: str) -> Sound:
     """1 where a part plays, 0.25 elsewhere, with soft edges."""
     bar_s = score.beats * mix.beat_s
@@ -269,7 +319,7 @@ def _section_gain(mix: _Mix, score: Score, sections: str) -> Sound:
         value = 1.0 if s.letter in sections else 0.25
         times += [s.first_bar * bar_s + 0.3, (s.first_bar + s.n_bars) * bar_s - 0.3]
         gains += [value, value]
-    at = np.arange(0, mix.send.size + 441, 441)
+    at = np.arange(0, mix.send.size + 320, 320)
     coarse = np.interp(at / SAMPLE_RATE, times, gains)
     return np.interp(np.arange(mix.send.size), at, coarse).astype(np.float32)
 

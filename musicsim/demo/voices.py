@@ -10,14 +10,15 @@ Conventions: sounds are float32 of shape (n_channels, n_samples), one or two cha
 ``SAMPLE_RATE``; times are seconds, pitches MIDI numbers (69 = 440 Hz).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["PATCHES", "SAMPLE_RATE", "Patch", "play_note", "vary_patch"]
+__all__ = ["PATCHES", "SAMPLE_RATE", "Patch", "play_note", "sustain", "vary_patch"]
 
-SAMPLE_RATE = 44_100
+SAMPLE_RATE = 32_000
 _CYCLE = 2048
 _HIGHEST_HZ = 15_000.0
 _LEVEL = 0.16
@@ -74,15 +75,9 @@ PATCHES: dict[str, Patch] = {
     "low choir": Patch(
         "voice", 0.3, 0.4, 0.95, 0.7, cutoff_hz=1400, detune_cents=6, vibrato_cents=9, breath=0.03
     ),
-    "brass synth": Patch(
-        "saw", 0.06, 0.5, 0.75, 0.25, cutoff_hz=1500, sweep=1.2, sweep_s=0.5, detune_cents=10
-    ),
-    "super saw": Patch("saw", 0.01, 0.4, 0.7, 0.2, cutoff_hz=5200, sweep=0.6, detune_cents=16),
     "saw lead": Patch(
         "saw", 0.01, 0.3, 0.75, 0.12, cutoff_hz=3800, sweep=0.8, vibrato_cents=14, detune_cents=5
     ),
-    "square lead": Patch("square", 0.004, 0.2, 0.7, 0.05, cutoff_hz=6500, vibrato_cents=12),
-    "pulse lead": Patch("pulse", 0.003, 0.2, 0.65, 0.04, cutoff_hz=9000, vibrato_cents=8),
     "chip blip": Patch("pulse", 0.001, 0.09, 0.25, 0.02, cutoff_hz=12000),
     "triangle bass": Patch("triangle", 0.002, 0.2, 0.8, 0.02, cutoff_hz=4000),
     "flute": Patch("triangle", 0.06, 0.3, 0.85, 0.12, cutoff_hz=2600, vibrato_cents=14, breath=0.05),
@@ -211,6 +206,41 @@ def play_note(patch: Patch, pitch: float, duration_s: float, seed: int) -> Sound
     if patch.drive:
         sound = _saturate(sound, patch.drive)
     return sound
+
+
+def sustain(patch: Patch, pitch: float, ratios: Sequence[float], rng: np.random.Generator) -> Sound:
+    """A drone to be repeated without a seam.
+
+    Parameters
+    ----------
+    patch : Patch
+        Any source but "fm".
+    pitch : float, MIDI number
+    ratios : sequence of float >= 0.5
+        The notes over `pitch` in just intonation, multiples of 0.5: their harmonics fall together,
+        so that the chord stands still, as in the drone of a bagpipe.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of shape (2, 2 * SAMPLE_RATE), float32, standard deviation 1
+        Made in the frequency domain; each harmonic beats slowly with a softer twin, left and right apart.
+    """
+    size = 2 * SAMPLE_RATE
+    spectrum = np.zeros((2, size // 2 + 1), dtype=np.complex128)
+    root = round(440.0 * 2.0 ** ((pitch - 69.0) / 12.0))
+    for ratio in ratios:
+        f0 = root * ratio
+        k = np.arange(1, int(_HIGHEST_HZ // f0) + 1, dtype=np.float64)
+        amplitude = _source_spectrum(patch, k, f0, rng) * _low_pass(k * f0, np.array(patch.cutoff_hz), 0.0)
+        amplitude /= np.sqrt(np.sum(amplitude**2))
+        bins = np.round(k * f0 * size / SAMPLE_RATE).astype(np.int64)
+        shared = rng.random(k.size)
+        for channel in (0, 1):
+            spectrum[channel, bins] += amplitude * np.exp(2j * np.pi * (shared + 0.15 * rng.random(k.size)))
+            spectrum[channel, bins + 1] += 0.25 * amplitude * np.exp(2j * np.pi * rng.random(k.size))
+    sound = np.fft.irfft(spectrum, n=size, axis=1)
+    return (sound / sound.std()).astype(np.float32)
 
 
 def _cycles(hz: float, n: int, patch: Patch, start: float) -> npt.NDArray[np.float64]:

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import musicsim
 from musicsim.errors import MusicsimError, StoreLockedError
 from musicsim.library import Library
 from musicsim.library.job_store import Job
@@ -56,6 +57,7 @@ def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = Non
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=subprocess.STDOUT,
+            cwd=Path(musicsim.__file__).parents[1],  # where a checkout that is not installed is found
             start_new_session=True,
         )
     library.jobs.update(job_id, pid=process.pid)
@@ -66,22 +68,25 @@ def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = Non
 _children: list[subprocess.Popen[bytes]] = []
 
 
-def _alive(pid: int | None) -> bool:
-    if pid is None:
-        return False
-    for child in [c for c in _children if c.poll() is not None]:  # reap, or they would look alive
-        _children.remove(child)
+def _alive(job: Job) -> bool:
+    """Whether the process of a job is still there."""
+    if job.pid is None:
+        return time.time() - job.created_at < _START_WITHIN_S
+    own = next((child for child in _children if child.pid == job.pid), None)
+    if own is not None:
+        return own.poll() is None  # which also lets the system forget a child that has ended
     try:
-        os.kill(pid, 0)
+        os.kill(job.pid, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
         return True
-    return _is_musicsim(pid)
+    # Numbers of processes come again after a restart of the machine. One that has just been started by
+    # another server may not carry its own command line yet.
+    return time.time() - job.updated_at < _START_WITHIN_S or _is_musicsim(job.pid)
 
 
 def _is_musicsim(pid: int) -> bool:
-    """Whether a process is one of ours; numbers are used again after a restart of the machine."""
     try:
         return b"run-job" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
@@ -93,8 +98,7 @@ def current(library: Library) -> Job | None:
     for job in library.jobs.recent():
         if not job.is_active:
             continue
-        starting = job.pid is None and time.time() - job.created_at < _START_WITHIN_S
-        if starting or _alive(job.pid):
+        if _alive(job):
             return job
         library.jobs.update(job.id, state="interrupted", message="stopped before it had finished")
     return None
@@ -116,14 +120,16 @@ class _Reporter:
     def __init__(self, library: Library, job_id: int) -> None:
         self._library, self._job_id = library, job_id
         self._written = 0.0
+        self.latest: dict[str, Any] = {}
 
     def __call__(self, **values: Any) -> bool:
         """Store progress; True when the job should stop."""
+        self.latest |= values
         now = time.monotonic()
         if now - self._written < _WRITE_EVERY_S:
             return False
         self._written = now
-        self._library.jobs.update(self._job_id, **values)
+        self._library.jobs.update(self._job_id, **self.latest)
         return self._library.jobs.get(self._job_id).cancel_requested
 
 
@@ -148,7 +154,8 @@ def run(library: Library, job_id: int) -> str:
         )
         return "failed"
     state = "done" if finished else "cancelled"
-    library.jobs.update(job_id, state=state, seconds_left=None)
+    last = report.latest | {"message": "", "seconds_left": None}  # what came too soon to be written
+    library.jobs.update(job_id, state=state, **last)
     return state
 
 

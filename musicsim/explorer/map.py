@@ -6,7 +6,8 @@ import numpy.typing as npt
 __all__ = ["MapPlacer", "fit_map"]
 
 _PERPLEXITY = 30.0
-# t-SNE needs about three neighbours a unit of perplexity; below this the two main axes say as much.
+# t-SNE needs about three neighbours a unit of perplexity; below this the two main axes say as much. Songs
+# that are all alike give a map without extent, on which openTSNE ends the whole process: they do not count.
 _FEWEST_SONGS_FOR_TSNE = 12
 _SEED = 0
 
@@ -29,7 +30,7 @@ def fit_map(X: npt.NDArray[np.float32], random_state: int = _SEED) -> npt.NDArra
         The two main axes below 12 songs, t-SNE from there on (15 s of one core for 5 000 songs).
     """
     n = len(X)
-    if n < _FEWEST_SONGS_FOR_TSNE or not np.ptp(X, axis=0).any():
+    if not _enough_for_tsne(X):
         return _main_axes(X)
     from openTSNE import TSNE
 
@@ -41,6 +42,10 @@ def fit_map(X: npt.NDArray[np.float32], random_state: int = _SEED) -> npt.NDArra
         n_jobs=1,
     ).fit(np.asarray(X, dtype=np.float64))
     return np.asarray(embedding, dtype=np.float32)
+
+
+def _enough_for_tsne(X: npt.NDArray[np.floating]) -> bool:
+    return len(X) >= _FEWEST_SONGS_FOR_TSNE and len(np.unique(X, axis=0)) >= _FEWEST_SONGS_FOR_TSNE
 
 
 def _main_axes(X: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -67,7 +72,7 @@ class MapPlacer:
         known = np.isfinite(places).all(axis=1)
         self._X = np.asarray(X[known], dtype=np.float64)
         self._places = np.asarray(places[known], dtype=np.float64)
-        self._embedding = self._restore() if len(self._X) >= _FEWEST_SONGS_FOR_TSNE else None
+        self._embedding = self._restore() if _enough_for_tsne(self._X) else None
 
     def _restore(self):  # openTSNE is untyped
         from openTSNE import TSNEEmbedding

@@ -8,12 +8,12 @@ import threading
 import time
 import urllib.request
 import webbrowser
+from contextlib import suppress
 from pathlib import Path
 
+from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError, StoreLockedError
-from musicsim.explorer import jobs
 from musicsim.explorer.libraries import default_folder
-from musicsim.library import Library
 
 __all__ = ["serve"]
 
@@ -65,7 +65,6 @@ def serve(library: Path | None, *, port: int, browser: bool, demo: bool) -> int:
     script = Path(__file__).resolve().parents[2] / "app.py"
     if not script.exists():
         raise LibraryError(f"{script}: the app's pages are not here. Run it from a checkout of the project.")
-    folder = library or default_folder()
     port = _free_port(port)
     address = f"http://localhost:{port}"
     options = {
@@ -75,11 +74,16 @@ def serve(library: Path | None, *, port: int, browser: bool, demo: bool) -> int:
     }
     command = [sys.executable, "-m", "streamlit", "run", str(script)]
     command += [f"--{name}={value}" for name, value in options.items()]
-    server = subprocess.Popen(command, env=os.environ | {"MUSICSIM_LIBRARY": str(folder)}, cwd=script.parent)
+    named = {"MUSICSIM_LIBRARY": str(library.expanduser().absolute())} if library else {}
+    os.environ.update(named)
+    is_new = not (default_folder() / LIBRARY_FILE).exists()
+    if demo and is_new:
+        _start_demo()  # before the first page looks into the library
+    server = subprocess.Popen(command, cwd=script.parent)
+    if demo and not is_new:
+        _start_demo()
     if browser:
         threading.Thread(target=_open_when_up, args=(address,), daemon=True).start()
-    if demo:
-        _start_demo(folder)
     try:
         return server.wait()
     except KeyboardInterrupt:
@@ -87,10 +91,12 @@ def serve(library: Path | None, *, port: int, browser: bool, demo: bool) -> int:
         return server.wait()
 
 
-def _start_demo(folder: Path) -> None:
-    with Library.open(folder) as opened:
-        if len(opened) == 0:
-            try:
-                jobs.start(opened, "demo")
-            except StoreLockedError:
-                return  # it is running already: another window was opened first
+def _start_demo() -> None:
+    """Start composing the demo if the library has no songs."""
+    from musicsim.explorer import jobs
+    from musicsim.library import Library
+
+    with Library.open(default_folder()) as library:
+        if len(library) == 0:
+            with suppress(StoreLockedError):  # it is running already: another window was opened first
+                jobs.start(library, "demo")

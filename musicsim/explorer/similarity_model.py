@@ -3,6 +3,7 @@
 import json
 import shutil
 import tempfile
+import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -90,7 +91,7 @@ class SimilarityModel:
             return self
         from sklearn.decomposition import PCA
 
-        pca = PCA(n_components=self.variance, svd_solver="full").fit(
+        pca = PCA(n_components=self.variance if self.variance < 1 else None, svd_solver="full").fit(
             ppk_map(histograms).astype(np.float64, copy=False)
         )
         self.mean_, self.components_ = pca.mean_, pca.components_
@@ -193,7 +194,7 @@ class SimilarityModel:
             book.mean_, book.scale_ = arrays["frame_mean"], arrays["frame_scale"]
             book.n_features_in_ = book.codewords_.shape[1]
             model.codebook_ = book
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
             raise ModelError(
                 f"{folder}: no similarity model can be read here ({error}). Fit it again from the Library page."
             ) from error

@@ -5,15 +5,18 @@ Loaded piece by piece when first asked for, never changed: a new revision makes 
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from musicsim.explorer.artifacts import load_clusters, load_map
-from musicsim.explorer.similarity_model import SimilarityModel
 from musicsim.library import Library, Song
 from musicsim.library.model_store import ModelRecord, Vectors
-from musicsim.search import ExactIndex
+
+if TYPE_CHECKING:  # scikit-learn and numba take seconds to import: only once a song is searched with
+    from musicsim.explorer.similarity_model import SimilarityModel
+    from musicsim.search import ExactIndex
 
 __all__ = ["Snapshot", "take_snapshot"]
 
@@ -50,8 +53,10 @@ class Snapshot:
         return self.library.models.active()
 
     @cached_property
-    def model(self) -> SimilarityModel | None:
+    def model(self) -> "SimilarityModel | None":
         """The model in use, loaded."""
+        from musicsim.explorer.similarity_model import SimilarityModel
+
         return SimilarityModel.load(self.library.models.path(self.record.id)) if self.record else None
 
     @cached_property
@@ -74,8 +79,10 @@ class Snapshot:
         return self._vectors.X if here.all() else self._vectors.X[here]
 
     @cached_property
-    def index(self) -> ExactIndex:
+    def index(self) -> "ExactIndex":
         """Nearest neighbours among :attr:`X`."""
+        from musicsim.search import ExactIndex
+
         return ExactIndex().fit(self.X)
 
     @cached_property

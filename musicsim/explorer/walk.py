@@ -13,9 +13,10 @@ from musicsim.explorer.snapshot import Snapshot, take_snapshot
 from musicsim.library import Library, Song
 from musicsim.playlist import Hypergraph, PlaylistModel, build_edges, describe_edge
 
-__all__ = ["ARTIST_SPACING", "DrawnPlaylist", "Edge", "Walk", "fit_walk"]
+__all__ = ["ARTIST_SPACING", "SURPRISE", "DrawnPlaylist", "Edge", "Walk", "fit_walk"]
 
 ARTIST_SPACING = 5
+SURPRISE = 0.2
 # Share of each family before any playlist was seen: sound first, then what people say of the songs.
 _SHARES = {"cluster": 0.55, "tag": 0.15, "artist": 0.1, "year": 0.04, "decade": 0.06, "uniform": 0.1}
 _NEW_EDGE = 1e-6  # weight of an edge that was not there when the weights were fitted
@@ -114,6 +115,17 @@ class Walk:
             weights = _default_weights(hypergraph.names)
         self._model = PlaylistModel(hypergraph, weights=weights / weights.sum())
 
+    def _with_surprise(self, surprise: float) -> PlaylistModel:
+        """The model with the weight of "anywhere" scaled; 1 leaves it as it was fitted."""
+        model = self._needed()
+        uniform = model.hypergraph.uniform_edge
+        if surprise == 1.0 or uniform is None:
+            return model
+        weights = np.array(model.weights_)
+        # never 0: a song that shares no edge with an allowed song has to go on somewhere
+        weights[uniform] *= max(surprise, 1e-6)
+        return PlaylistModel(model.hypergraph, weights=weights / weights.sum())
+
     def _needed(self) -> PlaylistModel:
         if self._model is None:
             raise NotFoundError("there are no songs to make a playlist of: add a folder first.")
@@ -127,6 +139,7 @@ class Walk:
         keep: Sequence[int] = (),
         exclude: Sequence[int] = (),
         spacing: int = ARTIST_SPACING,
+        surprise: float = SURPRISE,
         random_state: int | None = None,
     ) -> DrawnPlaylist:
         """Draw a playlist of `length` songs.
@@ -142,14 +155,21 @@ class Walk:
             Ids of songs that must not come.
         spacing : int
             How many songs must lie between two of one artist (fewer where the collection has fewer artists).
+        surprise : float in [0, 1]
+            How freely a step may go anywhere in the collection: 1 as often as in the playlists the weights
+            were fitted on, 0 only where nothing else leads on.
         random_state : int, optional
 
         Raises
         ------
         NotFoundError
             If the library has no songs, or none of this id.
+        ValueError
+            If `surprise` is out of range.
         """
-        model = self._needed()
+        if not 0.0 <= surprise <= 1.0:
+            raise ValueError(f"surprise={surprise} should be between 0 and 1.")
+        model = self._with_surprise(surprise)
         songs = self.snapshot.indexed
         artists = [song.artist for song in songs]
         fixed = [self._row(i) for i in keep] or ([self._row(first)] if first is not None else [])

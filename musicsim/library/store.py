@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import sqlalchemy as sa
 
+from musicsim import LIBRARY_FILE
 from musicsim.audio import FEATURE_VERSION, derivatives
 from musicsim.errors import FeatureVersionError, LibraryError, NotFoundError, StoreLockedError
 from musicsim.library import schema
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from musicsim.library.ingest import AddReport, ProgressCallback
 
 __all__ = ["Failure", "Library", "SavedPlaylist", "Song"]
-
-_DATABASE = "library.sqlite"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +105,11 @@ class Library:
             If the folder cannot be used, or a newer version of the program wrote it.
         """
         folder = Path(folder).expanduser().absolute()
-        if not create and not (folder / _DATABASE).exists():
+        if not create and not (folder / LIBRARY_FILE).exists():
             raise NotFoundError(f"{folder}: there is no library here. Add a folder of music to make one.")
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            engine = open_engine(folder / _DATABASE)
+            engine = open_engine(folder / LIBRARY_FILE)
             with writer(engine).begin() as connection:
                 schema.migrate(connection, str(folder))
         except (OSError, sa.exc.DBAPIError) as error:

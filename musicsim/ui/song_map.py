@@ -123,7 +123,8 @@ def map_figure(
     found: Sequence[int] = (),
     path: Sequence[int] = (),
     query: npt.NDArray[np.float32] | None = None,
-    height: int = 620,
+    height: int = 600,
+    legend: bool = True,
 ) -> go.Figure:
     """The map of a library.
 
@@ -141,17 +142,19 @@ def map_figure(
         Place of a star.
     height : int
         In pixels.
+    legend : bool
+        Say below the map what the colours mean, where they are few enough.
 
     Returns
     -------
     plotly Figure; ``customdata`` of each point is its song id
     """
-    size = float(np.clip(90 / np.sqrt(max(1, len(snapshot.indexed))), 4, 11))
+    size = float(np.clip(160 / np.sqrt(max(1, len(snapshot.indexed))), 4, 12))
     traces = (
         _year_trace(snapshot, size) if colour_by == "year" else _category_traces(snapshot, colour_by, size)
     )
     figure = go.Figure(traces)
-    figure.update_layout(showlegend=colour_by != "year" and len(traces) <= _MOST_IN_LEGEND)
+    figure.update_layout(showlegend=legend and len(traces) <= _MOST_IN_LEGEND)
     rows = [snapshot.row_of[i] for i in path if i in snapshot.row_of]
     if rows:
         places = snapshot.map[rows]
@@ -165,15 +168,15 @@ def map_figure(
         target = {"symbol": "circle-open", "size": size + 12, "color": "#d4002a", "line": {"width": 3}}
         figure.add_traces(_marks(snapshot, [chosen], "chosen", **target))
     if query is not None and np.isfinite(query).all():
-        star = {"symbol": "star", "size": 20, "color": "#d4002a", "line": {"width": 1.5, "color": "white"}}
-        figure.add_scatter(
+        star = {"symbol": "star", "size": 24, "color": "#d4002a", "line": {"width": 1.5, "color": "white"}}
+        figure.add_scattergl(
             x=[query[0]], y=[query[1]], mode="markers", marker=star, name="your query",
             hovertemplate="your query<extra></extra>", showlegend=False,
         )  # fmt: skip
     hidden = {"visible": False}
     figure.update_layout(
         xaxis=hidden,
-        yaxis={**hidden, "scaleanchor": "x"},
+        yaxis=hidden,
         height=height,
         margin={"l": 0, "r": 0, "t": 0, "b": 0, "autoexpand": True},
         legend={"orientation": "h", "y": -0.02, "yanchor": "top", "itemsizing": "constant"},

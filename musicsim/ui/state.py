@@ -5,10 +5,12 @@ the name, the default and the meaning of a value stand. What is opened here is s
 and never changed by a page.
 """
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 import streamlit as st
 
@@ -16,8 +18,10 @@ from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.map import MapPlacer
 from musicsim.explorer.query import Example, read_example
 from musicsim.explorer.snapshot import Snapshot, take_snapshot
-from musicsim.explorer.walk import DrawnPlaylist, Edge, Walk
 from musicsim.library import Library
+
+if TYPE_CHECKING:  # scipy and scikit-learn come with it: not before a playlist is asked for
+    from musicsim.explorer.walk import DrawnPlaylist, Edge, Walk
 
 __all__ = [
     "CHOSEN",
@@ -35,6 +39,7 @@ __all__ = [
     "snapshot",
     "take_address",
     "walk",
+    "warm_up",
 ]
 
 T = TypeVar("T")
@@ -87,13 +92,13 @@ class PlaylistDraft:
     """The playlist in work: songs in order, and the edge the walk took between two that still follow."""
 
     song_ids: list[int]
-    taken: dict[tuple[int, int], Edge]
-    opening: Edge | None = None
+    taken: "dict[tuple[int, int], Edge]"
+    opening: "Edge | None" = None
     note: str = ""
     seed: int = 0
 
     @classmethod
-    def of(cls, drawn: DrawnPlaylist, seed: int) -> "PlaylistDraft":
+    def of(cls, drawn: "DrawnPlaylist", seed: int) -> "PlaylistDraft":
         """A draft of a list that was just drawn."""
         ids = [song.id for song in drawn.songs]
         taken = {
@@ -132,11 +137,13 @@ def snapshot() -> Snapshot:
 
 
 @st.cache_resource(max_entries=4, show_spinner="Weighing what songs have in common…")
-def _walk(folder: Path, revision: int, _snapshot: Snapshot) -> Walk:
+def _walk(folder: Path, revision: int, _snapshot: Snapshot) -> "Walk":
+    from musicsim.explorer.walk import Walk
+
     return Walk(_snapshot)
 
 
-def walk(of: Snapshot) -> Walk:
+def walk(of: Snapshot) -> "Walk":
     """The walk that draws playlists from a snapshot."""
     return _walk(of.library.folder, of.revision, of)
 
@@ -179,3 +186,15 @@ def take_address() -> None:
         st.query_params.pop("song", None)
     else:
         st.query_params["song"] = str(CHOSEN.get())
+
+
+@st.cache_resource(show_spinner=False)
+def warm_up() -> None:
+    """Import what the first search and playlist will need, beside the first page, once a process."""
+
+    def import_all() -> None:
+        import_module("musicsim.explorer.similarity_model")
+        import_module("musicsim.explorer.walk")
+        import_module("openTSNE")
+
+    threading.Thread(target=import_all, name="warm-up", daemon=True).start()

@@ -1,0 +1,83 @@
+"""Sound by id with byte ranges, outlines, and the interface for other programs."""
+
+import io
+
+import pytest
+import soundfile
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from musicsim.api import routes
+from tests.sounds import write_song
+
+
+@pytest.fixture
+def client(tiny_library, monkeypatch):
+    monkeypatch.setenv("MUSICSIM_LIBRARY", str(tiny_library.folder))
+    with TestClient(Starlette(routes=routes())) as client:
+        yield client
+
+
+def test_a_song_plays_and_seeks(client, tiny_library):
+    song = tiny_library.songs()[0]
+    whole = client.get(f"/songs/{song.id}/audio")
+    assert (whole.status_code, whole.headers["content-type"]) == (200, "audio/flac")
+    assert whole.content == song.path.read_bytes()
+    part = client.get(f"/songs/{song.id}/audio", headers={"Range": "bytes=100-199"})
+    assert part.status_code == 206
+    assert part.content == whole.content[100:200]
+
+
+def test_what_browsers_cannot_play_is_transcoded_once(client, tiny_library, tmp_path):
+    tiny_library.add(write_song(tmp_path / "x.aiff", seconds=3, seed=5))
+    song = next(s for s in tiny_library.songs() if s.path.suffix == ".aiff")
+    answer = client.get(f"/songs/{song.id}/audio")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] in ("audio/mpeg", "audio/wav")
+    assert soundfile.info(io.BytesIO(answer.content)).duration == pytest.approx(3.0, abs=0.1)
+    copies = list((tiny_library.folder / "cache").iterdir())
+    client.get(f"/songs/{song.id}/audio")
+    assert list((tiny_library.folder / "cache").iterdir()) == copies
+
+
+def test_the_outline_is_numbers_from_0_to_1(client, tiny_library):
+    outline = client.get(f"/songs/{tiny_library.songs()[0].id}/peaks").json()
+    assert len(outline) == 400
+    assert max(outline) == 1.0
+    assert min(outline) >= 0.0
+
+
+@pytest.mark.parametrize("path", ["/songs/999/audio", "/songs/999/peaks", "/songs/1/audio?library=../x"])
+def test_what_is_not_there_is_404_with_a_reason(client, path):
+    answer = client.get(path)
+    assert answer.status_code == 404
+    assert "there is no" in answer.json()["error"]
+
+
+def test_a_file_that_has_gone_says_so(client, tiny_library, tmp_path):
+    path = write_song(tmp_path / "gone.flac", seed=8)
+    tiny_library.add(path)
+    song = next(s for s in tiny_library.songs() if s.path == path)
+    path.unlink()
+    answer = client.get(f"/songs/{song.id}/audio")
+    assert answer.status_code == 410
+    assert "the file has gone" in answer.json()["error"]
+
+
+def test_similar_by_id_and_by_file(client, tiny_library):
+    song = next(s for s in tiny_library.songs() if s.artist == "Artist tones")
+    hits = client.get(f"/api/songs/{song.id}/similar?k=3&per_artist=0").json()
+    assert [h["artist"] for h in hits] == ["Artist tones"] * 3
+    uploaded = client.post("/api/similar?k=3&per_artist=0", content=song.path.read_bytes()).json()
+    assert [h["id"] for h in uploaded] == [h["id"] for h in hits]
+    assert client.post("/api/similar", content=b"no sound").status_code == 422
+
+
+def test_songs_and_playlists(client):
+    assert len(client.get("/api/songs?limit=5").json()) == 5
+    assert [s["title"] for s in client.get("/api/songs?search=NOISE 1").json()] == ["Song noise 1"]
+    steps = client.get("/api/playlist?length=4&seed=3").json()
+    assert len(steps) == 4
+    assert all(step["reason"] for step in steps)
+    assert client.get("/api/songs/999/similar").status_code == 404
+    assert client.get("/api/openapi.json").json()["info"]["title"] == "musicsim"

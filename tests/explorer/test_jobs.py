@@ -1,0 +1,94 @@
+"""Jobs run in processes of their own, can be cancelled, and go on after a kill."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from musicsim.errors import StoreLockedError
+from musicsim.explorer import jobs
+from musicsim.explorer.building import keep_upload
+from tests.sounds import write_collection
+
+pytestmark = pytest.mark.slow
+
+
+def _wait(library, job_id, until, seconds=90.0):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        jobs.current(library)
+        job = library.jobs.get(job_id)
+        if until(job):
+            return job
+        time.sleep(0.05)
+    raise AssertionError(f"job is still {job}; its log: {library.jobs.log_path(job_id).read_text()}")
+
+
+def test_a_folder_is_added_with_its_failures_while_nobody_waits(store, tmp_path):
+    folder = write_collection(tmp_path / "music", n_songs=2, seconds=2)
+    (folder / "broken.mp3").write_text("no music")
+    job_id = jobs.start(store, "add", {"paths": [str(folder)]})
+    assert jobs.current(store).id == job_id
+    with pytest.raises(StoreLockedError, match="a job is running"):
+        jobs.start(store, "refresh")
+    job = _wait(store, job_id, lambda j: not j.is_active)
+    assert (job.state, job.done, job.total, job.failed) == ("done", 7, 7, 1)
+    assert len(store) == 6
+    assert store.models.active() is not None
+    assert jobs.current(store) is None
+
+
+def test_a_cancelled_job_keeps_what_it_had_and_a_restart_finishes(store, tmp_path):
+    folder = write_collection(tmp_path / "music", n_songs=16, seconds=8)
+    job_id = jobs.start(store, "add", {"paths": [str(folder)]})
+    _wait(store, job_id, lambda j: len(store) >= 3)
+    jobs.cancel(store, job_id)
+    job = _wait(store, job_id, lambda j: not j.is_active)
+    assert job.state == "cancelled"
+    had = len(store)
+    assert 3 <= had < 48
+    again = _wait(store, jobs.restart(store, job), lambda j: not j.is_active)
+    assert again.state == "done"
+    assert len(store) == 48
+
+
+def test_a_killed_job_is_interrupted_not_running_for_ever(store, tmp_path):
+    folder = write_collection(tmp_path / "music", n_songs=8, seconds=8)
+    job_id = jobs.start(store, "add", {"paths": [str(folder)]})
+    job = _wait(store, job_id, lambda j: len(store) >= 1)
+    os.killpg(job.pid, signal.SIGKILL)
+    job = _wait(store, job_id, lambda j: not j.is_active)
+    assert job.state == "interrupted"
+    done = _wait(store, jobs.restart(store, job), lambda j: not j.is_active)
+    assert done.state == "done"
+    assert len(store) == 24
+
+
+def test_a_job_that_cannot_be_done_says_why(store):
+    job_id = jobs.start(store, "add", {"paths": ["/nowhere/at/all"]})
+    job = _wait(store, job_id, lambda j: not j.is_active)
+    assert job.state == "failed"
+    assert "/nowhere/at/all: there is no such file or folder" in job.message
+
+
+def test_an_unknown_kind_of_job_is_refused(store):
+    with pytest.raises(ValueError, match="kind='dance'"):
+        jobs.start(store, "dance")
+
+
+@pytest.mark.parametrize(
+    "name", ["../../etc/passwd", "/etc/passwd", "..", "", "a\x00b.mp3", "x" * 400 + ".mp3"]
+)
+def test_an_upload_stays_in_the_librarys_folder_whatever_its_name(store, name):
+    path = keep_upload(store, name, b"data")
+    assert path.parent == store.folder / "uploads"
+    assert path.read_bytes() == b"data"
+
+
+def test_two_uploads_of_one_name_are_two_files_and_the_same_bytes_one(store):
+    first = keep_upload(store, "a.mp3", b"one")
+    second = keep_upload(store, "a.mp3", b"two")
+    assert first != second
+    assert (first.read_bytes(), second.read_bytes()) == (b"one", b"two")
+    assert keep_upload(store, "a.mp3", b"two") == second

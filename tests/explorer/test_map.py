@@ -1,0 +1,56 @@
+"""The map keeps neighbours together, and new songs find their neighbours there."""
+
+import numpy as np
+import pytest
+
+from musicsim.explorer.map import MapPlacer, fit_map
+
+
+@pytest.fixture
+def blobs(rng):
+    centres = rng.standard_normal((4, 20)) * 8
+    labels = np.repeat(np.arange(4), 25)
+    return (centres[labels] + rng.standard_normal((100, 20))).astype(np.float32), labels, centres
+
+
+def test_neighbours_on_the_map_are_neighbours_in_sound(blobs):
+    X, labels, _ = blobs
+    places = fit_map(X)
+    D = np.linalg.norm(places[:, None] - places[None], axis=2)
+    np.fill_diagonal(D, np.inf)
+    near = np.argsort(D, axis=1)[:, :5]
+    assert (labels[near] == labels[:, None]).mean() > 0.99
+
+
+def test_the_same_songs_give_the_same_map(blobs):
+    np.testing.assert_array_equal(fit_map(blobs[0]), fit_map(blobs[0]))
+
+
+def test_a_new_song_lands_among_its_own(blobs, rng):
+    X, labels, centres = blobs
+    places = fit_map(X)
+    placer = MapPlacer(X, places)
+    for label in range(4):
+        x = (centres[label] + rng.standard_normal(20)).astype(np.float32)
+        place = placer.place(x[None, :])[0]
+        nearest = np.argsort(np.linalg.norm(places - place, axis=1))[:5]
+        assert set(labels[nearest]) == {label}
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 5, 11, 12, 13])
+def test_any_number_of_songs_has_a_map_and_takes_a_query(n, rng):
+    X = rng.standard_normal((n, 7)).astype(np.float32)
+    places = fit_map(X)
+    assert places.shape == (n, 2)
+    assert np.isfinite(places).all()
+    placed = MapPlacer(X, places).place(rng.standard_normal((1, 7)).astype(np.float32))
+    assert placed.shape == (1, 2)
+    assert np.isfinite(placed).all()
+
+
+@pytest.mark.parametrize(("n", "distinct"), [(5, 1), (30, 1), (30, 2), (60, 11), (60, 12)])
+def test_identical_songs_are_no_trouble(n, distinct, rng):
+    X = rng.standard_normal((distinct, 4)).astype(np.float32)[np.arange(n) % distinct]
+    places = fit_map(X)
+    assert np.isfinite(places).all()
+    assert np.isfinite(MapPlacer(X, places).place(X[:1])).all()

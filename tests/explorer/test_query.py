@@ -1,0 +1,138 @@
+"""Search by example: the right songs, never the seed, the limits kept."""
+
+import io
+
+import numpy as np
+import pytest
+import soundfile
+
+from musicsim.errors import AudioError, ModelError, NotFoundError
+from musicsim.explorer.query import Filters, find_similar, read_example
+from musicsim.explorer.snapshot import take_snapshot
+from musicsim.library import schema
+from tests.sounds import SAMPLE_RATE, sound, write_song
+
+
+def _titles(hits):
+    return [hit.song.title for hit in hits]
+
+
+def test_the_seed_never_comes_back(snapshot):
+    for song in snapshot.songs:
+        hits = find_similar(snapshot, song.id, 50, max_per_artist=None)
+        assert len(hits) == 11
+        assert song.id not in {hit.song.id for hit in hits}
+
+
+def test_nearest_are_of_the_same_kind_of_sound(snapshot):
+    for song in snapshot.songs:
+        hits = find_similar(snapshot, song.id, 3, max_per_artist=None)
+        assert {hit.song.artist for hit in hits} == {song.artist}
+
+
+def test_hits_are_those_of_brute_force_in_order(snapshot):
+    song = snapshot.songs[0]
+    row = snapshot.row_of[song.id]
+    truth = np.linalg.norm(snapshot.X - snapshot.X[row], axis=1)
+    order = [snapshot.indexed[r].id for r in np.argsort(truth, kind="stable") if r != row]
+    assert [hit.song.id for hit in find_similar(snapshot, song.id, 11, max_per_artist=None)] == order
+
+
+def test_at_most_two_of_an_artist_unless_asked_otherwise(snapshot):
+    song = snapshot.songs[0]
+    artists = [hit.song.artist for hit in find_similar(snapshot, song.id, 10)]
+    assert max(artists.count(a) for a in artists) == 2
+    assert len(artists) == 6
+    artists = [hit.song.artist for hit in find_similar(snapshot, song.id, 10, max_per_artist=1)]
+    assert sorted(artists) == ["Artist clicks", "Artist noise", "Artist tones"]
+
+
+def test_songs_without_an_artist_are_not_one_artist(tiny_library):
+    with tiny_library.write() as connection:
+        connection.execute(schema.songs.update().values(artist=None))
+    snapshot = take_snapshot(tiny_library)
+    assert len(find_similar(snapshot, snapshot.songs[0].id, 10)) == 10
+
+
+@pytest.mark.parametrize(
+    ("filters", "right"),
+    [
+        (Filters(artists=frozenset({"Artist noise"})), lambda s: s.artist == "Artist noise"),
+        (Filters(genres=frozenset({"Genre tones"})), lambda s: s.genre == "Genre tones"),
+        (Filters(years=(1980, 1982)), lambda s: 1980 <= s.year <= 1982),
+        (Filters(duration_s=(10.0, 20.0)), lambda s: False),
+    ],
+)
+def test_filters_act_at_query_time(snapshot, filters, right):
+    song = snapshot.songs[0]
+    hits = find_similar(snapshot, song.id, 50, max_per_artist=None, filters=filters)
+    assert {h.song.id for h in hits} == {s.id for s in snapshot.songs if right(s) and s.id != song.id}
+
+
+def test_a_filter_by_folder(snapshot):
+    folder = snapshot.songs[0].folder
+    hits = find_similar(snapshot, snapshot.songs[-1].id, 50, filters=Filters(folders=frozenset({folder})))
+    assert {h.song.folder for h in hits} == {folder}
+
+
+def test_a_file_from_outside_finds_its_kind(snapshot, tmp_path):
+    data = write_song(tmp_path / "q.mp3", "noise", seed=77).read_bytes()
+    example = read_example(snapshot, data, "q.mp3")
+    assert example.song_id is None
+    assert example.duration_s == pytest.approx(4.0, abs=0.1)
+    hits = find_similar(snapshot, example, 4, max_per_artist=None)
+    assert {hit.song.artist for hit in hits} == {"Artist noise"}
+    assert all(0.0 <= hit.similarity <= 1.0 for hit in hits)
+
+
+def test_a_file_of_the_library_finds_the_others(snapshot):
+    song = snapshot.songs[5]
+    example = read_example(snapshot, song.path.read_bytes(), song.path.name)
+    assert example.song_id == song.id
+    hits = find_similar(snapshot, example, 50, max_per_artist=None)
+    assert song.id not in {hit.song.id for hit in hits}
+    assert _titles(hits) == _titles(find_similar(snapshot, song.id, 50, max_per_artist=None))
+
+
+def test_the_same_vector_however_the_song_comes(snapshot):
+    song = snapshot.songs[2]
+    example = read_example(snapshot, song.path.read_bytes(), "x")
+    # the library keeps its frames in half precision: a few frames change their codewords
+    assert np.linalg.norm(example.vector - snapshot.X[snapshot.row_of[song.id]]) < 0.05
+
+
+@pytest.mark.parametrize("data", [b"", b"no sound at all" * 50, b"\x00" * 5000])
+def test_bytes_that_are_no_sound_name_the_upload(snapshot, data):
+    with pytest.raises(AudioError, match=r"my upload\.mp3"):
+        read_example(snapshot, data, "my upload.mp3")
+
+
+def test_a_sound_that_is_too_short_names_the_upload(snapshot):
+    stream = io.BytesIO()
+    soundfile.write(stream, sound("tones", 0)[:500], SAMPLE_RATE, format="WAV")
+    with pytest.raises(AudioError, match=r"blip\.wav"):
+        read_example(snapshot, stream.getvalue(), "blip.wav")
+
+
+def test_silence_is_a_legal_query(snapshot):
+    stream = io.BytesIO()
+    soundfile.write(stream, np.zeros(60_000), SAMPLE_RATE, format="WAV")
+    example = read_example(snapshot, stream.getvalue(), "silence.wav")
+    assert np.isfinite(example.vector).all()
+    assert len(find_similar(snapshot, example, 3)) == 3
+
+
+def test_an_empty_library_has_nothing_to_compare_with(store):
+    snapshot = take_snapshot(store)
+    with pytest.raises(ModelError, match="no songs to compare"):
+        read_example(snapshot, b"", "x")
+    with pytest.raises(NotFoundError, match="no song 1"):
+        find_similar(snapshot, 1)
+
+
+def test_reasons_name_what_is_shared(tiny_library):
+    tags = [{"song_id": s.id, "tag": "calm", "weight": 9.0} for s in tiny_library.songs()]
+    tiny_library.add_tags(tags)
+    snapshot = take_snapshot(tiny_library)
+    hits = find_similar(snapshot, snapshot.songs[0].id, 3, max_per_artist=None)
+    assert {hit.reason for hit in hits} == {"same artist · both calm"}

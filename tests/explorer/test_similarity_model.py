@@ -1,0 +1,100 @@
+"""From frames to vectors, and through the disk unchanged."""
+
+import json
+
+import numpy as np
+import pytest
+
+from musicsim.errors import FeatureVersionError, ModelError
+from musicsim.explorer.similarity_model import SimilarityModel
+from musicsim.kernels import ppk_kernel
+
+
+def _songs(rng, n):
+    centres = rng.standard_normal((6, 39)) * 4
+    return [
+        (centres[rng.integers(0, 6, 60)] + rng.standard_normal((60, 39))).astype(np.float32) for _ in range(n)
+    ]
+
+
+@pytest.fixture
+def songs(rng):
+    return _songs(rng, 60)
+
+
+@pytest.fixture
+def model(songs):
+    fitted = SimilarityModel(n_codewords=32, random_state=0).fit_codebook(np.concatenate(songs))
+    return fitted.fit_space(fitted.histograms(songs))
+
+
+def test_similarity_of_vectors_is_the_kernel_up_to_the_variance_left_out(model, songs):
+    full = SimilarityModel(n_codewords=32, variance=1.0, random_state=0)
+    full.codebook_ = model.codebook_
+    H = model.histograms(songs)
+    V = full.fit_space(H).vectors(H)
+    distances = np.linalg.norm(V[:, None] - V[None], axis=2)
+    # all variance kept: equal up to float32 of the vectors
+    np.testing.assert_allclose(full.similarity(distances), ppk_kernel(H), atol=1e-5)
+
+
+def test_fewer_songs_than_fifty_keep_the_whole_space(songs):
+    few = SimilarityModel(n_codewords=32, random_state=0).fit_codebook(np.concatenate(songs))
+    few.fit_space(few.histograms(songs[:5]))
+    V = few.transform(songs)
+    # the square-root map itself, a unit vector (float32)
+    np.testing.assert_allclose(np.linalg.norm(V, axis=1), 1.0, atol=1e-5)
+
+
+def test_ninety_five_percent_of_the_variance_is_kept(model, songs):
+    X = np.sqrt(model.histograms(songs))
+    kept = np.var(model.transform(songs), axis=0).sum() / np.var(X, axis=0).sum()
+    assert 0.95 <= kept < 1.0
+
+
+def test_saved_and_loaded_it_gives_the_same_vectors(model, songs, tmp_path):
+    model.save(tmp_path / "model")
+    again = SimilarityModel.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.transform(songs), model.transform(songs))
+    assert again.n_songs_ == 60
+
+
+def test_nothing_in_a_saved_model_needs_pickle(model, tmp_path):
+    model.save(tmp_path / "model")
+    assert sorted(p.name for p in (tmp_path / "model").iterdir()) == ["model.json", "model.npz"]
+    np.load(tmp_path / "model" / "model.npz", allow_pickle=False)
+
+
+def test_a_name_that_is_taken_is_refused(model, tmp_path):
+    model.save(tmp_path / "model")
+    with pytest.raises(ModelError, match="something is here already"):
+        model.save(tmp_path / "model")
+
+
+@pytest.mark.parametrize("damage", ["missing", "json", "npz", "cut"])
+def test_a_damaged_model_is_a_clear_error(model, tmp_path, damage):
+    folder = tmp_path / "model"
+    model.save(folder)
+    if damage == "missing":
+        folder = tmp_path / "nothing"
+    elif damage == "json":
+        (folder / "model.json").write_text("{")
+    elif damage == "npz":
+        (folder / "model.npz").write_bytes(b"no archive")
+    else:
+        (folder / "model.npz").write_bytes((folder / "model.npz").read_bytes()[:500])
+    with pytest.raises(ModelError, match="no similarity model can be read"):
+        SimilarityModel.load(folder)
+
+
+def test_a_model_of_other_features_is_refused(model, tmp_path):
+    model.save(tmp_path / "model")
+    about = tmp_path / "model" / "model.json"
+    about.write_text(json.dumps(json.loads(about.read_text()) | {"feature_version": 99}))
+    with pytest.raises(FeatureVersionError, match="features 99"):
+        SimilarityModel.load(tmp_path / "model")
+
+
+def test_too_few_frames_are_a_clear_error():
+    with pytest.raises(ModelError, match="3 frames are too few"):
+        SimilarityModel().fit_codebook(np.zeros((3, 39), dtype=np.float32))

@@ -1,0 +1,110 @@
+"""When a model is fitted, when songs are only placed, and what a stop or a kill leaves."""
+
+import numpy as np
+import pytest
+
+from musicsim.errors import FeatureVersionError
+from musicsim.explorer.snapshot import take_snapshot
+from musicsim.explorer.training import cluster_sizes, needs_fit, refresh
+from musicsim.library import Library
+from tests.sounds import write_collection, write_song
+
+
+def test_a_new_song_is_placed_and_the_others_stay(tiny_library, tmp_path):
+    before = take_snapshot(tiny_library)
+    places = {s.id: before.map[before.row_of[s.id]].tolist() for s in before.songs}
+    tiny_library.add(write_song(tmp_path / "new.flac", "noise", seed=55, title="new"))
+    assert refresh(tiny_library)
+    after = take_snapshot(tiny_library)
+    assert after.record.id == before.record.id, "one song more is no reason to fit again"
+    new = next(s for s in after.songs if s.title == "new")
+    assert np.isfinite(after.map[after.row_of[new.id]]).all()
+    assert all((labels >= 0).all() for labels in after.clusters.values())
+    for song_id, place in places.items():
+        assert after.map[after.row_of[song_id]].tolist() == place
+
+
+def test_a_library_that_doubled_is_fitted_again(tiny_library, tmp_path):
+    before = tiny_library.models.active()
+    write_collection(tmp_path / "more", n_songs=4, seconds=3)
+    tiny_library.add(tmp_path / "more")
+    assert needs_fit(tiny_library, len(tiny_library))
+    refresh(tiny_library)
+    after = tiny_library.models.active()
+    assert after.id != before.id
+    assert after.n_songs_fitted == 24
+    assert [m.id for m in tiny_library.models.all()] == [after.id]
+    assert not tiny_library.models.path(before.id).exists()
+
+
+def test_the_same_songs_give_the_same_model(built_library, collection, tmp_path):
+    with Library.open(tmp_path / "again") as again, Library.open(built_library) as built:
+        again.add(collection)
+        refresh(again)
+        one, two = take_snapshot(built), take_snapshot(again)
+        by_title = {s.title: two.X[two.row_of[s.id]] for s in two.songs}
+        for song in one.songs:
+            np.testing.assert_array_equal(one.X[one.row_of[song.id]], by_title[song.title])
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+def test_tiny_libraries_have_a_map_and_neighbours(store, tmp_path, n):
+    from musicsim.explorer.query import find_similar
+
+    for i in range(n):
+        write_song(tmp_path / "music" / f"{i}.flac", seed=i, title=str(i))
+    (tmp_path / "music").mkdir(exist_ok=True)
+    store.add(tmp_path / "music")
+    assert refresh(store)
+    snapshot = take_snapshot(store)
+    assert len(snapshot.indexed) == n
+    assert np.isfinite(snapshot.map).all()
+    for song in snapshot.songs:
+        assert len(find_similar(snapshot, song.id)) == n - 1
+
+
+def test_a_refresh_that_is_stopped_leaves_the_model_in_use(tiny_library):
+    before = take_snapshot(tiny_library)
+    assert not refresh(tiny_library, force=True, progress=lambda step: "map" in step.message)
+    after = take_snapshot(tiny_library)
+    assert after.record == before.record
+    np.testing.assert_array_equal(after.X, before.X)
+    folders = [p.name for p in tiny_library.models.folder.iterdir()]
+    assert folders == [before.record.id], "nothing half made is left"
+
+
+def test_force_fits_again(tiny_library):
+    before = tiny_library.models.active().id
+    refresh(tiny_library, force=True)
+    assert tiny_library.models.active().id != before
+
+
+def test_a_model_that_cannot_be_read_is_fitted_again(tiny_library):
+    record = tiny_library.models.active()
+    (tiny_library.models.path(record.id) / "model.npz").write_bytes(b"broken")
+    assert needs_fit(tiny_library, 12)
+    refresh(tiny_library)
+    assert tiny_library.models.active().id != record.id
+
+
+def test_frames_go_when_they_are_not_to_be_kept_and_new_songs_still_come(tiny_library, tmp_path):
+    tiny_library.set_setting("keep_frames", False)
+    refresh(tiny_library)
+    assert not any(tiny_library.has_frames(s.content_hash) for s in tiny_library.songs())
+    tiny_library.add(write_song(tmp_path / "new.flac", "clicks", seed=66))
+    refresh(tiny_library)
+    assert len(take_snapshot(tiny_library).indexed) == 13
+
+
+def test_without_model_and_frames_the_way_out_is_named(store, tmp_path):
+    store.add(write_song(tmp_path / "a.flac"))
+    store.drop_frames(store.songs()[0].content_hash)
+    with pytest.raises(FeatureVersionError, match="Turn on keep_frames"):
+        refresh(store)
+
+
+@pytest.mark.parametrize(
+    ("n", "sizes"), [(1, [1]), (8, [2]), (64, [16]), (255, [16]), (256, [16, 64]), (1024, [16, 64, 256])]
+)
+def test_clusters_leave_four_songs_each(n, sizes):
+    assert cluster_sizes(n) == sizes

@@ -1,0 +1,110 @@
+"""Every page runs without a browser: empty, with one song, and with a library."""
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from musicsim.explorer.training import refresh
+from tests.sounds import write_song
+
+SHELL = str(Path(__file__).parents[2] / "pages" / "shell.py")
+PAGES = ("explore", "search", "playlist", "library")
+
+
+def open_page(name: str) -> AppTest:
+    """A page inside the shell, run once."""
+    app = AppTest.from_file(SHELL, default_timeout=60).run()
+    return app.switch_page(f"{name}.py").run() if name != "explore" else app
+
+
+@pytest.fixture
+def empty(store, monkeypatch):
+    monkeypatch.setenv("MUSICSIM_LIBRARY", str(store.folder))
+    return store
+
+
+@pytest.fixture
+def full(tiny_library, monkeypatch):
+    monkeypatch.setenv("MUSICSIM_LIBRARY", str(tiny_library.folder))
+    return tiny_library
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_an_empty_library_is_a_state_with_a_next_step(empty, page):
+    app = open_page(page)
+    assert not app.exception
+    assert any("No songs yet" in info.value for info in app.info)
+    assert any("demo" in button.label for button in app.button)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_one_song_is_enough(empty, tmp_path, page):
+    empty.add(write_song(tmp_path / "one.flac", title="Only one"))
+    refresh(empty)
+    app = open_page(page)
+    assert not app.exception
+    assert not app.error
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_opens_on_a_library(full, page):
+    app = open_page(page)
+    assert not app.exception
+    assert not app.error
+    assert app.title[0].value
+
+
+def test_explore_follows_the_address(full):
+    song = full.songs()[4]
+    app = AppTest.from_file(SHELL, default_timeout=60)
+    app.query_params["song"] = str(song.id)
+    app.run()
+    assert not app.exception
+    assert song.title in [s.value for s in app.subheader]
+
+
+@pytest.mark.parametrize("asked", ["999", "x", "-1", "²"])
+def test_an_address_that_leads_nowhere_is_no_error(full, asked):
+    app = AppTest.from_file(SHELL, default_timeout=60)
+    app.query_params["song"] = asked
+    app.run()
+    assert not app.exception
+    assert "Nothing chosen yet" in [s.value for s in app.subheader]
+
+
+def test_search_takes_an_upload_and_says_what_is_wrong_with_another(full, tmp_path):
+    app = open_page("search")
+    data = write_song(tmp_path / "q.mp3", "noise", seed=9).read_bytes()
+    app.get("file_uploader")[0].set_value(("q.mp3", data, "audio/mpeg")).run()
+    assert not app.exception
+    assert any("most similar" in s.value for s in app.subheader)
+    app.get("file_uploader")[0].set_value(("bad.mp3", b"no sound", "audio/mpeg")).run()
+    assert not app.exception
+    assert any("bad.mp3" in e.value for e in app.error)
+
+
+def test_a_playlist_is_drawn_and_saved(full):
+    app = open_page("playlist")
+    app.button[[b.label for b in app.button].index("Draw a playlist")].click().run()
+    assert not app.exception
+    assert any(s.value.startswith("12 songs") for s in app.subheader)
+    app.button[[b.label for b in app.button].index("Save in the library")].click().run()
+    assert [p.name for p in full.playlists()] == ["My playlist"]
+
+
+def test_a_folder_that_does_not_exist_is_named(full):
+    app = open_page("library")
+    app.text_input(key="library_folder").set_value("/nowhere/music")
+    app.button[[b.label for b in app.button].index("Add the folder")].click().run()
+    assert not app.exception
+    assert any("/nowhere/music" in e.value for e in app.error)
+    assert full.jobs.recent() == []
+
+
+def test_a_new_library_is_made_and_shown(full):
+    app = open_page("library")
+    app.text_input(key="library_new").set_value("Jazz").run()
+    assert not app.exception
+    assert app.sidebar.selectbox[0].value == "Jazz"
+    assert any("No songs yet" in info.value for info in app.info)

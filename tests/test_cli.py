@@ -1,0 +1,119 @@
+"""The command line as a person and a machine use it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.sounds import write_collection, write_song
+
+
+def run(*arguments, library, expect=0):
+    """Run ``python -m musicsim``; give back what it printed on stdout and stderr."""
+    done = subprocess.run(
+        [sys.executable, "-m", "musicsim", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"MUSICSIM_LIBRARY": str(library), "COLUMNS": "200"},
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == expect, done.stderr
+    return done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def library(built_library):
+    return built_library
+
+
+def test_a_folder_goes_the_whole_way(tmp_path):
+    music = write_collection(tmp_path / "music", n_songs=2, seconds=2)
+    (music / "broken.mp3").write_text("no music")
+    library = tmp_path / "library"
+    out, _ = run("add", music, "--json", library=library, expect=3)
+    result = json.loads(out)
+    assert (result["added"], result["songs"]) == (6, 6)
+    assert [Path(f["path"]).name for f in result["failed"]] == ["broken.mp3"]
+    out, _ = run("failed", "--json", library=library, expect=3)
+    assert "broken.mp3" in json.loads(out)[0]["reason"]
+    songs = json.loads(run("list", "--json", library=library)[0])
+    assert len(songs) == 6
+    info = json.loads(run("info", "--json", library=library)[0])
+    assert info["songs"] == 6
+    assert info["model"]["fitted_on_songs"] == 6
+
+
+def test_similar_takes_an_id_and_a_file(library, tmp_path):
+    songs = json.loads(run("list", "--json", library=library)[0])
+    noise = next(s for s in songs if s["artist"] == "Artist noise")
+    hits = json.loads(run("similar", noise["id"], "-k", 3, "--per-artist", 0, "--json", library=library)[0])
+    assert [h["song"]["artist"] for h in hits] == ["Artist noise"] * 3
+    query = write_song(tmp_path / "query.ogg", "tones", seed=123)
+    hits = json.loads(run("similar", query, "-k", 2, "--json", library=library)[0])
+    assert [h["song"]["artist"] for h in hits] == ["Artist tones"] * 2
+    filtered = json.loads(
+        run("similar", query, "--genre", "Genre noise", "--per-artist", 1, "--json", library=library)[0]
+    )
+    assert [h["song"]["genre"] for h in filtered] == ["Genre noise"]
+
+
+def test_playlist_is_written_as_relative_m3u8(library, tmp_path):
+    target = tmp_path / "lists" / "mine.m3u8"
+    target.parent.mkdir()
+    out, _ = run("playlist", "-n", 5, "--seed", 7, "-o", target, "--relative", "--json", library=library)
+    steps = json.loads(out)
+    assert len(steps["songs"]) == 5
+    assert all(step["reason"] for step in steps["songs"])
+    paths = [line for line in target.read_text().splitlines() if not line.startswith("#")]
+    assert [(target.parent / p).resolve() for p in paths] == [Path(s["song"]["path"]) for s in steps["songs"]]
+    again = json.loads(run("playlist", "-n", 5, "--seed", 7, "--json", library=library)[0])
+    assert [s["song"]["id"] for s in again["songs"]] == [s["song"]["id"] for s in steps["songs"]]
+
+
+def test_people_read_tables(library):
+    out, _ = run("list", "--search", "noise 2", library=library)
+    assert "Song noise 2" in out
+    assert "Song tones" not in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("similar", "9999"), "there is no song 9999"),
+        (("similar", "/nowhere.mp3"), "neither a file nor the number of a song"),
+        (("add", "/nowhere"), "there is no such file or folder"),
+        (("playlist", "--first", "9999"), "song 9999"),
+        (("playlist", "-o", "x.pdf"), "name a file that ends in"),
+    ],
+)
+def test_errors_are_one_sentence_on_stderr(library, arguments, message):
+    out, err = run(*arguments, library=library, expect=1)
+    assert message in " ".join(err.split())
+    assert "Traceback" not in err
+    assert out == ""
+
+
+def test_no_library_yet_is_a_clear_error(tmp_path):
+    _, err = run("list", library=tmp_path / "none", expect=1)
+    assert "there is no library here" in " ".join(err.split())
+
+
+COMMANDS = ("demo", "add", "list", "failed", "similar", "playlist", "info", "app")
+
+
+def test_every_command_has_a_help_that_names_json():
+    from typer.testing import CliRunner
+
+    from musicsim.cli import app
+
+    runner = CliRunner(env={"COLUMNS": "200"})
+    top = runner.invoke(app, ["--help"]).stdout
+    for command in COMMANDS:
+        assert command in top
+        text = runner.invoke(app, [command, "--help"])
+        assert text.exit_code == 0
+        assert command == "app" or "--json" in text.stdout
