@@ -4,4 +4,4 @@ import streamlit as st
 
 from musicsim.api import routes
 
-app = st.App("pages/shell.py", routes=routes())
+app = st.App("pages/shell.py", routes=routes(st.get_option("server.baseUrlPath") or ""))

@@ -57,10 +57,17 @@ async def _when_first_asked(scope: Scope, receive: Receive, send: Send) -> None:
     await _interface()(scope, receive, send)
 
 
-def routes() -> list[BaseRoute]:
-    """Routes for ``st.App``."""
+def routes(base: str = "") -> list[BaseRoute]:
+    """Routes for ``st.App``.
+
+    Parameters
+    ----------
+    base : str
+        The path the app is served under (``server.baseUrlPath``), which Streamlit adds to its own routes only.
+    """
+    prefix = f"/{base.strip('/')}" if base.strip("/") else ""
     return [
-        Route("/songs/{song_id:int}/audio", _audio),
-        Route("/songs/{song_id:int}/peaks", _peaks),
-        Mount("/api", _when_first_asked),
+        Route(prefix + "/songs/{song_id:int}/audio", _audio),
+        Route(prefix + "/songs/{song_id:int}/peaks", _peaks),
+        Mount(prefix + "/api", _when_first_asked),
     ]

@@ -84,7 +84,9 @@ def reverberate(send: Sound, seconds: float, damping_hz: float, rng: np.random.G
     return full[:, :n]
 
 
-def balance(sound: Sound, target_db: npt.NDArray[np.float64], strength: float) -> Sound:
+def balance(
+    sound: Sound, target_db: npt.NDArray[np.float64], colour_db: npt.NDArray[np.float64], strength: float
+) -> Sound:
     """Equalise a mix towards a spread of power over octaves, as a mastering engineer does.
 
     Parameters
@@ -92,6 +94,8 @@ def balance(sound: Sound, target_db: npt.NDArray[np.float64], strength: float) -
     sound : ndarray of shape (2, n), float32
     target_db : ndarray of shape (8,), dB
         Power in the octaves round 63, 125, ... 8000 Hz; only differences count.
+    colour_db : ndarray of shape (24,), dB
+        What desk, microphones and room always add, in thirds of octaves from 63 Hz on.
     strength : float, 0-1
         Share of the way; no octave moves by more than 9 dB, so that silence is not lifted into noise.
     """
@@ -100,8 +104,11 @@ def balance(sound: Sound, target_db: npt.NDArray[np.float64], strength: float) -
     change = target_db - _octave_levels(sound)
     change -= change[2:6].mean()
     change = np.clip(strength * change, -9.0, 9.0)
+    change = np.interp(np.arange(24) / 3.0, np.arange(8), change) + colour_db
     hz = np.fft.rfftfreq(_TAPS, 1.0 / SAMPLE_RATE)
-    curve = 10.0 ** (np.interp(np.log2(np.maximum(hz, 20.0)), np.log2(_OCTAVES), change) / 20.0)
+    curve = 10.0 ** (
+        np.interp(np.log2(np.maximum(hz, 20.0) / _OCTAVES[0]), np.arange(24) / 3.0, change) / 20.0
+    )
     response = np.roll(np.fft.irfft(curve), _TAPS // 2) * np.hanning(_TAPS)
     return oaconvolve(sound, response[None, :].astype(np.float32), mode="same", axes=1)
 

@@ -39,6 +39,7 @@ from musicsim.demo.voices import PATCHES, SAMPLE_RATE, Patch, play_note, sustain
 __all__ = ["SAMPLE_RATE", "SongPlan", "plan_collection", "render", "write_song"]
 
 _VERSION = 1  # raise when the sound of a plan changes: files of an older version are then written anew
+C_STYLE, C_ART = (float(x) for x in os.environ.get("CC", "2,2").split(","))
 _ABANDONED_S = 3600.0
 _DRUM_PAN = {"hat": 0.3, "open": 0.3, "ride": -0.35, "crash": -0.3, "tom": 0.25, "shaker": -0.4, "rim": 0.15}
 _DRUM_SEND = {"kick": 0.02, "snare": 0.25, "clap": 0.3, "tom": 0.25, "rim": 0.3}
@@ -72,6 +73,7 @@ class _Habits:
     wetness: float
     width: float
     balance_db: npt.NDArray[np.float64]
+    colour_db: npt.NDArray[np.float64]
     squeeze: float
     noise_db: float
     noise_tilt: float
@@ -137,7 +139,7 @@ def render(plan: SongPlan) -> Sound:
     mix.dry += np.float32(habits.wetness) * wet
     _widen(mix.dry, habits.width)
     target_db = habits.balance_db + 0.8 * rng.standard_normal(8)
-    tone = compress(balance(mix.dry, target_db, 0.8), habits.squeeze)
+    tone = compress(balance(mix.dry, target_db, habits.colour_db, 0.8), habits.squeeze)
     noise = room_tone(n, habits.noise_db + rng.normal(0.0, 1.5), habits.noise_tilt, rng)
     loudness = style.loudness * 2.0 ** (0.1 * rng.standard_normal())
     tail_s = plan.duration_s - plan.n_bars * style.beats * mix.beat_s
@@ -147,6 +149,7 @@ def render(plan: SongPlan) -> Sound:
 def _draw_habits(style: Style, plan: SongPlan) -> _Habits:
     rng = np.random.default_rng([plan.artist_seed, 5])
     bright = 2.0 * (plan.brightness - 0.5)
+    scene = np.random.default_rng(list(style.name.encode()))
     octaves = np.arange(8) - 3.5
     bumps = np.convolve(rng.standard_normal(10), [0.5, 1.0, 0.5], mode="valid") * 1.2
     kit = KITS[style.kits[int(rng.integers(len(style.kits)))]] if style.kits else KITS["acoustic"]
@@ -163,6 +166,7 @@ def _draw_habits(style: Style, plan: SongPlan) -> _Habits:
         wetness=float(rng.uniform(0.55, 1.15)),
         width=float(rng.uniform(0.7, 1.35)),
         balance_db=style.balance_db + octaves * (0.5 * rng.standard_normal() + 0.5 * bright) + bumps,
+        colour_db=C_STYLE * scene.standard_normal(24) + C_ART * rng.standard_normal(24),
         squeeze=float(np.clip(4.0 * (style.loudness - 0.07) + 0.1 * rng.standard_normal(), 0.0, 0.6)),
         noise_db=float(rng.uniform(*style.noise_db)),
         noise_tilt=float(rng.uniform(-5.0, 1.0)),
@@ -175,7 +179,7 @@ def _draw_habits(style: Style, plan: SongPlan) -> _Habits:
 def _of_this_song(part: Part, score: Score, rng: np.random.Generator) -> Part:
     """The part as arranged for this song: a section more or less, another level and place."""
     letters = sorted({s.letter for s in score.sections} - {"s"})
-    sections = "".join(x for x in letters if (x in part.sections) != (rng.random() < 0.1))
+    sections = "".join(x for x in letters if (x in part.sections) != (rng.random() < 0.06))
     return replace(
         part,
         sections=sections or part.sections,
@@ -291,7 +295,9 @@ def _hold_still(
         return
     patch = vary_patch(PATCHES[str(rng.choice(voices))], rng, 0.5)
     loop = sustain(patch, score.degree(0, 45), _DRONES[int(rng.integers(len(_DRONES)))], rng)
-    loop = balance(np.tile(loop, 3), habits.balance_db, 0.8)[:, loop.shape[1] : 2 * loop.shape[1]]
+    loop = balance(np.tile(loop, 3), habits.balance_db, np.zeros(24), 0.8)[
+        :, loop.shape[1] : 2 * loop.shape[1]
+    ]
     level = np.std(mix.dry[:, ::16]) * 10.0 ** (rng.uniform(-6.0, 0.0) / 20.0)
     rise = round(0.6 * SAMPLE_RATE)
     for section in score.sections:

@@ -4,97 +4,31 @@ The small app in ``player_app/`` stands for the real one; its songs are named by
 about them (``player_app/songs.py``). Song 1, 3 and 4 last 40 s, song 2 lasts 2 s.
 """
 
-import os
-import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 from streamlit.testing.v1 import AppTest
 
 from musicsim.ui.player import Track, enqueue, play, play_next
-
-playwright = pytest.importorskip("playwright.sync_api")
-expect = playwright.expect
-PATIENCE_MS = 20_000  # for a machine that has other things to do
-expect.set_options(timeout=PATIENCE_MS)
+from tests.browser.serving import PATIENCE_MS, serve
 
 APP = Path(__file__).parent / "player_app" / "app.py"
-CHROMIUM = os.environ.get("MUSICSIM_CHROMIUM") or next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-browser_test = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found; set MUSICSIM_CHROMIUM to its path"),
-]
-
-
-def needs_browser(test):
-    for mark in browser_test:
-        test = mark(test)
-    return test
-
-
-@contextmanager
-def serve_player_app(*options: str) -> Iterator[str]:
-    """The address of the test app, without a base path and without a slash at the end."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", str(APP), "--server.headless", "true"]
-    command += ["--server.port", str(port), "--browser.gatherUsageStats", "false", *options]
-    # From the app's own folder: the project's theme is not part of what is tested.
-    server = subprocess.Popen(command, cwd=APP.parent, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    address = f"http://127.0.0.1:{port}"
-    try:
-        base = options[options.index("--server.baseUrlPath") + 1] if options else ""
-        for _ in range(200):
-            try:
-                urllib.request.urlopen(f"{address}/{base}/_stcore/health".replace("//_", "/_"), timeout=2)
-                break
-            except OSError:
-                time.sleep(0.1)
-        else:
-            raise RuntimeError(f"the test app did not come up on {address}")
-        yield address
-    finally:
-        server.terminate()
-        server.wait(timeout=10)
+needs_browser = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
 def player_app() -> Iterator[str]:
-    with serve_player_app() as address:
+    """The small app."""
+    with serve(APP) as address:
         yield address
 
 
 @pytest.fixture(scope="module")
-def player_browser():
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
-def player_context(player_browser):
-    context = player_browser.new_context(viewport={"width": 1280, "height": 720})
+def player_context(chromium):
+    """A browser window."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 720})
     context.set_default_timeout(PATIENCE_MS)
     yield context
     context.close()
@@ -472,9 +406,9 @@ def test_sound_without_controls_stops(player):
 
 
 @needs_browser
-def test_base_path(player_browser):
-    with serve_player_app("--server.baseUrlPath", "deep/music") as address:
-        context = player_browser.new_context()
+def test_base_path(chromium):
+    with serve(APP, base="deep/music") as address:
+        context = chromium.new_context()
         player = Player(context.new_page(), f"{address}/deep/music/")
         player.press("Play in body")
         player.expect(state="playing", song_id=1)

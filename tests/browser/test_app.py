@@ -1,0 +1,375 @@
+"""The main job in a real Chromium: look, search by example, make a playlist, add a folder, listen."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from musicsim.explorer.training import refresh
+from musicsim.library import Library
+from tests.browser.chromium import FLAGS
+from tests.browser.serving import PATIENCE_MS, serve
+from tests.sounds import write_collection, write_song
+
+pytestmark = pytest.mark.browser
+
+APP = Path(__file__).parents[2] / "app.py"
+PAGES = {
+    "explore": "Explore",
+    "search": "Search by example",
+    "playlist": "Playlist",
+    "library": "Library",
+}
+STAR = "your query"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory) -> Path:
+    """Libraries side by side: one with twelve songs of 20 s, one with one song, one without any."""
+    folder = tmp_path_factory.mktemp("libraries")
+    music = write_collection(tmp_path_factory.mktemp("music"), seconds=20)
+    with Library.open(folder / "library") as library:
+        library.add(music)
+        refresh(library)
+    with Library.open(folder / "single") as library:
+        library.add(next(music.rglob("*.flac")))
+        refresh(library)
+    Library.open(folder / "empty").close()
+    Library.open(folder / "adding").close()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(home) -> Iterator[str]:
+    with serve(APP, environment={"MUSICSIM_LIBRARY": str(home / "library")}) as address:
+        yield address
+
+
+@pytest.fixture
+def page(chromium) -> Iterator[Page]:
+    context = chromium.new_context(viewport={"width": 1400, "height": 900}, accept_downloads=True)
+    context.set_default_timeout(PATIENCE_MS)
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    yield page
+    broken = sum(tab.get_by_test_id("stException").count() for tab in context.pages)
+    context.close()
+    assert not broken, "a red exception box"
+    assert not errors
+
+
+def visit(page: Page, address: str, name: str = "explore", query: str = "") -> None:
+    """Open a page by its address."""
+    page.goto(f"{address}/{'' if name == 'explore' else name}{query}", wait_until="commit")
+    expect(page.get_by_role("heading", name=PAGES[name], exact=True)).to_be_visible()
+
+
+def switch(page: Page, name: str) -> None:
+    """Move to another page as a person does."""
+    page.get_by_test_id("stSidebarNavLink").filter(has_text=PAGES[name]).click()
+    expect(page.get_by_role("heading", name=PAGES[name], exact=True)).to_be_visible()
+
+
+def wait_for_map(page: Page):
+    """The plot, once its points are drawn."""
+    plot = page.locator(".js-plotly-plot").first
+    plot.wait_for()
+    page.wait_for_function(
+        "() => { const p = document.querySelector('.js-plotly-plot');"
+        " return p && p._fullLayout && p.querySelector('.gl-canvas') && p.data.length > 0 }"
+    )
+    return plot
+
+
+def names_on_map(plot) -> list[str]:
+    """Names of the traces with how many points they have."""
+    return plot.evaluate("p => p._fullData.map(t => `${t.name}:${t.x.length}`)")
+
+
+def click_song(page: Page, plot, song_id: int) -> None:
+    """Click the point of a song."""
+    x, y = plot.evaluate(
+        """(p, id) => {
+            for (const t of p._fullData) {
+                const i = (t.customdata || []).findIndex(c => c === id);
+                if (i < 0) continue;
+                const box = p.getBoundingClientRect(), l = p._fullLayout;
+                return [box.x + l._size.l + l.xaxis.l2p(t.x[i]), box.y + l._size.t + l.yaxis.l2p(t.y[i])];
+            }
+        }""",
+        song_id,
+    )
+    page.mouse.move(x - 3, y)
+    page.mouse.move(x, y)
+    page.wait_for_timeout(600)  # plotly has to have seen the hover
+    page.mouse.click(x, y)
+
+
+def player_plays(page: Page, song_id: int | None = None):
+    """The player, once it plays (this song)."""
+    player = page.get_by_test_id("player")
+    expect(player).to_have_attribute("data-state", "playing")
+    if song_id is not None:
+        expect(player).to_have_attribute("data-song-id", str(song_id))
+    return player
+
+
+def rows(page: Page):
+    """Rows of the song list that is shown."""
+    return page.get_by_test_id("song-row")
+
+
+def row_ids(page: Page) -> list[int]:
+    return [int(row.get_attribute("data-song-id")) for row in rows(page).all()]
+
+
+def songs_of(home: Path, name: str = "library"):
+    with Library.open(home / name) as library:
+        return library.songs()
+
+
+def test_the_map_renders_and_a_click_plays_a_song(page, address, home):
+    visit(page, address)
+    plot = wait_for_map(page)
+    assert sorted(names_on_map(plot)) == ["Genre clicks:4", "Genre noise:4", "Genre tones:4"]
+    song = songs_of(home)[6]
+    click_song(page, plot, song.id)
+    player = player_plays(page, song.id)
+    expect(page.get_by_role("heading", name=song.title)).to_be_visible()
+    expect(rows(page)).to_have_count(6)  # two of each of the three artists
+    assert song.id not in row_ids(page)
+    page.wait_for_function("() => +document.querySelector('[data-testid=player-audio]').currentTime > 0.5")
+    expect(player).to_have_attribute("data-queue-length", "1")
+
+
+def test_a_neighbour_is_played_and_the_others_follow_in_the_queue(page, address, home):
+    song = songs_of(home)[0]
+    visit(page, address, query=f"?song={song.id}")
+    expect(rows(page)).to_have_count(6)
+    ids = row_ids(page)
+    rows(page).nth(1).get_by_role("button", name=re.compile("^Play")).click()
+    player = player_plays(page, ids[1])
+    expect(player).to_have_attribute("data-queue-length", "6")
+    page.get_by_test_id("player-next").click()
+    player_plays(page, ids[2])
+
+
+def test_typing_a_title_finds_and_marks_it(page, address, home):
+    visit(page, address)
+    wait_for_map(page)
+    box = page.get_by_role("combobox", name="Search")
+    box.fill("noise 3")
+    page.get_by_role("option", name=re.compile("Song noise 3")).click()
+    expect(page.get_by_role("heading", name="Song noise 3")).to_be_visible()
+    assert "chosen:1" in names_on_map(wait_for_map(page))
+
+
+def test_typing_an_artist_marks_all_of_theirs(page, address):
+    visit(page, address)
+    wait_for_map(page)
+    page.get_by_role("combobox", name="Search").fill("Artist tones")
+    page.get_by_role("option", name="Artist tones (artist)").click()
+    expect(page.get_by_role("heading", name="4 songs marked")).to_be_visible()
+    page.get_by_role("button", name="Play them").click()
+    expect(player_plays(page)).to_have_attribute("data-queue-length", "4")
+
+
+@pytest.mark.parametrize("by", ["artist", "folder", "year", "cluster"])
+def test_the_map_takes_other_colours(page, address, by):
+    visit(page, address)
+    before = names_on_map(wait_for_map(page))
+    page.get_by_test_id("stButtonGroup").get_by_role("radio", name=by).or_(
+        page.get_by_test_id("stButtonGroup").get_by_role("button", name=by)
+    ).first.click()
+    page.wait_for_function(
+        "(before) => JSON.stringify(document.querySelector('.js-plotly-plot')._fullData"
+        ".map(t => `${t.name}:${t.x.length}`)) !== JSON.stringify(before)",
+        arg=before,
+    )
+    assert sum(int(name.rsplit(":", 1)[1]) for name in names_on_map(wait_for_map(page))) == 12
+
+
+def test_a_dragged_in_mp3_gives_results_and_a_star_on_the_map(page, address, home, tmp_path):
+    data = write_song(tmp_path / "mine.mp3", "noise", seed=321, seconds=6).read_bytes()
+    visit(page, address, "search")
+    zone = page.get_by_test_id("stFileUploaderDropzone")
+    zone.wait_for()
+    transfer = page.evaluate_handle(
+        """bytes => {
+            const transfer = new DataTransfer();
+            transfer.items.add(new File([new Uint8Array(bytes)], 'mine.mp3', {type: 'audio/mpeg'}));
+            return transfer;
+        }""",
+        list(data),
+    )
+    zone.dispatch_event("drop", {"dataTransfer": transfer})
+    expect(page.get_by_role("heading", name="6 most similar songs")).to_be_visible()
+    expect(rows(page)).to_have_count(6)
+    by_id = {song.id: song for song in songs_of(home)}
+    assert [by_id[i].artist for i in row_ids(page)[:2]] == ["Artist noise"] * 2
+    assert f"{STAR}:1" in names_on_map(wait_for_map(page))
+    assert len(songs_of(home)) == 12, "a query joins the collection only when asked"
+    rows(page).first.get_by_role("button", name=re.compile("^Play")).click()
+    player_plays(page, row_ids(page)[0])
+
+
+def test_a_broken_upload_is_a_sentence_and_the_next_one_works(page, address, tmp_path):
+    (tmp_path / "broken.mp3").write_text("no music")
+    visit(page, address, "search")
+    chooser = page.get_by_test_id("stFileUploader").locator("input[type=file]")
+    chooser.set_input_files(tmp_path / "broken.mp3")
+    expect(page.get_by_test_id("stAlert").filter(has_text="broken.mp3")).to_be_visible()
+    page.get_by_test_id("stFileUploader").get_by_role(
+        "button", name=re.compile("Remove|Delete|Clear")
+    ).click()
+    chooser.set_input_files(write_song(tmp_path / "good.wav", "tones", seed=5))
+    expect(page.get_by_role("heading", name="6 most similar songs")).to_be_visible()
+
+
+def test_a_recording_from_the_microphone_gives_results(playwright_driver, chromium_path, address):
+    fake = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
+    browser = playwright_driver.chromium.launch(executable_path=chromium_path, args=[*FLAGS, *fake])
+    try:
+        page = browser.new_context(permissions=["microphone"]).new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        visit(page, address, "search")
+        page.get_by_test_id("stAudioInput").get_by_role("button", name="Record").click()
+        page.wait_for_timeout(2500)
+        page.get_by_test_id("stAudioInput").get_by_role("button", name=re.compile("Stop")).click()
+        expect(page.get_by_role("heading", name="6 most similar songs")).to_be_visible()
+        expect(page.get_by_text("your recording")).to_be_visible()
+    finally:
+        browser.close()
+
+
+def test_filters_and_limits_act_at_once(page, address, home):
+    song = songs_of(home)[0]
+    visit(page, address, "search", f"?song={song.id}")
+    expect(rows(page)).to_have_count(6)
+    page.get_by_label("At most of one artist").fill("0")
+    page.keyboard.press("Enter")
+    expect(rows(page)).to_have_count(10)
+    page.get_by_role("radio", name="20").or_(page.get_by_role("button", name="20", exact=True)).first.click()
+    expect(rows(page)).to_have_count(11)
+    page.get_by_role("button", name="Filters").click()
+    page.get_by_role("combobox", name=re.compile("Genres")).fill("Genre noise")
+    page.get_by_role("option", name="Genre noise").click()
+    expect(rows(page)).to_have_count(4)
+
+
+def test_a_playlist_is_drawn_edited_and_its_m3u8_parses(page, address, home, tmp_path):
+    visit(page, address, "playlist")
+    page.get_by_label("Songs", exact=True).fill("8")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Draw a playlist").click()
+    expect(rows(page)).to_have_count(8)
+    expect(page.get_by_test_id("transition")).to_have_count(7)
+    first = row_ids(page)
+    rows(page).nth(0).get_by_role("button", name=re.compile("down$")).click()
+    expect(rows(page).nth(0)).to_have_attribute("data-song-id", str(first[1]))
+    rows(page).nth(7).get_by_role("button", name=re.compile("^Drop")).click()
+    expect(rows(page)).to_have_count(7)
+    kept = row_ids(page)[:3]
+    rows(page).nth(2).get_by_role("button", name=re.compile("^Draw again after")).click()
+    page.wait_for_timeout(1500)
+    expect(rows(page)).to_have_count(7)
+    assert row_ids(page)[:3] == kept
+    page.get_by_test_id("transition").first.click()
+    expect(page.get_by_role("dialog")).to_contain_text("From")
+    page.keyboard.press("Escape")
+    with page.expect_download() as download:
+        page.get_by_test_id("stDownloadButton").locator("button").click()
+    download.value.save_as(tmp_path / "list.m3u8")
+    lines = (tmp_path / "list.m3u8").read_text(encoding="utf-8").splitlines()
+    by_id = {song.id: song for song in songs_of(home)}
+    assert lines[0] == "#EXTM3U"
+    assert [Path(x) for x in lines if not x.startswith("#")] == [by_id[i].path for i in row_ids(page)]
+    page.get_by_role("button", name="Play through").click()
+    expect(player_plays(page, row_ids(page)[0])).to_have_attribute("data-queue-length", "7")
+
+
+def test_a_folder_with_good_and_broken_files_is_added_with_progress(page, address, home, tmp_path):
+    folder = write_collection(tmp_path / "new music", n_songs=8, seconds=10)
+    (folder / "broken.mp3").write_text("no music")
+    (folder / "empty.flac").touch()
+    visit(page, address, "library", "?library=adding")
+    expect(page.get_by_text("No songs yet")).to_be_visible()
+    page.get_by_label("Folder of music").fill(str(folder))
+    page.get_by_role("button", name="Add the folder").click()
+    expect(page.get_by_text(re.compile(r"\d+ of 26 files")).first).to_be_visible()
+    page.close()  # nobody watches: it goes on
+    again = page.context.new_page()
+    visit(again, address, "library", "?library=adding")
+    expect(again.get_by_text("Adding songs: done: 26 files, 2 not added.")).to_be_visible(timeout=120_000)
+    expect(again.get_by_role("tab", name="Songs (24)")).to_be_visible()
+    again.get_by_role("tab", name="Not added (2)").click()
+    reasons = {f.path.name: f.reason for f in _failures(home / "adding")}
+    assert set(reasons) == {"broken.mp3", "empty.flac"}
+    expect(again.get_by_test_id("stDataFrame").nth(1)).to_be_visible()
+    switch(again, "explore")
+    wait_for_map(again)
+    assert again.get_by_test_id("stException").count() == 0
+
+
+def _failures(folder: Path):
+    with Library.open(folder) as library:
+        return library.failures()
+
+
+def test_the_player_goes_on_through_page_switches(page, address, home):
+    song = songs_of(home)[0]
+    visit(page, address, query=f"?song={song.id}")
+    page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
+    player_plays(page, song.id)
+    audio = page.get_by_test_id("player-audio")
+    audio.evaluate("a => { a.mark = 'the same element' }")
+    position = 0.0
+    for name in ("search", "playlist", "library", "explore"):
+        switch(page, name)
+        player_plays(page, song.id)
+        assert audio.evaluate("a => a.mark") == "the same element"
+        assert not audio.evaluate("a => a.paused")
+        now = audio.evaluate("a => a.currentTime")
+        assert now > position
+        position = now
+
+
+def test_thumbs_are_stored_and_the_title_leads_to_the_song(page, address, home):
+    song = songs_of(home)[3]
+    visit(page, address, query=f"?song={song.id}")
+    page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
+    player_plays(page, song.id)
+    page.get_by_test_id("player-thumb-up").click()
+    with Library.open(home / "library") as library:
+        for _ in range(100):
+            if library.feedback() == {song.id: 1}:
+                break
+            page.wait_for_timeout(100)
+        assert library.feedback() == {song.id: 1}
+    switch(page, "library")
+    page.get_by_test_id("player-title").click()
+    expect(page.get_by_role("heading", name="Explore", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name=song.title)).to_be_visible()
+
+
+def test_libraries_are_switched_in_the_side_bar(page, address):
+    visit(page, address)
+    wait_for_map(page)
+    page.get_by_test_id("stSidebar").get_by_role("combobox", name="Library").click()
+    page.get_by_role("option", name="empty").click()
+    expect(page.get_by_text("No songs yet")).to_be_visible()
+    assert "library=empty" in page.url
+
+
+@pytest.mark.parametrize("library", ["empty", "single", "library"])
+@pytest.mark.parametrize("name", PAGES)
+def test_no_page_shows_a_red_box(page, address, name, library):
+    visit(page, address, name, f"?library={library}")
+    if library == "empty":
+        expect(page.get_by_text("No songs yet").first).to_be_visible()
+    page.wait_for_timeout(1000)
+    assert page.get_by_test_id("stException").count() == 0
+    assert page.get_by_test_id("stAlert").filter(has_text="error").count() == 0
