@@ -4,7 +4,8 @@ import streamlit as st
 
 from musicsim.explorer.query import find_similar
 from musicsim.ui.empty import stop_without_songs
-from musicsim.ui.listening import PAGES, follow, play_songs
+from musicsim.ui.frame import PAGES
+from musicsim.ui.listening import follow, play_songs
 from musicsim.ui.song_list import Action, clock, hit_rows, song_list
 from musicsim.ui.song_map import COLOUR_BY as COLOURS
 from musicsim.ui.song_map import map_figure

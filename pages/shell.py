@@ -3,12 +3,11 @@
 import streamlit as st
 
 from musicsim.errors import MusicsimError
-from musicsim.explorer import jobs
 from musicsim.explorer.libraries import library_folders
 from musicsim.ui import player
-from musicsim.ui.frame import FRAME_CSS, LOGO
-from musicsim.ui.jobs_view import job_line
-from musicsim.ui.listening import PAGES, on_player_event
+from musicsim.ui.frame import FRAME_CSS, LOGO, PAGES
+from musicsim.ui.jobs_view import library_line
+from musicsim.ui.listening import on_player_event, thumbs
 from musicsim.ui.state import (
     CHOSEN,
     COLOUR_BY,
@@ -45,14 +44,7 @@ def _sidebar() -> None:
         "Library", names, key=LIBRARY.name, on_change=_switched_library, disabled=len(names) == 1,
         help="Other libraries are made on the Library page.",
     )  # fmt: skip
-    library = active_library()
-    counts, record = library.counts(), library.models.active()
-    st.caption(f"{counts['songs']:,} songs · {counts['hours']:.1f} hours")
-    st.caption(f"Model: {record.name}, {record.n_codewords:,} codewords" if record else "No model yet")
-    job = jobs.current(library)
-    if job is not None:
-        job_line(library, job.id)
-        st.page_link(PAGES["library"], label="Show the job", icon=":material/library_music:")
+    library_line(active_library())
 
 
 pages = [
@@ -67,7 +59,7 @@ try:
     with st.sidebar:
         _sidebar()
     with st.bottom:
-        player.mount(on_event=on_player_event, thumbs=active_library().feedback())
+        player.mount(on_event=on_player_event, thumbs=thumbs())
     page.run()
     warm_up()
 except MusicsimError as error:

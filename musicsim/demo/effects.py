@@ -8,7 +8,17 @@ import numpy.typing as npt
 
 from musicsim.demo.voices import SAMPLE_RATE
 
-__all__ = ["add_echo", "balance", "compress", "ducking", "master", "pan_gains", "reverberate", "room_tone"]
+__all__ = [
+    "add_echo",
+    "balance",
+    "compress",
+    "ducking",
+    "master",
+    "pan_gains",
+    "reverberate",
+    "room_tone",
+    "sweep_filter",
+]
 
 Sound = npt.NDArray[np.float32]
 
@@ -29,6 +39,20 @@ def add_echo(sound: Sound, delay_s: float, amount: float) -> None:
             break
         source = dry if i % 2 == 0 else dry[::-1]
         sound[:, shift:] += np.float32(amount**i) * source[:, :-shift]
+
+
+def sweep_filter(sound: Sound, hz: float, closed: npt.NDArray[np.float64]) -> None:
+    """Turn a low-pass filter at `hz` in and out during a song, in place.
+
+    ``closed`` holds the filter's share (0-1) at moments spread evenly over the sound.
+    """
+    from scipy.signal import lfilter
+
+    pole = np.exp(-2.0 * np.pi * hz / SAMPLE_RATE)
+    b, a = np.array([1.0 - pole], np.float32), np.array([1.0, -pole], np.float32)
+    n = sound.shape[1]
+    share = np.interp(np.arange(n), np.linspace(0.0, n, closed.size), closed).astype(np.float32)
+    sound += share * (lfilter(b, a, sound, axis=1) - sound)
 
 
 def ducking(starts: npt.NDArray[np.int64], n: int, depth: float) -> Sound:

@@ -32,9 +32,10 @@ from musicsim.demo.effects import (
     pan_gains,
     reverberate,
     room_tone,
+    sweep_filter,
 )
 from musicsim.demo.styles import Part, Style, style_named
-from musicsim.demo.voices import PATCHES, SAMPLE_RATE, Patch, play_note, sustain, vary_patch
+from musicsim.demo.voices import PATCHES, SAMPLE_RATE, Patch, play_note, softer, sustain, vary_patch
 
 __all__ = ["SAMPLE_RATE", "SongPlan", "plan_collection", "render", "write_song"]
 
@@ -170,7 +171,7 @@ def _draw_habits(style: Style, plan: SongPlan) -> _Habits:
         squeeze=float(np.clip(4.0 * (style.loudness - 0.07) + 0.1 * rng.standard_normal(), 0.0, 0.6)),
         noise_db=float(rng.uniform(*style.noise_db)),
         noise_tilt=float(rng.uniform(-5.0, 1.0)),
-        stillness=float(rng.uniform(0.1, 0.4)),
+        stillness=float(rng.uniform(0.14, 0.42)),
         levels=tuple(float(2.0 ** (0.2 * z)) for z in rng.standard_normal(len(style.parts) + 1)),
         push_s=float(rng.normal(0.0, 0.006)),
     )
@@ -217,6 +218,8 @@ def _play_part(
             part = replace(part, register=part.register + habits.register)
         notes = FIGURES[part.figure](score, part, rng)
         bus = _play_notes(mix, notes, _patch_for(number, part, habits, plan, rng), habits, rng)
+        if part.register > 50 and rng.random() < 0.7:
+            sweep_filter(bus, 500.0 * 2.0 ** rng.uniform(0.0, 2.0), rng.uniform(0.0, 0.9, 7))
         if part.echo:
             add_echo(bus, mix.beat_s * float(rng.choice([0.75, 0.5, 0.75])), part.echo)
     if part.duck and duck is not None:
@@ -234,20 +237,23 @@ def _play_notes(
     n = mix.send.size
     bus = np.zeros((2, n), dtype=np.float32)
     mono = np.zeros(n, dtype=np.float32)
-    cache: dict[tuple[int, int], Sound] = {}
+    cache: dict[tuple[int, int, bool], Sound] = {}
+    layers = {True: patch, False: softer(patch)}
     lateness = habits.push_s + 0.004 * np.abs(rng.standard_normal(len(notes)))
     for note, late in zip(notes, lateness, strict=True):
         length = mix.seconds(note.start + note.length) - mix.seconds(note.start)
-        key = (note.pitch, max(1, round(length / 0.06)))
+        velocity = note.velocity * (1.0 + 0.08 * rng.standard_normal())
+        key = (note.pitch, max(1, round(length / 0.06)), velocity > 0.7)
         if key not in cache:
-            cache[key] = play_note(patch, note.pitch, key[1] * 0.06, habits.patch_seed)
+            cache[key] = play_note(layers[key[2]], note.pitch, key[1] * 0.06, habits.patch_seed + key[2])
         sound = cache[key]
         start = max(0, round((mix.seconds(note.start) + late) * SAMPLE_RATE))
         stop = min(n, start + sound.shape[1])
         if stop > start:
             target = mono[start:stop] if len(sound) == 1 else bus[:, start:stop]
             target += (
-                np.float32(note.velocity**1.3) * (sound[0] if len(sound) == 1 else sound)[..., : stop - start]
+                np.float32(max(velocity, 0.1) ** 1.3)
+                * (sound[0] if len(sound) == 1 else sound)[..., : stop - start]
             )
     bus += mono
     return bus
@@ -293,11 +299,13 @@ def _hold_still(
     bars = score.bars("s")
     if not bars:
         return
-    patch = vary_patch(PATCHES[str(rng.choice(voices))], rng, 0.5)
-    loop = sustain(patch, score.degree(0, 45), _DRONES[int(rng.integers(len(_DRONES)))], rng)
-    loop = balance(np.tile(loop, 3), habits.balance_db, np.zeros(24), 0.8)[
-        :, loop.shape[1] : 2 * loop.shape[1]
-    ]
+    patch = vary_patch(PATCHES[str(rng.choice(voices))], rng, float(os.environ.get("DV", "0.5")))
+    loop = sustain(
+        patch,
+        score.degree(0, int(rng.integers(*map(int, os.environ.get("DR", "45,46").split(","))))),
+        _DRONES[int(rng.integers(len(_DRONES)))],
+        rng,
+    )
     level = np.std(mix.dry[:, ::16]) * 10.0 ** (rng.uniform(-6.0, 0.0) / 20.0)
     rise = round(0.6 * SAMPLE_RATE)
     for section in score.sections:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["PATCHES", "SAMPLE_RATE", "Patch", "play_note", "sustain", "vary_patch"]
+__all__ = ["PATCHES", "SAMPLE_RATE", "Patch", "play_note", "softer", "sustain", "vary_patch"]
 
 SAMPLE_RATE = 32_000
 _CYCLE = 2048
@@ -162,6 +162,18 @@ def vary_patch(patch: Patch, rng: np.random.Generator, amount: float, brightness
         damping=patch.damping * z[6] * 2.0 ** (-0.5 * brightness),
         index=patch.index * z[7] * 2.0 ** (0.6 * brightness),
         pick=float(np.clip(patch.pick * z[4] ** 0.5, 0.04, 0.5)),
+    )
+
+
+def softer(patch: Patch) -> Patch:
+    """The instrument touched lightly: duller, and slower to speak."""
+    return replace(
+        patch,
+        attack_s=1.3 * patch.attack_s,
+        cutoff_hz=0.7 * patch.cutoff_hz,
+        index=0.7 * patch.index,
+        damping=1.25 * patch.damping,
+        detune_cents=1.25 * patch.detune_cents,
     )
 
 

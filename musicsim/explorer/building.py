@@ -1,13 +1,14 @@
 """Filling a library: add folders and bring the model up to them; compose and add the demo collection.
 
-Both draw a first map early, after :data:`_FIRST_MAP` songs, so that there is something to explore
-while the rest comes.
+Both draw a first map early and again whenever a new library has doubled, so that there is something to
+explore while the rest comes.
 """
 
 import multiprocessing
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -74,15 +75,23 @@ def add_and_refresh(
     """
     report(message="looking for music")
     paths = audio_files([Path(source).expanduser().absolute() for source in sources])
-    if library.models.active() is None and len(paths) > 2 * _FIRST_MAP:
-        first = library.add(
-            paths[:_FIRST_MAP], progress=_tell(report, 0, len(paths), 0), retry=retry, remember=False
-        )
-        if first.cancelled or not _refresh(library, report):
+    for end in _first_maps(len(paths)) if library.models.active() is None else ():
+        part = library.add(paths[:end], progress=_tell(report, 0, len(paths), 0), retry=retry, remember=False)
+        if part.cancelled or not _refresh(library, report):
             return False
         retry = False  # those of the first part have just been tried
     added = library.add(sources, progress=_tell(report, 0, None, 0), retry=retry)
     return not added.cancelled and _refresh(library, report)
+
+
+def _first_maps(n_songs: int) -> list[int]:
+    """After how many songs of a new library a map is drawn before the last: 60, 120, 240 and so on."""
+    ends = []
+    end = _FIRST_MAP
+    while 2 * end <= n_songs:
+        ends.append(end)
+        end *= 2
+    return ends
 
 
 def keep_upload(library: Library, name: str, data: bytes) -> Path:
@@ -146,14 +155,12 @@ def build_demo(library: Library, *, seed: int = 0, report: Report) -> bool:
     known = {song.path for song in library.songs()}
     plans_left = [plan for plan in plans if folder / plan.relative_path not in known]
     done = len(plans) - len(plans_left)
-    early = _FIRST_MAP if library.models.active() is None else 0
-    for part in (plans_left[:early], plans_left[early:]):
-        if not part:
-            continue
+    ends = [*(_first_maps(len(plans_left)) if not known else ()), len(plans_left)]
+    for start, end in pairwise([0, *ends]):
         counts = AddReport()
-        tell = _tell(report, done, len(plans), 0)
+        tell = _tell(report, done + start, len(plans), 0)
+        part = plans_left[start:end]
         add_stream(library, _compose(part, folder), len(part), counts, progress=tell)
-        done += len(part)
         if counts.cancelled or not _refresh(library, report):
             return False
     library.add(folder)  # nothing is new: it makes the folder a root of the library

@@ -4,8 +4,8 @@ import streamlit as st
 
 from musicsim.explorer import jobs
 from musicsim.explorer.snapshot import Snapshot
+from musicsim.ui.frame import PAGES
 from musicsim.ui.jobs_view import TITLES, start_job
-from musicsim.ui.listening import PAGES
 
 __all__ = ["demo_button", "stop_without_songs"]
 

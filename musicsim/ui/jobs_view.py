@@ -6,9 +6,10 @@ from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
 from musicsim.library import Library
 from musicsim.library.job_store import Job
+from musicsim.ui.frame import PAGES
 from musicsim.ui.song_list import clock
 
-__all__ = ["TITLES", "job_line", "job_panel", "start_job"]
+__all__ = ["TITLES", "job_panel", "library_line", "start_job"]
 
 TITLES = {"add": "Adding songs", "demo": "Composing the demo collection", "refresh": "Fitting the model"}
 _ICONS = {"done": "✅", "failed": "⚠️", "cancelled": "⏹️", "interrupted": "⏸️"}
@@ -26,13 +27,25 @@ def _share(job: Job) -> float:
     return min(1.0, job.done / job.total) if job.total else 0.0
 
 
-@st.fragment(run_every=1.0)
-def job_line(library: Library, job_id: int) -> None:
-    """One line and a bar; the page runs anew when the job has ended."""
-    job = jobs.current(library)
-    if job is None or job.id != job_id:
-        st.rerun()
-    st.progress(_share(job), text=f"{TITLES[job.kind]}: {job.done} of {job.total or '…'}")
+def library_line(library: Library) -> None:
+    """Songs, hours, model and running job of a library; the page runs anew when model or job change."""
+    job, record = jobs.current(library), library.models.active()
+    drawn_with = (job and job.id, record and record.id)
+
+    @st.fragment(run_every=1.0 if job else None)
+    def line() -> None:
+        job, record = jobs.current(library), library.models.active()
+        if (job and job.id, record and record.id) != drawn_with:
+            st.rerun()
+        counts = library.counts()
+        st.caption(f"{counts['songs']:,} songs · {counts['hours']:.1f} hours")
+        st.caption(f"Model: {record.name}, {record.n_codewords:,} codewords" if record else "No model yet")
+        if job is not None:
+            st.progress(_share(job), text=f"{TITLES[job.kind]}: {job.done} of {job.total or '…'}")
+
+    line()
+    if job is not None:
+        st.page_link(PAGES["library"], label="Show the job", icon=":material/library_music:")
 
 
 def _facts(job: Job) -> str:

@@ -5,16 +5,15 @@ from urllib.parse import quote
 
 import streamlit as st
 
+from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.ui import player
+from musicsim.ui.frame import PAGES
 from musicsim.ui.song_list import Action
-from musicsim.ui.state import CHOSEN, EXAMPLE, active_library
+from musicsim.ui.state import CHOSEN, EXAMPLE, LIBRARY, QUEUE_LIBRARY, active_library
 
-__all__ = ["PAGES", "follow", "on_player_event", "play_songs"]
-
-PAGES = {"explore": "explore.py", "search": "search.py", "playlist": "playlist.py", "library": "library.py"}
-"""Files of the pages beside the shell, by the name in their address."""
+__all__ = ["follow", "on_player_event", "play_songs", "thumbs"]
 
 
 def _track(library: Library, song: Song) -> player.Track:
@@ -27,7 +26,17 @@ def _track(library: Library, song: Song) -> player.Track:
 
 def play_songs(library: Library, songs: Sequence[Song], start: int = 0) -> None:
     """Replace the queue by these songs and play."""
+    QUEUE_LIBRARY.set(library.name)
     player.play([_track(library, song) for song in songs], start)
+
+
+def _enqueue(library: Library, song: Song) -> None:
+    """Append to the queue; a queue holds songs of one library, another one starts anew."""
+    if QUEUE_LIBRARY.get() not in ("", library.name):
+        play_songs(library, [song])
+        return
+    QUEUE_LIBRARY.set(library.name)
+    player.enqueue([_track(library, song)])
 
 
 def follow(action: Action, snapshot: Snapshot, songs: Sequence[Song]) -> None:
@@ -36,20 +45,31 @@ def follow(action: Action, snapshot: Snapshot, songs: Sequence[Song]) -> None:
     if action.kind == "play":
         play_songs(snapshot.library, songs, action.index)
     elif action.kind == "enqueue":
-        player.enqueue([_track(snapshot.library, song)])
+        _enqueue(snapshot.library, song)
     elif action.kind == "similar":
         CHOSEN.set(song.id)
         EXAMPLE.set(None)
 
 
+def thumbs() -> dict[int, int]:
+    """Opinions on the songs that may be in the queue."""
+    return _queue_library().feedback()
+
+
+def _queue_library() -> Library:
+    known = {folder.name for folder in library_folders()}
+    return open_library(QUEUE_LIBRARY.get()) if QUEUE_LIBRARY.get() in known else active_library()
+
+
 def on_player_event(event: player.PlayerEvent) -> None:
     """Do what the listener asked for in the player."""
-    library = active_library()
+    library = _queue_library()
     if not library.songs([event.song_id]):
-        return  # the queue may hold songs of a library that is not shown
+        return  # the song has left its library since it was queued
     if event.kind == "thumb":
         library.set_feedback(event.song_id, event.value)
         return
+    LIBRARY.set(library.name)
     CHOSEN.set(event.song_id)
     EXAMPLE.set(None)
     st.switch_page(PAGES["explore" if event.kind == "open" else "search"])

@@ -30,6 +30,7 @@ __all__ = [
     "FOUND",
     "LIBRARY",
     "PLAYLIST",
+    "QUEUE_LIBRARY",
     "Key",
     "PlaylistDraft",
     "Upload",
@@ -114,6 +115,7 @@ CHOSEN: Key[int | None] = Key("chosen", lambda: None, "id of the song the pages 
 COLOUR_BY: Key[str] = Key("colour_by", lambda: "genre", "what the map's colours mean")
 FOUND: Key[list[int]] = Key("found", list, "ids of songs that a search or a lasso marked")
 EXAMPLE: Key[Upload | None] = Key("example", lambda: None, "sound from outside that is searched with")
+QUEUE_LIBRARY: Key[str] = Key("queue_library", str, "name of the library whose songs the player holds")
 _ADDRESS_READ: Key[bool] = Key("address_read", lambda: False, "whether the link was followed")
 PLAYLIST: Key[PlaylistDraft | None] = Key("playlist", lambda: None, "the playlist in work")
 

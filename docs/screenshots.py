@@ -1,0 +1,74 @@
+"""Take the pictures of the pages: ``python docs/screenshots.py`` with the demo collection in ``data/library``.
+
+Serves the app as the browser tests do, plays a song, draws a playlist, and writes ``docs/images/*.png``.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from musicsim.demo import plan_collection, write_song  # noqa: E402
+from musicsim.explorer.libraries import default_folder  # noqa: E402
+from musicsim.library import Library  # noqa: E402
+from tests.browser.chromium import FLAGS, find  # noqa: E402
+from tests.browser.serving import serve  # noqa: E402
+
+IMAGES = ROOT / "docs" / "images"
+
+
+def _shoot(page: Page, name: str) -> None:
+    page.mouse.move(5, 5)
+    page.wait_for_timeout(3000)
+    page.screenshot(path=IMAGES / f"{name}.png")
+    print(IMAGES / f"{name}.png")  # noqa: T201
+
+
+def _switch(page: Page, title: str) -> None:
+    page.get_by_test_id("stSidebarNavLink").filter(has_text=title).click()
+    page.get_by_role("heading", name=title, exact=True).wait_for()
+
+
+def take(address: str, page: Page, song: int, query: Path) -> None:
+    """Walk through the pages."""
+    page.goto(f"{address}/?song={song}", wait_until="commit")
+    page.get_by_test_id("song-row").first.wait_for()
+    page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
+    _shoot(page, "explore")
+    _switch(page, "Search by example")
+    page.get_by_test_id("stFileUploader").locator("input[type=file]").set_input_files(query)
+    page.get_by_text(query.name).first.wait_for()
+    page.get_by_test_id("song-row").first.wait_for()
+    _shoot(page, "search")
+    _switch(page, "Playlist")
+    page.get_by_role("button", name="Draw a playlist").click()
+    page.get_by_test_id("transition").first.wait_for()
+    _shoot(page, "playlist")
+    _switch(page, "Library")
+    _shoot(page, "library")
+
+
+def main() -> None:
+    """Take all pictures."""
+    IMAGES.mkdir(exist_ok=True)
+    with Library.open(default_folder(), create=False) as library:
+        song = library.songs()[10].id
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        sync_playwright() as playwright,
+        serve(ROOT / "app.py") as address,
+    ):
+        # a song of another demo: it sounds like a style of this one, and is not in it
+        query = write_song(plan_collection(seed=1)[0], Path(folder))
+        query = query.rename(query.with_name("a song of mine" + query.suffix))
+        browser = playwright.chromium.launch(executable_path=find(), args=list(FLAGS))
+        take(address, browser.new_page(viewport={"width": 1400, "height": 900}), song, query)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
