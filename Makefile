@@ -1,7 +1,8 @@
 # make app     environment, install, demo collection, opens the app
 # make test    lint and every test, the browser tests among them
 # make bench   the claims about speed, against their rivals
-PYTHON ?= $(shell command -v python3.12 || command -v python3.13 || command -v python3.11 || command -v python3)
+FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+PYTHON ?= $(shell for p in python3 python3.12 python3.13 python3.11; do $$p -c '$(FITS)' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(shell command -v uv)
@@ -38,8 +39,7 @@ bench: $(VENV)/tested
 
 # Stamps: a second call finds them and starts at once.
 $(BIN)/python:
-	@command -v $(PYTHON) >/dev/null || { echo "musicsim needs Python 3.11 to 3.13: install it, or name it: make PYTHON=... $@" >&2; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || { echo "musicsim needs Python 3.11 to 3.13; $(PYTHON) is another: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@test -n "$(PYTHON)" && $(PYTHON) -c '$(FITS)' || { echo "musicsim needs Python 3.11, 3.12 or 3.13: install one, or name it: make PYTHON=/path/to/python" >&2; exit 1; }
 	$(NEW_VENV)
 
 $(VENV)/installed: pyproject.toml | $(BIN)/python

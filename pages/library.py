@@ -60,7 +60,7 @@ def play_row() -> None:
 
 folder, upload, other = st.columns(3, gap="large")
 with folder, st.form("add_folder", border=False):
-    st.text_input("Folder of music", key="library_folder", placeholder="/home/me/Music")
+    st.text_input("Folder of music", key="library_folder", placeholder="~/Music")
     st.form_submit_button(
         "Add the folder",
         icon=":material/create_new_folder:",
