@@ -171,7 +171,7 @@ def _draw_habits(style: Style, plan: SongPlan) -> _Habits:
         squeeze=float(np.clip(4.0 * (style.loudness - 0.07) + 0.1 * rng.standard_normal(), 0.0, 0.6)),
         noise_db=float(rng.uniform(*style.noise_db)),
         noise_tilt=float(rng.uniform(-5.0, 1.0)),
-        stillness=float(rng.uniform(0.14, 0.42)),
+        stillness=float(rng.uniform(0.13, 0.41)),
         levels=tuple(float(2.0 ** (0.2 * z)) for z in rng.standard_normal(len(style.parts) + 1)),
         push_s=float(rng.normal(0.0, 0.006)),
     )
@@ -192,10 +192,10 @@ def _of_this_song(part: Part, score: Score, rng: np.random.Generator) -> Part:
 
 def _patch_for(number: int, part: Part, habits: _Habits, plan: SongPlan, rng: np.random.Generator) -> Patch:
     """The artist's own version of an instrument; now and then another instrument is tried."""
-    name = habits.voices[number] if rng.random() < 0.82 else str(rng.choice(part.voices))
+    name = habits.voices[number] if rng.random() < 0.84 else str(rng.choice(part.voices))
     bright = 1.0 * (plan.brightness - 0.5)
     patch = vary_patch(PATCHES[name], np.random.default_rng([habits.patch_seed, number]), 0.22, bright)
-    return vary_patch(patch, rng, 0.08)
+    return vary_patch(patch, rng, 0.07)
 
 
 def _play_part(

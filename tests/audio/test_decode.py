@@ -1,7 +1,6 @@
 """Decoding: the same sound from every format, damage told, and a clear word where there is no sound."""
 
 import io
-import os
 import struct
 import zlib
 from pathlib import Path
@@ -13,16 +12,10 @@ import pytest
 import soundfile
 
 from musicsim.audio import AUDIO_EXTENSIONS, AudioDecodeError, AudioError, decode, load
+from tests.shared import FORMATS, SHARED, needs_formats
 
-SHARED = Path(
-    os.environ.get("MUSICSIM_SHARED_DATA") or Path(__file__).parents[2] / "../shared/data"
-).resolve()
-FORMATS = sorted(p for p in (SHARED / "audio/formats").glob("plum_*"))
 NAMES = [p.name for p in FORMATS]
 LOSSLESS = [p for p in FORMATS if p.suffix in {".wav", ".flac", ".aiff"}]
-needs_formats = pytest.mark.skipif(
-    not FORMATS, reason="no recordings: set MUSICSIM_SHARED_DATA to the shared data folder"
-)
 
 
 def tone(hz=440.0, seconds=1.0, rate=44100, level=0.5):

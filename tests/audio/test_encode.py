@@ -1,8 +1,6 @@
 """What browsers play, and copies of the rest."""
 
 import io
-import os
-from pathlib import Path
 
 import av
 import numpy as np
@@ -19,15 +17,9 @@ from musicsim.audio import (
     transcode,
     transcode_suffix,
 )
+from tests.shared import FORMATS, needs_formats
 
-SHARED = Path(
-    os.environ.get("MUSICSIM_SHARED_DATA") or Path(__file__).parents[2] / "../shared/data"
-).resolve()
-FORMATS = sorted(p for p in (SHARED / "audio/formats").glob("plum_*"))
 REFUSED = {"plum_alac.m4a", "plum_mulaw_8k_mono.wav", "plum_s16_22k_mono.aiff", "plum_wma2.wma"}
-needs_formats = pytest.mark.skipif(
-    not FORMATS, reason="no recordings: set MUSICSIM_SHARED_DATA to the shared data folder"
-)
 
 
 def two_tones(seconds=2.0, rate=44100):

@@ -1,9 +1,7 @@
 """Delta-MFCC against librosa, on closed forms and on every recording of the shared data folder."""
 
 import itertools
-import os
 import warnings
-from pathlib import Path
 
 import librosa
 import numpy as np
@@ -12,11 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from musicsim.audio import AudioTooShortError, delta_mfcc, derivatives, load, mfcc, peaks
+from tests.shared import RECORDINGS, needs_recordings
 
-SHARED = Path(
-    os.environ.get("MUSICSIM_SHARED_DATA") or Path(__file__).parents[2] / "../shared/data"
-).resolve()
-RECORDINGS = sorted(p for p in (SHARED / "audio").glob("*/*.*") if p.suffix != ".md")
 # The contract. What is found stays below 3e-4: float32 rounding of levels near 100 dB in both products.
 ATOL = 1e-3
 
@@ -100,9 +95,7 @@ def test_other_rates_equal_librosa(sr):
     np.testing.assert_allclose(delta_mfcc(y, sr), librosa_twin(y, sr), rtol=0, atol=ATOL)
 
 
-@pytest.mark.skipif(
-    not RECORDINGS, reason="no recordings: set MUSICSIM_SHARED_DATA to the shared data folder"
-)
+@needs_recordings
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda p: p.name)
 def test_delta_mfcc_equals_librosa_on_real_recordings(path):
     y = load(path, duration=40)

@@ -11,6 +11,7 @@ from musicsim.explorer.training import refresh
 from musicsim.library import Library
 from tests.browser.chromium import FLAGS
 from tests.browser.serving import PATIENCE_MS, serve
+from tests.shared import FORMATS, SHARED, needs_recordings
 from tests.sounds import write_collection, write_song
 
 pytestmark = pytest.mark.browser
@@ -373,3 +374,32 @@ def test_no_page_shows_a_red_box(page, address, name, library):
     page.wait_for_timeout(1000)
     assert page.get_by_test_id("stException").count() == 0
     assert page.get_by_test_id("stAlert").filter(has_text="error").count() == 0
+
+
+@needs_recordings
+def test_a_folder_of_real_recordings_goes_the_whole_way(page, address, home):
+    Library.open(home / "real").close()
+    visit(page, address, "library", "?library=real")
+    page.get_by_label("Folder of music").fill(str(SHARED / "audio" / "originals"))
+    page.get_by_role("button", name="Add the folder").click()
+    expect(page.get_by_text(re.compile("Adding songs: done"))).to_be_visible(timeout=120_000)
+    songs = songs_of(home, "real")
+    assert len(songs) == 10
+    fairy = next(s for s in songs if "Sugar Plum" in s.title)
+    switch(page, "search")
+    chooser = page.get_by_test_id("stFileUploader").locator("input[type=file]")
+    for ending in ("wma", "m4a", "opus"):
+        (path,) = (p for p in FORMATS if p.suffix == f".{ending}" and "alac" not in p.name)
+        chooser.set_input_files(path)
+        expect(page.get_by_text(path.name).first).to_be_visible()
+        # ten seconds of the piece in another encoding: the piece itself is nearest
+        expect(rows(page).first).to_have_attribute("data-song-id", str(fairy.id))
+        assert f"{STAR}:1" in names_on_map(wait_for_map(page))
+        page.get_by_test_id("stFileUploader").get_by_role(
+            "button", name=re.compile("Remove|Delete|Clear")
+        ).click()
+    switch(page, "playlist")
+    page.get_by_role("button", name="Draw a playlist").click()
+    expect(page.get_by_test_id("transition").first).to_be_visible()
+    page.get_by_role("button", name="Play through").click()
+    player_plays(page)

@@ -2,8 +2,6 @@
 
 import itertools
 import lzma
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,11 +12,9 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from musicsim.playlist import Hypergraph, PlaylistModel, build_edges
+from tests.shared import SHARED
 
-SHARED_DATA = Path(
-    os.environ.get("MUSICSIM_SHARED_DATA", Path(__file__).parents[2] / "../shared/data")
-).resolve()
-YES_SMALL = SHARED_DATA / "yes" / "yes_small"
+YES_SMALL = SHARED / "yes" / "yes_small"
 EDGE_PROBABILITIES = ["thesis", "bayes"]
 
 
