@@ -66,7 +66,7 @@ def main() -> None:
         query = write_song(plan_collection(seed=1)[0], Path(folder))
         query = query.rename(query.with_name("a song of mine" + query.suffix))
         browser = playwright.chromium.launch(executable_path=find(), args=list(FLAGS))
-        take(address, browser.new_page(viewport={"width": 1400, "height": 900}), song, query)
+        take(address, browser.new_page(viewport={"width": 1400, "height": 1000}), song, query)
         browser.close()
 
 

@@ -16,7 +16,7 @@ from musicsim.demo.styles import STYLES, Style, style_named
 __all__ = ["SongPlan", "plan_collection"]
 
 _SONGS_AN_ALBUM = 6
-_OGG_EVERY = 9  # one artist in nine is kept as Ogg Vorbis, so that a demo library holds two formats
+_OGG_EVERY = 15  # one artist in fifteen is kept as Ogg Vorbis, so that a demo library holds two formats
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +178,6 @@ def _length(style: Style, tempo: float, rng: np.random.Generator) -> tuple[float
     bar_s = style.beats * 60.0 / tempo
     tail_s = float(rng.uniform(1.6, 2.2))
     n_bars = int((rng.uniform(22.5, 25.0) - tail_s) / bar_s)
-    if n_bars % 2 == 1 and (n_bars + 1) * bar_s + tail_s <= 26.0:
+    if (n_bars % 2 == 1 or n_bars * bar_s + tail_s < 20.0) and (n_bars + 1) * bar_s + tail_s <= 26.0:
         n_bars += 1
     return tempo, n_bars, round(n_bars * bar_s + tail_s, 2)

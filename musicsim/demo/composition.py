@@ -80,7 +80,7 @@ def compose_score(
 ) -> Score:
     """Form and harmony of one song of `n_bars` bars; section ``b`` has its own progression.
 
-    `stillness` is the share of the song (0-0.5) in which nothing but a chord is held.
+    `stillness` is the share of the song (0-0.5) in which nothing but a drone is held.
     """
     form = style.forms[int(rng.integers(len(style.forms)))][:n_bars]
     weight = np.array([{"i": 0.55, "o": 0.6, "k": 0.7}.get(letter, 1.0) for letter in form])
@@ -107,7 +107,7 @@ def compose_score(
 def _with_stillness(
     form: str, weight: npt.NDArray[np.float64], share: float, rng: np.random.Generator
 ) -> tuple[str, npt.NDArray[np.float64]]:
-    """The form with held chords before, within or after it."""
+    """The form with one or two held passages before, within or after it."""
     places = rng.choice([0, len(form) - 1, len(form)], size=int(rng.integers(1, 3)), replace=False)
     length = share / (1.0 - share) * weight.sum() / places.size
     for place in sorted(places.tolist(), reverse=True):

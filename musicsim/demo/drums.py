@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from musicsim.demo.effects import glide
 from musicsim.demo.voices import SAMPLE_RATE
 
 __all__ = ["DRUMS", "KITS", "TEXTURES", "Kit", "play_drum", "play_texture", "vary_kit"]
@@ -174,8 +175,7 @@ def play_texture(name: str, n: int, rng: np.random.Generator, brightness: float 
     loop = _band(rng, 3 * SAMPLE_RATE, centre * 2.0**brightness, width)
     left = np.resize(loop, n)
     right = np.resize(np.roll(loop, SAMPLE_RATE + 1234), n)
-    points = np.linspace(0.0, 1.0, 14)
-    slow = np.interp(np.linspace(0.0, 1.0, n), points, rng.uniform(0.35, 1.0, points.size)).astype(np.float32)
+    slow = glide(rng.uniform(0.35, 1.0, 14), -(-n // 13), n)
     if name == "machine":
         rate = float(rng.choice([4.0, 6.0, 8.0, 12.0]))
         beat = np.sin(np.float32(2.0 * np.pi * rate / SAMPLE_RATE) * np.arange(n, dtype=np.float32))

@@ -13,6 +13,7 @@ __all__ = [
     "balance",
     "compress",
     "ducking",
+    "glide",
     "master",
     "pan_gains",
     "reverberate",
@@ -41,6 +42,13 @@ def add_echo(sound: Sound, delay_s: float, amount: float) -> None:
         sound[:, shift:] += np.float32(amount**i) * source[:, :-shift]
 
 
+def glide(values: npt.NDArray[np.floating], step: int, n: int) -> Sound:
+    """The first `n` samples of straight lines from each value to the next one, `step` samples later."""
+    values = values.astype(np.float32)
+    ramp = np.arange(step, dtype=np.float32) / np.float32(step)
+    return (values[:-1, None] + np.diff(values)[:, None] * ramp).ravel()[:n]
+
+
 def sweep_filter(sound: Sound, hz: float, closed: npt.NDArray[np.float64]) -> None:
     """Turn a low-pass filter at `hz` in and out during a song, in place.
 
@@ -51,7 +59,7 @@ def sweep_filter(sound: Sound, hz: float, closed: npt.NDArray[np.float64]) -> No
     pole = np.exp(-2.0 * np.pi * hz / SAMPLE_RATE)
     b, a = np.array([1.0 - pole], np.float32), np.array([1.0, -pole], np.float32)
     n = sound.shape[1]
-    share = np.interp(np.arange(n), np.linspace(0.0, n, closed.size), closed).astype(np.float32)
+    share = glide(closed, -(-n // (closed.size - 1)), n)
     sound += share * (lfilter(b, a, sound, axis=1) - sound)
 
 
@@ -159,9 +167,8 @@ def compress(sound: Sound, amount: float) -> Sound:
     power = np.square(sound[:, : n_blocks * block]).reshape(2, n_blocks, block).mean(axis=(0, 2))
     smooth = np.convolve(power, np.full(9, 1.0 / 9.0), mode="same") + 1e-9
     change_db = np.clip(-amount * 10.0 * np.log10(smooth / np.median(smooth)), -8.0, 8.0)
-    middles = (np.arange(n_blocks) + 0.5) * block
-    gain = np.interp(np.arange(sound.shape[1]), middles, 10.0 ** (change_db / 20.0))
-    return sound * gain.astype(np.float32)
+    gain = np.pad(10.0 ** (change_db / 20.0), (0, 2), mode="edge")
+    return sound * glide(gain, block, sound.shape[1])
 
 
 def room_tone(n: int, level_db: float, tilt_db: float, rng: np.random.Generator) -> Sound:
@@ -179,9 +186,9 @@ def room_tone(n: int, level_db: float, tilt_db: float, rng: np.random.Generator)
     Returns
     -------
     ndarray of shape (2, n), float32
-        A loop of four seconds, entered elsewhere by the right channel.
+        A loop of three seconds, entered elsewhere by the right channel.
     """
-    size = 4 * SAMPLE_RATE
+    size = 3 * SAMPLE_RATE
     hz = np.maximum(np.fft.rfftfreq(size, 1.0 / SAMPLE_RATE), 60.0)
     shape = 10.0 ** (tilt_db * np.log2(hz / 1000.0) / 20.0)
     noise = np.fft.irfft(np.fft.rfft(rng.standard_normal(size, dtype=np.float32)) * shape, n=size)

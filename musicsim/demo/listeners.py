@@ -44,7 +44,7 @@ CATEGORIES: tuple[Category, ...] = (
         (0.0, 0.55),
     ),
     Category(
-        "workout", {"energy": 4, "mood": 3, "style": 2, "anything": 0.5}, ("energetic", "driving"), (0.6, 1.0)
+        "workout", {"energy": 4, "mood": 3, "style": 1, "anything": 0.5}, ("energetic", "driving"), (0.6, 1.0)
     ),
     Category(
         "road trip",

@@ -3,7 +3,11 @@
 An artist's *habits* (instruments, their tuning by hand, the kit, the room, the tone of the master) are
 drawn from the artist's seed and come back in every song; the song's own seed draws key, progression,
 figures, arrangement, and how far the artist strays from the habits this time. Within a song each
-distinct note and drum hit is rendered once.
+distinct note is rendered once softly and once firmly, each drum in two takes; filters that move slowly
+over a part keep its repetitions from being equal.
+
+A song is mixed and then finished as records are: brought towards the balance of its style and artist,
+compressed, laid over the noise of the room. A part of it stands still, on a drone of its own.
 
 The same plan gives the same samples with the same versions of numpy and scipy on the same kind of processor;
 across processors the sine function may differ in the last bit, which 16 bits seldom show.
@@ -28,6 +32,7 @@ from musicsim.demo.effects import (
     balance,
     compress,
     ducking,
+    glide,
     master,
     pan_gains,
     reverberate,
@@ -39,11 +44,11 @@ from musicsim.demo.voices import PATCHES, SAMPLE_RATE, Patch, play_note, softer,
 
 __all__ = ["SAMPLE_RATE", "SongPlan", "plan_collection", "render", "write_song"]
 
-_VERSION = 1  # raise when the sound of a plan changes: files of an older version are then written anew
-C_STYLE, C_ART = (float(x) for x in os.environ.get("CC", "2,2").split(","))
+_VERSION = 2  # raise when the sound of a plan changes: files of an older version are then written anew
 _ABANDONED_S = 3600.0
 _DRUM_PAN = {"hat": 0.3, "open": 0.3, "ride": -0.35, "crash": -0.3, "tom": 0.25, "shaker": -0.4, "rim": 0.15}
 _DRUM_SEND = {"kick": 0.02, "snare": 0.25, "clap": 0.3, "tom": 0.25, "rim": 0.3}
+# Intervals over the tonic: open fifths and octaves, which fit major and minor alike.
 _DRONES = ((1.0, 2.0, 3.0), (1.0, 1.5, 2.0), (1.0, 2.0, 4.0), (1.0, 1.5, 3.0), (0.5, 1.0, 1.5))
 _DRUM_LEVEL = {
     "kick": 0.62,
@@ -118,6 +123,7 @@ def render(plan: SongPlan) -> Sound:
     rng = np.random.default_rng([plan.seed, 1])
     n = round(plan.duration_s * SAMPLE_RATE)
     scale = habits.scale if rng.random() < 0.7 else str(rng.choice(style.scales))
+    # A quarter of a song on average: enough that a few sounds make up much of some songs, not of others.
     stillness = float(np.clip(habits.stillness + 0.06 * rng.standard_normal(), 0.0, 0.5))
     score = compose_score(style, plan.n_bars, plan.key, rng, scale, stillness)
     mix = _Mix(
@@ -150,6 +156,7 @@ def render(plan: SongPlan) -> Sound:
 def _draw_habits(style: Style, plan: SongPlan) -> _Habits:
     rng = np.random.default_rng([plan.artist_seed, 5])
     bright = 2.0 * (plan.brightness - 0.5)
+    # What recordings of one style have in common besides their balance: desks, rooms, microphones.
     scene = np.random.default_rng(list(style.name.encode()))
     octaves = np.arange(8) - 3.5
     bumps = np.convolve(rng.standard_normal(10), [0.5, 1.0, 0.5], mode="valid") * 1.2
@@ -167,7 +174,7 @@ def _draw_habits(style: Style, plan: SongPlan) -> _Habits:
         wetness=float(rng.uniform(0.55, 1.15)),
         width=float(rng.uniform(0.7, 1.35)),
         balance_db=style.balance_db + octaves * (0.5 * rng.standard_normal() + 0.5 * bright) + bumps,
-        colour_db=C_STYLE * scene.standard_normal(24) + C_ART * rng.standard_normal(24),
+        colour_db=2.5 * scene.standard_normal(24) + 0.8 * rng.standard_normal(24),
         squeeze=float(np.clip(4.0 * (style.loudness - 0.07) + 0.1 * rng.standard_normal(), 0.0, 0.6)),
         noise_db=float(rng.uniform(*style.noise_db)),
         noise_tilt=float(rng.uniform(-5.0, 1.0)),
@@ -218,7 +225,7 @@ def _play_part(
             part = replace(part, register=part.register + habits.register)
         notes = FIGURES[part.figure](score, part, rng)
         bus = _play_notes(mix, notes, _patch_for(number, part, habits, plan, rng), habits, rng)
-        if part.register > 50 and rng.random() < 0.7:
+        if part.register > 50 and rng.random() < 0.5:
             sweep_filter(bus, 500.0 * 2.0 ** rng.uniform(0.0, 2.0), rng.uniform(0.0, 0.9, 7))
         if part.echo:
             add_echo(bus, mix.beat_s * float(rng.choice([0.75, 0.5, 0.75])), part.echo)
@@ -295,14 +302,11 @@ def _play_drums(
 def _hold_still(
     mix: _Mix, voices: tuple[str, ...], habits: _Habits, score: Score, rng: np.random.Generator
 ) -> None:
-    """Add the home chord, held, wherever the form says that nothing else happens."""
-    bars = score.bars("s")
-    if not bars:
-        return
-    patch = vary_patch(PATCHES[str(rng.choice(voices))], rng, float(os.environ.get("DV", "0.5")))
+    """Add a drone on the tonic wherever the form says that nothing else happens."""
+    patch = vary_patch(PATCHES[str(rng.choice(voices))], rng, 1.0)
     loop = sustain(
         patch,
-        score.degree(0, int(rng.integers(*map(int, os.environ.get("DR", "45,46").split(","))))),
+        score.degree(0, int(rng.integers(33, 64))),
         _DRONES[int(rng.integers(len(_DRONES)))],
         rng,
     )
@@ -333,9 +337,9 @@ def _section_gain(mix: _Mix, score: Score, sections: str) -> Sound:
         value = 1.0 if s.letter in sections else 0.25
         times += [s.first_bar * bar_s + 0.3, (s.first_bar + s.n_bars) * bar_s - 0.3]
         gains += [value, value]
-    at = np.arange(0, mix.send.size + 320, 320)
-    coarse = np.interp(at / SAMPLE_RATE, times, gains)
-    return np.interp(np.arange(mix.send.size), at, coarse).astype(np.float32)
+    step = 320
+    at = np.arange(mix.send.size // step + 2) * (step / SAMPLE_RATE)
+    return glide(np.interp(at, times, gains), step, mix.send.size)
 
 
 def _widen(sound: Sound, width: float) -> None:

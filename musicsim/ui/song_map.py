@@ -115,6 +115,17 @@ def _marks(snapshot: Snapshot, ids: Sequence[int], name: str, **marker: Any) -> 
     return [_points(snapshot, np.array(rows), name=name, showlegend=False, marker=marker)]
 
 
+def _ranges(snapshot: Snapshot, query: npt.NDArray[np.float32] | None) -> list[list[float]]:
+    """Limits of both axes with room for the marks at the edge, which plotly's own limits cut."""
+    places = snapshot.map if query is None else np.vstack([snapshot.map, query[None, :]])
+    places = places[np.isfinite(places).all(axis=1)]
+    if not len(places):
+        return [[-1.0, 1.0], [-1.0, 1.0]]
+    low, high = places.min(axis=0), places.max(axis=0)
+    room = np.maximum(0.06 * (high - low), 1e-3)
+    return np.stack([low - room, high + room], axis=1).tolist()
+
+
 def map_figure(
     snapshot: Snapshot,
     colour_by: str = "genre",
@@ -173,10 +184,10 @@ def map_figure(
             x=[query[0]], y=[query[1]], mode="markers", marker=star, name="your query",
             hovertemplate="your query<extra></extra>", showlegend=False,
         )  # fmt: skip
-    hidden = {"visible": False}
+    x, y = _ranges(snapshot, query)
     figure.update_layout(
-        xaxis=hidden,
-        yaxis=hidden,
+        xaxis={"visible": False, "range": x},
+        yaxis={"visible": False, "range": y},
         height=height,
         margin={"l": 0, "r": 0, "t": 0, "b": 0, "autoexpand": True},
         legend={"orientation": "h", "y": -0.02, "yanchor": "top", "itemsizing": "constant"},

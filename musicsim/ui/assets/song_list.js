@@ -91,7 +91,7 @@ export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
   const send = (kind, index, to = -1) =>
     setTriggerValue("action", { kind, index, to, song_id: data.rows[index].song_id });
-  const list = element("ol", "list");
+  const list = element("ol", data.editable ? "list editable" : "list");
   list.dataset.testid = "song-list";
   data.rows.forEach((row, index) => {
     if (row.link) {

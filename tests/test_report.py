@@ -1,0 +1,59 @@
+"""What benchmarks and experiments print: one JSON object, the claims as they were asked."""
+
+import json
+
+import numpy as np
+import pytest
+
+from benchmarks._report import at_least, at_most, main, race
+
+
+def _run(settings, progress):
+    progress("half way")
+    settings.facts["splits"] = 3
+    rows = [{"name": "a", "value": np.float32(0.5), "missing": float("nan")}]
+    return rows, [
+        at_least("times faster", 1.9, 1.4),
+        at_most("error", 2.0, 1.0),
+        at_least("unknown", None, 1.0),
+    ]
+
+
+def test_json_is_the_last_line_and_holds_everything(capsys):
+    main(
+        "trial",
+        "a trial",
+        _run,
+        rivals=("scikit-learn", "no-such-rival"),
+        arguments=["--json", "--seed", "7"],
+    )
+    out, err = capsys.readouterr()
+    report = json.loads(out.splitlines()[-1])
+    assert list(report) == ["name", "date", "machine", "settings", "rows", "claims"]
+    assert report["settings"]["seed"] == 7
+    assert report["settings"]["protocol"] == "short"
+    assert report["settings"]["splits"] == 3
+    assert report["rows"] == [{"name": "a", "value": 0.5, "missing": None}]
+    assert [c["holds"] for c in report["claims"]] == [True, False, False]
+    assert report["claims"][0] == {"claim": "times faster", "value": 1.9, "goal": 1.4, "holds": True}
+    assert report["machine"]["versions"]["no-such-rival"] == "not installed"
+    assert "half way" in err
+
+
+def test_without_json_people_read_a_table(capsys):
+    main("trial", "a trial", _run, arguments=["--full"])
+    out = capsys.readouterr().out
+    assert "times faster" in out
+    assert "full" in out
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(out)
+
+
+def test_a_race_takes_turns_and_gives_the_least_time():
+    order = []
+    ticks = iter(range(100))
+    seconds = race(
+        {"a": lambda: order.append("a"), "b": lambda: order.append("b")}, repeats=2, clock=lambda: next(ticks)
+    )
+    assert order == ["a", "b"] * 3
+    assert seconds == {"a": 1, "b": 1}
