@@ -18,7 +18,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import av
 import numpy as np
@@ -43,6 +43,10 @@ _CONTAINERS = (
     "ircam,nistsphere,avr,sox,adx,qoa,osq,bonk,wavarc,rka,rso,qcp,vqf,spdif,mxf"
 )
 SAFE_OPTIONS = {"format_whitelist": _CONTAINERS, "protocol_whitelist": "file,pipe"}
+# Broken tags must not cost the sound. PyAV 19 reads every tag leniently and has no such option any more.
+TAGS_MAY_BE_BROKEN: dict[str, Any] = (
+    {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < 19 else {}
+)
 # FFmpeg looks through 5 MB of PCM for hidden DTS: 22 ms a file. 64 kB find it as well.
 _PCM_HEADS = (b"RIFF", b"RF64", b"FORM", b"riff")
 _PCM_PROBE = {"probesize": "65536"}
@@ -167,8 +171,7 @@ class SoundReader:
     def _from_ffmpeg(self, part: Path | bytes) -> Iterator[Block]:
         options = SAFE_OPTIONS | (_PCM_PROBE if self._bytes_at(0, 4) in _PCM_HEADS else {})
         target = io.BytesIO(part) if isinstance(part, bytes) else str(part.absolute())
-        # broken tags must not cost the sound
-        with av.open(target, mode="r", options=options, metadata_errors="replace") as container:
+        with av.open(target, mode="r", options=options, **TAGS_MAY_BE_BROKEN) as container:
             if not container.streams.audio:
                 return
             self.has_audio = True

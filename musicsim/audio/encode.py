@@ -19,7 +19,7 @@ import numpy as np
 
 from musicsim.errors import AudioDecodeError
 
-from ._reader import SAFE_OPTIONS, AudioSource, Block, SoundReader, open_source
+from ._reader import SAFE_OPTIONS, TAGS_MAY_BE_BROKEN, AudioSource, Block, SoundReader, open_source
 
 __all__ = ["BROWSER_EXTENSIONS", "media_type", "plays_in_browser", "transcode", "transcode_suffix"]
 
@@ -64,9 +64,7 @@ def plays_in_browser(path: str | os.PathLike[str]) -> bool:
     if Path(path).suffix.lower() not in BROWSER_EXTENSIONS:
         return False
     try:
-        with av.open(
-            str(Path(path).absolute()), options=SAFE_OPTIONS, metadata_errors="replace"
-        ) as container:
+        with av.open(str(Path(path).absolute()), options=SAFE_OPTIONS, **TAGS_MAY_BE_BROKEN) as container:
             streams = container.streams.audio
             codec = streams[0].codec_context.codec.canonical_name if streams else None
             return codec in _BROWSER_CODECS and container.format.name.split(",")[0] in _BROWSER_CONTAINERS

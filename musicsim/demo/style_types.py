@@ -2,7 +2,8 @@
 
 Patterns are strings of steps, sixteen to a bar: ``X`` strong, ``x`` plain, ``o`` soft, ``?`` now and then,
 ``.`` silent. A form is a row of letters, one for each section: ``i`` intro, ``a`` and ``b`` main parts,
-``k`` break, ``o`` outro, ``s`` a drone alone (put in by the composer); a part plays in the sections named in its ``sections``.
+``k`` break, ``o`` outro, ``s`` a drone alone (put in by the composer); a part plays in the sections named in
+its ``sections``.
 """
 
 from dataclasses import dataclass

@@ -18,9 +18,10 @@ import soundfile
 from musicsim.demo import SAMPLE_RATE, plan_collection, render, synthesis, write_song
 from musicsim.demo.composition import compose_drums, compose_score
 from musicsim.demo.drums import DRUMS, KITS, TEXTURES, play_drum, play_texture
+from musicsim.demo.effects import balance, compress, glide, room_tone
 from musicsim.demo.names import titles
 from musicsim.demo.styles import STYLES, style_named
-from musicsim.demo.voices import PATCHES, Patch, play_note
+from musicsim.demo.voices import PATCHES, Patch, play_note, softer, sustain
 
 FORBIDDEN = set('<>:"/\\|?*') | {chr(i) for i in range(32)}
 
@@ -46,7 +47,7 @@ def spectrum_peak(sound):
 
 def test_size_and_interleaving(plans):
     assert len(plans) == len(STYLES) * 5 * 6
-    assert len(STYLES) >= 12
+    assert len(STYLES) == 12
     assert len({p.style for p in plans[: len(STYLES)]}) == len(STYLES)
     assert len({p.artist for p in plans[: len(STYLES) * 5]}) == len(STYLES) * 5
 
@@ -92,14 +93,14 @@ def test_tempo_and_duration_lie_in_their_ranges(plans):
     for p in plans:
         style = style_named(p.style)
         assert style.tempo[0] <= p.tempo <= style.tempo[1]
-        assert 20.0 <= p.duration_s <= 30.0
+        assert 20.0 <= p.duration_s <= 26.0
         assert p.n_bars * style.beats * 60.0 / p.tempo < p.duration_s
 
 
 def test_songs_of_an_artist_differ(plans):
     songs = [p for p in plans if p.artist == plans[0].artist]
     assert len({p.seed for p in songs}) == len({p.tempo for p in songs}) == len(songs)
-    assert len({p.key for p in songs}) > 1
+    assert 1 < len({p.key for p in songs}) <= 3  # the keys that lie well for this artist
 
 
 def test_same_seed_same_plans_other_seed_others(plans):
@@ -137,14 +138,36 @@ def test_bad_arguments_are_named(arguments, message):
 # Instruments
 
 
-@pytest.mark.parametrize("name", PATCHES)
-@pytest.mark.parametrize("pitch", [28, 60, 96])
-def test_every_instrument_sounds_from_low_to_high(name, pitch):
-    sound = play_note(PATCHES[name], pitch, 0.5, seed=1)
-    assert sound.dtype == np.float32
-    assert np.isfinite(sound).all()
-    assert 0.02 < np.abs(sound).max() < 1.5
-    assert np.abs(sound[:, -1]).max() < 1e-3  # no click at the end
+def test_every_instrument_sounds_from_low_to_high():
+    for name, patch in PATCHES.items():
+        for pitch in (28, 60, 96):
+            sound = play_note(patch, pitch, 0.5, seed=1)
+            assert sound.dtype == np.float32
+            assert np.isfinite(sound).all(), name
+            assert 0.02 < np.abs(sound).max() < 1.5, name
+            assert np.abs(sound[:, -1]).max() < 1e-3, name  # no click at the end
+
+
+def test_a_soft_touch_is_duller():
+    for name in ("nylon guitar", "saw lead", "electric piano"):
+        firm, soft = (play_note(p, 60, 1.0, seed=2)[0] for p in (PATCHES[name], softer(PATCHES[name])))
+        assert centroid(soft) < 0.95 * centroid(firm), name
+
+
+def test_a_drone_has_no_seam_and_stands_still():
+    loop = sustain(PATCHES["string pad"], 45, (1.0, 1.5, 2.0), np.random.default_rng(0))
+    twice = np.tile(loop, 2)
+    steps = np.abs(np.diff(twice, axis=1))
+    assert steps[:, loop.shape[1] - 1].max() <= np.delete(steps, loop.shape[1] - 1, axis=1).max()
+    # Twenty windows: the spectrum of each octave moves by less than the 3 dB of a beating twin at 0.25.
+    windows = loop[0].reshape(20, -1) * np.hanning(loop.shape[1] // 20)
+    power = np.square(np.abs(np.fft.rfft(windows, axis=1)))
+    octaves = np.add.reduceat(power[:, :1024], 2 ** np.arange(3, 10), axis=1)
+    assert (10.0 * np.log10(octaves)).std(axis=0).max() < 3.0
+    # In just intonation everything is a multiple of half the tonic, 55 Hz here, or its twin half a hertz above.
+    magnitude = np.abs(np.fft.rfft(loop[0]))
+    hz = np.flatnonzero(magnitude > 1e-3 * magnitude.max()) / 2.0
+    assert (np.minimum(hz % 55.0, (hz - 0.5) % 55.0) < 1e-9).all()
 
 
 @pytest.mark.parametrize("source", ["saw", "triangle", "organ", "string", "piano"])
@@ -176,46 +199,110 @@ def centroid(sound):
     return (magnitude * np.fft.rfftfreq(sound.size, 1.0 / SAMPLE_RATE)).sum() / magnitude.sum()
 
 
-@pytest.mark.parametrize("kit", KITS)
-def test_every_drum_of_every_kit_sounds(kit):
-    for name in DRUMS:
-        hit = play_drum(KITS[kit], name, seed=2)
-        assert np.isfinite(hit).all()
-        assert 0.05 < np.abs(hit).max() < 3.0
-    kick, hat = (centroid(play_drum(KITS[kit], name, seed=2)) for name in ("kick", "hat"))
-    assert kick < 0.5 * hat
+def test_every_drum_of_every_kit_sounds():
+    for kit in KITS.values():
+        for name in DRUMS:
+            hit = play_drum(kit, name, seed=2)
+            assert np.isfinite(hit).all()
+            assert 0.05 < np.abs(hit).max() < 3.0
+        kick, hat = (centroid(play_drum(kit, name, seed=2)) for name in ("kick", "hat"))
+        assert kick < 0.5 * hat
 
 
-@pytest.mark.parametrize("name", TEXTURES)
-def test_textures_fill_the_song_in_stereo(name):
-    bed = play_texture(name, 5 * SAMPLE_RATE, np.random.default_rng(0))
-    assert bed.shape == (2, 5 * SAMPLE_RATE)
-    assert 0.005 < bed.std() < 0.5
-    assert np.corrcoef(bed)[0, 1] < 0.7
+def test_textures_fill_the_song_in_stereo():
+    for name in TEXTURES:
+        bed = play_texture(name, 5 * SAMPLE_RATE, np.random.default_rng(0))
+        assert bed.shape == (2, 5 * SAMPLE_RATE)
+        assert 0.005 < bed.std() < 0.5, name
+        assert np.corrcoef(bed)[0, 1] < 0.7, name
+
+
+# Finishing
+
+
+def octave_levels(sound):
+    """Power in the octaves round 63 ... 8000 Hz in dB, by one transform of the whole sound."""
+    power = np.square(np.abs(np.fft.rfft(sound.sum(axis=0))))
+    hz = np.fft.rfftfreq(sound.shape[1], 1.0 / SAMPLE_RATE)
+    edges = 62.5 * 2.0 ** (np.arange(9) - 0.5)
+    return 10.0 * np.log10([power[(hz >= lo) & (hz < hi)].sum() for lo, hi in pairwise(edges)])
+
+
+def test_balance_reaches_its_target_or_stops_at_nine_decibels():
+    noise = np.random.default_rng(0).standard_normal((2, 5 * SAMPLE_RATE), dtype=np.float32)
+    before = octave_levels(noise)
+    target = before + np.array([4.0, 2.0, 0.0, -1.0, 1.0, 0.0, -3.0, -6.0])
+    reached = octave_levels(balance(noise, target, np.zeros(24), 1.0)) - target
+    # The gains are joined by straight lines between the middles of the octaves: a decibel or two is lost.
+    assert np.abs(reached - reached[2:6].mean()).max() < 2.0
+    far = octave_levels(balance(noise, before + 40.0 * (np.arange(8) == 7), np.zeros(24), 1.0)) - before
+    assert far[7] - far[2:6].mean() < 9.5
+
+
+def test_compression_narrows_the_range_of_levels():
+    rng = np.random.default_rng(1)
+    gain = np.repeat([1.0, 0.3], 2 * SAMPLE_RATE)
+    sound = (gain * rng.standard_normal((2, gain.size))).astype(np.float32)
+    loud, quiet = (half.std() for half in np.split(compress(sound, 0.5), 2, axis=1))
+    # Ten decibels become five; the edge between the halves is smoothed over 0.2 s.
+    assert 20.0 * np.log10(loud / quiet) == pytest.approx(0.5 * 20.0 * np.log10(1.0 / 0.3), abs=0.5)
+
+
+def test_room_tone_has_its_level_and_its_tilt():
+    for tilt in (-5.0, 1.0):
+        noise = room_tone(6 * SAMPLE_RATE, -60.0, tilt, np.random.default_rng(2))
+        assert 20.0 * np.log10(noise.std()) == pytest.approx(-60.0, abs=0.1)
+        # From one octave to the next there are twice as many hertz: 3 dB more than the density says.
+        slope = np.polyfit(np.arange(7), octave_levels(noise)[1:], 1)[0]
+        assert slope == pytest.approx(tilt + 3.0, abs=0.5)
+
+
+def test_glide_passes_through_its_values():
+    curve = glide(np.array([0.0, 1.0, 0.5]), 4, 7)
+    np.testing.assert_array_equal(curve, np.float32([0.0, 0.25, 0.5, 0.75, 1.0, 0.875, 0.75]))
 
 
 # Composition
 
 
-@pytest.mark.parametrize("style", STYLES, ids=lambda s: s.name)
-def test_chords_are_voice_led_and_every_note_is_in_the_scale(style):
-    rng = np.random.default_rng(5)
-    score = compose_score(style, 12, 3, rng, style.scales[0])
-    assert sum(s.n_bars for s in score.sections) == 12
-    scale = {(3 + step) % 12 for step in score.scale}
-    diatonic = [p for p in style.parts if p.figure not in ("texture", "chug", "fingerpick")]
-    for part in diatonic:
-        notes = synthesis.FIGURES[part.figure](score, part, rng)
-        assert {n.pitch % 12 for n in notes} <= scale
-        assert all(0.0 <= n.start < 12 * style.beats and n.length > 0.0 for n in notes)
-        assert all(0.0 < n.velocity <= 1.0 for n in notes)
-        if part.figure == "hold":
-            bars = defaultdict(list)
-            for n in notes:
-                bars[n.start].append(n.pitch)
-            chords = [sorted(bars[start]) for start in sorted(bars)]
-            moves = [np.abs(np.subtract(a, b)).mean() for a, b in pairwise(chords)]
-            assert max(moves, default=0.0) <= 4.0  # semitones a voice; parallel shifts would reach 7
+def test_chords_are_voice_led_and_every_note_is_in_the_scale():
+    for style in STYLES:
+        rng = np.random.default_rng(5)
+        score = compose_score(style, 12, 3, rng, style.scales[0])
+        assert sum(s.n_bars for s in score.sections) == 12
+        scale = {(3 + step) % 12 for step in score.scale}
+        diatonic = [p for p in style.parts if p.figure not in ("texture", "chug", "fingerpick")]
+        for part in diatonic:
+            notes = synthesis.FIGURES[part.figure](score, part, rng)
+            assert {n.pitch % 12 for n in notes} <= scale
+            assert all(0.0 <= n.start < 12 * style.beats and n.length > 0.0 for n in notes)
+            assert all(0.0 < n.velocity <= 1.0 for n in notes)
+            if part.figure == "hold":
+                # semitones a voice; parallel shifts would reach 7
+                assert largest_move(notes) <= 4.0, style.name
+
+
+def largest_move(notes):
+    """How far a chord's voices go to the next one, in the mean over the voices; the worst change."""
+    chords = defaultdict(list)
+    for n in notes:
+        chords[n.start].append(n.pitch)
+    rows = [sorted(chords[start]) for start in sorted(chords)]
+    return max((np.abs(np.subtract(a, b)).mean() for a, b in pairwise(rows)), default=0.0)
+
+
+def test_a_song_stands_still_for_its_share_and_nobody_else_plays_then():
+    style = style_named("House")
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        score = compose_score(style, 20, 0, rng, "minor", 0.3)
+        still = {bar for bar, _ in score.bars("s")}
+        assert 0.15 <= len(still) / 20 <= 0.4  # 0.3, in one or two places of whole bars
+        assert {score.chords[bar] for bar in still} == {0}
+        played = [n for p in style.parts for n in synthesis.FIGURES[p.figure](score, p, rng)]
+        played += compose_drums(style, score, rng, 0)
+        assert not still & {int(n.start // style.beats) for n in played}
+        assert not compose_score(style, 20, 0, np.random.default_rng(seed), "minor").bars("s")
 
 
 def test_drums_vary_in_strength():
@@ -229,18 +316,18 @@ def test_drums_vary_in_strength():
 # Sound
 
 
-@pytest.mark.parametrize("style", [s.name for s in STYLES])
-def test_levels_durations_and_stereo(style, one_of_each):
-    plan, sound = one_of_each[style]
-    assert sound.shape == (round(plan.duration_s * SAMPLE_RATE), 2)
-    assert sound.dtype == np.float32
-    assert np.isfinite(sound).all()
-    assert 0.2 < np.abs(sound).max() <= 0.95
-    assert 0.03 < sound.std() < 0.25
-    assert np.abs(sound.mean(axis=0)).max() < 0.01
-    assert np.abs(sound[[0, -1]]).max() < 1e-3  # faded in and out
-    assert (sound[:, 0] - sound[:, 1]).std() > 0.05 * sound.std()  # two channels, not one twice
-    assert sound.mean(axis=1).std() > 0.5 * sound.std()  # and they do not cancel in mono
+def test_levels_durations_and_stereo(one_of_each):
+    for style, (plan, sound) in one_of_each.items():
+        assert sound.shape == (round(plan.duration_s * SAMPLE_RATE), 2)
+        assert sound.dtype == np.float32
+        assert np.isfinite(sound).all(), style
+        assert 0.2 < np.abs(sound).max() <= 0.95, style
+        assert 0.03 < sound.std() < 0.25, style
+        assert np.abs(sound.mean(axis=0)).max() < 0.01, style
+        assert np.abs(sound[[0, -1]]).max() < 1e-3, style  # faded in and out
+        # two channels, not one twice, and they do not cancel in mono
+        assert (sound[:, 0] - sound[:, 1]).std() > 0.05 * sound.std(), style
+        assert sound.mean(axis=1).std() > 0.5 * sound.std(), style
 
 
 def test_no_second_of_a_song_is_silent(one_of_each):
@@ -282,7 +369,18 @@ def test_styles_sound_different(one_of_each):
         return power[hz < 110].sum() / power.sum()
 
     assert low_share("Techno") > 2 * low_share("Baroque")
-    assert low_share("Dub") > 2 * low_share("Choral")
+    assert low_share("Drum and Bass") > 2 * low_share("Choral")
+
+
+def test_an_artists_records_share_a_balance(plans):
+    artists = list(dict.fromkeys(p.artist for p in plans if p.style in ("Folk", "House", "Jazz")))[:6]
+    songs = [[p for p in plans if p.artist == artist][:2] for artist in artists]
+    # below 180 Hz it depends on whether a bass plays
+    levels = np.array([[octave_levels(render(p).T)[2:] for p in pair] for pair in songs])
+    levels -= levels.mean(axis=2, keepdims=True)
+    within = np.abs(levels[:, 0] - levels[:, 1]).mean()
+    between = np.abs(levels[:, None, 0] - levels[None, :, 1])[~np.eye(6, dtype=bool)].mean()
+    assert within < 0.6 * between
 
 
 # Files
@@ -379,10 +477,10 @@ def test_a_killed_write_leaves_no_half_file_under_the_name(two_formats, tmp_path
 
 @pytest.mark.slow
 def test_speed_of_rendering_and_writing(plans, tmp_path):
-    # The bound is 0.25 CPU seconds a song on a quiet core; three times that here, because CPU time
+    # The bound is 0.20 CPU seconds a song on a quiet core; three times that here, because CPU time
     # itself grows when cores are shared with other work.
     write_song(plans[-1], tmp_path)
     start = time.process_time()
     for plan in plans[: len(STYLES)]:
         write_song(plan, tmp_path)
-    assert (time.process_time() - start) / len(STYLES) < 0.75
+    assert (time.process_time() - start) / len(STYLES) < 0.6
