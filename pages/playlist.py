@@ -104,6 +104,7 @@ with listing:
         on_click=play_songs,
         args=(now.library, list(shown.songs)),
     )
+    st.caption(f"Drawn with seed {draft.seed}.")
     if draft.note:
         st.caption(f":material/info: {draft.note}")
     rows = [

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from musicsim.audio import AudioTooShortError, delta_mfcc, derivatives, load, mfcc, peaks
+from musicsim.demo import plan_collection, write_song
 from tests.shared import RECORDINGS, needs_recordings
 
 # The contract. What is found stays below 3e-4: float32 rounding of levels near 100 dB in both products.
@@ -99,6 +100,14 @@ def test_other_rates_equal_librosa(sr):
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda p: p.name)
 def test_delta_mfcc_equals_librosa_on_real_recordings(path):
     y = load(path, duration=40)
+    np.testing.assert_allclose(delta_mfcc(y), librosa_twin(y), rtol=0, atol=ATOL)
+
+
+@pytest.mark.parametrize(
+    "plan", plan_collection(n_artists_per_style=1, n_songs_per_artist=1), ids=lambda plan: plan.style
+)
+def test_delta_mfcc_equals_librosa_on_the_demo(plan, tmp_path):
+    y = load(write_song(plan, tmp_path))
     np.testing.assert_allclose(delta_mfcc(y), librosa_twin(y), rtol=0, atol=ATOL)
 
 

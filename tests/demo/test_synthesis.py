@@ -373,13 +373,13 @@ def test_styles_sound_different(one_of_each):
 
 
 def test_an_artists_records_share_a_balance(plans):
-    artists = list(dict.fromkeys(p.artist for p in plans if p.style in ("Folk", "House", "Jazz")))[:6]
+    artists = list(dict.fromkeys(p.artist for p in plans if p.style in ("Folk", "Jazz")))[:4]
     songs = [[p for p in plans if p.artist == artist][:2] for artist in artists]
     # below 180 Hz it depends on whether a bass plays
     levels = np.array([[octave_levels(render(p).T)[2:] for p in pair] for pair in songs])
     levels -= levels.mean(axis=2, keepdims=True)
     within = np.abs(levels[:, 0] - levels[:, 1]).mean()
-    between = np.abs(levels[:, None, 0] - levels[None, :, 1])[~np.eye(6, dtype=bool)].mean()
+    between = np.abs(levels[:, None, 0] - levels[None, :, 1])[~np.eye(4, dtype=bool)].mean()
     assert within < 0.6 * between
 
 
@@ -416,11 +416,12 @@ def test_written_files_hold_the_sound_and_the_tags(two_formats, tmp_path):
         assert tags.info.length == pytest.approx(plan.duration_s, abs=1e-4)
         samples, rate = soundfile.read(path, dtype="float32")
         assert rate == SAMPLE_RATE
-        assert samples.shape == render(plan).shape
+        sound = render(plan)
+        assert samples.shape == sound.shape
         assert np.abs(samples).max() < 1.0  # a lossy codec may exceed the ceiling a little
         if path.suffix == ".flac":
             # half a step of 16 bits, plus one for how the file's reader scales
-            np.testing.assert_allclose(samples, render(plan), atol=1.6 / 32768)
+            np.testing.assert_allclose(samples, sound, atol=1.6 / 32768)
     assert not list(tmp_path.rglob("*.part"))
 
 
@@ -481,6 +482,6 @@ def test_speed_of_rendering_and_writing(plans, tmp_path):
     # itself grows when cores are shared with other work.
     write_song(plans[-1], tmp_path)
     start = time.process_time()
-    for plan in plans[: len(STYLES)]:
+    for plan in plans[:6]:
         write_song(plan, tmp_path)
-    assert (time.process_time() - start) / len(STYLES) < 0.6
+    assert (time.process_time() - start) / 6 < 0.6
