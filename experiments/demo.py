@@ -32,6 +32,9 @@ FOLDER = Path(__file__).parents[1] / "data" / "experiments"
 ELSEWHERE = {"PPK": 0.52, "statistics": 0.50, "raw histograms": 0.44}
 
 Progress = Callable[[str], None]
+Results = dict[
+    str, list[dict[str, npt.NDArray[np.float64]]]
+]  # description -> codebook -> measure -> (n_songs,)
 
 
 def _library(seed: int, progress: Progress) -> Library:
@@ -87,27 +90,31 @@ def _descriptions(
 
 def _measures(
     X: npt.NDArray[np.floating], styles: npt.NDArray[np.int64], artists: npt.NDArray[np.int64]
-) -> dict[str, float]:
+) -> tuple[dict[str, npt.NDArray[np.float64]], dict[str, float]]:
+    """Shares of each song by measure, and the hubness of the space."""
     near = nearest_neighbours(X, K)
     filtered = nearest_neighbours(X, K, groups=artists)
-    return {
-        "style@10": share_of_same(near, styles)[0],
-        "artist@10": share_of_same(near, artists)[0],
-        "artist@1": share_of_same(near[:, :1], artists)[0],
-        "style@1": share_of_same(near[:, :1], styles)[0],
-        "style@10, artist filter": share_of_same(filtered, styles)[0],
-        "style@1, artist filter": share_of_same(filtered[:, :1], styles)[0],
-        "hubness": hubness(near),
-        "hubness, artist filter": hubness(filtered),
+    shares = {
+        "style@10": share_of_same(near, styles)[1],
+        "artist@10": share_of_same(near, artists)[1],
+        "artist@1": share_of_same(near[:, :1], artists)[1],
+        "style@1": share_of_same(near[:, :1], styles)[1],
+        "style@10, artist filter": share_of_same(filtered, styles)[1],
+        "style@1, artist filter": share_of_same(filtered[:, :1], styles)[1],
     }
+    return shares, {"hubness": hubness(near), "hubness, artist filter": hubness(filtered)}
 
 
-def _table(results: dict[str, list[dict[str, float]]]) -> list[dict[str, Any]]:
+def _table(shares: Results, hubs: dict[str, list[dict[str, float]]]) -> list[dict[str, Any]]:
+    """A row a description: the mean over codebooks, and the deviation between them."""
     rows = []
-    for name, runs in results.items():
+    for name, runs in shares.items():
         row: dict[str, Any] = {"description": name, "codebooks": len(runs)}
-        for measure in runs[0]:
-            values = [run[measure] for run in runs]
+        for measure in (*runs[0], *hubs[name][0]):
+            values = [
+                np.mean(run[measure]) if measure in run else hub[measure]
+                for run, hub in zip(runs, hubs[name], strict=True)
+            ]
             row[measure] = float(np.mean(values))
             row[f"{measure} deviation"] = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
         row["artist@1, real music elsewhere"] = ELSEWHERE.get(name)
@@ -115,14 +122,31 @@ def _table(results: dict[str, list[dict[str, float]]]) -> list[dict[str, Any]]:
     return rows
 
 
-def _claims(rows: list[dict[str, Any]]) -> list[Claim]:
-    by_name = {row["description"]: row for row in rows}
-    claims = []
+def _lead(
+    shares: Results, measure: str, better: str, worse: str, artists: npt.NDArray[np.int64]
+) -> tuple[float, float, float]:
+    """Mean lead over the songs with its 95 % interval; whole artists are drawn, songs of one are alike."""
+    lead = np.mean([run[measure] for run in shares[better]], 0) - np.mean(
+        [run[measure] for run in shares[worse]], 0
+    )
+    counts = np.bincount(artists)
+    sums = np.bincount(artists, weights=lead)
+    drawn = np.random.default_rng(0).integers(0, len(counts), (2000, len(counts)))
+    low, high = np.percentile(sums[drawn].sum(1) / counts[drawn].sum(1), [2.5, 97.5])
+    return float(lead.mean()), float(low), float(high)
+
+
+def _claims(shares: Results, artists: npt.NDArray[np.int64]) -> tuple[list[dict[str, Any]], list[Claim]]:
+    """The order that has to hold, each lead with its interval."""
+    rows, claims = [], []
     for measure in ("style@10", "artist@10", "style@10, artist filter", "artist@1"):
         for better, worse in (("PPK", "statistics"), ("statistics", "raw histograms"), ("PPK", "chance")):
-            lead = by_name[better][measure] - by_name[worse][measure]
-            claims.append(at_least(f"{measure}: {better} ahead of {worse} by", lead, 0.0))
-    return claims
+            mean, low, high = _lead(shares, measure, better, worse, artists)
+            rows.append(
+                {"lead": f"{better} over {worse}", "measure": measure, "mean": mean, "low": low, "high": high}
+            )
+            claims.append(at_least(f"{measure}: {better} ahead of {worse} by", mean, 0.0))
+    return rows, claims
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], list[Claim]]:
@@ -137,12 +161,15 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
         songs=len(songs), styles=int(styles.max()) + 1, artists=int(artists.max()) + 1, neighbours=K,
         codewords=N_CODEWORDS, tau=TAU, codebook_seeds=list(seeds),
     )  # fmt: skip
-    results: dict[str, list[dict[str, float]]] = {}
+    shares: Results = {}
+    hubs: dict[str, list[dict[str, float]]] = {}
     for name, seed, X in _descriptions(frames, [song.path for song in songs], seeds, progress):
         progress(f"neighbours by {name}, seed {seed}")
-        results.setdefault(name, []).append(_measures(X, styles, artists))
-    rows = _table(results)
-    return rows, _claims(rows)
+        share, hub = _measures(X, styles, artists)
+        shares.setdefault(name, []).append(share)
+        hubs.setdefault(name, []).append(hub)
+    leads, claims = _claims(shares, artists)
+    return [*_table(shares, hubs), *leads], claims
 
 
 if __name__ == "__main__":

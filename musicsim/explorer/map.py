@@ -95,6 +95,7 @@ class MapPlacer:
             D = np.linalg.norm(X[:, None, :] - self._X[None, :, :], axis=2)
             W = 1.0 / (D**2 + 1e-9)
             return (W @ self._places / W.sum(axis=1, keepdims=True)).astype(np.float32)
-        k = min(5, len(self._X) - 1)
-        placed = self._embedding.transform(X, perplexity=max(1.5, k / 1.5), learning_rate=0.1)
-        return np.asarray(placed, dtype=np.float32)
+        placed = np.asarray(self._embedding.transform(X, perplexity=min(5.0, (len(self._X) - 1) / 3)))
+        # openTSNE works on a map moved to its centre, ours stays where it is
+        moved = np.asarray(self._embedding).mean(axis=0) - self._places.mean(axis=0)
+        return (placed - moved).astype(np.float32)

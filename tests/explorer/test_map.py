@@ -37,6 +37,15 @@ def test_a_new_song_lands_among_its_own(blobs, rng):
         assert set(labels[nearest]) == {label}
 
 
+def test_a_map_that_is_not_centred_takes_new_songs_as_well(blobs, rng):
+    X, _, centres = blobs
+    places = fit_map(X)
+    x = (centres[0] + rng.standard_normal(20)).astype(np.float32)[None, :]
+    moved = MapPlacer(X, places + np.float32([100.0, -40.0])).place(x)
+    # float32 places of the moved map have half the digits
+    np.testing.assert_allclose(moved - [100.0, -40.0], MapPlacer(X, places).place(x), atol=0.05)
+
+
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 5, 11, 12, 13])
 def test_any_number_of_songs_has_a_map_and_takes_a_query(n, rng):
     X = rng.standard_normal((n, 7)).astype(np.float32)
