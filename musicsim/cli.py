@@ -6,7 +6,6 @@ Results go to stdout (``--json`` for machines), progress and warnings to stderr.
 
 import json
 import logging
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -139,12 +138,13 @@ def add(
     Songs that are in the library and have not changed are not analysed again.
     """
     from musicsim.explorer.building import add_and_refresh
+    from musicsim.library.ingest import absolute
 
     with _open(library, create=True) as lib:
         before = len(lib)
         with _progress_bar() as report:
             add_and_refresh(lib, sources, retry=retry, report=report)
-        below = [Path(os.path.abspath(source.expanduser())) for source in sources]
+        below = [absolute(source) for source in sources]
         failed = [f for f in lib.failures() if any(f.path.is_relative_to(place) for place in below)]
         result = {
             "library": str(lib.folder),

@@ -4,7 +4,6 @@ Both draw a first map early and again whenever a new library has doubled, so tha
 explore while the rest comes.
 """
 
-import multiprocessing
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -17,7 +16,8 @@ from musicsim.explorer.training import refresh
 from musicsim.library import AddReport, Library, Progress
 from musicsim.library.arrays import atomic_path
 from musicsim.library.importers import import_playlists, import_plays, import_tags
-from musicsim.library.ingest import add_stream, audio_files, content_hash
+from musicsim.library.ingest import absolute, add_stream, audio_files, content_hash
+from musicsim.library.workers import worker_context
 
 __all__ = ["add_and_refresh", "build_demo", "keep_upload"]
 
@@ -35,19 +35,20 @@ def _refresh(library: Library, report: Report) -> bool:
     return refresh(library, progress=tell)
 
 
-def _tell(report: Report, before: int, total: int | None, failed: int) -> Callable[[Progress], bool | None]:
-    """Progress of a part of a scan as progress of the whole."""
+def _tell(
+    report: Report, total: int, *, before: int = 0, failed: int = 0
+) -> Callable[[Progress], bool | None]:
+    """Progress of a part of a scan as progress of the whole; `before` and `failed` are of earlier parts."""
 
     def tell(step: Progress) -> bool | None:
-        whole = total if total is not None else step.total
-        left = (whole - before - step.done) / step.songs_per_second if step.songs_per_second else None
+        done = before + step.done
         return report(
             message=step.current,
-            done=before + step.done,
-            total=whole,
+            done=done,
+            total=total,
             failed=failed + step.failed,
             songs_per_second=step.songs_per_second,
-            seconds_left=left,
+            seconds_left=(total - done) / step.songs_per_second if step.songs_per_second else None,
         )
 
     return tell
@@ -74,14 +75,18 @@ def add_and_refresh(
         If a source does not exist, or another process is adding to this library.
     """
     report(message="looking for music")
-    paths = audio_files([Path(source).expanduser().absolute() for source in sources])
-    for end in _first_maps(len(paths)) if library.models.active() is None else ():
-        part = library.add(paths[:end], progress=_tell(report, 0, len(paths), 0), retry=retry, remember=False)
+    paths = audio_files([absolute(source) for source in sources])
+    ends = _first_maps(len(paths)) if library.models.active() is None else []
+    start = failed = 0
+    for end in [*ends, len(paths)]:
+        tell = _tell(report, len(paths), before=start, failed=failed)
+        part = library.add(paths[start:end], progress=tell, retry=retry, remember=False)
+        failed += len(part.failures)
+        start = end
         if part.cancelled or not _refresh(library, report):
             return False
-        retry = False  # those of the first part have just been tried
-    added = library.add(sources, progress=_tell(report, 0, None, 0), retry=retry)
-    return not added.cancelled and _refresh(library, report)
+    library.remember(sources)
+    return True
 
 
 def _first_maps(n_songs: int) -> list[int]:
@@ -122,7 +127,7 @@ def _compose(plans: Sequence[Any], folder: Path) -> Iterator[Path]:
     """Write songs in worker processes; yield each file as it is finished, in order."""
     from musicsim.demo import write_song
 
-    context = multiprocessing.get_context("spawn")
+    context = worker_context("musicsim.demo.synthesis")
     pool = ProcessPoolExecutor(_DEMO_WORKERS, mp_context=context)
     try:
         yield from pool.map(write_song, plans, [folder] * len(plans), chunksize=1)
@@ -158,12 +163,12 @@ def build_demo(library: Library, *, seed: int = 0, report: Report) -> bool:
     ends = [*(_first_maps(len(plans_left)) if not known else ()), len(plans_left)]
     for start, end in pairwise([0, *ends]):
         counts = AddReport()
-        tell = _tell(report, done + start, len(plans), 0)
+        tell = _tell(report, len(plans), before=done + start)
         part = plans_left[start:end]
         add_stream(library, _compose(part, folder), len(part), counts, progress=tell)
         if counts.cancelled or not _refresh(library, report):
             return False
-    library.add(folder)  # nothing is new: it makes the folder a root of the library
+    library.remember([folder])
     report(message="asking two thousand listeners")
     listening = library.folder / "listening"
     write_listening(plans, listening, seed=seed)

@@ -6,13 +6,12 @@ file that stands unchanged since it was added, or since it failed, is not opened
 
 import hashlib
 import logging
-import multiprocessing
 import os
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from concurrent.futures import wait
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +33,7 @@ from musicsim.audio import (
 from musicsim.errors import AudioError, AudioTooShortError, LibraryError
 from musicsim.library import schema
 from musicsim.library.tags import FileTags, read_tags
+from musicsim.library.workers import worker_context
 
 if TYPE_CHECKING:
     from musicsim.library.store import Failure, Library
@@ -43,6 +43,7 @@ __all__ = [
     "Analysis",
     "Progress",
     "ProgressCallback",
+    "absolute",
     "add",
     "add_stream",
     "analyse",
@@ -53,7 +54,6 @@ __all__ = [
 _log = logging.getLogger(__name__)
 _TIMEOUT_S = 600.0  # a file that takes longer has hung the decoder
 _IN_FLIGHT = 4  # files a worker may have waiting: enough to keep it busy, few enough to cancel soon
-_THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +114,11 @@ def content_hash(source: Path | bytes) -> str:
         return hashlib.blake2b(source, digest_size=16).hexdigest()
     with source.open("rb") as stream:
         return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
+def absolute(source: str | Path) -> Path:
+    """The path without ``~`` and ``..``; links are kept, so that a library follows what was named."""
+    return Path(os.path.abspath(Path(source).expanduser()))
 
 
 def audio_files(sources: Iterable[Path]) -> list[Path]:
@@ -294,14 +299,9 @@ def _results(paths: Iterable[Path], n_workers: int) -> Iterator[tuple[Path, Any]
     """Analyse files in worker processes; yield each with its Analysis or its exception, in order."""
     from pebble import ProcessPool
 
-    os.environ.update(dict.fromkeys(_THREAD_LIMITS, "1"))  # workers inherit it: one thread each
-    method = "spawn" if sys.platform != "linux" else "forkserver"
-    context = multiprocessing.get_context(method)
-    if method == "forkserver":
-        context.set_forkserver_preload([__name__, "librosa.filters"])
     waiting = iter(paths)
     flying: deque[tuple[Path, Any]] = deque()
-    pool = ProcessPool(max_workers=n_workers, context=context)
+    pool = ProcessPool(max_workers=n_workers, context=worker_context(__name__, "librosa.filters"))
     try:
         while True:
             while len(flying) < _IN_FLIGHT * n_workers and (path := next(waiting, None)) is not None:
@@ -309,6 +309,9 @@ def _results(paths: Iterable[Path], n_workers: int) -> Iterator[tuple[Path, Any]
             if not flying:
                 return
             path, future = flying.popleft()
+            while not wait([future], timeout=1.0).done:
+                if not pool.active:  # it would never be done
+                    raise LibraryError(f"{path}: the worker processes have ended. Start the scan again.")
             error = future.exception()
             yield path, error if error is not None else future.result()
     finally:
@@ -350,10 +353,9 @@ def add(
     """
 
     listed = [sources] if isinstance(sources, str | Path) else list(sources)
-    places = [Path(os.path.abspath(Path(source).expanduser())) for source in listed]
-    paths = audio_files(places)
+    paths = audio_files([absolute(source) for source in listed])
     if remember:
-        _remember(library, places)
+        library.remember(listed)
     same = _unchanged(library, paths, retry)
     todo = [path for path in paths if path not in same]
     report = AddReport(n_found=len(paths), n_unchanged=len(same))
@@ -392,11 +394,3 @@ def add_stream(
                 report.cancelled = clock.done < n_paths
                 break
     report.seconds += time.monotonic() - started
-
-
-def _remember(library: "Library", places: Iterable[Path]) -> None:
-    with library.write() as connection:
-        for place in places:
-            connection.execute(
-                schema.roots.insert().prefix_with("OR IGNORE").values(path=place, added_at=time.time())
-            )

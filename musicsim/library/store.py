@@ -264,6 +264,15 @@ class Library:
         with self.engine.connect() as connection:
             return list(connection.scalars(query))
 
+    def remember(self, sources: Iterable[str | Path]) -> None:
+        """Enter folders and files among the roots of the library."""
+        from musicsim.library.ingest import absolute
+
+        with self.write() as connection:
+            for source in sources:
+                row = {"path": absolute(source), "added_at": time.time()}
+                connection.execute(schema.roots.insert().prefix_with("OR IGNORE").values(**row))
+
     def add(
         self,
         sources: str | Path | Sequence[str | Path],

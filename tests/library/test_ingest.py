@@ -144,6 +144,20 @@ def test_content_hash_is_of_the_bytes_however_they_come(tmp_path):
     assert content_hash(path) == content_hash(path.read_bytes())
 
 
+def test_a_script_without_a_main_guard_can_add(tmp_path):
+    write_song(tmp_path / "music" / "a.flac")
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from musicsim.library import Library\n"
+        f"with Library.open({str(tmp_path / 'library')!r}) as library:\n"
+        f"    print(library.add({str(tmp_path / 'music')!r}).n_added)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.stdout, done.stderr) == ("1\n", "")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("after", [0.0, 0.3, 0.8])
 def test_a_scan_that_is_killed_loses_at_most_the_songs_in_work(tmp_path, after):
