@@ -86,6 +86,8 @@ def refresh(library: Library, *, force: bool = False, progress: StepCallback | N
     ------
     StoreLockedError
         If another process is adding to this library.
+    FeatureVersionError
+        If a fit was asked for and the frames of some songs were not kept.
     """
 
     def tell(message: str, done: int = 0, total: int = 0) -> None:
@@ -98,7 +100,14 @@ def refresh(library: Library, *, force: bool = False, progress: StepCallback | N
             return True
         try:
             with_frames = [song for song in songs if library.has_frames(song.content_hash)]
-            if with_frames and (force or needs_fit(library, len(with_frames))):
+            complete = len(with_frames) == len(songs)
+            if force and not complete:
+                raise FeatureVersionError(
+                    f"{library.folder}: the frames of {len(songs) - len(with_frames)} songs were not kept. Turn on "
+                    f"keep_frames and add their folders again."
+                )
+            # without all frames a new model would lose songs that the one in use can compare
+            if with_frames and (force or needs_fit(library, len(songs) if complete else 0)):
                 _fit(library, with_frames, tell)
             _place_new(library, songs, tell)
             _update_clusters_and_map(library, tell)

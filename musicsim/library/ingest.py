@@ -199,16 +199,18 @@ class _Clock:
 
 
 def _unchanged(library: "Library", paths: Sequence[Path], retry: bool) -> set[Path]:
-    """Files whose size and time are those of their last, finished visit."""
+    """Files whose size and time are those of their last, finished visit, and whose frames are as wished."""
     f, s, bad = schema.files.c, schema.songs.c, schema.failures.c
+    keep_frames = library.settings["keep_frames"]
     with library.engine.connect() as connection:
         known = {
             row.path: (row.size, row.mtime_ns)
             for row in connection.execute(
-                sa.select(f.path, f.size, f.mtime_ns)
+                sa.select(f.path, f.size, f.mtime_ns, s.content_hash)
                 .join(schema.songs, s.id == f.song_id)
                 .where(s.feature_version == FEATURE_VERSION)
             )
+            if not keep_frames or library.has_frames(row.content_hash)
         }
         if not retry:
             query = sa.select(bad.path, bad.size, bad.mtime_ns)
