@@ -138,7 +138,7 @@ def add(
     Songs that are in the library and have not changed are not analysed again.
     """
     from musicsim.explorer.building import add_and_refresh
-    from musicsim.library.ingest import absolute
+    from musicsim.library.files import absolute
 
     with _open(library, create=True) as lib:
         before = len(lib)

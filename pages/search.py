@@ -6,7 +6,7 @@ from musicsim.audio import AUDIO_EXTENSIONS
 from musicsim.errors import MusicsimError
 from musicsim.explorer.building import keep_upload
 from musicsim.explorer.query import Filters, find_similar
-from musicsim.library.ingest import content_hash
+from musicsim.library.files import content_hash
 from musicsim.ui.empty import stop_without_songs
 from musicsim.ui.jobs_view import start_job
 from musicsim.ui.listening import follow, play_songs

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import FastAPI, Query, Request
+from fastapi import APIRouter, FastAPI, Query, Request
 from fastapi.responses import JSONResponse
 
 from musicsim import __version__
@@ -30,77 +30,85 @@ def _hits(hits: list[Hit]) -> list[dict[str, Any]]:
     return [{**_song(h.song), "similarity": round(h.similarity, 4), "reason": h.reason} for h in hits]
 
 
+_router = APIRouter()
+
+
+@_router.get("/libraries")
+def libraries() -> list[str]:
+    """Names of the libraries, the default one first."""
+    return [folder.name for folder in library_folders()]
+
+
+@_router.get("/songs")
+def songs(library: str | None = None, search: str = "", limit: _Count = 50) -> list[dict[str, Any]]:
+    """Songs whose title or artist holds the text."""
+    wanted = search.casefold()
+    found = (s for s in open_library(library).songs() if wanted in f"{s.title} {s.artist or ''}".casefold())
+    return [_song(song) for song, _ in zip(found, range(limit), strict=False)]
+
+
+@_router.get("/songs/{song_id}/similar")
+def similar(
+    song_id: int,
+    library: str | None = None,
+    k: _Count = 10,
+    per_artist: _PerArtist = 2,
+    genre: _Names = None,
+    artist: _Names = None,
+) -> list[dict[str, Any]]:
+    """The songs that sound most like a song of the library."""
+    filters = Filters(artists=frozenset(artist or ()), genres=frozenset(genre or ()))
+    snapshot = take_snapshot(open_library(library))
+    return _hits(find_similar(snapshot, song_id, k, max_per_artist=per_artist or None, filters=filters))
+
+
+@_router.post("/similar")
+async def similar_to_file(
+    request: Request, library: str | None = None, k: _Count = 10, per_artist: _PerArtist = 2
+) -> Any:
+    """The songs that sound most like the audio file in the request's body."""
+    from starlette.concurrency import run_in_threadpool
+
+    data = bytearray()
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > _LARGEST_UPLOAD:
+            return JSONResponse({"error": "the file is larger than 200 MB"}, 413)
+
+    def answer() -> list[dict[str, Any]]:
+        snapshot = take_snapshot(open_library(library))
+        example = read_example(snapshot, bytes(data), "the file that was sent")
+        return _hits(find_similar(snapshot, example, k, max_per_artist=per_artist or None))
+
+    return await run_in_threadpool(answer)
+
+
+@_router.get("/playlist")
+def playlist(
+    library: str | None = None,
+    length: _Count = 12,
+    first: int | None = None,
+    spacing: Annotated[int, Query(ge=0)] = ARTIST_SPACING,
+    seed: int | None = None,
+) -> list[dict[str, Any]]:
+    """A playlist with the reason of every transition."""
+    walk = Walk(take_snapshot(open_library(library)))
+    drawn = walk.draw(length, first=first, spacing=spacing, random_state=seed)
+    return [
+        {**_song(song), "reason": edge.reason if edge else None}
+        for song, edge in zip(drawn.songs, drawn.edges, strict=True)
+    ]
+
+
+async def _error(request: Request, error: Exception) -> JSONResponse:
+    """An error of ours in words, with the status it deserves."""
+    status = 404 if isinstance(error, NotFoundError) else 422 if isinstance(error, AudioError) else 409
+    return JSONResponse({"error": str(error)}, status)
+
+
 def http_interface() -> FastAPI:
     """The FastAPI application that is mounted at ``/api``."""
     api = FastAPI(title="musicsim", version=__version__)
-
-    @api.exception_handler(MusicsimError)
-    def _error(request: Request, error: MusicsimError) -> JSONResponse:
-        status = 404 if isinstance(error, NotFoundError) else 422 if isinstance(error, AudioError) else 409
-        return JSONResponse({"error": str(error)}, status)
-
-    @api.get("/libraries")
-    def libraries() -> list[str]:
-        """Names of the libraries, the default one first."""
-        return [folder.name for folder in library_folders()]
-
-    @api.get("/songs")
-    def songs(library: str | None = None, search: str = "", limit: _Count = 50) -> list[dict[str, Any]]:
-        """Songs whose title or artist holds the text."""
-        wanted = search.casefold()
-        found = (
-            s for s in open_library(library).songs() if wanted in f"{s.title} {s.artist or ''}".casefold()
-        )
-        return [_song(song) for song, _ in zip(found, range(limit), strict=False)]
-
-    @api.get("/songs/{song_id}/similar")
-    def similar(
-        song_id: int,
-        library: str | None = None,
-        k: _Count = 10,
-        per_artist: _PerArtist = 2,
-        genre: _Names = None,
-        artist: _Names = None,
-    ) -> list[dict[str, Any]]:
-        """The songs that sound most like a song of the library."""
-        filters = Filters(artists=frozenset(artist or ()), genres=frozenset(genre or ()))
-        snapshot = take_snapshot(open_library(library))
-        return _hits(find_similar(snapshot, song_id, k, max_per_artist=per_artist or None, filters=filters))
-
-    @api.post("/similar")
-    async def similar_to_file(
-        request: Request, library: str | None = None, k: _Count = 10, per_artist: _PerArtist = 2
-    ) -> Any:
-        """The songs that sound most like the audio file in the request's body."""
-        from starlette.concurrency import run_in_threadpool
-
-        data = bytearray()
-        async for chunk in request.stream():
-            data += chunk
-            if len(data) > _LARGEST_UPLOAD:
-                return JSONResponse({"error": "the file is larger than 200 MB"}, 413)
-
-        def answer() -> list[dict[str, Any]]:
-            snapshot = take_snapshot(open_library(library))
-            example = read_example(snapshot, bytes(data), "the file that was sent")
-            return _hits(find_similar(snapshot, example, k, max_per_artist=per_artist or None))
-
-        return await run_in_threadpool(answer)
-
-    @api.get("/playlist")
-    def playlist(
-        library: str | None = None,
-        length: _Count = 12,
-        first: int | None = None,
-        spacing: Annotated[int, Query(ge=0)] = ARTIST_SPACING,
-        seed: int | None = None,
-    ) -> list[dict[str, Any]]:
-        """A playlist with the reason of every transition."""
-        walk = Walk(take_snapshot(open_library(library)))
-        drawn = walk.draw(length, first=first, spacing=spacing, random_state=seed)
-        return [
-            {**_song(song), "reason": edge.reason if edge else None}
-            for song, edge in zip(drawn.songs, drawn.edges, strict=True)
-        ]
-
+    api.add_exception_handler(MusicsimError, _error)
+    api.include_router(_router)
     return api

@@ -15,8 +15,9 @@ from musicsim.errors import LibraryError
 from musicsim.explorer.training import refresh
 from musicsim.library import AddReport, Library, Progress
 from musicsim.library.arrays import atomic_path
+from musicsim.library.files import absolute, audio_files, content_hash
 from musicsim.library.importers import import_playlists, import_plays, import_tags
-from musicsim.library.ingest import absolute, add_stream, audio_files, content_hash
+from musicsim.library.ingest import add_stream
 from musicsim.library.workers import worker_context
 
 __all__ = ["add_and_refresh", "build_demo", "keep_upload"]

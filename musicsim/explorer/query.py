@@ -11,7 +11,7 @@ from musicsim.errors import AudioTooShortError, ModelError, NotFoundError
 from musicsim.explorer.explain import short_reason
 from musicsim.explorer.snapshot import Snapshot
 from musicsim.library import Song
-from musicsim.library.ingest import content_hash
+from musicsim.library.files import content_hash
 
 __all__ = ["Example", "Filters", "Hit", "find_similar", "read_example"]
 

@@ -1,6 +1,7 @@
 """The store: songs, files, tags, plays, playlists, models and jobs in one folder."""
 
 from musicsim.library.ingest import AddReport, Progress
-from musicsim.library.store import Failure, Library, SavedPlaylist, Song
+from musicsim.library.library import Library
+from musicsim.library.store import Failure, SavedPlaylist, Song
 
 __all__ = ["AddReport", "Failure", "Library", "Progress", "SavedPlaylist", "Song"]

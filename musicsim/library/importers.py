@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from musicsim.errors import LibraryError
-from musicsim.library.store import Library
+from musicsim.library.store import Store
 
 __all__ = ["ImportReport", "import_playlists", "import_plays", "import_tags"]
 
@@ -79,7 +79,7 @@ def _number(path: Path, line: int, name: str, text: str, kind: Callable[[str], f
 class _Matcher:
     """Finds songs by artist and title, and remembers which were not found."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Store) -> None:
         self._ids = {_key(song.artist or "", song.title): song.id for song in library.songs()}
         self._missed: Counter[tuple[str, str]] = Counter()
         self.n_rows = self.n_matched = 0
@@ -98,7 +98,7 @@ class _Matcher:
         return ImportReport(self.n_rows, self.n_matched, missed)
 
 
-def import_plays(library: Library, path: Path) -> ImportReport:
+def import_plays(library: Store, path: Path) -> ImportReport:
     """Add plays; a listener's count of a song is replaced, lines of one file are summed.
 
     Raises
@@ -118,7 +118,7 @@ def import_plays(library: Library, path: Path) -> ImportReport:
     return matcher.report()
 
 
-def import_tags(library: Library, path: Path) -> ImportReport:
+def import_tags(library: Store, path: Path) -> ImportReport:
     """Add tags with weights; a song's weight of a tag is replaced. Raises as :func:`import_plays`."""
     matcher = _Matcher(library)
     weights: dict[tuple[int, str], float] = {}
@@ -133,7 +133,7 @@ def import_tags(library: Library, path: Path) -> ImportReport:
     return matcher.report()
 
 
-def import_playlists(library: Library, path: Path) -> ImportReport:
+def import_playlists(library: Store, path: Path) -> ImportReport:
     """Add playlists; one of the same file, name and category is replaced. Raises as :func:`import_plays`."""
     matcher = _Matcher(library)
     lists: dict[tuple[str, str], list[tuple[int, int]]] = {}

@@ -1,10 +1,9 @@
 """From files to songs: find them, analyse them in worker processes, commit each as it comes.
 
-A bad file costs that file: its reason is listed (:meth:`Library.failures`) and the scan goes on. A
+A bad file costs that file: its reason is listed (:meth:`Store.failures`) and the scan goes on. A
 file that stands unchanged since it was added, or since it failed, is not opened again.
 """
 
-import hashlib
 import logging
 import os
 import time
@@ -14,14 +13,13 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from concurrent.futures import wait
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import sqlalchemy as sa
 
 from musicsim.audio import (
-    AUDIO_EXTENSIONS,
     DELTA_WIDTH,
     FEATURE_VERSION,
     HOP,
@@ -32,23 +30,19 @@ from musicsim.audio import (
 )
 from musicsim.errors import AudioError, AudioTooShortError, LibraryError
 from musicsim.library import schema
+from musicsim.library.files import absolute, audio_files, content_hash
+from musicsim.library.store import Failure, Store
 from musicsim.library.tags import FileTags, read_tags
 from musicsim.library.workers import worker_context
-
-if TYPE_CHECKING:
-    from musicsim.library.store import Failure, Library
 
 __all__ = [
     "AddReport",
     "Analysis",
     "Progress",
     "ProgressCallback",
-    "absolute",
     "add",
     "add_stream",
     "analyse",
-    "audio_files",
-    "content_hash",
 ]
 
 _log = logging.getLogger(__name__)
@@ -91,7 +85,7 @@ class AddReport:
     n_unchanged: int = 0
     cancelled: bool = False
     seconds: float = 0.0
-    failures: "list[Failure]" = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,46 +100,6 @@ class Analysis:
     outline: bytes
     size: int
     mtime_ns: int
-
-
-def content_hash(source: Path | bytes) -> str:
-    """Name of a file's bytes: 32 hexadecimal digits of BLAKE2b."""
-    if isinstance(source, bytes):
-        return hashlib.blake2b(source, digest_size=16).hexdigest()
-    with source.open("rb") as stream:
-        return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
-
-
-def absolute(source: str | Path) -> Path:
-    """The path without ``~`` and ``..``; links are kept, so that a library follows what was named."""
-    return Path(os.path.abspath(Path(source).expanduser()))
-
-
-def audio_files(sources: Iterable[Path]) -> list[Path]:
-    """Audio files below the sources, each once, in the order of their names.
-
-    A file named on purpose is taken whatever its ending; in folders the ending decides
-    (:data:`musicsim.audio.AUDIO_EXTENSIONS`), and hidden files and folders are left out.
-
-    Raises
-    ------
-    LibraryError
-        If a source does not exist.
-    """
-    found: dict[Path, None] = {}
-    for source in sources:
-        if source.is_dir():
-            for folder, folders, names in os.walk(source):
-                folders[:] = sorted(name for name in folders if not name.startswith("."))
-                for name in sorted(names):
-                    path = Path(folder, name)
-                    if path.suffix.lower() in AUDIO_EXTENSIONS and not name.startswith("."):
-                        found[path] = None
-        elif source.exists():
-            found[source] = None
-        else:
-            raise LibraryError(f"{source}: there is no such file or folder. Check the spelling of the path.")
-    return list(found)
 
 
 def analyse(path: Path) -> Analysis:
@@ -198,7 +152,7 @@ class _Clock:
         return speed, (self.total - self.done) / speed
 
 
-def _unchanged(library: "Library", paths: Sequence[Path], retry: bool) -> set[Path]:
+def _unchanged(library: Store, paths: Sequence[Path], retry: bool) -> set[Path]:
     """Files whose size and time are those of their last, finished visit, and whose frames are as wished."""
     f, s, bad = schema.files.c, schema.songs.c, schema.failures.c
     keep_frames = library.settings["keep_frames"]
@@ -227,7 +181,7 @@ def _unchanged(library: "Library", paths: Sequence[Path], retry: bool) -> set[Pa
     return same
 
 
-def _commit(library: "Library", path: Path, analysis: Analysis) -> bool:
+def _commit(library: Store, path: Path, analysis: Analysis) -> bool:
     """Enter one song and its file; returns whether the song is new to the library."""
     library.save_frames(analysis.content_hash, analysis.mfcc)
     values = asdict(analysis.tags) | {
@@ -268,7 +222,7 @@ def _forget_without_file(connection: sa.Connection, song_id: int) -> None:
         connection.execute(schema.songs.delete().where(schema.songs.c.id == song_id))
 
 
-def _reject(library: "Library", path: Path, reason: str) -> None:
+def _reject(library: Store, path: Path, reason: str) -> None:
     try:
         stat = path.stat()
         size, mtime_ns = stat.st_size, stat.st_mtime_ns
@@ -322,7 +276,7 @@ def _results(paths: Iterable[Path], n_workers: int) -> Iterator[tuple[Path, Any]
 
 
 def add(
-    library: "Library",
+    library: Store,
     sources: str | Path | Sequence[str | Path],
     *,
     progress: ProgressCallback | None = None,
@@ -334,7 +288,7 @@ def add(
 
     Parameters
     ----------
-    library : Library
+    library : Store
     sources : path or sequence of paths
         Folders (with all below them) and files.
     progress : callable, optional
@@ -368,7 +322,7 @@ def add(
 
 
 def add_stream(
-    library: "Library",
+    library: Store,
     paths: Iterable[Path],
     n_paths: int,
     report: AddReport,
@@ -377,8 +331,6 @@ def add_stream(
     n_workers: int = 1,
 ) -> None:
     """Analyse and add files as an iterable brings them, counting into `report`; see :func:`add`."""
-    from musicsim.library.store import Failure
-
     clock = _Clock(n_paths)
     started = time.monotonic()
     with library.exclusive():

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import filelock
 import numpy as np
@@ -30,13 +30,11 @@ from musicsim.errors import FeatureVersionError, LibraryError, NotFoundError, St
 from musicsim.library import schema
 from musicsim.library.arrays import save_array
 from musicsim.library.database import open_engine, writer
+from musicsim.library.files import absolute
 from musicsim.library.job_store import JobStore
 from musicsim.library.model_store import ModelStore, Vectors
 
-if TYPE_CHECKING:
-    from musicsim.library.ingest import AddReport, ProgressCallback
-
-__all__ = ["Failure", "Library", "SavedPlaylist", "Song"]
+__all__ = ["Failure", "SavedPlaylist", "Song", "Store"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +79,7 @@ class SavedPlaylist:
     song_ids: tuple[int, ...]
 
 
-class Library:
+class Store:
     """Songs, their features and all that listeners said of them, in one folder.
 
     Made by :meth:`open`. Safe to use from several threads; every process opens its own.
@@ -94,7 +92,7 @@ class Library:
         self.jobs = JobStore(folder / "jobs", engine)
 
     @classmethod
-    def open(cls, folder: str | Path, *, create: bool = True) -> "Library":
+    def open(cls, folder: str | Path, *, create: bool = True) -> Self:
         """Open the library in `folder`; make it when there is none and `create` is set.
 
         Raises
@@ -123,7 +121,7 @@ class Library:
         """Let go of the database."""
         self.engine.dispose()
 
-    def __enter__(self) -> "Library":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -266,23 +264,10 @@ class Library:
 
     def remember(self, sources: Iterable[str | Path]) -> None:
         """Enter folders and files among the roots of the library."""
-        from musicsim.library.ingest import absolute
-
         with self.write() as connection:
             for source in sources:
                 row = {"path": absolute(source), "added_at": time.time()}
                 connection.execute(schema.roots.insert().prefix_with("OR IGNORE").values(**row))
-
-    def add(
-        self,
-        sources: str | Path | Sequence[str | Path],
-        progress: "ProgressCallback | None" = None,
-        **options: Any,
-    ) -> "AddReport":
-        """Analyse the audio files below `sources` and add them; see :func:`musicsim.library.ingest.add`."""
-        from musicsim.library.ingest import add
-
-        return add(self, sources, progress=progress, **options)
 
     # --- features -----------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ import pytest
 from musicsim.audio import delta_mfcc, load
 from musicsim.errors import LibraryError
 from musicsim.library import Library
-from musicsim.library.ingest import audio_files, content_hash
+from musicsim.library.files import audio_files, content_hash
 from tests.sounds import write_collection, write_song
 
 

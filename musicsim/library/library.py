@@ -1,0 +1,23 @@
+"""The library as users know it: the store, and adding music to it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from musicsim.library.ingest import AddReport, ProgressCallback, add
+from musicsim.library.store import Store
+
+__all__ = ["Library"]
+
+
+class Library(Store):
+    """Songs, their features and all that listeners said of them, in one folder; see :meth:`open`."""
+
+    def add(
+        self,
+        sources: str | Path | Sequence[str | Path],
+        progress: ProgressCallback | None = None,
+        **options: Any,
+    ) -> AddReport:
+        """Analyse the audio files below `sources` and add them; see :func:`musicsim.library.ingest.add`."""
+        return add(self, sources, progress=progress, **options)
