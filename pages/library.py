@@ -21,6 +21,11 @@ running = jobs.current(library)
 st.title("Library", anchor=False)
 
 
+def _shown(text: object) -> str:
+    """Text as a browser takes it, whatever bytes a file name is made of."""
+    return str(text).encode("utf-8", "replace").decode()
+
+
 def add_folder() -> None:
     """Start adding the folder that was typed."""
     typed = st.session_state["library_folder"].strip().strip("'\"")
@@ -123,7 +128,7 @@ with songs_tab:
                 "genre": [s.genre for s in shown],
                 "seconds": [round(s.duration_s, 1) for s in shown],
                 "notes": [s.notes for s in shown],
-                "file": [str(s.path).encode("utf-8", "replace").decode() for s in shown],
+                "file": [_shown(s.path) for s in shown],
             }
         )
         st.dataframe(
@@ -136,8 +141,9 @@ with failed_tab:
     else:
         reasons = pd.DataFrame(
             {
-                "file": [str(f.path).encode("utf-8", "replace").decode() for f in failures],
-                "reason": [f.reason for f in failures],
+                "file": [_shown(f.path.name) for f in failures],
+                "reason": [_shown(f.reason.replace(str(f.path), f.path.name)) for f in failures],
+                "folder": [_shown(f.path.parent) for f in failures],
             }
         )
         st.dataframe(reasons, hide_index=True, key="library_failed")

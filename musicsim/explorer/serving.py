@@ -32,6 +32,12 @@ def _free_port(first: int) -> int:
     raise LibraryError(f"no free port from {first} to {first + _PORTS_TRIED - 1}: name another with --port.")
 
 
+def _has_screen() -> bool:
+    """Whether a browser window can open; without one, Python would start a text browser in the terminal."""
+    screens = ("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME")
+    return sys.platform != "linux" or any(os.environ.get(name) for name in screens)
+
+
 def _open_when_up(address: str) -> None:
     for _ in range(200):
         try:
@@ -82,7 +88,7 @@ def serve(library: Path | None, *, port: int, browser: bool, demo: bool) -> int:
     server = subprocess.Popen(command, cwd=script.parent)
     if demo and not is_new:
         _start_demo()
-    if browser:
+    if browser and _has_screen():
         threading.Thread(target=_open_when_up, args=(address,), daemon=True).start()
     try:
         return server.wait()
