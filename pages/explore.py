@@ -10,6 +10,7 @@ from musicsim.ui.song_list import Action, clock, hit_rows, song_list
 from musicsim.ui.song_map import COLOUR_BY as COLOURS
 from musicsim.ui.song_map import map_figure
 from musicsim.ui.state import CHOSEN, COLOUR_BY, EXAMPLE, FOUND, PLAYLIST, snapshot
+from musicsim.ui.text import plain
 
 MAP_KEY = "explore_map"
 FIND_KEY = "explore_find"
@@ -89,9 +90,9 @@ with right:
         st.write("Click a point on the map, or search for a title. The songs nearest to it will stand here.")
         st.stop()
     song = now.by_id[chosen]
-    st.subheader(song.title, anchor=False)
+    st.subheader(plain(song.title), anchor=False)
     facts = [song.artist or "unknown artist", song.album, song.genre, song.year and str(song.year)]
-    st.caption(" · ".join(str(f) for f in [*facts, clock(song.duration_s)] if f))
+    st.caption(" · ".join(plain(f) for f in [*facts, clock(song.duration_s)] if f))
     with st.container(horizontal=True):
         st.button("Play", icon=":material/play_arrow:", on_click=choose, args=(song.id,))
         if st.button("More like this", icon=":material/search:"):
@@ -101,7 +102,7 @@ with right:
             PLAYLIST.set(None)
             st.switch_page(PAGES["playlist"])
     if song.notes:
-        st.caption(f":material/info: {song.notes}")
+        st.caption(f":material/info: {plain(song.notes)}")
     st.markdown("**Nearest**")
     if not hits:
         st.caption("No other songs yet." if len(now.songs) == 1 else "This song has not been compared yet.")

@@ -14,6 +14,7 @@ from musicsim.ui.empty import demo_button
 from musicsim.ui.jobs_view import job_panel, start_job
 from musicsim.ui.listening import play_songs
 from musicsim.ui.state import LIBRARY, snapshot
+from musicsim.ui.text import plain
 
 now = snapshot()
 library = now.library
@@ -92,7 +93,7 @@ with other:
         st.text_input("Name", key="library_new", placeholder="Jazz", on_change=new_library)
         st.caption("It stands beside this one; switch at the top of the side bar.")
 if "library_problem" in st.session_state:
-    st.error(st.session_state.pop("library_problem"), icon=":material/error:")
+    st.error(plain(st.session_state.pop("library_problem")), icon=":material/error:")
 
 
 @st.fragment(run_every=1.0 if running else None)
@@ -161,6 +162,6 @@ with settings_tab:
         "Fit the model again", icon=":material/model_training:", on_click=start_job, args=(library, "refresh"),
         kwargs={"force": True}, disabled=running is not None or not now.songs,
     )  # fmt: skip
-    st.caption(f"This library lies in {library.folder}.")
+    st.caption(f"This library lies in {plain(library.folder)}.")
     for root in library.roots():
-        st.text(f"Folder: {root}")
+        st.text(f"Folder: {_shown(root)}")

@@ -13,6 +13,7 @@ from musicsim.ui.listening import play_songs
 from musicsim.ui.song_list import Action, clock, row_of, song_list
 from musicsim.ui.song_map import map_figure
 from musicsim.ui.state import CHOSEN, PLAYLIST, PlaylistDraft, snapshot, walk
+from musicsim.ui.text import plain
 
 now = snapshot()
 st.title("Playlist", anchor=False)
@@ -40,9 +41,9 @@ def redraw(draft: PlaylistDraft, index: int) -> None:
 def why(song_id: int, next_id: int) -> None:
     """All that two songs have in common, with how likely each led from one to the other."""
     here, there = now.by_id[song_id], now.by_id[next_id]
-    st.markdown(f"From **{here.title}** to **{there.title}**")
+    st.markdown(f"From **{plain(here.title)}** to **{plain(there.title)}**")
     for edge in walker.reasons(song_id, next_id):
-        st.progress(edge.probability, text=f"{edge.reason}: {edge.probability:.0%}")
+        st.progress(edge.probability, text=f"{plain(edge.reason)}: {edge.probability:.0%}")
 
 
 def act(action: Action) -> None:
@@ -106,7 +107,7 @@ with listing:
     )
     st.caption(f"Drawn with seed {draft.seed}.")
     if draft.note:
-        st.caption(f":material/info: {draft.note}")
+        st.caption(f":material/info: {plain(draft.note)}")
     rows = [
         row_of(song, link=edge.reason if edge else None)
         for song, edge in zip(shown.songs, shown.edges, strict=True)
@@ -134,13 +135,13 @@ with settings:
             width="stretch",
         )
     except ValueError as error:
-        st.error(str(error))
+        st.error(plain(error))
     if st.button("Save in the library", icon=":material/save:", width="stretch", disabled=not name.strip()):
         try:
             now.library.add_playlists([(name.strip(), None, [s.id for s in shown.songs])], source="saved")
-            st.toast(f"Saved as {name.strip()}.", icon="✅")
+            st.toast(f"Saved as {plain(name)}.", icon="✅")
         except MusicsimError as error:
-            st.error(str(error))
+            st.error(plain(error))
 
 with listing:
     figure = map_figure(now, path=draft.song_ids, chosen=draft.song_ids[0], height=420, legend=False)

@@ -13,6 +13,7 @@ from musicsim.ui.listening import follow, play_songs
 from musicsim.ui.song_list import Action, clock, hit_rows, song_list
 from musicsim.ui.song_map import map_figure
 from musicsim.ui.state import CHOSEN, EXAMPLE, Upload, example, map_placer, snapshot
+from musicsim.ui.text import plain
 
 now = snapshot()
 st.title("Search by example", anchor=False)
@@ -44,7 +45,7 @@ def add_upload(upload: Upload) -> None:
     try:
         start_job(now.library, "add", paths=[str(keep_upload(now.library, upload.name, upload.data))])
     except MusicsimError as error:
-        st.toast(str(error), icon="⚠️")
+        st.toast(plain(error), icon="⚠️")
 
 
 drop, record, choose = st.columns([2, 1, 1], gap="medium")
@@ -67,7 +68,7 @@ if upload is not None:
         query = example(now, upload)
         place = map_placer(now).place(query.vector[None, :])[0]
     except MusicsimError as error:
-        st.error(f"{error}", icon=":material/error:")
+        st.error(plain(error), icon=":material/error:")
         st.stop()
     seed = now.by_id.get(query.song_id) if query.song_id else None
 elif CHOSEN.get() in now.row_of:
@@ -84,18 +85,18 @@ if query is None:
 with st.container(border=True):
     what, act = st.columns([3, 1], vertical_alignment="center")
     if upload is not None:
-        what.markdown(
-            f"**{upload.name.replace('*', '')}** · {clock(query.duration_s)}", unsafe_allow_html=False
-        )
+        what.markdown(f"**{plain(upload.name)}** · {clock(query.duration_s)}")
         what.audio(upload.data)
         for note in query.notes:
-            what.caption(f":material/info: {note}")
+            what.caption(f":material/info: {plain(note)}")
         if seed is not None:
-            act.caption(f"This recording is in your collection: {seed.label}.")
+            act.caption(f"This recording is in your collection: {plain(seed.label)}.")
         elif upload.name != "your recording":
             act.button("Add to the collection", icon=":material/add:", on_click=add_upload, args=(upload,))
     else:
-        what.markdown(f"**{seed.title}** · {seed.artist or 'unknown artist'} · {clock(seed.duration_s)}")
+        what.markdown(
+            f"**{plain(seed.title)}** · {plain(seed.artist or 'unknown artist')} · {clock(seed.duration_s)}"
+        )
         act.button(
             "Play",
             icon=":material/play_arrow:",

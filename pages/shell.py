@@ -19,6 +19,7 @@ from musicsim.ui.state import (
     take_address,
     warm_up,
 )
+from musicsim.ui.text import plain
 
 st.set_page_config(page_title="musicsim", page_icon=":material/graphic_eq:", layout="wide")
 st.logo(LOGO, size="large")
@@ -63,4 +64,4 @@ try:
     page.run()
     warm_up()
 except MusicsimError as error:
-    st.error(str(error), icon=":material/error:")
+    st.error(plain(error), icon=":material/error:")

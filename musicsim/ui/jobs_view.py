@@ -8,6 +8,7 @@ from musicsim.library import Library
 from musicsim.library.job_store import Job
 from musicsim.ui.frame import PAGES
 from musicsim.ui.song_list import clock
+from musicsim.ui.text import plain
 
 __all__ = ["TITLES", "job_panel", "library_line", "start_job"]
 
@@ -20,7 +21,7 @@ def start_job(library: Library, kind: str, **arguments: object) -> None:
     try:
         jobs.start(library, kind, arguments)
     except MusicsimError as error:
-        st.toast(str(error), icon="⚠️")
+        st.toast(plain(error), icon="⚠️")
 
 
 def _share(job: Job) -> float:
@@ -53,7 +54,7 @@ def _facts(job: Job) -> str:
     facts += [f"{job.songs_per_second:.1f} songs/s"] if job.songs_per_second else []
     facts += [f"{clock(job.seconds_left)} left"] if job.seconds_left is not None else []
     facts += [f"{job.failed} failed"] if job.failed else []
-    return " · ".join([*facts, job.message]) if job.message else " · ".join(facts)
+    return " · ".join([*facts, plain(job.message)]) if job.message else " · ".join(facts)
 
 
 def job_panel(library: Library, job: Job) -> None:
@@ -73,7 +74,7 @@ def job_panel(library: Library, job: Job) -> None:
         st.markdown(f"{_ICONS[job.state]} {TITLES[job.kind]}: {outcome}{failed}.")
         if job.state != "done":
             if job.state == "failed":
-                st.caption(job.message)
+                st.caption(plain(job.message))
             st.button(
                 "Go on where it stopped", key="resume_job", icon=":material/play_circle:",
                 on_click=start_job, args=(library, job.kind), kwargs=job.arguments,

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from musicsim.explorer.training import refresh
-from musicsim.library import Library
+from musicsim.library import Library, schema
 from tests.browser.chromium import FLAGS
 from tests.browser.serving import PATIENCE_MS, serve
 from tests.shared import FORMATS, SHARED, needs_recordings
@@ -403,3 +403,14 @@ def test_a_folder_of_real_recordings_goes_the_whole_way(page, address, home):
     expect(page.get_by_test_id("transition").first).to_be_visible()
     page.get_by_role("button", name="Play through").click()
     player_plays(page)
+
+
+def test_a_hostile_title_is_only_text(page, address, home):
+    title = "A$AP *live* [2](http://x) ![](http://y/z.png) :smile: <b>#1</b> $5_a_b"
+    with Library.open(home / "single") as library:
+        with library.write() as connection:
+            connection.execute(schema.songs.update().values(title=title))
+        song = library.songs()[0]
+    visit(page, address, query=f"?library=single&song={song.id}")
+    expect(page.get_by_role("heading", name=title, exact=True)).to_be_visible()
+    assert page.locator("[data-testid=stMainBlockContainer] img, .katex").count() == 0

@@ -1,11 +1,13 @@
 """Every page runs without a browser: empty, with one song, and with a library."""
 
+import re
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from musicsim.explorer.training import refresh
+from musicsim.library import schema
 from tests.sounds import write_song
 
 SHELL = str(Path(__file__).parents[2] / "pages" / "shell.py")
@@ -108,3 +110,18 @@ def test_a_new_library_is_made_and_shown(full):
     assert not app.exception
     assert app.sidebar.selectbox[0].value == "Jazz"
     assert any("No songs yet" in info.value for info in app.info)
+
+
+HOSTILE = "A$AP *live* [2](http://x) ![](http://y/z.png) :smile: <b>#1</b> $5_a_b"
+
+
+def test_titles_are_shown_as_they_stand(full):
+    with full.write() as connection:
+        connection.execute(schema.songs.update().values(title=HOSTILE, artist="1. *Nobody* $x$"))
+    app = AppTest.from_file(SHELL, default_timeout=60)
+    app.query_params["song"] = str(full.songs()[0].id)
+    app.run()
+    assert not app.exception
+    shown = next(s.value for s in app.subheader)
+    assert shown.replace("\\", "") == HOSTILE
+    assert not re.search(r"(?<!\\)[*$\[:<_!]", shown), "every mark of Markdown is escaped"

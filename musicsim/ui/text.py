@@ -1,0 +1,19 @@
+"""Text of files and people inside of Streamlit's Markdown."""
+
+import re
+
+__all__ = ["plain"]
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<>$:~#|{}!&^=])")
+_LIST_MARK = re.compile(r"^([-+]|\d+(?=[.)]))")
+
+
+def plain(text: object) -> str:
+    """The text so that Markdown shows it as it stands: ``A$AP *live* [2]`` is no formula, emphasis or link.
+
+    Lone surrogates of file names that are not UTF-8, which no browser takes, become question marks.
+    """
+    shown = " ".join(str(text).encode("utf-8", "replace").decode().split())
+    escaped = _SPECIAL.sub(r"\\\1", shown)
+    # "1. Intro" and "- 2 -" at the start of a line would be lists
+    return _LIST_MARK.sub(lambda mark: mark[0] + "\u200b" if mark[0].isdigit() else "\\" + mark[0], escaped)
