@@ -7,6 +7,7 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer.walk import ARTIST_SPACING, SURPRISE
+from musicsim.library import SavedPlaylist
 from musicsim.library.exporters import FORMATS
 from musicsim.ui.empty import stop_without_songs
 from musicsim.ui.listening import play_songs
@@ -19,6 +20,7 @@ now = snapshot()
 st.title("Playlist", anchor=False)
 stop_without_songs(now)
 walker = walk(now)
+SAVED = "saved"  # the source of lists that were saved here
 MIME = {"m3u8": "audio/x-mpegurl", "xspf": "application/xspf+xml", "jspf": "application/json"}
 
 
@@ -26,6 +28,11 @@ def draw(first: int | None, length: int, **how: float) -> None:
     """Draw a new list with a new seed."""
     seed = secrets.randbelow(2**31)
     PLAYLIST.set(PlaylistDraft.of(walker.draw(length, first=first, random_state=seed, **how), seed))
+
+
+def open_saved(playlist: SavedPlaylist) -> None:
+    """Take a saved list into work; its steps get their likeliest reasons."""
+    PLAYLIST.set(PlaylistDraft(list(playlist.song_ids)))
 
 
 def redraw(draft: PlaylistDraft, index: int) -> None:
@@ -89,6 +96,19 @@ with settings:
         else "This library has no playlists to learn from yet: sound leads, then artists, tags and years."
     )
 
+    saved = {playlist.id: playlist for playlist in now.library.playlists(source=SAVED)}
+    if saved:
+        with st.popover("Saved playlists", icon=":material/folder_open:", width="stretch"):
+            wanted = st.selectbox(
+                "Saved playlist", list(saved), key="playlist_saved", label_visibility="collapsed",
+                format_func=lambda i: f"{saved[i].name} ({len(saved[i].song_ids)} songs)",
+            )  # fmt: skip
+            with st.container(horizontal=True):
+                st.button("Open", on_click=open_saved, args=(saved[wanted],))
+                st.button(
+                    "Delete", on_click=now.library.delete_playlist, args=(wanted,), icon=":material/delete:"
+                )
+
 draft = PLAYLIST.get()
 if draft is not None:
     draft.song_ids = [i for i in draft.song_ids if i in now.row_of]
@@ -105,7 +125,8 @@ with listing:
         on_click=play_songs,
         args=(now.library, list(shown.songs)),
     )
-    st.caption(f"Drawn with seed {draft.seed}.")
+    if draft.seed is not None:
+        st.caption(f"Drawn with seed {draft.seed}.")
     if draft.note:
         st.caption(f":material/info: {plain(draft.note)}")
     rows = [
@@ -138,7 +159,7 @@ with settings:
         st.error(plain(error))
     if st.button("Save in the library", icon=":material/save:", width="stretch", disabled=not name.strip()):
         try:
-            now.library.add_playlists([(name.strip(), None, [s.id for s in shown.songs])], source="saved")
+            now.library.add_playlists([(name.strip(), None, [s.id for s in shown.songs])], source=SAVED)
             st.toast(f"Saved as {plain(name)}.", icon="✅")
         except MusicsimError as error:
             st.error(plain(error))

@@ -25,7 +25,7 @@ import numpy.typing as npt
 import sqlalchemy as sa
 
 from musicsim import LIBRARY_FILE
-from musicsim.audio import FEATURE_VERSION, derivatives
+from musicsim.audio import derivatives
 from musicsim.errors import FeatureVersionError, LibraryError, NotFoundError, StoreLockedError
 from musicsim.library import schema
 from musicsim.library.arrays import save_array
@@ -346,16 +346,19 @@ class Store:
         with self.engine.connect() as connection:
             return {name: connection.scalar(question) or 0 for name, question in questions.items()}
 
-    def playlists(self) -> list[SavedPlaylist]:
-        """All playlists with their songs in order."""
+    def playlists(self, source: str | None = None) -> list[SavedPlaylist]:
+        """Playlists with their songs in order; all, or those of one source."""
         members: dict[int, list[int]] = {}
         m, p = schema.playlist_songs.c, schema.playlists.c
+        lists = sa.select(p.id, p.name, p.category, p.source).order_by(p.id)
+        songs = sa.select(m.playlist_id, m.song_id).order_by(m.playlist_id, m.position)
+        if source is not None:
+            lists = lists.where(p.source == source)
+            songs = songs.join(schema.playlists, p.id == m.playlist_id).where(p.source == source)
         with self.engine.connect() as connection:
-            for playlist_id, song_id in connection.execute(
-                sa.select(m.playlist_id, m.song_id).order_by(m.playlist_id, m.position)
-            ):
+            for playlist_id, song_id in connection.execute(songs):
                 members.setdefault(playlist_id, []).append(song_id)
-            rows = connection.execute(sa.select(p.id, p.name, p.category, p.source).order_by(p.id)).all()
+            rows = connection.execute(lists).all()
         return [SavedPlaylist(*row, tuple(members.get(row.id, ()))) for row in rows]
 
     def add_playlists(self, playlists: Iterable[tuple[str, str | None, Sequence[int]]], source: str) -> int:
@@ -410,9 +413,3 @@ class Store:
                         song_id=song_id, value=int(np.sign(value)), created_at=time.time()
                     )
                 )
-
-    def outdated(self) -> int:
-        """How many songs carry features of another version than this program makes."""
-        query = sa.select(sa.func.count()).where(schema.songs.c.feature_version != FEATURE_VERSION)
-        with self.engine.connect() as connection:
-            return connection.scalar(query) or 0

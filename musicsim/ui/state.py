@@ -7,7 +7,7 @@ and never changed by a page.
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
@@ -93,10 +93,10 @@ class PlaylistDraft:
     """The playlist in work: songs in order, and the edge the walk took between two that still follow."""
 
     song_ids: list[int]
-    taken: "dict[tuple[int, int], Edge]"
+    taken: "dict[tuple[int, int], Edge]" = field(default_factory=dict)
     opening: "Edge | None" = None
     note: str = ""
-    seed: int = 0
+    seed: int | None = None  # None: opened, not drawn
 
     @classmethod
     def of(cls, drawn: "DrawnPlaylist", seed: int) -> "PlaylistDraft":

@@ -112,7 +112,10 @@ def test_a_playlist_of_the_same_name_is_replaced_in_its_order(tiny_library):
     tiny_library.add_playlists([("mine", None, [a, b, c])], source="saved")
     tiny_library.add_playlists([("mine", None, [c, a])], source="saved")
     assert [(p.name, p.song_ids) for p in tiny_library.playlists()] == [("mine", (c, a))]
-    tiny_library.delete_playlist(tiny_library.playlists()[0].id)
+    tiny_library.add_playlists([("other", "calm", [b])], source="lists.csv")
+    assert [(p.name, p.song_ids) for p in tiny_library.playlists(source="lists.csv")] == [("other", (b,))]
+    for playlist in tiny_library.playlists():
+        tiny_library.delete_playlist(playlist.id)
     assert tiny_library.playlists() == []
 
 

@@ -92,7 +92,15 @@ def test_a_playlist_is_drawn_and_saved(full):
     assert not app.exception
     assert any(s.value.startswith("12 songs") for s in app.subheader)
     app.button[[b.label for b in app.button].index("Save in the library")].click().run()
-    assert [p.name for p in full.playlists()] == ["My playlist"]
+    (saved,) = full.playlists()
+    assert (saved.name, len(saved.song_ids)) == ("My playlist", 12)
+    app = open_page("playlist")
+    app.button[[b.label for b in app.button].index("Open")].click().run()
+    assert not app.exception
+    assert any(s.value.startswith("12 songs") for s in app.subheader)
+    app.button[[b.label for b in app.button].index("Delete")].click().run()
+    assert not app.exception
+    assert full.playlists() == []
 
 
 def test_a_folder_that_does_not_exist_is_named(full):
