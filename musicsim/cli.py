@@ -191,8 +191,7 @@ def list_songs(
 ) -> None:
     """List the songs of the library."""
     with _open(library) as lib:
-        wanted = search.casefold()
-        songs = [s for s in lib.songs() if wanted in f"{s.title} {s.artist or ''}".casefold()]
+        songs = [song for song in lib.songs() if song.matches(search)]
     if as_json:
         _emit([_song_json(song) for song in songs])
         return

@@ -119,7 +119,7 @@ with songs_tab:
         wanted = st.text_input(
             "Search songs", key="library_search", placeholder="Search a title or an artist"
         )
-        shown = [s for s in now.songs if wanted.casefold() in f"{s.title} {s.artist or ''}".casefold()]
+        shown = [s for s in now.songs if s.matches(wanted)]
         table = pd.DataFrame(
             {
                 "title": [s.title for s in shown],

@@ -41,7 +41,7 @@ def redraw(draft: PlaylistDraft, index: int) -> None:
     how = {name: st.session_state[f"playlist_{name}"] for name in ("spacing", "surprise")}
     drawn = walker.draw(len(draft.song_ids), keep=kept, random_state=seed, **how)
     fresh = PlaylistDraft.of(drawn, seed)
-    PLAYLIST.set(PlaylistDraft(fresh.song_ids, fresh.taken | draft.taken, draft.opening, fresh.note, seed))
+    PLAYLIST.set(PlaylistDraft(fresh.song_ids, fresh.taken | draft.taken, fresh.note, seed))
 
 
 @st.dialog("Why this step?")

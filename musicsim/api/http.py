@@ -42,8 +42,7 @@ def libraries() -> list[str]:
 @_router.get("/songs")
 def songs(library: str | None = None, search: str = "", limit: _Count = 50) -> list[dict[str, Any]]:
     """Songs whose title or artist holds the text."""
-    wanted = search.casefold()
-    found = (s for s in open_library(library).songs() if wanted in f"{s.title} {s.artist or ''}".casefold())
+    found = (song for song in open_library(library).songs() if song.matches(search))
     return [_song(song) for song, _ in zip(found, range(limit), strict=False)]
 
 

@@ -116,9 +116,6 @@ class Snapshot:
         return aligned
 
 
-def take_snapshot(library: Library, previous: Snapshot | None = None) -> Snapshot:
-    """The library as it stands; `previous` itself while nothing has changed."""
-    revision = library.revision
-    if previous is not None and previous.library is library and previous.revision == revision:
-        return previous
-    return Snapshot(library, revision)
+def take_snapshot(library: Library) -> Snapshot:
+    """The library as it stands."""
+    return Snapshot(library, library.revision)

@@ -59,6 +59,10 @@ class Song:
         """Title and artist in one line."""
         return f"{self.title} — {self.artist or 'unknown artist'}"
 
+    def matches(self, text: str) -> bool:
+        """Whether title or artist hold the text, in any case."""
+        return text.casefold() in f"{self.title} {self.artist or ''}".casefold()
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:

@@ -18,14 +18,13 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
-from functools import cache
-from importlib.resources import files
 from typing import Any, Literal, get_args
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from musicsim.ui.asset import asset
 from musicsim.ui.state import Key
 
 __all__ = ["EventKind", "PlayerEvent", "Track", "enqueue", "mount", "play", "play_next"]
@@ -272,18 +271,13 @@ def _in_fragment_callback() -> bool:
     return ThreadState.get().run_location is RunLocation.CALLBACK
 
 
-@cache
-def _asset(name: str) -> str:
-    return (files("musicsim.ui") / "assets" / name).read_text(encoding="utf-8")
-
-
 def _component(name: str, *, with_view: bool) -> Callable[..., Any]:
     """Register the component with this process' Streamlit; a repeated registration is free."""
     return st.components.v2.component(
         name,
-        html=_asset("player.html") if with_view else None,
-        css=_asset("player.css") if with_view else None,
-        js=_asset("player_engine.js") + _asset("player.js"),
+        html=asset("player.html") if with_view else None,
+        css=asset("player.css") if with_view else None,
+        js=asset("player_engine.js") + asset("player.js"),
     )
 
 

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Any, Literal, get_args
 
 import streamlit as st
 
 from musicsim.explorer.query import Hit
 from musicsim.library import Song
+from musicsim.ui.asset import asset
 
 __all__ = ["Action", "Row", "clock", "hit_rows", "song_list"]
 
@@ -58,11 +57,6 @@ def hit_rows(hits: Sequence[Hit]) -> list[Row]:
     return [row_of(hit.song, similarity=hit.similarity, why=hit.reason) for hit in hits]
 
 
-@cache
-def _asset(name: str) -> str:
-    return (files("musicsim.ui") / "assets" / name).read_text(encoding="utf-8")
-
-
 def song_list(
     rows: Sequence[Row], *, key: str, on_action: Callable[[Action], None], editable: bool = False
 ) -> None:
@@ -85,7 +79,7 @@ def song_list(
             on_action(action)
 
     component = st.components.v2.component(
-        "musicsim_song_list", css=_asset("song_list.css"), js=_asset("song_list.js")
+        "musicsim_song_list", css=asset("song_list.css"), js=asset("song_list.js")
     )
     component(
         key=key,

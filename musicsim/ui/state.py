@@ -94,7 +94,6 @@ class PlaylistDraft:
 
     song_ids: list[int]
     taken: "dict[tuple[int, int], Edge]" = field(default_factory=dict)
-    opening: "Edge | None" = None
     note: str = ""
     seed: int | None = None  # None: opened, not drawn
 
@@ -107,7 +106,7 @@ class PlaylistDraft:
             for here, there, edge in zip(ids, ids[1:], drawn.edges[1:], strict=False)
             if edge is not None
         }
-        return cls(ids, taken, drawn.edges[0] if drawn.edges else None, drawn.note, seed)
+        return cls(ids, taken, drawn.note, seed)
 
 
 LIBRARY: Key[str] = Key("library", lambda: library_folders()[0].name, "name of the library that is shown")
