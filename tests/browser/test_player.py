@@ -296,6 +296,24 @@ def test_thumbs_open_and_more_arrive_in_python_once(player):
 
 
 @needs_browser
+def test_mounted_again_on_the_same_elements_a_click_still_counts_once(player):
+    player.press("Play in body")
+    player.expect(song_id=1)
+    player.root.evaluate(
+        """root => {
+          const engine = window[Symbol.for('musicsim.player')];
+          const [host, send] = [root.parentNode, engine.view.send];
+          engine.detach(host);
+          engine.attach(host, send);
+        }"""
+    )
+    player.part("more").click()
+    expect(player.page.get_by_text("events: more_like_this 1 0", exact=True)).to_be_visible()
+    player.part("play").click()
+    player.expect(state="paused")
+
+
+@needs_browser
 def test_hostile_title_is_shown_as_text(player):
     player.press("Play hostile")
     player.expect(state="playing", queue_length=2)

@@ -22,6 +22,8 @@ class View {
     this.heights = null;
     this.drawn = null; // uid of the track whose waveform is shown
     this.canvas = root.querySelector("canvas");
+    // Streamlit may mount the same elements again after a close: what this view heard, it then must not hear.
+    this.closing = new AbortController();
     this.wire();
     this.resizing = new ResizeObserver(() => this.draw());
     this.resizing.observe(this.canvas);
@@ -31,9 +33,13 @@ class View {
     return this.root.querySelector(`[data-testid="player-${name}"]`);
   }
 
+  on(part, name, act) {
+    part.addEventListener(name, act, { signal: this.closing.signal });
+  }
+
   wire() {
     const { engine } = this;
-    const click = (name, act) => this.part(name).addEventListener("click", act);
+    const click = (name, act) => this.on(this.part(name), "click", act);
     click("play", () => engine.toggle());
     click("prev", () => engine.previous());
     click("next", () => engine.next());
@@ -44,7 +50,7 @@ class View {
     for (const [name, value] of [["thumb-up", 1], ["thumb-down", -1]]) {
       click(name, () => engine.tell("thumb", engine.thumb(engine.track.song_id) === value ? 0 : value));
     }
-    this.part("volume").addEventListener("input", ({ target }) => {
+    this.on(this.part("volume"), "input", ({ target }) => {
       [engine.audio.volume, engine.audio.muted] = [Number(target.value), false];
     });
     this.wireQueue();
@@ -56,11 +62,11 @@ class View {
     const opener = this.part("queue");
     // The browser's own link: with a click handler, "close on a click outside" would come first.
     opener.popoverTargetElement = this.panel;
-    this.panel.addEventListener("toggle", ({ newState }) => {
+    this.on(this.panel, "toggle", ({ newState }) => {
       opener.setAttribute("aria-expanded", String(newState === "open"));
       if (newState === "open") this.renderQueue();
     });
-    this.part("queue-list").addEventListener("click", ({ target }) => {
+    this.on(this.part("queue-list"), "click", ({ target }) => {
       const button = target.closest("button");
       if (!button) return;
       const uid = Number(button.closest("li").dataset.uid);
@@ -75,15 +81,15 @@ class View {
       const box = wave.getBoundingClientRect();
       engine.seek(((event.clientX - box.left) / box.width) * engine.duration);
     };
-    wave.addEventListener("pointerdown", (event) => {
+    this.on(wave, "pointerdown", (event) => {
       if (event.button !== 0 || !Number.isFinite(engine.duration)) return;
       wave.setPointerCapture(event.pointerId);
       seekTo(event);
     });
-    wave.addEventListener("pointermove", (event) => {
+    this.on(wave, "pointermove", (event) => {
       if (wave.hasPointerCapture(event.pointerId)) seekTo(event);
     });
-    wave.addEventListener("keydown", (event) => {
+    this.on(wave, "keydown", (event) => {
       const to = {
         ArrowLeft: engine.position - NUDGE_S,
         ArrowRight: engine.position + NUDGE_S,
@@ -97,6 +103,7 @@ class View {
   }
 
   close() {
+    this.closing.abort();
     this.resizing.disconnect();
     clearTimeout(this.noticeTimer);
   }
