@@ -9,7 +9,7 @@ float32, where ties go to the lower index; centroids are kept in float64. Result
 the number of threads nor, in :meth:`Codebook.transform`, on which songs are given together.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Self
 
 import numpy as np
@@ -148,14 +148,17 @@ class Codebook(TransformerMixin, BaseEstimator):
         self._check_parameters()
         return self._learn(_as_frames(frames, "frames", self.n_features_in_))
 
-    def transform(self, list_of_frames: Iterable[npt.ArrayLike]) -> npt.NDArray[np.float32]:
+    def transform(
+        self, list_of_frames: Iterable[npt.ArrayLike | Iterator[npt.ArrayLike]]
+    ) -> npt.NDArray[np.float32]:
         """Return the top-tau histogram of each song (equation 5.5).
 
         Parameters
         ----------
         list_of_frames : iterable of arrays of shape (n_frames, n_features), raw, one a song
-            Songs are read one at a time, so a generator will do. The order of the frames of a
-            song does not matter; neighbours in time lying side by side make it faster.
+            Songs are read one at a time, so a generator will do; a song of hours may be an iterator of
+            such arrays itself. The order of the frames of a song does not matter; neighbours in time
+            lying side by side make it faster.
 
         Returns
         -------
@@ -174,10 +177,13 @@ class Codebook(TransformerMixin, BaseEstimator):
         work = self._work_space()
         histograms = []
         for index, song in enumerate(list_of_frames):
-            frames = _as_frames(song, f"the frames of song {index}", self.n_features_in_)
             counts = np.zeros(len(self.codewords_), dtype=np.int64)
-            _kernels.add_top_tau(frames, self.mean_, 1.0 / self.scale_, *work, self.tau, counts)
-            histograms.append((counts / (self.tau * len(frames))).astype(np.float32))
+            for block in song if isinstance(song, Iterator) else (song,):
+                frames = _as_frames(block, f"the frames of song {index}", self.n_features_in_)
+                _kernels.add_top_tau(frames, self.mean_, 1.0 / self.scale_, *work, self.tau, counts)
+            if not counts.any():
+                raise ValueError(f"the frames of song {index} are empty: at least one frame is needed.")
+            histograms.append((counts / counts.sum()).astype(np.float32))
         return np.array(histograms, dtype=np.float32).reshape(len(histograms), len(self.codewords_))
 
     def fit_transform(

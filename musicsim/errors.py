@@ -13,6 +13,7 @@ __all__ = [
     "LibraryError",
     "ModelError",
     "MusicsimError",
+    "NoSoundError",
     "NotFoundError",
     "StoreLockedError",
 ]
@@ -28,6 +29,10 @@ class AudioError(MusicsimError):
 
 class AudioDecodeError(AudioError):
     """A file holds no sound that can be decoded."""
+
+
+class NoSoundError(AudioDecodeError):
+    """A file is no audio file, or has no sound track."""
 
 
 class AudioTooShortError(AudioError):

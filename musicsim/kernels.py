@@ -8,7 +8,7 @@ the map and a search index there). Maps are float32, as features are stored.
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ppk_kernel", "ppk_map"]
+__all__ = ["ppk_kernel", "ppk_map", "ppk_similarity"]
 
 _SUM_TOLERANCE = 1e-3
 """What float32 histograms, summed or stored with a few digits, may be away from 1."""
@@ -85,3 +85,18 @@ def _root(histograms: npt.ArrayLike, name: str) -> npt.NDArray[np.floating]:
         raise ValueError(f"{name}: smallest entry {array.min():.6g}; a histogram is not negative.")
     root = array / sums[:, np.newaxis].astype(array.dtype)
     return np.sqrt(root, out=root)
+
+
+def ppk_similarity(distances: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """The kernel between songs from Euclidean distances between their maps: 1 - d^2 / 2, never below 0.
+
+    Parameters
+    ----------
+    distances : array of any shape, >= 0
+        Of :func:`ppk_map`, or of what PCA leaves of it.
+
+    Returns
+    -------
+    ndarray of the same shape, float64, in [0, 1]
+    """
+    return np.clip(1.0 - np.square(distances, dtype=np.float64) / 2.0, 0.0, 1.0)

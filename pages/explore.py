@@ -23,7 +23,7 @@ stop_without_songs(now)
 def choose(song_id: int) -> None:
     """Make a song the chosen one and play it."""
     CHOSEN.set(song_id)
-    play_songs(now.library, [now.by_id[song_id]])
+    play_songs(now.library, [now.by_id[song_id]], preview=True)
 
 
 def clicked() -> None:
@@ -74,11 +74,11 @@ with left:
         selection_mode=("points", "lasso"),
         config={"scrollZoom": True, "displaylogo": False, "modeBarButtonsToRemove": ["select2d", "toImage"]},
     )
-    placed = len(now.indexed)
-    waiting = (
-        f" {len(now.songs) - placed} more are waiting for their place." if placed < len(now.songs) else ""
-    )
-    st.caption(f"{placed:,} songs; close together means alike in sound. Click a point to play it.{waiting}")
+    n_waiting = sum(song.id not in now.row_of for song in now.songs)
+    facts = [f"{len(now.indexed):,} songs; close together means alike in sound. Click a point to play it."]
+    facts += [f"{len(now.same_as):,} copies are folded into others."] if now.same_as else []
+    facts += [f"{n_waiting:,} more are waiting for their place."] if n_waiting else []
+    st.caption(" ".join(facts))
 
 with right:
     if len(FOUND.get()) > 1:
@@ -91,7 +91,7 @@ with right:
         st.stop()
     song = now.by_id[chosen]
     st.subheader(plain(song.title), anchor=False)
-    facts = [song.artist or "unknown artist", song.album, song.genre, song.year and str(song.year)]
+    facts = [song.by, song.album, song.genre, song.year and str(song.year)]
     st.caption(" · ".join(plain(f) for f in [*facts, clock(song.duration_s)] if f))
     with st.container(horizontal=True):
         st.button("Play", icon=":material/play_arrow:", on_click=choose, args=(song.id,))
@@ -103,7 +103,9 @@ with right:
             st.switch_page(PAGES["playlist"])
     if song.notes:
         st.caption(f":material/info: {plain(song.notes)}")
-    st.markdown("**Nearest**")
+    st.markdown(
+        "**Nearest**", help="Songs start at their most typical 30 seconds; ⏮ plays from the beginning."
+    )
     if not hits:
         st.caption("No other songs yet." if len(now.songs) == 1 else "This song has not been compared yet.")
 

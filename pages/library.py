@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pandas as pd
 import streamlit as st
 
 from musicsim.audio import AUDIO_EXTENSIONS
@@ -12,19 +11,16 @@ from musicsim.explorer.building import keep_upload
 from musicsim.explorer.libraries import create_library
 from musicsim.ui.empty import demo_button
 from musicsim.ui.jobs_view import job_panel, start_job
-from musicsim.ui.listening import play_songs
-from musicsim.ui.state import LIBRARY, snapshot
+from musicsim.ui.library_settings import folders, settings
+from musicsim.ui.review import artists_review, duplicates_review, failures_review, missing_review
+from musicsim.ui.songs_table import songs_table
+from musicsim.ui.state import LIBRARY, SECTION, snapshot
 from musicsim.ui.text import plain
 
 now = snapshot()
 library = now.library
 running = jobs.current(library)
 st.title("Library", anchor=False)
-
-
-def _shown(text: object) -> str:
-    """Text as a browser takes it, whatever bytes a file name is made of."""
-    return str(text).encode("utf-8", "replace").decode()
 
 
 def add_folder() -> None:
@@ -55,13 +51,6 @@ def new_library() -> None:
         LIBRARY.set(create_library(st.session_state["library_new"]).name)
     except MusicsimError as error:
         st.session_state["library_problem"] = str(error)
-
-
-def play_row() -> None:
-    """Play the song whose row was clicked."""
-    rows = st.session_state["library_songs"].selection.rows
-    if rows:
-        play_songs(library, shown, rows[0])
 
 
 folder, upload, other = st.columns(3, gap="large")
@@ -108,60 +97,35 @@ def watch() -> None:
 
 
 watch()
-failures = library.failures()
-songs_tab, failed_tab, settings_tab = st.tabs(
-    [f"Songs ({len(now.songs):,})", f"Not added ({len(failures):,})", "Settings"]
-)
-with songs_tab:
-    if not now.songs:
-        st.info("No songs yet: add a folder of music or load the demo collection.", icon=":material/info:")
-    else:
-        wanted = st.text_input(
-            "Search songs", key="library_search", placeholder="Search a title or an artist"
-        )
-        shown = [s for s in now.songs if s.matches(wanted)]
-        table = pd.DataFrame(
-            {
-                "title": [s.title for s in shown],
-                "artist": [s.artist for s in shown],
-                "album": [s.album for s in shown],
-                "year": pd.array([s.year for s in shown], dtype="Int64"),
-                "genre": [s.genre for s in shown],
-                "seconds": [round(s.duration_s, 1) for s in shown],
-                "notes": [s.notes for s in shown],
-                "file": [_shown(s.path) for s in shown],
-            }
-        )
-        st.dataframe(
-            table, hide_index=True, key="library_songs", on_select=play_row, selection_mode="single-row"
-        )
-        st.caption(f"{len(shown):,} of {len(now.songs):,} songs. Select a row to play it.")
-with failed_tab:
-    if not failures:
-        st.caption("Every file could be read.")
-    else:
-        reasons = pd.DataFrame(
-            {
-                "file": [_shown(f.path.name) for f in failures],
-                "reason": [_shown(f.reason.replace(str(f.path), f.path.name)) for f in failures],
-                "folder": [_shown(f.path.parent) for f in failures],
-            }
-        )
-        st.dataframe(reasons, hide_index=True, key="library_failed")
-        st.button(
-            "Try these again", icon=":material/refresh:", disabled=running is not None, on_click=start_job,
-            args=(library, "add"), kwargs={"paths": [str(f.path) for f in failures], "retry": True},
-        )  # fmt: skip
-with settings_tab:
-    st.toggle(
-        "Keep the frames of songs", library.settings["keep_frames"], key="library_keep_frames",
-        on_change=lambda: library.set_setting("keep_frames", st.session_state["library_keep_frames"]),
-        help="2.2 kB a second of music. Without them a new codebook has to decode every song again.",
-    )  # fmt: skip
-    st.button(
-        "Fit the model again", icon=":material/model_training:", on_click=start_job, args=(library, "refresh"),
-        kwargs={"force": True}, disabled=running is not None or not now.songs,
-    )  # fmt: skip
-    st.caption(f"This library lies in {plain(library.folder)}.")
-    for root in library.roots():
-        st.text(f"Folder: {_shown(root)}")
+failures = library.files.failures()
+gone = [song for song in library.songs(missing=True) if song.is_missing]
+busy = running is not None
+# the numbers in the labels change; what is shown must not change with them, as it would in tabs
+labels = {
+    "songs": f"Songs ({len(now.songs):,})",
+    "failed": f"Not added ({len(failures):,})",
+    "missing": f"Missing ({len(gone):,})",
+    "same": f"Duplicates ({len(now.same_as):,})",
+    "artists": "Artists",
+    "folders": f"Folders ({len(library.files.roots()):,})",
+    "settings": "Settings",
+}
+SECTION.keep()
+section = st.segmented_control(
+    "Show", list(labels), format_func=labels.__getitem__, key=SECTION.name, label_visibility="collapsed",
+    required=True,
+)  # fmt: skip
+if section == "failed":
+    failures_review(library, failures, busy=busy)
+elif section == "missing":
+    missing_review(library, gone, busy=busy)
+elif section == "same":
+    duplicates_review(now, busy=busy)
+elif section == "artists":
+    artists_review(library)
+elif section == "folders":
+    folders(library, busy=busy)
+elif section == "settings":
+    settings(library, busy=busy, has_songs=bool(now.songs))
+else:
+    songs_table(now)

@@ -73,7 +73,7 @@ settings, listing = st.columns([1, 2], gap="large")
 with settings:
     ids = [song.id for song in now.indexed]
     first = st.selectbox(
-        "First song", ids, index=ids.index(CHOSEN.get()) if CHOSEN.get() in now.row_of else None,
+        "First song", ids, index=now.row_of.get(CHOSEN.get()),
         format_func=lambda i: now.by_id[i].label, placeholder="Any song", key="playlist_first",
     )  # fmt: skip
     most = min(200, len(ids))
@@ -111,7 +111,8 @@ with settings:
 
 draft = PLAYLIST.get()
 if draft is not None:
-    draft.song_ids = [i for i in draft.song_ids if i in now.row_of]
+    # songs that have gone are passed over, and a copy is the song that stands for it
+    draft.song_ids = [now.indexed[now.row_of[i]].id for i in draft.song_ids if i in now.row_of]
 if draft is None or not draft.song_ids:
     listing.info("Choose a first song, or none, and draw. Between two songs stands why one led to the other.")
     st.stop()
@@ -143,7 +144,7 @@ with settings:
     name = st.text_input("Name", "My playlist", key="playlist_name", max_chars=100)
     kind = st.segmented_control("Format", list(FORMATS), default="m3u8", key="playlist_format") or "m3u8"
     relative = st.toggle("Paths relative to a folder", key="playlist_relative")
-    roots = now.library.roots()
+    roots = now.library.files.roots()
     base = st.text_input("That folder", str(roots[0] if roots else Path.home()), disabled=not relative)
     try:
         content = FORMATS[kind](name, shown.songs, relative_to=Path(base).expanduser() if relative else None)

@@ -94,9 +94,7 @@ with st.container(border=True):
         elif upload.name != "your recording":
             act.button("Add to the collection", icon=":material/add:", on_click=add_upload, args=(upload,))
     else:
-        what.markdown(
-            f"**{plain(seed.title)}** · {plain(seed.artist or 'unknown artist')} · {clock(seed.duration_s)}"
-        )
+        what.markdown(f"**{plain(seed.title)}** · {plain(seed.by)} · {clock(seed.duration_s)}")
         act.button(
             "Play",
             icon=":material/play_arrow:",

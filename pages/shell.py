@@ -6,7 +6,7 @@ from musicsim.errors import MusicsimError
 from musicsim.explorer.libraries import library_folders
 from musicsim.ui import player
 from musicsim.ui.frame import FRAME_CSS, LOGO, PAGES
-from musicsim.ui.jobs_view import library_line
+from musicsim.ui.jobs_view import library_line, upgrade_line
 from musicsim.ui.listening import on_player_event, thumbs
 from musicsim.ui.state import (
     CHOSEN,
@@ -45,6 +45,7 @@ def _sidebar() -> None:
         "Library", names, key=LIBRARY.name, on_change=_switched_library, disabled=len(names) == 1,
         help="Other libraries are made on the Library page.",
     )  # fmt: skip
+    upgrade_line(active_library())
     library_line(active_library())
 
 

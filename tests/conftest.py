@@ -11,7 +11,7 @@ import pytest
 from musicsim.explorer.snapshot import Snapshot, take_snapshot
 from musicsim.explorer.training import refresh
 from musicsim.library import Library
-from tests.sounds import write_collection
+from tests.sounds import open_library, write_collection
 
 # workers and jobs of the tests inherit it: two cores are all there is
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -33,7 +33,7 @@ def collection(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def built_library(tmp_path_factory: pytest.TempPathFactory, collection: Path) -> Path:
     """A library of the collection with model, map and clusters; never changed by a test."""
     folder = tmp_path_factory.mktemp("built") / "library"
-    with Library.open(folder) as library:
+    with open_library(folder) as library:
         library.add(collection)
         assert refresh(library)
     return folder
@@ -56,6 +56,6 @@ def snapshot(tiny_library: Library) -> Snapshot:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Library]:
-    """An empty library."""
-    with Library.open(tmp_path / "empty" / "library") as library:
+    """An empty library that takes the short songs of the tests."""
+    with open_library(tmp_path / "empty" / "library") as library:
         yield library

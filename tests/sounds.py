@@ -6,6 +6,8 @@ import mutagen
 import numpy as np
 import soundfile
 
+from musicsim.library import Library
+
 SAMPLE_RATE = 22050
 KINDS = ("tones", "noise", "clicks")
 
@@ -41,6 +43,13 @@ def write_song(path: Path, kind: str = "tones", seed: int = 0, seconds: float = 
             audio[name] = value
         audio.save()
     return path
+
+
+def open_library(folder: Path) -> Library:
+    """A library that takes songs of a second; the rule for people's music is 20 s."""
+    library = Library.open(folder)
+    library.set_setting("shortest_s", 1.0)
+    return library
 
 
 def write_collection(folder: Path, n_songs: int = 4, seconds: float = 4.0) -> Path:

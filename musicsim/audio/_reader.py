@@ -5,7 +5,7 @@ and the number of channels may change from one block to the next. FFmpeg (PyAV) 
 the first audio stream: cover pictures are video streams. soundfile reads what FFmpeg cannot, for
 example free-format MP3, and RIFX, which FFmpeg reads with the bytes of each sample swapped. An Ogg
 file of several links is cut at the links, because FFmpeg gives up where a link changes the sampling
-rate, and each link is read alone.
+rate, and each link is read alone. No more of a file is held than one block and what the decoder needs.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from __future__ import annotations
 import contextlib
 import io
 import itertools
-import mmap
 import os
 import re
-from collections.abc import Iterator
+import stat
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -55,6 +55,8 @@ _GUESSED_LENGTH = {"aac", "loas", "ac3", "eac3", "dts", "mpegts", "amrnb", "amrw
 _UNKNOWN_SIZE = 0x7FFFF000
 _SCALES = {"u1": 1 / 128, "i2": 1 / 32768, "i4": 1 / 2147483648}
 _OGG_FIRST_PAGE = re.compile(rb"OggS\x00[\x02\x06]")
+_OGG_HEADER, _OGG_LARGEST_PAGE = 27 + 255, 27 + 255 + 255 * 255
+_CHUNK = 1 << 20
 
 
 def open_source(source: AudioSource, name: str | None) -> tuple[Path | bytes, str]:
@@ -63,17 +65,22 @@ def open_source(source: AudioSource, name: str | None) -> tuple[Path | bytes, st
     Raises
     ------
     AudioDecodeError
-        If the path is missing, a folder or closed to us, or there is not one byte.
+        If the path is missing, closed to us, a folder or another thing than a file, or there is not
+        one byte.
     TypeError
         If `source` is neither path nor bytes nor a binary file object.
     """
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
-        label = name or str(path)
-        if path.is_dir():
-            raise AudioDecodeError(f"{label} is a folder: give one of the audio files in it.")
+        # a name that is no UTF-8 could not be printed or stored
+        label = name or os.fsencode(path).decode(errors="replace")
         try:
-            size = path.stat().st_size
+            found = path.stat()
+            if stat.S_ISDIR(found.st_mode):
+                raise AudioDecodeError(f"{label} is a folder: give one of the audio files in it.")
+            if not stat.S_ISREG(found.st_mode):  # opening a pipe would wait for somebody to write
+                raise AudioDecodeError(f"{label} is a pipe or a device: give an audio file.")
+            size = found.st_size
             with path.open("rb"):
                 pass
         except FileNotFoundError:
@@ -133,12 +140,12 @@ class SoundReader:
         self.has_audio = False
         self.cut_off = False
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Generator[Block, None, None]:
         """Yield (sampling rate in Hz, block) until the sound ends; yields nothing if there is none."""
         found = False
-        for part in [] if self._bytes_at(0, 4) == b"RIFX" else self._links():
+        for start, stop in [] if self._bytes_at(0, 4) == b"RIFX" else self._parts():
             try:
-                for block in self._from_ffmpeg(part):
+                for block in self._from_ffmpeg(start, stop):
                     found = True
                     yield block
             except (av.FFmpegError, ValueError):
@@ -147,19 +154,34 @@ class SoundReader:
         if not found:
             yield from self._from_soundfile()
 
-    def _links(self) -> Iterator[Path | bytes]:
-        """Yield the parts to be read one after the other: the links of a chained Ogg, else all at once."""
+    def _parts(self) -> list[tuple[int, int]]:
+        """Return what to read one after the other: the links of a chained Ogg, else all at once."""
+        size = self._size()
         if self._bytes_at(0, 4) != b"OggS":
-            yield self.source
-            return
-        with _mapped(self.source) as data:
-            bounds = [*_ogg_link_starts(data), len(data)]
-            self.cut_off = not _ogg_has_end(data)
-        if len(bounds) <= 2:  # one link, or a recording that begins in the middle of one
-            yield self.source
-            return
-        for start, stop in itertools.pairwise(bounds):
-            yield self._bytes_at(start, stop - start)
+            return [(0, size)]
+        self.cut_off = not _ogg_has_end(self._bytes_at(max(size - _OGG_LARGEST_PAGE, 0), _OGG_LARGEST_PAGE))
+        bounds = [*self._ogg_link_starts(), size]
+        # one link, or a recording that begins in the middle of one, is read whole
+        return list(itertools.pairwise(bounds)) if len(bounds) > 2 else [(0, size)]
+
+    def _ogg_link_starts(self) -> list[int]:
+        """Find where the links of an Ogg file begin.
+
+        A link opens with the first pages of all its streams, one right behind the other; a first page
+        anywhere else opens the next link (RFC 3533, 4 and 6).
+        """
+        starts: list[int] = []
+        next_page = -1
+        for chunk_at in range(0, self._size(), _CHUNK):
+            # read in chunks: the pages of a mapped file would count as memory of this process
+            chunk = self._bytes_at(chunk_at, _CHUNK + _OGG_HEADER)
+            for match in _OGG_FIRST_PAGE.finditer(chunk):
+                if match.start() >= _CHUNK:  # seen again, and whole, in the next chunk
+                    break
+                if chunk_at + match.start() != next_page:
+                    starts.append(chunk_at + match.start())
+                next_page = chunk_at + _ogg_page_end(chunk, match.start())
+        return starts
 
     def _bytes_at(self, start: int, n_bytes: int) -> bytes:
         if isinstance(self.source, bytes):
@@ -168,18 +190,33 @@ class SoundReader:
             file.seek(start)
             return file.read(n_bytes)
 
-    def _from_ffmpeg(self, part: Path | bytes) -> Iterator[Block]:
+    def _from_ffmpeg(self, start: int, stop: int) -> Iterator[Block]:
         options = SAFE_OPTIONS | (_PCM_PROBE if self._bytes_at(0, 4) in _PCM_HEADS else {})
-        target = io.BytesIO(part) if isinstance(part, bytes) else str(part.absolute())
-        with av.open(target, mode="r", options=options, **TAGS_MAY_BE_BROKEN) as container:
+        with (
+            self._opened(start, stop) as target,
+            av.open(target, mode="r", options=options, **TAGS_MAY_BE_BROKEN) as container,
+        ):
             if not container.streams.audio:
                 return
             self.has_audio = True
             stream = container.streams.audio[0]
+            if stream.codec_context is None:  # damage has hidden which codec it is
+                return
             # one worker process a core is faster than threads inside a decoder
             stream.codec_context.thread_count = 1
             self._note_length(container, stream)
-            yield from self._frames_to_blocks(container, stream)
+            yield from self._decoded(container, stream)
+
+    @contextlib.contextmanager
+    def _opened(self, start: int, stop: int) -> Iterator[str | io.IOBase]:
+        """Give FFmpeg the bytes from `start` to `stop`: the path if these are all, else a file object."""
+        if isinstance(self.source, bytes):
+            yield io.BytesIO(self.source[start:stop])
+        elif (start, stop) == (0, self._size()):
+            yield str(self.source.absolute())
+        else:
+            with self.source.open("rb") as file:
+                yield _Stretch(file, start, stop)
 
     def _note_length(self, container: av.container.InputContainer, stream: av.AudioStream) -> None:
         name = container.format.name
@@ -224,19 +261,20 @@ class SoundReader:
         first = self._bytes_at(start, 2048)
         return any(mark in first for mark in (b"Xing", b"Info", b"VBRI"))
 
-    def _frames_to_blocks(
-        self, container: av.container.InputContainer, stream: av.AudioStream
-    ) -> Iterator[Block]:
-        fifo = av.AudioFifo()
+    def _decoded(self, container: av.container.InputContainer, stream: av.AudioStream) -> Iterator[Block]:
+        fifo, n_channels = av.AudioFifo(), 0
         for frame in self._frames(container, stream):
             frame.pts = None  # lost packets leave holes in the time stamps, which the fifo would refuse
+            if frame.layout.nb_channels != n_channels:  # the fifo would read beyond the frame
+                yield from _drain(fifo)
+                fifo, n_channels = av.AudioFifo(), frame.layout.nb_channels
             try:
                 fifo.write(frame)
             except ValueError:  # format, layout or rate changes inside the file
                 yield from _drain(fifo)
                 fifo = av.AudioFifo()
                 fifo.write(frame)
-            if fifo.samples >= BLOCK_SAMPLES:
+            while fifo.samples >= BLOCK_SAMPLES:
                 yield from _drain(fifo, BLOCK_SAMPLES)
         yield from _drain(fifo)
 
@@ -247,7 +285,14 @@ class SoundReader:
         while n_errors < _MAX_DEMUX_ERRORS:
             try:
                 for packet in container.demux(stream):
-                    yield from self._decoded(stream, packet)
+                    try:
+                        frames = stream.decode(packet)
+                    except av.FFmpegError:
+                        self.damaged += 1
+                        continue
+                    for frame in frames:
+                        if frame.samples and _MIN_RATE <= frame.sample_rate <= _MAX_RATE:
+                            yield frame
                 return
             except av.error.EOFError:
                 return
@@ -255,14 +300,6 @@ class SoundReader:
                 # reading on behind the damage; a plain loop over frames would end here
                 n_errors += 1
                 self.damaged += 1
-
-    def _decoded(self, stream: av.AudioStream, packet: av.Packet) -> list[av.AudioFrame]:
-        try:
-            frames = stream.decode(packet)
-        except av.FFmpegError:
-            self.damaged += 1
-            return []
-        return [f for f in frames if f.samples and _MIN_RATE <= f.sample_rate <= _MAX_RATE]
 
     def _from_soundfile(self) -> Iterator[Block]:
         # an open file, not a path: by a suffix .mp3 libsndfile would take any text for MP3
@@ -292,43 +329,47 @@ def _as_block(frame: av.AudioFrame) -> Block:
         samples = samples.reshape(-1, frame.layout.nb_channels).T
     scale = _SCALES.get(samples.dtype.str[1:])
     if scale is not None:
-        samples = np.multiply(samples, np.float32(scale), dtype=np.float32)
+        # each channel in one piece: what follows works on whole channels
+        scaled = np.empty(samples.shape, np.float32)
+        samples = np.multiply(samples, np.float32(scale), out=scaled, dtype=np.float32)
         if frame.format.name.startswith("u8"):
             samples -= np.float32(1)
     return frame.sample_rate, samples.astype(np.float32, copy=False)
 
 
-@contextlib.contextmanager
-def _mapped(source: Path | bytes) -> Iterator[bytes | mmap.mmap]:
-    if isinstance(source, bytes):
-        yield source
-        return
-    with source.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        yield data
+class _Stretch(io.RawIOBase):
+    """A stretch of an open file, as a file of its own."""
+
+    def __init__(self, file: BinaryIO, start: int, stop: int) -> None:
+        self._file, self._start, self._stop = file, start, stop
+        self._at = start
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        origin = {os.SEEK_SET: self._start, os.SEEK_CUR: self._at, os.SEEK_END: self._stop}[whence]
+        self._at = max(origin + offset, self._start)
+        return self._at - self._start
+
+    def readinto(self, buffer: Any, /) -> int:
+        view = memoryview(buffer)[: max(self._stop - self._at, 0)]
+        self._file.seek(self._at)
+        n_read = self._file.readinto(view)  # type: ignore[attr-defined]
+        self._at += n_read
+        return n_read
 
 
-def _ogg_link_starts(data: bytes | mmap.mmap) -> list[int]:
-    """Find where the links of an Ogg file begin.
-
-    A link opens with the first pages of all its streams, one right behind the other; a first page
-    anywhere else opens the next link (RFC 3533, 4 and 6).
-    """
-    starts: list[int] = []
-    next_page = -1
-    for match in _OGG_FIRST_PAGE.finditer(data):
-        if match.start() != next_page:
-            starts.append(match.start())
-        next_page = _ogg_page_end(data, match.start())
-    return starts
-
-
-def _ogg_page_end(data: bytes | mmap.mmap, start: int) -> int:
+def _ogg_page_end(data: bytes, start: int) -> int:
     table = start + 27
     n_segments = data[table - 1] if table <= len(data) else 0
     return table + n_segments + sum(data[table : table + n_segments])
 
 
-def _ogg_has_end(data: bytes | mmap.mmap) -> bool:
-    """Tell whether the last page is whole and marked as the last."""
-    last = data.rfind(b"OggS")
-    return _ogg_page_end(data, last) <= len(data) and bool(data[last + 5] & 4)
+def _ogg_has_end(tail: bytes) -> bool:
+    """Tell whether the last page is whole and marked as the last; `tail` holds at least one page."""
+    last = tail.rfind(b"OggS")
+    return last >= 0 and _ogg_page_end(tail, last) <= len(tail) and bool(tail[last + 5] & 4)

@@ -3,12 +3,14 @@
 Conventions: mono samples, frames of 512 samples every 256, the signal padded with zeros so that frame
 `i` is centred on sample 256 * i; 1 + n_samples // 256 frames. The reference is librosa
 (``feature.mfcc(y=y, sr=sr, n_mfcc=13, n_fft=512, hop_length=256, n_mels=40)`` and ``feature.delta`` of
-orders 1 and 2); this module computes the same numbers with fewer passes over the memory and the
-spectrogram in blocks. A change of any number here needs a new `FEATURE_VERSION`.
+orders 1 and 2); this module computes the same numbers with fewer passes over the memory and block by
+block, from whole signals and from streams alike. A change of any number here needs a new
+`FEATURE_VERSION`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -18,27 +20,47 @@ from musicsim.errors import AudioTooShortError
 
 __all__ = [
     "DELTA_WIDTH",
+    "FEATURE_CHANGES",
     "FEATURE_VERSION",
     "FRAME",
     "HOP",
+    "N_MELS",
+    "N_MFCC",
     "SAMPLE_RATE",
+    "LevelStream",
+    "cepstra",
     "delta_mfcc",
+    "derivative_blocks",
     "derivatives",
     "mfcc",
 ]
 
-FEATURE_VERSION = 1
+FEATURE_VERSION = 2
+# What a song gains by being analysed again, by the version that brought it: told to people after an update.
+FEATURE_CHANGES = {
+    2: "songs are known again by their sound when files move or change their tags, and previews start at the most "
+    "typical 30 seconds",
+}
 SAMPLE_RATE = 22050
 FRAME = 512
 HOP = 256
 
-_N_MELS = 40
-_N_MFCC = 13
+N_MELS = 40
+N_MFCC = 13
 DELTA_WIDTH = 9
 _AMIN = np.float32(1e-10)
 _TOP_DB = np.float32(80.0)
-# 512 frames of windowed samples (1 MB) stay in the processor's cache
-_BLOCK_FRAMES = 512
+# The arrays of 256 frames (3 MB) stay in the processor's cache. All frames go through the same blocks,
+# counted from the start, since matrix products of other shapes may round differently.
+_BLOCK_FRAMES = 256
+# So many frames at once are too little work for BLAS to wake threads, which cost more than they bring here.
+_PRODUCT_FRAMES = 16
+_EDGE = DELTA_WIDTH // 2
+# Savitzky-Golay weights of a frame and its neighbours 1 to 4 frames away: the slope of the line and the
+# curvature of the parabola through nine points.
+_SLOPE = np.array([0, 1, 2, 3, 4]) / 60
+_CURVATURE = np.array([-20, -17, -8, 7, 28]) / 462
+_DERIVATIVE_BLOCK = 8192
 # beyond this, float32 power overflows
 _MAX_SAMPLE = 1e15
 
@@ -67,9 +89,13 @@ def mfcc(y: npt.NDArray[np.floating], sr: float = SAMPLE_RATE) -> npt.NDArray[np
     silence gives constant rows, never NaN. Holds 160 bytes a frame besides the result.
     """
     y = _checked(y, sr)
-    levels = _mel_levels(y, sr)
-    np.maximum(levels, levels.max() - _TOP_DB, out=levels)
-    return levels @ _dct_basis()
+    levels = np.empty((1 + len(y) // HOP, N_MELS), np.float32)
+    stream, start = LevelStream(sr), 0
+    for blocks in (stream.add(y), stream.finish()):
+        for block in blocks:
+            levels[start : start + len(block)] = block
+            start += len(block)
+    return cepstra(levels, stream.loudest)
 
 
 def derivatives(mfcc: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
@@ -94,24 +120,80 @@ def derivatives(mfcc: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
     Savitzky-Golay filters of 9 frames; the first and last four frames lie on the polynomial of
     the first and last nine, as with ``librosa.feature.delta(mode="interp")``.
     """
+    _check_frames(mfcc)
+    n_frames, n_columns = mfcc.shape
+    result = np.empty((n_frames, 3 * n_columns), np.float32)
+    for start in range(0, n_frames, _DERIVATIVE_BLOCK):
+        _fill_derivatives(mfcc, start, result[start : start + _DERIVATIVE_BLOCK])
+    return result
+
+
+def derivative_blocks(
+    mfcc: npt.NDArray[np.floating], block: int = _DERIVATIVE_BLOCK
+) -> Iterator[npt.NDArray[np.float32]]:
+    """Yield the rows of :func:`derivatives` in order, `block` at a time.
+
+    Parameters
+    ----------
+    mfcc : ndarray of shape (n_frames, n_coefficients), n_frames >= 9
+        Any floating type; a memory-mapped array of any length is read as it is needed.
+    block : int >= 1
+        Frames a block; the last block has what is left.
+
+    Yields
+    ------
+    ndarray of shape (<= block, 3 * n_coefficients), float32
+
+    Raises
+    ------
+    AudioTooShortError
+        If there are fewer than 9 frames.
+    ValueError
+        If `mfcc` is not 2-D, or `block` is less than 1.
+    """
+    _check_frames(mfcc)
+    if block < 1:
+        raise ValueError(f"block={block} must be at least 1 frame.")
+    return _derivative_blocks(mfcc, block)
+
+
+def _derivative_blocks(mfcc: npt.NDArray[np.floating], block: int) -> Iterator[npt.NDArray[np.float32]]:
+    for start in range(0, len(mfcc), block):
+        result = np.empty((min(block, len(mfcc) - start), 3 * mfcc.shape[1]), np.float32)
+        _fill_derivatives(mfcc, start, result)
+        yield result
+
+
+def _fill_derivatives(mfcc: npt.NDArray[np.floating], start: int, result: npt.NDArray[np.float32]) -> None:
+    """Write coefficients, slopes and curvatures of the frames from `start` on into `result`."""
+    n_frames, n_columns = mfcc.shape
+    stop = start + len(result)
+    # Frames with four neighbours on each side. A line has one slope and a parabola one curvature, so the
+    # frames beyond take over those of the outermost.
+    first = min(max(start, _EDGE), n_frames - _EDGE - 1)
+    last = max(min(stop, n_frames - _EDGE), first + 1)
+    x = np.asarray(mfcc[first - _EDGE : last + _EDGE], np.float64)
+    shifted = [x[k : k + last - first] for k in range(DELTA_WIDTH)]
+    slope = np.zeros_like(shifted[0])
+    curvature = _CURVATURE[0] * shifted[_EDGE]
+    for k in range(1, _EDGE + 1):
+        before, after = shifted[_EDGE - k], shifted[_EDGE + k]
+        slope += _SLOPE[k] * (after - before)
+        curvature += _CURVATURE[k] * (after + before)
+    rows = np.arange(start, stop) - first
+    result[:, :n_columns] = mfcc[start:stop]
+    result[:, n_columns : 2 * n_columns] = slope.take(rows, axis=0, mode="clip")
+    result[:, 2 * n_columns :] = curvature.take(rows, axis=0, mode="clip")
+
+
+def _check_frames(mfcc: npt.NDArray[np.floating]) -> None:
     if mfcc.ndim != 2:
         raise ValueError(f"mfcc must be 2-D (n_frames, n_coefficients), not of shape {mfcc.shape}.")
-    n_frames, n_columns = mfcc.shape
-    if n_frames < DELTA_WIDTH:
+    if len(mfcc) < DELTA_WIDTH:
         raise AudioTooShortError(
-            f"the sound has {n_frames} frames; derivatives need at least {DELTA_WIDTH}. "
+            f"the sound has {len(mfcc)} frames; derivatives need at least {DELTA_WIDTH}. "
             "Leave it out or join it with its neighbour."
         )
-    from scipy.signal import savgol_filter  # a second to import: not before it is needed
-
-    result = np.empty((n_frames, 3 * n_columns), np.float32)
-    result[:, :n_columns] = mfcc
-    for order in (1, 2):
-        block = slice(order * n_columns, (order + 1) * n_columns)
-        result[:, block] = savgol_filter(
-            mfcc, DELTA_WIDTH, polyorder=order, deriv=order, axis=0, mode="interp"
-        )
-    return result
 
 
 def delta_mfcc(y: npt.NDArray[np.floating], sr: float = SAMPLE_RATE) -> npt.NDArray[np.float32]:
@@ -166,34 +248,93 @@ def _checked(y: npt.NDArray[np.floating], sr: float) -> npt.NDArray[np.floating]
     return y
 
 
-def _mel_levels(y: npt.NDArray[np.floating], sr: float) -> npt.NDArray[np.float32]:
-    """Return the level of each band in each frame: (n_frames, 40), dB, at least -100."""
-    from scipy.fft import rfft  # half a second to import: not before it is needed
+class LevelStream:
+    """Turn samples that come block by block into the levels of 40 mel bands.
 
-    n_frames = 1 + len(y) // HOP
-    window, mel = _hann(), _mel_basis(float(sr))
-    levels = np.empty((n_frames, _N_MELS), np.float32)
-    for start in range(0, n_frames, _BLOCK_FRAMES):
-        stop = min(start + _BLOCK_FRAMES, n_frames)
-        frames = np.lib.stride_tricks.sliding_window_view(_stretch(y, start, stop), FRAME)[::HOP]
-        # in float64, as librosa does: in float32 a band 80 dB below its frame's loudest is off by 0.01 dB
-        spectrum = rfft(frames * window, overwrite_x=True).astype(np.complex64)
-        power = np.square(spectrum.real) + np.square(spectrum.imag)
-        np.matmul(power, mel, out=levels[start:stop])
-    np.maximum(levels, _AMIN, out=levels)
-    np.log10(levels, out=levels)
-    levels *= np.float32(10.0)
-    return levels
+    Parameters
+    ----------
+    sr : float > 0
+        Samples per second.
+
+    Attributes
+    ----------
+    loudest : float
+        The highest level so far, dB.
+
+    Notes
+    -----
+    Both methods yield arrays of shape (<= 256, 40), float32, dB, at least -100; each is valid until
+    the next is asked for.
+    """
+
+    def __init__(self, sr: float) -> None:
+        self.loudest = -np.inf
+        self._mel = _mel_basis(float(sr))
+        # Half a frame of zeros stands before the first sample. In float64, as librosa does: in float32 a
+        # band 80 dB below its frame's loudest is off by 0.01 dB.
+        self._samples = np.zeros((_BLOCK_FRAMES + 1) * HOP)
+        self._n_samples = HOP
+        self._frames = np.lib.stride_tricks.sliding_window_view(self._samples, FRAME)[::HOP]
+        self._windowed = np.empty((_BLOCK_FRAMES, FRAME))
+        self._spectrum = np.empty((_BLOCK_FRAMES, FRAME // 2 + 1), np.complex128)
+
+    def add(self, samples: npt.NDArray[np.floating]) -> Iterator[npt.NDArray[np.float32]]:
+        """Take the next samples; yield the levels of the frames that they complete."""
+        at = 0
+        while at < len(samples):
+            part = samples[at : at + len(self._samples) - self._n_samples]
+            # rounded to float32 first, so that float64 samples give the same numbers
+            self._samples[self._n_samples : self._n_samples + len(part)] = part.astype(np.float32, copy=False)
+            self._n_samples += len(part)
+            at += len(part)
+            if self._n_samples == len(self._samples):
+                yield self._levels(_BLOCK_FRAMES)
+                self._samples[:HOP] = self._samples[-HOP:]
+                self._n_samples = HOP
+
+    def finish(self) -> Iterator[npt.NDArray[np.float32]]:
+        """Yield the levels of the last frames, which reach beyond the last sample."""
+        self._samples[self._n_samples :] = 0
+        yield self._levels(self._n_samples // HOP)
+
+    def _levels(self, n_frames: int) -> npt.NDArray[np.float32]:
+        n_products = -(-n_frames // _PRODUCT_FRAMES)
+        rows = n_products * _PRODUCT_FRAMES  # those beyond `n_frames` are silent
+        windowed, spectrum = self._windowed[:rows], self._spectrum[:rows]
+        np.multiply(self._frames[:rows], _hann(), out=windowed)
+        np.fft.rfft(windowed, out=spectrum)
+        bins = spectrum.astype(np.complex64)
+        power = np.square(bins.real) + np.square(bins.imag)
+        products = power.reshape(n_products, _PRODUCT_FRAMES, -1) @ self._mel
+        levels = products.reshape(rows, N_MELS)[:n_frames]
+        np.maximum(levels, _AMIN, out=levels)
+        np.log10(levels, out=levels)
+        levels *= np.float32(10.0)
+        self.loudest = max(self.loudest, float(levels.max()))
+        return levels
 
 
-def _stretch(y: npt.NDArray[np.floating], start: int, stop: int) -> npt.NDArray[np.float32]:
-    """Return the samples under frames start..stop-1, with zeros before the first and after the last."""
-    first, last = start * HOP - FRAME // 2, (stop - 1) * HOP + FRAME // 2
-    samples = np.zeros(last - first, np.float32)
-    kept = y[max(first, 0) : last]
-    offset = max(-first, 0)
-    samples[offset : offset + len(kept)] = kept
-    return samples
+def cepstra(levels: npt.NDArray[np.float32], loudest: float) -> npt.NDArray[np.float32]:
+    """Turn levels into coefficients.
+
+    Parameters
+    ----------
+    levels : ndarray of shape (n_frames, 40), float32, dB
+        The first frame is the song's first, or one that many whole blocks of 256 frames behind it.
+        Overwritten.
+    loudest : float
+        The song's highest level, dB.
+
+    Returns
+    -------
+    ndarray of shape (n_frames, 13), float32
+    """
+    np.maximum(levels, np.float32(loudest) - _TOP_DB, out=levels)
+    result = np.empty((len(levels), N_MFCC), np.float32)
+    for start in range(0, len(levels), _BLOCK_FRAMES):
+        block = slice(start, start + _BLOCK_FRAMES)
+        np.matmul(levels[block], _dct_basis(), out=result[block])
+    return result
 
 
 @lru_cache(maxsize=1)
@@ -204,14 +345,37 @@ def _hann() -> npt.NDArray[np.float64]:
 
 @lru_cache(maxsize=8)
 def _mel_basis(sr: float) -> npt.NDArray[np.float32]:
-    from librosa.filters import mel
+    """Return Slaney's mel filters: (257, 40).
 
-    return np.ascontiguousarray(mel(sr=sr, n_fft=FRAME, n_mels=_N_MELS).T, dtype=np.float32)
+    Written out, since the import of librosa.filters takes two seconds and 110 MB in each process.
+    """
+    corners = _mel_to_hz(np.linspace(0.0, _hz_to_mel(sr / 2), N_MELS + 2))
+    ramps = np.subtract.outer(corners, np.arange(FRAME // 2 + 1) * (sr / FRAME))
+    widths = np.diff(corners)
+    rising, falling = -ramps[:-2] / widths[:-1, None], ramps[2:] / widths[1:, None]
+    triangles = np.maximum(0, np.minimum(rising, falling)).astype(np.float32)
+    triangles *= (2.0 / (corners[2:] - corners[:-2]))[:, None]
+    return np.ascontiguousarray(triangles.T)
+
+
+# Slaney's scale: 3 mel in 200 Hz up to 1 kHz (15 mel), then 27 mel in a factor of 6.4.
+_LINEAR_HZ, _LINEAR_MEL, _LOG_STEP = 1000.0, 15.0, np.log(6.4) / 27.0
+
+
+def _hz_to_mel(hz: float) -> float:
+    if hz < _LINEAR_HZ:
+        return hz * 3 / 200
+    return _LINEAR_MEL + float(np.log(hz / _LINEAR_HZ)) / _LOG_STEP
+
+
+def _mel_to_hz(mel: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return np.where(mel < _LINEAR_MEL, mel * 200 / 3, _LINEAR_HZ * np.exp(_LOG_STEP * (mel - _LINEAR_MEL)))
 
 
 @lru_cache(maxsize=1)
 def _dct_basis() -> npt.NDArray[np.float32]:
-    from scipy.fft import dct
-
-    basis = dct(np.eye(_N_MELS), axis=1, norm="ortho")[:, :_N_MFCC]
-    return np.ascontiguousarray(basis, dtype=np.float32)
+    """Return the first columns of the orthonormal DCT-II: (40, 13)."""
+    angles = np.outer(np.arange(N_MELS) + 0.5, np.arange(N_MFCC)) * (np.pi / N_MELS)
+    basis = np.sqrt(2 / N_MELS) * np.cos(angles)
+    basis[:, 0] = np.sqrt(1 / N_MELS)
+    return basis.astype(np.float32)

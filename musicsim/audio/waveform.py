@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["peaks"]
+__all__ = ["Outline", "peaks"]
+
+_MAX_STEPS = 1 << 13
+_BLOCK = 1 << 15
 
 
 def peaks(samples: npt.NDArray[np.floating], n_bins: int = 400) -> npt.NDArray[np.float32]:
@@ -26,17 +29,77 @@ def peaks(samples: npt.NDArray[np.floating], n_bins: int = 400) -> npt.NDArray[n
     ------
     ValueError
         If `samples` is empty, not 1-D or not finite, or `n_bins` is less than 1.
+
+    Notes
+    -----
+    Of up to 8,192 samples the stretches are exact; in longer sounds each begins up to 1/4,096 of the
+    sound early, a tenth of a stretch: see :class:`Outline`.
     """
     if n_bins < 1:
         raise ValueError(f"n_bins={n_bins} must be at least 1.")
     if samples.ndim != 1 or len(samples) == 0:
         raise ValueError(f"samples must be 1-D and not empty, not of shape {samples.shape}.")
-    starts = np.arange(n_bins) * len(samples) // n_bins
-    # two reductions instead of abs(): a long song is not copied
-    levels = np.maximum(np.maximum.reduceat(samples, starts), -np.minimum.reduceat(samples, starts))
-    loudest = levels.max()
-    if not np.isfinite(loudest):
-        raise ValueError("samples holds NaN or infinite values: set them to zero first.")
-    if loudest == 0:
-        return np.zeros(n_bins, np.float32)
-    return (levels / loudest).astype(np.float32)
+    outline = Outline()
+    for start in range(0, len(samples), _BLOCK):
+        outline.add(samples[start : start + _BLOCK])
+    return outline.finish(n_bins)
+
+
+class Outline:
+    """Peak levels of sound that comes block by block and whose length is not known before its end.
+
+    Notes
+    -----
+    Keeps the peak of every step, a step being one sample at first. As soon as there are more than
+    8,192 of them, neighbours are joined and steps are twice as long, so that the outline depends on
+    the samples only, not on how they were cut into blocks, and takes 32 kB whatever the length.
+    """
+
+    def __init__(self) -> None:
+        self._step = 1
+        self._levels = np.zeros(_MAX_STEPS, np.float32)
+        self._n_samples = 0
+
+    @property
+    def loudest(self) -> float:
+        """The highest level so far."""
+        return float(self._levels.max())
+
+    def add(self, samples: npt.NDArray[np.floating]) -> None:
+        """Take the next samples: (n,), floating."""
+        at = 0
+        while at < len(samples):
+            room = _MAX_STEPS * self._step - self._n_samples
+            if room == 0:
+                self._levels[: _MAX_STEPS // 2] = np.maximum(self._levels[::2], self._levels[1::2])
+                self._levels[_MAX_STEPS // 2 :] = 0
+                self._step *= 2
+                continue
+            part = samples[at : at + room]
+            self._take(part)
+            self._n_samples += len(part)
+            at += len(part)
+
+    def _take(self, part: npt.NDArray[np.floating]) -> None:
+        first, into_step = divmod(self._n_samples, self._step)
+        starts = np.arange(-into_step, len(part), self._step)
+        starts[0] = 0
+        levels = np.maximum.reduceat(np.abs(part), starts)
+        target = self._levels[first : first + len(levels)]
+        np.maximum(target, levels, out=target, casting="same_kind")
+
+    def finish(self, n_bins: int = 400) -> npt.NDArray[np.float32]:
+        """Return the peaks of `n_bins` equal stretches; see :func:`peaks`.
+
+        Raises
+        ------
+        ValueError
+            If a sample was NaN or infinite.
+        """
+        n_steps = -(-self._n_samples // self._step)
+        starts = np.arange(n_bins) * n_steps // n_bins
+        levels = np.maximum.reduceat(self._levels[:n_steps], starts)
+        loudest = levels.max()
+        if not np.isfinite(loudest):
+            raise ValueError("samples holds NaN or infinite values: set them to zero first.")
+        return levels / loudest if loudest > 0 else levels

@@ -15,12 +15,12 @@ from musicsim.errors import LibraryError
 from musicsim.explorer.training import refresh
 from musicsim.library import AddReport, Library, Progress
 from musicsim.library.arrays import atomic_path
-from musicsim.library.files import absolute, audio_files, content_hash
+from musicsim.library.files import content_hash
 from musicsim.library.importers import import_playlists, import_plays, import_tags
-from musicsim.library.ingest import add_stream
+from musicsim.library.ingest import Scan, add_stream
 from musicsim.library.workers import worker_context
 
-__all__ = ["add_and_refresh", "build_demo", "keep_upload"]
+__all__ = ["Report", "add_and_refresh", "build_demo", "keep_upload", "scan_again", "scan_and_refresh"]
 
 _FIRST_MAP = 60
 _DEMO_WORKERS = 2
@@ -36,29 +36,32 @@ def _refresh(library: Library, report: Report) -> bool:
     return refresh(library, progress=tell)
 
 
-def _tell(
-    report: Report, total: int, *, before: int = 0, failed: int = 0
-) -> Callable[[Progress], bool | None]:
-    """Progress of a part of a scan as progress of the whole; `before` and `failed` are of earlier parts."""
+def _tell(report: Report, total: int, *, before: int = 0) -> Callable[[Progress], bool | None]:
+    """Progress of a scan as a job's report; `before` files of `total` were done earlier."""
 
     def tell(step: Progress) -> bool | None:
-        done = before + step.done
         return report(
             message=step.current,
-            done=done,
+            done=before + step.done,
             total=total,
-            failed=failed + step.failed,
+            failed=step.failed,
             songs_per_second=step.songs_per_second,
-            seconds_left=(total - done) / step.songs_per_second if step.songs_per_second else None,
+            seconds_left=step.seconds_left,
         )
 
     return tell
 
 
 def add_and_refresh(
-    library: Library, sources: Sequence[str | Path], *, retry: bool = False, report: Report
-) -> bool:
-    """Add folders and files, then fit or extend the model; returns False when it was cancelled.
+    library: Library,
+    sources: Sequence[str | Path],
+    *,
+    retry: bool = False,
+    anyway: bool = False,
+    n_workers: int | None = None,
+    report: Report,
+) -> AddReport:
+    """Add folders and files, then fit or extend the model.
 
     Parameters
     ----------
@@ -66,6 +69,10 @@ def add_and_refresh(
     sources : sequence of paths
     retry : bool
         Open files again that failed before.
+    anyway : bool
+        Take short and silent files, too.
+    n_workers : int, optional
+        Worker processes; by default as the library's settings have it.
     report : callable
         Called with keyword arguments message, done, total, failed, songs_per_second, seconds_left; True
         stops.
@@ -75,19 +82,46 @@ def add_and_refresh(
     LibraryError
         If a source does not exist, or another process is adding to this library.
     """
+    # a file that is tried again may have gone meanwhile
+    options = {"retry": retry, "anyway": anyway, "absent_ok": retry or anyway, "n_workers": n_workers}
+    return scan_and_refresh(library, sources, report, **options)
+
+
+def scan_again(
+    library: Library, folders: Sequence[str | Path] = (), *, n_workers: int | None = None, report: Report
+) -> AddReport:
+    """Look through the library's folders again, or some of them: new, changed, moved and missing files.
+
+    Parameters
+    ----------
+    library : Library
+    folders : sequence of paths
+        Empty for every root of the library. One that is not there (a drive that is not plugged in) makes its songs
+        missing until it is back.
+    n_workers, report
+        As of :func:`add_and_refresh`.
+    """
+    sources = list(folders) or library.files.roots()
+    return scan_and_refresh(library, sources, report, absent_ok=True, n_workers=n_workers)
+
+
+def scan_and_refresh(
+    library: Library, sources: Sequence[str | Path], report: Report, **options: Any
+) -> AddReport:
+    """Look through the sources, with the options of :class:`Scan`, and bring the model up to what was found."""
     report(message="looking for music")
-    paths = audio_files([absolute(source) for source in sources])
-    ends = _first_maps(len(paths)) if library.models.active() is None else []
-    start = failed = 0
-    for end in [*ends, len(paths)]:
-        tell = _tell(report, len(paths), before=start, failed=failed)
-        part = library.add(paths[start:end], progress=tell, retry=retry, remember=False)
-        failed += len(part.failures)
-        start = end
-        if part.cancelled or not _refresh(library, report):
-            return False
-    library.remember(sources)
-    return True
+    # A model fits all songs or none: what an older version has described is analysed along with the rest.
+    outdated = [path for path, _ in library.files.outdated() if path.exists()]
+    scan = Scan(library, [*sources, *outdated], **options)
+    library.files.add_roots(sources)
+    total = scan.report.n_unchanged + len(scan.todo)
+    ends = _first_maps(len(scan.todo)) if library.models.active() is None else []
+    for start, end in pairwise([0, *ends, len(scan.todo)]):
+        if not scan.run(_tell(report, total), n_files=end - start) or not _refresh(library, report):
+            scan.report.cancelled = True
+            return scan.report
+    scan.finish()
+    return scan.report
 
 
 def _first_maps(n_songs: int) -> list[int]:
@@ -166,10 +200,11 @@ def build_demo(library: Library, *, seed: int = 0, report: Report) -> bool:
         counts = AddReport()
         tell = _tell(report, len(plans), before=done + start)
         part = plans_left[start:end]
-        add_stream(library, _compose(part, folder), len(part), counts, progress=tell)
+        planned = [folder / plan.relative_path for plan in part]
+        add_stream(library, _compose(part, folder), planned, counts, progress=tell)
         if counts.cancelled or not _refresh(library, report):
             return False
-    library.remember([folder])
+    library.files.add_roots([folder])
     report(message="asking two thousand listeners")
     listening = library.folder / "listening"
     write_listening(plans, listening, seed=seed)

@@ -20,7 +20,7 @@ from musicsim.errors import MusicsimError, StoreLockedError
 from musicsim.library import Library
 from musicsim.library.job_store import Job
 
-__all__ = ["cancel", "current", "restart", "run", "start"]
+__all__ = ["cancel", "current", "pause", "restart", "resume", "run", "start"]
 
 _log = logging.getLogger(__name__)
 _WRITE_EVERY_S = 0.25
@@ -32,9 +32,10 @@ def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = Non
 
     Parameters
     ----------
-    kind : {"add", "demo", "refresh"}
+    kind : {"add", "scan", "upgrade", "demo", "refresh"}
     arguments : mapping, JSON values
-        "add": paths (list of str), retry (bool); "demo": seed (int); "refresh": force (bool).
+        "add": paths (list of str), retry (bool), anyway (bool); "scan": folders (list of str, empty for all);
+        "demo": seed (int); "refresh": force (bool).
 
     Raises
     ------
@@ -109,13 +110,23 @@ def cancel(library: Library, job_id: int) -> None:
     library.jobs.update(job_id, cancel_requested=True)
 
 
+def pause(library: Library, job_id: int) -> None:
+    """Ask a job to rest after the songs in work."""
+    library.jobs.update(job_id, pause_requested=True)
+
+
+def resume(library: Library, job_id: int) -> None:
+    """Let a resting job go on."""
+    library.jobs.update(job_id, pause_requested=False)
+
+
 def restart(library: Library, job: Job) -> int:
     """Start a job again with the same arguments; it goes on where it was."""
     return start(library, job.kind, job.arguments)
 
 
 class _Reporter:
-    """Writes a job's progress, not too often, and hears of a cancel."""
+    """Writes a job's progress, not too often, and hears of a cancel or a pause."""
 
     def __init__(self, library: Library, job_id: int) -> None:
         self._library, self._job_id = library, job_id
@@ -123,14 +134,20 @@ class _Reporter:
         self.latest: dict[str, Any] = {}
 
     def __call__(self, **values: Any) -> bool:
-        """Store progress; True when the job should stop."""
+        """Store progress; True when the job should stop. Returns only when a pause has ended."""
         self.latest |= values
-        now = time.monotonic()
-        if now - self._written < _WRITE_EVERY_S:
+        if time.monotonic() - self._written < _WRITE_EVERY_S:
             return False
-        self._written = now
         self._library.jobs.update(self._job_id, **self.latest)
-        return self._library.jobs.get(self._job_id).cancel_requested
+        job = self._library.jobs.get(self._job_id)
+        if job.pause_requested and not job.cancel_requested:
+            self._library.jobs.update(self._job_id, state="paused", seconds_left=None, songs_per_second=None)
+            while job.pause_requested and not job.cancel_requested:
+                time.sleep(_WRITE_EVERY_S)
+                job = self._library.jobs.get(self._job_id)
+            self._library.jobs.update(self._job_id, state="running")
+        self._written = time.monotonic()
+        return job.cancel_requested
 
 
 def run(library: Library, job_id: int) -> str:
@@ -163,7 +180,14 @@ def _add(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> b
     from musicsim.explorer.building import add_and_refresh
 
     paths: Sequence[str] = arguments["paths"]
-    return add_and_refresh(library, paths, retry=arguments.get("retry", False), report=report)
+    options = {name: arguments.get(name, False) for name in ("retry", "anyway")}
+    return not add_and_refresh(library, paths, **options, report=report).cancelled
+
+
+def _scan(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
+    from musicsim.explorer.building import scan_again
+
+    return not scan_again(library, arguments.get("folders", ()), report=report).cancelled
 
 
 def _demo(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
@@ -182,4 +206,10 @@ def _refresh(library: Library, arguments: Mapping[str, Any], report: _Reporter) 
     )
 
 
-KINDS = {"add": _add, "demo": _demo, "refresh": _refresh}
+def _upgrade(library: Library, _arguments: Mapping[str, Any], report: _Reporter) -> bool:
+    from musicsim.explorer.upgrade import bring_up_to_date
+
+    return not bring_up_to_date(library, report=report).cancelled
+
+
+KINDS = {"add": _add, "scan": _scan, "upgrade": _upgrade, "demo": _demo, "refresh": _refresh}

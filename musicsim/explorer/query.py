@@ -10,6 +10,7 @@ from musicsim.audio import SAMPLE_RATE, decode, derivatives, mfcc, peaks
 from musicsim.errors import AudioTooShortError, ModelError, NotFoundError
 from musicsim.explorer.explain import short_reason
 from musicsim.explorer.snapshot import Snapshot
+from musicsim.kernels import ppk_similarity
 from musicsim.library import Song
 from musicsim.library.files import content_hash
 
@@ -118,11 +119,11 @@ def find_similar(
         A song id, or sound from outside.
     k : int
     max_per_artist : int or None, default 2
-        None for no limit. Songs without an artist are not counted together.
+        None for no limit. Where the artist is unknown the folder stands in, as :attr:`Song.group` has it.
     filters : Filters, optional
         Only songs that pass are answers.
     exclude : iterable of int
-        Song ids that are no answers; the query itself never is.
+        Song ids that are no answers; the query itself never is, nor a song with the same sound.
 
     Returns
     -------
@@ -137,7 +138,7 @@ def find_similar(
     song, vector = _query_vector(snapshot, query)
     if not snapshot.indexed:
         return []
-    barred = set(exclude) | ({song.id} if song else set())
+    barred = {snapshot.same_as.get(i, i) for i in exclude} | ({song.id} if song else set())
     allowed = np.array(
         [s.id not in barred and (filters is None or filters.allow(s)) for s in snapshot.indexed], dtype=bool
     )
@@ -154,7 +155,8 @@ def find_similar(
 
 def _query_vector(snapshot: Snapshot, query: int | Example) -> tuple[Song | None, npt.NDArray[np.float32]]:
     if isinstance(query, Example):
-        return (snapshot.by_id.get(query.song_id) if query.song_id else None), query.vector
+        row = snapshot.row_of.get(query.song_id) if query.song_id else None
+        return (None if row is None else snapshot.indexed[row]), query.vector
     row = snapshot.row_of.get(query)
     if row is None:
         song = snapshot.library.song(query)  # raises when there is no such song at all
@@ -171,11 +173,10 @@ def _limit_per_artist(
     counts: dict[str, int] = {}
     chosen = []
     for position, row in enumerate(rows):
-        artist = snapshot.indexed[row].artist
-        if artist and max_per_artist is not None:
-            counts[artist] = counts.get(artist, 0) + 1
-            if counts[artist] > max_per_artist:
-                continue
+        group = snapshot.indexed[row].group
+        counts[group] = counts.get(group, 0) + 1
+        if max_per_artist is not None and counts[group] > max_per_artist:
+            continue
         chosen.append(position)
         if len(chosen) == k:
             break
@@ -183,7 +184,5 @@ def _limit_per_artist(
 
 
 def _hit(snapshot: Snapshot, song: Song | None, row: int, distance: float) -> Hit:
-    assert snapshot.model is not None  # rows exist only under a model
     other = snapshot.indexed[row]
-    similarity = float(snapshot.model.similarity(np.array(distance)))
-    return Hit(other, similarity, float(distance), short_reason(snapshot, song, other))
+    return Hit(other, float(ppk_similarity(distance)), float(distance), short_reason(snapshot, song, other))

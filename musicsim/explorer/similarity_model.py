@@ -4,7 +4,7 @@ import json
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -104,8 +104,13 @@ class SimilarityModel:
         """Columns of a vector."""
         return len(self.components_)
 
-    def histograms(self, list_of_frames: Iterable[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
-        """Codeword histograms of songs, float32 (n_songs, n_codewords), rows sum to 1."""
+    def histograms(
+        self, list_of_frames: Iterable[npt.NDArray[np.float32] | Iterator[npt.NDArray[np.float32]]]
+    ) -> npt.NDArray[np.float32]:
+        """Codeword histograms of songs, float32 (n_songs, n_codewords), rows sum to 1.
+
+        Frames of a song are one array, or an iterator of arrays where the song is long.
+        """
         return self.codebook_.transform(list_of_frames)
 
     def vectors(self, histograms: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -115,11 +120,6 @@ class SimilarityModel:
     def transform(self, list_of_frames: Iterable[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
         """Vectors of songs given by their raw frames (n_frames, 39)."""
         return self.vectors(self.histograms(list_of_frames))
-
-    @staticmethod
-    def similarity(distances: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
-        """Similarity in [0, 1] of Euclidean distances between vectors: 1 - d^2 / 2, never below 0."""
-        return np.clip(1.0 - np.square(distances, dtype=np.float64) / 2.0, 0.0, 1.0)
 
     # --- storage ------------------------------------------------------------------------------
 

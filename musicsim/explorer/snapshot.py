@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim.explorer.artifacts import load_clusters, load_map
+from musicsim.explorer.same_sound import folded
 from musicsim.library import Library, Song
 from musicsim.library.model_store import ModelRecord, Vectors
 
@@ -43,6 +44,11 @@ class Snapshot:
         return {song.id: song for song in self.songs}
 
     @cached_property
+    def same_as(self) -> dict[int, int]:
+        """The song that stands for a song with the same sound, by id; only songs that another one stands for."""
+        return folded(self.songs, self.library.duplicates.pairs())
+
+    @cached_property
     def tags(self) -> dict[int, list[tuple[str, float]]]:
         """Tags with weights by song id, heaviest first."""
         return self.library.tags()
@@ -64,19 +70,24 @@ class Snapshot:
         return self.library.vectors(self.record.id) if self.record else None
 
     @cached_property
+    def _shown(self) -> npt.NDArray[np.bool_]:
+        """Which rows of the vectors are songs that are here and that no other song stands for."""
+        ids = self._vectors.song_ids.tolist() if self._vectors else []
+        return np.array([i in self.by_id and i not in self.same_as for i in ids], dtype=bool)
+
+    @cached_property
     def indexed(self) -> list[Song]:
-        """Songs with a vector, in the order of the vectors' rows."""
+        """Songs with a vector, in the order of the vectors' rows; songs with the same sound once."""
         if self._vectors is None:
             return []
-        return [self.by_id[i] for i in self._vectors.song_ids.tolist() if i in self.by_id]
+        return [self.by_id[i] for i in self._vectors.song_ids[self._shown].tolist()]
 
     @cached_property
     def X(self) -> npt.NDArray[np.float32]:  # noqa: N802  # the name of the field
         """Vectors of :attr:`indexed`, float32 (n_indexed, n_dimensions)."""
         if self._vectors is None:
             return np.empty((0, 0), dtype=np.float32)
-        here = np.array([i in self.by_id for i in self._vectors.song_ids.tolist()], dtype=bool)
-        return self._vectors.X if here.all() else self._vectors.X[here]
+        return self._vectors.X if self._shown.all() else self._vectors.X[self._shown]
 
     @cached_property
     def index(self) -> "ExactIndex":
@@ -87,8 +98,9 @@ class Snapshot:
 
     @cached_property
     def row_of(self) -> dict[int, int]:
-        """Row of a song id in the arrays."""
-        return {song.id: row for row, song in enumerate(self.indexed)}
+        """Row of a song id in the arrays; a song that another one stands for has the row of that one."""
+        rows = {song.id: row for row, song in enumerate(self.indexed)}
+        return rows | {i: rows[other] for i, other in self.same_as.items() if other in rows}
 
     @cached_property
     def clusters(self) -> dict[str, npt.NDArray[np.int64]]:

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from musicsim.audio import FEATURE_VERSION
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.artifacts import load_clusters, load_map, save_clusters, save_map
 from musicsim.explorer.map import MapPlacer, fit_map
+from musicsim.explorer.same_sound import find_new
 from musicsim.explorer.similarity_model import SimilarityModel
 from musicsim.explorer.walk import fit_walk
 from musicsim.library import Library, Song
@@ -99,7 +101,10 @@ def refresh(library: Library, *, force: bool = False, progress: StepCallback | N
         if not songs:
             return True
         try:
-            with_frames = [song for song in songs if library.has_frames(song.content_hash)]
+            kept = library.frame_files.kept()
+            current = (s for s in songs if s.content_hash in kept and s.feature_version == FEATURE_VERSION)
+            # by hash: the same songs give the same model, in whatever order they were added
+            with_frames = sorted(current, key=lambda song: song.content_hash)
             complete = len(with_frames) == len(songs)
             if force and not complete:
                 raise FeatureVersionError(
@@ -109,7 +114,8 @@ def refresh(library: Library, *, force: bool = False, progress: StepCallback | N
             # without all frames a new model would lose songs that the one in use can compare
             if with_frames and (force or needs_fit(library, len(songs) if complete else 0)):
                 _fit(library, with_frames, tell)
-            _place_new(library, songs, tell)
+            _place_new(library, with_frames, tell)
+            find_new(library, tell)
             _update_clusters_and_map(library, tell)
             tell("fitting the playlist walk")
             fit_walk(library)
@@ -119,7 +125,7 @@ def refresh(library: Library, *, force: bool = False, progress: StepCallback | N
             library.models.discard_unfinished()
         if not library.settings["keep_frames"]:
             for song in songs:
-                library.drop_frames(song.content_hash)
+                library.frame_files.drop(song.content_hash)
     return True
 
 
@@ -135,9 +141,12 @@ def _sample_frames(
     for done, i in enumerate(sorted(chosen)):
         if done % _BLOCK == 0:
             tell("listening for codewords", done, len(chosen))
-        frames = library.frames(songs[i])
-        rows = rng.permutation(len(frames))[:quota]
-        sample.append(frames[np.sort(rows)])
+        rows = np.sort(rng.permutation(len(library.frame_files.mfcc(songs[i].content_hash)))[:quota])
+        start = 0
+        for block in library.frame_files.blocks(songs[i].content_hash):
+            here = rows[(rows >= start) & (rows < start + len(block))]
+            sample.append(block[here - start])
+            start += len(block)
     return np.concatenate(sample)
 
 
@@ -147,7 +156,7 @@ def _histogram_blocks(
     for start in range(0, len(songs), _BLOCK):
         tell("describing songs by codewords", start, len(songs))
         block = songs[start : start + _BLOCK]
-        yield block, model.histograms(library.frames(song) for song in block)
+        yield block, model.histograms(library.frame_files.blocks(song.content_hash) for song in block)
 
 
 def _fit(library: Library, songs: Sequence[Song], tell: Callable[..., None]) -> None:
@@ -187,14 +196,14 @@ def _append(
 
 
 def _place_new(library: Library, songs: Sequence[Song], tell: Callable[..., None]) -> None:
-    """Give songs without a vector one under the model in use."""
+    """Give songs with frames but without a vector one under the model in use."""
     record = library.models.active()
     if record is None:
         raise FeatureVersionError(
             f"{library.folder}: no frames are kept to fit a model on. Turn on keep_frames and add the folders again."
         )
     known = set(library.vectors(record.id).song_ids.tolist())
-    new = [s for s in songs if s.id not in known and library.has_frames(s.content_hash)]
+    new = [song for song in songs if song.id not in known]
     if new:
         model = SimilarityModel.load(library.models.path(record.id))
         for block, histograms in _histogram_blocks(library, model, new, tell):

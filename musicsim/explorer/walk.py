@@ -171,7 +171,7 @@ class Walk:
             raise ValueError(f"surprise={surprise} should be between 0 and 1.")
         model = self._with_surprise(surprise)
         songs = self.snapshot.indexed
-        artists = [song.artist for song in songs]
+        artists = [song.group for song in songs]
         fixed = [self._row(i) for i in keep] or ([self._row(first)] if first is not None else [])
         drawn = model.generate(
             length,

@@ -1,12 +1,17 @@
 """Opening a library's database: SQLite in WAL mode, one writer and many readers at once."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import event
 
-__all__ = ["open_engine", "writer"]
+__all__ = ["Write", "open_engine", "writer"]
+
+Write = Callable[[], AbstractContextManager[sa.Connection]]
+"""Opens a transaction that changes a library."""
 
 _BUSY_MS = 30_000  # how long a write waits for another one; ours last milliseconds
 

@@ -1,53 +1,32 @@
-"""From files to songs: find them, analyse them in worker processes, commit each as it comes.
+"""From folders to songs: find files, see what is new, analyse it in worker processes, enter each as it comes.
 
-A bad file costs that file: its reason is listed (:meth:`Store.failures`) and the scan goes on. A
-file that stands unchanged since it was added, or since it failed, is not opened again.
+A bad file costs that file: its reason is listed (:meth:`FileStore.failures`) and the scan goes on. A file that
+stands unchanged since it was added, or since it failed, is not opened again. Files that have gone are marked
+missing; their songs keep all that was said of them until the file is back, here or elsewhere.
 """
 
 import logging
 import os
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from concurrent.futures import wait
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-import sqlalchemy as sa
+from musicsim.audio import FEATURE_VERSION
+from musicsim.errors import AudioError, NoSoundError
+from musicsim.library.analysis import Analysis, Same, Skipped, Task, analyse
+from musicsim.library.catalogue import enter_known, enter_song
+from musicsim.library.file_store import ERROR, NO_SOUND, SHORT, SKIPPED, Failure, KnownFile
+from musicsim.library.files import Found, FoundFile, absolute, find_audio, is_below
+from musicsim.library.forecast import Forecast
+from musicsim.library.store import Store
+from musicsim.library.workers import Limits, outcomes
 
-from musicsim.audio import (
-    DELTA_WIDTH,
-    FEATURE_VERSION,
-    HOP,
-    SAMPLE_RATE,
-    decode,
-    mfcc,
-    peaks,
-)
-from musicsim.errors import AudioError, AudioTooShortError, LibraryError
-from musicsim.library import schema
-from musicsim.library.files import absolute, audio_files, content_hash
-from musicsim.library.store import Failure, Store
-from musicsim.library.tags import FileTags, read_tags
-from musicsim.library.workers import worker_context
-
-__all__ = [
-    "AddReport",
-    "Analysis",
-    "Progress",
-    "ProgressCallback",
-    "add",
-    "add_stream",
-    "analyse",
-]
+__all__ = ["AddReport", "Progress", "ProgressCallback", "Scan", "add", "add_stream"]
 
 _log = logging.getLogger(__name__)
-_TIMEOUT_S = 600.0  # a file that takes longer has hung the decoder
-_IN_FLIGHT = 4  # files a worker may have waiting: enough to keep it busy, few enough to cancel soon
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +35,11 @@ class Progress:
 
     Attributes
     ----------
-    done, total, failed : int
-        Files; `done` counts failed and unchanged ones too.
+    done, total, failed, skipped : int
+        Files; `done` counts failed, skipped and unchanged ones too.
     songs_per_second : float or None
     seconds_left : float or None
-        From the speed of the last half minute; None until there is a speed.
+        From what the files of each kind have cost so far; None until there is a speed.
     current : str
         Name of the file that was finished last.
     """
@@ -68,6 +47,7 @@ class Progress:
     done: int
     total: int
     failed: int
+    skipped: int
     songs_per_second: float | None
     seconds_left: float | None
     current: str
@@ -78,201 +58,299 @@ ProgressCallback = Callable[[Progress], bool | None]
 
 @dataclass(slots=True)
 class AddReport:
-    """What came of a scan."""
+    """What came of a scan.
+
+    Attributes
+    ----------
+    n_found : int
+        Files that were looked at.
+    n_added : int
+        Songs that are new.
+    n_unchanged : int
+        Files that were not opened.
+    n_known : int
+        Files that hold a song which the library had already: moved, copied or with other tags.
+    n_ignored : int
+        Audio files and whole folders that a ``.musicsimignore`` left out.
+    n_missing, n_back : int
+        Files that have gone since the last scan, and files that are here again.
+    absent : list of Path
+        Sources that are not there at all: a drive that is not plugged in.
+    cancelled : bool
+    seconds : float
+        Spent on analysing.
+    failures : list of Failure
+        Files that could not be added, or were skipped, this time.
+    """
 
     n_found: int = 0
     n_added: int = 0
     n_unchanged: int = 0
+    n_known: int = 0
+    n_ignored: int = 0
+    n_missing: int = 0
+    n_back: int = 0
+    absent: list[Path] = field(default_factory=list)
     cancelled: bool = False
     seconds: float = 0.0
     failures: list[Failure] = field(default_factory=list)
 
-
-@dataclass(frozen=True, slots=True)
-class Analysis:
-    """All that is taken from one file."""
-
-    content_hash: str
-    tags: FileTags
-    duration_s: float
-    notes: tuple[str, ...]
-    mfcc: npt.NDArray[np.float16]
-    outline: bytes
-    size: int
-    mtime_ns: int
+    @property
+    def n_skipped(self) -> int:
+        """Files that were skipped."""
+        return sum(failure.kind in SKIPPED for failure in self.failures)
 
 
-def analyse(path: Path) -> Analysis:
-    """Decode a file and take its features, tags and name; runs in a worker process.
+class Scan:
+    """One pass over folders and files: looked through at once, analysed by :meth:`run`, in parts if need be.
+
+    Parameters
+    ----------
+    library : Store
+    sources : path or sequence of paths
+        Folders (with all below them) and files. A file that is named on purpose is taken however short it is.
+    retry : bool
+        Open files again that failed before and have not changed.
+    anyway : bool
+        Take short and silent files, too.
+    absent_ok : bool
+        Go on when a source does not exist: its songs become missing.
+    n_workers : int, optional
+        Worker processes; by default as the library's settings have it.
+
+    Attributes
+    ----------
+    todo : list of Task
+        What is left to be analysed.
+    report : AddReport
 
     Raises
     ------
-    AudioError
-        If the file gives no features; the message names it.
-    OSError
-        If it cannot be read.
+    LibraryError
+        If a source does not exist.
+    StoreLockedError
+        If another process is adding to this library.
+
+    Notes
+    -----
+    Memory: 1 kB a file found and 0.5 kB a file known, nothing else grows with their number.
     """
-    before = path.stat()
-    decoded = decode(path, sr=SAMPLE_RATE)
-    frames = mfcc(decoded.samples, decoded.sr)
-    if len(frames) < DELTA_WIDTH:
-        raise AudioTooShortError(
-            f"{path}: {decoded.duration_s:.2f} s of sound are too short to be described; "
-            f"{DELTA_WIDTH * HOP / SAMPLE_RATE:.2f} s are needed. Leave the file out."
-        )
-    return Analysis(
-        content_hash(path),
-        read_tags(path),
-        decoded.duration_s,
-        decoded.notes,
-        frames.astype(np.float16),
-        np.round(255 * peaks(decoded.samples)).astype(np.uint8).tobytes(),
-        before.st_size,
-        before.st_mtime_ns,
-    )
 
-
-class _Clock:
-    """Speed and time left from what was finished in the last half minute."""
-
-    def __init__(self, total: int) -> None:
-        self.total, self.done = total, 0
-        self._marks: deque[tuple[float, int]] = deque([(time.monotonic(), 0)])
-
-    def tick(self) -> tuple[float | None, float | None]:
-        now = time.monotonic()
-        self.done += 1
-        self._marks.append((now, self.done))
-        while len(self._marks) > 2 and now - self._marks[0][0] > 30:
-            self._marks.popleft()
-        start, first = self._marks[0]
-        if now - start < 0.5:
-            return None, None
-        speed = (self.done - first) / (now - start)
-        return speed, (self.total - self.done) / speed
-
-
-def _unchanged(library: Store, paths: Sequence[Path], retry: bool) -> set[Path]:
-    """Files whose size and time are those of their last, finished visit, and whose frames are as wished."""
-    f, s, bad = schema.files.c, schema.songs.c, schema.failures.c
-    keep_frames = library.settings["keep_frames"]
-    with library.engine.connect() as connection:
-        known = {
-            row.path: (row.size, row.mtime_ns)
-            for row in connection.execute(
-                sa.select(f.path, f.size, f.mtime_ns, s.content_hash)
-                .join(schema.songs, s.id == f.song_id)
-                .where(s.feature_version == FEATURE_VERSION)
+    def __init__(
+        self,
+        library: Store,
+        sources: str | Path | Sequence[str | Path],
+        *,
+        retry: bool = False,
+        anyway: bool = False,
+        absent_ok: bool = False,
+        n_workers: int | None = None,
+    ) -> None:
+        self.library = library
+        listed = [sources] if isinstance(sources, str | Path) else list(sources)
+        self.sources = [absolute(source) for source in listed]
+        self._named = set(self.sources)
+        self._settings = library.settings
+        self._anyway = anyway
+        self._n_workers = n_workers or self._settings["n_workers"] or os.cpu_count() or 1
+        found = find_audio(self.sources, absent_ok=absent_ok)
+        with library.exclusive():
+            known = library.files.known()
+            self.report = AddReport(
+                n_found=len(found.files), n_ignored=found.n_ignored, absent=list(found.absent)
             )
-            if not keep_frames or library.has_frames(row.content_hash)
-        }
-        if not retry:
-            query = sa.select(bad.path, bad.size, bad.mtime_ns)
-            known |= {row.path: (row.size, row.mtime_ns) for row in connection.execute(query)}
-    same = set()
-    for path in paths:
-        if path in known:
-            try:
-                stat = path.stat()
-            except OSError:  # gone or unreadable since it was listed: the worker will say which
-                continue
-            if (stat.st_size, stat.st_mtime_ns) == known[path]:
-                same.add(path)
-    return same
+            self._mark(found, known)
+            self.todo = self._plan(found, known, retry)
+        self.report.n_unchanged = len(found.files) - len(self.todo)
+        self._n_total = len(self.todo)
+
+    def _mark(self, found: Found, known: dict[Path, KnownFile]) -> None:
+        """Note what has gone, what is back, and which folders cannot be read."""
+        files = self.library.files
+        here = {file.path for file in found.files}
+
+        def gone(path: Path) -> bool:
+            looked_for = any(is_below(path, source) for source in self.sources)
+            return path not in here and looked_for and not found.unread(path)
+
+        missing = [path for path, file in known.items() if not file.is_missing and gone(path)]
+        back = [file.path for file in found.files if file.path in known and known[file.path].is_missing]
+        self.report.n_missing, self.report.n_back = len(missing), len(back)
+        files.mark(missing=missing, back=back, unfailed=[path for path in files.failed() if gone(path)])
+        for path, reason in found.problems:
+            self._reject(Failure(path, reason))
+
+    def _plan(self, found: Found, known: dict[Path, KnownFile], retry: bool) -> list[Task]:
+        failed = self.library.files.failed()
+        kept = self.library.frame_files.kept() if self._settings["keep_frames"] else None
+        by_size: dict[int, list[str]] = {}
+        for file in known.values():
+            if self._is_current(file, kept):
+                by_size.setdefault(file.size, []).append(file.content_hash)
+
+        def is_done(file: FoundFile) -> bool:
+            stat = (file.size, file.mtime_ns)
+            if file.path in known:
+                seen = known[file.path]
+                return (seen.size, seen.mtime_ns) == stat and self._is_current(seen, kept)
+            if file.path not in failed or retry:
+                return False
+            size, mtime_ns, kind, duration_s = failed[file.path]
+            wanted = kind in SKIPPED and (self._anyway or file.path in self._named)
+            long_enough = kind == SHORT and (duration_s or 0.0) >= self._settings["shortest_s"]
+            return (size, mtime_ns) == stat and not wanted and not long_enough
+
+        return [
+            self._task(file, tuple(by_size.get(file.size, ())), file.path in known)
+            for file in found.files
+            if not is_done(file)
+        ]
+
+    @staticmethod
+    def _is_current(file: KnownFile, kept: set[str] | None) -> bool:
+        return file.feature_version == FEATURE_VERSION and (kept is None or file.content_hash in kept)
+
+    def _task(self, file: FoundFile, known_hashes: tuple[str, ...], is_song: bool) -> Task:
+        # a song of the library stays one, whatever the rule for new ones says by now
+        wanted = self._anyway or is_song or file.path in self._named
+        return Task(
+            file.path,
+            file.size,
+            self.library.frame_files.folder,
+            known_hashes,
+            0.0 if wanted else self._settings["shortest_s"],
+            wanted,
+        )
+
+    def run(self, progress: ProgressCallback | None = None, *, n_files: int | None = None) -> bool:
+        """Analyse the next `n_files` files, or all that are left.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Called with a :class:`Progress` after each file and at least twice a second; True stops the scan,
+            what is done stays. It may take its time: that is a pause.
+
+        Returns
+        -------
+        bool
+            False when it was stopped.
+        """
+        part, self.todo = self.todo[:n_files], self.todo[n_files:] if n_files is not None else []
+        if part:
+            with self.library.exclusive():
+                forecast = Forecast((task.path, task.size) for task in [*part, *self.todo])
+                left = len(part) + len(self.todo)
+                before = self.report.n_unchanged + self._n_total - left
+                n_workers = min(self._n_workers, len(part))
+                counts = _Counts(before, self.report.n_unchanged + self._n_total, forecast, progress)
+                _analyse_all(self.library, part, self.report, counts, n_workers)
+        return not self.report.cancelled
+
+    def finish(self) -> None:
+        """Forget old places of moved songs, songs whose files hold other music now, and frames of neither."""
+        with self.library.exclusive():
+            self.library.files.tidy()
+            self.library.frame_files.sweep(song.content_hash for song in self.library.songs(missing=True))
+
+    def _reject(self, failure: Failure) -> None:
+        self.report.failures.append(failure)
+        self.library.files.reject(failure, size=-1, mtime_ns=-1, duration_s=None)
 
 
-def _commit(library: Store, path: Path, analysis: Analysis) -> bool:
-    """Enter one song and its file; returns whether the song is new to the library."""
-    library.save_frames(analysis.content_hash, analysis.mfcc)
-    values = asdict(analysis.tags) | {
-        "content_hash": analysis.content_hash,
-        "duration_s": analysis.duration_s,
-        "notes": "; ".join(analysis.notes),
-        "outline": analysis.outline,
-        "feature_version": FEATURE_VERSION,
-    }
-    s = schema.songs.c
-    with library.write() as connection:
-        song_id = connection.scalar(sa.select(s.id).where(s.content_hash == analysis.content_hash))
-        is_new = song_id is None
-        if is_new:
-            result = connection.execute(schema.songs.insert().values(**values, added_at=time.time()))
-            song_id = result.inserted_primary_key[0]  # type: ignore[index]
+@dataclass(slots=True)
+class _Counts:
+    """What a scan tells of itself."""
+
+    done: int
+    total: int
+    forecast: Forecast
+    progress: ProgressCallback | None
+    current: str = ""
+
+    def tell(self, report: AddReport) -> bool:
+        """Report; True when the scan should stop. The time this takes is a pause."""
+        if self.progress is None:
+            return False
+        n_skipped = report.n_skipped
+        step = Progress(
+            self.done,
+            self.total,
+            len(report.failures) - n_skipped,
+            n_skipped,
+            self.forecast.songs_per_second,
+            self.forecast.seconds_left,
+            self.current,
+        )
+        started = time.monotonic()
+        stop = bool(self.progress(step))
+        self.forecast.rest(time.monotonic() - started)
+        return stop
+
+
+def _analyse_all(
+    library: Store, tasks: Iterable[Task], report: AddReport, counts: _Counts, n_workers: int
+) -> None:
+    settings = library.settings
+    limits = Limits(settings["file_seconds"], settings["file_memory_mb"])
+    started = time.monotonic()
+    for item in outcomes(analyse, tasks, n_workers=n_workers, limits=limits):
+        if item is not None:
+            task, outcome = item
+            _enter(library, task, outcome, report, limits)
+            counts.done += 1
+            counts.current = task.path.name
+            counts.forecast.done(task.path, task.size, getattr(outcome, "busy_s", 0.0))
+        if counts.tell(report):
+            report.cancelled = counts.done < counts.total
+            break
+    report.seconds += time.monotonic() - started
+
+
+def _enter(library: Store, task: Task, outcome: Any, report: AddReport, limits: Limits) -> None:
+    if isinstance(outcome, Analysis):
+        is_new = enter_song(library, task.path, outcome)
+        report.n_added += is_new
+        report.n_known += not is_new
+    elif isinstance(outcome, Same):
+        report.n_known += enter_known(library, task.path, outcome)
+    else:
+        size, mtime_ns, duration_s = -1, -1, None
+        if isinstance(outcome, Skipped):
+            failure = Failure(task.path, outcome.reason, outcome.kind)
+            size, mtime_ns, duration_s = outcome.size, outcome.mtime_ns, outcome.duration_s
         else:
-            connection.execute(schema.songs.update().where(s.id == song_id).values(**values))
-        replaced = connection.scalar(sa.select(schema.files.c.song_id).where(schema.files.c.path == path))
-        row = {
-            "path": path,
-            "song_id": song_id,
-            "folder": path.parent,
-            "size": analysis.size,
-            "mtime_ns": analysis.mtime_ns,
-        }
-        connection.execute(schema.files.insert().prefix_with("OR REPLACE").values(**row))
-        connection.execute(schema.failures.delete().where(schema.failures.c.path == path))
-        if replaced not in (None, song_id):
-            _forget_without_file(connection, replaced)
-    return is_new
+            kind = NO_SOUND if isinstance(outcome, NoSoundError) else ERROR
+            failure = Failure(task.path, _reason(task.path, outcome, limits), kind)
+            size, mtime_ns = _stat(task.path)
+        report.failures.append(failure)
+        library.files.reject(failure, size=size, mtime_ns=mtime_ns, duration_s=duration_s)
 
 
-def _forget_without_file(connection: sa.Connection, song_id: int) -> None:
-    """Delete a song whose last file now holds other bytes."""
-    files = sa.select(sa.func.count()).where(schema.files.c.song_id == song_id)
-    if not connection.scalar(files):
-        connection.execute(schema.songs.delete().where(schema.songs.c.id == song_id))
-
-
-def _reject(library: Store, path: Path, reason: str) -> None:
+def _stat(path: Path) -> tuple[int, int]:
     try:
         stat = path.stat()
-        size, mtime_ns = stat.st_size, stat.st_mtime_ns
     except OSError:
-        size, mtime_ns = -1, -1
-    row = {"path": path, "reason": reason, "size": size, "mtime_ns": mtime_ns, "failed_at": time.time()}
-    with library.write() as connection:
-        connection.execute(schema.failures.insert().prefix_with("OR REPLACE").values(**row))
+        return -1, -1
+    return stat.st_size, stat.st_mtime_ns
 
 
-def _reason(path: Path, error: BaseException) -> str:
+def _reason(path: Path, error: BaseException, limits: Limits) -> str:
     """One sentence on why a file was not added."""
     from pebble import ProcessExpired
 
     if isinstance(error, AudioError):
         return str(error)
     if isinstance(error, FutureTimeoutError):
-        return f"{path}: reading took more than {_TIMEOUT_S:.0f} s and was stopped. Re-encode the file."
+        return f"{path}: reading took more than {limits.seconds:g} s and was stopped. Re-encode the file."
     if isinstance(error, ProcessExpired):
         return f"{path}: the decoder crashed (exit code {error.exitcode}). Re-encode the file."
+    if isinstance(error, MemoryError):
+        return f"{path}: reading took more than {limits.memory_mb} MB of memory and was stopped. Re-encode the file."
     if isinstance(error, OSError):
         return f"{path}: cannot be read ({error.strerror or error}). Check that the file is there and may be read."
-    if isinstance(error, MemoryError):
-        return f"{path}: too large for this machine's memory. Split the file."
     _log.error("%s: unexpected error", path, exc_info=error)
     return f"{path}: {type(error).__name__}: {error}"
-
-
-def _results(paths: Iterable[Path], n_workers: int) -> Iterator[tuple[Path, Any]]:
-    """Analyse files in worker processes; yield each with its Analysis or its exception, in order."""
-    from pebble import ProcessPool
-
-    waiting = iter(paths)
-    flying: deque[tuple[Path, Any]] = deque()
-    pool = ProcessPool(max_workers=n_workers, context=worker_context(__name__, "librosa.filters"))
-    try:
-        while True:
-            while len(flying) < _IN_FLIGHT * n_workers and (path := next(waiting, None)) is not None:
-                flying.append((path, pool.schedule(analyse, args=(path,), timeout=_TIMEOUT_S)))
-            if not flying:
-                return
-            path, future = flying.popleft()
-            while not wait([future], timeout=1.0).done:
-                if not pool.active:  # it would never be done
-                    raise LibraryError(f"{path}: the worker processes have ended. Start the scan again.")
-            error = future.exception()
-            yield path, error if error is not None else future.result()
-    finally:
-        pool.stop()
-        pool.join()
 
 
 def add(
@@ -282,23 +360,18 @@ def add(
     progress: ProgressCallback | None = None,
     n_workers: int | None = None,
     retry: bool = False,
-    remember: bool = True,
+    anyway: bool = False,
+    absent_ok: bool = False,
 ) -> AddReport:
-    """Analyse the audio files below the sources and add them to a library.
+    """Analyse the audio files below the sources and add them to a library; options as of :class:`Scan`.
 
     Parameters
     ----------
     library : Store
     sources : path or sequence of paths
-        Folders (with all below them) and files.
+        They are kept among the library's roots.
     progress : callable, optional
-        Called with a :class:`Progress` after each file; True stops the scan, what is done stays.
-    n_workers : int, optional
-        Worker processes; by default one a core.
-    retry : bool
-        Open files again that failed before and have not changed.
-    remember : bool
-        Keep the sources among the library's roots.
+        As of :meth:`Scan.run`.
 
     Raises
     ------
@@ -307,44 +380,40 @@ def add(
     StoreLockedError
         If another process is adding to this library.
     """
-
-    listed = [sources] if isinstance(sources, str | Path) else list(sources)
-    paths = audio_files([absolute(source) for source in listed])
-    if remember:
-        library.remember(listed)
-    same = _unchanged(library, paths, retry)
-    todo = [path for path in paths if path not in same]
-    report = AddReport(n_found=len(paths), n_unchanged=len(same))
-    if todo:
-        workers = min(n_workers or os.cpu_count() or 1, len(todo))
-        add_stream(library, todo, len(todo), report, progress=progress, n_workers=workers)
-    return report
+    scan = Scan(library, sources, retry=retry, anyway=anyway, absent_ok=absent_ok, n_workers=n_workers)
+    library.files.add_roots(scan.sources)
+    if scan.run(progress):
+        scan.finish()
+    return scan.report
 
 
 def add_stream(
     library: Store,
     paths: Iterable[Path],
-    n_paths: int,
+    planned: Sequence[Path],
     report: AddReport,
     *,
     progress: ProgressCallback | None = None,
     n_workers: int = 1,
 ) -> None:
-    """Analyse and add files as an iterable brings them, counting into `report`; see :func:`add`."""
-    clock = _Clock(n_paths)
-    started = time.monotonic()
+    """Analyse and add files as an iterable brings them, counting into `report`; see :func:`add`.
+
+    Parameters
+    ----------
+    library : Store
+    paths : iterable of Path
+        Taken from only when a worker has room.
+    planned : sequence of Path
+        What will come, for the time left.
+    report : AddReport
+    progress, n_workers
+        As of :class:`Scan`.
+    """
+
+    def tasks() -> Iterator[Task]:
+        for path in paths:
+            yield Task(path, 1, library.frame_files.folder)
+
+    counts = _Counts(0, len(planned), Forecast((path, 1) for path in planned), progress)
     with library.exclusive():
-        for path, outcome in _results(paths, n_workers):
-            if isinstance(outcome, Analysis):
-                report.n_added += _commit(library, path, outcome)
-            else:
-                reason = _reason(path, outcome)
-                _reject(library, path, reason)
-                report.failures.append(Failure(path, reason))
-            speed, left = clock.tick()
-            done, total = report.n_unchanged + clock.done, report.n_unchanged + n_paths
-            step = Progress(done, total, len(report.failures), speed, left, path.name)
-            if progress is not None and progress(step):
-                report.cancelled = clock.done < n_paths
-                break
-    report.seconds += time.monotonic() - started
+        _analyse_all(library, tasks(), report, counts, n_workers)

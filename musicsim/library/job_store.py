@@ -14,12 +14,12 @@ from musicsim.library.database import writer
 
 __all__ = ["ACTIVE_STATES", "Job", "JobStore"]
 
-ACTIVE_STATES = ("waiting", "running")
+ACTIVE_STATES = ("waiting", "running", "paused")
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A background job. States: waiting, running, done, failed, cancelled, interrupted."""
+    """A background job. States: waiting, running, paused, done, failed, cancelled, interrupted."""
 
     id: int
     kind: str
@@ -35,6 +35,7 @@ class Job:
     pid: int | None
     created_at: float
     updated_at: float
+    pause_requested: bool = False
 
     @property
     def is_active(self) -> bool:
@@ -80,13 +81,17 @@ class JobStore:
         NotFoundError
         """
         with self._engine.connect() as connection:
-            row = connection.execute(sa.select(schema.jobs).where(schema.jobs.c.id == job_id)).one_or_none()
+            row = (
+                connection.execute(sa.select(schema.jobs).where(schema.jobs.c.id == job_id))
+                .mappings()
+                .one_or_none()
+            )
         if row is None:
             raise NotFoundError(f"there is no job {job_id} in this library.")
-        return Job(*row)
+        return Job(**row)
 
     def recent(self, limit: int = 20) -> list[Job]:
         """The latest jobs, newest first."""
         query = sa.select(schema.jobs).order_by(schema.jobs.c.id.desc()).limit(limit)
         with self._engine.connect() as connection:
-            return [Job(*row) for row in connection.execute(query)]
+            return [Job(**row) for row in connection.execute(query).mappings()]

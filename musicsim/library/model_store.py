@@ -6,8 +6,7 @@ transaction: a kill between the two leaves bytes that nobody reads.
 """
 
 import shutil
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import sqlalchemy as sa
 from musicsim.errors import NotFoundError
 from musicsim.library import schema
 from musicsim.library.arrays import RowFile
+from musicsim.library.database import Write
 
 __all__ = ["ModelRecord", "ModelStore", "Vectors"]
 
@@ -58,7 +58,7 @@ class ModelStore:
         self,
         folder: Path,
         engine: sa.Engine,
-        write: Callable[[], AbstractContextManager[sa.Connection]],
+        write: Write,
     ) -> None:
         self.folder, self._engine, self._write = folder, engine, write
 

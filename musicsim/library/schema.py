@@ -13,6 +13,8 @@ from musicsim.errors import LibraryError
 __all__ = [
     "SCHEMA_VERSION",
     "FilePath",
+    "aliases",
+    "duplicates",
     "failures",
     "feedback",
     "files",
@@ -29,7 +31,7 @@ __all__ = [
     "vectors",
 ]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 # Bytes of a file name that are not UTF-8 reach Python as lone surrogates, which no database stores
 # as text. They are kept as characters of a private plane that no real name uses.
@@ -86,6 +88,15 @@ songs = sa.Table(
     sa.Column("outline", sa.LargeBinary, nullable=False, default=b""),  # peaks for drawing, a byte each
     sa.Column("feature_version", sa.Integer, nullable=False),
     sa.Column("added_at", sa.Float, nullable=False),
+    sa.Column("mb_recording_id", sa.Text),
+    sa.Column("mb_artist_id", sa.Text),
+    sa.Column("mb_album_id", sa.Text),
+    sa.Column("file_tags", sa.JSON),  # as the file has them: what stands above is after edits and aliases
+    sa.Column("edits", sa.JSON),
+    sa.Column("sound_hash", sa.Text, index=True),
+    sa.Column("typical_s", sa.Float, nullable=False, default=0.0, server_default="0"),
+    sa.Column("is_compared", sa.Boolean, nullable=False, default=False, server_default="0"),
+    sa.Column("last_path", FilePath),  # what to call a song that has no file any more
 )
 
 files = sa.Table(
@@ -96,6 +107,7 @@ files = sa.Table(
     sa.Column("folder", FilePath, nullable=False),
     sa.Column("size", sa.Integer, nullable=False),
     sa.Column("mtime_ns", sa.Integer, nullable=False),
+    sa.Column("missing_since", sa.Float),
 )
 
 failures = sa.Table(
@@ -106,6 +118,25 @@ failures = sa.Table(
     sa.Column("size", sa.Integer, nullable=False),
     sa.Column("mtime_ns", sa.Integer, nullable=False),
     sa.Column("failed_at", sa.Float, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False, default="error", server_default="error"),
+    sa.Column("duration_s", sa.Float),
+)
+
+aliases = sa.Table(
+    "aliases",
+    _metadata,
+    sa.Column("spelling", sa.Text, primary_key=True),
+    sa.Column("artist", sa.Text, nullable=False),
+)
+
+duplicates = sa.Table(
+    "duplicates",
+    _metadata,
+    sa.Column("first_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("second_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True, index=True),
+    sa.Column("similarity", sa.Float, nullable=False),
+    sa.Column("offset_s", sa.Float, nullable=False),
+    sa.Column("is_same", sa.Boolean, nullable=False),  # False: a listener said that these are two songs
 )
 
 tags = sa.Table(
@@ -178,6 +209,7 @@ jobs = sa.Table(
     sa.Column("seconds_left", sa.Float),
     sa.Column("songs_per_second", sa.Float),
     sa.Column("cancel_requested", sa.Boolean, nullable=False, default=False),
+    sa.Column("pause_requested", sa.Boolean, nullable=False, default=False, server_default="0"),
     sa.Column("pid", sa.Integer),
     sa.Column("created_at", sa.Float, nullable=False),
     sa.Column("updated_at", sa.Float, nullable=False),
@@ -191,8 +223,40 @@ feedback = sa.Table(
     sa.Column("created_at", sa.Float, nullable=False),
 )
 
+# Columns and tables that came with version 2, as they stood then: later versions may change the tables above.
+_VERSION_2 = (
+    "ALTER TABLE songs ADD COLUMN mb_recording_id TEXT",
+    "ALTER TABLE songs ADD COLUMN mb_artist_id TEXT",
+    "ALTER TABLE songs ADD COLUMN mb_album_id TEXT",
+    "ALTER TABLE songs ADD COLUMN file_tags JSON",
+    "ALTER TABLE songs ADD COLUMN edits JSON",
+    "ALTER TABLE songs ADD COLUMN sound_hash TEXT",
+    "ALTER TABLE songs ADD COLUMN typical_s FLOAT NOT NULL DEFAULT 0",
+    "ALTER TABLE songs ADD COLUMN is_compared BOOLEAN NOT NULL DEFAULT 0",
+    "ALTER TABLE songs ADD COLUMN last_path TEXT",
+    "CREATE INDEX ix_songs_sound_hash ON songs (sound_hash)",
+    "UPDATE songs SET last_path = (SELECT min(path) FROM files WHERE files.song_id = songs.id)",
+    "ALTER TABLE files ADD COLUMN missing_since FLOAT",
+    "ALTER TABLE failures ADD COLUMN kind TEXT NOT NULL DEFAULT 'error'",
+    "ALTER TABLE failures ADD COLUMN duration_s FLOAT",
+    "ALTER TABLE jobs ADD COLUMN pause_requested BOOLEAN NOT NULL DEFAULT 0",
+    "CREATE TABLE aliases (spelling TEXT NOT NULL PRIMARY KEY, artist TEXT NOT NULL)",
+    """CREATE TABLE duplicates (
+        first_id INTEGER NOT NULL REFERENCES songs (id) ON DELETE CASCADE,
+        second_id INTEGER NOT NULL REFERENCES songs (id) ON DELETE CASCADE,
+        similarity FLOAT NOT NULL, offset_s FLOAT NOT NULL, is_same BOOLEAN NOT NULL,
+        PRIMARY KEY (first_id, second_id))""",
+    "CREATE INDEX ix_duplicates_second_id ON duplicates (second_id)",
+)
+
+
+def _to_version_2(connection: sa.Connection) -> None:
+    for statement in _VERSION_2:
+        connection.exec_driver_sql(statement)
+
+
 # MIGRATIONS[v] takes a store of version v to v + 1; it runs inside one transaction.
-MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {}
+MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {1: _to_version_2}
 
 
 def migrate(connection: sa.Connection, place: str) -> None:

@@ -26,24 +26,52 @@ import sqlalchemy as sa
 
 from musicsim import LIBRARY_FILE
 from musicsim.audio import derivatives
-from musicsim.errors import FeatureVersionError, LibraryError, NotFoundError, StoreLockedError
+from musicsim.errors import LibraryError, NotFoundError, StoreLockedError
 from musicsim.library import schema
-from musicsim.library.arrays import save_array
+from musicsim.library.artists import artist_group, stand_in_name
 from musicsim.library.database import open_engine, writer
-from musicsim.library.files import absolute
+from musicsim.library.duplicate_store import DuplicateStore
+from musicsim.library.file_store import SKIPPED, FileStore
+from musicsim.library.frame_store import FrameStore
 from musicsim.library.job_store import JobStore
 from musicsim.library.model_store import ModelStore, Vectors
+from musicsim.library.tag_edits import TagEdits
 
-__all__ = ["Failure", "SavedPlaylist", "Song", "Store"]
+__all__ = ["DEFAULTS", "SavedPlaylist", "Song", "Store"]
+
+
+DEFAULTS: dict[str, Any] = {
+    "keep_frames": True,  # keep MFCC frames on the disk: a codebook is fitted again without decoding
+    "shortest_s": 20.0,  # what is shorter is no song
+    "n_workers": 0,  # worker processes of a scan; 0: one a core
+    "file_memory_mb": 1024,  # a decoder that takes more is stopped
+    "file_seconds": 600,  # so is one that takes longer
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Song:
-    """One song of a library; None where nothing is known."""
+    """One song of a library; None where nothing is known.
+
+    Attributes
+    ----------
+    typical_s : float
+        Where the 30 seconds begin that are most like the whole song.
+    path : Path
+        A file that holds it; of a song that is missing, the last one.
+    is_missing : bool
+        Whether no file holds it any more.
+    group : str
+        What counts as "the same artist" in limits, spacing, colours and splits: the artist, else the folder,
+        else the song alone; never all unknown ones together.
+    stand_in : str or None
+        The folder's name where it stands for an unknown artist.
+    """
 
     id: int
     title: str
     artist: str | None
+    album_artist: str | None
     album: str | None
     track: int | None
     year: int | None
@@ -51,25 +79,27 @@ class Song:
     duration_s: float
     notes: str
     content_hash: str
+    feature_version: int
+    typical_s: float
     path: Path
     folder: str
+    is_missing: bool
+    group: str
+    stand_in: str | None
+
+    @property
+    def by(self) -> str:
+        """The artist, or what is said where none is known."""
+        return self.artist or (f"in “{self.stand_in}”" if self.stand_in else "unknown artist")
 
     @property
     def label(self) -> str:
         """Title and artist in one line."""
-        return f"{self.title} — {self.artist or 'unknown artist'}"
+        return f"{self.title} — {self.by}"
 
     def matches(self, text: str) -> bool:
         """Whether title or artist hold the text, in any case."""
         return text.casefold() in f"{self.title} {self.artist or ''}".casefold()
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A file that could not be added, and why."""
-
-    path: Path
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +123,10 @@ class Store:
         self.folder = folder
         self.engine, self._writer = engine, writer(engine)
         self.models = ModelStore(folder / "models", engine, self.write)
+        self.files = FileStore(engine, self.write)
+        self.frame_files = FrameStore(folder / "frames")
+        self.edits = TagEdits(engine, self.write)
+        self.duplicates = DuplicateStore(engine, self.write)
         self.jobs = JobStore(folder / "jobs", engine)
 
     @classmethod
@@ -161,11 +195,21 @@ class Store:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Settings of this library (``keep_frames``: keep MFCC frames on the disk, default True)."""
-        return {"keep_frames": True} | json.loads(self._meta("settings") or "{}")
+        """Settings of this library: :data:`DEFAULTS`, and what was changed in them."""
+        return DEFAULTS | json.loads(self._meta("settings") or "{}")
 
     def set_setting(self, name: str, value: Any) -> None:
-        """Change one setting."""
+        """Change one setting.
+
+        Raises
+        ------
+        ValueError
+            If there is none of this name, or the value is out of range.
+        """
+        if name not in DEFAULTS:
+            raise ValueError(f"{name!r} is no setting: choose among {', '.join(DEFAULTS)}.")
+        if name != "keep_frames" and not value >= 0:
+            raise ValueError(f"{name}={value} should not be negative.")
         settings = json.dumps(self.settings | {name: value})
         with self.write() as connection:
             connection.execute(sa.text("DELETE FROM meta WHERE key = 'settings'"))
@@ -192,41 +236,53 @@ class Store:
     # --- songs --------------------------------------------------------------------------------
 
     def __len__(self) -> int:
+        f = schema.files.c
+        query = sa.select(sa.func.count(f.song_id.distinct())).where(f.missing_since.is_(None))
         with self.engine.connect() as connection:
-            return connection.scalar(sa.select(sa.func.count()).select_from(schema.songs)) or 0
+            return connection.scalar(query) or 0
 
-    def songs(self, ids: Iterable[int] | None = None) -> list[Song]:
-        """Songs in the order of their ids; all of them, or those of `ids` that exist."""
+    def songs(self, ids: Iterable[int] | None = None, *, missing: bool = False) -> list[Song]:
+        """Songs in the order of their ids; all of them, or those of `ids` that exist.
+
+        Parameters
+        ----------
+        ids : iterable of int, optional
+        missing : bool
+            Take songs without a file, too.
+        """
+        f = schema.files.c
         files = (
             sa.select(
-                schema.files.c.song_id,
-                sa.func.min(schema.files.c.path, type_=schema.FilePath()).label("path"),
-                sa.func.min(schema.files.c.folder, type_=schema.FilePath()).label("folder"),
+                f.song_id,
+                sa.func.min(f.path, type_=schema.FilePath()).label("path"),
+                sa.func.min(f.folder, type_=schema.FilePath()).label("folder"),
             )
-            .group_by(schema.files.c.song_id)
+            .where(f.missing_since.is_(None))
+            .group_by(f.song_id)
             .subquery()
         )
         columns = [c for c in schema.songs.c if c.name in Song.__dataclass_fields__]
         query = (
-            sa.select(*columns, files.c.path, files.c.folder)
-            .join(files, files.c.song_id == schema.songs.c.id)
+            sa.select(*columns, files.c.path, files.c.folder, schema.songs.c.last_path)
+            .join(files, files.c.song_id == schema.songs.c.id, isouter=missing)
             .order_by(schema.songs.c.id)
         )
         if ids is not None:
             query = query.where(schema.songs.c.id.in_(list(ids)))
+        roots = self.files.roots()
         with self.engine.connect() as connection:
             rows = connection.execute(query).mappings().all()
-        return [Song(**{**row, "folder": str(row["folder"])}) for row in rows]
+        return [_song(dict(row), roots) for row in rows]
 
     def song(self, song_id: int) -> Song:
-        """One song.
+        """One song, with a file or without.
 
         Raises
         ------
         NotFoundError
             If there is none of this id.
         """
-        found = self.songs([song_id])
+        found = self.songs([song_id], missing=True)
         if not found:
             raise NotFoundError(
                 f"{self.folder.name}: there is no song {song_id}. `musicsim list` shows the ids."
@@ -254,56 +310,19 @@ class Store:
                 sa.select(schema.songs.c.id).where(schema.songs.c.content_hash == content_hash)
             )
 
-    def failures(self) -> list[Failure]:
-        """Files that could not be added, by path."""
-        query = sa.select(schema.failures.c.path, schema.failures.c.reason).order_by(schema.failures.c.path)
-        with self.engine.connect() as connection:
-            return [Failure(row.path, row.reason) for row in connection.execute(query)]
-
-    def roots(self) -> list[Path]:
-        """Folders and files that were added, oldest first."""
-        query = sa.select(schema.roots.c.path).order_by(schema.roots.c.added_at)
-        with self.engine.connect() as connection:
-            return list(connection.scalars(query))
-
-    def remember(self, sources: Iterable[str | Path]) -> None:
-        """Enter folders and files among the roots of the library."""
-        with self.write() as connection:
-            for source in sources:
-                row = {"path": absolute(source), "added_at": time.time()}
-                connection.execute(schema.roots.insert().prefix_with("OR IGNORE").values(**row))
-
     # --- features -----------------------------------------------------------------------------
 
-    def _frames_path(self, content_hash: str) -> Path:
-        return self.folder / "frames" / content_hash[:2] / f"{content_hash}.npy"
-
-    def save_frames(self, content_hash: str, mfcc: npt.NDArray[Any]) -> None:
-        """Keep the MFCC frames (n_frames, 13) of a song as float16."""
-        save_array(self._frames_path(content_hash), mfcc.astype(np.float16))
-
-    def drop_frames(self, content_hash: str) -> None:
-        """Forget the MFCC frames of a song."""
-        self._frames_path(content_hash).unlink(missing_ok=True)
-
-    def has_frames(self, content_hash: str) -> bool:
-        """Whether the MFCC frames of a song are kept."""
-        return self._frames_path(content_hash).exists()
-
     def frames(self, song: Song) -> npt.NDArray[np.float32]:
-        """Delta-MFCC frames of a song, float32 (n_frames, 39), from the kept MFCC.
+        """Delta-MFCC frames of a song, float32 (n_frames, 39), from the kept MFCC; 13 kB a second.
+
+        Of a song of hours take :meth:`FrameStore.blocks`.
 
         Raises
         ------
         FeatureVersionError
-            If they were not kept, or another version of the program made them.
+            If they were not kept.
         """
-        path = self._frames_path(song.content_hash)
-        if not path.exists():
-            raise FeatureVersionError(
-                f"{song.path}: its frames were not kept. Turn on keep_frames and add the file again."
-            )
-        return derivatives(np.load(path, allow_pickle=False).astype(np.float32))
+        return derivatives(self.frame_files.mfcc(song.content_hash).astype(np.float32))
 
     def vectors(self, model: str | None = None) -> Vectors:
         """Vectors of all songs under a model: the active one, or the one with this id."""
@@ -335,13 +354,17 @@ class Store:
                 connection.execute(table.insert().prefix_with("OR REPLACE"), list(rows))
 
     def counts(self) -> dict[str, float]:
-        """How much there is of what: songs, hours, failed, artists, tags, listeners, plays, playlists."""
-        s, t, p = schema.songs.c, schema.tags.c, schema.plays.c
+        """How many songs, hours, artists, missing, failed, skipped, tags, listeners, plays and playlists."""
+        s, t, p, f = schema.songs.c, schema.tags.c, schema.plays.c, schema.files.c
+        here = s.id.in_(sa.select(f.song_id).where(f.missing_since.is_(None)))
+        skipped = schema.failures.c.kind.in_(SKIPPED)
         questions = {
-            "songs": sa.select(sa.func.count(s.id)),
-            "hours": sa.select(sa.func.coalesce(sa.func.sum(s.duration_s), 0.0) / 3600),
-            "artists": sa.select(sa.func.count(s.artist.distinct())),
-            "failed": sa.select(sa.func.count()).select_from(schema.failures),
+            "songs": sa.select(sa.func.count(s.id)).where(here),
+            "hours": sa.select(sa.func.coalesce(sa.func.sum(s.duration_s), 0.0) / 3600).where(here),
+            "artists": sa.select(sa.func.count(s.artist.distinct())).where(here),
+            "missing": sa.select(sa.func.count(s.id)).where(~here),
+            "failed": sa.select(sa.func.count()).select_from(schema.failures).where(~skipped),
+            "skipped": sa.select(sa.func.count()).select_from(schema.failures).where(skipped),
             "tags": sa.select(sa.func.count(t.tag.distinct())),
             "listeners": sa.select(sa.func.count(p.listener.distinct())),
             "plays": sa.select(sa.func.coalesce(sa.func.sum(p.count), 0)),
@@ -417,3 +440,14 @@ class Store:
                         song_id=song_id, value=int(np.sign(value)), created_at=time.time()
                     )
                 )
+
+
+def _song(row: dict[str, Any], roots: Sequence[Path]) -> Song:
+    last = row.pop("last_path")
+    is_missing = row["path"] is None
+    if is_missing:
+        row |= {"path": last, "folder": last.parent}
+    group = artist_group(row["artist"], row["folder"], roots) or f"song:{row['id']}"
+    stand_in = None if row["artist"] else stand_in_name(row["folder"], roots)
+    row["folder"] = str(row["folder"])
+    return Song(**row, is_missing=is_missing, group=group, stand_in=stand_in)

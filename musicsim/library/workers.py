@@ -5,17 +5,24 @@ no ``if __name__ == "__main__"`` again, and fails where there is no script (an i
 page). Our workers only call functions of this package, so the main script is hidden while one is started.
 """
 
+import contextlib
 import multiprocessing
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import contextmanager
+from dataclasses import dataclass
 from multiprocessing.context import BaseContext
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["worker_context"]
+from musicsim.errors import LibraryError
+
+__all__ = ["Limits", "outcomes", "worker_context"]
+
+T = TypeVar("T")
 
 _THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 _METHOD = "forkserver" if sys.platform == "linux" else "spawn"
@@ -60,3 +67,101 @@ def worker_context(*modules: str) -> BaseContext:
     if _METHOD == "forkserver":
         context.set_forkserver_preload(list(modules))
     return context
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one task may take.
+
+    Attributes
+    ----------
+    seconds : float
+        Wall time; a task that takes longer is killed.
+    memory_mb : int
+        Memory of its process, imports included; what goes beyond raises ``MemoryError`` (where the system
+        keeps count: Linux).
+    """
+
+    seconds: float
+    memory_mb: int
+
+
+_IN_FLIGHT = 2  # tasks a worker has waiting: one at work, one to go on with
+_TASKS_A_WORKER = 500  # then it makes room for a new one: what libraries leak does not add up
+_TICK_S = 0.5
+
+
+def _prepare(memory_mb: int) -> None:
+    """Make a fresh worker polite and bounded."""
+    if hasattr(os, "nice"):
+        os.nice(10)
+    with contextlib.suppress(ImportError, ValueError, OSError):  # not every system has limits
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (memory_mb << 20, hard))
+
+
+def outcomes(
+    function: Callable[[T], Any],
+    tasks: Iterable[T],
+    *,
+    n_workers: int,
+    limits: Limits,
+    preload: tuple[str, ...] = (),
+) -> Iterator[tuple[T, Any] | None]:
+    """Call a function of this package for each task in worker processes; yield results as they come.
+
+    Parameters
+    ----------
+    function : callable of one task
+        Importable by name.
+    tasks : iterable
+        Taken from only when a worker has room, so that it may be endless.
+    n_workers : int
+    limits : Limits
+        A task that crashes its process, takes too long or too much costs itself and nothing else.
+    preload : tuple of str
+        Modules that workers share.
+
+    Yields
+    ------
+    (task, result) or (task, exception), or None when half a second has passed without a result.
+
+    Raises
+    ------
+    LibraryError
+        If no worker can be started.
+    """
+    from pebble import ProcessPool
+
+    waiting = iter(tasks)
+    flying: dict[Any, T] = {}
+    pool = ProcessPool(
+        max_workers=n_workers,
+        max_tasks=_TASKS_A_WORKER,
+        initializer=_prepare,
+        initargs=(limits.memory_mb,),
+        context=worker_context(function.__module__, *preload),
+    )
+    try:
+        while True:
+            while len(flying) < _IN_FLIGHT * n_workers:
+                for task in waiting:
+                    flying[pool.schedule(function, args=(task,), timeout=limits.seconds)] = task
+                    break
+                else:
+                    break
+            if not flying:
+                return
+            done, _ = wait(flying, timeout=_TICK_S, return_when=FIRST_COMPLETED)
+            if not done:
+                if not pool.active:  # they would never be done
+                    raise LibraryError("the worker processes have ended: start the scan again.")
+                yield None
+            for future in done:
+                error = future.exception()
+                yield flying.pop(future), error if error is not None else future.result()
+    finally:
+        pool.stop()
+        pool.join()

@@ -4,15 +4,25 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
+from musicsim.explorer.upgrade import pending_upgrade
 from musicsim.library import Library
 from musicsim.library.job_store import Job
 from musicsim.ui.frame import PAGES
 from musicsim.ui.song_list import clock
+from musicsim.ui.state import Key
 from musicsim.ui.text import plain
 
-__all__ = ["TITLES", "job_panel", "library_line", "start_job"]
+__all__ = ["TITLES", "job_panel", "library_line", "start_job", "upgrade_line"]
 
-TITLES = {"add": "Adding songs", "demo": "Composing the demo collection", "refresh": "Fitting the model"}
+_UPGRADED: Key[set[str]] = Key("upgraded", set, "libraries whose upgrade this session has started")
+
+TITLES = {
+    "add": "Adding songs",
+    "scan": "Looking through the folders",
+    "upgrade": "Analysing songs again",
+    "demo": "Composing the demo collection",
+    "refresh": "Fitting the model",
+}
 _ICONS = {"done": "✅", "failed": "⚠️", "cancelled": "⏹️", "interrupted": "⏸️"}
 
 
@@ -22,6 +32,17 @@ def start_job(library: Library, kind: str, **arguments: object) -> None:
         jobs.start(library, kind, arguments)
     except MusicsimError as error:
         st.toast(plain(error), icon="⚠️")
+
+
+def upgrade_line(library: Library) -> None:
+    """After an update of the program: say what is analysed again and why, and start it, once a session."""
+    upgrade = pending_upgrade(library)
+    if upgrade is None:
+        return
+    st.info(plain(upgrade.words), icon=":material/upgrade:")
+    if jobs.current(library) is None and library.name not in _UPGRADED.get():
+        _UPGRADED.get().add(library.name)
+        start_job(library, "upgrade")
 
 
 def _share(job: Job) -> float:
@@ -42,7 +63,8 @@ def library_line(library: Library) -> None:
         st.caption(f"{counts['songs']:,} songs · {counts['hours']:.1f} hours")
         st.caption(f"Model: {record.name}, {record.n_codewords:,} codewords" if record else "No model yet")
         if job is not None:
-            st.progress(_share(job), text=f"{TITLES[job.kind]}: {job.done} of {job.total or '…'}")
+            state = "paused at" if job.state == "paused" else ""
+            st.progress(_share(job), text=f"{TITLES[job.kind]}: {state} {job.done} of {job.total or '…'}")
 
     line()
     if job is not None:
@@ -54,20 +76,38 @@ def _facts(job: Job) -> str:
     facts += [f"{job.songs_per_second:.1f} songs/s"] if job.songs_per_second else []
     facts += [f"{clock(job.seconds_left)} left"] if job.seconds_left is not None else []
     facts += [f"{job.failed} failed"] if job.failed else []
+    if job.state == "paused":
+        return " · ".join([*facts, "paused"])
     return " · ".join([*facts, plain(job.message)]) if job.message else " · ".join(facts)
 
 
+def _active(library: Library, job: Job) -> None:
+    """The job at work: how far it is, and ways to halt it."""
+    st.markdown(f"**{TITLES[job.kind]}**")
+    st.progress(_share(job), text=_facts(job))
+    if job.cancel_requested:
+        st.caption("Stopping after the songs in work…")
+        return
+    with st.container(horizontal=True):
+        if job.pause_requested:
+            if st.button("Resume", key="resume_paused_job", icon=":material/play_circle:"):
+                jobs.resume(library, job.id)
+                st.rerun(scope="fragment")
+            if job.state != "paused":
+                st.caption("Pausing after the songs in work…")
+        elif st.button("Pause", key="pause_job", icon=":material/pause_circle:"):
+            jobs.pause(library, job.id)
+            st.rerun(scope="fragment")
+        if st.button("Cancel", key="cancel_job", icon=":material/stop_circle:"):
+            jobs.cancel(library, job.id)
+            st.rerun(scope="fragment")
+
+
 def job_panel(library: Library, job: Job) -> None:
-    """The job at work with its speed, time left and a way to stop it, or how the last one ended."""
+    """The job at work with its speed, time left and ways to halt it, or how the last one ended."""
     with st.container(border=True):
         if job.is_active:
-            st.markdown(f"**{TITLES[job.kind]}**")
-            st.progress(_share(job), text=_facts(job))
-            if job.cancel_requested:
-                st.caption("Stopping after the songs in work…")
-            elif st.button("Cancel", key="cancel_job", icon=":material/stop_circle:"):
-                jobs.cancel(library, job.id)
-                st.rerun(scope="fragment")
+            _active(library, job)
             return
         outcome = job.state if job.state != "done" else f"done: {job.done} files" if job.total else "done"
         failed = f", {job.failed} not added" if job.failed else ""

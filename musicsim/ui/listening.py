@@ -16,18 +16,23 @@ from musicsim.ui.state import CHOSEN, EXAMPLE, LIBRARY, QUEUE_LIBRARY, active_li
 __all__ = ["follow", "on_player_event", "play_songs", "thumbs"]
 
 
-def _track(library: Library, song: Song) -> player.Track:
+def _track(library: Library, song: Song, *, preview: bool = False) -> player.Track:
     where = f"/songs/{song.id}/{{}}?library={quote(library.name)}"
-    artist = song.artist or "unknown artist"
     return player.Track(
-        song.id, song.title, artist, where.format("audio"), where.format("peaks"), song.duration_s
+        song.id,
+        song.title,
+        song.by,
+        where.format("audio"),
+        where.format("peaks"),
+        song.duration_s,
+        song.typical_s if preview else 0.0,
     )
 
 
-def play_songs(library: Library, songs: Sequence[Song], start: int = 0) -> None:
-    """Replace the queue by these songs and play."""
+def play_songs(library: Library, songs: Sequence[Song], start: int = 0, *, preview: bool = False) -> None:
+    """Replace the queue by these songs and play; a preview starts each at its most typical 30 seconds."""
     QUEUE_LIBRARY.set(library.name)
-    player.play([_track(library, song) for song in songs], start)
+    player.play([_track(library, song, preview=preview) for song in songs], start)
 
 
 def _enqueue(library: Library, song: Song) -> None:
@@ -40,10 +45,10 @@ def _enqueue(library: Library, song: Song) -> None:
 
 
 def follow(action: Action, snapshot: Snapshot, songs: Sequence[Song]) -> None:
-    """Do what a row of a song list asks for: play from here on, queue, or search with the song."""
+    """Do what a row of results asks for: hear them from here on, queue, or search with the song."""
     song = songs[action.index]
     if action.kind == "play":
-        play_songs(snapshot.library, songs, action.index)
+        play_songs(snapshot.library, songs, action.index, preview=True)
     elif action.kind == "enqueue":
         _enqueue(snapshot.library, song)
     elif action.kind == "similar":

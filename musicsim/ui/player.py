@@ -59,6 +59,8 @@ class Track:
         Where a JSON list of floats in [0, 1] is, the waveform; empty for a plain seek bar.
     duration_s : float or None
         Shown until the browser knows better.
+    start_s : float
+        Where it starts to play; "previous" goes back to its beginning.
 
     Raises
     ------
@@ -72,6 +74,7 @@ class Track:
     url: str
     peaks_url: str = ""
     duration_s: float | None = None
+    start_s: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.url:

@@ -46,7 +46,7 @@ def clock(seconds: float) -> str:
 
 def row_of(song: Song, *, similarity: float | None = None, why: str = "", link: str | None = None) -> Row:
     """A row of a song with what is known of it in the second line."""
-    facts = [song.artist or "unknown artist", why or song.genre or "", str(song.year or "")]
+    facts = [song.by, why or song.genre or "", str(song.year or "")]
     return Row(
         song.id, song.title, " · ".join(f for f in facts if f), clock(song.duration_s), similarity, link
     )

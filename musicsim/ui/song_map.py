@@ -53,7 +53,7 @@ def colours_of(labels: Sequence[str | None]) -> dict[str, tuple[str, str]]:
 
 def _hover(songs: Sequence[Song]) -> list[str]:
     # plotly reads a little HTML in hover texts, and titles come from files
-    return [f"<b>{escape(s.title)}</b><br>{escape(s.artist or 'unknown artist')}" for s in songs]
+    return [f"<b>{escape(s.title)}</b><br>{escape(s.by)}" for s in songs]
 
 
 def _points(snapshot: Snapshot, rows: npt.NDArray[np.int64], **options: Any) -> go.Scattergl:

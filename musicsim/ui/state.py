@@ -31,6 +31,7 @@ __all__ = [
     "LIBRARY",
     "PLAYLIST",
     "QUEUE_LIBRARY",
+    "SECTION",
     "Key",
     "PlaylistDraft",
     "Upload",
@@ -116,6 +117,7 @@ FOUND: Key[list[int]] = Key("found", list, "ids of songs that a search or a lass
 EXAMPLE: Key[Upload | None] = Key("example", lambda: None, "sound from outside that is searched with")
 QUEUE_LIBRARY: Key[str] = Key("queue_library", str, "name of the library whose songs the player holds")
 _ADDRESS_READ: Key[bool] = Key("address_read", lambda: False, "whether the link was followed")
+SECTION: Key[str] = Key("library_section", lambda: "songs", "what the Library page shows")
 PLAYLIST: Key[PlaylistDraft | None] = Key("playlist", lambda: None, "the playlist in work")
 
 

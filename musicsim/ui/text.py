@@ -2,7 +2,7 @@
 
 import re
 
-__all__ = ["plain"]
+__all__ = ["plain", "shown"]
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>$:~#|{}!&^=])")
 _LIST_MARK = re.compile(r"^([-+]|\d+(?=[.)]))")
@@ -13,7 +13,11 @@ def plain(text: object) -> str:
 
     Lone surrogates of file names that are not UTF-8, which no browser takes, become question marks.
     """
-    shown = " ".join(str(text).encode("utf-8", "replace").decode().split())
-    escaped = _SPECIAL.sub(r"\\\1", shown)
+    escaped = _SPECIAL.sub(r"\\\1", " ".join(shown(text).split()))
     # "1. Intro" and "- 2 -" at the start of a line would be lists
     return _LIST_MARK.sub(lambda mark: mark[0] + "\u200b" if mark[0].isdigit() else "\\" + mark[0], escaped)
+
+
+def shown(text: object) -> str:
+    """Text as a browser takes it, whatever bytes a file name is made of."""
+    return str(text).encode("utf-8", "replace").decode()

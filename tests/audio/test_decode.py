@@ -1,61 +1,18 @@
 """Decoding: the same sound from every format, damage told, and a clear word where there is no sound."""
 
 import io
-import struct
-import zlib
-from pathlib import Path
 
-import av
 import librosa
 import numpy as np
 import pytest
 import soundfile
 
 from musicsim.audio import AUDIO_EXTENSIONS, AudioDecodeError, AudioError, decode, load
+from tests.audio.signals import as_bytes, encoded, music, pitch, tone
 from tests.shared import FORMATS, SHARED, needs_formats
 
 NAMES = [p.name for p in FORMATS]
 LOSSLESS = [p for p in FORMATS if p.suffix in {".wav", ".flac", ".aiff"}]
-
-
-def tone(hz=440.0, seconds=1.0, rate=44100, level=0.5):
-    return (level * np.sin(2 * np.pi * hz * np.arange(round(seconds * rate)) / rate)).astype(np.float32)
-
-
-def music(seconds=4.0, rate=44100, seed=0):
-    """Noise that changes its level: aligned with itself at one place only."""
-    rng = np.random.default_rng(seed)
-    n = round(seconds * rate)
-    smooth = np.convolve(rng.standard_normal(n), np.ones(8) / 8, mode="same")
-    return (0.2 * smooth * (1.2 + np.sin(np.arange(n) / rate * 5))).astype(np.float32)
-
-
-def as_bytes(samples, rate=44100, **options):
-    target = io.BytesIO()
-    soundfile.write(target, samples, rate, **({"format": "WAV"} | options))
-    return target.getvalue()
-
-
-def encoded(samples, codec, container, rate=44100):
-    """Encode mono float samples with FFmpeg, 128 kb/s where the codec has a rate."""
-    target = io.BytesIO()
-    with av.open(target, "w", format=container) as out:
-        stream = out.add_stream(codec, rate=rate, layout="mono")
-        stream.bit_rate = 128_000
-        frame = av.AudioFrame.from_ndarray(samples[None, :], format="fltp", layout="mono")
-        frame.sample_rate = rate
-        resampler = av.AudioResampler(
-            format=stream.codec_context.codec.audio_formats[0], layout="mono", rate=rate
-        )
-        for part in [*resampler.resample(frame), *resampler.resample(None), None]:
-            # FLAC ends with an empty packet that the Ogg writer refuses
-            out.mux([packet for packet in stream.encode(part) if packet.size])
-    return target.getvalue()
-
-
-def pitch(samples, sr=22050):
-    spectrum = np.abs(np.fft.rfft(samples * np.hanning(len(samples))))
-    return np.argmax(spectrum) * sr / len(samples)
 
 
 def best_correlation(a, b, reach=1500):
@@ -200,14 +157,6 @@ def test_other_lossless_containers(container):
     )
 
 
-@pytest.mark.parametrize("subtype", ["PCM_16", "PCM_24", "FLOAT"])
-def test_big_endian_wav(subtype):
-    y = tone(rate=22050)
-    data = as_bytes(y, 22050, subtype=subtype, endian="BIG")
-    assert data[:4] == b"RIFX"
-    np.testing.assert_allclose(load(data), y, atol=1 / 32768)
-
-
 def test_offset_and_duration_cut_by_decoded_time():
     y = music(5)
     data = as_bytes(y, subtype="FLOAT")
@@ -235,68 +184,11 @@ def test_silence_is_legal():
     assert d.notes == ()
 
 
-@pytest.mark.parametrize("subtype", ["PCM_16", "FLOAT"])
-def test_opposite_channels_do_not_cancel(subtype):
-    y = tone(rate=22050)
-    d = decode(as_bytes(np.stack([y, -y], axis=1), 22050, subtype=subtype))
-    np.testing.assert_allclose(d.samples, y, atol=1 / 32768)
-    assert d.notes == ("channels are opposite: the left one was used",)
-
-
-def test_opposite_channels_after_a_lossy_codec():
-    y = tone()
-    d = decode(as_bytes(np.stack([y, -y], axis=1), format="OGG", subtype="VORBIS"))
-    assert np.abs(d.samples).max() == pytest.approx(0.5, abs=0.05)  # what a lossy codec may do to a peak
-    assert any("opposite" in note for note in d.notes)
-
-
 def test_one_silent_channel_is_mixed_as_usual():
     y = tone(rate=22050)
     d = decode(as_bytes(np.stack([np.zeros_like(y), y], axis=1), 22050, subtype="FLOAT"))
     np.testing.assert_allclose(d.samples, y / 2, atol=1e-7)
     assert d.notes == ()
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e30])
-@pytest.mark.parametrize("n_channels", [1, 2])
-def test_nan_and_infinite_samples_are_zeroed(bad, n_channels):
-    y = np.stack([tone(rate=22050)] * n_channels, axis=1)
-    y[1000] = [bad] + [0.25] * (n_channels - 1)
-    d = decode(as_bytes(y, 22050, subtype="FLOAT"))
-    expected = y.copy()
-    expected[1000, 0] = 0
-    np.testing.assert_allclose(d.samples, expected.mean(axis=1), atol=1e-7)
-    assert d.notes == ("NaN, infinite or huge samples zeroed",)
-
-
-@pytest.mark.parametrize(
-    ("codec", "container", "rates"),
-    [
-        ("libopus", "ogg", (48000, 48000)),
-        ("flac", "ogg", (44100, 44100)),
-        ("flac", "ogg", (44100, 22050)),
-        ("vorbis", "ogg", (44100, 44100)),
-        ("vorbis", "ogg", (44100, 22050)),
-        ("vorbis", "ogg", (22050, 48000)),
-    ],
-)
-def test_chained_ogg_is_read_to_its_end(codec, container, rates):
-    parts = []
-    for hz, seconds, rate in zip((440, 880), (2, 3), rates, strict=True):
-        y = tone(hz, seconds, rate)
-        parts.append(
-            as_bytes(y, rate, format="OGG", subtype="VORBIS")
-            if codec == "vorbis"
-            else encoded(y, codec, container, rate)
-        )
-    d = decode(b"".join(parts))
-    # FFmpeg drops half a block of Vorbis at the end of a link: 12 ms at 22,050 Hz
-    assert d.duration_s == pytest.approx(5, abs=0.03)
-    assert d.expected_s == pytest.approx(5, abs=0.03)
-    assert pitch(d.samples[: 22050 * 3 // 2]) == pytest.approx(440, abs=1)
-    assert pitch(d.samples[22050 * 5 // 2 :]) == pytest.approx(880, abs=1)
-    told = any("sampling rate changes" in note for note in d.notes)
-    assert told == (rates[0] != rates[1])
 
 
 @pytest.mark.parametrize(("codec", "container"), [("aac", "adts"), ("libmp3lame", "mp3")])
@@ -312,124 +204,6 @@ def test_sampling_rate_changes_inside_the_file(codec, container):
     assert any("44100, 24000 Hz" in note for note in d.notes)
     part = decode(data, offset=1, duration=2.5)
     np.testing.assert_allclose(len(part.samples), 2.5 * 22050, atol=2)  # each run rounds to whole samples
-
-
-def test_mp3_without_a_length_header_makes_no_false_claim():
-    # the first frame (Xing/Info) cut away: FFmpeg can only guess the length from the size
-    data = encoded(music(3), "libmp3lame", "mp3")
-    mark = data.index(b"Xing") if b"Xing" in data else data.index(b"Info")
-    second = data.index(b"\xff\xfb", mark)
-    d = decode(data[second:])
-    assert d.expected_s is None
-    assert d.duration_s == pytest.approx(3, abs=0.1)
-
-
-def test_free_format_mp3_is_read():
-    # at 32 kHz all frames of 128 kb/s have 576 bytes; without the rate in their headers they are free-format
-    data = bytearray(encoded(tone(seconds=2, rate=32000), "libmp3lame", "mp3", 32000))
-    first = data.index(b"\xff\xfb", data.index(b"Info") if b"Info" in data else data.index(b"Xing"))
-    frames = data[first : first + (len(data) - first) // 576 * 576]
-    assert all(frames[at : at + 2] == b"\xff\xfb" for at in range(0, len(frames), 576))
-    frames[2::576] = bytes(byte & 0x0F for byte in frames[2::576])
-    d = decode(bytes(frames))
-    assert pitch(d.samples) == pytest.approx(440, abs=1)
-    assert d.duration_s == pytest.approx(2, abs=0.15)  # delay and padding stay in without a header
-
-
-def test_ogg_cut_between_two_pages_is_told():
-    data = as_bytes(music(3), format="OGG", subtype="VORBIS")
-    assert decode(data).notes == ()
-    assert decode(data[: data.rindex(b"OggS")]).notes == ("the end of the file is missing",)
-
-
-def test_tags_that_are_not_utf8_cost_nothing():
-    wav = as_bytes(tone(rate=22050), 22050, subtype="PCM_16")
-    title = b"Bj\xf6rk \xff\xc3"
-    info = b"INFOINAM" + len(title).to_bytes(4, "little") + title
-    at = wav.index(b"data")
-    data = bytearray(wav[:at] + b"LIST" + len(info).to_bytes(4, "little") + info + wav[at:])
-    data[4:8] = (len(data) - 8).to_bytes(4, "little")
-    np.testing.assert_array_equal(load(bytes(data)), load(wav))
-
-
-def test_id3_cover_and_broken_tags_cost_nothing():
-    text = b"TIT2" + (12).to_bytes(4, "big") + b"\0\0" + b"\x03\xff\xfe\xff\xc3\x28abcdef"
-    picture = b"\0image/png\0\x03\0" + _png()
-    tag = text + b"APIC" + len(picture).to_bytes(4, "big") + b"\0\0" + picture
-    size = bytes((len(tag) >> shift) & 127 for shift in (21, 14, 7, 0))
-    mp3 = encoded(tone(seconds=2), "libmp3lame", "mp3")
-    d = decode(b"ID3\x03\0\0" + size + tag + mp3)
-    assert pitch(d.samples) == pytest.approx(440, abs=1)
-    assert d.duration_s == pytest.approx(2, abs=0.1)  # encoder delay
-
-
-def test_wav_of_unknown_length_makes_no_false_claim():
-    data = bytearray(as_bytes(tone(), subtype="PCM_16"))
-    at = data.index(b"data") + 4
-    data[4:8] = data[at : at + 4] = b"\xff\xff\xff\xff"
-    d = decode(bytes(data))
-    assert (d.duration_s, d.notes) == (1.0, ())
-
-
-def _png():
-    def chunk(kind, body):
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-
-    header = chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 8, 0, 0, 0, 0))
-    return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(bytes(72))) + chunk(b"IEND", b"")
-
-
-PLAYLIST = "#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:9,\nsound.aac\n#EXT-X-ENDLIST\n"
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("notes.mp3", b"These are only words. " * 300),
-        ("cover.mp3", _png()),
-        ("noise.ogg", np.random.default_rng(0).bytes(5000)),
-        ("half.ogg", b"OggS\x00\x02"),
-        ("ogg.ogg", b"OggS"),
-        ("header.wav", as_bytes(np.zeros(0))[:44]),
-        ("riff.wav", b"RIFF"),
-        ("tag.mp3", b"ID3"),
-    ],
-)
-def test_no_sound_is_said_with_the_name(tmp_path, capfd, name, content):
-    path = tmp_path / name
-    path.write_bytes(content)
-    with pytest.raises(AudioDecodeError, match=name):
-        load(path)
-    with pytest.raises(AudioDecodeError, match="upload 7"):
-        decode(content, name="upload 7")
-    assert capfd.readouterr().err == ""  # decoders must not write to the terminal
-
-
-@pytest.mark.parametrize(
-    "text", [PLAYLIST, "ffconcat version 1.0\nfile 'sound.aac'\n"], ids=["HLS playlist", "concat list"]
-)
-def test_text_cannot_make_us_open_other_files(tmp_path, text):
-    (tmp_path / "sound.aac").write_bytes(encoded(tone(), "aac", "adts"))
-    (tmp_path / "song.mp3").write_text(text)
-    with pytest.raises(AudioDecodeError, match=r"song\.mp3"):
-        load(tmp_path / "song.mp3")
-
-
-def test_empty_missing_and_folder_are_told_apart(tmp_path):
-    (tmp_path / "empty.wav").touch()
-    with pytest.raises(AudioDecodeError, match=r"empty\.wav is empty"):
-        load(tmp_path / "empty.wav")
-    with pytest.raises(AudioDecodeError, match=r"gone\.wav does not exist"):
-        load(tmp_path / "gone.wav")
-    with pytest.raises(AudioDecodeError, match="is a folder"):
-        load(tmp_path)
-    with pytest.raises(AudioDecodeError, match="audio data is empty"):
-        load(b"")
-
-
-def test_absurd_sampling_rate_is_refused_without_eating_memory():
-    with pytest.raises(AudioDecodeError, match="nothing in it can be decoded"):
-        load(as_bytes(tone(), rate=1))
 
 
 @pytest.mark.parametrize(
@@ -453,14 +227,6 @@ def test_other_sources_are_a_type_error():
         load(12)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="opened as text"):
         load(io.StringIO("text"))  # type: ignore[arg-type]
-
-
-def test_unusual_names_are_opened(tmp_path, monkeypatch):
-    data = as_bytes(tone())
-    monkeypatch.chdir(tmp_path)
-    for name in ["Björk – Jóga?.wav", "a:b.wav", "100%d.wav", "-x.wav", "new\nline.wav", "no_suffix"]:
-        Path(name).write_bytes(data)
-        assert len(load(name)) == 22050
 
 
 def test_extensions_are_lower_case_and_leave_films_out():

@@ -12,7 +12,7 @@ from musicsim.library import Library, schema
 from tests.browser.chromium import FLAGS
 from tests.browser.serving import PATIENCE_MS, serve
 from tests.shared import FORMATS, SHARED, needs_recordings
-from tests.sounds import write_collection, write_song
+from tests.sounds import open_library, write_collection, write_song
 
 pytestmark = pytest.mark.browser
 
@@ -31,14 +31,14 @@ def home(tmp_path_factory) -> Path:
     """Libraries side by side: one with twelve songs of 20 s, one with one song, one without any."""
     folder = tmp_path_factory.mktemp("libraries")
     music = write_collection(tmp_path_factory.mktemp("music"), seconds=20)
-    with Library.open(folder / "library") as library:
+    with open_library(folder / "library") as library:
         library.add(music)
         refresh(library)
-    with Library.open(folder / "single") as library:
+    with open_library(folder / "single") as library:
         library.add(next(music.rglob("*.flac")))
         refresh(library)
-    Library.open(folder / "empty").close()
-    Library.open(folder / "adding").close()
+    open_library(folder / "empty").close()
+    open_library(folder / "adding").close()
     return folder
 
 
@@ -305,11 +305,12 @@ def test_a_folder_with_good_and_broken_files_is_added_with_progress(page, addres
     again = page.context.new_page()
     visit(again, address, "library", "?library=adding")
     expect(again.get_by_text("Adding songs: done: 26 files, 2 not added.")).to_be_visible(timeout=120_000)
-    expect(again.get_by_role("tab", name="Songs (24)")).to_be_visible()
-    again.get_by_role("tab", name="Not added (2)").click()
+    sections = again.get_by_test_id("stButtonGroup")
+    expect(sections.get_by_text("Songs (24)", exact=True)).to_be_visible()
+    sections.get_by_text("Not added (2)", exact=True).click()
     reasons = {f.path.name: f.reason for f in _failures(home / "adding")}
     assert set(reasons) == {"broken.mp3", "empty.flac"}
-    expect(again.get_by_test_id("stDataFrame").nth(1)).to_be_visible()
+    expect(again.get_by_test_id("stDataFrame")).to_be_visible()
     switch(again, "explore")
     wait_for_map(again)
     assert again.get_by_test_id("stException").count() == 0
@@ -317,7 +318,7 @@ def test_a_folder_with_good_and_broken_files_is_added_with_progress(page, addres
 
 def _failures(folder: Path):
     with Library.open(folder) as library:
-        return library.failures()
+        return library.files.failures()
 
 
 def test_the_player_goes_on_through_page_switches(page, address, home):
@@ -378,7 +379,7 @@ def test_no_page_shows_a_red_box(page, address, name, library):
 
 @needs_recordings
 def test_a_folder_of_real_recordings_goes_the_whole_way(page, address, home):
-    Library.open(home / "real").close()
+    open_library(home / "real").close()
     visit(page, address, "library", "?library=real")
     page.get_by_label("Folder of music").fill(str(SHARED / "audio" / "originals"))
     page.get_by_role("button", name="Add the folder").click()

@@ -9,7 +9,8 @@ import pytest
 from musicsim.errors import StoreLockedError
 from musicsim.explorer import jobs
 from musicsim.explorer.building import keep_upload
-from tests.sounds import write_collection
+from musicsim.explorer.snapshot import take_snapshot
+from tests.sounds import write_collection, write_song
 
 pytestmark = pytest.mark.slow
 
@@ -51,6 +52,45 @@ def test_a_cancelled_job_keeps_what_it_had_and_a_restart_finishes(store, tmp_pat
     again = _wait(store, jobs.restart(store, job), lambda j: not j.is_active)
     assert again.state == "done"
     assert len(store) == 48
+
+
+def test_a_paused_job_rests_and_goes_on_where_it_was(store, tmp_path):
+    folder = write_collection(tmp_path / "music", n_songs=16, seconds=8)
+    job_id = jobs.start(store, "add", {"paths": [str(folder)]})
+    _wait(store, job_id, lambda j: len(store) >= 2)
+    jobs.pause(store, job_id)
+    job = _wait(store, job_id, lambda j: j.state == "paused")
+    assert job.is_active
+    assert jobs.current(store).id == job_id
+    had = len(store)
+    assert had < 48
+    time.sleep(1.5)  # in which it would have gone on
+    assert len(store) == had
+    jobs.resume(store, job_id)
+    assert _wait(store, job_id, lambda j: not j.is_active).state == "done"
+    assert len(store) == 48
+
+
+def test_a_paused_job_can_be_cancelled(store, tmp_path):
+    folder = write_collection(tmp_path / "music", n_songs=16, seconds=8)
+    job_id = jobs.start(store, "add", {"paths": [str(folder)]})
+    jobs.pause(store, job_id)
+    _wait(store, job_id, lambda j: j.state == "paused")
+    jobs.cancel(store, job_id)
+    assert _wait(store, job_id, lambda j: not j.is_active).state == "cancelled"
+
+
+def test_a_scan_marks_what_has_gone_and_finds_what_is_new(store, tmp_path):
+    folder = write_collection(tmp_path / "music", n_songs=1, seconds=2)
+    _wait(store, jobs.start(store, "add", {"paths": [str(folder)]}), lambda j: not j.is_active)
+    gone = store.songs()[0]
+    gone.path.unlink()
+    write_song(folder / "new.flac", seed=9, seconds=2, title="new")
+    job = _wait(store, jobs.start(store, "scan"), lambda j: not j.is_active)
+    assert job.state == "done"
+    assert store.song(gone.id).is_missing
+    assert "new" in {song.title for song in store.songs()}
+    assert gone.id not in take_snapshot(store).row_of
 
 
 def test_a_killed_job_is_interrupted_not_running_for_ever(store, tmp_path):

@@ -1,6 +1,8 @@
 """Search by example: the right songs, never the seed, the limits kept."""
 
 import io
+from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -47,9 +49,21 @@ def test_at_most_two_of_an_artist_unless_asked_otherwise(snapshot):
     assert sorted(artists) == ["Artist clicks", "Artist noise", "Artist tones"]
 
 
-def test_songs_without_an_artist_are_not_one_artist(tiny_library):
+def test_the_folder_stands_in_for_an_unknown_artist(tiny_library):
     with tiny_library.write() as connection:
         connection.execute(schema.songs.update().values(artist=None))
+    snapshot = take_snapshot(tiny_library)
+    hits = find_similar(snapshot, snapshot.songs[0].id, 10)
+    assert sorted(Counter(hit.song.folder for hit in hits).values()) == [2, 2, 2]
+
+
+def test_songs_of_unknown_artists_in_a_root_are_not_one_artist(tiny_library):
+    with tiny_library.write() as connection:
+        connection.execute(schema.songs.update().values(artist=None))
+    with tiny_library.write() as connection:
+        connection.execute(schema.roots.delete())
+        rows = [{"path": Path(song.folder), "added_at": 0.0} for song in tiny_library.songs()]
+        connection.execute(schema.roots.insert().prefix_with("OR IGNORE"), rows)
     snapshot = take_snapshot(tiny_library)
     assert len(find_similar(snapshot, snapshot.songs[0].id, 10)) == 10
 

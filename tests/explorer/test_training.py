@@ -7,7 +7,7 @@ from musicsim.errors import FeatureVersionError
 from musicsim.explorer.snapshot import take_snapshot
 from musicsim.explorer.training import cluster_sizes, needs_fit, refresh
 from musicsim.library import Library
-from tests.sounds import write_collection, write_song
+from tests.sounds import open_library, write_collection, write_song
 
 
 def test_a_new_song_is_placed_and_the_others_stay(tiny_library, tmp_path):
@@ -38,7 +38,7 @@ def test_a_library_that_doubled_is_fitted_again(tiny_library, tmp_path):
 
 
 def test_the_same_songs_give_the_same_model(built_library, collection, tmp_path):
-    with Library.open(tmp_path / "again") as again, Library.open(built_library) as built:
+    with open_library(tmp_path / "again") as again, Library.open(built_library) as built:
         again.add(collection)
         refresh(again)
         one, two = take_snapshot(built), take_snapshot(again)
@@ -90,7 +90,7 @@ def test_a_model_that_cannot_be_read_is_fitted_again(tiny_library):
 def test_frames_go_when_they_are_not_to_be_kept_and_new_songs_still_come(tiny_library, tmp_path):
     tiny_library.set_setting("keep_frames", False)
     refresh(tiny_library)
-    assert not any(tiny_library.has_frames(s.content_hash) for s in tiny_library.songs())
+    assert not any(tiny_library.frame_files.has(s.content_hash) for s in tiny_library.songs())
     tiny_library.add(write_song(tmp_path / "new.flac", "clicks", seed=66))
     refresh(tiny_library)
     assert len(take_snapshot(tiny_library).indexed) == 13
@@ -111,7 +111,7 @@ def test_a_fit_without_all_frames_is_refused_until_the_folder_is_added_again(tin
 
 def test_without_model_and_frames_the_way_out_is_named(store, tmp_path):
     store.add(write_song(tmp_path / "a.flac"))
-    store.drop_frames(store.songs()[0].content_hash)
+    store.frame_files.drop(store.songs()[0].content_hash)
     with pytest.raises(FeatureVersionError, match="Turn on keep_frames"):
         refresh(store)
 

@@ -137,8 +137,8 @@ def test_frames_come_back_within_half_precision(tiny_library):
 
 def test_frames_that_were_dropped_are_a_clear_error(tiny_library):
     song = tiny_library.songs()[0]
-    tiny_library.drop_frames(song.content_hash)
-    with pytest.raises(FeatureVersionError, match="frames were not kept"):
+    tiny_library.frame_files.drop(song.content_hash)
+    with pytest.raises(FeatureVersionError, match="were not kept"):
         tiny_library.frames(song)
 
 

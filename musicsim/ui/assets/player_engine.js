@@ -62,7 +62,7 @@ class Engine {
   constructor() {
     this.base = appBase();
     this.storageKey = `musicsim.player ${this.base}`;
-    this.tracks = []; // {uid, song_id, title, artist, url, peaks_url, duration_s}
+    this.tracks = []; // {uid, song_id, title, artist, url, peaks_url, duration_s, start_s}
     this.index = -1;
     this.nextUid = 1;
     this.session = null; // of Python; a reload of the page begins another
@@ -181,9 +181,9 @@ class Engine {
 
   // -------------------------------------------------------------------------------------- moving
 
-  load(index, { play, at = 0 }) {
+  load(index, { play, at }) {
     this.index = index;
-    [this.errored, this.finished, this.startAt] = [false, false, at];
+    [this.errored, this.finished, this.startAt] = [false, false, at ?? this.track.start_s];
     this.wanted = play;
     this.audio.src = resolve(this.base, this.track.url);
     if (play) this.start();

@@ -1,0 +1,187 @@
+"""From a file to delta-MFCC frames: ours against the librosa reference and against bliss, one process, one thread.
+
+Ours: `analyse_sound` (mono, 22,050 Hz, 13 MFCC, outline, typical part, hash of the sound) and the derivatives.
+librosa: `librosa.load` at 22,050 Hz mono, `mfcc`, two `delta`s. bliss: `bliss_audio.Song(path)`, the fastest open
+rival, which takes other features (23 numbers a song) and may panic: those files are counted and left out of its ratio.
+Seconds are CPU seconds, the least of several rounds that take turns, after one to warm up.
+
+Recordings: those of the optional data folder, one minute or so each, as they are and re-encoded where a format has no
+long recording; without that folder, pieces of the demo collection joined to two minutes and encoded in every format.
+"""
+
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks._encoding import ENDINGS, encode
+from benchmarks._report import (
+    Claim,
+    Progress,
+    Row,
+    Settings,
+    at_least,
+    at_most,
+    main,
+    race,
+    shared_data,
+    version,
+)
+from musicsim.audio import analyse_sound, decode, derivatives
+
+REFERENCE_SR = 22050
+
+
+def by_us(path: Path) -> np.ndarray:
+    """Delta-MFCC as the library stores them: MFCC in half precision, derivatives from these."""
+    sound = analyse_sound(path)
+    return derivatives(sound.mfcc.astype(np.float32))
+
+
+def by_librosa(path: Path) -> np.ndarray:
+    """The reference: (n_frames, 39)."""
+    import librosa
+
+    y, sr = librosa.load(path, sr=REFERENCE_SR, mono=True)
+    mfcc = librosa.feature.mfcc(y=y, sr=sr, n_mfcc=13, n_fft=512, hop_length=256, n_mels=40)
+    return np.concatenate([mfcc, librosa.feature.delta(mfcc), librosa.feature.delta(mfcc, order=2)]).T
+
+
+def exact_by_us(path: Path) -> np.ndarray:
+    """Delta-MFCC of our decoder in full precision, for the comparison of numbers."""
+    from musicsim.audio import delta_mfcc
+
+    return delta_mfcc(decode(path).samples)
+
+
+def by_bliss(path: Path) -> Any:
+    """The rival's analysis of a file."""
+    import bliss_audio
+
+    return bliss_audio.Song(str(path))
+
+
+def _works(function: Callable[[Path], Any], path: Path) -> str:
+    """Empty if the rival reads the file, else what it says; a panic of Rust is no Exception."""
+    try:
+        function(path)
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt | SystemExit):
+            raise
+        return f"{type(error).__name__}: {error}".splitlines()[0][:80]
+    return ""
+
+
+def recordings(folder: Path, seed: int) -> list[Path]:
+    """Two recordings of each ending: those of the data folder, and what is missing encoded from its longest."""
+    data = shared_data()
+    originals = sorted((data / "audio" / "originals").glob("*.*")) if data else []
+    long = [p for p in originals if p.stat().st_size > 500_000]
+    if long:
+        pieces = {
+            p.stem: decode(p, sr=44100).samples for p in sorted(long, key=lambda p: -p.stat().st_size)[:2]
+        }
+    else:
+        pieces = demo_pieces(seed)
+    files = [p for p in long if p.suffix in ENDINGS]
+    for ending in ENDINGS:
+        for name, samples in pieces.items():
+            if sum(p.suffix == ending for p in files) < 2:
+                files.append(encode(folder / f"{name}{ending}", samples, 44100))
+    return sorted(files, key=lambda p: (p.suffix, p.name))
+
+
+def demo_pieces(seed: int, n_pieces: int = 2, songs_a_piece: int = 5) -> dict[str, np.ndarray]:
+    """Songs of the demo collection joined to about two minutes each, mono, 44,100 Hz."""
+    import soxr
+
+    from musicsim.demo import SAMPLE_RATE, plan_collection, render
+
+    plans = plan_collection(seed=seed)
+    chosen = [plans[i] for i in np.linspace(0, len(plans) - 1, n_pieces * songs_a_piece).astype(int)]
+    pieces = {}
+    for n in range(n_pieces):
+        songs = [render(plan) for plan in chosen[n::n_pieces]]
+        joined = np.concatenate([song.mean(axis=1) if song.ndim == 2 else song for song in songs])
+        pieces[f"piece {n}"] = soxr.resample(joined, SAMPLE_RATE, 44100).astype(np.float32)
+    return pieces
+
+
+def measure(path: Path, repeats: int) -> dict[str, Any]:
+    """CPU seconds of all three on one file, and how far our numbers are from librosa's."""
+    decoded = decode(path)
+    rivals: dict[str, Callable[[], object]] = {
+        "ours": partial(by_us, path),
+        "ours, decoding alone": partial(decode, path),
+    }
+    refused = {}
+    for name, function, distribution in (
+        ("librosa", by_librosa, "librosa"),
+        ("bliss", by_bliss, "bliss-audio"),
+    ):
+        refused[name] = _works(function, path) if version(distribution) else "not installed"
+        if not refused[name]:
+            rivals[name] = partial(function, path)
+    seconds = race(rivals, repeats=repeats)
+    row: dict[str, Any] = {"file": path.name, "format": path.suffix[1:], "minutes": decoded.duration_s / 60}
+    for name in ("ours", "librosa", "bliss"):
+        row[f"{name}_s"] = seconds.get(name)
+    row["ours_s_a_minute"] = seconds["ours"] / row["minutes"]
+    row["decoding_share"] = seconds["ours, decoding alone"] / seconds["ours"]
+    for name in ("librosa", "bliss"):
+        row[f"times_faster_than_{name}"] = seconds[name] / seconds["ours"] if name in seconds else None
+        if refused[name]:
+            row[f"{name}_says"] = refused[name]
+    if "librosa" in seconds:
+        reference, ours = by_librosa(path), exact_by_us(path)
+        # librosa reads some formats only in part: what it reads whole is compared
+        row["librosa_reads_whole"] = abs(len(reference) - len(ours)) <= 1
+        if row["librosa_reads_whole"]:
+            n = min(len(reference), len(ours)) - 8  # the last frames see the end of the sound
+            row["largest_difference"] = float(np.abs(reference[:n] - ours[:n]).max())
+    return row
+
+
+def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as folder, threadpool_limits(1):
+        progress("recordings")
+        files = recordings(Path(folder), settings.seed)
+        for path in files:
+            progress(path.name)
+            rows.append(measure(path, repeats=15 if settings.full else 5))
+    settings.facts.update(files=len(rows), threads=1)
+
+    def ratios(rival: str, ending: str | None = None) -> list[float]:
+        chosen = (r for r in rows if ending in (None, r["format"]) and r.get(f"times_faster_than_{rival}"))
+        whole = (r for r in chosen if rival != "librosa" or r["librosa_reads_whole"])
+        return [r[f"times_faster_than_{rival}"] for r in whole]
+
+    def mean(values: list[float]) -> float | None:
+        return float(np.exp(np.mean(np.log(values)))) if values else None
+
+    claims = [at_least("times faster than librosa, geometric mean", mean(ratios("librosa")), 1.5)]
+    for ending in ENDINGS:
+        if ratios("librosa", ending[1:]):
+            claim = f"times faster than librosa, {ending[1:]}"
+            claims.append(at_least(claim, mean(ratios("librosa", ending[1:])), 1.25))
+        else:
+            settings.facts[f"librosa on {ending[1:]}"] = "does not read it whole"
+    claims.append(at_least("times faster than bliss, geometric mean", mean(ratios("bliss")), 1.5))
+    differences = [r["largest_difference"] for r in rows if "largest_difference" in r]
+    claims.append(
+        at_most("largest difference of a feature from librosa's", max(differences, default=None), 1e-3)
+    )
+    settings.facts["bliss failed on"] = sum("bliss_says" in r for r in rows)
+    settings.facts["share of time spent decoding"] = float(np.mean([r["decoding_share"] for r in rows]))
+    return rows, claims
+
+
+if __name__ == "__main__":
+    main(
+        "extraction", "features of a file", run, rivals=("librosa", "bliss-audio", "av", "soxr", "soundfile")
+    )

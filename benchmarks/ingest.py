@@ -1,0 +1,229 @@
+"""Adding a folder of music, end to end, on both cores: speed, memory, and scanning again.
+
+Speed: `Library.add` of files of three to four minutes in six formats (generated songs joined and encoded; copies have
+another tag, so that every file is decoded). From the call to the last commit, the start of workers included. The rival
+is what a script does with librosa: `librosa.load`, `mfcc` and two `delta`s in a process pool over the same files.
+
+Memory: the whole command `python -m musicsim add` on 300 and on 1,500 different songs of 25 s, a model fitted at its
+end. The peak of all its processes together, as the system divides shared pages (PSS); RSS beside it counts
+those several times.
+
+Scan again: the whole command `python -m musicsim scan` on 10,000 songs that have not changed.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import mutagen
+import numpy as np
+import soundfile
+
+from benchmarks._encoding import ENDINGS, encode
+from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, version
+from benchmarks.extraction import by_librosa, demo_pieces
+from musicsim.library import Library
+from musicsim.library.workers import worker_context
+
+_SR = 44100
+_SAMPLE_S = 0.2
+
+
+# --- music ------------------------------------------------------------------------------------
+
+
+def long_files(folder: Path, n_copies: int, seed: int) -> tuple[list[Path], float]:
+    """Pieces of minutes in every format, each `n_copies` times with a tag of its own; seconds in all."""
+    folder.mkdir()
+    pieces = demo_pieces(seed, n_pieces=3, songs_a_piece=8)
+    files, seconds = [], 0.0
+    for ending in ENDINGS:
+        for name, samples in pieces.items():
+            first = encode(folder / f"{name} {ending[1:]}{ending}", samples, _SR)
+            for n in range(n_copies):
+                copy = folder / f"{first.stem} {n}{ending}"
+                copy.write_bytes(first.read_bytes())
+                _tag(copy, f"copy {n}")
+                files.append(copy)
+                seconds += len(samples) / _SR
+            first.unlink()
+    return files, seconds
+
+
+def _tag(path: Path, title: str) -> None:
+    audio = mutagen.File(path, easy=True)
+    if path.suffix == ".wav":
+        audio = mutagen.File(path)
+        audio.add_tags()
+        audio.tags.add(mutagen.id3.TIT2(encoding=3, text=title))
+    else:
+        if audio.tags is None:
+            audio.add_tags()
+        audio["title"] = title
+    audio.save()
+
+
+def short_songs(folder: Path, n_songs: int, seed: int, seconds: float = 25.0) -> None:
+    """Different songs: two stretches of generated music mixed, other stretches and levels in each."""
+    folder.mkdir()
+    rng = np.random.default_rng(seed)
+    music = np.concatenate(list(demo_pieces(seed, n_pieces=2, songs_a_piece=10).values()))
+    n = int(seconds * _SR)
+    for number in range(n_songs):
+        one, two = rng.integers(0, len(music) - n, 2)
+        mix = rng.uniform(0.2, 0.8)
+        soundfile.write(
+            folder / f"{number:04d}.flac", mix * music[one : one + n] + (1 - mix) * music[two : two + n], _SR
+        )
+
+
+def tiny_songs(folder: Path, n_songs: int, seed: int) -> None:
+    """Songs of a fifth of a second, a hundred a folder."""
+    rng = np.random.default_rng(seed)
+    for number in range(n_songs):
+        album = folder / f"{number // 100:03d}"
+        album.mkdir(parents=True, exist_ok=True)
+        soundfile.write(album / f"{number:05d}.wav", 0.1 * rng.standard_normal(4410), 22050)
+
+
+# --- measures ---------------------------------------------------------------------------------
+
+
+def speed(folder: Path, n_copies: int, seed: int, progress: Progress) -> tuple[list[Row], list[Claim]]:
+    """Seconds of audio a wall second, ours and the rival's."""
+    files, seconds = long_files(folder / "long", n_copies, seed)
+    progress(f"{len(files)} files, {seconds / 3600:.1f} hours")
+    with Library.open(folder / "long library") as library:
+        start = time.perf_counter()
+        report = library.add(folder / "long")
+        ours = time.perf_counter() - start
+    if report.n_added != len(files):
+        raise RuntimeError(f"{len(files) - report.n_added} of {len(files)} files were not added")
+    # librosa gets a part of the files: it takes several times as long
+    part = [path for path in files if path.stem.endswith(" 0") and path.suffix != ".m4a"]
+    progress(f"librosa on {len(part)} of them")
+    start = time.perf_counter()
+    with ProcessPoolExecutor(
+        os.cpu_count(), mp_context=worker_context("benchmarks.extraction", "librosa")
+    ) as pool:
+        frames = sum(pool.map(_n_frames, part))
+    theirs = frames * 256 / 22050 / (time.perf_counter() - start)
+    rows = [
+        {"what": "adding files of minutes", "who": "musicsim", "files": len(files), "wall_s": ours,
+         "audio_s_per_s": seconds / ours, "songs_an_hour": 3600 * len(files) / ours},
+        {"what": "features alone, two processes", "who": "librosa", "files": len(part),
+         "audio_s_per_s": theirs},
+    ]  # fmt: skip
+    claims = [
+        at_least("seconds of audio a wall second, files of minutes", seconds / ours, 1400.0),
+        at_least("times faster than librosa in as many processes", seconds / ours / theirs, 1.5),
+    ]
+    return rows, claims
+
+
+def _n_frames(path: Path) -> int:
+    return len(by_librosa(path))
+
+
+def command(arguments: Sequence[str], progress: Progress) -> dict[str, Any]:
+    """Run a command of ours; its wall time, what it said, and the peak memory of it and all its children."""
+    import psutil
+
+    start = time.perf_counter()
+    process = psutil.Popen(
+        [sys.executable, "-m", "musicsim", *arguments, "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    peak = {"pss": 0, "rss": 0}
+    while process.poll() is None:
+        total = {"pss": 0, "rss": 0}
+        for member in _family(process):
+            try:
+                memory = member.memory_full_info()
+            except psutil.Error:  # it has ended meanwhile
+                continue
+            for kind in total:
+                total[kind] += getattr(memory, kind, memory.rss)
+        peak = {kind: max(peak[kind], total[kind]) for kind in peak}
+        time.sleep(_SAMPLE_S)
+    seconds = time.perf_counter() - start
+    told = json.loads(process.stdout.read())
+    progress(f"{arguments[0]}: {seconds:.1f} s, {peak['pss'] / 1e6:.0f} MB")
+    return {"wall_s": seconds, "peak_mb": peak["pss"] / 1e6, "peak_rss_mb": peak["rss"] / 1e6, "told": told}
+
+
+def _family(process: Any) -> list[Any]:
+    import psutil
+
+    try:
+        return [process, *process.children(recursive=True)]
+    except psutil.Error:
+        return []
+
+
+def memory(
+    folder: Path, sizes: tuple[int, int], seed: int, progress: Progress
+) -> tuple[list[Row], list[Claim]]:
+    """Peak memory of a small and a large folder."""
+    rows: list[dict[str, Any]] = []
+    for n_songs in sizes:
+        progress(f"writing {n_songs} songs")
+        short_songs(folder / f"songs {n_songs}", n_songs, seed)
+        run = command(
+            ["add", str(folder / f"songs {n_songs}"), "--library", str(folder / f"library {n_songs}")],
+            progress,
+        )
+        if run.pop("told")["songs"] != n_songs:
+            raise RuntimeError(f"not all of {n_songs} songs were added")
+        rows.append({"what": "musicsim add, with its model", "who": "musicsim", "files": n_songs, **run})
+    small, large = (row["peak_mb"] for row in rows)
+    claims = [
+        at_most(f"peak memory, {sizes[1]} against {sizes[0]} files: share more", large / small - 1.0, 0.10),
+        at_most(f"peak memory of all processes, {sizes[1]} files, MB", large, 1500.0),
+    ]
+    return rows, claims
+
+
+def again(folder: Path, n_songs: int, seed: int, progress: Progress) -> tuple[list[Row], list[Claim]]:
+    """Scanning a folder in which nothing has changed."""
+    progress(f"writing and adding {n_songs} songs of 0.2 s")
+    tiny_songs(folder / "tiny", n_songs, seed)
+    library = folder / "tiny library"
+    with Library.open(library) as opened:
+        opened.set_setting("shortest_s", 0.0)
+    command(["add", str(folder / "tiny"), "--library", str(library)], progress)
+    runs = [command(["scan", "--library", str(library)], progress) for _ in range(3)]
+    if runs[-1]["told"]["unchanged"] != n_songs:
+        raise RuntimeError("something was analysed again")
+    wall = min(run["wall_s"] for run in runs)
+    rows = [{"what": "musicsim scan, nothing changed", "who": "musicsim", "files": n_songs, "wall_s": wall}]
+    return rows, [at_most(f"scan again of {n_songs} unchanged files, seconds", wall, 5.0)]
+
+
+def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
+    if not version("psutil"):
+        raise SystemExit("psutil is missing: pip install 'musicsim[bench]'")
+    n_copies = 20 if settings.full else 6
+    rows: list[Row] = []
+    claims: list[Claim] = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for part in (
+            speed(folder, n_copies, settings.seed, progress),
+            memory(folder, (300, 1500), settings.seed, progress),
+            again(folder, 10_000, settings.seed, progress),
+        ):
+            rows, claims = [*rows, *part[0]], [*claims, *part[1]]
+    return rows, claims
+
+
+if __name__ == "__main__":
+    main("ingest", "adding a folder of music", run, rivals=("librosa", "av", "pebble", "psutil"))

@@ -1,0 +1,354 @@
+"""Is the same sound found twice, and nothing else? Copies and near misses of generated and real music.
+
+Every song is copied in each of the ways files differ: other encodings, gain, offset, silence, sampling rate,
+mono, and the worst of these together. For each kind the originals and their copies are one collection;
+recall is the share of songs whose pair is found, a false pair joins two different songs. Near misses
+are what must not be taken for the same: another speed, pitch, tempo or take, the same notes by another
+artist, a voice over the music. Generated songs share styles, artists and tempi; the real recordings are the
+optional ones. Then all copies as one collection, every pair of originals whatever its vectors say, published
+copies of real recordings, and the seconds for 20 000 songs.
+"""
+
+import io
+import multiprocessing
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import numpy.typing as npt
+import soundfile
+import soxr
+
+from benchmarks._report import Claim, Progress, Settings, at_least, at_most, main, shared_data
+from musicsim.audio import SAMPLE_RATE, decode, derivatives, load, mfcc
+from musicsim.demo import SAMPLE_RATE as DEMO_RATE
+from musicsim.demo import SongPlan, plan_collection, render
+from musicsim.explorer.similarity_model import SimilarityModel
+from musicsim.search import DuplicatePair, find_duplicates, group_pairs
+
+RATES = (32000, 44100, 48000)
+REAL_S = 30.0
+"""Seconds of each real recording that are copied."""
+TRAINING_FRAMES = 200_000
+MANY, COLUMNS = 20_000, 200
+
+Sound = npt.NDArray[np.float32]  # (n_channels, n_samples)
+Song = tuple[float, npt.NDArray[np.float16]]  # seconds, MFCC
+Songs = dict[str, Song]  # kind -> song; "original" is one
+Pool = ProcessPoolExecutor
+
+# --- copies and near misses ---------------------------------------------------------------------
+
+
+def _encoded(
+    y: Sound, sr: int, container: str, codec: str, kbps: int = 0, rate: int = 0, **options: str
+) -> bytes:
+    """A file by PyAV; `options` are the codec's own."""
+    layout = "mono" if len(y) == 1 else "stereo"
+    file = io.BytesIO()
+    with av.open(file, "w", format=container) as output:
+        stream = output.add_stream(codec, rate=rate or sr, layout=layout, options=options)
+        if kbps:
+            stream.bit_rate = 1000 * kbps
+        resampler = av.AudioResampler(stream.codec_context.format, layout, rate or sr)
+        frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(y), format="fltp", layout=layout)
+        frame.sample_rate = sr
+        for part in (*resampler.resample(frame), *resampler.resample(None)):
+            part.pts = None
+            output.mux(stream.encode(part))
+        output.mux(stream.encode(None))
+    return file.getvalue()
+
+
+def _flac(y: Sound, sr: int) -> bytes:
+    return _encoded(y, sr, "flac", "flac")
+
+
+def _vorbis(y: Sound, sr: int) -> bytes:
+    file = io.BytesIO()
+    with soundfile.SoundFile(file, "w", sr, len(y), format="OGG", subtype="VORBIS") as output:
+        for start in range(0, y.shape[1], sr):  # libvorbis overflows its stack on a whole song
+            output.write(np.ascontiguousarray(y[:, start : start + sr].T))
+    return file.getvalue()
+
+
+def _copies(y: Sound, sr: int) -> Iterator[tuple[str, bytes]]:
+    """The original and every kind of copy of a sound of one or two channels."""
+    yield "original", _flac(y, sr)
+    for kbps in (64, 128, 320):
+        yield f"mp3 {kbps} kbit/s", _encoded(y, sr, "mp3", "libmp3lame", kbps)
+    # LAME's fastest setting is seldom met, and the worst of all encodings here
+    fastest = _encoded(y, sr, "mp3", "libmp3lame", 64, compression_level="7")
+    yield "mp3 64 kbit/s, fastest encoder", fastest
+    yield "ogg", _vorbis(y, sr)
+    yield "opus 96 kbit/s", _encoded(y, sr, "ogg", "libopus", 96, rate=48000)
+    yield "m4a 128 kbit/s", _encoded(y, sr, "ipod", "aac", 128)
+    yield "gain -6 dB", _flac(0.5 * y, sr)
+    yield "gain +3 dB, clipped", _flac(np.clip(1.41 * y, -1, 1), sr)
+    yield "1 s cut off", _flac(y[:, sr:], sr)
+    half = np.zeros((len(y), sr // 2), np.float32)
+    yield "0.5 s of silence at both ends", _flac(np.concatenate([half, y, half], axis=1), sr)
+    for rate in RATES:
+        if rate != sr:
+            yield f"{rate / 1000:g} kHz", _flac(soxr.resample(y.T, sr, rate).T, rate)
+    mono = y.mean(axis=0, keepdims=True)
+    if len(y) == 2:
+        yield "mono", _flac(mono, sr)
+    yield "mp3 48 kbit/s, mono, -6 dB, 1 s cut off", _encoded(0.5 * mono[:, sr:], sr, "mp3", "libmp3lame", 48)
+
+
+def _song(y: npt.NDArray[np.float32]) -> Song:
+    return len(y) / SAMPLE_RATE, mfcc(y).astype(np.float16)
+
+
+def _songs(copies: Iterator[tuple[str, bytes]]) -> Songs:
+    return {kind: _song(decode(data).samples) for kind, data in copies}
+
+
+def _faster(y: npt.NDArray[np.float32], by: float) -> npt.NDArray[np.float32]:
+    return soxr.resample(y, SAMPLE_RATE * (1 + by), SAMPLE_RATE)
+
+
+def _from_plan(plan: SongPlan) -> tuple[Songs, Songs]:
+    """Copies and near misses of a generated song."""
+
+    def take(changed: SongPlan) -> npt.NDArray[np.float32]:
+        return soxr.resample(render(changed).mean(axis=1), DEMO_RATE, SAMPLE_RATE)
+
+    copies = _songs(_copies(render(plan).T, DEMO_RATE))
+    same = take(plan)
+    near = {
+        "3 % faster and higher": _faster(same, 0.03),
+        "1 % faster and higher": _faster(same, 0.01),
+        "3 % faster tempo": take(replace(plan, tempo=1.03 * plan.tempo)),
+        "a semitone up": take(replace(plan, key=(plan.key + 1) % 12)),
+        "same notes, another artist": take(replace(plan, artist_seed=plan.artist_seed + 1)),
+        "another song of the artist, same tempo": take(replace(plan, seed=plan.seed + 1)),
+    }
+    return copies, {kind: _song(y) for kind, y in near.items()}
+
+
+def _from_file(path: Path, voice: Path) -> tuple[Songs, Songs]:
+    """Copies and near misses of a real recording."""
+    import librosa
+
+    with av.open(str(path)) as container:
+        stream = container.streams.audio[0]
+        sr, channels = stream.rate, min(stream.channels, 2)
+        resampler = av.AudioResampler("fltp", "mono" if channels == 1 else "stereo", sr)
+        parts = [
+            part.to_ndarray() for frame in container.decode(stream) for part in resampler.resample(frame)
+        ]
+    copies = _songs(_copies(np.concatenate(parts, axis=1)[:, : int(REAL_S * sr)], sr))
+    same = load(path, duration=REAL_S)
+    near = {
+        "3 % faster and higher": _faster(same, 0.03),
+        "1 % faster and higher": _faster(same, 0.01),
+        "3 % faster tempo": librosa.effects.time_stretch(same, rate=1.03),
+        "a semitone up": librosa.effects.pitch_shift(same, sr=SAMPLE_RATE, n_steps=1),
+    }
+    if path != voice:
+        spoken = np.resize(load(voice), len(same))
+        near["a voice over it, 6 dB softer"] = same + 0.5 * spoken * np.sqrt(
+            np.mean(same**2) / np.mean(spoken**2)
+        )
+    return copies, {kind: _song(y.astype(np.float32)) for kind, y in near.items()}
+
+
+# --- measures -----------------------------------------------------------------------------------
+
+
+class _Space:
+    """Song vectors of a model that was fitted to the originals alone."""
+
+    def __init__(self, originals: Sequence[Song], seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        quota = TRAINING_FRAMES // len(originals)
+        frames = [self._frames(song) for song in originals]
+        self._model = SimilarityModel(random_state=seed)
+        self._model.fit_codebook(np.concatenate([f[rng.permutation(len(f))[:quota]] for f in frames]))
+        self._model.fit_space(self._model.histograms(frames))
+
+    @staticmethod
+    def _frames(song: Song) -> npt.NDArray[np.float32]:
+        return derivatives(song[1].astype(np.float32))
+
+    def vectors(self, songs: Sequence[Song]) -> npt.NDArray[np.float32]:
+        return self._model.transform(self._frames(song) for song in songs)
+
+
+def _pairs(
+    X: npt.NDArray[np.float32], songs: Sequence[Song], frames: bool = True, **options: Any
+) -> list[DuplicatePair]:
+    durations = np.array([seconds for seconds, _ in songs])
+    return find_duplicates(X, durations, lambda row: songs[row][1] if frames else None, **options)
+
+
+def _by_kind(
+    originals: list[Song], others: list[Songs], space: _Space, X: npt.NDArray[np.float32]
+) -> Iterator[dict[str, Any]]:
+    """For every kind, pairs found between songs and their own, and pairs that join different songs."""
+    for kind in dict.fromkeys(kind for other in others for kind in other if kind != "original"):
+        owners = [i for i, other in enumerate(others) if kind in other]
+        of = np.r_[np.arange(len(originals)), owners]
+        songs = originals + [others[i][kind] for i in owners]
+        both = np.concatenate([X, space.vectors(songs[len(originals) :])])
+        row: dict[str, Any] = {"kind": kind, "songs": len(owners)}
+        for suffix, frames in (("", True), (", no frames", False)):
+            pairs = _pairs(both, songs, frames)
+            own = [pair for pair in pairs if of[pair.first] == of[pair.second]]
+            row[f"found{suffix}"] = len(own) / len(owners)
+            row[f"false pairs{suffix}"] = len(pairs) - len(own)
+            if frames:
+                row["lowest agreement found"] = min((pair.similarity for pair in own), default=None)
+        yield row
+
+
+def _together(copies: list[Songs], space: _Space) -> dict[str, Any]:
+    """All copies of all songs as one collection, grouped."""
+    songs = [song for kinds in copies for song in kinds.values()]
+    truth = np.repeat(np.arange(len(copies)), [len(kinds) for kinds in copies])
+    groups = group_pairs(len(songs), _pairs(space.vectors(songs), songs))
+    joined = {(group, song) for group, song in zip(groups.tolist(), truth.tolist(), strict=True)}
+    return {
+        "kind": "all copies of all songs",
+        "songs": len(songs),
+        "groups": len(set(groups.tolist())),
+        "groups of two songs": len(joined) - len(set(groups.tolist())),
+        "songs in two groups": len(joined) - len(copies),
+    }
+
+
+def _published(folder: Path, pool: Pool) -> dict[str, Any]:
+    """Recordings that lie there in several published or given encodings."""
+    families = [sorted((folder / "originals").glob("vibe_ace*")), sorted((folder / "formats").glob("plum_*"))]
+    paths = [path for family in families for path in family]
+    songs = list(pool.map(_from_path, paths))
+    family_of = np.repeat(np.arange(len(families)), [len(family) for family in families])
+    X = _Space(songs, 0).vectors(songs)
+    # more copies of one excerpt than a song has candidates by default
+    found = {(pair.first, pair.second) for pair in _pairs(X, songs, max_candidates=len(songs))}
+    # cut to 4 and 5 s, they are more than 3 s shorter than the rest
+    same = {
+        (i, j)
+        for i, j in combinations(range(len(songs)), 2)
+        if family_of[i] == family_of[j] and abs(songs[i][0] - songs[j][0]) <= 3.0
+    }
+    return {
+        "kind": "published copies, pairs",
+        "songs": len(same),
+        "found": len(found & same) / len(same),
+        "false pairs": len(found - same),
+        "missed": ", ".join(f"{paths[i].name} - {paths[j].name}" for i, j in sorted(same - found)),
+    }
+
+
+def _from_path(path: Path) -> Song:
+    return _song(load(path))
+
+
+def _timed(seed: int) -> list[dict[str, Any]]:
+    """Seconds of the search for candidates, and of comparing songs of four minutes in memory."""
+    rng = np.random.default_rng(seed)
+    # 200 styles, whose songs have a similarity of 0.7: all in reach, and far more than are compared
+    styles = rng.standard_normal((200, COLUMNS)) / np.sqrt(COLUMNS)
+    own = rng.standard_normal((MANY, COLUMNS)) / np.sqrt(COLUMNS)
+    X = (np.sqrt(0.7) * styles[rng.integers(200, size=MANY)] + np.sqrt(0.3) * own).astype(np.float32)
+    rows = []
+    for name, durations in (
+        ("durations of an ordinary collection", rng.lognormal(np.log(230), 0.35, MANY)),
+        ("all 30 s long", np.full(MANY, 30.0)),
+    ):
+        start = time.perf_counter()
+        find_duplicates(X, durations, lambda row: None)
+        rows.append({"kind": f"candidates, {name}", "songs": MANY, "seconds": time.perf_counter() - start})
+    walk = rng.standard_normal((40, 20_672, 13)).cumsum(axis=1).astype(np.float16)
+    near = X[:1] + 1e-3 * X[:200]
+    start = time.perf_counter()
+    find_duplicates(near, np.full(200, 240.0), lambda row: walk[row % 40, row:], max_candidates=200)
+    n_pairs = 200 * 199 // 2
+    seconds = time.perf_counter() - start
+    return [*rows, {"kind": "pairs of four minutes compared", "songs": n_pairs, "seconds": seconds}]
+
+
+def _set(
+    name: str, made: list[tuple[Songs, Songs]], seed: int, progress: Progress
+) -> tuple[list[dict[str, Any]], list[Claim]]:
+    """Rows and claims of one set of songs."""
+    copies, near = [c for c, _ in made], [n for _, n in made]
+    originals = [kinds["original"] for kinds in copies]
+    space = _Space(originals, seed)
+    X = space.vectors(originals)
+    progress(f"{name}: pairs of {len(originals)} songs")
+    recall = list(_by_kind(originals, copies, space, X))
+    misses = list(_by_kind(originals, near, space, X))
+    every = _pairs(X, originals, least_similarity=-np.inf, max_candidates=len(originals))
+    together = _together(copies, space)
+    n = len(originals) * (len(originals) - 1) // 2
+    all_pairs = {"kind": "every pair of originals compared", "songs": n, "false pairs": len(every)}
+    total = sum(row["songs"] for row in recall)
+    found = sum(row["found"] * row["songs"] for row in recall) / total
+    worst = min(recall, key=lambda row: row["found"])
+    claims = [
+        at_least(f"{name}: recall over {total} copies", found, 0.98),
+        at_least(f"{name}: lowest recall of a kind ({worst['kind']})", worst["found"], 0.98),
+        at_most(f"{name}: false pairs beside the copies", sum(row["false pairs"] for row in recall), 0),
+        at_most(f"{name}: false pairs among {n} pairs of originals, all compared", len(every), 0),
+        at_most(f"{name}: groups that hold two songs", together["groups of two songs"], 0),
+        *(
+            at_most(f"{name}: taken for the same, {row['kind']}, of {row['songs']}", row["found"] * row["songs"], 0)
+            for row in misses
+        ),
+    ]  # fmt: skip
+    rows = [
+        *({"set": name, "sort": "copy", **row} for row in recall),
+        *({"set": name, "sort": "near miss", **row} for row in misses),
+        {"set": name, "sort": "collection", **together},
+        {"set": name, "sort": "collection", **all_pairs},
+    ]
+    return rows, claims
+
+
+def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], list[Claim]]:
+    """Measure 36 generated songs (360 with ``--full``) and the real recordings that are present."""
+    plans = plan_collection(
+        n_artists_per_style=5 if settings.full else 1,
+        n_songs_per_artist=6 if settings.full else 3,
+        seed=settings.seed,
+    )
+    shared = shared_data()
+    folder = shared / "audio" if shared else None
+    settings.facts.update(generated=len(plans), real=0, rate_of_generated=DEMO_RATE)
+    rows, claims = [], []
+    with Pool(mp_context=multiprocessing.get_context("spawn")) as pool:
+        progress(f"copies of {len(plans)} generated songs")
+        made = list(pool.map(_from_plan, plans))
+        parts = [_set("generated", made, settings.seed, progress)]
+        if folder:
+            paths = sorted(p for part in ("excerpts", "originals") for p in (folder / part).iterdir())
+            paths = [path for path in paths if not path.stem.endswith("_22k_mono")]
+            settings.facts["real"] = len(paths)
+            progress(f"copies of {len(paths)} real recordings")
+            voice = folder / "originals" / "speech_librispeech_16k.ogg"
+            made = list(pool.map(_from_file, paths, [voice] * len(paths)))
+            parts.append(_set("real", made, settings.seed, progress))
+            published = _published(folder, pool)
+            rows.append({"set": "real", "sort": "collection", **published})
+            claims.append(at_least("real: recall of published copies", published["found"], 0.98))
+            claims.append(at_most("real: false pairs beside them", published["false pairs"], 0))
+    for part_rows, part_claims in parts:
+        rows += part_rows
+        claims += part_claims
+    progress(f"timing {MANY} songs")
+    rows += ({"set": "drawn", "sort": "time", **row} for row in _timed(settings.seed))
+    return rows, claims
+
+
+if __name__ == "__main__":
+    main("duplicates", __doc__.splitlines()[0], run, rivals=("av", "librosa", "scikit-learn"))

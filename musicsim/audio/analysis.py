@@ -1,0 +1,255 @@
+"""All that is taken from the sound of one file, in memory that does not grow with its length.
+
+Conventions: times are seconds of decoded sound; coefficients are rounded to float16, as they are kept,
+and all that is derived from them here is derived from the rounded ones. The sound is read once: what a
+song's own loudest level decides waits till the end in a temporary file (160 bytes a frame, 50 MB an
+hour, on disk beyond 16 MB) in the folder that the coefficients go to, where there is one: the system's
+own folder may be kept in memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import numpy.typing as npt
+
+from ._mono import MonoSound, read_mono
+from ._reader import AudioSource, open_source
+from .features import HOP, N_MELS, N_MFCC, SAMPLE_RATE, LevelStream, cepstra
+from .waveform import Outline
+
+__all__ = ["TYPICAL_S", "Sound", "analyse_sound"]
+
+TYPICAL_S = 30
+# 2048 frames: a whole number of the blocks in which levels are computed
+_BLOCK_FRAMES = 2048
+_IN_MEMORY = 16 << 20
+_DOT = 8192  # longer products wake BLAS threads
+# dB: float16 keeps coefficients beyond 256 in steps of 0.25, so that smaller deviations say nothing
+_LEAST_DEVIATION = 0.25
+# windows whose descriptions differ by less than this are alike
+_LEAST_SPREAD = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Sound:
+    """The sound of one source, described.
+
+    Attributes
+    ----------
+    duration_s : float
+        Length of the decoded sound.
+    expected_s : float or None
+        Length as the container states it; None if it states none.
+    notes : tuple of str
+        What a listener should know: damage that was skipped, channels that cancel, NaN samples.
+    n_frames : int
+        1 + n_samples // 256.
+    outline : ndarray of shape (400,), float32, 0 to 1
+        See :func:`musicsim.audio.peaks`.
+    loudest : float
+        The highest sample of the mix, full scale 1.0; 0 for digital silence.
+    rms : float
+        Root of the mean square of the mix, full scale 1.0.
+    typical_s : float
+        Where the most typical 30 seconds start, in whole seconds; 0 in shorter songs.
+    sound_hash : str
+        32 hexadecimal digits, BLAKE2b of the coefficients: equal for files of one sound whose tags or
+        lossless containers differ.
+    mfcc : ndarray of shape (n_frames, 13), float16, or None
+        None if they were written to a file.
+    """
+
+    duration_s: float
+    expected_s: float | None
+    notes: tuple[str, ...]
+    n_frames: int
+    outline: npt.NDArray[np.float32]
+    loudest: float
+    rms: float
+    typical_s: float
+    sound_hash: str
+    mfcc: npt.NDArray[np.float16] | None
+
+
+def analyse_sound(
+    source: AudioSource,
+    *,
+    sr: int = SAMPLE_RATE,
+    name: str | None = None,
+    frames_to: Path | None = None,
+) -> Sound:
+    """Read a source once and describe its sound.
+
+    Parameters
+    ----------
+    source : path, bytes-like or binary file object
+        As for :func:`musicsim.audio.decode`; only a path keeps the file itself out of memory.
+    sr : int > 0
+        Samples per second at which the sound is described.
+    name : str, optional
+        What messages call the source; default is its path or its `name`.
+    frames_to : Path, optional
+        Where to write the coefficients, as a .npy file (version 1.0), instead of returning them. What
+        is there is overwritten, and removed if the writing fails: give a path that nobody else uses.
+
+    Returns
+    -------
+    Sound
+
+    Raises
+    ------
+    AudioDecodeError
+        If the file is missing, a folder, empty or holds no sound.
+    OSError
+        If the temporary file or `frames_to` cannot be written.
+    ValueError, TypeError
+        If `sr` is out of range, or `source` is none of the above.
+
+    Notes
+    -----
+    The coefficients are those of ``mfcc(decode(source, sr=sr).samples, sr)`` rounded to float16, bit
+    for bit, and the outline is that of ``peaks``. A sound of 10 hours takes 130 MB of memory with all
+    imports, and 500 MB of disk while it is read.
+    """
+    if not (np.isfinite(sr) and sr >= 1):
+        raise ValueError(f"sr={sr} must be at least 1 sample a second.")
+    opened, label = open_source(source, name)
+    folder = None if frames_to is None else str(frames_to.parent)
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=folder) as spool:
+
+        def new_sink() -> _Levels:
+            spool.seek(0)
+            spool.truncate()
+            return _Levels(sr, spool)
+
+        sound = read_mono(opened, label, sr, new_sink)
+        sound.sink.finish()
+        if frames_to is None:
+            kept = np.empty((sound.sink.n_frames, N_MFCC), np.float16)
+            return _describe(sound, kept, None)
+        try:
+            with frames_to.open("wb") as file:
+                shape = (sound.sink.n_frames, N_MFCC)
+                header = {"descr": "<f2", "fortran_order": False, "shape": shape}
+                np.lib.format.write_array_header_1_0(file, header)
+                return _describe(sound, None, file)
+        except BaseException:
+            frames_to.unlink(missing_ok=True)
+            raise
+
+
+def _describe(
+    sound: MonoSound[_Levels], kept: npt.NDArray[np.float16] | None, file: IO[bytes] | None
+) -> Sound:
+    """Turn the levels into coefficients, and keep or write these."""
+    levels = sound.sink
+    digest = hashlib.blake2b(digest_size=16)
+    seconds = _Seconds(levels.n_frames, levels.sr)
+    start = 0
+    for block in levels.coefficients():
+        digest.update(block.data)
+        seconds.add(start, block)
+        if kept is not None:
+            kept[start : start + len(block)] = block
+        if file is not None:
+            file.write(block.data)
+        start += len(block)
+    return Sound(
+        levels.n_samples / levels.sr,
+        sound.expected_s,
+        sound.notes,
+        levels.n_frames,
+        levels.outline.finish(),
+        levels.outline.loudest,
+        float(np.sqrt(levels.energy / levels.n_samples)),
+        seconds.typical_start(levels.n_samples // levels.sr - TYPICAL_S + 1),
+        digest.hexdigest(),
+        kept,
+    )
+
+
+class _Levels:
+    """A sink that keeps the outline in memory and the mel levels in a file."""
+
+    def __init__(self, sr: int, spool: IO[bytes]) -> None:
+        self.sr, self.spool = sr, spool
+        self.n_samples = self.n_frames = 0
+        self.energy = 0.0
+        self.outline = Outline()
+        self._stream = LevelStream(sr)
+
+    def add(self, samples: npt.NDArray[np.float32]) -> None:
+        self.n_samples += len(samples)
+        for start in range(0, len(samples), _DOT):
+            part = samples[start : start + _DOT]
+            self.energy += float(part @ part)
+        self.outline.add(samples)
+        self._keep(self._stream.add(samples))
+
+    def finish(self) -> None:
+        self._keep(self._stream.finish())
+
+    def _keep(self, blocks: Iterator[npt.NDArray[np.float32]]) -> None:
+        for block in blocks:
+            self.spool.write(block.data)
+            self.n_frames += len(block)
+
+    def coefficients(self) -> Iterator[npt.NDArray[np.float16]]:
+        """Yield the rows of the coefficients in order."""
+        self.spool.seek(0)
+        for start in range(0, self.n_frames, _BLOCK_FRAMES):
+            levels = np.empty((min(_BLOCK_FRAMES, self.n_frames - start), N_MELS), np.float32)
+            levels.reshape(-1).view(np.uint8)[:] = np.frombuffer(self.spool.read(levels.nbytes), np.uint8)
+            yield cepstra(levels, self._stream.loudest).astype("<f2")
+
+
+class _Seconds:
+    """Sums of the coefficients second by second (216 bytes each, 8 MB for 10 hours)."""
+
+    def __init__(self, n_frames: int, sr: int) -> None:
+        self.sr = sr
+        n_seconds = (n_frames - 1) * HOP // sr + 1
+        self._counts = np.zeros(n_seconds)
+        self._sums = np.zeros((n_seconds, 2 * N_MFCC))
+
+    def add(self, start: int, block: npt.NDArray[np.float16]) -> None:
+        """Take the rows of the frames from `start` on."""
+        second = np.arange(start, start + len(block)) * HOP // self.sr
+        firsts = np.flatnonzero(np.diff(second, prepend=-1))
+        values = np.empty((len(block), 2 * N_MFCC))
+        values[:, :N_MFCC] = block
+        np.square(values[:, :N_MFCC], out=values[:, N_MFCC:])
+        self._sums[second[firsts]] += np.add.reduceat(values, firsts)
+        self._counts[second[firsts]] += np.diff(firsts, append=len(block))
+
+    def typical_start(self, n_windows: int) -> float:
+        """Return where the 30 s start that are most like all the others.
+
+        The `n_windows` windows of 30 s, one a second, are described by the mean and the logarithm of the deviation of
+        each coefficient, both in units of their own deviation over the song. The song stands for
+        the median of its windows: its mean would make a window with a bit of the silence at its end the
+        most typical one.
+        """
+        if n_windows <= 1:
+            return 0.0
+        counts, sums = _over_windows(self._counts, n_windows), _over_windows(self._sums, n_windows)
+        means, squares = np.split(sums / counts[:, None], 2, axis=1)
+        deviations = np.sqrt(np.maximum(squares - means**2, _LEAST_DEVIATION**2))
+        windows = np.hstack([means, np.log(deviations)])
+        windows -= np.median(windows, axis=0)
+        windows /= np.maximum(windows.std(axis=0), _LEAST_SPREAD)
+        # rounded, so that of equal windows the first is taken
+        return float(np.argmin(np.round(np.linalg.norm(windows, axis=1), 6)))
+
+
+def _over_windows(values: npt.NDArray[np.float64], n_windows: int) -> npt.NDArray[np.float64]:
+    """Sum values of seconds over 30 seconds, from each second on."""
+    totals = np.concatenate([np.zeros_like(values[:1]), np.cumsum(values, axis=0)])
+    return totals[TYPICAL_S : TYPICAL_S + n_windows] - totals[:n_windows]

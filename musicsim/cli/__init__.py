@@ -1,0 +1,57 @@
+"""The command line: the same services as the pages.
+
+Results go to stdout (``--json`` for machines), progress and warnings to stderr. Exit codes: 0 all well,
+1 an error, 2 wrong usage, 3 some files failed and are listed.
+"""
+
+import logging
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+
+from musicsim import __version__
+from musicsim.cli import collection, listening
+from musicsim.cli._console import SOME_FAILED, errors, safe
+from musicsim.errors import MusicsimError
+
+__all__ = ["SOME_FAILED", "app", "main"]
+
+app = typer.Typer(
+    name="musicsim",
+    help="Drop a song, see what in your own collection sounds like it, and why.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def _top(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)
+    ] = False,
+) -> None:
+    if version:
+        typer.echo(f"musicsim {__version__}")
+        raise typer.Exit
+
+
+collection.register(app)
+listening.register(app)
+
+
+def main() -> None:
+    """Entry point: errors of ours become one line and exit code 1."""
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    try:
+        app()
+    except MusicsimError as error:
+        _fail(str(error))
+    except KeyboardInterrupt:
+        _fail("stopped; what was added stays, the same command goes on from there.")
+
+
+def _fail(message: str) -> NoReturn:
+    errors.print(f"[red]error:[/red] {safe(message)}", highlight=False, soft_wrap=True)
+    sys.exit(1)

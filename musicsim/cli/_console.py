@@ -1,0 +1,124 @@
+"""What every command shares: options, the library, and ways to show things to people and machines.
+
+Results go to stdout, progress and warnings to stderr.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+__all__ = [
+    "SOME_FAILED",
+    "JsonOption",
+    "LibraryOption",
+    "clock",
+    "emit",
+    "errors",
+    "open_library",
+    "plain",
+    "progress_bar",
+    "safe",
+    "show",
+    "show_failures",
+    "song_json",
+]
+
+SOME_FAILED = 3
+
+errors = Console(stderr=True)
+
+LibraryOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--library", "-l", help="The library's folder.", envvar="MUSICSIM_LIBRARY", show_envvar=True
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, for machines.")]
+
+
+def safe(text: object) -> str:
+    """Text as rich and the terminal can show it: no markup, no lone surrogates, no control characters."""
+    from rich.markup import escape
+
+    shown = str(text).encode("utf-8", "backslashreplace").decode()
+    return escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in shown))
+
+
+@contextmanager
+def open_library(folder: Path | None, *, create: bool = False) -> Iterator[Any]:
+    """The library that was named, or the default one."""
+    from musicsim.explorer.libraries import default_folder
+    from musicsim.library import Library
+
+    with Library.open(folder or default_folder(), create=create) as library:
+        yield library
+
+
+def emit(value: Any) -> None:
+    """Print one JSON value."""
+    print(json.dumps(value, ensure_ascii=True, default=str))  # noqa: T201  # this is the program's output
+
+
+def show(table: Table) -> None:
+    """Print a table."""
+    Console().print(table)
+
+
+def song_json(song: Any) -> dict[str, Any]:
+    """A song for machines."""
+    names = ("id", "title", "artist", "album", "track", "year", "genre", "duration_s", "folder", "notes")
+    return {name: getattr(song, name) for name in names} | {"path": str(song.path)}
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[..., bool | None]]:
+    """A bar on stderr that takes a job's report."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[speed]}"),
+        TextColumn("{task.fields[left]}"),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=errors, transient=True) as bar:
+        task = bar.add_task("", total=None, speed="", left="")
+
+        def report(**values: Any) -> None:
+            speed, left = values.get("songs_per_second"), values.get("seconds_left")
+            bar.update(
+                task,
+                description=safe(values.get("message", ""))[:50],
+                completed=values.get("done"),
+                total=values.get("total") or None,
+                speed=f"{speed:.1f} songs/s" if speed else "",
+                left=f"{clock(left)} left" if left is not None else "",
+            )
+
+        yield report
+
+
+def clock(seconds: float) -> str:
+    """Seconds as minutes and seconds."""
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+def plain(text: str) -> str:
+    """Text that any terminal takes, whatever bytes a file name is made of."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def show_failures(failures: Iterable[Any]) -> None:
+    """Files that were not added, on stderr: skipped ones and those that could not be read."""
+    from musicsim.library.file_store import SKIPPED
+
+    for failure in failures:
+        word = "skipped" if failure.kind in SKIPPED else "not added"
+        errors.print(f"[yellow]{word}:[/yellow] {safe(failure.reason)}", highlight=False, soft_wrap=True)

@@ -1,0 +1,377 @@
+"""Commands on the collection: add and scan music, see what is there and what is not, correct it."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from musicsim.cli._console import (
+    SOME_FAILED,
+    JsonOption,
+    LibraryOption,
+    clock,
+    emit,
+    errors,
+    open_library,
+    plain,
+    progress_bar,
+    safe,
+    show,
+    show_failures,
+    song_json,
+)
+from musicsim.errors import NotFoundError
+
+__all__ = ["register"]
+
+_Retry = Annotated[bool, typer.Option("--retry", help="Try files again that failed before.")]
+_Anyway = Annotated[bool, typer.Option("--anyway", help="Take short and silent files, too.")]
+_Workers = Annotated[
+    int | None, typer.Option("--workers", "-w", min=1, help="Worker processes; one a core by default.")
+]
+_Ids = Annotated[list[int], typer.Argument(help="Ids of songs, as `musicsim list` shows them.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module to the program."""
+    for command in (add, scan, demo, failed, missing, duplicates, artists, edit, forget, settings, info):
+        app.command()(command)
+    app.command("list")(list_songs)
+
+
+def add(
+    sources: Annotated[list[Path], typer.Argument(help="Folders and files of music.")],
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    retry: _Retry = False,
+    anyway: _Anyway = False,
+    workers: _Workers = None,
+    shortest: Annotated[
+        float | None,
+        typer.Option(min=0, help="Seconds: what is shorter is no song. Kept as a setting of the library."),
+    ] = None,
+) -> None:
+    """Add folders or files, then bring the model and the map up to them.
+
+    Songs that are in the library and have not changed are not analysed again. A file that is named itself is
+    taken however short it is.
+    """
+    from musicsim.explorer.building import add_and_refresh
+
+    with open_library(library, create=True) as lib:
+        if shortest is not None:
+            lib.set_setting("shortest_s", shortest)
+        with progress_bar() as report:
+            done = add_and_refresh(lib, sources, retry=retry, anyway=anyway, n_workers=workers, report=report)
+        _tell(lib, done, sources, as_json)
+
+
+def scan(
+    folders: Annotated[
+        list[Path] | None, typer.Argument(help="Folders to look through; all of the library by default.")
+    ] = None,
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    workers: _Workers = None,
+) -> None:
+    """Look through the library's folders again: new, changed, moved and missing files."""
+    from musicsim.explorer.building import scan_again
+
+    with open_library(library) as lib:
+        with progress_bar() as report:
+            done = scan_again(lib, folders or (), n_workers=workers, report=report)
+        _tell(lib, done, folders or lib.files.roots(), as_json)
+
+
+def _tell(lib: Any, report: Any, sources: list[Path], as_json: bool) -> None:
+    """What came of a scan; leaves with exit code 3 where files failed."""
+    from musicsim.library.file_store import SKIPPED
+    from musicsim.library.files import absolute, is_below
+
+    below = [absolute(source) for source in sources]
+    listed = [f for f in lib.files.failures() if any(is_below(f.path, place) for place in below)]
+    failures = [f for f in listed if f.kind not in SKIPPED]
+    result = {
+        "library": str(lib.folder),
+        "added": report.n_added,
+        "unchanged": report.n_unchanged,
+        "known": report.n_known,
+        "ignored": report.n_ignored,
+        "missing": report.n_missing,
+        "back": report.n_back,
+        "absent": [str(path) for path in report.absent],
+        "songs": len(lib),
+        "failed": [_failure_json(f) for f in failures],
+        "skipped": [_failure_json(f) for f in listed if f.kind in SKIPPED],
+    }
+    if as_json:
+        emit(result)
+    else:
+        words = {
+            "known": "known by their sound",
+            "ignored": "left out by .musicsimignore",
+            "missing": "gone missing",
+            "back": "back again",
+        }
+        also = [f"{result[name]} {word}" for name, word in words.items() if result[name]]
+        typer.echo(", ".join([f"{report.n_added} songs added", *also]) + f"; {len(lib)} in the library.")
+        for path in report.absent:
+            errors.print(f"[yellow]not there:[/yellow] {safe(path)}", highlight=False, soft_wrap=True)
+        show_failures(listed)
+    if failures:
+        raise typer.Exit(SOME_FAILED)
+
+
+def _failure_json(failure: Any) -> dict[str, str]:
+    return {"path": str(failure.path), "reason": failure.reason, "kind": failure.kind}
+
+
+def demo(
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    seed: Annotated[int, typer.Option(help="Another seed composes other music.")] = 0,
+) -> None:
+    """Compose the demo collection, add it, and import its listeners, tags and playlists."""
+    from musicsim.explorer.building import build_demo
+
+    with open_library(library, create=True) as lib:
+        with progress_bar() as report:
+            build_demo(lib, seed=seed, report=report)
+        counts = {"library": str(lib.folder), **lib.counts()}
+    if as_json:
+        emit(counts)
+    else:
+        typer.echo(f"{counts['songs']} songs and {counts['playlists']} playlists. See them: musicsim app")
+
+
+def list_songs(
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    search: Annotated[str, typer.Option("--search", "-s", help="Part of a title or artist.")] = "",
+) -> None:
+    """List the songs of the library."""
+    with open_library(library) as lib:
+        songs = [song for song in lib.songs() if song.matches(search)]
+    if as_json:
+        emit([song_json(song) for song in songs])
+        return
+    table = Table("id", "title", "artist", "album", "year", "genre", "length")
+    for s in songs:
+        cells = (
+            s.id,
+            s.title,
+            s.artist or "",
+            s.album or "",
+            s.year or "",
+            s.genre or "",
+            clock(s.duration_s),
+        )
+        table.add_row(*(safe(cell) for cell in cells))
+    show(table)
+
+
+def failed(library: LibraryOption = None, as_json: JsonOption = False) -> None:
+    """List files that were not added, each with its reason: failed ones, and what is taken for no song."""
+    from musicsim.library.file_store import SKIPPED
+
+    with open_library(library) as lib:
+        failures = lib.files.failures()
+    if as_json:
+        emit([_failure_json(f) for f in failures])
+    else:
+        for failure in failures:
+            typer.echo(plain(failure.reason))
+    if any(f.kind not in SKIPPED for f in failures):
+        raise typer.Exit(SOME_FAILED)
+
+
+def missing(
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    forget_all: Annotated[
+        bool, typer.Option("--forget", help="Forget them, with their plays, tags and places in playlists.")
+    ] = False,
+) -> None:
+    """List songs whose files have gone. They are back with their plays and playlists when a file is."""
+    with open_library(library) as lib:
+        songs = [song for song in lib.songs(missing=True) if song.is_missing]
+        if forget_all:
+            lib.files.forget_songs(song.id for song in songs)
+    if as_json:
+        emit([song_json(song) for song in songs])
+        return
+    for song in songs:
+        typer.echo(f"{song.id}  {plain(song.label)}  {plain(str(song.path))}")
+    if forget_all:
+        typer.echo(f"{len(songs)} songs forgotten.")
+
+
+def duplicates(
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    part: Annotated[
+        tuple[int, int] | None, typer.Option(help="Two ids: these are different songs after all.")
+    ] = None,
+    join: Annotated[tuple[int, int] | None, typer.Option(help="Two ids: take a --part back.")] = None,
+) -> None:
+    """List songs that hold the same sound; results and playlists show the first of each group only."""
+    from musicsim.explorer.same_sound import groups
+
+    with open_library(library) as lib:
+        for pair, is_same in ((part, False), (join, True)):
+            if pair is not None and not lib.duplicates.judge(pair, is_same=is_same):
+                raise NotFoundError(f"{pair[0]} and {pair[1]} were not found to be the same sound.")
+        found = groups(lib.songs(), lib.duplicates.pairs())
+    if as_json:
+        emit([[song_json(song) for song in group] for group in found])
+        return
+    table = Table("group", "id", "title", "artist", "length", "file")
+    for number, group in enumerate(found, 1):
+        for song in group:
+            cells = (number, song.id, song.title, song.by, clock(song.duration_s), song.path)
+            table.add_row(*(safe(cell) for cell in cells))
+    show(table)
+
+
+def artists(
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    merge: Annotated[list[str] | None, typer.Option(help="A spelling; give it once for each.")] = None,
+    into: Annotated[str | None, typer.Option(help="The artist that the spellings stand for.")] = None,
+    part: Annotated[str | None, typer.Option(help="An artist: take its merge back.")] = None,
+) -> None:
+    """List artists that are very likely one, spelt in several ways, and merge them."""
+    with open_library(library) as lib:
+        if merge:
+            if not into:
+                raise typer.BadParameter("name the artist they stand for: --into NAME")
+            lib.edits.merge(merge, into)
+        if part:
+            lib.edits.part(part)
+        groups, aliases = lib.edits.suggestions(), lib.edits.aliases()
+    if as_json:
+        emit({"suggestions": [[g.suggested, list(g.names)] for g in groups], "merged": aliases})
+        return
+    for group in groups:
+        typer.echo(f"{plain(group.suggested)}: {plain(', '.join(group.names))}")
+    for spelling, artist in aliases.items():
+        typer.echo(f"merged: {plain(spelling)} stands for {plain(artist)}")
+
+
+def edit(
+    songs: _Ids,
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    title: str | None = None,
+    artist: str | None = None,
+    album_artist: str | None = None,
+    album: str | None = None,
+    track: int | None = None,
+    year: int | None = None,
+    genre: str | None = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Back to what the files say.")] = False,
+) -> None:
+    """Correct tags of songs in the library; the files stay as they are. An empty text empties a tag."""
+    given = {
+        "title": title,
+        "artist": artist,
+        "album_artist": album_artist,
+        "album": album,
+        "track": track,
+        "year": year,
+        "genre": genre,
+    }
+    changes = {name: value for name, value in given.items() if value is not None}
+    with open_library(library) as lib:
+        for song_id in songs:
+            lib.song(song_id)  # says which one is not there before anything is changed
+        if undo:
+            lib.edits.undo(songs)
+        if changes:
+            try:
+                lib.edits.edit(songs, changes)
+            except ValueError as error:
+                raise typer.BadParameter(str(error)) from error
+        edited = lib.songs(songs, missing=True)
+    if as_json:
+        emit([song_json(song) for song in edited])
+    else:
+        for song in edited:
+            typer.echo(f"{song.id}  {plain(song.label)}")
+
+
+def forget(
+    folder: Annotated[Path, typer.Argument(help="A folder of the library, as `musicsim info` lists it.")],
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take a folder and its songs out of the library; the music itself is not touched."""
+    from musicsim.library.files import absolute
+
+    with open_library(library) as lib:
+        root = absolute(folder)
+        if root not in lib.files.roots():
+            raise NotFoundError(f"{root} is no folder of this library: `musicsim info` lists them.")
+        n_songs = lib.files.forget_root(root)
+    if as_json:
+        emit({"folder": str(root), "forgotten": n_songs})
+    else:
+        typer.echo(f"{n_songs} songs forgotten.")
+
+
+def settings(
+    name: Annotated[str | None, typer.Argument(help="A setting; all are listed without one.")] = None,
+    value: Annotated[str | None, typer.Argument(help="Its new value.")] = None,
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show or change the library's settings."""
+    with open_library(library) as lib:
+        if name is not None and value is not None:
+            try:
+                lib.set_setting(name, json.loads(value))
+            except ValueError as error:  # which json's own error is, too
+                raise typer.BadParameter(f"{name} {value}: {error}") from error
+        stored = lib.settings
+    if name is not None:
+        if name not in stored:
+            raise typer.BadParameter(f"there is no setting {name}: choose among {', '.join(stored)}")
+        stored = {name: stored[name]}
+    if as_json:
+        emit(stored)
+    else:
+        for key, setting in stored.items():
+            typer.echo(f"{key} {json.dumps(setting)}")
+
+
+def info(library: LibraryOption = None, as_json: JsonOption = False) -> None:
+    """What the library holds, which model is in use, and what is running."""
+    from musicsim.explorer import jobs
+    from musicsim.explorer.upgrade import pending_upgrade
+
+    with open_library(library) as lib:
+        record, job = lib.models.active(), jobs.current(lib)
+        facts = {
+            "library": str(lib.folder),
+            **lib.counts(),
+            "roots": [str(root) for root in lib.files.roots()],
+        }
+        facts["model"] = record and {
+            "id": record.id,
+            "name": record.name,
+            "codewords": record.n_codewords,
+            "dimensions": record.n_dimensions,
+            "fitted_on_songs": record.n_songs_fitted,
+        }
+        upgrade = pending_upgrade(lib)
+        facts["upgrade"] = upgrade and upgrade.words
+        facts["job"] = job and {"kind": job.kind, "state": job.state, "done": job.done, "total": job.total}
+    if as_json:
+        emit(facts)
+        return
+    table = Table(show_header=False)
+    for name, value in facts.items():
+        table.add_row(name, safe(f"{value:.2f}" if isinstance(value, float) else value))
+    show(table)

@@ -1,0 +1,166 @@
+"""Commands that answer: similar songs, playlists, and the app itself."""
+
+import secrets
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library, safe, show, song_json
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module to the program."""
+    app.command()(similar)
+    app.command()(playlist)
+    app.command("app")(run_app)
+    app.command("run-job", hidden=True)(run_job)
+
+
+def _query(snapshot: Any, song: str) -> Any:
+    """A song id, or an Example read from a file."""
+    from musicsim.errors import AudioDecodeError
+    from musicsim.explorer.query import read_example
+
+    path = Path(song).expanduser()
+    if path.is_file():
+        return read_example(snapshot, path.read_bytes(), path.name)
+    if song.isascii() and song.isdigit():
+        return int(song)
+    raise AudioDecodeError(
+        f"{song}: neither a file nor the number of a song. `musicsim list` shows the numbers."
+    )
+
+
+def similar(
+    song: Annotated[str, typer.Argument(help="A file of music, or the id of a song.", metavar="FILE|ID")],
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    k: Annotated[int, typer.Option("-k", help="How many songs.", min=1)] = 10,
+    per_artist: Annotated[
+        int, typer.Option(help="At most so many of one artist; 0 for no limit.", min=0)
+    ] = 2,
+    genre: Annotated[list[str] | None, typer.Option(help="Only these genres.")] = None,
+    artist: Annotated[list[str] | None, typer.Option(help="Only these artists.")] = None,
+    folder: Annotated[list[str] | None, typer.Option(help="Only songs of these folders.")] = None,
+    years: Annotated[tuple[int, int] | None, typer.Option(help="First and last year.")] = None,
+    seconds: Annotated[
+        tuple[float, float] | None, typer.Option(help="Shortest and longest, in seconds.")
+    ] = None,
+) -> None:
+    """List the songs that sound most like a file or a song of the library."""
+    from musicsim.explorer.query import Filters, find_similar
+    from musicsim.explorer.snapshot import take_snapshot
+
+    filters = Filters(
+        frozenset(artist or ()),
+        frozenset(genre or ()),
+        frozenset(str(Path(f).expanduser().absolute()) for f in folder or ()),
+        years,
+        seconds,
+    )
+    with open_library(library) as lib:
+        snapshot = take_snapshot(lib)
+        query = _query(snapshot, song)
+        hits = find_similar(snapshot, query, k, max_per_artist=per_artist or None, filters=filters)
+    if as_json:
+        emit(
+            [
+                {
+                    "rank": rank,
+                    "similarity": round(h.similarity, 4),
+                    "reason": h.reason,
+                    "song": song_json(h.song),
+                }
+                for rank, h in enumerate(hits, 1)
+            ]
+        )
+        return
+    table = Table("", "id", "similarity", "title", "artist", "why")
+    for rank, hit in enumerate(hits, 1):
+        cells = (
+            rank,
+            hit.song.id,
+            f"{hit.similarity:.3f}",
+            hit.song.title,
+            hit.song.artist or "",
+            hit.reason,
+        )
+        table.add_row(*(safe(cell) for cell in cells))
+    show(table)
+
+
+def playlist(
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    length: Annotated[int, typer.Option("--length", "-n", help="How many songs.", min=1)] = 12,
+    first: Annotated[int | None, typer.Option(help="Id of the first song; drawn by default.")] = None,
+    spacing: Annotated[int, typer.Option(help="Songs between two of one artist.", min=0)] = 5,
+    surprise: Annotated[float, typer.Option(help="0 smooth, 1 as in real playlists.", min=0, max=1)] = 0.2,
+    seed: Annotated[int | None, typer.Option(help="Another seed, another route; printed when drawn.")] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option("--export", "-o", help="Write it too: a name ending in .m3u8, .xspf or .jspf."),
+    ] = None,
+    relative: Annotated[
+        bool, typer.Option("--relative", help="Paths relative to the exported file.")
+    ] = False,
+) -> None:
+    """Draw a playlist by a walk over what songs have in common; every step says why."""
+    from musicsim.errors import LibraryError
+    from musicsim.explorer.snapshot import take_snapshot
+    from musicsim.explorer.walk import Walk
+    from musicsim.library.arrays import atomic_path
+    from musicsim.library.exporters import FORMATS
+
+    ending = export.suffix.lower().lstrip(".") if export else "m3u8"
+    if ending not in FORMATS:
+        raise LibraryError(f"{export}: name a file that ends in {', '.join('.' + name for name in FORMATS)}.")
+    seed = secrets.randbelow(2**31) if seed is None else seed
+    with open_library(library) as lib:
+        walk = Walk(take_snapshot(lib))
+        drawn = walk.draw(length, first=first, spacing=spacing, surprise=surprise, random_state=seed)
+    if export:
+        base = export.expanduser().absolute().parent if relative else None
+        with atomic_path(export.expanduser().absolute()) as temporary:
+            temporary.write_bytes(FORMATS[ending](export.stem, drawn.songs, relative_to=base))
+    steps = [
+        {"song": song_json(song), "reason": edge.reason if edge else None}
+        for song, edge in zip(drawn.songs, drawn.edges, strict=True)
+    ]
+    if as_json:
+        emit({"seed": seed, "songs": steps, "note": drawn.note, "file": str(export) if export else None})
+        return
+    table = Table("", "id", "title", "artist", "reached because", caption=drawn.note or f"seed {seed}")
+    for place, (song, edge) in enumerate(zip(drawn.songs, drawn.edges, strict=True), 1):
+        cells = (place, song.id, song.title, song.artist or "", edge.reason if edge else "")
+        table.add_row(*(safe(cell) for cell in cells))
+    show(table)
+
+
+def run_app(
+    library: LibraryOption = None,
+    port: Annotated[int, typer.Option(help="Port of the page; the next free one is taken.")] = 8501,
+    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Compose the demo if the library has no songs.")
+    ] = False,
+) -> None:
+    """Open the app in the browser."""
+    from musicsim.explorer.serving import serve
+
+    sys.exit(serve(library, port=port, browser=browser, demo=demo))
+
+
+def run_job(library: Path, job_id: int) -> None:
+    """Do a background job of a library in this process; the app starts these."""
+    from musicsim.explorer.jobs import run
+
+    with open_library(library) as lib:
+        state = run(lib, job_id)
+    if state == "failed":
+        raise typer.Exit(1)

@@ -1,0 +1,357 @@
+"""Who counts as one artist: names that name nobody, songs without a name, and names spelled in several ways.
+
+Tags say "Unknown Artist", "VA" or nothing in more than half of real files. None of these is an artist:
+taken for one, half a collection would be "the same artist". So the folder stands in for an unknown artist,
+and where the folder says nothing either, each song stands for itself.
+"""
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path, PurePath
+
+__all__ = ["SpellingGroup", "artist_group", "known_artist", "similar_spellings", "stand_in_name"]
+
+# Names that name nobody, as programs for music write them: in the language of the words. Letters and digits
+# alone are compared, so "<Unknown>", "V.A." and "n/a" are among them.
+_PLACEHOLDERS = (
+    # English
+    *("unknown", "unknown artist", "unknown artists", "unknown performer", "various", "various artist"),
+    *("various artists", "various performers", "va", "v/a", "vv.aa.", "n/a", "artist", "track artist"),
+    *("album artist", "no artist", "artist unknown", "none", "null", "undefined"),
+    # German, Dutch, Scandinavian languages, Finnish
+    *(
+        "unbekannt",
+        "unbekannter künstler",
+        "unbekannter interpret",
+        "interpret unbekannt",
+        "künstler unbekannt",
+    ),
+    *("verschiedene", "verschiedene interpreten", "verschiedene künstler", "diverse", "diverse interpreten"),
+    *("diverse künstler", "interpret", "künstler", "onbekend", "onbekende artiest", "diverse artiesten"),
+    *("verschillende artiesten", "okänd", "okänd artist", "blandade artister", "diverse artister"),
+    *("ukendt", "ukendt kunstner", "diverse kunstnere", "ukjent", "ukjent artist", "tuntematon"),
+    *("tuntematon esittäjä", "tuntematon artisti", "eri esittäjiä"),
+    # French, Spanish, Portuguese, Italian, Romanian
+    *("inconnu", "artiste inconnu", "interprète inconnu", "artistes divers", "divers", "artistes variés"),
+    *("multi interprètes", "artiste", "desconocido", "artista desconocido", "intérprete desconocido"),
+    *("varios", "varios artistas", "varios intérpretes", "artistas varios", "artista", "desconhecido"),
+    *("artista desconhecido", "intérprete desconhecido", "vários", "vários artistas", "vários intérpretes"),
+    *("sconosciuto", "artista sconosciuto", "artisti vari", "vari", "vari artisti", "aa.vv."),
+    *("autori vari", "interpreti vari", "necunoscut", "artist necunoscut", "diverși artiști"),
+    # Russian, Ukrainian, Polish, Czech, Hungarian, Turkish, Greek
+    *("неизвестен", "неизвестный", "неизвестный исполнитель", "неизвестный артист", "неизвестно"),
+    *("исполнитель неизвестен", "исполнитель", "разные", "разные исполнители", "разные артисты"),
+    *("различные исполнители", "сборник", "невідомий", "невідомий виконавець", "різні виконавці"),
+    *("nieznany", "nieznany wykonawca", "nieznany artysta", "różni", "różni wykonawcy", "różni artyści"),
+    *("neznámý", "neznámý interpret", "neznámý umělec", "různí", "různí interpreti", "různí umělci"),
+    *("ismeretlen", "ismeretlen előadó", "különböző előadók", "bilinmeyen", "bilinmeyen sanatçı"),
+    *("çeşitli sanatçılar", "άγνωστος", "άγνωστος καλλιτέχνης", "διάφοροι", "διάφοροι καλλιτέχνες"),
+    # Japanese, Chinese, Korean
+    *(
+        "不明",
+        "不明なアーティスト",
+        "アーティスト不明",
+        "ヴァリアス・アーティスト",
+        "ヴァリアス",
+        "オムニバス",
+    ),
+    *("未知", "未知艺术家", "未知藝術家", "未知歌手", "未知艺人", "未知藝人", "群星", "合辑", "华语群星"),
+    *("알 수 없음", "알 수 없는 아티스트", "여러 아티스트", "다양한 아티스트"),
+)
+
+# Folders that say where a file came from or what kind it is, not whose it is. Compared without digits, so
+# that "New Folder (2)" is one, and so are years and letters of an alphabet.
+_GENERIC_FOLDERS = (
+    *("music", "musik", "musique", "música", "musica", "muziek", "muzyka", "музыка", "音乐", "音樂", "音楽"),
+    *("my music", "meine musik", "ma musique", "mi música", "моя музыка", "songs", "song", "tracks", "audio"),
+    *("sound", "sounds", "singles", "albums", "album", "alben", "loose", "loose tracks", "loose songs"),
+    *("mp3", "mp3s", "mp 3", "flac", "flacs", "wav", "wave", "wavs", "ogg", "opus", "m4a", "aac", "wma"),
+    *("aiff", "ape", "alac", "lossless", "lossy", "download", "downloads", "downloaded", "téléchargements"),
+    *("descargas", "scaricati", "загрузки", "下载", "upload", "uploads", "uploaded", "incoming", "inbox"),
+    *("temp", "tmp", "misc", "miscellaneous", "verschiedenes", "sonstiges", "divers", "разное", "other"),
+    *("others", "unsorted", "to sort", "sort", "new", "new folder", "neuer ordner", "nouveau dossier"),
+    *("nueva carpeta", "nova pasta", "nuova cartella", "новая папка", "新建文件夹", "新しいフォルダー"),
+    *("untitled", "untitled folder", "unnamed", "unknown album", "unbekanntes album", "album inconnu"),
+    *("álbum desconocido", "álbum desconhecido", "album sconosciuto", "неизвестный альбом", "未知专辑"),
+    *("不明なアルバム", "compilation", "compilations", "soundtrack", "soundtracks", "mix", "mixes"),
+    *("playlist", "playlists", "favourites", "favorites", "itunes", "itunes media", "itunes music"),
+    *("amazon music", "spotify", "youtube", "soundcloud", "bandcamp", "telegram", "whatsapp audio", "media"),
+    *("multimedia", "documents", "desktop", "home", "data", "files", "shared", "public", "share", "backup"),
+    *("recordings", "aufnahmen", "voice memos", "recorded", "rips", "ripped", "cd", "cds", "dvd", "vinyl"),
+    *("disc", "disk", "bonus", "bonus tracks", "bonus cd", "bonus disc"),
+)
+_SHELF = re.compile(
+    r"\W*(?:[a-zа-я]?|[a-zа-я0-9]\W+[a-zа-я0-9]|[\d\W]+s?)\W*", re.IGNORECASE
+)  # "A", "0-9", "1980s"
+_VARIOUS = re.compile(r"various\b|v\.?a\.?\s*[-–_]", re.IGNORECASE)
+_UNKNOWN_ALBUM = ("unknownalbum", "unknownartist", "variousartists")  # "Unknown Album (3-12-2011 10-04 PM)"
+
+_DISC = re.compile(
+    r"[\W_]*(?:cd|dis[ck]|disque|disco|dvd|диск|schijf|platte|side)"
+    r"(?:[\s._#-]*\d{1,2}(?!\d)|[\s._#-]+(?:one|two|three|four|five|six|[ivx]+|[a-d])\b)(?!\w).*",
+    re.IGNORECASE | re.DOTALL,
+)
+
+_ACCENTS = re.compile("[\u0300-\u036f]")
+# What NFKD leaves whole although it is an accent to most keyboards.
+_PLAIN_LETTERS = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i", "ħ": "h"}
+)
+_SAME_WORDS = {"n": "and", "ft": "feat", "featuring": "feat", "versus": "vs"}
+_ARTICLE_BEHIND = re.compile(r"(.+),\s*(the|a|an|die|der|das|le|la|les|los|las|el|il|i|gli)\W*", re.DOTALL)
+_SHORTEST_TYPO = 8  # letters of a name
+_SHORTEST_WORD = 5  # letters of a word: "Jon" and "John" are two names
+_MOST_COMPARED = 16  # names that become one by leaving out a letter: more are no errors but a series
+
+
+def known_artist(name: str | None) -> str | None:
+    """Return a name in one line, or None where it names nobody ("Unknown Artist", "VA", "-", "???").
+
+    The table of such names is in this module; case, accents, punctuation and spaces do not matter. Names
+    of signs alone are known ("!!!") unless they are dashes, dots or question marks.
+    """
+    shown = " ".join((name or "").split())
+    letters = _letters(shown)
+    if letters:
+        return None if letters in _NOBODY else shown
+    return shown if shown.strip(" -–—―_.?¿*\ufffd/\\<>[](){}'\"") else None
+
+
+def artist_group(artist: str | None, folder: Path, roots: Iterable[Path]) -> str | None:
+    """What stands for "the same artist" in artist limits, spacing, colours and splits.
+
+    Parameters
+    ----------
+    artist : str or None
+        As tagged or corrected; placeholders count as None.
+    folder : Path
+        The folder the file lies in.
+    roots : iterable of Path
+        The folders that were added to the library.
+
+    Returns
+    -------
+    str or None
+        A known artist's name without differences of case, width and spaces; else ``"folder:<path>"`` of
+        the folder that stands in; None if the song stands for itself.
+    """
+    known = known_artist(artist)
+    if known is not None:
+        return _fold(known)
+    stand_in = _stand_in(folder, roots)
+    return None if stand_in is None else f"folder:{stand_in}"
+
+
+def stand_in_name(folder: Path, roots: Iterable[Path]) -> str | None:
+    """Name of the folder that stands in for an unknown artist, to be shown; None where none does."""
+    stand_in = _stand_in(folder, roots)
+    return None if stand_in is None else stand_in.name.encode("utf-8", "replace").decode()
+
+
+@dataclass(frozen=True, slots=True)
+class SpellingGroup:
+    """Names that are very likely one artist.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Two or more, most used first.
+    suggested : str
+        The one to keep: the most used.
+    """
+
+    names: tuple[str, ...]
+    suggested: str
+
+
+def similar_spellings(counts: Mapping[str, int]) -> list[SpellingGroup]:
+    """Find names that are very likely one artist, spelled in several ways.
+
+    Parameters
+    ----------
+    counts : mapping of name to number of songs
+
+    Returns
+    -------
+    list of SpellingGroup
+        The most used group first. A name is in one group at most; placeholders are in none.
+
+    Notes
+    -----
+    Equal are names that differ in case, accents, punctuation, spaces, "The" in front or behind, "&", "+",
+    "n" or "and", "ft." or "feat.". One typing error (a letter too many, too few, wrong, or two swapped)
+    makes two names similar if both have eight letters and the same digits, the wrong word has five, and a
+    swap aside begins alike: "Vitamin C" and "Vitamin D", "Jon" and "John" stay two. A name is compared with
+    more used ones only, and joins one that joined none itself, so that errors do not add up.
+
+    Names with one letter less meet in a table (deletion neighbourhoods), so the time grows with the number
+    of names, not its square.
+    """
+    spellings: dict[str, list[str]] = defaultdict(list)
+    words: dict[str, tuple[str, ...]] = {}
+    for name in sorted(counts, key=lambda name: (-counts[name], name)):
+        if known_artist(name) is not None:
+            split = _words(name)
+            key = "".join(split) or _fold(name)  # a name of signs alone is as it is
+            spellings[key].append(name)
+            words.setdefault(key, split)
+    used = {key: sum(counts[name] for name in names) for key, names in spellings.items()}
+    by_use = sorted(used, key=lambda key: (-used[key], key))
+    joined = _join_typos({key: words[key] for key in by_use})
+    groups: dict[str, list[str]] = defaultdict(list)
+    for key, hub in joined.items():
+        groups[hub] += spellings[key]
+    found = []
+    for names in groups.values():
+        if len(names) > 1:
+            names.sort(key=lambda name: (-counts[name], name))
+            found.append(SpellingGroup(tuple(names), names[0]))
+    return sorted(found, key=lambda group: (-sum(counts[name] for name in group.names), group.names))
+
+
+# Names that name nobody
+
+
+def _letters(text: str) -> str:
+    """Letters and digits of a text without case and accents."""
+    return "".join(c for c in _unaccented(text) if c.isalnum())
+
+
+def _unaccented(text: str) -> str:
+    """Text without case and the accents of European letters; vowel signs of other scripts stay."""
+    if text.isascii():
+        return text.lower()
+    text = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
+    text = _ACCENTS.sub("", text).translate(_PLAIN_LETTERS)
+    # composed again: a letter of Korean is a syllable, or two names would be one typo apart
+    return unicodedata.normalize("NFC", text)
+
+
+def _fold(text: str) -> str:
+    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return " ".join(unicodedata.normalize("NFKC", text.casefold()).split())
+
+
+_NOBODY = frozenset(map(_letters, _PLACEHOLDERS))
+
+
+# Folders that stand in
+
+
+def _without_digits(text: str) -> str:
+    return re.sub(r"\d", "", _letters(text))
+
+
+_GENERIC = frozenset(map(_without_digits, _GENERIC_FOLDERS))
+
+
+def _stand_in(folder: PurePath, roots: Iterable[PurePath]) -> PurePath | None:
+    """The folder, or of a disc's folder the album's; None if it holds anybody's songs."""
+    above = _up_to(tuple(roots))
+    while folder.name and str(folder) not in above:
+        if not _DISC.fullmatch(folder.name):
+            return None if _is_generic(folder.name) else folder
+        folder = folder.parent
+    return None
+
+
+@lru_cache(maxsize=16)
+def _up_to(roots: tuple[PurePath, ...]) -> frozenset[str]:
+    """The roots and all folders above them."""
+    return frozenset(str(folder) for root in roots for folder in (root, *root.parents))
+
+
+@lru_cache(maxsize=1 << 14)
+def _is_generic(name: str) -> bool:
+    letters = _without_digits(name)
+    return (
+        letters in _GENERIC
+        or known_artist(name) is None
+        or _SHELF.fullmatch(name) is not None
+        or _VARIOUS.match(name) is not None
+        or letters.startswith(_UNKNOWN_ALBUM)
+    )
+
+
+# Names spelled in several ways
+
+
+def _words(name: str) -> tuple[str, ...]:
+    """Words of a name that tell artists apart, in their plainest spelling."""
+    text = _unaccented(" ".join(name.split()))
+    if behind := _ARTICLE_BEHIND.fullmatch(text):
+        text = f"{behind[2]} {behind[1]}"
+    text = re.sub(r"(?<=\w)\$(?=\w)", "s", re.sub(r"(?<=\w)!(?=\w)", "i", text))  # Ke$ha, P!nk
+    parts = re.sub(r"[&+]", " and ", text).split()
+    words = [word for part in parts if (word := _without_signs(part))]
+    last = len(words) - 1
+    words = [_SAME_WORDS.get(word, word) if 0 < i < last else word for i, word in enumerate(words)]
+    return tuple(words[1:] if words[0:1] == ["the"] and last > 0 else words)
+
+
+def _without_signs(text: str) -> str:
+    # vowel signs of Indian and other scripts are marks, and tell words apart
+    return text if text.isalnum() else "".join(c for c in text if unicodedata.category(c)[0] in "LNM")
+
+
+def _join_typos(words: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Map each key to the first one that it is a typing error of, or to itself.
+
+    Parameters
+    ----------
+    words : mapping of key to its words, the most used first
+    """
+    joined: dict[str, str] = {}
+    # of names that joined none, by their digits and what is left of them without one letter
+    met: dict[tuple[str, str], list[int]] = defaultdict(list)
+    keys = list(words)
+    for i, key in enumerate(keys):
+        joined[key] = key
+        digits = re.sub(r"\D", "", key)
+        if len(key) - len(digits) < _SHORTEST_TYPO:
+            continue
+        shorter = {key[:k] + key[k + 1 :] for k, letter in enumerate(key) if not letter.isdecimal()}
+        cells = [(digits, variant) for variant in (key, *shorter)]
+        near = {other for cell in cells for other in met.get(cell, ())}
+        hub = next((keys[k] for k in sorted(near) if _one_typo(words[key], words[keys[k]])), None)
+        if hub is not None:
+            joined[key] = hub
+            continue
+        for cell in cells:
+            if len(met[cell]) < _MOST_COMPARED:
+                met[cell].append(i)
+    return joined
+
+
+def _one_typo(a: Sequence[str], b: Sequence[str]) -> bool:
+    """Whether two names, given as words, are one typing error apart, and not one word."""
+    whole_a, whole_b = "".join(a), "".join(b)
+    if _differ_by_one(whole_a, whole_b) is None:
+        return False
+    if len(a) != len(b):
+        longer, shorter = (a, whole_b) if len(a) > len(b) else (b, whole_a)
+        return all("".join((*longer[:i], *longer[i + 1 :])) != shorter for i in range(len(longer)))
+    different = [(x, y) for x, y in zip(a, b, strict=True) if x != y]
+    if len(different) != 1:
+        return True  # the error lies across a space
+    x, y = different[0]
+    return _differ_by_one(x, y) == "swap" or (max(len(x), len(y)) >= _SHORTEST_WORD and x[0] == y[0])
+
+
+def _differ_by_one(a: str, b: str) -> str | None:
+    """How two texts differ: by one "letter" (more, less or another), by a "swap" of two, or else None."""
+    if len(a) > len(b):
+        a, b = b, a
+    start = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), len(a))
+    if len(b) - len(a) == 1:
+        return "letter" if a[start:] == b[start + 1 :] else None
+    if len(a) != len(b) or a == b:
+        return None
+    if a[start + 1 :] == b[start + 1 :]:
+        return "letter"
+    swapped = a[start + 1 : start + 2] + a[start]
+    return "swap" if b[start : start + 2] == swapped and a[start + 2 :] == b[start + 2 :] else None

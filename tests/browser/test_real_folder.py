@@ -1,0 +1,134 @@
+"""A folder as people have them, in the browser: bad files, a pause, a server that dies, retries, files that move."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from playwright.sync_api import Page, expect
+
+from musicsim.library import Library
+from tests.browser.serving import PATIENCE_MS, serve
+from tests.browser.test_app import APP, page, switch, visit, wait_for_map  # noqa: F401  # page is a fixture
+from tests.sounds import SAMPLE_RATE, open_library, write_song
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+LONG_MS = 4 * PATIENCE_MS
+
+
+@pytest.fixture
+def music(tmp_path) -> Path:
+    """Sixty files: fifty songs, eight files that cannot be read, a jingle and a silence."""
+    folder = tmp_path / "music"
+    for n in range(50):
+        kind = ("tones", "noise", "clicks")[n % 3]
+        write_song(
+            folder / f"Artist {n % 10}" / f"song {n:02d}.flac", kind, seed=n, seconds=6, title=f"song {n:02d}"
+        )
+    bad = folder / "bad"
+    bad.mkdir()
+    for n in range(3):
+        (bad / f"text {n}.mp3").write_text("this is no music\n" * 100)
+        (bad / f"empty {n}.ogg").touch()
+    for n in range(2):
+        (bad / f"cut {n}.flac").write_bytes((folder / "Artist 0/song 00.flac").read_bytes()[:40])
+    write_song(bad / "jingle.flac", seed=99, seconds=0.5)
+    soundfile.write(bad / "silence.wav", np.zeros(3 * SAMPLE_RATE), SAMPLE_RATE)
+    return folder
+
+
+def section(page: Page, name: str):  # noqa: F811
+    """A choice of what the Library page shows, with its number."""
+    return page.get_by_test_id("stButtonGroup").get_by_text(name, exact=True)
+
+
+def songs_by_title(folder: Path) -> dict:
+    with Library.open(folder) as library:
+        return {song.title: song for song in library.songs()}
+
+
+def test_a_folder_with_bad_files_from_the_first_scan_to_a_move(page, music, tmp_path):  # noqa: F811
+    folder = tmp_path / "library"
+    open_library(folder).close()
+    environment = {"MUSICSIM_LIBRARY": str(folder)}
+    with serve(APP, environment=environment) as address:
+        visit(page, address, "library")
+        page.get_by_label("Folder of music").fill(str(music))
+        page.get_by_role("button", name="Add the folder").click()
+        page.get_by_role("button", name="Pause").click()
+        expect(page.get_by_text("paused").first).to_be_visible(timeout=LONG_MS)
+        paused_at = len(songs_by_title(folder))
+        assert paused_at < 50
+    # the server is gone; the job rests, and another server finds it
+    with serve(APP, environment=environment) as address:
+        visit(page, address, "library")
+        expect(page.get_by_text("paused").first).to_be_visible()
+        assert len(songs_by_title(folder)) == paused_at
+        page.get_by_role("button", name="Resume").click()
+        expect(page.get_by_text("Adding songs: done: 60 files, 8 not added.")).to_be_visible(timeout=LONG_MS)
+        expect(section(page, "Songs (50)")).to_be_visible()
+
+        # one file is mended, and all that failed are tried again
+        shutil.copy(music / "Artist 1/song 01.flac", tmp_path / "mended.flac")
+        write_song(tmp_path / "mended.flac", "noise", seed=500, seconds=6, title="mended")
+        shutil.move(tmp_path / "mended.flac", music / "bad/cut 0.flac")
+        section(page, "Not added (10)").click()
+        page.get_by_role("button", name="Try 8 again").click()
+        expect(page.get_by_text("Adding songs: done: 8 files, 7 not added.")).to_be_visible(timeout=LONG_MS)
+        expect(section(page, "Songs (51)")).to_be_visible()
+        page.get_by_role("button", name="Add 2 anyway").click()
+        expect(page.get_by_text("Adding songs: done: 2 files.")).to_be_visible(timeout=LONG_MS)
+        expect(section(page, "Songs (53)")).to_be_visible()
+
+        # one file moves, one goes
+        before = songs_by_title(folder)
+        (music / "elsewhere").mkdir()
+        moved = (music / "Artist 2/song 02.flac").rename(music / "elsewhere/renamed.flac")
+        aside = (music / "Artist 3/song 03.flac").rename(tmp_path / "aside.flac")
+        section(page, "Folders (1)").click()
+        page.get_by_role("button", name="Scan all folders again").click()
+        expect(section(page, "Missing (1)")).to_be_visible(timeout=LONG_MS)
+        expect(section(page, "Songs (52)")).to_be_visible()
+        after = songs_by_title(folder)
+        assert after["song 02"].id == before["song 02"].id
+        assert after["song 02"].path == moved
+        assert "song 03" not in after
+
+        # and is back
+        aside.rename(music / "Artist 3/song 03.flac")
+        section(page, "Missing (1)").click()
+        page.get_by_role("button", name="Scan again").first.click()
+        expect(section(page, "Missing (0)")).to_be_visible(timeout=LONG_MS)
+        assert songs_by_title(folder)["song 03"].id == before["song 03"].id
+        expect(page.get_by_text("Looking through the folders: done")).to_be_visible(timeout=LONG_MS)
+        switch(page, "explore")
+        wait_for_map(page)
+
+
+def test_tags_of_many_songs_are_edited_and_taken_back(page, tmp_path):  # noqa: F811
+    folder = tmp_path / "library"
+    with open_library(folder) as library:
+        for n in range(3):
+            write_song(tmp_path / f"music/{n}.flac", seed=n, seconds=2, title=f"song {n}", genre=f"genre {n}")
+        library.add(tmp_path / "music")
+    with serve(APP, environment={"MUSICSIM_LIBRARY": str(folder)}) as address:
+        visit(page, address, "library")
+        table = page.get_by_test_id("stDataFrame").first
+        table.locator("canvas").first.wait_for()
+        box = table.bounding_box()
+        page.mouse.click(box["x"] + 18, box["y"] + 18)  # the box above all rows
+        page.get_by_role("button", name="Edit tags").click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog.get_by_label("Genre")).to_have_attribute(
+            "placeholder", "several values: left as they are"
+        )
+        dialog.get_by_label("Genre").fill("soul")
+        dialog.get_by_role("button", name="Save").click()
+        expect(dialog).not_to_be_visible()
+        assert {s.genre for s in songs_by_title(folder).values()} == {"soul"}
+        assert set(songs_by_title(folder)) == {"song 0", "song 1", "song 2"}
+        page.get_by_role("button", name="Back to the files' tags").click()
+        expect(page.get_by_role("button", name="Back to the files' tags")).to_be_disabled()
+        assert {s.genre for s in songs_by_title(folder).values()} == {"genre 0", "genre 1", "genre 2"}

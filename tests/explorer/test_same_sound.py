@@ -1,0 +1,101 @@
+"""The same sound twice: found after a scan, one for all in results, parted and joined by the listener."""
+
+import numpy as np
+import pytest
+import soundfile
+
+from musicsim.explorer.query import find_similar
+from musicsim.explorer.same_sound import groups
+from musicsim.explorer.snapshot import take_snapshot
+from musicsim.explorer.training import refresh
+from musicsim.explorer.walk import Walk
+from musicsim.library.duplicate_store import SamePair
+from tests.sounds import SAMPLE_RATE, sound
+
+
+@pytest.fixture
+def library(store, tmp_path):
+    """Nine songs, two of them also in another encoding."""
+    rng = np.random.default_rng(3)
+    for n in range(9):
+        # a melody and a rhythm of its own each, long enough that two cannot agree by chance
+        y = sound("tones", n, 24.0) * np.repeat(rng.uniform(0.1, 1, 97), SAMPLE_RATE // 4)[: 24 * SAMPLE_RATE]
+        (tmp_path / "music").mkdir(exist_ok=True)
+        soundfile.write(tmp_path / f"music/song {n}.flac", y, SAMPLE_RATE)
+        if n < 2:
+            soundfile.write(tmp_path / f"music/song {n} copy.ogg", 0.5 * y, SAMPLE_RATE)
+    store.add(tmp_path / "music")
+    assert refresh(store)
+    return store
+
+
+def by_title(library):
+    return {song.title: song.id for song in library.songs()}
+
+
+def test_copies_in_another_encoding_are_found_and_folded(library):
+    snapshot = take_snapshot(library)
+    ids = by_title(library)
+    assert snapshot.same_as == {ids[f"song {n} copy"]: ids[f"song {n}"] for n in range(2)}, (
+        "no loss goes first"
+    )
+    assert len(snapshot.indexed) == len(snapshot.X) == 9
+    assert library.duplicates.not_compared() == set()
+
+
+def test_a_copy_is_no_answer_and_asks_for_the_song_it_stands_for(library):
+    snapshot, ids = take_snapshot(library), by_title(library)
+    answers = [hit.song.title for hit in find_similar(snapshot, ids["song 0"], 20, max_per_artist=None)]
+    assert sorted(answers) == [f"song {n}" for n in range(1, 9)]
+    of_copy = [hit.song.title for hit in find_similar(snapshot, ids["song 0 copy"], 20, max_per_artist=None)]
+    assert of_copy == answers
+
+
+def test_playlists_hold_a_sound_once(library):
+    library.add_playlists(
+        [("mine", None, [by_title(library)["song 0 copy"], by_title(library)["song 3"]])], "test"
+    )
+    drawn = Walk(take_snapshot(library)).draw(9, random_state=0)
+    assert sorted(song.title for song in drawn.songs) == [f"song {n}" for n in range(9)]
+    first = Walk(take_snapshot(library)).draw(1, first=by_title(library)["song 1 copy"], random_state=0)
+    assert first.songs[0].title == "song 1"
+
+
+def test_songs_that_were_parted_stay_apart_and_can_be_joined(library):
+    ids = by_title(library)
+    pair = [ids["song 0"], ids["song 0 copy"]]
+    assert library.duplicates.judge(pair, is_same=False) == 1
+    assert ids["song 0 copy"] in {song.id for song in take_snapshot(library).indexed}
+    refresh(library)
+    assert [p.is_same for p in library.duplicates.pairs()] in ([False, True], [True, False])
+    library.duplicates.judge(pair, is_same=True)
+    assert ids["song 0 copy"] in take_snapshot(library).same_as
+
+
+def test_when_the_song_goes_its_copy_stands_for_itself(library):
+    ids = by_title(library)
+    library.song(ids["song 0"]).path.unlink()
+    library.add(library.files.roots())
+    snapshot = take_snapshot(library)
+    assert snapshot.indexed[snapshot.row_of[ids["song 0 copy"]]].title == "song 0 copy"
+
+
+def test_new_songs_are_compared_with_the_old_ones(library, tmp_path):
+    y, sr = soundfile.read(tmp_path / "music/song 5.flac")
+    soundfile.write(tmp_path / "music/late copy.ogg", y, sr)
+    library.add(tmp_path / "music")
+    refresh(library)
+    ids = by_title(library)
+    assert take_snapshot(library).same_as[ids["late copy"]] == ids["song 5"]
+
+
+def test_groups_join_over_several_pairs(library):
+    songs = library.songs()[:5]
+    a, b, c, d, e = (song.id for song in songs)
+    pairs = [
+        SamePair(a, b, 1.0, 0.0),
+        SamePair(b, c, 1.0, 0.0),
+        SamePair(d, e, 1.0, 0.0, False),
+    ]
+    assert [{song.id for song in group} for group in groups(songs, pairs)] == [{a, b, c}]
+    assert groups(songs, []) == []

@@ -1,0 +1,81 @@
+"""A library of an older version is brought up to this one with nothing lost."""
+
+import sqlite3
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from musicsim.library import Library, schema
+from musicsim.library.files import content_hash
+from tests.sounds import write_song
+
+VERSION_1 = Path(__file__).with_name("version_1.sql")
+
+
+def columns(library):
+    """Every table with its columns: name, type, whether it may be empty, place in the key."""
+    look = sa.inspect(library.engine)
+    return {
+        table: {c["name"]: (type(c["type"]).__name__, c["nullable"], c["primary_key"]) for c in look.get_columns(table)}
+        for table in look.get_table_names()
+    }  # fmt: skip
+
+
+def make_version_1(folder, music, digest="abc"):
+    """A library as the first version wrote it, with one song that has been played and put on a list."""
+    folder.mkdir(parents=True)
+    with sqlite3.connect(folder / "library.sqlite") as old:
+        old.executescript(VERSION_1.read_text())
+        old.execute("INSERT INTO meta VALUES ('schema_version', '1')")
+        old.execute("INSERT INTO roots VALUES (?, 1.0)", (str(music),))
+        old.execute(
+            "INSERT INTO songs VALUES (7, ?, 'One', 'Me', NULL, NULL, 1, 1999, 'jazz', 1.5, '', x'00', 1, 2.0)",
+            (digest,),
+        )
+        old.execute("INSERT INTO files VALUES (?, 7, ?, 10, 20)", (str(music / "one.flac"), str(music)))
+        old.execute("INSERT INTO failures VALUES (?, 'no sound', 1, 2, 3.0)", (str(music / "x.mp3"),))
+        old.execute("INSERT INTO plays VALUES ('me', 7, 3)")
+        old.execute("INSERT INTO playlists VALUES (1, 'mine', NULL, 'saved', 4.0)")
+        old.execute("INSERT INTO playlist_songs VALUES (1, 0, 7)")
+    old.close()
+
+
+def test_version_1_has_all_that_a_new_library_has(store, tmp_path):
+    make_version_1(tmp_path / "old", tmp_path / "music")
+    with Library.open(tmp_path / "old") as old:
+        assert columns(old) == columns(store)
+        indexes = lambda lib: {i["name"] for t in columns(lib) for i in sa.inspect(lib.engine).get_indexes(t)}  # noqa: E731
+        assert indexes(old) == indexes(store)
+        with old.engine.connect() as connection:
+            query = sa.select(schema.meta.c.value).where(schema.meta.c.key == "schema_version")
+            assert connection.scalar(query) == str(schema.SCHEMA_VERSION)
+
+
+def test_songs_of_version_1_keep_all_that_was_said_of_them(tmp_path):
+    music = tmp_path / "music"
+    make_version_1(tmp_path / "old", music)
+    with Library.open(tmp_path / "old") as old:
+        (song,) = old.songs()
+        assert (song.id, song.title, song.artist, song.path) == (7, "One", "Me", music / "one.flac")
+        assert old.files.outdated() == [(music / "one.flac", 1)]
+        assert [f.path.name for f in old.files.failures()] == ["x.mp3"]
+        assert old.counts()["plays"] == 3
+        assert [p.song_ids for p in old.playlists()] == [(7,)]
+        old.edits.edit([7], {"genre": "soul"})
+        assert old.song(7).genre == "soul"
+        old.edits.undo([7])
+        assert (old.song(7).genre, old.song(7).title) == ("jazz", "One")
+
+
+def test_songs_of_version_1_are_analysed_again_and_stay_themselves(tmp_path):
+    music = tmp_path / "music"
+    path = write_song(music / "one.flac", seconds=2, title="One")
+    make_version_1(tmp_path / "old", music, content_hash(path))
+    with Library.open(tmp_path / "old") as old:
+        report = old.add(music)
+        assert (report.n_added, report.n_known, report.n_skipped) == (0, 1, 0), "short, but a song already"
+        assert old.files.outdated() == []
+        (song,) = old.songs()
+        assert (song.id, song.duration_s) == (7, 2.0)
+        assert old.counts()["plays"] == 3
+        assert len(old.frame_files.mfcc(song.content_hash)) > 9

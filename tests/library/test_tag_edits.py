@@ -1,0 +1,105 @@
+"""Corrections of tags: kept apart from the files, taken back, and merged spellings of artists."""
+
+import mutagen
+import pytest
+
+from musicsim.library.tag_edits import effective_tags
+from tests.sounds import write_song
+
+
+@pytest.fixture
+def songs(store, tmp_path):
+    """Three songs, two of them of one artist in two spellings, one of nobody."""
+    for n, artist in enumerate(("The Beatles", "Beatles, The", "Unknown Artist")):
+        write_song(
+            tmp_path / f"music/{n}.flac", seed=n, seconds=1.5, title=f"song {n}", artist=artist, genre="pop"
+        )
+    store.add(tmp_path / "music")
+    return {song.title: song for song in store.songs()}
+
+
+def artists(store):
+    return {song.title: song.artist for song in store.songs()}
+
+
+def test_an_edit_shows_and_the_file_stays_as_it_was(store, songs):
+    path = songs["song 0"].path
+    before = path.read_bytes()
+    ids = [song.id for song in songs.values()]
+    store.edits.edit(ids, {"genre": " beat  music ", "year": "1964"})
+    assert {(s.genre, s.year) for s in store.songs()} == {("beat music", 1964)}
+    assert path.read_bytes() == before
+    assert set(store.edits.edited()) == set(ids)
+    store.edits.undo(ids[:1])
+    assert {(s.genre, s.year) for s in store.songs(ids[:1])} == {("pop", None)}
+
+
+def test_an_edit_survives_new_tags_in_the_file(store, songs, tmp_path):
+    song = songs["song 0"]
+    store.edits.edit([song.id], {"title": "mine"})
+    audio = mutagen.File(song.path, easy=True)
+    audio["title"], audio["album"] = "theirs", "new album"
+    audio.save()
+    store.add(tmp_path / "music")
+    (again,) = store.songs([song.id])
+    assert (again.title, again.album) == ("mine", "new album")
+    store.edits.undo([song.id])
+    assert store.song(song.id).title == "theirs"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"path": "x"}, "cannot be edited"),
+        ({"title": "  "}, "needs a title"),
+        ({"year": "soon"}, "whole number of 1 to 2999"),
+        ({"track": 0}, "whole number of 1 to 9999"),
+    ],
+)
+def test_what_makes_no_sense_changes_nothing(store, songs, changes, words):
+    with pytest.raises(ValueError, match=words):
+        store.edits.edit([songs["song 0"].id], {"genre": "x", **changes})
+    assert store.edits.edited() == {}
+
+
+def test_an_empty_text_empties_a_tag(store, songs):
+    store.edits.edit([songs["song 0"].id], {"genre": ""})
+    assert store.song(songs["song 0"].id).genre is None
+
+
+def test_unknown_is_no_artist_and_the_folder_stands_in(store, songs):
+    song = songs["song 2"]
+    assert song.artist is None
+    assert song.group == f"song:{song.id}", "the folder is a root: it says nothing"
+
+
+def test_spellings_are_offered_merged_and_parted(store, songs, tmp_path):
+    (group,) = store.edits.suggestions()
+    assert set(group.names) == {"The Beatles", "Beatles, The"}
+    store.edits.merge(group.names, "The Beatles")
+    assert [artists(store)[f"song {n}"] for n in range(2)] == ["The Beatles"] * 2
+    assert store.edits.suggestions() == []
+    write_song(tmp_path / "music/3.flac", seed=3, seconds=1.5, title="song 3", artist="Beatles, The")
+    store.add(tmp_path / "music")
+    assert artists(store)["song 3"] == "The Beatles", "songs to come are spelt so, too"
+    store.edits.part("The Beatles")
+    assert artists(store)["song 1"] == artists(store)["song 3"] == "Beatles, The"
+    assert store.edits.aliases() == {}
+
+
+def test_merging_on_carries_earlier_spellings_along(store, songs):
+    store.edits.merge(["The Beatles", "Beatles, The"], "Beatles, The")
+    store.edits.merge(["Beatles, The"], "Beatles")
+    assert set(store.edits.aliases()) == {"The Beatles", "Beatles, The"}
+    assert {artists(store)[f"song {n}"] for n in range(2)} == {"Beatles"}
+
+
+def test_a_merge_needs_a_name(store, songs):
+    with pytest.raises(ValueError, match="artist is empty"):
+        store.edits.merge(["The Beatles"], "  ")
+
+
+def test_edits_go_before_aliases_and_placeholders_before_both():
+    tags = {"title": "t", "artist": "Beatles, The", "album_artist": "Various Artists"}
+    shown = effective_tags(tags, {"title": "T"}, {"Beatles, The": "The Beatles"})
+    assert shown == {"title": "T", "artist": "The Beatles", "album_artist": None}
