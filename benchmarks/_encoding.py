@@ -1,4 +1,4 @@
-"""Files in every common format, written by PyAV's encoders and, as it lacks Vorbis, by soundfile's."""
+"""Files in every common format, written by PyAV's encoders and, where sound lies in Ogg, by soundfile's."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ import av
 import numpy as np
 import numpy.typing as npt
 import soundfile
+import soxr
 
 __all__ = ["ENDINGS", "encode"]
 
@@ -13,30 +14,29 @@ _CODECS = {
     ".wav": ("pcm_s16le", "s16", 0),
     ".flac": ("flac", "s16", 0),
     ".mp3": ("libmp3lame", "s16p", 192_000),
-    ".opus": ("libopus", "s16", 128_000),
     ".m4a": ("aac", "fltp", 160_000),
 }
-ENDINGS = (*_CODECS, ".ogg")
+_IN_OGG = {".ogg": "VORBIS", ".opus": "OPUS"}
+ENDINGS = (*_CODECS, *_IN_OGG)
 _SECONDS_A_WRITE = 10  # libsndfile's Vorbis encoder fails on longer writes
 
 
 def encode(path: Path, samples: npt.NDArray[np.float32], sr: int) -> Path:
     """Write mono samples as a stereo file (the right channel a little softer) in the format its ending names."""
     stereo = np.stack([samples, 0.8 * samples]).astype(np.float32)
-    if path.suffix == ".ogg":
-        with soundfile.SoundFile(path, "w", sr, 2, format="OGG", subtype="VORBIS") as file:
-            for start in range(0, len(samples), _SECONDS_A_WRITE * sr):
-                file.write(stereo.T[start : start + _SECONDS_A_WRITE * sr])
+    if path.suffix in _IN_OGG:
+        rate = 48_000 if path.suffix == ".opus" else sr
+        stereo = soxr.resample(stereo.T, sr, rate)
+        with soundfile.SoundFile(path, "w", rate, 2, format="OGG", subtype=_IN_OGG[path.suffix]) as file:
+            for start in range(0, len(stereo), _SECONDS_A_WRITE * rate):
+                file.write(stereo[start : start + _SECONDS_A_WRITE * rate])
         return path
     codec, form, bit_rate = _CODECS[path.suffix]
-    rate = 48_000 if path.suffix == ".opus" else sr
     with av.open(str(path), "w") as container:
-        stream = container.add_stream(codec, rate=rate, layout="stereo")
+        stream = container.add_stream(codec, rate=sr, layout="stereo")
         if bit_rate:
             stream.bit_rate = bit_rate
-        resampler = av.AudioResampler(
-            form, "stereo", rate, frame_size=getattr(stream, "frame_size", 0) or 1024
-        )
+        resampler = av.AudioResampler(form, "stereo", sr, frame_size=getattr(stream, "frame_size", 0) or 1024)
         source = av.AudioFrame.from_ndarray(np.ascontiguousarray(stereo), "fltp", "stereo")
         source.sample_rate = sr
         for frame in [*resampler.resample(source), *resampler.resample(None)]:

@@ -52,6 +52,8 @@ _PCM_HEADS = (b"RIFF", b"RF64", b"FORM", b"riff")
 _PCM_PROBE = {"probesize": "65536"}
 # These containers state no length; FFmpeg's is the size divided by the first bit rate.
 _GUESSED_LENGTH = {"aac", "loas", "ac3", "eac3", "dts", "mpegts", "amrnb", "amrwb", "gsm"}
+# PyAV finds the end of the channels by a null pointer, which eight and more do not have behind them.
+_PLANES = 8
 _UNKNOWN_SIZE = 0x7FFFF000
 _SCALES = {"u1": 1 / 128, "i2": 1 / 32768, "i4": 1 / 2147483648}
 _OGG_FIRST_PAGE = re.compile(rb"OggS\x00[\x02\x06]")
@@ -305,7 +307,7 @@ class SoundReader:
         # an open file, not a path: by a suffix .mp3 libsndfile would take any text for MP3
         opened = io.BytesIO(self.source) if isinstance(self.source, bytes) else self.source.open("rb")
         try:
-            with opened, soundfile.SoundFile(opened) as file:
+            with opened, soundfile.SoundFile(_Stretch(opened, 0, self._size())) as file:
                 if not _MIN_RATE <= file.samplerate <= _MAX_RATE:
                     return
                 self.has_audio, self.expected_s = True, file.frames / file.samplerate
@@ -324,6 +326,9 @@ def _drain(fifo: av.AudioFifo, n_samples: int = 0) -> Iterator[Block]:
 
 
 def _as_block(frame: av.AudioFrame) -> Block:
+    if frame.format.is_planar and frame.layout.nb_channels >= _PLANES:
+        packer = av.AudioResampler(frame.format.packed, frame.layout, frame.sample_rate)
+        (frame,) = packer.resample(frame)
     samples = frame.to_ndarray()
     if not frame.format.is_planar:
         samples = samples.reshape(-1, frame.layout.nb_channels).T
@@ -338,7 +343,7 @@ def _as_block(frame: av.AudioFrame) -> Block:
 
 
 class _Stretch(io.RawIOBase):
-    """A stretch of an open file, as a file of its own."""
+    """A stretch of an open file, as a file of its own; seeking to before its start leads to its start."""
 
     def __init__(self, file: BinaryIO, start: int, stop: int) -> None:
         self._file, self._start, self._stop = file, start, stop

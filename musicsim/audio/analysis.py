@@ -30,6 +30,9 @@ TYPICAL_S = 30
 # 2048 frames: a whole number of the blocks in which levels are computed
 _BLOCK_FRAMES = 2048
 _IN_MEMORY = 16 << 20
+# Samples described at a time: to and fro between decoder and spectra, each would find the other's data in
+# the processor's cache, which costs a twentieth of the time.
+_BATCH = 1 << 20
 _DOT = 8192  # longer products wake BLAS threads
 # dB: float16 keeps coefficients beyond 256 in steps of 0.25, so that smaller deviations say nothing
 _LEAST_DEVIATION = 0.25
@@ -115,8 +118,8 @@ def analyse_sound(
     Notes
     -----
     The coefficients are those of ``mfcc(decode(source, sr=sr).samples, sr)`` rounded to float16, bit
-    for bit, and the outline is that of ``peaks``. A sound of 10 hours takes 130 MB of memory with all
-    imports, and 500 MB of disk while it is read.
+    for bit, and the outline is that of ``peaks``. A sound of 10 hours takes 115 MB of memory with all
+    imports (190 MB where the coefficients are returned), and 500 MB of disk while it is read.
     """
     if not (np.isfinite(sr) and sr >= 1):
         raise ValueError(f"sr={sr} must be at least 1 sample a second.")
@@ -184,17 +187,32 @@ class _Levels:
         self.energy = 0.0
         self.outline = Outline()
         self._stream = LevelStream(sr)
+        self._waiting = np.empty(_BATCH, np.float32)
+        self._n_waiting = 0
 
     def add(self, samples: npt.NDArray[np.float32]) -> None:
+        at = 0
+        while at < len(samples):
+            part = samples[at : at + _BATCH - self._n_waiting]
+            self._waiting[self._n_waiting : self._n_waiting + len(part)] = part
+            self._n_waiting += len(part)
+            at += len(part)
+            if self._n_waiting == _BATCH:
+                self._take_waiting()
+
+    def finish(self) -> None:
+        self._take_waiting()
+        self._keep(self._stream.finish())
+
+    def _take_waiting(self) -> None:
+        samples = self._waiting[: self._n_waiting]
         self.n_samples += len(samples)
+        self._n_waiting = 0
         for start in range(0, len(samples), _DOT):
             part = samples[start : start + _DOT]
             self.energy += float(part @ part)
         self.outline.add(samples)
         self._keep(self._stream.add(samples))
-
-    def finish(self) -> None:
-        self._keep(self._stream.finish())
 
     def _keep(self, blocks: Iterator[npt.NDArray[np.float32]]) -> None:
         for block in blocks:

@@ -66,7 +66,9 @@ def plays_in_browser(path: str | os.PathLike[str]) -> bool:
     try:
         with av.open(str(Path(path).absolute()), options=SAFE_OPTIONS, **TAGS_MAY_BE_BROKEN) as container:
             streams = container.streams.audio
-            codec = streams[0].codec_context.codec.canonical_name if streams else None
+            if not streams or streams[0].codec_context is None:  # damage may hide which codec it is
+                return False
+            codec = streams[0].codec_context.codec.canonical_name
             return codec in _BROWSER_CODECS and container.format.name.split(",")[0] in _BROWSER_CONTAINERS
     except (OSError, ValueError, av.FFmpegError):
         return False

@@ -67,26 +67,19 @@ class Outline:
 
     def add(self, samples: npt.NDArray[np.floating]) -> None:
         """Take the next samples: (n,), floating."""
-        at = 0
-        while at < len(samples):
-            room = _MAX_STEPS * self._step - self._n_samples
-            if room == 0:
-                self._levels[: _MAX_STEPS // 2] = np.maximum(self._levels[::2], self._levels[1::2])
-                self._levels[_MAX_STEPS // 2 :] = 0
-                self._step *= 2
-                continue
-            part = samples[at : at + room]
-            self._take(part)
-            self._n_samples += len(part)
-            at += len(part)
-
-    def _take(self, part: npt.NDArray[np.floating]) -> None:
+        if len(samples) == 0:
+            return
+        while self._n_samples + len(samples) > _MAX_STEPS * self._step:
+            self._levels[: _MAX_STEPS // 2] = np.maximum(self._levels[::2], self._levels[1::2])
+            self._levels[_MAX_STEPS // 2 :] = 0
+            self._step *= 2
         first, into_step = divmod(self._n_samples, self._step)
-        starts = np.arange(-into_step, len(part), self._step)
+        starts = np.arange(-into_step, len(samples), self._step)
         starts[0] = 0
-        levels = np.maximum.reduceat(np.abs(part), starts)
+        levels = np.maximum.reduceat(np.abs(samples), starts)
         target = self._levels[first : first + len(levels)]
         np.maximum(target, levels, out=target, casting="same_kind")
+        self._n_samples += len(samples)
 
     def finish(self, n_bins: int = 400) -> npt.NDArray[np.float32]:
         """Return the peaks of `n_bins` equal stretches; see :func:`peaks`.

@@ -4,7 +4,7 @@ Results go to stdout, progress and warnings to stderr.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 SOME_FAILED = 3
+_MOST_LISTED = 50
 
 errors = Console(stderr=True)
 
@@ -115,10 +116,21 @@ def plain(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def show_failures(failures: Iterable[Any]) -> None:
-    """Files that were not added, on stderr: skipped ones and those that could not be read."""
+def show_failures(failures: Sequence[Any]) -> None:
+    """Files that were not added, on stderr: the first that could not be read, and how many were skipped."""
     from musicsim.library.file_store import SKIPPED
 
-    for failure in failures:
-        word = "skipped" if failure.kind in SKIPPED else "not added"
-        errors.print(f"[yellow]{word}:[/yellow] {safe(failure.reason)}", highlight=False, soft_wrap=True)
+    broken = [f for f in failures if f.kind not in SKIPPED]
+    lines = [f"[yellow]not added:[/yellow] {safe(failure.reason)}" for failure in broken[:_MOST_LISTED]]
+    if len(broken) > _MOST_LISTED:
+        lines.append(
+            f"[yellow]not added:[/yellow] {len(broken) - _MOST_LISTED} more; `musicsim failed` lists all."
+        )
+    for kind in SKIPPED:
+        n_files = sum(f.kind == kind for f in failures)
+        if n_files:
+            lines.append(
+                f"[yellow]skipped:[/yellow] {n_files} {kind} files; `musicsim failed` lists them, --anyway adds them."
+            )
+    for line in lines:
+        errors.print(line, highlight=False, soft_wrap=True)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from musicsim.errors import LibraryError
-from musicsim.explorer.training import refresh
 from musicsim.library import AddReport, Library, Progress
 from musicsim.library.arrays import atomic_path
 from musicsim.library.files import content_hash
@@ -29,6 +28,10 @@ Report = Callable[..., bool | None]
 
 
 def _refresh(library: Library, report: Report) -> bool:
+    if library.is_refreshed:
+        return True
+    from musicsim.explorer.training import refresh  # scikit-learn and openTSNE come with it: seconds
+
     def tell(step: Any) -> bool | None:
         of = f" ({step.done} of {step.total})" if step.total else ""
         return report(message=f"{step.message}{of}", seconds_left=None)

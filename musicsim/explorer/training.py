@@ -126,6 +126,7 @@ def refresh(library: Library, *, force: bool = False, progress: StepCallback | N
         if not library.settings["keep_frames"]:
             for song in songs:
                 library.frame_files.drop(song.content_hash)
+        library.note_refreshed()
     return True
 
 

@@ -77,7 +77,7 @@ def _rows(snapshot: Snapshot) -> list[list[int]]:
 def fit_walk(library: Library) -> None:
     """Fit the walk's weights on the library's playlists and keep them beside the model in use."""
     snapshot = take_snapshot(library)
-    if snapshot.record is None:
+    if snapshot.record is None or not library.counts()["playlists"]:
         return
     playlists = _rows(snapshot)
     if not playlists:

@@ -68,6 +68,8 @@ class FileStore:
         """Enter folders and files among the roots, unless they lie below one."""
         roots = self.roots()
         new = [path for path in map(absolute, sources) if not any(is_below(path, root) for root in roots)]
+        if not new:
+            return
         with self._write() as connection:
             for path in new:
                 row = {"path": path, "added_at": time.time()}

@@ -251,7 +251,8 @@ class Scan:
         """Forget old places of moved songs, songs whose files hold other music now, and frames of neither."""
         with self.library.exclusive():
             self.library.files.tidy()
-            self.library.frame_files.sweep(song.content_hash for song in self.library.songs(missing=True))
+            if self._n_total:
+                self.library.frame_files.sweep(self.library.content_hashes())
 
     def _reject(self, failure: Failure) -> None:
         self.report.failures.append(failure)

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import sqlalchemy as sa
 
-from musicsim import LIBRARY_FILE
+from musicsim import LIBRARY_FILE, __version__
 from musicsim.audio import derivatives
 from musicsim.errors import LibraryError, NotFoundError, StoreLockedError
 from musicsim.library import schema
@@ -192,6 +192,25 @@ class Store:
     def _meta(self, key: str) -> str | None:
         with self.engine.connect() as connection:
             return connection.scalar(sa.select(schema.meta.c.value).where(schema.meta.c.key == key))
+
+    @property
+    def is_refreshed(self) -> bool:
+        """Whether the model, map and walk are up to the songs, and this version of the program saw to it."""
+        return self._meta("refreshed") == f"{__version__} {self.revision}"
+
+    def note_refreshed(self) -> None:
+        """Note that model, map and walk are up to the songs as they stand; no change for readers."""
+        with self._writer.begin() as connection:
+            connection.execute(
+                schema.meta.insert()
+                .prefix_with("OR REPLACE")
+                .values(key="refreshed", value=f"{__version__} {self.revision}")
+            )
+
+    def content_hashes(self) -> list[str]:
+        """Hashes of the files of all songs, missing ones too."""
+        with self.engine.connect() as connection:
+            return list(connection.scalars(sa.select(schema.songs.c.content_hash)))
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -26,6 +26,12 @@ def _chosen_or_all(rows: Sequence[int], items: Sequence[T]) -> list[T]:
     return [items[row] for row in rows if row < len(items)] or list(items)
 
 
+def _without_name(failure: Failure) -> str:
+    """The reason without the path it begins with: the file stands in a column of its own."""
+    reason = failure.reason.removeprefix(str(failure.path)).lstrip(": ")
+    return shown(reason[:1].upper() + reason[1:])
+
+
 def _forget(library: Library, songs: Sequence[Song]) -> None:
     n_songs = library.files.forget_songs(song.id for song in songs)
     st.toast(f"{n_songs:,} songs forgotten.", icon="✅")
@@ -44,17 +50,19 @@ def failures_review(library: Library, failures: Sequence[Failure], *, busy: bool
         {
             "file": [shown(f.path.name) for f in failures],
             "kind": ["skipped" if f.kind in SKIPPED else f.kind for f in failures],
-            "reason": [shown(f.reason.replace(str(f.path), f.path.name)) for f in failures],
+            "reason": [_without_name(f) for f in failures],
             "folder": [shown(f.path.parent) for f in failures],
         }
     )
+    actions = st.container(horizontal=True, vertical_alignment="center")
     marked = st.dataframe(
-        table, hide_index=True, key="library_failed", on_select="rerun", selection_mode="multi-row"
-    )
+        table, hide_index=True, key="library_failed", on_select="rerun", selection_mode="multi-row",
+        column_config={"kind": st.column_config.TextColumn(width=80), "reason": st.column_config.TextColumn(width=600)},
+    )  # fmt: skip
     chosen = _chosen_or_all(marked.selection.rows, failures)
     broken = [str(f.path) for f in chosen if f.kind not in SKIPPED]
     skipped = [str(f.path) for f in chosen if f.kind in SKIPPED]
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with actions:
         st.button(
             f"Try {len(broken)} again", icon=":material/refresh:", disabled=busy or not broken, key="library_retry",
             on_click=start_job, args=(library, "add"), kwargs={"paths": broken, "retry": True},
@@ -79,7 +87,7 @@ def missing_review(library: Library, songs: Sequence[Song], *, busy: bool) -> No
     table = pd.DataFrame(
         {
             "title": [shown(s.title) for s in songs],
-            "artist": [s.artist for s in songs],
+            "artist": [s.artist or "" for s in songs],
             "last seen at": [shown(s.path) for s in songs],
         }
     )

@@ -23,11 +23,11 @@ def _table(songs: Sequence[Song], edited: set[int]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "title": [shown(s.title) for s in songs],
-            "artist": [s.artist for s in songs],
-            "album": [s.album for s in songs],
+            "artist": [s.artist or "" for s in songs],
+            "album": [s.album or "" for s in songs],
             "track": pd.array([s.track for s in songs], dtype="Int64"),
             "year": pd.array([s.year for s in songs], dtype="Int64"),
-            "genre": [s.genre for s in songs],
+            "genre": [s.genre or "" for s in songs],
             "seconds": [round(s.duration_s, 1) for s in songs],
             "notes": [s.notes for s in songs],
             "edited": [s.id in edited for s in songs],
@@ -47,17 +47,21 @@ def songs_table(now: Snapshot) -> None:
         st.info("No songs yet: add a folder of music or load the demo collection.", icon=":material/info:")
         return
     wanted = st.text_input(
-        "Search songs", key="library_search", placeholder="Title, artist, album, genre, year or folder"
-    )
+        "Search songs", key="library_search", placeholder="Title, artist, album, genre, year or folder",
+        label_visibility="collapsed",
+    )  # fmt: skip
     songs = [s for s in now.songs if _matches(s, wanted.casefold().split())]
     edited = set(now.library.edits.edited())
+    actions = st.container(
+        horizontal=True, vertical_alignment="center"
+    )  # above: a long table has its end far below
     event = st.dataframe(
         _table(songs, edited), hide_index=True, key=_KEY, on_select="rerun", selection_mode="multi-row",
         column_config={"notes": None} if not any(s.notes for s in songs) else None,
     )  # fmt: skip
     # a filter may have been typed since the rows were marked
     chosen = [songs[row] for row in event.selection.rows if row < len(songs)]
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with actions:
         st.button(
             f"Play {len(chosen)} songs" if len(chosen) > 1 else "Play", icon=":material/play_arrow:",
             disabled=not chosen, on_click=play_songs, args=(now.library, chosen), key="library_play",

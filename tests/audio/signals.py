@@ -29,16 +29,16 @@ def as_bytes(samples, rate=44100, **options):
     return target.getvalue()
 
 
-def encoded(samples, codec, container, rate=44100):
+def encoded(samples, codec, container, rate=44100, layout="mono"):
     """Encode mono float samples with FFmpeg, 128 kb/s where the codec has a rate."""
     target = io.BytesIO()
     with av.open(target, "w", format=container) as out:
-        stream = out.add_stream(codec, rate=rate, layout="mono")
+        stream = out.add_stream(codec, rate=rate, layout=layout)
         stream.bit_rate = 128_000
         frame = av.AudioFrame.from_ndarray(samples[None, :], format="fltp", layout="mono")
         frame.sample_rate = rate
         resampler = av.AudioResampler(
-            format=stream.codec_context.codec.audio_formats[0], layout="mono", rate=rate
+            format=stream.codec_context.codec.audio_formats[0], layout=layout, rate=rate
         )
         for part in [*resampler.resample(frame), *resampler.resample(None), None]:
             # FLAC ends with an empty packet that the Ogg writer refuses

@@ -17,6 +17,7 @@ from musicsim.audio import (
     transcode,
     transcode_suffix,
 )
+from tests.audio.signals import encoded, tone
 from tests.shared import FORMATS, needs_formats
 
 REFUSED = {"plum_alac.m4a", "plum_mulaw_8k_mono.wav", "plum_s16_22k_mono.aiff", "plum_wma2.wma"}
@@ -57,6 +58,9 @@ def test_what_is_no_sound_does_not_play(tmp_path):
     (tmp_path / "words.mp3").write_text("only words " * 500)
     assert not plays_in_browser(tmp_path / "words.mp3")
     assert not plays_in_browser(tmp_path / "missing.mp3")
+    nameless = encoded(tone(), "aac", "ipod").replace(b"stbl", b"xxxx")
+    (tmp_path / "nameless.m4a").write_bytes(nameless)
+    assert not plays_in_browser(tmp_path / "nameless.m4a")
     assert not plays_in_browser(tmp_path)
 
 

@@ -6,10 +6,13 @@ import warnings
 import librosa
 import numpy as np
 import pytest
+import scipy.fft
+import scipy.signal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from musicsim.audio import AudioTooShortError, delta_mfcc, derivatives, load, mfcc, peaks
+from musicsim.audio import AudioTooShortError, delta_mfcc, derivative_blocks, derivatives, load, mfcc, peaks
+from musicsim.audio.features import _dct_basis, _mel_basis
 from musicsim.demo import plan_collection, write_song
 from tests.shared import RECORDINGS, needs_recordings
 
@@ -59,7 +62,7 @@ def test_delta_mfcc_equals_librosa_on_hard_signals(name):
     np.testing.assert_allclose(features, librosa_twin(y), rtol=0, atol=ATOL)
 
 
-# around one frame, the shortest legal length, and both sides of a block of 512 frames
+# around one frame, the shortest legal length, and both sides of one and two blocks of 256 frames
 LENGTHS = (
     2048,
     2049,
@@ -157,6 +160,62 @@ def test_derivatives_of_a_parabola_are_known(slope, bend, n_frames, n_columns):
     np.testing.assert_allclose(second, 2 * bend, atol=1e-4)
 
 
+@pytest.mark.parametrize("sr", [1000, 8000, 11025, 22050, 44100, 96000])
+def test_mel_filters_equal_librosa(sr):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # empty filters at low rates
+        expected = librosa.filters.mel(sr=sr, n_fft=512, n_mels=40)
+    # where a corner meets a bin, rounding decides between 0 and 1e-18; all else is equal to the bit
+    np.testing.assert_allclose(_mel_basis(float(sr)), expected.T, rtol=0, atol=1e-15)
+
+
+def test_dct_equals_scipy():
+    expected = scipy.fft.dct(np.eye(40), axis=1, norm="ortho")[:, :13]
+    # one unit in the last place of float32 numbers below 0.25
+    np.testing.assert_allclose(_dct_basis(), expected, rtol=0, atol=1.5e-8)
+
+
+@pytest.mark.parametrize("n_frames", [9, 10, 12, 13, 17, 100])
+def test_derivatives_equal_scipy(n_frames):
+    frames = 100 * np.random.default_rng(n_frames).standard_normal((n_frames, 13))
+    slopes, curvatures = (
+        scipy.signal.savgol_filter(frames, 9, polyorder=k, deriv=k, axis=0, mode="interp") for k in (1, 2)
+    )
+    # rounding of float32 numbers up to 300
+    np.testing.assert_allclose(
+        derivatives(frames), np.hstack([frames, slopes, curvatures]), rtol=0, atol=2e-5
+    )
+
+
+@given(n_frames=st.integers(9, 80), block=st.integers(1, 90))
+@settings(max_examples=60, deadline=None)
+def test_derivatives_block_by_block_equal_all_at_once(n_frames, block):
+    frames = (100 * np.random.default_rng(n_frames).standard_normal((n_frames, 13))).astype(np.float16)
+    blocks = list(derivative_blocks(frames, block))
+    assert [len(b) for b in blocks[:-1]] == [block] * (len(blocks) - 1)
+    assert all(b.dtype == np.float32 for b in blocks)
+    # each row is computed from the same nine rows in the same order: not a bit may differ
+    np.testing.assert_array_equal(np.concatenate(blocks), derivatives(frames))
+
+
+def test_derivatives_of_a_mapped_file(tmp_path):
+    frames = (100 * np.random.default_rng(0).standard_normal((20_000, 13))).astype(np.float16)
+    np.save(tmp_path / "frames.npy", frames)
+    mapped = np.load(tmp_path / "frames.npy", mmap_mode="r")
+    blocks = list(derivative_blocks(mapped))
+    assert [len(b) for b in blocks] == [8192, 8192, 20_000 - 2 * 8192]
+    np.testing.assert_array_equal(np.concatenate(blocks), derivatives(frames))
+
+
+def test_derivative_blocks_refuse_at_once():
+    with pytest.raises(AudioTooShortError, match="8 frames; derivatives need at least 9"):
+        derivative_blocks(np.zeros((8, 13), np.float16))
+    with pytest.raises(ValueError, match="mfcc must be 2-D"):
+        derivative_blocks(np.zeros(13))
+    with pytest.raises(ValueError, match="block=0"):
+        derivative_blocks(np.zeros((9, 13)), 0)
+
+
 def test_too_short_states_frames_seconds_and_the_minimum():
     with pytest.raises(AudioTooShortError, match=r"0\.093 s long \(8 frames\).*at least 9.*0\.093 s"):
         delta_mfcc(np.ones(2047, np.float32))
@@ -200,6 +259,19 @@ def test_peaks_equal_the_plain_loop(n_samples, n_bins, seed):
     edges = [i * n_samples // n_bins for i in range(n_bins + 1)]
     plain = np.array([np.abs(y[a : max(b, a + 1)]).max() for a, b in itertools.pairwise(edges)])
     np.testing.assert_array_equal(peaks(y, n_bins), plain / np.abs(plain).max())
+
+
+@given(n_samples=st.integers(8193, 300_000), seed=st.integers(0, 1000))
+@settings(max_examples=20, deadline=None)
+def test_peaks_of_longer_sounds_begin_at_whole_steps(n_samples, seed):
+    y = np.random.default_rng(seed).standard_normal(n_samples).astype(np.float32)
+    step = 1
+    while n_samples > 8192 * step:
+        step *= 2
+    steps = np.abs(np.pad(y, (0, -n_samples % step))).reshape(-1, step).max(axis=1)
+    edges = [i * len(steps) // 400 for i in range(401)]
+    plain = np.array([steps[a:b].max() for a, b in itertools.pairwise(edges)])
+    np.testing.assert_array_equal(peaks(y), plain / np.abs(y).max())
 
 
 def test_peaks_of_silence_are_zero_and_of_nan_refused():

@@ -402,6 +402,28 @@ def test_surround_of_six_channels(tmp_path):
     assert not sound.notes
 
 
+@pytest.mark.parametrize("n_channels", [7, 8, 9, 16])
+@pytest.mark.parametrize("kind", ["WAV", "OGG"])
+def test_many_channels(kind, n_channels, tmp_path):
+    path = tmp_path / "many.bin"
+    y = np.stack([tone(440, level=0.02 * i) for i in range(1, n_channels + 1)], axis=1)
+    soundfile.write(path, y, 44100, format=kind)
+    # the mean of the levels; a lossy codec may change each of them a little
+    assert analyse_sound(path).loudest == pytest.approx(0.01 * (n_channels + 1), rel=0.05)
+
+
+@pytest.mark.parametrize(("codec", "container"), [("ac3", "ac3"), ("aac", "adts"), ("libmp3lame", "mp3")])
+def test_number_of_channels_changes_inside_the_file(codec, container, tmp_path):
+    layouts = ("stereo", "mono") if container == "mp3" else ("mono", "5.1", "stereo")
+    path = tmp_path / "broadcast.bin"
+    path.write_bytes(
+        b"".join(encoded(tone(seconds=2, rate=48000), codec, container, 48000, layout) for layout in layouts)
+    )
+    d = decode(path)
+    assert d.duration_s == pytest.approx(2 * len(layouts), abs=0.3)  # delay and padding of the encoders
+    assert pitch(d.samples) == pytest.approx(440, abs=1)
+
+
 @pytest.mark.parametrize("rate", [8000, 192_000])
 def test_8_khz_and_192_khz(rate, tmp_path):
     path = tmp_path / "rate.flac"
@@ -543,9 +565,10 @@ def test_mp4_table_that_lies_about_its_length(atom, count, tmp_path):
     data[at : at + 4] = count.to_bytes(4, "big")
     path = tmp_path / "lie.m4a"
     path.write_bytes(data)
-    report = analysed_alone(path)
-    assert report.get("duration_s", 0) < 2.2
-    assert report["peak_mb"] < 300
+    sound = read(path)
+    assert sound is None or sound.duration_s < 2.2
+    if count == 0x7FFFFFFF:  # memory for so many entries must not be taken
+        assert analysed_alone(path)["peak_mb"] < 300
 
 
 def test_tags_that_are_not_utf8_cost_nothing():
@@ -647,10 +670,10 @@ def test_ten_hours_take_no_more_memory_than_one(tmp_path):
 def test_hours_of_music_take_no_more_memory_than_minutes(tmp_path):
     song = as_bytes(music(60, 22050), 22050, format="OGG", subtype="VORBIS")
     peaks = {}
-    for minutes in (30, 90):
+    for minutes in (10, 40):
         path = tmp_path / "radio.ogg"  # a chain of links, as a recorder of radio writes it
         path.write_bytes(song * minutes)
         report = analysed_alone(path, tmp_path / "frames.npy")
         assert report["duration_s"] == pytest.approx(minutes * 60, rel=1e-3)
         peaks[minutes] = report["peak_mb"]
-    assert peaks[90] < peaks[30] + 15
+    assert peaks[40] < peaks[10] + 15
