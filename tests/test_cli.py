@@ -102,6 +102,71 @@ def test_no_library_yet_is_a_clear_error(tmp_path):
     assert "there is no library here" in " ".join(err.split())
 
 
+def test_a_collection_is_looked_after(tmp_path):
+    """Settings, scan, missing, edit, artists, duplicates and forget, on one library."""
+    library, music = tmp_path / "library", tmp_path / "music"
+    for n, artist in enumerate(("The Beatles", "Beatles, The", "Other")):
+        write_song(music / f"{n}.flac", seed=n, seconds=2, title=f"song {n}", artist=artist)
+
+    def ask(*arguments, expect=0):
+        return json.loads(run(*arguments, "--json", library=library, expect=expect)[0])
+
+    assert ask("add", music, "--workers", 1)["songs"] == 0
+    assert [f["kind"] for f in ask("failed")] == ["short"] * 3
+    assert ask("settings", "shortest_s", 1.5) == {"shortest_s": 1.5}
+    assert ask("scan")["added"] == 3
+    assert ask("scan")["unchanged"] == 3
+    ids = {song["title"]: song["id"] for song in ask("list")}
+
+    (edited,) = ask("edit", ids["song 2"], "--genre", "soul", "--year", 1970)
+    assert (edited["genre"], edited["year"]) == ("soul", 1970)
+    assert ask("edit", ids["song 2"], "--undo")[0]["genre"] is None
+
+    (suggestion,) = ask("artists")["suggestions"]
+    assert set(suggestion[1]) == {"The Beatles", "Beatles, The"}
+    merged = ask("artists", "--merge", "Beatles, The", "--into", "The Beatles")
+    assert merged == {"suggestions": [], "merged": {"Beatles, The": "The Beatles"}}
+    assert ask("artists", "--part", "The Beatles")["merged"] == {}
+
+    (music / "1.flac").unlink()
+    assert ask("scan")["missing"] == 1
+    assert [song["title"] for song in ask("missing")] == ["song 1"]
+    assert ask("missing", "--forget")[0]["id"] == ids["song 1"]
+    assert ask("missing") == []
+
+    assert ask("duplicates") == []
+    assert ask("info")["roots"] == [str(music)]
+    assert ask("forget", music)["forgotten"] == 2
+    assert ask("info")["songs"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("settings", "no_such", "1"), "'no_such' is no setting"),
+        (("settings", "n_workers", "-1"), "should not be negative"),
+        (("edit", "1", "--title", " "), "needs a title"),
+        (("artists", "--merge", "x"), "--into NAME"),
+    ],
+)
+def test_wrong_usage_is_said_and_changes_nothing(library, arguments, message):
+    _, err = run(*arguments, library=library, expect=2)
+    assert message in " ".join(err.replace("│", " ").split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("edit", "9999", "--title", "x"), "there is no song 9999"),
+        (("duplicates", "--part", "1", "2"), "were not found to be the same sound"),
+        (("forget", "/nowhere"), "is no folder of this library"),
+    ],
+)
+def test_what_is_not_there_is_named(library, arguments, message):
+    _, err = run(*arguments, library=library, expect=1)
+    assert message in " ".join(err.split())
+
+
 COMMANDS = (
     *("add", "app", "artists", "demo", "duplicates", "edit", "failed", "forget", "info", "list", "missing"),
     *("playlist", "scan", "settings", "similar"),

@@ -16,7 +16,7 @@ import itertools
 import os
 import re
 import stat
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -31,6 +31,7 @@ __all__ = ["BLOCK_SAMPLES", "SAFE_OPTIONS", "AudioSource", "Block", "SoundReader
 
 AudioSource = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO
 Block = tuple[int, npt.NDArray[np.float32]]
+_Decode = Callable[[av.Packet], list[av.AudioFrame]]
 
 BLOCK_SAMPLES = 1 << 16
 _MIN_RATE, _MAX_RATE = 1_000, 1_000_000
@@ -207,7 +208,7 @@ class SoundReader:
             # one worker process a core is faster than threads inside a decoder
             stream.codec_context.thread_count = 1
             self._note_length(container, stream)
-            yield from self._decoded(container, stream)
+            yield from self._decoded(container, stream, _decoder(stream))
 
     @contextlib.contextmanager
     def _opened(self, start: int, stop: int) -> Iterator[str | io.IOBase]:
@@ -263,9 +264,11 @@ class SoundReader:
         first = self._bytes_at(start, 2048)
         return any(mark in first for mark in (b"Xing", b"Info", b"VBRI"))
 
-    def _decoded(self, container: av.container.InputContainer, stream: av.AudioStream) -> Iterator[Block]:
+    def _decoded(
+        self, container: av.container.InputContainer, stream: av.AudioStream, decode: _Decode
+    ) -> Iterator[Block]:
         fifo, n_channels = av.AudioFifo(), 0
-        for frame in self._frames(container, stream):
+        for frame in self._frames(container, stream, decode):
             frame.pts = None  # lost packets leave holes in the time stamps, which the fifo would refuse
             if frame.layout.nb_channels != n_channels:  # the fifo would read beyond the frame
                 yield from _drain(fifo)
@@ -281,14 +284,14 @@ class SoundReader:
         yield from _drain(fifo)
 
     def _frames(
-        self, container: av.container.InputContainer, stream: av.AudioStream
+        self, container: av.container.InputContainer, stream: av.AudioStream, decode: _Decode
     ) -> Iterator[av.AudioFrame]:
         n_errors = 0
         while n_errors < _MAX_DEMUX_ERRORS:
             try:
                 for packet in container.demux(stream):
                     try:
-                        frames = stream.decode(packet)
+                        frames = decode(packet)
                     except av.FFmpegError:
                         self.damaged += 1
                         continue
@@ -316,6 +319,20 @@ class SoundReader:
         except soundfile.SoundFileError:
             # both readers refuse: the caller finds no samples and words the error
             return
+
+
+def _decoder(stream: av.AudioStream) -> _Decode:
+    """The function that turns the packets of a stream into frames.
+
+    FFmpeg's own Opus decoder is up to 0.004 of full scale away from the reference decoder, which is at hand as well.
+    """
+    own = stream.codec_context
+    if own.name != "opus" or "libopus" not in av.codecs_available:
+        return stream.decode
+    reference = av.CodecContext.create("libopus", "r")
+    reference.extradata, reference.sample_rate, reference.layout = own.extradata, own.sample_rate, own.layout
+    reference.options = {"request_sample_fmt": "flt"}
+    return reference.decode
 
 
 def _drain(fifo: av.AudioFifo, n_samples: int = 0) -> Iterator[Block]:

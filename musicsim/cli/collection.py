@@ -87,7 +87,7 @@ def scan(
 
 def _tell(lib: Any, report: Any, sources: list[Path], as_json: bool) -> None:
     """What came of a scan; leaves with exit code 3 where files failed."""
-    from musicsim.library.file_store import SKIPPED
+    from musicsim.library.failure import SKIPPED
     from musicsim.library.files import absolute, is_below
 
     below = [absolute(source) for source in sources]
@@ -174,7 +174,7 @@ def list_songs(
 
 def failed(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """List files that were not added, each with its reason: failed ones, and what is taken for no song."""
-    from musicsim.library.file_store import SKIPPED
+    from musicsim.library.failure import SKIPPED
 
     with open_library(library) as lib:
         failures = lib.files.failures()

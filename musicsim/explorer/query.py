@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from musicsim.audio import SAMPLE_RATE, decode, derivatives, mfcc, peaks
+from musicsim.audio import analyse_sound, derivative_blocks
 from musicsim.errors import AudioTooShortError, ModelError, NotFoundError
 from musicsim.explorer.explain import short_reason
 from musicsim.explorer.snapshot import Snapshot
@@ -63,7 +63,7 @@ class Example:
     notes : tuple of str
         What was odd about the file.
     song_id : int or None
-        The song of the library that has the very same bytes.
+        The song of the library that has the very same bytes or sound.
     """
 
     name: str
@@ -86,18 +86,19 @@ def read_example(snapshot: Snapshot, data: bytes, name: str) -> Example:
     """
     if snapshot.model is None:
         raise ModelError("this library has no songs to compare with yet: add a folder first.")
-    decoded = decode(data, sr=SAMPLE_RATE, name=name)
+    sound = analyse_sound(data, name=name)
+    assert sound.mfcc is not None  # no file was named for them
     try:
-        frames = derivatives(mfcc(decoded.samples, decoded.sr))
+        frames = derivative_blocks(sound.mfcc)
     except AudioTooShortError as error:
         raise AudioTooShortError(f"{name}: {error}") from error
     return Example(
         name,
         snapshot.model.transform([frames])[0],
-        peaks(decoded.samples),
-        decoded.duration_s,
-        decoded.notes,
-        snapshot.library.song_with_hash(content_hash(data)),
+        sound.outline,
+        sound.duration_s,
+        sound.notes,
+        snapshot.library.song_with_sound(content_hash(data), sound.sound_hash),
     )
 
 

@@ -117,8 +117,10 @@ class SimilarityModel:
         """Vectors of histograms, float32 (n_songs, n_dimensions)."""
         return ((ppk_map(histograms) - self.mean_) @ self.components_.T).astype(np.float32)
 
-    def transform(self, list_of_frames: Iterable[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
-        """Vectors of songs given by their raw frames (n_frames, 39)."""
+    def transform(
+        self, list_of_frames: Iterable[npt.NDArray[np.float32] | Iterator[npt.NDArray[np.float32]]]
+    ) -> npt.NDArray[np.float32]:
+        """Vectors of songs given by their raw frames (n_frames, 39); see :meth:`histograms`."""
         return self.vectors(self.histograms(list_of_frames))
 
     # --- storage ------------------------------------------------------------------------------

@@ -1,8 +1,31 @@
-"""The store: songs, files, tags, plays, playlists, models and jobs in one folder."""
+"""The store: songs, files, tags, plays, playlists, models and jobs in one folder.
 
-from musicsim.library.file_store import Failure
-from musicsim.library.ingest import AddReport, Progress
-from musicsim.library.library import Library
-from musicsim.library.store import SavedPlaylist, Song
+Names are looked up when they are asked for: worker processes need none of them, and the database alone takes half
+a second to import.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from musicsim.library.failure import Failure
+    from musicsim.library.ingest import AddReport, Progress
+    from musicsim.library.library import Library
+    from musicsim.library.store import SavedPlaylist, Song
 
 __all__ = ["AddReport", "Failure", "Library", "Progress", "SavedPlaylist", "Song"]
+
+_HOMES = {
+    "AddReport": "ingest",
+    "Failure": "failure",
+    "Library": "library",
+    "Progress": "ingest",
+    "SavedPlaylist": "store",
+    "Song": "store",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

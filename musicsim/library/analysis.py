@@ -9,7 +9,7 @@ import numpy as np
 from musicsim.audio import DELTA_WIDTH, HOP, SAMPLE_RATE, Sound, analyse_sound
 from musicsim.errors import AudioError, AudioTooShortError
 from musicsim.library.arrays import atomic_path
-from musicsim.library.file_store import SHORT, SILENT
+from musicsim.library.failure import SHORT, SILENT
 from musicsim.library.files import content_hash
 from musicsim.library.frame_store import FrameStore
 from musicsim.library.tags import FileTags, read_tags

@@ -11,31 +11,10 @@ import sqlalchemy as sa
 from musicsim.audio import FEATURE_VERSION
 from musicsim.library import schema
 from musicsim.library.database import Write
+from musicsim.library.failure import Failure
 from musicsim.library.files import absolute, is_below
 
-__all__ = ["ERROR", "NO_SOUND", "SHORT", "SILENT", "SKIPPED", "Failure", "FileStore", "KnownFile"]
-
-ERROR, NO_SOUND, SHORT, SILENT = "error", "no sound", "short", "silent"
-SKIPPED = (SHORT, SILENT)
-"""Kinds of files that could be added, were they asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A file that was not added, and why.
-
-    Attributes
-    ----------
-    path : Path
-    reason : str
-        One sentence that names the file.
-    kind : {"error", "no sound", "short", "silent"}
-        The last two can be added all the same when they are asked for.
-    """
-
-    path: Path
-    reason: str
-    kind: str = ERROR
+__all__ = ["FileStore", "KnownFile"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ from musicsim.audio import FEATURE_VERSION
 from musicsim.errors import AudioError, NoSoundError
 from musicsim.library.analysis import Analysis, Same, Skipped, Task, analyse
 from musicsim.library.catalogue import enter_known, enter_song
-from musicsim.library.file_store import ERROR, NO_SOUND, SHORT, SKIPPED, Failure, KnownFile
+from musicsim.library.failure import ERROR, NO_SOUND, SHORT, SKIPPED, Failure
+from musicsim.library.file_store import KnownFile
 from musicsim.library.files import Found, FoundFile, absolute, find_audio, is_below
 from musicsim.library.forecast import Forecast
 from musicsim.library.store import Store

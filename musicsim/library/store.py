@@ -31,7 +31,8 @@ from musicsim.library import schema
 from musicsim.library.artists import artist_group, stand_in_name
 from musicsim.library.database import open_engine, writer
 from musicsim.library.duplicate_store import DuplicateStore
-from musicsim.library.file_store import SKIPPED, FileStore
+from musicsim.library.failure import SKIPPED
+from musicsim.library.file_store import FileStore
 from musicsim.library.frame_store import FrameStore
 from musicsim.library.job_store import JobStore
 from musicsim.library.model_store import ModelStore, Vectors
@@ -322,12 +323,13 @@ class Store:
             raise NotFoundError(f"{self.folder.name}: there is no song {song_id}.")
         return np.frombuffer(stored, dtype=np.uint8).astype(np.float32) / np.float32(255)
 
-    def song_with_hash(self, content_hash: str) -> int | None:
-        """The id of the song with these bytes, None when it is not here."""
+    def song_with_sound(self, content_hash: str, sound_hash: str) -> int | None:
+        """The id of the song with these bytes, else of one with this sound; None when it is not here."""
+        s = schema.songs.c
+        same_bytes = s.content_hash == content_hash
+        query = sa.select(s.id).where(sa.or_(same_bytes, s.sound_hash == sound_hash))
         with self.engine.connect() as connection:
-            return connection.scalar(
-                sa.select(schema.songs.c.id).where(schema.songs.c.content_hash == content_hash)
-            )
+            return connection.scalar(query.order_by(sa.desc(same_bytes), s.id).limit(1))
 
     # --- features -----------------------------------------------------------------------------
 

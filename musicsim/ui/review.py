@@ -9,7 +9,7 @@ import streamlit as st
 from musicsim.explorer.same_sound import groups
 from musicsim.explorer.snapshot import Snapshot
 from musicsim.library import Failure, Library, Song
-from musicsim.library.file_store import SKIPPED
+from musicsim.library.failure import SKIPPED
 from musicsim.ui.jobs_view import start_job
 from musicsim.ui.listening import play_songs
 from musicsim.ui.song_list import clock

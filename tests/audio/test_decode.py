@@ -60,9 +60,8 @@ def test_lossless_files_equal_librosa(path):
 def test_lossy_files_equal_librosa(name):
     path = SHARED / "audio/formats" / name
     expected = librosa.load(path, sr=22050)[0]
-    # two decoders of one MP3 or Vorbis file differ by rounding; of Opus by 2e-4
-    atol = 1e-3 if name.endswith("opus") else 1e-5
-    np.testing.assert_allclose(load(path), expected, rtol=0, atol=atol)
+    # two decoders of one file differ by rounding
+    np.testing.assert_allclose(load(path), expected, rtol=0, atol=1e-5)
 
 
 @needs_formats

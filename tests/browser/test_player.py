@@ -271,6 +271,22 @@ def test_previous_restarts_the_song_after_three_seconds(player):
 
 
 @needs_browser
+def test_a_preview_starts_where_it_should_and_previous_goes_to_the_beginning(player):
+    player.press("Play preview")
+    player.expect(song_id=1, state="playing")
+    player.expect_position_from(12)
+    assert player.position < 20
+    player.part("prev").click()
+    player.page.wait_for_function(
+        "() => document.querySelector('[data-testid=player-audio]').currentTime < 3"
+    )
+    player.expect(song_id=1, state="playing")
+    player.part("next").click()
+    player.expect(song_id=3, state="playing")
+    assert player.position < 3, "the next one has no start of its own"
+
+
+@needs_browser
 def test_thumbs_open_and_more_arrive_in_python_once(player):
     player.press("Play in body")
     player.expect(song_id=1)

@@ -11,7 +11,7 @@ import soundfile
 from musicsim.errors import AudioError, LibraryError
 from musicsim.library import Library, analysis
 from musicsim.library.analysis import Task, analyse
-from musicsim.library.file_store import NO_SOUND, SHORT, SILENT
+from musicsim.library.failure import NO_SOUND, SHORT, SILENT
 from tests.sounds import SAMPLE_RATE, write_song
 
 

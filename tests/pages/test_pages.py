@@ -1,13 +1,17 @@
 """Every page runs without a browser: empty, with one song, and with a library."""
 
 import re
+import time
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from musicsim.audio import FEATURE_VERSION
+from musicsim.explorer import jobs
 from musicsim.explorer.training import refresh
 from musicsim.library import schema
+from musicsim.library.duplicate_store import SamePair
 from tests.sounds import write_song
 
 SHELL = str(Path(__file__).parents[2] / "pages" / "shell.py")
@@ -118,6 +122,94 @@ def test_a_new_library_is_made_and_shown(full):
     assert not app.exception
     assert app.sidebar.selectbox[0].value == "Jazz"
     assert any("No songs yet" in info.value for info in app.info)
+
+
+def show_section(app: AppTest, name: str) -> AppTest:
+    """The Library page with another section."""
+    app.session_state["library_section"] = name
+    return app.run()
+
+
+def labels(app: AppTest) -> list[str]:
+    return [button.label for button in app.button]
+
+
+def test_every_section_of_the_library_has_words_when_there_is_nothing(full):
+    app = open_page("library")
+    for section, words in (
+        ("failed", "Every file could be read."),
+        ("missing", "Every song has its file."),
+        ("same", "No sound is here twice."),
+        ("artists", "No artist seems to be spelt in two ways."),
+        ("settings", "This library lies in"),
+    ):
+        show_section(app, section)
+        assert not app.exception
+        assert any(words in caption.value for caption in app.caption), section
+
+
+def test_songs_that_are_missing_are_shown_and_forgotten(full, tmp_path):
+    song = full.songs()[0]
+    full.files.mark(missing=[song.path], back=[])
+    app = show_section(open_page("library"), "missing")
+    assert app.dataframe[0].value["title"].tolist() == [song.title]
+    app.button[labels(app).index("Forget them")].click().run()
+    assert not app.exception
+    assert song.id not in {s.id for s in full.songs(missing=True)}
+
+
+def test_songs_with_the_same_sound_are_heard_parted_and_joined_again(full):
+    first, second = full.songs()[:2]
+    full.duplicates.enter([SamePair(first.id, second.id, 0.99, 0.0)], [])
+    app = show_section(open_page("library"), "same")
+    assert any("stands for the others" in text.value for text in app.markdown)
+    app.button[labels(app).index("These are different songs")].click().run()
+    assert not app.exception
+    assert not full.duplicates.pairs()[0].is_same
+    app.button[[label.startswith("Same after all") for label in labels(app)].index(True)].click().run()
+    assert full.duplicates.pairs()[0].is_same
+
+
+def test_spellings_are_merged_and_parted(full):
+    ids = [song.id for song in full.songs()]
+    full.edits.edit(ids[:2], {"artist": "The Beatles"})
+    full.edits.edit(ids[2:3], {"artist": "Beatles, The"})
+    app = show_section(open_page("library"), "artists")
+    app.button[labels(app).index("Merge 2 spellings")].click().run()
+    assert not app.exception
+    assert full.edits.aliases() == {"Beatles, The": "The Beatles"}
+    app.button[[label.startswith("Part The Beatles") for label in labels(app)].index(True)].click().run()
+    assert full.edits.aliases() == {}
+
+
+def test_a_folder_is_removed_with_its_songs(full, collection):
+    app = show_section(open_page("library"), "folders")
+    assert any(str(collection) in text.value.replace("\\", "") for text in app.markdown)
+    app.button[labels(app).index("Remove it")].click().run()
+    assert not app.exception
+    assert len(full) == 0
+
+
+def test_a_setting_is_kept(full):
+    app = show_section(open_page("library"), "settings")
+    app.number_input(key="setting_shortest_s").set_value(33).run()
+    assert not app.exception
+    assert full.settings["shortest_s"] == 33
+
+
+def test_after_an_update_it_is_said_what_happens_and_why(full):
+    with full.write() as connection:
+        connection.execute(schema.songs.update().values(feature_version=FEATURE_VERSION - 1))
+    app = AppTest.from_file(SHELL, default_timeout=60).run()
+    assert not app.exception
+    (told,) = [info.value for info in app.info if "listens better" in info.value]
+    assert "12 songs are analysed again" in told
+    (job,) = full.jobs.recent()
+    assert job.kind == "upgrade"
+    deadline = time.monotonic() + 120
+    while jobs.current(full) is not None and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert full.files.outdated() == []
 
 
 HOSTILE = "A$AP *live* [2](http://x) ![](http://y/z.png) :smile: <b>#1</b> $5_a_b"

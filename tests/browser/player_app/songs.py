@@ -1,5 +1,7 @@
 """The songs of the test app, by what is special about them."""
 
+from dataclasses import replace
+
 from musicsim.ui.player import Track
 
 HOSTILE = '<img src=x onerror="window.hacked=true"> **bold** $x$'
@@ -11,6 +13,7 @@ def track(song: int, title: str | None = None) -> Track:
 
 
 LONG, SHORT, OTHER = track(1), track(2), track(3)
+PREVIEW = replace(LONG, start_s=12.0)
 NO_PEAKS = track(4, "A rather long title that goes on, and on, and has no waveform to show for it")
 HOSTILE_TRACK = track(3, HOSTILE)
 MISSING = track(98, "Missing")

@@ -15,6 +15,8 @@ with left:
     if st.button("Play and rerun"):
         player.play([songs.OTHER])
         st.rerun()
+    if st.button("Play preview"):
+        player.play([songs.PREVIEW, songs.OTHER])
     if st.button("Play short"):
         player.play([songs.SHORT, songs.LONG])
     if st.button("Play hostile"):

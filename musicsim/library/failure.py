@@ -1,0 +1,28 @@
+"""Why a file was not added."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["ERROR", "NO_SOUND", "SHORT", "SILENT", "SKIPPED", "Failure"]
+
+ERROR, NO_SOUND, SHORT, SILENT = "error", "no sound", "short", "silent"
+SKIPPED = (SHORT, SILENT)
+"""Kinds of files that could be added, were they asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A file that was not added, and why.
+
+    Attributes
+    ----------
+    path : Path
+    reason : str
+        One sentence that names the file.
+    kind : {"error", "no sound", "short", "silent"}
+        The last two can be added all the same when they are asked for.
+    """
+
+    path: Path
+    reason: str
+    kind: str = ERROR
