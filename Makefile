@@ -36,6 +36,8 @@ format: $(VENV)/tested
 bench: $(VENV)/tested
 	$(INSTALL) -e '.[bench]'
 	$(BIN)/python -m benchmarks.codebook
+	$(BIN)/python -m benchmarks.extraction
+	$(BIN)/python -m benchmarks.ingest
 
 # Stamps: a second call finds them and starts at once.
 $(BIN)/python:

@@ -12,8 +12,10 @@ from playwright.sync_api import Page, sync_playwright
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from musicsim.audio import transcode, transcode_suffix  # noqa: E402
 from musicsim.demo import plan_collection, write_song  # noqa: E402
 from musicsim.explorer.libraries import default_folder  # noqa: E402
+from musicsim.explorer.training import refresh  # noqa: E402
 from musicsim.library import Library  # noqa: E402
 from tests.browser.chromium import FLAGS, find  # noqa: E402
 from tests.browser.serving import serve  # noqa: E402
@@ -50,6 +52,22 @@ def take(address: str, page: Page, song: int, query: Path) -> None:
     _shoot(page, "playlist")
     _switch(page, "Library")
     _shoot(page, "library")
+    for section, name in (("Not added", "not-added"), ("Duplicates", "duplicates")):
+        page.get_by_test_id("stButtonGroup").get_by_text(section).click()
+        _shoot(page, name)
+
+
+def _add_old_disc(library: Library, folder: Path) -> None:
+    """Add what old discs hold: two songs once more in another encoding, and files that are none."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for song in library.songs()[40:120:50]:
+        transcode(song.path, folder / f"{song.title}{transcode_suffix()}")
+    (folder / "Track 07.mp3").touch()
+    (folder / "readme.mp3").write_text("These songs were copied in 2004.")
+    jingle = library.songs()[0].path.read_bytes()
+    (folder / "cut off.flac").write_bytes(jingle[:50])
+    library.add(folder)
+    refresh(library)
 
 
 def main() -> None:
@@ -57,6 +75,7 @@ def main() -> None:
     IMAGES.mkdir(exist_ok=True)
     with Library.open(default_folder(), create=False) as library:
         song = library.songs()[10].id
+        _add_old_disc(library, library.folder.parent / "old disc")
     with (
         tempfile.TemporaryDirectory() as folder,
         sync_playwright() as playwright,

@@ -1,5 +1,24 @@
-"""Measures of quality: neighbours and hubs."""
+"""Measures of quality: neighbours, hubs, rankings, and splits by artist."""
 
-from musicsim.evaluation.ranking import hubness, k_occurrence, nearest_neighbours, share_of_same
+from musicsim.evaluation.ranking import (
+    hubness,
+    k_occurrence,
+    nearest_neighbours,
+    paired_bootstrap,
+    query_scores,
+    ranking_scores,
+    share_of_same,
+)
+from musicsim.evaluation.splits import ArtistKFold, ArtistSplit
 
-__all__ = ["hubness", "k_occurrence", "nearest_neighbours", "share_of_same"]
+__all__ = [
+    "ArtistKFold",
+    "ArtistSplit",
+    "hubness",
+    "k_occurrence",
+    "nearest_neighbours",
+    "paired_bootstrap",
+    "query_scores",
+    "ranking_scores",
+    "share_of_same",
+]

@@ -9,12 +9,11 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["RowFile", "atomic_path", "save_array"]
+__all__ = ["RowFile", "atomic_path"]
 
 
 @contextmanager
@@ -32,12 +31,6 @@ def atomic_path(target: Path) -> Iterator[Path]:
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def save_array(target: Path, array: npt.NDArray[Any]) -> None:
-    """Write one array as ``.npy``, atomically."""
-    with atomic_path(target) as temporary, temporary.open("wb") as stream:
-        np.lib.format.write_array(stream, np.ascontiguousarray(array), allow_pickle=False)
 
 
 class RowFile:

@@ -26,10 +26,6 @@ class FrameStore:
         """Where the frames of these bytes lie, or would lie."""
         return self.folder / content_hash[:2] / f"{content_hash}.npy"
 
-    def has(self, content_hash: str) -> bool:
-        """Whether they are kept."""
-        return self.path(content_hash).exists()
-
     def kept(self) -> set[str]:
         """Hashes of all frames that are kept: one listing instead of a question a song."""
         return {path.stem for path in self.folder.glob("??/*.npy") if not path.name.startswith(".")}

@@ -90,7 +90,7 @@ def test_a_model_that_cannot_be_read_is_fitted_again(tiny_library):
 def test_frames_go_when_they_are_not_to_be_kept_and_new_songs_still_come(tiny_library, tmp_path):
     tiny_library.set_setting("keep_frames", False)
     refresh(tiny_library)
-    assert not any(tiny_library.frame_files.has(s.content_hash) for s in tiny_library.songs())
+    assert not tiny_library.frame_files.kept()
     tiny_library.add(write_song(tmp_path / "new.flac", "clicks", seed=66))
     refresh(tiny_library)
     assert len(take_snapshot(tiny_library).indexed) == 13

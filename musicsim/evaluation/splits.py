@@ -1,0 +1,124 @@
+"""Splits by artist, never by song (Whitman et al. 2001): nothing of a test artist is ever trained on.
+
+Songs of one artist share voice, band and studio, and a model that has heard them recognises these
+instead of what was to be measured. Both splitters can be the `cv` of scikit-learn's searches; pass
+``groups=artists`` to their ``fit``. An unknown artist (None, nan, blank or -1) is an artist of one song.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim.relevance import label_codes
+
+__all__ = ["ArtistKFold", "ArtistSplit"]
+
+Rows = npt.NDArray[np.int64]
+
+
+class ArtistSplit:
+    """Random splits of the artists into training and test.
+
+    Parameters
+    ----------
+    n_splits : int, at least 1
+    test_size : float in (0, 1) or int
+        Share, or number, of the *artists*; the share of songs varies with what they recorded.
+    random_state : int, numpy Generator or None
+        An int gives the same splits in every call.
+
+    Examples
+    --------
+    Training, validation and test songs, 40 : 30 : 30 by artist, from two splits:
+
+    >>> artists = np.repeat(np.arange(10), 3)
+    >>> rest, test = next(ArtistSplit(1, 0.3, random_state=0).split(artists, groups=artists))
+    >>> split = ArtistSplit(1, 3 / 7, random_state=1).split(rest, groups=artists[rest])
+    >>> train, validation = (rest[rows] for rows in next(split))
+    >>> len(train), len(validation), len(test)
+    (12, 9, 9)
+    """
+
+    def __init__(self, n_splits: int = 10, test_size: float = 0.2, random_state: Any = None) -> None:
+        self.n_splits = n_splits
+        self.test_size = test_size
+        self.random_state = random_state
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Rows, Rows]]:
+        """Yield the rows of training and of test, ascending, `n_splits` times.
+
+        Parameters
+        ----------
+        X : sequence of n_songs
+            Only its length counts.
+        y : ignored
+        groups : sequence of shape (n_songs,)
+            The artist of each song.
+
+        Raises
+        ------
+        ValueError
+            If `groups` are missing, not one a song, or too few to be split.
+        """
+        from sklearn.model_selection import GroupShuffleSplit
+
+        artists = _artists(X, groups, at_least=2)
+        # scikit-learn takes no Generator
+        seed = int(np.random.default_rng(self.random_state).integers(2**31))
+        splitter = GroupShuffleSplit(self.n_splits, test_size=self.test_size, random_state=seed)
+        yield from splitter.split(artists, groups=artists)
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """The number of splits; arguments as scikit-learn passes them, ignored."""
+        return self.n_splits
+
+    def __repr__(self) -> str:
+        return f"ArtistSplit({self.n_splits}, {self.test_size}, random_state={self.random_state!r})"
+
+
+class ArtistKFold:
+    """Each artist in the test of exactly one of `n_splits` folds, the folds about equal in songs.
+
+    Parameters
+    ----------
+    n_splits : int, at least 2
+
+    Notes
+    -----
+    No chance: the artists with most songs are dealt first, each to the smallest fold.
+    """
+
+    def __init__(self, n_splits: int = 5) -> None:
+        self.n_splits = n_splits
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Rows, Rows]]:
+        """Yield the rows of training and of test, ascending; see :meth:`ArtistSplit.split`."""
+        from sklearn.model_selection import GroupKFold
+
+        artists = _artists(X, groups, at_least=self.n_splits)
+        yield from GroupKFold(self.n_splits).split(artists, groups=artists)
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """The number of folds; arguments as scikit-learn passes them, ignored."""
+        return self.n_splits
+
+    def __repr__(self) -> str:
+        return f"ArtistKFold({self.n_splits})"
+
+
+def _artists(X: Any, groups: Any, at_least: int) -> Rows:
+    """The artist of each song as a number, each unknown one a number of its own."""
+    if groups is None:
+        raise ValueError("groups is missing: give the artist of each song; songs are never split singly.")
+    n_songs = X.shape[0] if hasattr(X, "shape") else len(X)
+    artists = label_codes(groups, "groups")
+    if len(artists) != n_songs:
+        raise ValueError(f"groups has {len(artists)} entries for {n_songs} songs; give one a song.")
+    unknown = np.flatnonzero(artists < 0)
+    artists[unknown] = artists.max(initial=-1) + 1 + np.arange(len(unknown))
+    n_artists = len(np.unique(artists))
+    if n_artists < at_least:
+        raise ValueError(f"groups names {n_artists} artists; this split needs at least {at_least}.")
+    return artists

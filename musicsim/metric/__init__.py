@@ -1,0 +1,1 @@
+"""Metrics learned from who is similar to whom."""

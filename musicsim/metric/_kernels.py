@@ -1,0 +1,349 @@
+"""Compiled loops of the separation oracles: one query's most violated ranking at a time.
+
+Notation. A query has p relevant items with scores r_1 >= ... >= r_p and m irrelevant ones with scores
+t_1 >= ... >= t_m. Each class stands in the order of its scores, so a ranking is the non-decreasing
+vector ``before``: c_a irrelevant items stand before the a-th relevant one. With T(c) = t_1 + ... + t_c
+
+    Delta - <W, psi(y*) - psi(y)> = Delta(c) + sum over a of base_a(c_a),
+    base_a(c) = -2 / (p m) (c r_a - T(c)),
+
+and base_a is concave with its peak at the natural place, ``natural[a]`` = number of t_j > r_a. Arrays
+count from 0: ``before[a - 1]`` is c_a. Of equally violated rankings one with fewer irrelevant items in
+front is preferred.
+"""
+
+import numpy as np
+from numba import njit
+
+__all__ = ["AUC", "MAP", "MRR", "NDCG", "PRECISION", "gather_irrelevant", "separate"]
+
+AUC, MAP, MRR, NDCG, PRECISION = range(5)
+
+
+@njit(cache=True, nogil=True)
+def gather_irrelevant(scores, slots, start, items, inverted, columns, counts, negated):
+    """Write the irrelevant columns of each row and their negated scores, the rest as infinity.
+
+    Query ``slots[row]`` lists ``items[start[slot, 0] : start[slot, 1]]``, its relevant columns, and from
+    there to ``start[slot, 2]`` its irrelevant ones or, where `inverted`, those of neither kind.
+    """
+    n = scores.shape[1]
+    keep = np.ones(n, np.bool_)
+    for row in range(scores.shape[0]):
+        slot = slots[row]
+        first, middle, last = start[slot, 0], start[slot, 1], start[slot, 2]
+        m = 0
+        if inverted[slot]:
+            for e in range(first, last):
+                keep[items[e]] = False
+            for j in range(n):
+                columns[row, m] = j
+                m += keep[j]
+            for e in range(first, last):
+                keep[items[e]] = True
+        else:
+            for e in range(middle, last):
+                columns[row, m] = items[e]
+                m += 1
+        for j in range(m):
+            negated[row, j] = -scores[row, columns[row, j]]
+        negated[row, m:] = np.inf
+        counts[row] = m
+
+
+@njit(cache=True, nogil=True)
+def _count_above(values, n_values, threshold):
+    """Return how many of the first `n_values`, which descend, are greater than `threshold`."""
+    low, high = 0, n_values
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] > threshold:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def _naturals(r, p, t, T, m, natural, R, N):
+    """Write the natural places, and prefix sums of r_a and of base_a at its peak (without 2 / (p m))."""
+    for a in range(p):
+        natural[a] = _count_above(t, m, r[a])
+        R[a + 1] = R[a] + r[a]
+        N[a + 1] = N[a] + T[natural[a]] - natural[a] * r[a]
+
+
+@njit(cache=True, nogil=True)
+def _head(u, v, x, T, R, N):
+    """Return the sum of base_a (without 2 / (p m)) of the first `u` relevant items where c_a <= v.
+
+    `x` is the number of relevant items whose natural place is at most `v`.
+    """
+    free = min(u, x)
+    return N[free] + (u - free) * T[v] - v * (R[u] - R[free])
+
+
+@njit(cache=True, nogil=True)
+def _tail(u, v, x, T, R, N, p):
+    """Return the same sum of the relevant items after the first `u` where c_a >= v."""
+    held = max(u, x)
+    return (held - u) * T[v] - v * (R[held] - R[u]) + N[p] - N[held]
+
+
+@njit(cache=True, nogil=True)
+def _before_precision(p, m, k, T, R, N, natural, before):
+    """P@k: for each number u of relevant items among the first k, the natural places are clamped.
+
+    Items 1 to u stand where c_a <= k - u, the others where c_a >= k - u.
+    """
+    k_real = min(k, p + m)
+    best, best_u, x = -np.inf, 0, 0
+    for u in range(min(k_real, p), max(0, k_real - m) - 1, -1):
+        v = k_real - u
+        while x < p and natural[x] <= v:
+            x += 1
+        value = 2.0 / (p * m) * (_head(u, v, x, T, R, N) + _tail(u, v, x, T, R, N, p)) - u / k
+        if value > best:
+            best, best_u = value, u
+    for a in range(p):
+        c = natural[a]
+        before[a] = min(c, k_real - best_u) if a < best_u else max(c, k_real - best_u)
+
+
+@njit(cache=True, nogil=True)
+def _before_mrr(r, p, m, T, R, N, natural, before):
+    """MRR: for each place c_1 = v of the first relevant item, the others need only c_a >= v."""
+    best, best_v, x = -np.inf, 0, 0
+    for v in range(m + 1):
+        while x < p and natural[x] <= v:
+            x += 1
+        value = 2.0 / (p * m) * (T[v] - v * r[0] + _tail(1, v, x, T, R, N, p)) - 1.0 / (1 + v)
+        if value > best:
+            best, best_v = value, v
+    before[0] = best_v
+    for a in range(1, p):
+        before[a] = max(natural[a], best_v)
+
+
+@njit(cache=True, nogil=True)
+def _before_ndcg(r, p, m, k, T, R, N, gains, natural, before):
+    """NDCG@k: a dynamic programme over the first k places, a clamp behind them.
+
+    ``value[a, c]`` is the best of the first a relevant items with c_a <= c, ``moved`` whether the
+    best has c_a = c. The discount is not convex (flat at ranks 1 and 2, a drop after k), so the
+    exchange argument that makes average precision cheap does not hold.
+    """
+    k_real = min(k, p + m)
+    top = min(k_real, p)
+    scale = 2.0 / (p * m)
+    total = gains.sum()
+    wide = min(k_real, m)
+    value = np.zeros(wide + 1)
+    moved = np.zeros((top + 1, wide + 1), np.bool_)
+    best, best_u, x = -np.inf, -1, 0
+    tail = np.full(top + 1, -np.inf)
+    for u in range(top, max(0, k_real - m) - 1, -1):
+        v = k_real - u
+        while x < p and natural[x] <= v:
+            x += 1
+        tail[u] = scale * _tail(u, v, x, T, R, N, p)
+    for u in range(top + 1):
+        if u > 0:
+            last = min(wide, k_real - u)
+            for c in range(last + 1):
+                here = value[c] + scale * (T[c] - c * r[u - 1]) - gains[u + c - 1] / total
+                moved[u, c] = c == 0 or here > value[c - 1]
+                value[c] = here if moved[u, c] else value[c - 1]
+        if k_real - u <= m and value[k_real - u] + tail[u] > best:
+            best, best_u = value[k_real - u] + tail[u], u
+    v = k_real - best_u
+    for a in range(best_u, p):
+        before[a] = max(natural[a], v)
+    c = v
+    for a in range(best_u, 0, -1):
+        while not moved[a, c]:
+            c -= 1
+        before[a - 1] = c
+
+
+@njit(cache=True, nogil=True)
+def _before_map(p, m, t, R, harmonic, before, stack):
+    """AP: each irrelevant item chooses its place among the relevant ones for itself.
+
+    The gain of the c-th irrelevant item from standing before relevant items a, ..., p,
+
+        1/p sum over a' >= a of [a' / (a' + c - 1) - a' / (a' + c) - 2/m (r_a' - t_c)],
+
+    depends on no other item, and each term falls with c, so the last best a never falls with c:
+    the choices are a legal ranking (Yue et al., 2007) and can be found by halving. With harmonic
+    numbers a gain costs O(1); ranges of c with one possible choice left are not looked into. That is
+    O(p log m), where the dynamic programme of the thesis's appendix A takes O(p m).
+    """
+    before[:p] = 0
+    stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 1, m, 1, p + 1
+    depth = 1
+    while depth > 0:
+        depth -= 1
+        c_low, c_high, a_low, a_high = stack[depth]
+        if a_low == a_high:
+            if a_low <= p:
+                before[a_low - 1] += c_high - c_low + 1
+            continue
+        c = (c_low + c_high) // 2
+        best, best_a = -np.inf, a_low
+        for a in range(a_low, a_high + 1):
+            # sum of a' / ((a' + c - 1) (a' + c)), without the cancellation of two long sums
+            gain = harmonic[p + c] - harmonic[a + c - 1] - (c - 1) * (1.0 / (a + c - 1) - 1.0 / (p + c))
+            gain -= 2.0 / m * (R[p] - R[a - 1] - (p - a + 1) * t[c - 1])
+            if a == p + 1:
+                gain = 0.0
+            if gain >= best:
+                best, best_a = gain, a
+        if best_a <= p:
+            before[best_a - 1] += 1
+        if c > c_low:
+            stack[depth, 0], stack[depth, 1], stack[depth, 2], stack[depth, 3] = c_low, c - 1, a_low, best_a
+            depth += 1
+        if c < c_high:
+            stack[depth, 0], stack[depth, 1], stack[depth, 2], stack[depth, 3] = c + 1, c_high, best_a, a_high
+            depth += 1
+    for a in range(1, p):
+        before[a] += before[a - 1]
+
+
+@njit(cache=True, nogil=True)
+def _before(loss, k, gains, harmonic, r, p, t, T, m, R, N, natural, before, stack):
+    """Write the most violated ranking of a loss other than AUC."""
+    _naturals(r, p, t, T, m, natural, R, N)
+    if loss == MAP:
+        _before_map(p, m, t, R, harmonic, before, stack)
+    elif loss == MRR:
+        _before_mrr(r, p, m, T, R, N, natural, before)
+    elif loss == NDCG:
+        _before_ndcg(r, p, m, k, T, R, N, gains, natural, before)
+    else:
+        _before_precision(p, m, k, T, R, N, natural, before)
+
+
+@njit(cache=True, nogil=True)
+def _loss(loss, before, p, m, k, gains):
+    """Return Score(y*) - Score(y) of the ranking, from the definitions of the scores."""
+    lost = 0.0
+    if loss == AUC:
+        for a in range(p):
+            lost += before[a]
+        return lost / (p * m)
+    if loss == MAP:
+        for a in range(p):
+            lost += before[a] / (a + 1.0 + before[a])
+        return lost / p
+    if loss == MRR:
+        return before[0] / (1.0 + before[0])
+    for a in range(p):
+        if a < k:
+            lost += gains[a]
+        if a + before[a] < k:
+            lost -= gains[a + before[a]]
+    return lost / gains.sum()
+
+
+@njit(cache=True, nogil=True)
+def _weigh_by_score(scores, columns, m, thresholds, p, unit, weights, placed):
+    """Weigh each irrelevant item by how many of the descending `thresholds` are below its score.
+
+    Returns the sum of score times this number; ``placed[c]`` counts the items with the number c.
+    """
+    placed[: p + 1] = 0
+    lowest = thresholds[p - 1]
+    total = 0.0
+    for e in range(m):
+        s = scores[columns[e]]
+        c = 0
+        if s > lowest:
+            low, size = 0, p
+            while size > 1:
+                half = size // 2
+                low = low if thresholds[low + half - 1] < s else low + half
+                size -= half
+            c = p - low
+            total += c * s
+            weights[columns[e]] = -unit * c
+        placed[c] += 1
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _weigh_by_rank(scores, columns, m, t, before, p, unit, weights, seen):
+    """Weigh each irrelevant item by its rank, equal scores as listed; return what the twin above does."""
+    seen[:m] = 0
+    total = 0.0
+    for e in range(m):
+        s = scores[columns[e]]
+        first = _count_above(t, m, s)
+        rank = first + seen[first]
+        seen[first] += 1
+        low, high = 0, p  # to the first relevant item with more than `rank` before it
+        while low < high:
+            middle = (low + high) // 2
+            if before[middle] > rank:
+                high = middle
+            else:
+                low = middle + 1
+        total += (p - low) * s
+        weights[columns[e]] = -unit * (p - low)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def separate(loss, k, gains, harmonic, scores, slots, start, items, columns, counts, negated, lost, inner):
+    """Turn each row of `scores` into the weights of psi(y*) - psi(y) over the items.
+
+    `columns` and `counts` are those of :func:`gather_irrelevant`, `negated` its scores, sorted unless
+    the loss is AUC. `lost` and `inner` receive Delta and <W, psi(y*) - psi(y)> of each row.
+    """
+    n = scores.shape[1]
+    s, t, T = np.empty(n), np.empty(n), np.zeros(n + 1)
+    R, N = np.zeros(n + 1), np.zeros(n + 1)
+    natural, before, counter = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n + 1, np.int64)
+    thresholds = np.empty(n)
+    stack = np.empty((128, 4), np.int64)  # two a level, and halving ends before 64 levels
+    for row in range(scores.shape[0]):
+        first, middle = start[slots[row], 0], start[slots[row], 1]
+        p, m = middle - first, counts[row]
+        unit = 2.0 / (p * m)
+        s[:] = scores[row]
+        weights = scores[row]
+        weights[:] = 0.0
+        relevant = items[first:middle]
+        order = np.argsort(-s[relevant], kind="mergesort")
+        r = s[relevant][order]
+        told_by_score = True
+        if loss == AUC:
+            # the most violated ranking puts a before j exactly where r_a - t_j >= 1/2
+            for a in range(p):
+                thresholds[a] = r[a] - 0.5
+        else:
+            for j in range(m):
+                t[j] = -negated[row, j]
+                T[j + 1] = T[j] + t[j]
+            _before(loss, k, gains, harmonic, r, p, t, T, m, R, N, natural, before, stack)
+            for a in range(p):
+                c = before[a]
+                thresholds[a] = t[c] if c < m else -np.inf
+                # a place amid equal scores shows only in the ranks
+                told_by_score &= c in (0, m) or t[c - 1] > t[c]
+        if told_by_score:
+            total = _weigh_by_score(s, columns[row], m, thresholds, p, unit, weights, counter)
+        else:
+            total = _weigh_by_rank(s, columns[row], m, t, before, p, unit, weights, counter)
+        if loss == AUC:
+            c = 0
+            for a in range(p):
+                c += counter[p - a]
+                before[a] = c
+        value = 0.0
+        for a in range(p):
+            value += before[a] * r[a]
+            weights[relevant[order[a]]] = unit * before[a]
+        lost[row] = _loss(loss, before, p, m, k, gains)
+        inner[row] = unit * (value - total)

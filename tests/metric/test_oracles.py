@@ -1,0 +1,408 @@
+"""Separation oracles against every ranking of small sets, and a slow programme on larger ones."""
+
+import itertools
+import math
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from musicsim.metric._oracles import LOSSES, Oracle
+
+# sums of some dozen products of numbers near 1, in another order than the oracle's
+CLOSE = {"rel": 1e-11, "abs": 1e-11}
+
+
+class Sets:
+    """Relevance from two lists of lists."""
+
+    def __init__(self, relevant, irrelevant):
+        self._relevant, self._irrelevant = relevant, irrelevant
+
+    def relevant(self, i):
+        return np.array(self._relevant[i], dtype=int)
+
+    def irrelevant(self, i):
+        return np.array(self._irrelevant[i], dtype=int)
+
+    def __len__(self):
+        return len(self._relevant)
+
+
+def score(loss, ranked, k):
+    """Score of a ranking, given as a list of whether each place is relevant, from its definition."""
+    places = [i + 1 for i, hit in enumerate(ranked) if hit]
+    if loss == "auc":
+        wrong = sum(not ranked[j] for place in places for j in range(place - 1))
+        return 1 - wrong / (len(places) * (len(ranked) - len(places)))
+    if loss == "map":
+        return sum((a + 1) / place for a, place in enumerate(places)) / len(places)
+    if loss == "mrr":
+        return 1 / places[0]
+    if loss == "precision":
+        return sum(place <= k for place in places) / k
+    gain = [1.0 if i <= 2 else 1 / math.log2(i) for i in range(1, k + 1)]
+    return sum(gain[place - 1] for place in places if place <= k) / sum(gain)
+
+
+def delta(loss, ranked, k):
+    return score(loss, sorted(ranked, reverse=True), k) - score(loss, ranked, k)
+
+
+def violation(loss, order, relevant, s, k):
+    """Delta(y*, y) - <W, psi(y*) - psi(y)> of the ranking `order`, pair by pair."""
+    place = {item: i for i, item in enumerate(order)}
+    irrelevant = [item for item in order if item not in relevant]
+    scale = 1 / (len(relevant) * len(irrelevant))
+    inner = sum(2 * scale * (s[i] - s[j]) for i in relevant for j in irrelevant if place[j] < place[i])
+    return delta(loss, [item in relevant for item in order], k) - inner
+
+
+def interleavings(relevant, irrelevant, s):
+    """Every ranking that keeps each class in the order of its scores."""
+    relevant = sorted(relevant, key=lambda i: -s[i])
+    irrelevant = sorted(irrelevant, key=lambda i: -s[i])
+    n = len(relevant) + len(irrelevant)
+    for places in itertools.combinations(range(n), len(relevant)):
+        of_class = iter(relevant), iter(irrelevant)
+        yield [next(of_class[i not in places]) for i in range(n)]
+
+
+def most_violated(loss, relevant, irrelevant, s, k):
+    return max(
+        violation(loss, order, set(relevant), s, k) for order in interleavings(relevant, irrelevant, s)
+    )
+
+
+def cut_of_scores(loss, s, relevant, irrelevant, k):
+    """The cut of one query whose scores are `s` to the last bit, and the weights of the items.
+
+    The query is the origin, item i the unit vector e_i and W = diag(-s), so that dPsi_ii = -weight_i.
+    Mirror images of the items, in neither set, keep the mean at the origin.
+    """
+    n = len(s)
+    X = np.vstack([np.eye(n), -np.eye(n), np.zeros(n)])
+    sets = Sets([[]] * 2 * n + [relevant], [[]] * 2 * n + [irrelevant])
+    cut = Oracle(X, sets, loss, k).cut(np.diag(-np.asarray(s, dtype=float)))
+    return cut, -np.diag(cut.dpsi)
+
+
+def assert_most_violated(loss, s, p, k, truth):
+    """The cut of items 0..p-1 against the others is that of a real ranking, and reaches `truth`."""
+    n = len(s)
+    relevant, irrelevant = list(range(p)), list(range(p, n))
+    cut, weights = cut_of_scores(loss, s, relevant, irrelevant, k)
+    assert cut.slack == pytest.approx(truth, **CLOSE)
+    assert cut.inner == pytest.approx(weights @ s, **CLOSE)
+    counts = weights * p * (n - p) / 2
+    before, after = np.sort(counts[:p]), -np.sort(counts[p:])
+    np.testing.assert_allclose(counts, np.round(counts), atol=1e-9)
+    before, after = np.round(before).astype(int), np.round(after).astype(int)
+    # the numbers of irrelevant items in front fix the ranking, and with it those of relevant ones behind
+    assert after.tolist() == [-w for w in sorted(-np.sum(before > c) for c in range(n - p))]
+    ranked = [False] * n
+    for a, c in enumerate(before):
+        ranked[a + c] = True
+    assert cut.loss == pytest.approx(delta(loss, ranked, k), **CLOSE)
+
+
+def scores_with_ties(n):
+    halves = st.integers(-6, 0).map(lambda v: v / 2)
+    fine = st.integers(-40, 0).map(lambda v: v / 32)
+    kinds = [st.integers(-3, 0).map(float), halves, fine, st.floats(-2, 0)]
+    return st.one_of([st.lists(kind, min_size=n, max_size=n) for kind in kinds])
+
+
+@st.composite
+def small_queries(draw, largest=4):
+    p, m = draw(st.integers(1, largest)), draw(st.integers(1, largest))
+    return p, np.array(draw(scores_with_ties(p + m)))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@settings(max_examples=120, deadline=None, derandomize=True)
+@given(query=small_queries(), k=st.integers(1, 6))
+def test_the_oracle_equals_every_interleaving(loss, query, k):
+    p, s = query
+    truth = most_violated(loss, range(p), range(p, len(s)), s, k)
+    assert_most_violated(loss, s, p, k, truth)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("k", range(1, 7))
+def test_all_sizes_up_to_four_and_four(loss, k, rng):
+    for p, m in itertools.product(range(1, 5), repeat=2):
+        s = -rng.integers(0, 4, p + m) / rng.choice([1, 2, 8, 32])
+        truth = most_violated(loss, range(p), range(p, p + m), s, k)
+        assert_most_violated(loss, s, p, k, truth)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(("p", "m"), [(1, 3), (2, 2), (3, 2), (2, 3)])
+def test_no_permutation_is_violated_more(loss, p, m, rng):
+    for k in (1, 2, 4):
+        s = -rng.integers(0, 5, p + m) / 8
+        orders = itertools.permutations(range(p + m))
+        truth = max(violation(loss, order, set(range(p)), s, k) for order in orders)
+        assert_most_violated(loss, s, p, k, truth)
+
+
+def slow_programme(loss, s, p, k):
+    """The greatest violation by a programme over (relevant item, irrelevant items before it).
+
+    Every loss is a sum over relevant items of a function of their rank; for MRR only of the first.
+    """
+    r, t = np.sort(s[:p])[::-1], np.sort(s[p:])[::-1]
+    m = len(t)
+    T, c = np.concatenate([[0.0], np.cumsum(t)]), np.arange(m + 1)
+    gain = [1.0 if i <= 2 else 1 / math.log2(i) for i in range(1, k + 1)]
+    gain = np.array(gain if loss == "ndcg" else [1.0] * k) / sum(gain if loss == "ndcg" else [1.0] * k)
+    gain = np.concatenate([gain, np.zeros(p + m + 1)])
+    best = np.zeros(m + 1)
+    for a in range(p):
+        part = {
+            "auc": 1 / p - c / (p * m),
+            "map": (a + 1) / (a + 1 + c) / p,
+            "mrr": (a == 0) / (1 + c),
+            "ndcg": gain[a + c],
+            "precision": gain[a + c],
+        }[loss]
+        best = np.maximum.accumulate(best - part - 2 / (p * m) * (c * r[a] - T))
+    return best[-1] + score(loss, [True] * p + [False] * m, k)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(("p", "m", "k"), [(1, 90, 3), (15, 80, 10), (40, 40, 60), (70, 9, 25), (12, 3, 99)])
+@pytest.mark.parametrize("scale", [0.0, 0.02, 0.3, 5.0])
+def test_the_oracle_equals_a_slow_programme(loss, p, m, k, scale, rng):
+    for grid in (0, 8):
+        s = -scale * rng.random(p + m) - 0.5 * (np.arange(p + m) >= p) * rng.random()
+        if grid:
+            s = np.round(s * grid) / grid
+        assert_most_violated(loss, s, p, k, slow_programme(loss, s, p, k))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_margin_of_a_half_is_enough_for_auc_alone(loss):
+    s = np.array([-1.0, -1.0, -1.5, -1.5, -2.0])
+    cut, weights = cut_of_scores(loss, s, [0, 1], [2, 3, 4], 2)
+    if loss == "auc":
+        assert cut.loss == cut.inner == 0.0
+        assert not weights.any()
+    else:
+        # the average margin does not tell where in the ranking the errors would lie
+        assert cut.slack == pytest.approx(most_violated(loss, [0, 1], [2, 3, 4], s, 2), **CLOSE)
+        assert cut.slack > 0.0
+
+
+def test_fewer_relevant_than_k_lose_only_what_they_had():
+    s = np.array([-9.0, 0.0, 0.0, 0.0])
+    cut, _ = cut_of_scores("precision", s, [0], [1, 2, 3], 3)
+    assert cut.loss == pytest.approx(1 / 3)
+
+
+@pytest.fixture
+def collection(rng):
+    """Fifteen songs; relevance of every density, some songs in neither set, two queries without a set."""
+    n = 15
+    X = 3.0 + rng.standard_normal((n, 4))
+    relevant, irrelevant = [], []
+    for q in range(n):
+        others = rng.permutation(np.delete(np.arange(n), q))
+        p, m = rng.integers(1, 4), rng.integers(1, 5)
+        relevant.append(others[:p].tolist())
+        irrelevant.append(others[p : p + m].tolist() if q % 2 else others[p:].tolist())
+    relevant[4], irrelevant[7] = [], []
+    return X, Sets(relevant, irrelevant)
+
+
+@pytest.fixture
+def metric(rng):
+    factor = 0.4 * rng.standard_normal((3, 4))
+    return factor.T @ factor, factor
+
+
+def literal_cut(X, sets, W, loss, k, queries):
+    """Mean loss and mean of the triple sum of outer products over the most violated interleavings."""
+    lost, dpsi = [], []
+    for q in queries:
+        relevant, irrelevant = sets.relevant(q).tolist(), sets.irrelevant(q).tolist()
+        phi = [-np.outer(X[q] - x, X[q] - x) for x in X]
+        s = [float(np.sum(W * f)) for f in phi]
+        order = max(
+            interleavings(relevant, irrelevant, s),
+            key=lambda order: violation(loss, order, set(relevant), s, k),
+        )
+        psi = [np.zeros_like(W), np.zeros_like(W)]
+        for of, ranking in zip(psi, (relevant + irrelevant, order), strict=True):
+            for i, j in itertools.product(relevant, irrelevant):
+                sign = 1 if ranking.index(i) < ranking.index(j) else -1
+                of += sign * (phi[i] - phi[j]) / (len(relevant) * len(irrelevant))
+        lost.append(delta(loss, [item in relevant for item in order], k))
+        dpsi.append(psi[0] - psi[1])
+    return np.mean(lost), np.mean(dpsi, axis=0)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("k", [1, 3])
+def test_the_plane_equals_the_sum_over_outer_products(loss, k, collection, metric):
+    X, sets = collection
+    W, L = metric
+    queries = [q for q in range(15) if q not in {4, 7}]
+    lost, dpsi = literal_cut(X, sets, W, loss, k, queries)
+    oracle = Oracle(X, sets, loss, k)
+    assert (oracle.n_queries, oracle.n_skipped) == (13, 2)
+    for cut in (oracle.cut(W), oracle.cut(L=L)):
+        assert cut.loss == pytest.approx(lost, **CLOSE)
+        np.testing.assert_allclose(cut.dpsi, dpsi, rtol=0, atol=1e-11)
+        assert np.sum(W * cut.dpsi) == pytest.approx(cut.inner, **CLOSE)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_diagonal_is_that_of_the_full_plane(loss, collection):
+    X, sets = collection
+    w = np.array([0.3, 0.0, 1.2, 0.05])
+    full = Oracle(X, sets, loss, 3).cut(np.diag(w))
+    diagonal = Oracle(X, sets, loss, 3, structure="diagonal").cut(w)
+    np.testing.assert_allclose(diagonal.dpsi, np.diag(full.dpsi), rtol=0, atol=1e-11)
+    assert (diagonal.loss, diagonal.inner) == pytest.approx((full.loss, full.inner), **CLOSE)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_plane_never_lies_above_the_slack(loss, collection, metric, rng):
+    X, sets = collection
+    oracle = Oracle(X, sets, loss, 3)
+    cut = oracle.cut(metric[0])
+    for _ in range(20):
+        L = rng.standard_normal((4, 4)) * rng.choice([0.1, 0.5, 2.0])
+        assert oracle.cut(L=L).slack >= cut.loss - np.sum((L.T @ L) * cut.dpsi) - 1e-11
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_wide_margin_has_no_slack(loss):
+    X = np.array([[0.0], [1.0], [2.0], [90.0], [91.0]])
+    labels = np.array([0, 0, 0, 1, 1])
+    sets = Sets(
+        [[i for i in range(5) if labels[i] == labels[q] and i != q] for q in range(5)],
+        [np.flatnonzero(labels != labels[q]).tolist() for q in range(5)],
+    )
+    cut = Oracle(X, sets, loss).cut(np.eye(1))
+    assert cut.loss == cut.inner == 0.0
+    assert not cut.dpsi.any()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_at_the_zero_metric_the_loss_is_the_worst(loss, collection):
+    X, sets = collection
+    cut = Oracle(X, sets, loss, 3, queries=[1, 3]).cut(np.zeros((4, 4)))
+    worst = []
+    for q in (1, 3):
+        p, m = len(sets.relevant(q)), len(sets.irrelevant(q))
+        worst.append(delta(loss, [False] * m + [True] * p, 3))
+    assert cut.loss == pytest.approx(np.mean(worst), **CLOSE)
+    assert cut.inner == 0.0
+
+
+@pytest.fixture
+def larger_collection(rng):
+    n = 90
+    X, labels = rng.standard_normal((n, 6)), rng.integers(0, 5, n)
+    sets = Sets(
+        [np.flatnonzero((labels == labels[q]) & (np.arange(n) != q)).tolist() for q in range(n)],
+        [np.flatnonzero(labels != labels[q]).tolist() for q in range(n)],
+    )
+    return X, sets, np.diag(rng.random(6))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("rows", [1, 7, 64])
+def test_blocks_of_any_size_give_the_same(loss, rows, larger_collection):
+    X, sets, W = larger_collection
+    whole = Oracle(X, sets, loss).cut(W)
+    cut = Oracle(X, sets, loss, block_bytes=rows * 8 * len(X)).cut(W)
+    np.testing.assert_allclose(cut.dpsi, whole.dpsi, rtol=0, atol=1e-12)
+    assert (cut.loss, cut.inner) == pytest.approx((whole.loss, whole.inner), **CLOSE)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_threads_change_no_bit(loss, larger_collection):
+    X, sets, W = larger_collection
+    oracle = Oracle(X, sets, loss)
+    before = numba.get_num_threads()
+    cuts = []
+    try:
+        for n_threads in (1, before, before):
+            numba.set_num_threads(n_threads)
+            cuts.append(oracle.cut(W))
+    finally:
+        numba.set_num_threads(before)
+    for cut in cuts[1:]:
+        assert (cut.loss, cut.inner) == (cuts[0].loss, cuts[0].inner)
+        np.testing.assert_array_equal(cut.dpsi, cuts[0].dpsi)
+
+
+def test_some_queries_at_a_time(collection, metric):
+    X, sets = collection
+    oracle = Oracle(X, sets, "map", queries=[9, 4, 2, 11])
+    assert oracle.queries.tolist() == [9, 2, 11]
+    of_two = Oracle(X, sets, "map", queries=[11, 9]).cut(metric[0])
+    of_slots = oracle.cut(metric[0], slots=[0, 2])
+    np.testing.assert_allclose(of_slots.dpsi, of_two.dpsi, rtol=0, atol=1e-12)
+    assert of_slots.loss == pytest.approx(of_two.loss, **CLOSE)
+    # drawn with replacement, a query counts as often as it was drawn
+    thrice = oracle.cut(metric[0], slots=[1, 1, 0])
+    once = [oracle.cut(metric[0], slots=[slot]) for slot in (1, 0)]
+    np.testing.assert_allclose(3 * thrice.dpsi, 2 * once[0].dpsi + once[1].dpsi, rtol=0, atol=1e-12)
+
+
+def test_far_from_the_origin_no_digits_are_lost(collection, metric):
+    X, sets = collection
+    near, far = (Oracle(X + shift, sets, "auc").cut(metric[0]) for shift in (0.0, 2.0**20))
+    # the shift itself rounds X to 2**-33
+    np.testing.assert_allclose(far.dpsi, near.dpsi, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"X": np.zeros(15)}, "two-dimensional"),
+        ({"X": np.full((15, 4), np.nan)}, "X holds NaN"),
+        ({"X": np.zeros((14, 4))}, "relevance is of 15 songs, X has 14"),
+        ({"loss": "ap"}, "loss='ap'"),
+        ({"k": 0}, "k=0"),
+        ({"structure": "sparse"}, "structure='sparse'"),
+        ({"block_bytes": 0}, "block_bytes=0"),
+        ({"queries": [3, 15]}, "queries holds 15"),
+        ({"queries": [0.5]}, "queries should be"),
+        ({"queries": [4, 7]}, "no query has both"),
+        ({"relevance": Sets([[1]] * 15, [[1, 2]] * 15)}, "query 0 twice"),
+        ({"relevance": Sets([[1]] * 15, [[2, 2]] * 15)}, "query 0 twice"),
+        ({"relevance": Sets([[1]] * 15, [[-1]] * 15)}, r"irrelevant\(0\) holds -1"),
+    ],
+)
+def test_bad_arguments_are_named(changes, message, collection):
+    X, sets = collection
+    with pytest.raises(ValueError, match=message):
+        Oracle(**({"X": X, "relevance": sets} | changes))
+
+
+@pytest.mark.parametrize(
+    ("structure", "arguments", "message"),
+    [
+        ("full", {}, "either"),
+        ("full", {"W": np.eye(4), "L": np.eye(4)}, "either"),
+        ("full", {"W": np.eye(3)}, r"W has the shape \(3, 3\)"),
+        ("full", {"W": np.full((4, 4), np.inf)}, "W holds NaN"),
+        ("full", {"L": np.ones(4)}, r"\(r, 4\)"),
+        ("diagonal", {"W": np.eye(4)}, r"should be \(4,\)"),
+        ("diagonal", {"L": np.eye(4)}, "L is for the full"),
+        ("full", {"W": np.eye(4), "slots": []}, "slots is empty"),
+        ("full", {"W": np.eye(4), "slots": [15]}, "slots holds 15"),
+    ],
+)
+def test_a_bad_metric_is_named(structure, arguments, message, collection):
+    X, sets = collection
+    with pytest.raises(ValueError, match=message):
+        Oracle(X, sets, structure=structure).cut(**arguments)
