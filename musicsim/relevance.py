@@ -46,10 +46,11 @@ def label_codes(labels: Any, name: str = "labels") -> IntArray:
     """
     import pandas as pd
 
-    values = labels if hasattr(labels, "ndim") else list(labels)
-    if getattr(values, "ndim", 1) != 1:
-        raise ValueError(f"{name}: shape {values.shape} should be (n_songs,), one a song.")
-    codes, known = pd.factorize(pd.Series(values, dtype=object if isinstance(values, list) else None))
+    is_array = hasattr(labels, "ndim")
+    if is_array and labels.ndim != 1:
+        raise ValueError(f"{name}: shape {labels.shape} should be (n_songs,), one a song.")
+    # a list may mix what pandas would otherwise turn into one type
+    codes, known = pd.factorize(pd.Series(labels) if is_array else pd.Series(list(labels), dtype=object))
     unknown = [code for code, value in enumerate(known) if _is_unknown(value)]
     return np.where(np.isin(codes, unknown), -1, codes).astype(np.int64)
 

@@ -126,8 +126,7 @@ def _nothing_decoded(reader: SoundReader, mono: _Mono, label: str, offset: float
             "copy or convert it again."
         )
     return NoSoundError(
-        f"{label} cannot be read as sound: it is no audio file, or it is damaged or cut off; "
-        "give a WAV, FLAC, MP3, Ogg or M4A file, or copy it again."
+        f"{label} cannot be read as sound: it is no audio file, or it is damaged or cut off; copy it again."
     )
 
 

@@ -334,11 +334,9 @@ def paired_bootstrap(
     ValueError
         If sizes differ, or fewer than two queries, or artists, are left to draw from.
     """
+    if np.ndim(a) != 1 or np.shape(a) != np.shape(b):
+        raise ValueError(f"a and b: shapes {np.shape(a)} and {np.shape(b)} should be (n_queries,) in both.")
     difference = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
-    if difference.ndim != 1 or np.shape(a) != np.shape(b):
-        raise ValueError(
-            f"a and b have shapes {np.shape(a)} and {np.shape(b)}; give a score a query in both."
-        )
     if n < 1:
         raise ValueError(f"n={n} resamples should be at least 1.")
     codes = np.full(len(difference), -1) if groups is None else label_codes(groups, "groups")

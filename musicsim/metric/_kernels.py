@@ -7,9 +7,10 @@ vector ``before``: c_a irrelevant items stand before the a-th relevant one. With
     Delta - <W, psi(y*) - psi(y)> = Delta(c) + sum over a of base_a(c_a),
     base_a(c) = -2 / (p m) (c r_a - T(c)),
 
-and base_a is concave with its peak at the natural place, ``natural[a]`` = number of t_j > r_a. Arrays
-count from 0: ``before[a - 1]`` is c_a. Of equally violated rankings one with fewer irrelevant items in
-front is preferred.
+and base_a is concave with its peak at the natural place, the number of t_j > r_a. A most violated ranking
+never has c_a below it: an irrelevant item of higher score in front costs nothing, and every loss grows
+with c_a. Arrays count from 0: ``before[a - 1]`` is c_a. Of equally violated rankings one with fewer
+irrelevant items in front is preferred.
 """
 
 import numpy as np
@@ -74,47 +75,37 @@ def _naturals(r, p, t, T, m, natural, R, N):
 
 
 @njit(cache=True, nogil=True)
-def _head(u, v, x, T, R, N):
-    """Return the sum of base_a (without 2 / (p m)) of the first `u` relevant items where c_a <= v.
-
-    `x` is the number of relevant items whose natural place is at most `v`.
-    """
-    free = min(u, x)
-    return N[free] + (u - free) * T[v] - v * (R[u] - R[free])
-
-
-@njit(cache=True, nogil=True)
 def _tail(u, v, x, T, R, N, p):
-    """Return the same sum of the relevant items after the first `u` where c_a >= v."""
-    held = max(u, x)
-    return (held - u) * T[v] - v * (R[held] - R[u]) + N[p] - N[held]
+    """Return the sum of base_a (without 2 / (p m)) over a > u where c_a = max(natural_a, v).
+
+    `x`, at least `u`, is the number of relevant items whose natural place is at most `v`.
+    """
+    return (x - u) * T[v] - v * (R[x] - R[u]) + N[p] - N[x]
 
 
 @njit(cache=True, nogil=True)
 def _before_precision(p, m, k, T, R, N, natural, before):
-    """P@k: for each number u of relevant items among the first k, the natural places are clamped.
-
-    Items 1 to u stand where c_a <= k - u, the others where c_a >= k - u.
-    """
+    """P@k: for each number u of relevant items among the first k, those behind have c_a >= k - u."""
     k_real = min(k, p + m)
     best, best_u, x = -np.inf, 0, 0
     for u in range(min(k_real, p), max(0, k_real - m) - 1, -1):
         v = k_real - u
         while x < p and natural[x] <= v:
             x += 1
-        value = 2.0 / (p * m) * (_head(u, v, x, T, R, N) + _tail(u, v, x, T, R, N, p)) - u / k
+        if x < u:
+            continue  # item u stands naturally behind v irrelevant ones
+        value = 2.0 / (p * m) * (N[u] + _tail(u, v, x, T, R, N, p)) - u / k
         if value > best:
             best, best_u = value, u
     for a in range(p):
-        c = natural[a]
-        before[a] = min(c, k_real - best_u) if a < best_u else max(c, k_real - best_u)
+        before[a] = natural[a] if a < best_u else max(natural[a], k_real - best_u)
 
 
 @njit(cache=True, nogil=True)
 def _before_mrr(r, p, m, T, R, N, natural, before):
-    """MRR: for each place c_1 = v of the first relevant item, the others need only c_a >= v."""
-    best, best_v, x = -np.inf, 0, 0
-    for v in range(m + 1):
+    """MRR: for each place c_1 = v of the first relevant item, the others have c_a >= v."""
+    best, best_v, x = -np.inf, 0, 1
+    for v in range(natural[0], m + 1):
         while x < p and natural[x] <= v:
             x += 1
         value = 2.0 / (p * m) * (T[v] - v * r[0] + _tail(1, v, x, T, R, N, p)) - 1.0 / (1 + v)
@@ -127,7 +118,7 @@ def _before_mrr(r, p, m, T, R, N, natural, before):
 
 @njit(cache=True, nogil=True)
 def _before_ndcg(r, p, m, k, T, R, N, gains, natural, before):
-    """NDCG@k: a dynamic programme over the first k places, a clamp behind them.
+    """NDCG@k: a dynamic programme over the first k places; the items behind have c_a >= k - u.
 
     ``value[a, c]`` is the best of the first a relevant items with c_a <= c, ``moved`` whether the
     best has c_a = c. The discount is not convex (flat at ranks 1 and 2, a drop after k), so the
@@ -146,7 +137,8 @@ def _before_ndcg(r, p, m, k, T, R, N, gains, natural, before):
         v = k_real - u
         while x < p and natural[x] <= v:
             x += 1
-        tail[u] = scale * _tail(u, v, x, T, R, N, p)
+        if x >= u:
+            tail[u] = scale * _tail(u, v, x, T, R, N, p)
     for u in range(top + 1):
         if u > 0:
             last = min(wide, k_real - u)
@@ -248,27 +240,30 @@ def _loss(loss, before, p, m, k, gains):
 
 
 @njit(cache=True, nogil=True)
-def _weigh_by_score(scores, columns, m, thresholds, p, unit, weights, placed):
+def _weigh_by_score(scores, columns, m, thresholds, p, unit, weights, placed, found):
     """Weigh each irrelevant item by how many of the descending `thresholds` are below its score.
 
-    Returns the sum of score times this number; ``placed[c]`` counts the items with the number c.
+    Returns the sum of score times this number; ``placed[c]`` counts the items with the number c. The
+    bisection takes the same steps for all items: with these outside, the loop over items is vectorised.
     """
+    values = np.empty(m)
+    for e in range(m):
+        values[e] = scores[columns[e]]
+        found[e] = 0
+    size = p + 1
+    while size > 1:
+        half = size // 2
+        for e in range(m):
+            low = found[e]
+            found[e] = low if thresholds[low + half - 1] < values[e] else low + half
+        size -= half
     placed[: p + 1] = 0
-    lowest = thresholds[p - 1]
     total = 0.0
     for e in range(m):
-        s = scores[columns[e]]
-        c = 0
-        if s > lowest:
-            low, size = 0, p
-            while size > 1:
-                half = size // 2
-                low = low if thresholds[low + half - 1] < s else low + half
-                size -= half
-            c = p - low
-            total += c * s
-            weights[columns[e]] = -unit * c
+        c = p - found[e]
         placed[c] += 1
+        total += c * values[e]
+        weights[columns[e]] = -unit * c
     return total
 
 
@@ -305,7 +300,7 @@ def separate(loss, k, gains, harmonic, scores, slots, start, items, columns, cou
     s, t, T = np.empty(n), np.empty(n), np.zeros(n + 1)
     R, N = np.zeros(n + 1), np.zeros(n + 1)
     natural, before, counter = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n + 1, np.int64)
-    thresholds = np.empty(n)
+    thresholds, found = np.empty(n), np.empty(n, np.int64)
     stack = np.empty((128, 4), np.int64)  # two a level, and halving ends before 64 levels
     for row in range(scores.shape[0]):
         first, middle = start[slots[row], 0], start[slots[row], 1]
@@ -333,7 +328,7 @@ def separate(loss, k, gains, harmonic, scores, slots, start, items, columns, cou
                 # a place amid equal scores shows only in the ranks
                 told_by_score &= c in (0, m) or t[c - 1] > t[c]
         if told_by_score:
-            total = _weigh_by_score(s, columns[row], m, thresholds, p, unit, weights, counter)
+            total = _weigh_by_score(s, columns[row], m, thresholds, p, unit, weights, counter, found)
         else:
             total = _weigh_by_rank(s, columns[row], m, t, before, p, unit, weights, counter)
         if loss == AUC:
