@@ -144,7 +144,9 @@ def test_a_collection_is_looked_after(tmp_path):
     ("arguments", "message"),
     [
         (("settings", "no_such", "1"), "'no_such' is no setting"),
-        (("settings", "n_workers", "-1"), "should not be negative"),
+        (("settings", "n_workers", '"many"'), "should be a number, not negative"),
+        (("settings", "keep_frames", "3"), "should be true or false"),
+        (("settings", "shortest_s", "soon"), "shortest_s soon"),
         (("edit", "1", "--title", " "), "needs a title"),
         (("artists", "--merge", "x"), "--into NAME"),
     ],

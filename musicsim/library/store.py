@@ -12,6 +12,7 @@ memory maps. Everything may be read while one process writes.
 """
 
 import json
+import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -224,12 +225,15 @@ class Store:
         Raises
         ------
         ValueError
-            If there is none of this name, or the value is out of range.
+            If there is none of this name, or the value is of another kind or out of range.
         """
         if name not in DEFAULTS:
             raise ValueError(f"{name!r} is no setting: choose among {', '.join(DEFAULTS)}.")
-        if name != "keep_frames" and not value >= 0:
-            raise ValueError(f"{name}={value} should not be negative.")
+        if name == "keep_frames":
+            if not isinstance(value, bool):
+                raise ValueError(f"{name}={value!r} should be true or false.")
+        elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+            raise ValueError(f"{name}={value!r} should be a number, not negative.")
         settings = json.dumps(self.settings | {name: value})
         with self.write() as connection:
             connection.execute(sa.text("DELETE FROM meta WHERE key = 'settings'"))

