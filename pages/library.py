@@ -98,7 +98,7 @@ def watch() -> None:
 
 watch()
 failures = library.files.failures()
-gone = [song for song in library.songs(missing=True) if song.is_missing]
+gone = library.missing_songs()
 busy = running is not None
 # the numbers in the labels change; what is shown must not change with them, as it would in tabs
 labels = {

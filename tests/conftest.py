@@ -34,7 +34,7 @@ def built_library(tmp_path_factory: pytest.TempPathFactory, collection: Path) ->
     """A library of the collection with model, map and clusters; never changed by a test."""
     folder = tmp_path_factory.mktemp("built") / "library"
     with open_library(folder) as library:
-        library.add(collection)
+        library.add(collection, n_workers=1)  # one worker enters songs in their order
         assert refresh(library)
     return folder
 

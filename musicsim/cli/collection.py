@@ -196,7 +196,7 @@ def missing(
 ) -> None:
     """List songs whose files have gone. They are back with their plays and playlists when a file is."""
     with open_library(library) as lib:
-        songs = [song for song in lib.songs(missing=True) if song.is_missing]
+        songs = lib.missing_songs()
         if forget_all:
             lib.files.forget_songs(song.id for song in songs)
     if as_json:

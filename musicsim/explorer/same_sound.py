@@ -66,15 +66,15 @@ def folded(songs: Sequence[Song], pairs: Sequence[SamePair]) -> dict[int, int]:
     return {song.id: first.id for first, *others in groups(songs, pairs) for song in others} if pairs else {}
 
 
-def find_new(library: Library, tell: Callable[..., None]) -> None:
+def find_new(library: Library, songs_here: Sequence[Song], tell: Callable[..., None]) -> None:
     """Compare songs that joined since the last time with all others, and keep the pairs with the same sound."""
     from musicsim.search.duplicates import find_duplicates
 
     new = library.duplicates.not_compared()
-    if not new or library.models.active() is None:
+    if not new:
         return
     tell("looking for the same sound twice")
-    by_id = {song.id: song for song in library.songs()}
+    by_id = {song.id: song for song in songs_here}
     vectors = library.vectors()
     here = np.array([i in by_id for i in vectors.song_ids.tolist()], dtype=bool)
     songs = [by_id[i] for i in vectors.song_ids[here].tolist()]

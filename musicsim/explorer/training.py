@@ -115,7 +115,7 @@ def refresh(library: Library, *, force: bool = False, progress: StepCallback | N
             if with_frames and (force or needs_fit(library, len(songs) if complete else 0)):
                 _fit(library, with_frames, tell)
             _place_new(library, with_frames, tell)
-            find_new(library, tell)
+            find_new(library, songs, tell)
             _update_clusters_and_map(library, tell)
             tell("fitting the playlist walk")
             fit_walk(library)

@@ -69,15 +69,16 @@ def _default_weights(names: Sequence[str]) -> npt.NDArray[np.float64]:
 
 def _rows(snapshot: Snapshot) -> list[list[int]]:
     """The library's playlists as rows; songs without a vector are passed over."""
-    row_of = snapshot.row_of
-    lists = ([row_of[i] for i in p.song_ids if i in row_of] for p in snapshot.library.playlists())
+    playlists = snapshot.library.playlists()
+    row_of = snapshot.row_of if playlists else {}  # which reads every song
+    lists = ([row_of[i] for i in p.song_ids if i in row_of] for p in playlists)
     return [rows for rows in lists if len(rows) > 1]
 
 
 def fit_walk(library: Library) -> None:
     """Fit the walk's weights on the library's playlists and keep them beside the model in use."""
     snapshot = take_snapshot(library)
-    if snapshot.record is None or not library.counts()["playlists"]:
+    if snapshot.record is None:
         return
     playlists = _rows(snapshot)
     if not playlists:

@@ -20,7 +20,7 @@ from musicsim.library.analysis import Analysis, Same, Skipped, Task, analyse
 from musicsim.library.catalogue import enter_known, enter_song
 from musicsim.library.failure import ERROR, NO_SOUND, SHORT, SKIPPED, Failure
 from musicsim.library.file_store import KnownFile
-from musicsim.library.files import Found, FoundFile, absolute, find_audio, is_below
+from musicsim.library.files import Found, FoundFile, absolute, find_audio
 from musicsim.library.forecast import Forecast
 from musicsim.library.store import Store
 from musicsim.library.workers import Limits, outcomes
@@ -71,6 +71,8 @@ class AddReport:
         Files that were not opened.
     n_known : int
         Files that hold a song which the library had already: moved, copied or with other tags.
+    n_skipped : int
+        Files that are taken for no song.
     n_ignored : int
         Audio files and whole folders that a ``.musicsimignore`` left out.
     n_missing, n_back : int
@@ -88,6 +90,7 @@ class AddReport:
     n_added: int = 0
     n_unchanged: int = 0
     n_known: int = 0
+    n_skipped: int = 0
     n_ignored: int = 0
     n_missing: int = 0
     n_back: int = 0
@@ -95,11 +98,6 @@ class AddReport:
     cancelled: bool = False
     seconds: float = 0.0
     failures: list[Failure] = field(default_factory=list)
-
-    @property
-    def n_skipped(self) -> int:
-        """Files that were skipped."""
-        return sum(failure.kind in SKIPPED for failure in self.failures)
 
 
 class Scan:
@@ -171,7 +169,7 @@ class Scan:
         here = {file.path for file in found.files}
 
         def gone(path: Path) -> bool:
-            looked_for = any(is_below(path, source) for source in self.sources)
+            looked_for = path in self._named or not self._named.isdisjoint(path.parents)
             return path not in here and looked_for and not found.unread(path)
 
         missing = [path for path, file in known.items() if not file.is_missing and gone(path)]
@@ -274,12 +272,11 @@ class _Counts:
         """Report; True when the scan should stop. The time this takes is a pause."""
         if self.progress is None:
             return False
-        n_skipped = report.n_skipped
         step = Progress(
             self.done,
             self.total,
-            len(report.failures) - n_skipped,
-            n_skipped,
+            len(report.failures) - report.n_skipped,
+            report.n_skipped,
             self.forecast.songs_per_second,
             self.forecast.seconds_left,
             self.current,
@@ -320,6 +317,7 @@ def _enter(library: Store, task: Task, outcome: Any, report: AddReport, limits: 
         size, mtime_ns, duration_s = -1, -1, None
         if isinstance(outcome, Skipped):
             failure = Failure(task.path, outcome.reason, outcome.kind)
+            report.n_skipped += 1
             size, mtime_ns, duration_s = outcome.size, outcome.mtime_ns, outcome.duration_s
         else:
             kind = NO_SOUND if isinstance(outcome, NoSoundError) else ERROR

@@ -274,6 +274,9 @@ class Store:
         missing : bool
             Take songs without a file, too.
         """
+        return self._songs(sa.true() if ids is None else schema.songs.c.id.in_(list(ids)), missing=missing)
+
+    def _songs(self, which: sa.ColumnElement[bool], *, missing: bool) -> list[Song]:
         f = schema.files.c
         files = (
             sa.select(
@@ -289,14 +292,18 @@ class Store:
         query = (
             sa.select(*columns, files.c.path, files.c.folder, schema.songs.c.last_path)
             .join(files, files.c.song_id == schema.songs.c.id, isouter=missing)
+            .where(which)
             .order_by(schema.songs.c.id)
         )
-        if ids is not None:
-            query = query.where(schema.songs.c.id.in_(list(ids)))
         roots = self.files.roots()
         with self.engine.connect() as connection:
             rows = connection.execute(query).mappings().all()
         return [_song(dict(row), roots) for row in rows]
+
+    def missing_songs(self) -> list[Song]:
+        """Songs without a file, in the order of their ids."""
+        here = sa.select(schema.files.c.song_id).where(schema.files.c.missing_since.is_(None))
+        return self._songs(schema.songs.c.id.not_in(here), missing=True)
 
     def song(self, song_id: int) -> Song:
         """One song, with a file or without.
@@ -383,10 +390,13 @@ class Store:
         s, t, p, f = schema.songs.c, schema.tags.c, schema.plays.c, schema.files.c
         here = s.id.in_(sa.select(f.song_id).where(f.missing_since.is_(None)))
         skipped = schema.failures.c.kind.in_(SKIPPED)
+        # one pass over the songs: every page asks
+        of_songs = sa.select(
+            sa.func.count(s.id).label("songs"),
+            (sa.func.coalesce(sa.func.sum(s.duration_s), 0.0) / 3600).label("hours"),
+            sa.func.count(s.artist.distinct()).label("artists"),
+        ).where(here)
         questions = {
-            "songs": sa.select(sa.func.count(s.id)).where(here),
-            "hours": sa.select(sa.func.coalesce(sa.func.sum(s.duration_s), 0.0) / 3600).where(here),
-            "artists": sa.select(sa.func.count(s.artist.distinct())).where(here),
             "missing": sa.select(sa.func.count(s.id)).where(~here),
             "failed": sa.select(sa.func.count()).select_from(schema.failures).where(~skipped),
             "skipped": sa.select(sa.func.count()).select_from(schema.failures).where(skipped),
@@ -396,7 +406,8 @@ class Store:
             "playlists": sa.select(sa.func.count()).select_from(schema.playlists),
         }
         with self.engine.connect() as connection:
-            return {name: connection.scalar(question) or 0 for name, question in questions.items()}
+            found = dict(connection.execute(of_songs).mappings().one())
+            return found | {name: connection.scalar(question) or 0 for name, question in questions.items()}
 
     def playlists(self, source: str | None = None) -> list[SavedPlaylist]:
         """Playlists with their songs in order; all, or those of one source."""

@@ -66,7 +66,7 @@ class TagEdits:
         """Edits by song id."""
         s = schema.songs.c
         with self._engine.connect() as connection:
-            rows = connection.execute(sa.select(s.id, s.edits)).all()
+            rows = connection.execute(sa.select(s.id, s.edits).where(s.edits.is_not(None))).all()
         return {row.id: row.edits for row in rows if row.edits}
 
     def _change(self, connection: sa.Connection, song_ids: Iterable[int], change: Any) -> None:
