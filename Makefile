@@ -14,7 +14,7 @@ else
   INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
 
-.PHONY: app install test lint format bench clean
+.PHONY: app install test lint format bench rivals clean
 
 install: $(VENV)/installed
 app: $(VENV)/installed
@@ -33,11 +33,19 @@ format: $(VENV)/tested
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/tested
+bench: $(VENV)/tested rivals
 	$(INSTALL) -e '.[bench]'
 	$(BIN)/python -m benchmarks.codebook
 	$(BIN)/python -m benchmarks.extraction
 	$(BIN)/python -m benchmarks.ingest
+	$(BIN)/python -m benchmarks.mlr
+
+# metric-learn 0.7 does not run beside a scikit-learn of 1.8 or later, so it gets an environment of its own.
+rivals: $(VENV)/rivals/installed
+$(VENV)/rivals/installed: | $(BIN)/python
+	$(BIN)/python -m venv $(VENV)/rivals
+	$(VENV)/rivals/bin/python -m pip install --quiet --disable-pip-version-check 'metric-learn==0.7.0' 'scikit-learn<1.8'
+	@touch $@
 
 # Stamps: a second call finds them and starts at once.
 $(BIN)/python:

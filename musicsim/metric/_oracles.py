@@ -11,15 +11,17 @@ equally violated rankings any may come.
 A query without relevant or without irrelevant songs says nothing and is not counted.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cache
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LOSSES", "Cut", "Oracle", "RelevantSongs"]
+__all__ = ["LOSSES", "Cut", "Oracle", "RelevantSongs", "one_blas_thread"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -29,6 +31,8 @@ LOSSES = ("auc", "map", "mrr", "ndcg", "precision")
 
 _ROWS_AT_ONCE = 16
 """Queries a thread works on between two sorts, so that they stay in its cache."""
+_BLOCK_ROWS = 128
+"""Queries of a matrix product, at most; more do not make it faster."""
 
 
 class RelevantSongs(Protocol):
@@ -72,10 +76,13 @@ class Oracle:
         Places that "ndcg" and "precision" look at.
     structure : "full" or "diagonal"
         Shape of `dpsi`, and of the metric: (d, d) or (d,).
+    widths : sequence of int, optional
+        The metric has a full block for each run of this many columns, their sum being d, and zeros
+        elsewhere. It and `dpsi` are then flat: the raveled blocks one after another.
     queries : int array-like, optional
         Rows of X that ask; by default all. Those with an empty set are skipped.
     block_bytes : int
-        Size of the (queries, n_songs) block of scores that is held at once.
+        Size of the (queries, n_songs) block of scores that a thread holds, at most 128 queries.
 
     Attributes
     ----------
@@ -93,7 +100,7 @@ class Oracle:
     Notes
     -----
     Memory besides X: a centred float64 copy of X, two more arrays of its size (three with a metric of full
-    rank) during a cut, ``block_bytes`` and, in a thread, ``16 * 12 * n_songs`` bytes. The sets take 4 bytes
+    rank) during a cut and, in a thread, ``(128 * 8 + 16 * 12) * n_songs`` bytes. The sets take 4 bytes
     a relevant song and the same for the shorter of the irrelevant and the left-out ones. 20 000 songs of
     256 dimensions with 37 relevant each: below 0.5 GiB.
 
@@ -108,6 +115,7 @@ class Oracle:
         loss: str = "auc",
         k: int = 10,
         structure: str = "full",
+        widths: Sequence[int] | None = None,
         queries: npt.ArrayLike | None = None,
         block_bytes: int = 64 << 20,
     ) -> None:
@@ -124,9 +132,16 @@ class Oracle:
             raise ValueError(f"k={k} should be at least 1.")
         if structure not in {"full", "diagonal"}:
             raise ValueError(f"structure={structure!r} should be 'full' or 'diagonal'.")
+        if widths is not None and (sum(widths) != X.shape[1] or min(widths, default=0) < 1):
+            raise ValueError(
+                f"widths={widths!r} should be positive and sum to the {X.shape[1]} columns of X."
+            )
         if block_bytes < 1:
             raise ValueError(f"block_bytes={block_bytes} should be at least 1.")
         self.loss, self.k, self.structure = loss, int(k), structure
+        ends = np.cumsum([X.shape[1]] if widths is None else widths)
+        self._is_flat = widths is not None
+        self._columns = [slice(end - w, end) for end, w in zip(ends, np.diff(ends, prepend=0), strict=True)]
         # differences of songs are all that counts; about the mean their products keep more digits
         self._X = X - X.mean(axis=0)
         asked = np.arange(len(X)) if queries is None else _rows(queries, len(X), "queries")
@@ -136,7 +151,7 @@ class Oracle:
         self.n_skipped = len(asked) - self.n_queries
         if self.n_queries == 0:
             raise ValueError("no query has both relevant and irrelevant songs; there is nothing to rank.")
-        self._block = max(1, block_bytes // (8 * len(X)))
+        self._block = min(max(1, block_bytes // (8 * len(X))), _BLOCK_ROWS)
         ranks = np.arange(1, self.k + 1)
         # P@k is NDCG@k without a discount; both are divided by the sum
         self._gains = 1.0 / np.log2(np.maximum(ranks, 2)) if loss == "ndcg" else np.ones(self.k)
@@ -146,16 +161,16 @@ class Oracle:
         self,
         W: npt.ArrayLike | None = None,
         *,
-        L: npt.ArrayLike | None = None,
+        L: npt.ArrayLike | Sequence[npt.ArrayLike] | None = None,
         slots: npt.ArrayLike | None = None,
     ) -> Cut:
         """Find the most violated ranking of each query and the plane that they make.
 
         Parameters
         ----------
-        W : array-like of shape (d, d) or, for the diagonal structure, (d,)
+        W : array-like of shape (d, d) or, for the diagonal structure, (d,), or flat with `widths`
             The metric, positive semi-definite.
-        L : array-like of shape (r, d), instead of W
+        L : array-like of shape (r, d), or with `widths` one a block, instead of W
             Its factor, W = L^T L; the scores cost r / d of those of W.
         slots : int array-like, optional
             Places in ``queries`` of those that ask this time, for stochastic steps; by default all.
@@ -173,88 +188,95 @@ class Oracle:
         # -||q - x||^2 but for ||q||^2, which is the same for all songs of a query: the weights sum to 0
         norms = np.einsum("ij,ij->i", left, right)
         left = 2.0 * left
-        n_songs = len(X)
         lost, inner = np.empty(len(asked)), np.empty(len(asked))
-        column_sums = np.zeros(n_songs)
+        column_sums = np.zeros(len(X))
+        products = np.empty((len(asked), X.shape[1]))
+
+        def work(first: int) -> FloatArray:
+            block = slice(first, min(first + self._block, len(asked)))
+            weights = left[self.queries[asked[block]]] @ right.T
+            weights -= norms
+            self._separate(weights, asked[block], lost[block], inner[block])
+            np.matmul(weights, X, out=products[block])
+            return np.asarray(weights.sum(axis=0))
+
+        # threads of our own share the blocks: one of the products' library each
+        with one_blas_thread(), ThreadPoolExecutor(_n_threads()) as threads:
+            for sums in threads.map(work, range(0, len(asked), self._block)):
+                column_sums += sums
         folded = np.zeros_like(X)
-        scores = np.empty((min(self._block, len(asked)), n_songs))
-        with ThreadPoolExecutor(_n_threads()) as threads:
-            for first in range(0, len(asked), self._block):
-                block = slice(first, min(first + self._block, len(asked)))
-                rows = self.queries[asked[block]]
-                weights = np.matmul(left[rows], right.T, out=scores[: len(rows)])
-                weights -= norms
-                self._separate(weights, asked[block], lost[block], inner[block], threads)
-                column_sums += weights.sum(axis=0)
-                np.add.at(folded, rows, weights @ X)
+        np.add.at(folded, self.queries[asked], products)
         # sum of w (q - x)(q - x)^T over pairs is X^T diag(sum w) X - Q^T A X - (Q^T A X)^T (3.5), where the
         # term of the row sums is 0; both share a product with X
         folded -= 0.5 * column_sums[:, None] * X
         if self.structure == "diagonal":
             dpsi = 2.0 * np.einsum("ij,ij->j", folded, X)
         else:
-            half = folded.T @ X
-            dpsi = half + half.T
+            dpsi = self._join([folded[:, c].T @ X[:, c] for c in self._columns])
         return Cut(float(lost.mean()), dpsi / len(asked), float(inner.mean()))
 
-    def _sides(self, W: npt.ArrayLike | None, L: npt.ArrayLike | None) -> tuple[FloatArray, FloatArray]:
+    def _join(self, halves: list[FloatArray]) -> FloatArray:
+        """The blocks of dpsi from their halves."""
+        whole = [half + half.T for half in halves]
+        return np.concatenate([block.ravel() for block in whole]) if self._is_flat else whole[0]
+
+    def _sides(self, W: Any, L: Any) -> tuple[FloatArray, FloatArray]:
         """Two factors whose product holds q^T W x for all pairs of songs."""
-        d = self._X.shape[1]
         if (W is None) == (L is None):
             raise ValueError("give either the metric W or its factor L.")
-        name, given = ("W", W) if L is None else ("L", L)
-        metric = np.asarray(given, dtype=np.float64)
+        X, d = self._X, self._X.shape[1]
         if self.structure == "diagonal":
-            if name == "L":
+            if W is None:
                 raise ValueError("L is for the full structure; give a diagonal metric as W of shape (d,).")
-            expected, fits = f"({d},)", metric.shape == (d,)
-        elif name == "W":
-            expected, fits = f"({d}, {d})", metric.shape == (d, d)
-        else:
-            expected, fits = f"(r, {d})", metric.ndim == 2 and metric.shape[1] == d
-        if not fits:
-            raise ValueError(f"{name} has the shape {metric.shape}, it should be {expected}.")
-        if not np.isfinite(metric).all():
-            raise ValueError(f"{name} holds NaN or infinite values.")
-        if self.structure == "diagonal":
-            return self._X * metric, self._X
-        if name == "W":
-            return self._X @ (0.5 * (metric + metric.T)), self._X
-        mapped = self._X @ metric.T
-        return mapped, mapped
+            return X * _checked(W, "W", (d,)), X
+        sizes = [c.stop - c.start for c in self._columns]
+        if W is not None:
+            if self._is_flat:
+                flat = _checked(W, "W", (sum(w * w for w in sizes),))
+                parts = np.split(flat, np.cumsum([w * w for w in sizes])[:-1])
+            else:
+                parts = [_checked(W, "W", (d, d))]
+            blocks = [part.reshape(w, w) for part, w in zip(parts, sizes, strict=True)]
+            mapped = [X[:, c] @ (0.5 * (b + b.T)) for b, c in zip(blocks, self._columns, strict=True)]
+            return np.concatenate(mapped, axis=1) if len(mapped) > 1 else mapped[0], X
+        factors = list(L) if self._is_flat else [L]
+        if len(factors) != len(sizes):
+            raise ValueError(f"L has {len(factors)} factors for {len(sizes)} blocks.")
+        both = [
+            X[:, c] @ _checked(factor, "L", (None, w)).T
+            for factor, c, w in zip(factors, self._columns, sizes, strict=True)
+        ]
+        side = np.concatenate(both, axis=1) if len(both) > 1 else both[0]
+        return side, side
 
-    def _separate(
-        self,
-        scores: FloatArray,
-        slots: IntArray,
-        lost: FloatArray,
-        inner: FloatArray,
-        threads: ThreadPoolExecutor,
-    ) -> None:
-        """Turn rows of scores into weights, a few rows a task; fills `lost` and `inner`."""
+    def _separate(self, scores: FloatArray, slots: IntArray, lost: FloatArray, inner: FloatArray) -> None:
+        """Turn rows of scores into weights, a few rows at a time; fills `lost` and `inner`."""
         from musicsim.metric import _kernels as kernels
 
         sets = self._sets
         n_songs = scores.shape[1]
-
-        def work(first: int) -> None:
+        columns = np.empty((_ROWS_AT_ONCE, n_songs), dtype=np.int32)
+        counts = np.empty(_ROWS_AT_ONCE, dtype=np.int64)
+        negated = np.empty((_ROWS_AT_ONCE, n_songs))
+        for first in range(0, len(slots), _ROWS_AT_ONCE):
             few = slice(first, min(first + _ROWS_AT_ONCE, len(slots)))
             n = few.stop - first
-            columns = np.empty((n, n_songs), dtype=np.int32)
-            counts = np.empty(n, dtype=np.int64)
-            negated = np.empty((n, n_songs))
             kernels.gather_irrelevant(
-                scores[few], slots[few], sets.start, sets.items, sets.inverted, columns, counts, negated
+                scores[few],
+                slots[few],
+                sets.start,
+                sets.items,
+                sets.inverted,
+                columns[:n],
+                counts[:n],
+                negated[:n],
             )
             if self.loss != "auc":
-                negated.sort(axis=1)  # numpy sorts values several times faster than a compiled loop would
+                negated[:n].sort(axis=1)  # numpy sorts values several times faster than a compiled loop would
             kernels.separate(
                 LOSSES.index(self.loss), self.k, self._gains, self._harmonic, scores[few], slots[few],
-                sets.start, sets.items, columns, counts, negated, lost[few], inner[few],
+                sets.start, sets.items, columns[:n], counts[:n], negated[:n], lost[few], inner[few],
             )  # fmt: skip
-
-        for _ in threads.map(work, range(0, len(slots), _ROWS_AT_ONCE)):
-            pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +327,20 @@ def _split(relevance: RelevantSongs, asked: IntArray) -> Iterator[tuple[int, Int
         yield query, relevant, irrelevant, np.flatnonzero(kind == 0)
 
 
+def _checked(given: npt.ArrayLike, name: str, shape: tuple[int | None, ...]) -> FloatArray:
+    metric = np.asarray(given, dtype=np.float64)
+    fits = metric.ndim == len(shape) and all(
+        want in {None, got} for want, got in zip(shape, metric.shape, strict=True)
+    )
+    if not fits:
+        expected = "r" if shape[0] is None else str(shape[0])
+        expected = f"({expected},)" if len(shape) == 1 else f"({expected}, {shape[1]})"
+        raise ValueError(f"{name} has the shape {metric.shape}, it should be {expected}.")
+    if not np.isfinite(metric).all():
+        raise ValueError(f"{name} holds NaN or infinite values.")
+    return metric
+
+
 def _rows(values: npt.ArrayLike, n: int, name: str) -> IntArray:
     rows = np.asarray(values)
     if rows.size == 0:
@@ -316,6 +352,18 @@ def _rows(values: npt.ArrayLike, n: int, name: str) -> IntArray:
             f"{name} holds {rows.min() if rows.min() < 0 else rows.max()}; 0 to {n - 1} are legal."
         )
     return rows.astype(np.int64, copy=False)
+
+
+@cache
+def _blas() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """One thread of the library of matrix products, for as long as it is entered."""
+    return _blas().limit(limits=1)
 
 
 def _n_threads() -> int:

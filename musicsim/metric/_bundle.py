@@ -1,0 +1,198 @@
+"""An accelerated proximal bundle method for metric learning to rank, with a certificate.
+
+Each round solves
+
+    minimise  penalty(W) + C max(0, max_i (loss_i - <W, psi_i>)) + mu/2 ||W - Y||^2  over the cone    (*)
+
+over the planes that are held, asks the oracle at the solution, and adds its plane. Plain bundle methods put
+Y at the best metric so far. The mean over many queries is nearly smooth, and there a proximal step is hardly
+more than a gradient step; so Y runs ahead of it as in Nesterov's method, and returns to it when the objective
+rises. Planes bound the slack from below wherever they were cut, so this costs no validity: the gap of
+:class:`~musicsim.metric._problem.Search` is true whatever the steps were.
+
+While far from the optimum, mu follows the ratio of the true to the predicted decrease (Kiwiel, 1990). When the
+objective stands still but the bound lags behind, mu falls and planes are kept longer: the bound is that of the
+planes, and needs some around the optimum on all its sides.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim.metric._cone import Projection
+from musicsim.metric._planes import Planes
+from musicsim.metric._problem import Problem, Search
+from musicsim.metric._qp import solve_dual
+
+__all__ = ["BundleState", "solve_bundle", "solve_master"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_MASTER_STEPS = {True: 60, False: 300}
+"""At most, by whether the penalty is linear."""
+_MASTER_SHARE = 0.1
+"""(*) is solved until its gap is this share of the decrease that it predicts."""
+_KEPT, _KEPT_LATE = 40, 150
+"""Rounds that planes without weight are kept, at first and once the objective stands still."""
+_WINDOW, _STILL, _PATIENCE = 8, 1.0, 5
+"""It stands still when it fell by less than _STILL tol within _WINDOW cuts; then mu falls, every _PATIENCE cuts."""
+_NULLS = 10
+"""Steps in a row without gain after which mu is doubled."""
+_SLOWEST = 64.0
+"""How far mu falls below where it stood at the first standstill."""
+
+
+@dataclass
+class BundleState:
+    """What a solver leaves behind, and can go on from, with another C too: planes stay valid."""
+
+    planes: Planes
+    weights: FloatArray
+    center: Projection
+    mu: float
+    C: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """An approximate solution of (*): its metric, the weights of the planes, and the cone's multiplier."""
+
+    W: Projection
+    weights: FloatArray
+    value: float
+    P: FloatArray
+
+
+def solve_bundle(problem: Problem, search: Search, state: BundleState | None = None) -> BundleState:
+    """Search until the gap is closed, the cuts are used up or the callback stops it; go on from `state`."""
+    penalty, C = problem.penalty, problem.C
+    if state is None:
+        center = problem.project(np.zeros(problem.cone.size))
+        planes, weights, mu = Planes(problem.cone.size), np.empty(0), 0.0
+    else:
+        # mu has the scale of the curvature, which C multiplies
+        ratio = C / state.C
+        center, planes, weights, mu = state.center, state.planes, state.weights * ratio, state.mu * ratio
+    cut, best = problem.cut(center)
+    planes.add(cut.loss, cut.dpsi)
+    weights = np.append(weights, 0.0)
+    if mu == 0.0:
+        mu = problem.scale(cut.loss, cut.dpsi)
+    if not weights.any():
+        weights[-1] = C  # where C is so small that W = 0 is best, the plane at 0 shows it
+    bound = problem.lower_bound(planes, weights)
+    over = search.note(center, best, bound, len(planes))
+    slope = penalty.slope
+    Y, momentum = center.point, 1.0
+    steering = _Steering(mu, best, search.tol)
+    while not over and steering.mu > 0:
+        trial, slope = solve_master(problem, planes, weights, slope, Y, steering.mu, best, search.tol)
+        weights = trial.weights
+        bound = problem.lower_bound(planes, weights, trial.P)
+        model = penalty.value(trial.W.point) + C * max(0.0, float(planes.slacks(trial.W.point).max()))
+        cut, objective = problem.cut(trial.W)
+        planes.add(cut.loss, cut.dpsi)
+        weights = planes.retire(np.append(weights, 0.0), steering.kept)
+        over = search.note(trial.W, objective, bound, len(planes))
+        ratio = (best - objective) / max(best - model, 1e-300)
+        if objective <= best:
+            faster = (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum)) / 2.0
+            Y = trial.W.point + (momentum - 1.0) / faster * (trial.W.point - center.point)
+            center, best, momentum = trial.W, objective, faster
+        else:
+            Y, momentum = center.point, 1.0
+        steering.step(ratio, best)
+    return BundleState(planes, weights, center, steering.mu, C)
+
+
+class _Steering:
+    """mu, and for how many rounds planes without weight are kept."""
+
+    def __init__(self, mu: float, best: float, tol: float) -> None:
+        self.mu, self.kept = mu, _KEPT
+        self._tol = tol
+        self._objectives = [best]
+        self._n_null = 0
+        self._last_still = 0
+        self._lowest = 0.0
+
+    def step(self, ratio: float, best: float) -> None:
+        """After a step that gained `ratio` of the decrease that was predicted, and left `best`."""
+        if ratio >= 0.0:
+            self._n_null = 0
+            if ratio > 0.5:
+                self.mu = max(0.25 * self.mu, 2.0 * self.mu * (1.0 - ratio))
+        else:
+            self._n_null += 1
+            if ratio < -1.0:
+                self.mu, self._n_null = min(2.0 * self.mu * (1.0 - ratio), 4.0 * self.mu), 0
+            elif self._n_null == _NULLS:
+                self.mu, self._n_null = 2.0 * self.mu, 0
+        past = self._objectives
+        past.append(best)
+        stands = len(past) > _WINDOW and past[-1 - _WINDOW] - best < _STILL * self._tol * best
+        if stands and len(past) - self._last_still >= _PATIENCE and self.mu > self._lowest:
+            if self._last_still == 0:
+                self._lowest, self.kept = self.mu / _SLOWEST, _KEPT_LATE
+            self.mu, self._last_still = max(self.mu / 4.0, self._lowest), len(past)
+
+
+def solve_master(
+    problem: Problem,
+    planes: Planes,
+    weights: FloatArray,
+    slope: FloatArray,
+    Y: FloatArray,
+    mu: float,
+    best: float,
+    tol: float,
+) -> tuple[Trial, FloatArray]:
+    """Solve (*) by its dual, in the weights a of the planes and, unless it is fixed, the slope G of the penalty.
+
+    With V = Y + (sum a_i psi_i - G) / mu and W its projection, the dual value is
+
+        sum a_i loss_i + mu/2 (||Y||^2 - ||W||^2),
+
+    a smooth concave function with gradient loss_i - <W, psi_i> in a and W in G. Since projections do not
+    expand, the structure kernel / mu (twice that when G moves too) bounds its curvature: an accelerated
+    proximal gradient method in this metric takes one small programme and one projection a step.
+    """
+    penalty, C = problem.penalty, problem.C
+    stretch = 1.0 if penalty.is_linear else 2.0
+    H = planes.gram * (stretch / mu)
+    a = old_a = weights
+    G = old_G = slope
+    momentum, dual = 1.0, -np.inf
+    offset = 0.5 * mu * float(Y @ Y)
+    found: Trial | None = None
+    best_weights, best_slope, P = weights, slope, np.empty(0)
+    for _ in range(_MASTER_STEPS[penalty.is_linear]):
+        V = Y + (planes.combine(a) - G) / mu
+        W = problem.project(V)
+        rise = planes.slacks(W.point)
+        here = float(a @ planes.loss) + offset - 0.5 * mu * float(W.point @ W.point)
+        near = W.point - Y
+        value = penalty.value(W.point) + C * max(0.0, float(rise.max())) + 0.5 * mu * float(near @ near)
+        if here > dual:
+            dual, best_weights, best_slope, P = here, a, G, mu * (W.point - V)
+        if found is None or value < found.value:
+            found = Trial(W, a, value, P)
+        gap = found.value - dual
+        if gap <= _MASTER_SHARE * max(best - found.value, 1e-4 * tol * best):
+            break
+        with problem.timed("qp"):
+            new_a = solve_dual(H, -(rise + H @ a), C, a, 1e-2 * max(gap, 1e-12 * best))
+        new_G = G if penalty.is_linear else penalty.project_slope(G + (mu / stretch) * W.point)
+        if rise @ (new_a - old_a) + W.point @ (new_G - old_G) < 0.0:
+            momentum = 1.0
+        faster = (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum)) / 2.0
+        ahead = (momentum - 1.0) / faster
+        a = np.maximum(new_a + ahead * (new_a - old_a), 0.0)
+        if a.sum() > C:
+            a *= C / a.sum()
+        if not penalty.is_linear:
+            G = penalty.project_slope(new_G + ahead * (new_G - old_G))
+        old_a, old_G, momentum = new_a, new_G, faster
+    assert found is not None
+    return Trial(found.W, best_weights, found.value, P), best_slope

@@ -1,0 +1,134 @@
+"""What the estimators of metric learning to rank share: parameters, the choice of a solver, how it ended."""
+
+import warnings
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+
+from musicsim.metric._admm import ADMM
+from musicsim.metric._bundle import BundleState, solve_bundle
+from musicsim.metric._cone import Cone
+from musicsim.metric._cutting_plane import solve_cutting_plane
+from musicsim.metric._oracles import LOSSES, Oracle, one_blas_thread
+from musicsim.metric._problem import Problem, Search, StepCallback
+from musicsim.metric._regularizers import Regularizer, RowNorms, Trace
+from musicsim.metric._stochastic import solve_stochastic
+from musicsim.metric._subgradient import Subgradient
+from musicsim.relevance import Relevance
+
+__all__ = ["RankingLearner", "as_relevance"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_CHOICES = {
+    "loss": LOSSES,
+    "structure": ("full", "diagonal"),
+    "regularizer": ("trace", "l21"),
+    "solver": ("bundle", "admm", "subgradient"),
+}
+
+
+def as_relevance(y: Any, n: int) -> Relevance:
+    """A Relevance as it is, anything else as labels.
+
+    Raises
+    ------
+    ValueError
+        If its queries are not these `n` songs, in their order.
+    """
+    relevance = y if isinstance(y, Relevance) else Relevance.from_labels(y)
+    if len(relevance) != n or relevance.n_items != n:
+        raise ValueError(
+            f"y is of {len(relevance)} queries and {relevance.n_items} songs, X has {n} rows; "
+            f"each row of X is a query and a song."
+        )
+    if not np.array_equal(relevance.own, np.arange(n)):
+        raise ValueError("y has queries from outside, or in another order; query i should be row i of X.")
+    return relevance
+
+
+class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Parameters and results of :class:`MLR` and :class:`MultipleKernelMLR`."""
+
+    loss: str
+    k: int
+    C: float
+    structure: str
+    solver: str
+    admm_steps: int
+    tol: float
+    max_cuts: int
+    n_queries: int | None
+    random_state: Any
+    regularizer = "trace"
+
+    def _check_parameters(self) -> None:
+        for name, legal in _CHOICES.items():
+            if getattr(self, name) not in legal:
+                raise ValueError(f"{name}={getattr(self, name)!r} should be one of {', '.join(legal)}.")
+        for name in ("k", "admm_steps", "max_cuts"):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or value < 1:
+                raise ValueError(f"{name}={value!r} should be a whole number, at least 1.")
+        if self.n_queries is not None and (
+            self.n_queries < 1 or self.solver != "bundle" or self.max_cuts < 2
+        ):
+            raise ValueError(
+                f"n_queries={self.n_queries!r} should be None, or a whole number of at least 1; then solver should be "
+                f"'bundle', and max_cuts at least 2."
+            )
+        for name in ("C", "tol"):
+            value = getattr(self, name)
+            if not (isinstance(value, Real) and 0 < float(value) < np.inf):
+                raise ValueError(f"{name}={value!r} should be a number greater than 0.")
+
+    def _solve(
+        self,
+        songs: FloatArray,
+        relevance: Relevance,
+        cone: Cone,
+        callback: StepCallback | None,
+        state: BundleState | None = None,
+        stacklevel: int = 3,
+    ) -> tuple[FloatArray, BundleState | None]:
+        """Learn a flat metric of `cone`, set what tells how it went, and warn where the gap is not closed.
+
+        The warning names the line `stacklevel` frames up.
+        """
+        oracle = Oracle(songs, relevance, self.loss, self.k, self.structure, widths=cone.widths)
+        rows = self.regularizer == "l21" and self.structure == "full"
+        penalty: Regularizer = RowNorms(cone) if rows else Trace(cone)
+        problem = Problem(oracle, cone, penalty, float(self.C))
+        search = Search(problem, float(self.tol), int(self.max_cuts), callback)
+        after = None
+        n_queries = None if self.n_queries is None else int(self.n_queries)
+        with one_blas_thread():  # matrices are small; two threads were four times slower
+            if n_queries is not None and n_queries < oracle.n_queries:
+                solve_stochastic(problem, search, oracle, n_queries, np.random.default_rng(self.random_state))
+            elif self.solver == "bundle":
+                after = solve_bundle(problem, search, state)
+            elif self.solver == "admm":
+                solve_cutting_plane(problem, search, lambda p: ADMM(p, self.admm_steps))
+            else:
+                solve_cutting_plane(problem, search, lambda p: Subgradient(p, self.tol))
+        assert search.best is not None
+        self.objective_ = search.objective
+        self.dual_bound_ = search.dual_bound
+        self.n_cuts_ = search.n_cuts
+        self.n_projections_ = cone.n_projections
+        self.history_ = search.history
+        self.seconds_ = problem.seconds
+        self.n_queries_ = oracle.n_queries
+        if not search.has_converged and not search.is_stopped:
+            warnings.warn(
+                f"The relative gap is {search.gap:.2g} after {search.n_cuts} cuts, above tol={self.tol:g}: the "
+                f"objective is {search.objective:.6g}, the optimum at least {search.dual_bound:.6g}. Raise "
+                f"max_cuts, or lower C, which is {self.C:g}.",
+                ConvergenceWarning,
+                stacklevel=stacklevel,
+            )
+        return search.best.point, after

@@ -1,0 +1,103 @@
+"""Penalties of a metric: its trace, or the L2,1 norm of its rows.
+
+Either is max over G in a set of <G, W>; `dual_scale` measures how far a combination of planes is outside
+that set, from which the lower bounds of every solver come.
+"""
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim.metric._cone import Cone
+
+__all__ = ["Regularizer", "RowNorms", "Trace"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class Regularizer(Protocol):
+    """A penalty of a flat metric.
+
+    `slope` is a legal G to start from, and the only one where `is_linear`.
+    """
+
+    is_linear: bool
+    slope: FloatArray
+
+    def value(self, W: FloatArray) -> float: ...
+
+    def gradient(self, W: FloatArray) -> FloatArray: ...
+
+    def project_slope(self, G: FloatArray) -> FloatArray:
+        """The nearest legal G."""
+        ...
+
+    def shrink(self, W: FloatArray, t: float) -> FloatArray:
+        """argmin over V of t value(V) + 1/2 ||V - W||^2, the cone not regarded."""
+        ...
+
+    def dual_scale(self, A: FloatArray, P: FloatArray | None) -> float:
+        """A number t with <A, W> <= t value(W) on the cone; P, of the cone, helps to find a small one."""
+        ...
+
+
+class Trace:
+    """sum of r_i W_ii, linear on the cone (equation 4.1)."""
+
+    is_linear = True
+
+    def __init__(self, cone: Cone) -> None:
+        self.cone = cone
+        self.slope = cone.unit
+
+    def value(self, W: FloatArray) -> float:
+        return float(self.slope @ W)
+
+    def gradient(self, W: FloatArray) -> FloatArray:
+        return self.slope
+
+    def project_slope(self, G: FloatArray) -> FloatArray:
+        return self.slope
+
+    def shrink(self, W: FloatArray, t: float) -> FloatArray:
+        return W - t * self.slope
+
+    def dual_scale(self, A: FloatArray, P: FloatArray | None) -> float:
+        return self.cone.reach(A)
+
+
+class RowNorms:
+    """Sum of the Euclidean norms of the rows of W (Lim, McFee and Lanckriet, ICML 2013), for one full block."""
+
+    is_linear = False
+
+    def __init__(self, cone: Cone) -> None:
+        (self._width,) = cone.widths
+        self._cone = cone
+        self.slope = np.zeros(cone.size)
+
+    def _rows(self, flat: FloatArray) -> tuple[FloatArray, FloatArray]:
+        rows = flat.reshape(self._width, self._width)
+        return rows, np.sqrt(np.einsum("ij,ij->i", rows, rows))
+
+    def value(self, W: FloatArray) -> float:
+        return float(self._rows(W)[1].sum())
+
+    def gradient(self, W: FloatArray) -> FloatArray:
+        rows, norms = self._rows(W)
+        half = rows / np.maximum(norms, 1e-300)[:, None]
+        return (0.5 * (half + half.T)).ravel()
+
+    def project_slope(self, G: FloatArray) -> FloatArray:
+        rows, norms = self._rows(G)
+        return (rows / np.maximum(norms, 1.0)[:, None]).ravel()
+
+    def shrink(self, W: FloatArray, t: float) -> FloatArray:
+        rows, norms = self._rows(W)
+        return (rows * np.maximum(0.0, 1.0 - t / np.maximum(norms, 1e-300))[:, None]).ravel()
+
+    def dual_scale(self, A: FloatArray, P: FloatArray | None) -> float:
+        # <A, W> <= <A + P, W> <= max row norm of (A + P) times the sum of the row norms of W
+        raised = self._cone.project(A).point if P is None else A + P
+        return min(float(self._rows(each)[1].max()) for each in (A, raised))

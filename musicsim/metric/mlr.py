@@ -1,0 +1,239 @@
+"""Metric learning to rank (McFee and Lanckriet, ICML 2010; thesis, chapters 3 and 4)."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from musicsim.metric._bundle import BundleState
+from musicsim.metric._cone import Cone
+from musicsim.metric._coordinates import Axes, Columns
+from musicsim.metric._learner import RankingLearner, as_relevance
+from musicsim.metric._problem import StepCallback
+
+__all__ = ["MLR", "factor"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class MLR(RankingLearner):
+    """A Mahalanobis metric by which each song has its relevant songs near and the irrelevant ones far.
+
+    Solves ``min over W >= 0 of trace(W) + C * mean over queries of the structured hinge loss`` (equation 4.1),
+    or the same with the sum of the row norms of W in place of the trace.
+
+    Parameters
+    ----------
+    loss : "auc", "map", "mrr", "ndcg" or "precision"
+        What a ranking loses; see :mod:`musicsim.metric._oracles`.
+    k : int >= 1
+        Places that "ndcg" and "precision" look at.
+    C : float > 0
+        Weight of the mean loss over the queries. See :class:`MLRCV` for choosing it.
+    structure : "full" or "diagonal"
+        Any positive semi-definite metric, or a weight a column (thesis 4.B).
+    regularizer : "trace" or "l21"
+        With "l21" (robust MLR) whole columns of noise are ruled out. The same for a diagonal metric.
+    solver : "bundle", "admm" or "subgradient"
+        The default is much the fastest; "admm" is algorithm 4.2, "subgradient" the baseline. Docs: ``docs/mlr.md``.
+    admm_steps : int >= 1
+        T of algorithm 4.2.
+    tol : float > 0
+        Relative gap between objective and lower bound at which the fit ends.
+    max_cuts : int >= 1
+        Calls of the oracle before it gives up; a ConvergenceWarning then tells the gap.
+    n_queries : int, optional
+        Ask a sample of this many queries a cut, all but the last: for collections of which a full cut takes too
+        long. Uses up `max_cuts`; `objective_` is exact all the same, `dual_bound_` weak, and the gap open.
+    random_state : int, Generator or None
+        Seed of the samples; nothing else is drawn.
+
+    Attributes
+    ----------
+    metric_ : ndarray of shape (d, d), float64
+        W. With a diagonal structure a diagonal matrix.
+    components_ : ndarray of shape (r, d), float64
+        L, W = L^T L; rows in the order of falling weight.
+    objective_, dual_bound_ : float
+        The exact objective of `metric_`, and a lower bound of the optimum.
+    n_cuts_, n_projections_, n_queries_ : int
+        Calls of the oracle, eigendecompositions, and queries with both relevant and irrelevant songs.
+    history_ : list of dict
+        One a cut: cut, objective, dual_bound, gap, n_planes, n_projections, seconds.
+    seconds_ : dict
+        Wall time in the oracle, the quadratic programmes and the projections.
+    n_features_in_ : int
+
+    Notes
+    -----
+    Memory: besides the oracle's (about four times X and 64 MB), 8 d^2 bytes a plane, of which the last 150 rounds
+    are kept at most: 80 MB at d = 256.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(60) % 3
+    >>> X = np.c_[y + 0.2 * rng.normal(size=60), 5 * rng.normal(size=(60, 2))]
+    >>> mlr = MLR(C=100).fit(X, y)
+    >>> int(np.argmax(np.diag(mlr.metric_))), mlr.objective_ - mlr.dual_bound_ <= 1e-3 * mlr.objective_
+    (0, True)
+    """
+
+    def __init__(
+        self,
+        loss: str = "auc",
+        k: int = 10,
+        C: float = 1.0,
+        structure: str = "full",
+        regularizer: str = "trace",
+        solver: str = "bundle",
+        admm_steps: int = 10,
+        tol: float = 1e-3,
+        max_cuts: int = 200,
+        n_queries: int | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ):
+        self.loss = loss
+        self.k = k
+        self.C = C
+        self.structure = structure
+        self.regularizer = regularizer
+        self.solver = solver
+        self.admm_steps = admm_steps
+        self.tol = tol
+        self.max_cuts = max_cuts
+        self.n_queries = n_queries
+        self.random_state = random_state
+
+    def fit(self, X: npt.ArrayLike, y: Any, callback: StepCallback | None = None) -> Self:
+        """Learn the metric.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_songs, d)
+        y : array-like of shape (n_songs,) or Relevance
+            Class labels, or who is similar to whom among the rows of X.
+        callback : callable, optional
+            Gets the newest entry of `history_` after each cut; True ends the fit with the best metric so far.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, X is not finite, y does not fit X, or no query has both relevant
+            and irrelevant songs.
+        """
+        self._fit(X, y, callback, None)
+        return self
+
+    def fit_path(
+        self, X: npt.ArrayLike, y: Any, Cs: Sequence[float], callback: StepCallback | None = None
+    ) -> list[Self]:
+        """Learn one metric for each C; with the default solver each goes on from the planes of the last.
+
+        Parameters
+        ----------
+        X, y, callback
+            As of :meth:`fit`; the steps also have a C.
+        Cs : sequence of float
+            Best in ascending order.
+
+        Returns
+        -------
+        list of MLR
+            Fitted clones, one for each C, in this order. When `callback` ends the path, those so far.
+        """
+        fitted: list[Self] = []
+        state = None
+        for C in Cs:
+            stopped = False
+
+            def tell(step: dict[str, Any], C: float = C) -> bool:
+                nonlocal stopped
+                stopped = bool(callback is not None and callback({"C": C, **step}))
+                return stopped
+
+            mlr = clone(self).set_params(C=C)
+            state = mlr._fit(X, y, tell, state)
+            fitted.append(mlr)
+            if stopped:
+                break
+        return fitted
+
+    def transform(self, X: npt.ArrayLike) -> FloatArray:
+        """Map songs so that Euclidean distance is the learned distance.
+
+        Returns
+        -------
+        float64 ndarray of shape (n_songs, r)
+        """
+        check_is_fitted(self)
+        songs: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
+        return songs @ self.components_.T
+
+    def _fit(
+        self, X: npt.ArrayLike, y: Any, callback: StepCallback | None, state: BundleState | None
+    ) -> BundleState | None:
+        self._check_parameters()
+        songs: FloatArray = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        relevance = as_relevance(y, len(songs))
+        coordinates: Axes | Columns
+        if self.structure == "diagonal":
+            coordinates = Columns.scaled(songs)
+        elif self.regularizer == "l21":
+            coordinates = Axes.unchanged(songs.shape[1])
+        else:
+            coordinates = Axes.principal(songs)
+        width = len(coordinates.weights)
+        if width == 0 or not np.ptp(songs, axis=0).any():
+            raise ValueError("All rows of X are equal; there is nothing to tell songs apart by.")
+        cone = Cone([width], self.structure, coordinates.weights)
+        flat, state = self._solve(coordinates.apply(songs), relevance, cone, callback, state, stacklevel=4)
+        if isinstance(coordinates, Columns):
+            self.metric_ = np.diag(coordinates.diagonal(flat))
+        else:
+            self.metric_ = coordinates.metric(flat.reshape(width, width))
+        self.components_ = factor(self.metric_)
+        return state
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+
+def factor(metric: npt.ArrayLike, spectral_mass: float = 1.0) -> FloatArray:
+    """L with W = L^T L, or the closest of least rank that keeps a share of the spectrum.
+
+    Parameters
+    ----------
+    metric : array-like of shape (d, d), symmetric positive semi-definite
+    spectral_mass : float in (0, 1]
+        Share of the trace to keep; 0.95 is the thesis's effective rank (4.4.1).
+
+    Returns
+    -------
+    ndarray of shape (r, d)
+        Rows in the order of falling weight; of a metric of 0, one row of 0.
+
+    Raises
+    ------
+    ValueError
+        If `spectral_mass` is out of range.
+    """
+    if not 0 < spectral_mass <= 1:
+        raise ValueError(f"spectral_mass={spectral_mass} should be above 0 and at most 1.")
+    values, vectors = np.linalg.eigh(np.asarray(metric, dtype=np.float64))
+    values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
+    # eigenvalues below are rounding of the largest one
+    kept = values > 1e-13 * values[0]
+    if spectral_mass < 1:
+        before = np.concatenate([[0.0], np.cumsum(values)[:-1]])
+        kept &= before < spectral_mass * values.sum()
+    if not kept.any():
+        kept[0] = True
+    # the sign of an eigenvector is arbitrary: the largest entry is made positive
+    rows = (vectors[:, kept] * np.sqrt(values[kept])).T
+    largest = rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)]
+    return rows * np.where(largest < 0, -1.0, 1.0)[:, None]

@@ -1,0 +1,190 @@
+"""Choice of C: validation on songs of other artists, one warm path of metrics a split."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from musicsim.evaluation import ArtistSplit, query_scores
+from musicsim.metric._learner import as_relevance
+from musicsim.metric._problem import StepCallback
+from musicsim.metric.mlr import MLR
+from musicsim.relevance import Relevance
+
+__all__ = ["MLRCV"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_SCORES = ("auc", "map", "mrr", "ndcg", "precision")
+DEFAULT_CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
+
+
+class MLRCV(TransformerMixin, BaseEstimator):
+    """MLR whose C is chosen on held-out artists, then fitted on all songs.
+
+    On each split the metrics of all C are learned on the training artists, each going on from the last, and
+    the songs of the other artists query the training songs. The C with the best mean score is taken; of
+    those within `tolerance` standard errors of it, the smallest, since a small C is sooner learned and
+    forgives more.
+
+    Parameters
+    ----------
+    mlr : MLR, optional
+        Every parameter but C is taken from it.
+    Cs : sequence of float
+        Tried in ascending order.
+    cv : splitter or iterable of (training rows, validation rows), optional
+        By default ``ArtistSplit(3, 0.3, random_state=0)``; without groups every song stands alone.
+    scoring : "auc", "map", "mrr", "ndcg" or "precision", optional
+        By default the loss of `mlr`.
+    tolerance : float >= 0
+        In standard errors of the mean over all validation queries, paired with the best C; 0 takes the best.
+
+    Attributes
+    ----------
+    C_ : float
+    Cs_ : ndarray of shape (n_Cs,)
+        In ascending order.
+    scores_ : ndarray of shape (n_splits, n_Cs)
+        Mean score of the validation queries.
+    gaps_ : ndarray of shape (n_splits, n_Cs)
+        Relative duality gap of each metric.
+    untrained_ : float
+        Mean score of plain Euclidean distance on the same queries.
+    best_ : MLR
+        Fitted on all songs.
+    components_, metric_
+        Those of `best_`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> artists = np.repeat(np.arange(20), 5)
+    >>> y = artists % 4
+    >>> X = np.c_[y + 0.3 * rng.normal(size=100), 3 * rng.normal(size=(100, 3))]
+    >>> cv = MLRCV(Cs=[1, 10, 100]).fit(X, y, groups=artists)
+    >>> bool(cv.scores_.max() > cv.untrained_)
+    True
+    """
+
+    def __init__(
+        self,
+        mlr: MLR | None = None,
+        Cs: Sequence[float] = DEFAULT_CS,
+        cv: Any = None,
+        scoring: str | None = None,
+        tolerance: float = 0.0,
+    ):
+        self.mlr = mlr
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.tolerance = tolerance
+
+    def fit(self, X: npt.ArrayLike, y: Any, groups: Any = None, callback: StepCallback | None = None) -> Self:
+        """Choose C and learn the metric.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_songs, d)
+        y : array-like of shape (n_songs,) or Relevance
+        groups : sequence of shape (n_songs,), optional
+            The artist of each song. Songs of the query's own artist are not left out of its ranking by this;
+            that is the artist filter of :class:`~musicsim.relevance.Relevance`.
+        callback : callable, optional
+            Gets each step of each fit, with ``split`` (None in the last fit) and C. True ends the fit under way
+            with the best so far; a split that is ended has no part in the choice.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, or no split has a query to score.
+        """
+        template = MLR() if self.mlr is None else self.mlr
+        scoring = template.loss if self.scoring is None else self.scoring
+        if scoring not in _SCORES:
+            raise ValueError(f"scoring={scoring!r} should be one of {', '.join(_SCORES)}.")
+        Cs = np.unique(np.asarray(self.Cs, dtype=np.float64))
+        if len(Cs) == 0 or not (np.isfinite(Cs) & (Cs > 0)).all():
+            raise ValueError(f"Cs={self.Cs!r} should be numbers greater than 0, at least one.")
+        if not self.tolerance >= 0:
+            raise ValueError(f"tolerance={self.tolerance!r} should be at least 0.")
+        songs: FloatArray = check_array(X, dtype=np.float64, ensure_min_samples=2)
+        relevance = as_relevance(y, len(songs))
+        each: list[FloatArray] = []
+        plain: list[FloatArray] = []
+        gaps: list[list[float]] = []
+        for split, (train, validation) in enumerate(self._splits(songs, groups)):
+
+            def tell(step: dict[str, Any], split: int = split) -> bool:
+                return bool(callback is not None and callback({"split": split, **step}))
+
+            inside = relevance.restrict(train, train)
+            outside = relevance.restrict(validation, train)
+            path = template.fit_path(songs[train], inside, Cs.tolist(), tell)
+            if len(path) < len(Cs):
+                break
+            scored = [
+                _scores(
+                    m.transform(songs[validation]), m.transform(songs[train]), outside, scoring, template.k
+                )
+                for m in path
+            ]
+            each.append(np.stack(scored))
+            plain.append(_scores(songs[validation], songs[train], outside, scoring, template.k))
+            gaps.append([m.history_[-1]["gap"] for m in path])
+        if not each or np.concatenate(plain).size == 0:
+            raise ValueError(
+                "no split was scored: validation songs have no relevant songs among those of training."
+            )
+        self.Cs_ = Cs
+        self.scores_ = np.array([split.mean(axis=1) for split in each])
+        self.gaps_ = np.array(gaps)
+        self.untrained_ = float(np.concatenate(plain).mean())
+        self.C_ = float(Cs[_chosen(np.concatenate(each, axis=1), self.tolerance)])
+
+        def tell_last(step: dict[str, Any]) -> bool:
+            return bool(callback is not None and callback({"split": None, "C": self.C_, **step}))
+
+        self.best_ = clone(template).set_params(C=self.C_).fit(songs, relevance, callback=tell_last)
+        self.n_features_in_ = songs.shape[1]
+        return self
+
+    @property
+    def metric_(self) -> FloatArray:
+        check_is_fitted(self)
+        return np.asarray(self.best_.metric_)
+
+    @property
+    def components_(self) -> FloatArray:
+        check_is_fitted(self)
+        return np.asarray(self.best_.components_)
+
+    def transform(self, X: npt.ArrayLike) -> FloatArray:
+        """As of :meth:`MLR.transform`."""
+        check_is_fitted(self)
+        return self.best_.transform(X)
+
+    def _splits(self, X: FloatArray, groups: Any) -> list[tuple[Any, Any]]:
+        splitter: Any = ArtistSplit(3, 0.3, random_state=0) if self.cv is None else self.cv
+        if not hasattr(splitter, "split"):
+            return list(splitter)
+        artists = np.arange(len(X)) if groups is None else groups
+        return list(splitter.split(X, groups=artists))
+
+
+def _scores(queries: FloatArray, songs: FloatArray, relevance: Relevance, scoring: str, k: int) -> FloatArray:
+    """The scores of the queries that have both relevant and irrelevant songs."""
+    scores = query_scores(queries, songs, relevance, k)
+    return scores[scoring][np.isfinite(scores["auc"])]
+
+
+def _chosen(scores: FloatArray, tolerance: float) -> int:
+    """The row of (n_Cs, n_queries) to take."""
+    best = int(scores.mean(axis=1).argmax())
+    behind = scores[best] - scores
+    error = behind.std(axis=1) / np.sqrt(scores.shape[1])
+    return int(np.flatnonzero(behind.mean(axis=1) <= tolerance * error)[0])

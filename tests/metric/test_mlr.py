@@ -1,0 +1,507 @@
+"""Metric learning to rank against closed forms, linear programmes over all rankings, and its own invariances."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from musicsim.metric import MLR, factor
+from musicsim.metric._oracles import LOSSES
+from musicsim.relevance import Relevance
+from tests.metric import truth
+
+# one decomposition and a change of coordinates, which cost some digits of 16
+EXACT = 1e-9
+
+
+def fitted(X, y, **parameters):
+    """A fit that has to close its gap."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        mlr = MLR(**parameters).fit(X, y)
+    assert mlr.dual_bound_ <= mlr.objective_ * (1 + 1e-12)
+    assert mlr.objective_ - mlr.dual_bound_ <= mlr.tol * mlr.objective_
+    return mlr
+
+
+def recomputed(mlr, X, y):
+    return truth.objective(X, y, mlr.metric_, mlr.loss, mlr.k, mlr.C, mlr.regularizer)
+
+
+def both_optimal(first, second, scale=1.0):
+    """Both lie above the bound of the other; `scale` times the second's objective is the first's."""
+    assert first.objective_ >= scale * second.dual_bound_ * (1 - EXACT)
+    assert scale * second.objective_ >= first.dual_bound_ * (1 - EXACT)
+
+
+def permuted(y, rows):
+    """The relevance of songs that stand in another order, or its labels."""
+    return y.restrict(rows, rows) if isinstance(y, Relevance) else np.asarray(y)[rows]
+
+
+ENUMERATED = [
+    (seed, structure, regularizer)
+    for structure, regularizer in (("full", "trace"), ("diagonal", "trace"), ("full", "l21"))
+    for seed in (0, 3)
+]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(("seed", "structure", "regularizer"), ENUMERATED)
+def test_the_optimum_is_that_of_all_rankings(loss, seed, structure, regularizer):
+    X, y = truth.random_lists(6, 2 if regularizer == "l21" else 3, seed)
+    best = truth.optimum(X, y, loss, 2, 30.0, structure, regularizer)
+    mlr = fitted(X, y, loss=loss, k=2, C=30.0, structure=structure, regularizer=regularizer)
+    # the outer cone of the judge is left at violations of 1e-9
+    assert mlr.dual_bound_ <= best * (1 + 1e-6)
+    assert best <= mlr.objective_ * (1 + 1e-6)
+    assert recomputed(mlr, X, y) == pytest.approx(mlr.objective_, rel=EXACT)
+
+
+@pytest.mark.parametrize("solver", ["admm", "subgradient"])
+@pytest.mark.parametrize("structure", ["full", "diagonal"])
+def test_the_other_solvers_reach_the_optimum_of_all_rankings(solver, structure):
+    X, y = truth.random_lists(6, 2, 0)
+    best = truth.optimum(X, y, "map", 2, 1.0, structure)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the bound of sub-gradients closes slowly
+        mlr = MLR("map", k=2, C=1.0, structure=structure, solver=solver, max_cuts=40).fit(X, y)
+    assert mlr.dual_bound_ <= best * (1 + 1e-6)
+    assert best * (1 - 1e-6) <= mlr.objective_ <= best * (1 + 1.1e-3)  # tol, of the other side of the gap
+    assert mlr.metric_.any()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("name", truth.PROBLEMS)
+def test_the_objective_is_that_of_a_loop_over_queries(name, loss):
+    X, y = truth.problem(name)
+    mlr = fitted(X, y, loss=loss, k=3, C=5.0)
+    assert recomputed(mlr, X, y) == pytest.approx(mlr.objective_, rel=EXACT)
+    assert mlr.objective_ <= truth.objective(X, y, np.zeros_like(mlr.metric_), loss, 3, 5.0) * (1 + EXACT)
+    assert mlr.n_queries_ == sum(bool(r and i) for r, i in zip(*truth.as_sets(y), strict=True))
+
+
+@pytest.mark.parametrize("loss", ["auc", "map", "ndcg"])
+@pytest.mark.parametrize("name", ["wine", "lists"])
+def test_the_objective_of_a_diagonal(name, loss):
+    X, y = truth.problem(name)
+    X = X * np.logspace(-1, 1, X.shape[1])
+    mlr = fitted(X, y, loss=loss, C=5.0, structure="diagonal")
+    assert recomputed(mlr, X, y) == pytest.approx(mlr.objective_, rel=EXACT)
+    np.testing.assert_array_equal(mlr.metric_, np.diag(np.diag(mlr.metric_)))
+    # a diagonal is among the full ones
+    assert fitted(X, y, loss=loss, C=5.0).dual_bound_ <= mlr.objective_
+    robust = fitted(X, y, loss=loss, C=5.0, structure="diagonal", regularizer="l21")
+    np.testing.assert_array_equal(robust.metric_, mlr.metric_)
+
+
+@pytest.mark.parametrize("loss", ["auc", "mrr"])
+@pytest.mark.parametrize("name", ["iris", "lists"])
+def test_the_objective_with_row_norms(name, loss):
+    X, y = truth.problem(name)
+    mlr = fitted(X, y, loss=loss, C=5.0, regularizer="l21")
+    assert recomputed(mlr, X, y) == pytest.approx(mlr.objective_, rel=EXACT)
+    # the row norms of a metric are at least its trace
+    assert fitted(X, y, loss=loss, C=5.0).dual_bound_ <= mlr.objective_
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("name", ["wine", "cancer", "iris", "lists"])  # 200 cuts do not do for the digits
+def test_alternating_directions_reach_the_same(name, loss):
+    X, y = truth.problem(name)
+    bundle = fitted(X, y, loss=loss, k=3, C=5.0, tol=3e-4)
+    admm = fitted(X, y, loss=loss, k=3, C=5.0, solver="admm")
+    both_optimal(admm, bundle)
+    assert recomputed(admm, X, y) == pytest.approx(admm.objective_, rel=EXACT)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["iris", "lists"])
+def test_sub_gradients_reach_the_same(name):
+    X, y = truth.problem(name)
+    bundle = fitted(X, y, C=2.0, tol=3e-4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        slow = MLR(C=2.0, solver="subgradient", max_cuts=60).fit(X, y)
+    assert bundle.dual_bound_ <= slow.objective_ <= bundle.objective_ * (1 + 1e-3)
+    assert slow.dual_bound_ <= bundle.objective_
+    assert recomputed(slow, X, y) == pytest.approx(slow.objective_, rel=EXACT)
+
+
+def one_query(near, far):
+    """The first song asks, with one relevant and one irrelevant song."""
+    relevance = Relevance.from_lists([[1], [], []], irrelevant=[[2], [], []])
+    return np.array([np.zeros_like(near), near, far], dtype=float), relevance
+
+
+# what is lost when the only relevant song comes second
+LOST = {"auc": 1.0, "map": 0.5, "mrr": 0.5, "ndcg": 1.0, "precision": 1.0}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(
+    ("structure", "regularizer"), [("full", "trace"), ("diagonal", "trace"), ("full", "l21")]
+)
+@pytest.mark.parametrize("solver", ["bundle", "admm"])
+def test_one_dimension_has_a_closed_form(loss, structure, regularizer, solver):
+    # minimise w + C max(0, lost - 2 w (far^2 - near^2)): 0 below C = 1 / (2 (9 - 1)), the kink above
+    X, y = one_query([1.0], [3.0])
+    parameters = {
+        "loss": loss, "k": 1, "structure": structure, "regularizer": regularizer, "solver": solver, "tol": 1e-6,
+    }  # fmt: skip
+    below = fitted(X, y, C=0.99 / 16, **parameters)
+    assert below.objective_ == pytest.approx(LOST[loss] * 0.99 / 16, rel=1e-12)
+    assert not below.metric_.any()
+    for C in (1.01 / 16, 7.0, 1e4):
+        above = fitted(X, y, C=C, **parameters)
+        assert above.objective_ == pytest.approx(LOST[loss] / 16, rel=1e-6)
+        # C is the price of falling short of the kink, 1 of going past it
+        np.testing.assert_allclose(above.metric_, LOST[loss] / 16, rtol=1.1e-4)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_one_query_has_a_closed_form(loss):
+    # the trace is least along the top axis of dPsi = 2 (far far^T - near near^T), with the kink at lost / lambda
+    near, far = np.array([1.0, 0.5, -1.0]), np.array([2.0, -1.0, 0.5])
+    X, y = one_query(near, far)
+    values, vectors = np.linalg.eigh(2 * (np.outer(far, far) - np.outer(near, near)))
+    mlr = fitted(X, y, loss=loss, k=1, C=100.0 / values[-1], tol=1e-8)
+    assert mlr.objective_ == pytest.approx(LOST[loss] / values[-1], rel=1e-8)
+    expected = LOST[loss] / values[-1] * np.outer(vectors[:, -1], vectors[:, -1])
+    # the objective grows with the angle squared
+    np.testing.assert_allclose(mlr.metric_, expected, atol=1e-3 * np.abs(expected).max())
+    assert not fitted(X, y, loss=loss, k=1, C=0.999 / values[-1]).metric_.any()
+    assert fitted(X, y, loss=loss, k=1, C=1.01 / values[-1], tol=1e-4).metric_.any()
+    # a weight a column: the best column alone
+    column = np.max(2 * (far**2 - near**2))
+    diagonal = fitted(X, y, loss=loss, k=1, C=100.0, structure="diagonal")
+    assert diagonal.objective_ == pytest.approx(LOST[loss] / column, rel=1e-3)
+
+
+@pytest.mark.parametrize("loss", ["ndcg", "precision"])
+@pytest.mark.parametrize("solver", ["bundle", "admm", "subgradient"])
+def test_where_no_ranking_loses_anything_the_metric_is_zero(loss, solver):
+    # the first two places of NDCG weigh the same, P@2 sees both songs
+    X, y = one_query([1.0, 1.0], [3.0, 0.0])
+    mlr = fitted(X, y, loss=loss, k=2, C=50.0, solver=solver)
+    assert mlr.objective_ == mlr.dual_bound_ == 0.0
+    assert not mlr.metric_.any()
+    np.testing.assert_array_equal(mlr.transform(X), np.zeros((3, 1)))
+
+
+@pytest.mark.parametrize("regularizer", ["trace", "l21"])
+@pytest.mark.parametrize("solver", ["bundle", "admm"])
+def test_where_the_relevant_song_is_farther_on_every_axis_the_metric_is_zero(regularizer, solver):
+    X, y = one_query([5.0, 1.0], [0.0, 0.0])
+    mlr = fitted(X, y, C=3.0, regularizer=regularizer, solver=solver)
+    assert not mlr.metric_.any()
+    assert mlr.objective_ == pytest.approx(3.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["wine", "lists"])
+def test_turning_the_songs_turns_the_metric(name, rng):
+    X, y = truth.problem(name)
+    Q = np.linalg.qr(rng.standard_normal((X.shape[1],) * 2))[0]
+    first, turned = (fitted(Z, y, loss="map", C=5.0) for Z in (X, X @ Q))
+    both_optimal(first, turned)
+    back = Q @ turned.metric_ @ Q.T
+    assert truth.objective(X, y, back, "map", 10, 5.0) == pytest.approx(turned.objective_, rel=EXACT)
+
+
+@pytest.mark.parametrize(
+    ("structure", "regularizer"), [("full", "trace"), ("diagonal", "trace"), ("full", "l21")]
+)
+def test_moving_scaling_and_shuffling_the_songs(structure, regularizer, rng):
+    X, y = truth.random_lists(24, 3)
+    parameters = {"loss": "mrr", "structure": structure, "regularizer": regularizer}
+    first = fitted(X, y, C=6.0, **parameters)
+    both_optimal(first, fitted(X + np.array([1e3, -1e3, 0.0]), y, C=6.0, **parameters))
+    rows = rng.permutation(24)
+    both_optimal(first, fitted(X[rows], permuted(y, rows), C=6.0, **parameters))
+    # W / s^2 gives the songs s X the same distances and costs 1 / s^2, so C / s^2 is the same problem
+    for s in (1e-3, 30.0):
+        both_optimal(first, fitted(s * X, y, C=6.0 / s**2, **parameters), scale=s**2)
+
+
+def test_twice_is_the_same_to_the_last_bit():
+    X, y = truth.problem("wine")
+    first, second = (MLR("ndcg", C=20.0).fit(X, y) for _ in range(2))
+    np.testing.assert_array_equal(first.metric_, second.metric_)
+    histories = [[{**step, "seconds": 0} for step in mlr.history_] for mlr in (first, second)]
+    assert histories[0] == histories[1]
+
+
+def test_labels_and_their_relevance_are_the_same():
+    X, y = truth.problem("iris")
+    first = MLR(C=3.0).fit(X, y)
+    for other in (
+        Relevance.from_labels(y),
+        Relevance.from_lists(truth.as_sets(y)[0]),
+        [f"genre {c}" for c in y],
+    ):
+        np.testing.assert_array_equal(MLR(C=3.0).fit(X, other).metric_, first.metric_)
+
+
+@pytest.mark.parametrize("solver", ["bundle", "admm", "subgradient"])
+def test_the_history_tells_how_it_went(solver):
+    X, y = truth.random_lists(20, 2)
+    told = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        mlr = MLR(C=5.0, solver=solver, max_cuts=15).fit(X, y, callback=told.append)
+    assert told == mlr.history_
+    assert [step["cut"] for step in told] == list(range(1, mlr.n_cuts_ + 1))
+    for before, after in itertools.pairwise(told):
+        assert after["objective"] <= before["objective"]
+        assert after["dual_bound"] >= before["dual_bound"]
+        assert after["n_projections"] >= before["n_projections"]
+        assert after["seconds"] >= before["seconds"]
+    for step in told:
+        assert step["gap"] == pytest.approx(1 - step["dual_bound"] / step["objective"], abs=1e-12)
+        assert step["dual_bound"] <= mlr.objective_
+    last = told[-1]
+    assert (last["objective"], last["dual_bound"]) == (mlr.objective_, mlr.dual_bound_)
+    assert last["n_projections"] == mlr.n_projections_
+    assert set(mlr.seconds_) == {"oracle", "qp", "projection"}
+
+
+@pytest.mark.parametrize("solver", ["bundle", "admm", "subgradient"])
+def test_a_callback_ends_the_fit_with_the_best_metric_so_far(solver, recwarn):
+    X, y = truth.problem("iris")
+    mlr = MLR(C=20.0, solver=solver).fit(X, y, callback=lambda step: step["cut"] == 4)
+    assert mlr.n_cuts_ == len(mlr.history_) == 4
+    assert mlr.objective_ == min(step["objective"] for step in mlr.history_)
+    assert recomputed(mlr, X, y) == pytest.approx(mlr.objective_, rel=EXACT)
+    assert not [w for w in recwarn if issubclass(w.category, ConvergenceWarning)]  # as asked
+
+
+def test_running_out_of_cuts_is_said():
+    X, y = truth.problem("wine")
+    with pytest.warns(
+        ConvergenceWarning, match=r"relative gap is 0\.\d+ after 5 cuts, above tol=0.001"
+    ) as caught:
+        mlr = MLR(C=50.0, max_cuts=5).fit(X, y)
+    gap = 1 - mlr.dual_bound_ / mlr.objective_
+    assert f"{gap:.2g}" in str(caught[0].message)
+    assert mlr.n_cuts_ == 5
+    assert recomputed(mlr, X, y) == pytest.approx(mlr.objective_, rel=EXACT)
+
+
+@pytest.mark.parametrize(
+    ("structure", "regularizer"), [("full", "trace"), ("diagonal", "trace"), ("full", "l21")]
+)
+def test_a_path_is_as_good_as_separate_fits(structure, regularizer):
+    X, y = truth.random_lists(24, 3)
+    mlr = MLR("map", structure=structure, regularizer=regularizer)
+    Cs = [0.3, 2.0, 6.0, 3.0]
+    path = mlr.fit_path(X, y, Cs)
+    assert [each.C for each in path] == Cs
+    assert not hasattr(mlr, "metric_")
+    for each in path:
+        assert each.objective_ - each.dual_bound_ <= 1e-3 * each.objective_
+        assert recomputed(each, X, y) == pytest.approx(each.objective_, rel=EXACT)
+        both_optimal(each, fitted(X, y, **each.get_params()))
+
+
+def test_a_path_may_start_where_the_metric_is_zero():
+    X, y = truth.random_lists(24, 3)
+    path = MLR().fit_path(X, y, [1e-6, 1e-5, 3.0])
+    assert [bool(each.metric_.any()) for each in path] == [False, False, True]
+    both_optimal(path[-1], fitted(X, y, C=3.0))
+
+
+@pytest.mark.parametrize("solver", ["bundle", "admm"])
+def test_the_callback_of_a_path_knows_where_it_is_and_ends_it(solver):
+    X, y = truth.random_lists(24, 3)
+    steps = []
+
+    def callback(step):
+        steps.append(step)
+        return step["C"] == 2.0 and step["cut"] == 3
+
+    path = MLR(solver=solver).fit_path(X, y, [1.0, 2.0, 4.0], callback)
+    assert [mlr.C for mlr in path] == [1.0, 2.0]
+    assert [mlr.n_cuts_ for mlr in path] == [sum(step["C"] == C for step in steps) for C in (1.0, 2.0)]
+    assert path[1].n_cuts_ == 3
+
+
+def test_a_warm_path_needs_fewer_cuts():
+    X, y = truth.problem("wine")
+    Cs = [5.0, 5.5, 6.0]
+    warm = MLR().fit_path(X, y, Cs)
+    cold = [MLR(C=C).fit(X, y) for C in Cs]
+    assert sum(mlr.n_cuts_ for mlr in warm[1:]) < sum(mlr.n_cuts_ for mlr in cold[1:])
+
+
+def test_transformed_songs_have_the_learned_distances(rng):
+    X, y = truth.problem("wine")
+    mlr = MLR(C=10.0).fit(X, y)
+    new = rng.standard_normal((7, X.shape[1]))
+    Z = mlr.transform(new)
+    assert Z.shape == (7, len(mlr.components_))
+    np.testing.assert_allclose(
+        truth.squared_distances(Z, np.eye(Z.shape[1])), truth.squared_distances(new, mlr.metric_), atol=1e-12
+    )
+    np.testing.assert_array_equal(MLR(C=10.0).fit_transform(X, y), mlr.transform(X))
+    np.testing.assert_allclose(mlr.components_.T @ mlr.components_, mlr.metric_, atol=1e-13)
+    weights = np.linalg.norm(mlr.components_, axis=1)
+    assert (np.diff(weights) <= 0).all()
+
+
+def test_the_conventions_of_scikit_learn():
+    mlr = MLR("map", k=4, C=2.5, structure="diagonal", solver="admm", max_cuts=9)
+    copy = clone(mlr)
+    assert copy.get_params() == mlr.get_params()
+    assert copy.set_params(C=7).C == 7
+    X, y = truth.problem("iris")
+    with pytest.raises(NotFittedError):
+        mlr.transform(X)
+    copy = clone(mlr).set_params(solver="bundle", max_cuts=200)
+    before = X.copy(), y.copy(), copy.get_params()
+    assert copy.fit(X.tolist(), y.tolist()) is copy
+    assert copy.n_features_in_ == 4
+    assert copy.get_params() == before[2]
+    np.testing.assert_array_equal(X, before[0])
+    with pytest.raises(ValueError, match="3 features"):
+        copy.transform(X[:, :3])
+    with pytest.raises(ValueError, match="NaN"):
+        copy.transform(np.full((2, 4), np.nan))
+    # a second fit forgets the first
+    copy.fit(X[:, :3], y)
+    assert (copy.n_features_in_, copy.metric_.shape) == (3, (3, 3))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"loss": "ap"}, {"loss": None}, {"structure": "block"}, {"regularizer": "l1"}, {"solver": "sgd"},
+        {"k": 0}, {"k": -3}, {"k": "ten"}, {"k": 2.5}, {"k": np.nan}, {"admm_steps": 0}, {"max_cuts": 0},
+        {"max_cuts": None}, {"C": 0.0}, {"C": -1}, {"C": np.nan}, {"C": np.inf}, {"C": "1"}, {"C": None},
+        {"tol": 0}, {"tol": -1e-3}, {"tol": np.nan}, {"tol": None},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_bad_parameters_are_named(wrong):
+    (name,) = wrong
+    mlr = MLR(**wrong)  # the constructor only stores
+    with pytest.raises((ValueError, TypeError), match=f"^{name}="):
+        mlr.fit(np.eye(4), [0, 0, 1, 1])
+    assert not hasattr(mlr, "metric_")
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (np.full((4, 2), np.nan), [0, 0, 1, 1], "NaN"),
+        (np.full((4, 2), np.inf), [0, 0, 1, 1], "infinity"),
+        (np.ones(4), [0, 0, 1, 1], "2D array"),
+        (np.ones((1, 2)), [0], "minimum of 2"),
+        (np.empty((4, 0)), [0, 0, 1, 1], "0 feature"),
+        (np.ones((4, 2)), [0, 0, 1, 1], "All rows of X are equal"),
+        (np.full((4, 2), 0.1), [0, 0, 1, 1], "All rows of X are equal"),
+        (np.eye(4), [0, 0, 0, 0], "no query has both"),
+        (np.eye(4), [0, 1, 2, 3], "no query has both"),
+        (np.eye(4), [None, None, "rock", ""], "no query has both"),
+        (np.eye(4), [0, 0, 1], "y is of 3 queries and 3 songs, X has 4 rows"),
+        (np.eye(4), np.array([[0], [0], [1], [1]]), r"shape \(4, 1\)"),
+        (np.eye(4), Relevance.from_labels([0, 0, 1, 1, 1]), "y is of 5 queries"),
+        (np.eye(4), Relevance.from_labels([0, 0, 1, 1]).restrict([0, 1]), "y is of 2 queries and 4 songs"),
+        (
+            np.eye(4),
+            Relevance.from_labels([0, 0, 1, 1]).restrict([1, 0, 3, 2]),
+            "query i should be row i of X",
+        ),
+        (np.eye(4), Relevance.from_lists([[1]] * 4, outside=True), "query i should be row i of X"),
+    ],
+)
+@pytest.mark.parametrize("structure", ["full", "diagonal"])
+def test_data_that_cannot_be_learned_from(X, y, message, structure):
+    with pytest.raises(ValueError, match=message):
+        MLR(structure=structure).fit(X, y)
+
+
+def signal_and_noise(n_noise):
+    """Three classes along two columns among louder columns of noise."""
+    rng = np.random.default_rng(5)
+    y = np.arange(45) % 3
+    centres = np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 3.0]])
+    X = np.c_[centres[y] + 0.4 * rng.standard_normal((45, 2)), 2.0 * rng.standard_normal((45, n_noise))]
+    return X, y
+
+
+def test_row_norms_rule_out_columns_of_noise():
+    X, y = signal_and_noise(3)
+    robust, plain = (
+        np.linalg.norm(fitted(X, y, regularizer=regularizer).metric_, axis=1)
+        for regularizer in ("l21", "trace")
+    )
+    # 0 but for what the master problem is short of its optimum; the trace leaves each some weight
+    assert robust[2:].max() <= 1e-4 * robust[:2].min()
+    assert plain[2:].min() >= 1e-2 * plain[:2].min()
+
+
+def test_the_signal_outweighs_the_noise():
+    X, y = signal_and_noise(6)
+    for structure in ("full", "diagonal"):
+        weights = np.diag(fitted(X, y, C=10.0, structure=structure).metric_)
+        assert weights[:2].min() > 10 * weights[2:].max()
+
+
+@pytest.mark.parametrize("loss", ["auc", "mrr"])
+def test_more_dimensions_than_songs(loss, rng):
+    X, y = rng.standard_normal((15, 40)) + 3.0, np.arange(15) % 3
+    mlr = fitted(X, y, loss=loss)
+    assert recomputed(mlr, X, y) == pytest.approx(mlr.objective_, rel=EXACT)
+    assert len(mlr.components_) <= 14
+    # turned into the space that the songs span, it is the same problem
+    span = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][:14]
+    both_optimal(mlr, fitted(X @ span.T, y, loss=loss))
+
+
+def test_duplicated_songs(rng):
+    X, y = truth.random_lists(12, 3)
+    relevant, irrelevant = truth.as_sets(y)
+    # every song twice, and every query: the copies in the same sets
+    twice = [[song + 12 * copy for song in songs for copy in range(2)] for songs in relevant * 2]
+    others = [[song + 12 * copy for song in songs for copy in range(2)] for songs in irrelevant * 2]
+    doubled = Relevance.from_lists(twice, irrelevant=others)
+    # AUC counts pairs, so that all the shares stay as they are
+    both_optimal(fitted(X, y, C=8.0), fitted(np.vstack([X, X]), doubled, C=8.0))
+
+
+def test_equal_songs_in_different_classes():
+    X, y = truth.problem("iris")
+    X, y = np.vstack([X, X[:5]]), np.concatenate([y, (y[:5] + 1) % 3])
+    for loss in LOSSES:
+        mlr = fitted(X, y, loss=loss, k=3, C=5.0)
+        assert recomputed(mlr, X, y) == pytest.approx(mlr.objective_, rel=EXACT)
+
+
+@pytest.mark.parametrize("structure", ["full", "diagonal"])
+@pytest.mark.parametrize("constant", [0.0, 0.1, 1e6])
+def test_a_constant_column_changes_nothing(structure, constant):
+    X, y = truth.problem("iris")
+    wider = np.insert(X, 2, constant, axis=1)
+    first, second = (fitted(Z, y, loss="map", C=5.0, structure=structure) for Z in (X, wider))
+    both_optimal(first, second)
+    np.testing.assert_allclose(second.metric_[2], 0.0, atol=1e-6 * np.abs(second.metric_).max())
+
+
+def test_the_factor_keeps_a_share_of_the_spectrum(rng):
+    L = np.diag([4.0, 3.0, 2.0, 1.0]) @ np.linalg.qr(rng.standard_normal((4, 4)))[0]
+    W = L.T @ L  # eigenvalues 16, 9, 4, 1 of 30
+    for mass, rank in ((1.0, 4), (0.99, 4), (0.96, 3), (0.8, 2), (0.5, 1), (1e-9, 1)):
+        kept = factor(W, mass)
+        assert len(kept) == rank
+        # nothing of this rank is nearer
+        assert np.linalg.norm(kept.T @ kept - W) == pytest.approx(
+            np.linalg.norm([16, 9, 4, 1][rank:]), abs=1e-12
+        )
+    for mass in (0.0, -1.0, 1.1, np.nan):
+        with pytest.raises(ValueError, match="spectral_mass"):
+            factor(W, mass)
+    np.testing.assert_array_equal(factor(np.zeros((3, 3))), np.zeros((1, 3)))
