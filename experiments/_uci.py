@@ -1,0 +1,92 @@
+"""What the experiments on UCI sets share: the data, the error of k nearest neighbours, the processes."""
+
+import multiprocessing
+import os
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["SETS", "knn_errors", "load_isolet", "load_set", "one_core_each"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+SETS = {
+    "Balance": ("balance-scale.data", 0),
+    "Ionosphere": ("ionosphere.data", -1),
+    "WDBC": ("wdbc.arff", 0),
+    "Wine": ("wine.data", 0),
+}
+"""File, and column of the class."""
+
+
+def load_set(folder: Path, name: str) -> tuple[FloatArray, IntArray]:
+    """A set of :data:`SETS`, its rows and classes 0, 1, ... in alphabetical order.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the files of the UCI repository lie.
+
+    Returns
+    -------
+    X : ndarray of shape (n_rows, d)
+    y : ndarray of shape (n_rows,)
+    """
+    file, column = SETS[name]
+    lines = (folder / file).read_text(encoding="utf-8").splitlines()
+    table = np.array([line.split(",") for line in lines if line and not line.startswith("@")])
+    y = np.unique(table[:, column], return_inverse=True)[1]
+    return np.delete(table, column, axis=1).astype(np.float64), y.astype(np.int64)
+
+
+def load_isolet(folder: Path) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
+    """X and y of 1560 rows for training, then of UCI's own test file; they have no speaker in common."""
+    parts: list[npt.NDArray] = []
+    for file in ("isolet_1560.npz", "isolet5.npz"):
+        with np.load(folder / file) as held:
+            parts += [held["X"].astype(np.float64), held["y"].astype(np.int64)]
+    X, y, X_test, y_test = parts
+    return X, y, X_test, y_test
+
+
+def knn_errors(
+    X: FloatArray, y: IntArray, X_test: FloatArray, y_test: IntArray, ks: Sequence[int]
+) -> FloatArray:
+    """Share of test rows that the majority of their k nearest rows of X puts into a wrong class.
+
+    Of classes with equally many votes, that of the nearest row wins.
+
+    Returns
+    -------
+    ndarray of shape (n_ks,)
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    neighbours = NearestNeighbors(n_neighbors=max(ks)).fit(X).kneighbors(X_test, return_distance=False)
+    votes = np.zeros((*neighbours.shape, int(y.max()) + 1))
+    # the fractions of all later ranks together are less than that of the first
+    weights = 1.0 + 0.5 ** np.arange(1, max(ks) + 1)
+    np.put_along_axis(votes, y[neighbours][:, :, None], weights[None, :, None], axis=2)
+    elected = votes.cumsum(axis=1).argmax(axis=2)
+    return np.array([np.mean(elected[:, k - 1] != y_test) for k in ks])
+
+
+def one_core_each() -> ProcessPoolExecutor:
+    """A process a core, each of one thread: their CPU seconds can be compared."""
+    return ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn"), initializer=_stay_on_one_core)
+
+
+def _stay_on_one_core() -> None:
+    import numba
+    from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
+
+    os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"  # of the processes it starts
+    threadpool_limits(1)
+    numba.set_num_threads(1)
+    warnings.simplefilter("ignore", ConvergenceWarning)  # the tables have the gaps
