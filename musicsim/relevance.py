@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-__all__ = ["Relevance", "label_codes"]
+__all__ = ["Relevance", "group_codes", "label_codes"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -53,6 +53,14 @@ def label_codes(labels: Any, name: str = "labels") -> IntArray:
     codes, known = pd.factorize(pd.Series(labels) if is_array else pd.Series(list(labels), dtype=object))
     unknown = [code for code, value in enumerate(known) if _is_unknown(value)]
     return np.where(np.isin(codes, unknown), -1, codes).astype(np.int64)
+
+
+def group_codes(groups: Any, name: str = "groups") -> IntArray:
+    """Number the groups as :func:`label_codes` does, each unknown one a group of its own: none is negative."""
+    codes = label_codes(groups, name)
+    alone = np.flatnonzero(codes < 0)
+    codes[alone] = codes.max(initial=-1) + 1 + np.arange(len(alone))
+    return codes
 
 
 def _is_unknown(value: Any) -> bool:

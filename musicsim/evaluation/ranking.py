@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import skew
 
-from musicsim.relevance import Relevance, label_codes
+from musicsim.relevance import Relevance, group_codes
 
 __all__ = [
     "hubness",
@@ -212,6 +212,7 @@ def query_scores(
     relevance = _checked_relevance(relevance, Q, X)
     names = _MEASURES if relevance.labels is None else (*_MEASURES, "knn")
     scores = {name: np.full(len(Q), np.nan) for name in names}
+    gain = ndcg_gains(k)
     for start in range(0, len(Q), block_rows):
         rows = np.arange(start, min(start + block_rows, len(Q)))
         D = cdist(Q[rows], X, "sqeuclidean")
@@ -219,7 +220,7 @@ def query_scores(
             relevant, irrelevant = d[judged == 1], d[judged == 0]
             if not (len(relevant) and len(irrelevant)):
                 continue
-            for name, score in zip(_MEASURES, _scores_of(relevant, irrelevant, k), strict=True):
+            for name, score in zip(_MEASURES, _scores_of(relevant, irrelevant, gain), strict=True):
                 scores[name][q] = score
             if relevance.labels is not None:
                 of_queries, of_items = relevance.labels
@@ -228,10 +229,16 @@ def query_scores(
     return scores
 
 
+def ndcg_gains(k: int) -> npt.NDArray[np.float64]:
+    """G of the first `k` ranks (thesis 3.4.5): 1 at ranks 1 and 2, then 1 / log2(rank)."""
+    return 1.0 / np.log2(np.maximum(np.arange(1, k + 1), 2))
+
+
 def _scores_of(
-    relevant: npt.NDArray[np.float64], irrelevant: npt.NDArray[np.float64], k: int
+    relevant: npt.NDArray[np.float64], irrelevant: npt.NDArray[np.float64], gain: npt.NDArray[np.float64]
 ) -> tuple[float, float, float, float, float]:
     """The measures, in the order of `_MEASURES`, from the distances of both sets, neither empty."""
+    k = len(gain)
     irrelevant = np.sort(irrelevant)
     relevant = np.sort(relevant)
     n_nearer = np.searchsorted(irrelevant, relevant, side="left")
@@ -240,7 +247,6 @@ def _scores_of(
     places = np.arange(1, len(relevant) + 1)
     ranks = places + n_not_farther
     shown = ranks[ranks <= k]
-    gain = 1.0 / np.log2(np.maximum(np.arange(1, k + 1), 2))
     return (
         float(auc),
         float((places / ranks).mean()),
@@ -339,13 +345,11 @@ def paired_bootstrap(
     difference = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
     if n < 1:
         raise ValueError(f"n={n} resamples should be at least 1.")
-    codes = np.full(len(difference), -1) if groups is None else label_codes(groups, "groups")
+    codes = np.arange(len(difference)) if groups is None else group_codes(groups)
     if len(codes) != len(difference):
         raise ValueError(f"groups has {len(codes)} entries for {len(difference)} queries; give one a query.")
     kept = np.isfinite(difference)
     difference, codes = difference[kept], codes[kept]
-    alone = np.flatnonzero(codes < 0)
-    codes[alone] = codes.max(initial=-1) + 1 + np.arange(len(alone))
     drawn_from, group = np.unique(codes, return_inverse=True)
     if len(drawn_from) < 2:
         what = "queries" if groups is None else "artists"

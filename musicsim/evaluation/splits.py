@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from musicsim.relevance import label_codes
+from musicsim.relevance import group_codes
 
 __all__ = ["ArtistKFold", "ArtistSplit"]
 
@@ -113,11 +113,9 @@ def _artists(X: Any, groups: Any, at_least: int) -> Rows:
     if groups is None:
         raise ValueError("groups is missing: give the artist of each song; songs are never split singly.")
     n_songs = X.shape[0] if hasattr(X, "shape") else len(X)
-    artists = label_codes(groups, "groups")
+    artists = group_codes(groups)
     if len(artists) != n_songs:
         raise ValueError(f"groups has {len(artists)} entries for {n_songs} songs; give one a song.")
-    unknown = np.flatnonzero(artists < 0)
-    artists[unknown] = artists.max(initial=-1) + 1 + np.arange(len(unknown))
     n_artists = len(np.unique(artists))
     if n_artists < at_least:
         raise ValueError(f"groups names {n_artists} artists; this split needs at least {at_least}.")

@@ -56,11 +56,15 @@ class BundleState:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """An approximate solution of (*): its metric, the weights of the planes, and the cone's multiplier."""
+    """An approximate solution of (*): its metric and what the planes make of it, and the dual variables.
+
+    These are the weights of the planes, the slope of the penalty and the cone's multiplier.
+    """
 
     W: Projection
+    model: float
     weights: FloatArray
-    value: float
+    slope: FloatArray
     P: FloatArray
 
 
@@ -87,23 +91,28 @@ def solve_bundle(problem: Problem, search: Search, state: BundleState | None = N
     Y, momentum = center.point, 1.0
     steering = _Steering(mu, best, search.tol)
     while not over and steering.mu > 0:
-        trial, slope = solve_master(problem, planes, weights, slope, Y, steering.mu, best, search.tol)
-        weights = trial.weights
+        trial = solve_master(problem, planes, weights, slope, Y, steering.mu, best, search.tol)
+        weights, slope = trial.weights, trial.slope
         bound = problem.lower_bound(planes, weights, trial.P)
-        model = penalty.value(trial.W.point) + C * max(0.0, float(planes.slacks(trial.W.point).max()))
         cut, objective = problem.cut(trial.W)
         planes.add(cut.loss, cut.dpsi)
         weights = planes.retire(np.append(weights, 0.0), steering.kept)
         over = search.note(trial.W, objective, bound, len(planes))
-        ratio = (best - objective) / max(best - model, 1e-300)
+        ratio = (best - objective) / max(best - trial.model, 1e-300)
         if objective <= best:
-            faster = (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum)) / 2.0
-            Y = trial.W.point + (momentum - 1.0) / faster * (trial.W.point - center.point)
-            center, best, momentum = trial.W, objective, faster
+            momentum, ahead = _faster(momentum)
+            Y = trial.W.point + ahead * (trial.W.point - center.point)
+            center, best = trial.W, objective
         else:
             Y, momentum = center.point, 1.0
         steering.step(ratio, best)
     return BundleState(planes, weights, center, steering.mu, C)
+
+
+def _faster(momentum: float) -> tuple[float, float]:
+    """Nesterov's next momentum, and how far to run ahead of a step, as a share of it."""
+    faster = (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum)) / 2.0
+    return faster, (momentum - 1.0) / faster
 
 
 class _Steering:
@@ -147,7 +156,7 @@ def solve_master(
     mu: float,
     best: float,
     tol: float,
-) -> tuple[Trial, FloatArray]:
+) -> Trial:
     """Solve (*) by its dual, in the weights a of the planes and, unless it is fixed, the slope G of the penalty.
 
     With V = Y + (sum a_i psi_i - G) / mu and W its projection, the dual value is
@@ -165,7 +174,8 @@ def solve_master(
     G = old_G = slope
     momentum, dual = 1.0, -np.inf
     offset = 0.5 * mu * float(Y @ Y)
-    found: Trial | None = None
+    least = np.inf
+    found: tuple[Projection, float] | None = None
     best_weights, best_slope, P = weights, slope, np.empty(0)
     for _ in range(_MASTER_STEPS[penalty.is_linear]):
         V = Y + (planes.combine(a) - G) / mu
@@ -173,26 +183,26 @@ def solve_master(
         rise = planes.slacks(W.point)
         here = float(a @ planes.loss) + offset - 0.5 * mu * float(W.point @ W.point)
         near = W.point - Y
-        value = penalty.value(W.point) + C * max(0.0, float(rise.max())) + 0.5 * mu * float(near @ near)
+        model = penalty.value(W.point) + C * max(0.0, float(rise.max()))
+        value = model + 0.5 * mu * float(near @ near)
         if here > dual:
             dual, best_weights, best_slope, P = here, a, G, mu * (W.point - V)
-        if found is None or value < found.value:
-            found = Trial(W, a, value, P)
-        gap = found.value - dual
-        if gap <= _MASTER_SHARE * max(best - found.value, 1e-4 * tol * best):
+        if value < least:
+            least, found = value, (W, model)
+        gap = least - dual
+        if gap <= _MASTER_SHARE * max(best - least, 1e-4 * tol * best):
             break
         with problem.timed("qp"):
             new_a = solve_dual(H, -(rise + H @ a), C, a, 1e-2 * max(gap, 1e-12 * best))
         new_G = G if penalty.is_linear else penalty.project_slope(G + (mu / stretch) * W.point)
         if rise @ (new_a - old_a) + W.point @ (new_G - old_G) < 0.0:
             momentum = 1.0
-        faster = (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum)) / 2.0
-        ahead = (momentum - 1.0) / faster
+        momentum, ahead = _faster(momentum)
         a = np.maximum(new_a + ahead * (new_a - old_a), 0.0)
         if a.sum() > C:
             a *= C / a.sum()
         if not penalty.is_linear:
             G = penalty.project_slope(new_G + ahead * (new_G - old_G))
-        old_a, old_G, momentum = new_a, new_G, faster
+        old_a, old_G = new_a, new_G
     assert found is not None
-    return Trial(found.W, best_weights, found.value, P), best_slope
+    return Trial(*found, best_weights, best_slope, P)

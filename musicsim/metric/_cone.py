@@ -65,7 +65,10 @@ class Cone:
         return np.split(columns, np.cumsum(self.widths)[:-1])
 
     def blocks(self, flat: FloatArray) -> Iterator[FloatArray]:
-        """The (w, w) matrices of a flat metric of full structure, as views."""
+        """The (w, w) matrices of a flat metric, or the pieces of a diagonal one, as views."""
+        if self.structure == "diagonal":
+            yield from self._split(flat)
+            return
         start = 0
         for w in self.widths:
             yield flat[start : start + w * w].reshape(w, w)

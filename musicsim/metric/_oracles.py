@@ -21,6 +21,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from musicsim.evaluation.ranking import ndcg_gains
+
 __all__ = ["LOSSES", "Cut", "Oracle", "RelevantSongs", "one_blas_thread"]
 
 FloatArray = npt.NDArray[np.float64]
@@ -152,9 +154,8 @@ class Oracle:
         if self.n_queries == 0:
             raise ValueError("no query has both relevant and irrelevant songs; there is nothing to rank.")
         self._block = min(max(1, block_bytes // (8 * len(X))), _BLOCK_ROWS)
-        ranks = np.arange(1, self.k + 1)
         # P@k is NDCG@k without a discount; both are divided by the sum
-        self._gains = 1.0 / np.log2(np.maximum(ranks, 2)) if loss == "ndcg" else np.ones(self.k)
+        self._gains = ndcg_gains(self.k) if loss == "ndcg" else np.ones(self.k)
         self._harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, len(X) + 1))])
 
     def cut(

@@ -30,8 +30,6 @@ StepCallback = Callable[[dict[str, Any]], object]
 class CutsPlanes(Protocol):
     """An oracle, of all queries or of some."""
 
-    n_queries: int
-
     def cut(self, W: FloatArray | None = None, *, L: Any = None) -> Cut: ...
 
 
@@ -39,7 +37,7 @@ class CutsPlanes(Protocol):
 class Problem:
     """f, with its oracle, cone and penalty; `seconds` adds up the wall time of each part."""
 
-    oracle: "CutsPlanes"
+    oracle: CutsPlanes
     cone: Cone
     penalty: Regularizer
     C: float

@@ -34,7 +34,6 @@ class _Sample:
 
     def __init__(self, oracle: Oracle, slots: npt.NDArray[np.int64]) -> None:
         self._oracle, self._slots = oracle, slots
-        self.n_queries = len(slots)
 
     def cut(self, W: npt.NDArray[np.float64] | None = None, *, L: Any = None) -> Cut:
         return self._oracle.cut(W, L=L, slots=self._slots)
@@ -50,26 +49,25 @@ def solve_stochastic(
         return Problem(_Sample(oracle, slots), problem.cone, problem.penalty, problem.C, problem.seconds)
 
     n_first = min(_FIRST_CUTS, max(1, (search.max_cuts - 1) // 2))
-    first = Search(problem, search.tol, n_first)
+    first = Search(
+        problem, search.tol, n_first, lambda step: search.note_sampled(step["objective"], step["n_planes"])
+    )
     state = solve_bundle(sample(), first)
-    stopped = False
-    for step in first.history:
-        stopped = stopped or search.note_sampled(step["objective"], step["n_planes"])
     W, slope = state.center, problem.penalty.slope
     planes, weights = Planes(problem.cone.size), np.empty(0)
     n_rounds = search.max_cuts - 1 - first.n_cuts
     total, n_summed = np.zeros(problem.cone.size), 0
     for i in range(n_rounds):
-        if stopped or state.mu == 0.0:
+        if search.is_stopped or state.mu == 0.0:
             break
         this = sample()
         cut, estimate = this.cut(W)
         planes.add(cut.loss, cut.dpsi)
-        trial, slope = solve_master(
+        trial = solve_master(
             this, planes, np.append(weights, 0.0), slope, W.point, state.mu, estimate, search.tol
         )
-        weights, W = planes.retire(trial.weights, _KEPT), trial.W
-        stopped = search.note_sampled(estimate, len(planes))
+        weights, slope, W = planes.retire(trial.weights, _KEPT), trial.slope, trial.W
+        search.note_sampled(estimate, len(planes))
         if i >= n_rounds // 2:
             total, n_summed = total + W.point, n_summed + 1
     _finish(problem, search, problem.project(total / n_summed) if n_summed else W)

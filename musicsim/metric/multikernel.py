@@ -106,12 +106,8 @@ class MultipleKernelMLR(RankingLearner):
         )
         songs = np.concatenate([maps[i].apply(checked[i]) for i in used], axis=1)
         flat, _ = self._solve(songs, relevance, cone, callback)
-        if self.structure == "diagonal":
-            blocks = [np.diag(part) for part in np.split(flat, np.cumsum(cone.widths)[:-1])]
-        else:
-            blocks = list(cone.blocks(flat))
         self.components_ = [np.empty((0, n)) for _ in checked]
-        for i, block in zip(used, blocks, strict=True):
+        for i, block in zip(used, cone.blocks(flat), strict=True):
             self.components_[i] = _pulled_back(maps[i], block)
         self.n_kernels_in_, self.n_songs_in_ = len(checked), n
         return self
@@ -197,5 +193,5 @@ def _pulled_back(coordinates: Axes | Columns, block: FloatArray) -> FloatArray:
     if isinstance(coordinates, Axes):
         L = factor(block)
         return L[np.abs(L).max(axis=1) > 0] @ coordinates.basis.T
-    L = np.diag(np.sqrt(coordinates.diagonal(np.diag(block))))
+    L = np.diag(np.sqrt(coordinates.diagonal(block)))
     return L[np.flatnonzero(np.diag(L))]
