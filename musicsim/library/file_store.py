@@ -161,7 +161,7 @@ class FileStore:
         A song of which listeners have said something (plays, tags, thumbs, edits, playlists) is never forgotten here.
         """
         f = schema.files.c
-        here = sa.select(f.song_id).where(f.missing_since.is_(None))
+        here = schema.ids_with_file()
         moved = schema.files.delete().where(f.missing_since.is_not(None), f.song_id.in_(here))
         said = [
             sa.select(table.c.song_id)
@@ -186,9 +186,8 @@ class FileStore:
         int
             Songs that were forgotten.
         """
-        here = sa.select(schema.files.c.song_id).where(schema.files.c.missing_since.is_(None))
         s = schema.songs.c
-        each = schema.songs.delete().where(s.id == sa.bindparam("which"), s.id.not_in(here))
+        each = schema.songs.delete().where(s.id == sa.bindparam("which"), s.id.not_in(schema.ids_with_file()))
         rows = [{"which": song_id} for song_id in song_ids]
         if not rows:
             return 0

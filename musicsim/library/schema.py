@@ -18,6 +18,7 @@ __all__ = [
     "failures",
     "feedback",
     "files",
+    "ids_with_file",
     "jobs",
     "meta",
     "migrate",
@@ -285,3 +286,8 @@ def migrate(connection: sa.Connection, place: str) -> None:
         connection.execute(
             meta.update().where(meta.c.key == "schema_version").values(value=str(SCHEMA_VERSION))
         )
+
+
+def ids_with_file() -> sa.Select[tuple[int]]:
+    """Ids of the songs that have a file which is not missing."""
+    return sa.select(files.c.song_id).where(files.c.missing_since.is_(None))

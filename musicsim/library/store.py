@@ -302,8 +302,7 @@ class Store:
 
     def missing_songs(self) -> list[Song]:
         """Songs without a file, in the order of their ids."""
-        here = sa.select(schema.files.c.song_id).where(schema.files.c.missing_since.is_(None))
-        return self._songs(schema.songs.c.id.not_in(here), missing=True)
+        return self._songs(schema.songs.c.id.not_in(schema.ids_with_file()), missing=True)
 
     def song(self, song_id: int) -> Song:
         """One song, with a file or without.
@@ -387,8 +386,8 @@ class Store:
 
     def counts(self) -> dict[str, float]:
         """How many songs, hours, artists, missing, failed, skipped, tags, listeners, plays and playlists."""
-        s, t, p, f = schema.songs.c, schema.tags.c, schema.plays.c, schema.files.c
-        here = s.id.in_(sa.select(f.song_id).where(f.missing_since.is_(None)))
+        s, t, p = schema.songs.c, schema.tags.c, schema.plays.c
+        here = s.id.in_(schema.ids_with_file())
         skipped = schema.failures.c.kind.in_(SKIPPED)
         # one pass over the songs: every page asks
         of_songs = sa.select(
