@@ -3,10 +3,11 @@
 import tracemalloc
 from fractions import Fraction
 
+import numba
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
@@ -128,6 +129,7 @@ def test_the_artist_filter_of_queries_from_outside():
     assert sets(filtered) == [([0], [3]), ([2], [0, 1, 3])]
 
 
+@settings(deadline=None)  # the first example loads the compiled loop
 @given(play_tables, st.integers(1, 4), st.integers(0, 255))
 def test_plays_equal_the_definition(plays, k, mask):
     n = plays.shape[1]
@@ -144,6 +146,51 @@ def test_blocks_do_not_show(monkeypatch, rng, entries):
     monkeypatch.setattr(module, "_BLOCK_ENTRIES", entries)
     relevance = Relevance.from_plays(sparse.csc_matrix(plays), k=7)
     assert relevant_sets(relevance) == most_similar(plays, 7, range(120))
+
+
+@settings(deadline=None)
+@given(play_tables, st.integers(1, 9))
+def test_the_compiled_loop_equals_itself_in_python(plays, k):
+    compiled = relevant_sets(Relevance.from_plays(sparse.csr_array(plays), k=k))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_compiled_count", lambda: module._count_shared)
+        assert relevant_sets(Relevance.from_plays(sparse.csr_array(plays), k=k)) == compiled
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_threads_do_not_show(rng, n_threads):
+    # in groups of equally similar items, which must go to the lower one whoever finds them
+    plays = np.repeat(rng.integers(0, 2, size=(50, 30)) * 10, 4, axis=1)
+    before = numba.get_num_threads()
+    try:
+        numba.set_num_threads(min(n_threads, numba.config.NUMBA_NUM_THREADS))
+        found = relevant_sets(Relevance.from_plays(sparse.csr_array(plays), k=6))
+    finally:
+        numba.set_num_threads(before)
+    assert found == most_similar(plays, 6, range(120))
+
+
+@pytest.mark.parametrize("k", [1, 10, 400])
+def test_plays_equal_a_dense_product(rng, k):
+    popularity = 1 / np.arange(1, 301)
+    plays = (rng.random((500, 300)) < popularity[rng.permutation(300)]) * rng.integers(1, 40, size=(500, 300))
+    heard = (plays >= 10).astype(float)
+    shared = heard.T @ heard
+    listeners = heard.sum(axis=0)
+    similarity = shared / np.maximum(listeners[:, None] + listeners[None, :] - shared, 1)
+    np.fill_diagonal(similarity, 0)
+    best = np.argsort(-similarity, axis=1, kind="stable")[:, :k]
+    truth = [sorted(j for j in row if similarity[i, j] > 0) for i, row in enumerate(best)]
+    assert relevant_sets(Relevance.from_plays(sparse.csc_array(plays), k=k)) == truth
+
+
+def test_columns_of_narrow_types_are_plays(rng):
+    users, items = rng.integers(30, size=400, dtype=np.int32), rng.integers(50, size=400, dtype=np.uint16)
+    counts = rng.integers(1, 15, size=400).astype(np.float32)
+    plays = np.zeros((30, 50))
+    np.add.at(plays, (users, items), counts)
+    columns = pd.DataFrame({"user": users, "item": items, "count": counts})
+    assert relevant_sets(Relevance.from_plays(columns, n=50)) == most_similar(plays, 10, range(50))
 
 
 def test_relevance_of_plays_is_asymmetric():

@@ -1,0 +1,144 @@
+"""Descriptors of real songs, and who is similar to whom in them: four public collections."""
+
+import lzma
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from musicsim.relevance import Relevance, label_codes
+
+__all__ = ["LOADERS", "Collection", "load_cal500", "load_fma", "load_gtzan", "load_spotify", "split_rows"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+N_SIMILAR = 10
+"""Songs that share most tags with a query: as many as from plays."""
+
+SPOTIFY = (
+    "acousticness", "danceability", "duration_ms", "energy", "instrumentalness", "key", "liveness",
+    "loudness", "mode", "speechiness", "tempo", "time_signature", "valence",
+)  # fmt: skip
+"""What the track sounds like; `followers` and `popularity` tell of the artist and are left out."""
+
+FEWEST_SONGS = 3
+"""Of an artist of spotify_msd."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """Songs by descriptors, with labels or with tags.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_songs, d), finite, raw
+    labels : ndarray of shape (n_songs,), or None where there are tags
+    artists : ndarray of shape (n_songs,)
+        Each song its own where artists are not known.
+    tags : ndarray of shape (n_songs, n_tags), 0 or 1, or None
+    inside : bool
+        Test songs are searched for among themselves, since no song of theirs is relevant in training.
+    """
+
+    X: FloatArray
+    labels: IntArray | None
+    artists: IntArray
+    tags: FloatArray | None = None
+    inside: bool = False
+
+    def relevance(self, queries: IntArray, database: IntArray | None = None) -> Relevance:
+        """Of the songs `queries` to the songs `database`, or to each other; by label, else by tags."""
+        rows = queries if database is None else database
+        if self.labels is not None:
+            return Relevance.from_labels(self.labels).restrict(queries, rows)
+        assert self.tags is not None
+        similarity = _unit(self.tags[queries]) @ _unit(self.tags[rows]).T
+        if database is None:
+            np.fill_diagonal(similarity, -1.0)
+        most = np.argsort(-similarity, axis=1, kind="stable")[:, :N_SIMILAR]
+        return Relevance.from_lists(list(most), len(rows), outside=database is not None)
+
+
+def split_rows(artists: IntArray, seed: int) -> tuple[IntArray, IntArray, IntArray]:
+    """Rows for training, validation and test, 40 : 30 : 30 by artist, none in two of them."""
+    from musicsim.evaluation import ArtistSplit
+
+    rest, test = next(ArtistSplit(1, 0.3, random_state=seed).split(artists, groups=artists))
+    split = ArtistSplit(1, 3 / 7, random_state=seed).split(rest, groups=artists[rest])
+    train, validation = (rest[rows] for rows in next(split))
+    return train, validation, test
+
+
+def load_spotify(shared: Path) -> Collection:
+    """spotify_msd: the songs of artists with three or more, the artist as label; one row a title."""
+    parts = [_table(shared / f"spotify_msd/features_{size}.csv.xz") for size in ("15k", "5k")]
+    table = pd.concat(parts).drop_duplicates(["Artist", "Track"]).dropna(subset=["Artist", *SPOTIFY])
+    table = table[table.groupby("Artist")["Track"].transform("size") >= FEWEST_SONGS]
+    artists = label_codes(table["Artist"], "Artist")
+    return Collection(table[list(SPOTIFY)].to_numpy(np.float64), artists, artists, inside=True)
+
+
+def load_gtzan(shared: Path) -> Collection:
+    """GTZAN: 57 statistics of librosa's features, the genre as label; artists are not known."""
+    table = _table(shared / "gtzan/features_30_sec.csv.xz").dropna()
+    X = table.drop(columns=["filename", "length", "label"]).to_numpy(np.float64)
+    return Collection(X, label_codes(table["label"], "label"), np.arange(len(X)))
+
+
+def load_fma(shared: Path) -> Collection:
+    """fma_ntds: 140 statistics of MFCC, Hip-Hop or Rock as label; artists are not known, empty songs left out."""
+    folder = shared / "fma_ntds"
+    features = _table(folder / "fma_features.csv.xz", header=[0, 1, 2], index_col=0).dropna()
+    genres = pd.read_csv(folder / "fma_small_tracks.csv", index_col="track_id")["genre"]
+    features = features[features.index.isin(genres.index)]
+    y = label_codes(genres.loc[features.index], "genre")
+    return Collection(features.to_numpy(np.float64), y, np.arange(len(y)))
+
+
+def load_cal500(shared: Path) -> Collection:
+    """CAL500: 68 Marsyas descriptors and tags, without those that say what a song is *not*; no artists in it."""
+    with lzma.open(shared / "cal500/CAL500.arff.xz", "rt") as file:
+        names, X, tags = _arff(file)
+    said = [not name.startswith("NOT-") for name in names]
+    return Collection(X, None, np.arange(len(X)), tags[:, said])
+
+
+LOADERS: dict[str, Callable[[Path], Collection]] = {
+    "spotify_msd": load_spotify,
+    "gtzan": load_gtzan,
+    "fma_ntds": load_fma,
+    "cal500": load_cal500,
+}
+
+
+def _table(path: Path, **options: Any) -> pd.DataFrame:
+    table: pd.DataFrame = pd.read_csv(path, **options)  # pandas unpacks by the ending of the name
+    return table
+
+
+def _arff(lines: IO[str]) -> tuple[list[str], FloatArray, FloatArray]:
+    """The names of the tags, the numeric columns, and the columns of tags."""
+    names: list[str] = []
+    n_numeric = 0
+    rows: list[list[str]] = []
+    for line in lines:
+        if line.lower().startswith("@attribute"):
+            name, kind = line.split(maxsplit=1)[1].rsplit(maxsplit=1)
+            if kind.lower() == "numeric":
+                n_numeric += 1
+            else:
+                names.append(name)
+        elif line.strip() and not line.startswith(("@", "%")):
+            rows.append(line.strip().split(","))
+    values = np.array(rows, dtype=np.float64)
+    return names, values[:, :n_numeric], values[:, n_numeric:]
+
+
+def _unit(tags: FloatArray) -> FloatArray:
+    norms = np.linalg.norm(tags, axis=1, keepdims=True)
+    return np.divide(tags, norms, out=np.zeros_like(tags), where=norms > 0)
