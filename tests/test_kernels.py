@@ -1,12 +1,27 @@
-"""The probability product kernel against its definition."""
+"""Kernels between songs against their definitions, scikit-learn and scipy."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy import sparse
+from scipy.stats import multivariate_normal
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.metrics.pairwise import cosine_similarity
 
-from musicsim.kernels import ppk_kernel, ppk_map
+from musicsim.kernels import (
+    chi2_rbf_kernel,
+    gmm_kernel,
+    human_tag_vectors,
+    inverse_document_frequency,
+    plays_cosine_kernel,
+    ppk_kernel,
+    ppk_map,
+    tfidf_cosine_kernel,
+    tfidf_map,
+)
+from musicsim.mixtures import SongMixtures
 
 # rows of 1 to 12 entries, some of them zero, at least one of them not
 masses = hnp.arrays(
@@ -88,3 +103,157 @@ def test_what_is_no_histogram_is_refused(bad, message):
 def test_histograms_of_different_codebooks_are_refused():
     with pytest.raises(ValueError, match="A has 2 codewords and B 3"):
         ppk_kernel([[0.5, 0.5]], [[0.5, 0.25, 0.25]])
+
+
+def sparse_counts(rng, shape, density=0.3):
+    return sparse.random_array(shape, density=density, rng=rng, format="csr") * 5.0
+
+
+def test_rarity_is_the_log_of_the_share_of_songs():
+    h = np.array([[0.5, 0.5, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0], [0.2, 0.0, 0.8, 0.0]])
+    expected = [0.0, np.log(3.0), np.log(3.0), 0.0]
+    np.testing.assert_allclose(inverse_document_frequency(h), expected, rtol=1e-15)
+    np.testing.assert_allclose(inverse_document_frequency(sparse.coo_matrix(h)), expected, rtol=1e-15)
+
+
+def test_rarity_equals_scikit_learn(rng):
+    counts = (rng.random((30, 20)) < 0.3) * rng.random((30, 20))
+    counts[0] = 1.0  # every codeword occurs, or scikit-learn divides by zero
+    judge = TfidfTransformer(smooth_idf=False).fit(counts)
+    np.testing.assert_allclose(inverse_document_frequency(counts), judge.idf_ - 1.0, rtol=1e-12)
+
+
+def test_tfidf_cosine_equals_a_loop():
+    rng = np.random.default_rng(5)
+    A, B, reference = (histograms(rng, n, 8, np.float64) * (rng.random((n, 8)) < 0.6) for n in (6, 4, 9))
+    A[2] = 0.0
+    idf = inverse_document_frequency(reference)
+    expected = np.zeros((6, 4))
+    for i, a in enumerate(A * idf):
+        for j, b in enumerate(B * idf):
+            if a.any() and b.any():
+                expected[i, j] = a @ b / np.sqrt((a @ a) * (b @ b))
+    np.testing.assert_allclose(tfidf_cosine_kernel(A, B, reference=reference), expected, rtol=1e-12)
+    np.testing.assert_array_equal(tfidf_cosine_kernel(A, B, reference=reference)[2], 0.0)
+    mapped = tfidf_map(A, idf) @ tfidf_map(B, idf).T
+    assert mapped.dtype == np.float32
+    np.testing.assert_allclose(mapped, expected, atol=1e-6)  # float32
+
+
+def test_tfidf_of_sparse_rows_equals_that_of_dense_ones(rng):
+    A, B = sparse_counts(rng, (12, 30)), sparse_counts(rng, (7, 30))
+    dense = tfidf_cosine_kernel(A.toarray(), B.toarray())
+    np.testing.assert_allclose(tfidf_cosine_kernel(A, B), dense, rtol=1e-12)
+    np.testing.assert_allclose(tfidf_cosine_kernel(A, B.toarray()), dense, rtol=1e-12)
+    mapped = tfidf_map(A, inverse_document_frequency(A))
+    assert sparse.issparse(mapped)
+    np.testing.assert_allclose(
+        mapped.toarray(), tfidf_map(A.toarray(), inverse_document_frequency(A)), atol=1e-7
+    )
+
+
+def test_entries_given_in_parts_are_added_and_the_matrix_is_left_as_it_was():
+    parts = sparse.csr_array(
+        (np.array([1.0, 2.0, 4.0]), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(2, 2)
+    )
+    kernel = tfidf_cosine_kernel(parts, reference=[[1.0, 1.0], [0.0, 0.0]])
+    np.testing.assert_allclose(kernel, np.eye(2), rtol=1e-12)
+    assert parts.nnz == 3
+
+
+def test_chi_squared_kernel_equals_its_sum():
+    rng = np.random.default_rng(6)
+    A, B = histograms(rng, 5, 9, np.float64), histograms(rng, 4, 9, np.float64)
+    A[:, 3] = B[:, 3] = 0.0  # 0 / 0 counts nothing
+    expected = np.empty((5, 4))
+    for i, a in enumerate(A):
+        for j, b in enumerate(B):
+            both = a + b > 0.0
+            expected[i, j] = np.exp(-3.0 * np.sum((a - b)[both] ** 2 / (a + b)[both]))
+    np.testing.assert_allclose(chi2_rbf_kernel(A, B, sigma=3.0), expected, rtol=1e-12)
+    np.testing.assert_array_equal(np.diag(chi2_rbf_kernel(A)), 1.0)
+    np.testing.assert_allclose(chi2_rbf_kernel(A, A), chi2_rbf_kernel(A, sigma=256), rtol=1e-12)
+
+
+def test_plays_cosine_equals_scikit_learn(rng):
+    plays, other = sparse_counts(rng, (50, 12), 0.1), sparse_counts(rng, (50, 5), 0.1)
+    plays = sparse.csc_array(plays.toarray() * (np.arange(12) != 4))  # nobody heard item 4
+    expected = cosine_similarity(plays.toarray().T, other.toarray().T)
+    np.testing.assert_allclose(plays_cosine_kernel(plays, other), expected, rtol=1e-12, atol=1e-15)
+    own = plays_cosine_kernel(plays)
+    np.testing.assert_array_equal(own[4], 0.0)
+    np.testing.assert_allclose(np.delete(np.diag(own), 4), 1.0, rtol=1e-12)
+    assert own.max() <= 1.0
+
+
+def mixtures(rng, n, c=3, d=4):
+    return SongMixtures(
+        rng.dirichlet(np.full(c, 2.0), n) + 1e-3,
+        rng.normal(size=(n, c, d)),
+        rng.gamma(2.0, 0.5, (n, c, d)) + 0.1,
+    )
+
+
+def test_expected_likelihood_equals_scipy(rng):
+    A, B = mixtures(rng, 4), mixtures(rng, 3, c=2)
+
+    def overlap(P, i, Q, j):
+        total = 0.0
+        for w, m, v in zip(P.weights[i], P.means[i], P.variances[i], strict=True):
+            for w_, m_, v_ in zip(Q.weights[j], Q.means[j], Q.variances[j], strict=True):
+                density = multivariate_normal(m_.astype(float), np.diag(v.astype(float) + v_))
+                total += float(w) * float(w_) * density.pdf(m.astype(float))
+        return total
+
+    expected = [
+        [overlap(A, i, B, j) / np.sqrt(overlap(A, i, A, i) * overlap(B, j, B, j)) for j in range(3)]
+        for i in range(4)
+    ]
+    np.testing.assert_allclose(gmm_kernel(A, B), expected, rtol=1e-9)
+
+
+def test_expected_likelihood_is_a_kernel(rng):
+    A = mixtures(rng, 25)
+    kernel = gmm_kernel(A)
+    np.testing.assert_allclose(kernel, kernel.T, rtol=1e-12)
+    np.testing.assert_allclose(np.diag(kernel), 1.0, rtol=1e-12)
+    assert np.linalg.eigvalsh(kernel).min() > -1e-10
+
+
+def test_mixtures_that_are_far_apart_have_kernel_zero_without_nan():
+    A = SongMixtures(np.ones((2, 1)), np.array([[[0.0] * 39], [[1e4] * 39]]), np.full((2, 1, 39), 1e-6))
+    np.testing.assert_array_equal(gmm_kernel(A), np.eye(2))
+
+
+def test_human_tags_are_cosines_of_sets():
+    vectors = human_tag_vectors([["rock", "loud", "loud", "unknown"], [], {"loud"}], ["loud", "calm", "rock"])
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(
+        vectors @ vectors.T, [[1.0, 0.0, 0.5**0.5], [0.0, 0.0, 0.0], [0.5**0.5, 0.0, 1.0]], atol=1e-6
+    )
+    assert human_tag_vectors([], ["a"]).shape == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda: inverse_document_frequency(np.empty((0, 3))), "no song"),
+        (lambda: inverse_document_frequency([[1.0, -0.1]]), "not negative"),
+        (lambda: tfidf_map([[1.0, np.nan]], [1.0, 1.0]), "finite"),
+        (lambda: tfidf_map([[1.0, 0.0]], [1.0]), "2 codewords and the reference 1"),
+        (lambda: tfidf_cosine_kernel([[1.0, 0.0]], [[1.0]]), "B has 1 codewords"),
+        (lambda: chi2_rbf_kernel([[1.0]], sigma=0.0), "sigma=0.0"),
+        (lambda: chi2_rbf_kernel([[1.0]], [[0.5, 0.5]]), "A has 1 codewords and B 2"),
+        (lambda: chi2_rbf_kernel([[-1.0]]), "A: entries should be finite and not negative"),
+        (lambda: plays_cosine_kernel(sparse.eye_array(3), sparse.eye_array(4)), "3 users and other 4"),
+        (lambda: human_tag_vectors([], ["a", "a"]), "twice"),
+    ],
+)
+def test_what_is_no_input_of_a_kernel_is_refused(act, message):
+    with pytest.raises(ValueError, match=message):
+        act()
+
+
+def test_mixtures_of_other_features_are_refused(rng):
+    with pytest.raises(ValueError, match="A has 4 features and B 5"):
+        gmm_kernel(mixtures(rng, 1), mixtures(rng, 1, d=5))

@@ -1,0 +1,248 @@
+"""Songs as multinomials over tags that their sound suggests (thesis 5.4.3, equation 5.14)."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from musicsim.mixtures.songs import (
+    FloatArray,
+    FrameBlocks,
+    SongMixtures,
+    em_mixture,
+    fixed_seed,
+    quadratic_form,
+    sampled_frames,
+)
+
+__all__ = ["SemanticMultinomials"]
+
+_ALL_FRAMES = 400_000
+"""Frames of all songs of training that are held at once: 62 MB of float32."""
+
+_SONG_FRAMES = (20, 500)
+"""Least and most frames of one song of training."""
+
+_TAG_FRAMES = 10_000
+"""Frames that a tag's mixture is fitted to, shared evenly among its songs."""
+
+_VARIANCE_FLOOR = 1e-3  # of z-scored frames
+_TOL, _MAX_ITER = 1e-3, 100
+_BLOCK_FRAMES = 1024
+
+
+class SemanticMultinomials(TransformerMixin, BaseEstimator):
+    """A Gaussian mixture a tag; a song is how well each of them explains its frames.
+
+    Parameters
+    ----------
+    n_components : int >= 1
+        Of the mixture of each tag.
+    min_songs : int >= 1
+        Tags of fewer songs are left out.
+    max_tags : int >= 1
+        The most frequent tags are kept.
+    random_state : int, numpy.random.Generator or None
+        Draw of frames and of the starts of EM.
+
+    Attributes
+    ----------
+    tags_ : list of str, most frequent first, equals by name
+    mixtures_ : SongMixtures, one a tag, over z-scored frames
+    mean_, scale_ : ndarray of shape (n_features,), float64
+        Of the training frames; the scale of a constant column is 1.
+
+    Notes
+    -----
+    After Turnbull et al. (2008), who merge mixtures of songs; here EM runs on a sample of the frames of
+    the tagged songs themselves, an equal number from each. The likelihoods of all frames are multiplied
+    in the log domain. Every tag counts the same beforehand, however rare it is.
+    """
+
+    def __init__(
+        self,
+        n_components: int = 8,
+        min_songs: int = 5,
+        max_tags: int = 150,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.min_songs = min_songs
+        self.max_tags = max_tags
+        self.random_state = random_state
+
+    def fit(self, list_of_frames: Iterable[FrameBlocks], list_of_tag_lists: Sequence[Iterable[str]]) -> Self:
+        """Fit a mixture to each tag that enough songs carry.
+
+        Parameters
+        ----------
+        list_of_frames : iterable of arrays of shape (n_frames, n_features), raw, one a song
+            Read one song at a time (a song may be an iterator of blocks); 20 to 500 frames of each are
+            kept, 62 MB in all while there are fewer than 20 000 songs.
+        list_of_tag_lists : sequence of collections of str, one a song; a tag named twice counts once
+
+        Raises
+        ------
+        ValueError
+            If the lists differ in length, no tag has `min_songs` songs, or a song cannot be used.
+        """
+        if min(self.n_components, self.min_songs, self.max_tags) < 1:
+            raise ValueError(
+                f"n_components={self.n_components}, min_songs={self.min_songs} and "
+                f"max_tags={self.max_tags} should be at least 1."
+            )
+        tag_sets = [set(tags) for tags in list_of_tag_lists]
+        tags = self._vocabulary(tag_sets)
+        seed = fixed_seed(self.random_state)
+        samples = _samples(list_of_frames, tag_sets, set(tags), seed)
+        width = {frames.shape[1] for frames in samples.values()}
+        if len(width) > 1:
+            raise ValueError(f"songs have different numbers of features: {sorted(width)}.")
+        self._z_score(samples)
+        fitted = [self._fit_tag(t, tag, tag_sets, samples, seed) for t, tag in enumerate(tags)]
+        self.mixtures_ = SongMixtures(*(np.stack(part) for part in zip(*fitted, strict=True)))
+        self.tags_ = tags
+        return self
+
+    def transform(self, list_of_frames: Iterable[FrameBlocks]) -> npt.NDArray[np.float32]:
+        """The multinomial of each song over :attr:`tags_` (equation 5.14).
+
+        Parameters
+        ----------
+        list_of_frames : iterable of arrays of shape (n_frames, n_features), raw, one a song
+            Read one song at a time; a song may be an iterator of blocks.
+
+        Returns
+        -------
+        ndarray of shape (n_songs, n_tags), float32, rows sum to 1
+
+        Raises
+        ------
+        ValueError
+            If a song is empty, holds NaN or infinity or another number of features, naming its index.
+        """
+        check_is_fitted(self, "mixtures_")
+        form, offset = self._form()
+        rows = []
+        for index, song in enumerate(list_of_frames):
+            total, n_frames = np.zeros(len(self.tags_)), 0
+            for block in song if isinstance(song, Iterator) else (song,):
+                frames = self._checked(block, f"the frames of song {index}")
+                n_frames += len(frames)
+                for start in range(0, len(frames), _BLOCK_FRAMES):
+                    total += self._log_likelihood(frames[start : start + _BLOCK_FRAMES], form, offset)
+            if n_frames == 0:
+                raise ValueError(f"the frames of song {index} are empty: at least one frame is needed.")
+            share = np.exp((total - total.max()) / n_frames)
+            rows.append((share / share.sum()).astype(np.float32))
+        return np.array(rows, dtype=np.float32).reshape(len(rows), len(self.tags_))
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """What :meth:`from_arrays` needs, to save: numbers and an array of texts, no objects."""
+        check_is_fitted(self, "mixtures_")
+        return {
+            **self.mixtures_.arrays(),
+            "mean": self.mean_,
+            "scale": self.scale_,
+            "tags": np.array(self.tags_, dtype=np.str_),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], **parameters: Any) -> Self:
+        """The fitted model that gave `arrays`, with the same `parameters`."""
+        model = cls(**parameters)
+        model.mixtures_ = SongMixtures.from_arrays(arrays)
+        model.mean_, model.scale_ = arrays["mean"], arrays["scale"]
+        model.tags_ = [str(tag) for tag in arrays["tags"]]
+        return model
+
+    def _vocabulary(self, tag_sets: Sequence[set[str]]) -> list[str]:
+        counts = Counter(tag for tags in tag_sets for tag in tags)
+        frequent = [tag for tag, n in counts.items() if n >= self.min_songs]
+        if not frequent:
+            raise ValueError(
+                f"no tag is carried by min_songs={self.min_songs} songs; tag more songs or lower min_songs."
+            )
+        return sorted(frequent, key=lambda tag: (-counts[tag], tag))[: self.max_tags]
+
+    def _z_score(self, samples: dict[int, npt.NDArray[np.floating]]) -> None:
+        """Set mean and scale, and bring the samples to them in place of the raw frames."""
+        from sklearn.preprocessing import StandardScaler
+
+        scaler = StandardScaler()
+        for frames in samples.values():
+            scaler.partial_fit(frames.astype(np.float64))
+        self.mean_, self.scale_ = scaler.mean_, scaler.scale_
+        for song, frames in samples.items():
+            samples[song] = ((frames - self.mean_) / self.scale_).astype(np.float32)
+
+    def _fit_tag(
+        self,
+        number: int,
+        tag: str,
+        tag_sets: Sequence[set[str]],
+        samples: Mapping[int, npt.NDArray[np.floating]],
+        seed: int,
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        rng = np.random.default_rng([seed, number])
+        songs = [song for song in samples if tag in tag_sets[song]]
+        share = max(1, _TAG_FRAMES // len(songs))
+        frames = np.concatenate([_some(samples[song], share, rng) for song in songs])
+        return em_mixture(frames, self.n_components, _VARIANCE_FLOOR, _TOL, _MAX_ITER, rng)
+
+    def _form(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        """Quadratic forms of all components of all tags, (2 d, n_tags c) and (n_tags c,)."""
+        m = self.mixtures_
+        form, offset = quadratic_form(*(part.astype(np.float64) for part in m.arrays().values()))
+        return form.reshape(-1, form.shape[-1]).T.astype(np.float32), offset.ravel().astype(np.float32)
+
+    def _log_likelihood(
+        self, frames: FloatArray, form: npt.NDArray[np.float32], offset: npt.NDArray[np.float32]
+    ) -> FloatArray:
+        """Sum over frames of the log-density under each tag."""
+        from musicsim._mixture_kernels import mean_log_sums
+
+        z = (frames - self.mean_) / self.scale_
+        moments = np.concatenate([z * z, z], axis=1).astype(np.float32)
+        products = (form.T @ moments.T).reshape(len(self.tags_), -1, len(frames))
+        result = np.empty(len(self.tags_))
+        mean_log_sums(products, offset.reshape(len(self.tags_), -1), result)
+        return result * len(frames)
+
+    def _checked(self, block: npt.ArrayLike, name: str) -> FloatArray:
+        frames = np.asarray(block, dtype=np.float64)
+        if frames.ndim != 2 or frames.shape[1] != len(self.mean_):
+            raise ValueError(f"{name}: shape {frames.shape} should be (n_frames, {len(self.mean_)}).")
+        if not np.isfinite(frames).all():
+            raise ValueError(f"{name}: NaN or infinity among the values.")
+        return frames
+
+
+def _samples(
+    list_of_frames: Iterable[FrameBlocks], tag_sets: Sequence[set[str]], tags: set[str], seed: int
+) -> dict[int, npt.NDArray[np.floating]]:
+    """A seeded sample of the frames of each song that carries one of `tags`, by its row."""
+    least, most = _SONG_FRAMES
+    share = int(np.clip(_ALL_FRAMES // len(tag_sets), least, most))
+    samples, n_songs = {}, 0
+    for song, frames in enumerate(list_of_frames):
+        n_songs += 1
+        if song < len(tag_sets) and tag_sets[song] & tags:
+            rng = np.random.default_rng(seed)
+            samples[song] = sampled_frames(frames, share, rng, f"the frames of song {song}").astype(
+                np.float32
+            )
+    if n_songs != len(tag_sets):
+        raise ValueError(
+            f"list_of_frames has {n_songs} songs and list_of_tag_lists {len(tag_sets)}; one list of tags a "
+            f"song is needed, an empty one for a song without tags."
+        )
+    return samples
+
+
+def _some(frames: npt.NDArray[np.floating], n: int, rng: np.random.Generator) -> npt.NDArray[np.floating]:
+    return frames if len(frames) <= n else frames[rng.choice(len(frames), n, replace=False)]

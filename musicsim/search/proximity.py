@@ -1,0 +1,287 @@
+"""Mutual proximity: distances that ask both songs how near they are to each other.
+
+In many dimensions a few songs ("hubs") are near everything. Schnitzer, Flexer, Schedl and Widmer (JMLR
+2012, section 3.2, independent Gaussian form) take the distances from a song as a normal variable and
+score a pair by the probability that both songs are farther from a random song than from each other,
+``p = P(X > d) P(Y > d)``. Here p is given back as a distance: that of two average songs with the same p.
+
+Conventions. A *moment* pair is the mean and deviation of the distances from one song to the others. All
+of it is worked out with logarithms: no p is rounded to 0 or 1 within 30 deviations.
+"""
+
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+__all__ = ["MutualProximity", "mutual_proximity"]
+
+FloatArray = npt.NDArray[np.float64]
+Moments = tuple[npt.ArrayLike, npt.ArrayLike]
+PairMoments = tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
+
+_BLOCK_ENTRIES = 1 << 18
+"""Distances worked on at once: 2 MB."""
+
+_COPY = 1e-12
+"""Squared distances below this share of the squared norms are rounding: the song itself or a copy."""
+
+_KNEE = 0.1
+"""Share of the mean distance below which the scale is bent, as adjusted distances would become negative."""
+
+
+class MutualProximity(BaseEstimator):
+    """Moments of every song's distances, estimated on a sample, and distances adjusted by them.
+
+    Parameters
+    ----------
+    n_sample : int >= 1
+        Songs that all others are compared with, drawn without repetition; all when there are fewer.
+    random_state : int, numpy.random.Generator or None
+
+    Attributes
+    ----------
+    sample_ : ndarray of shape (min(n_sample, n), n_features), float64
+        Stays as it is when songs are added.
+    mean_, std_ : ndarray of shape (n,), float64
+        Mean and deviation of the distances from each row to the sample. Sampled rows at distance 0 do
+        not count: a song is not among its own neighbours, nor is its copy. 0 where no row is left.
+
+    Notes
+    -----
+    Of fewer than 3 rows, or of rows that are all the same, nothing can be estimated: distances then
+    stay as they are. 500 songs give the mean to 4.5 % of the deviation.
+    """
+
+    def __init__(self, n_sample: int = 500, random_state: int | np.random.Generator | None = 0) -> None:
+        self.n_sample = n_sample
+        self.random_state = random_state
+
+    def fit(self, X: npt.ArrayLike, y: object = None) -> Self:
+        """Draw the sample and estimate the moments of every row.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features); a float32 memory map is read block by block
+        y : ignored
+
+        Raises
+        ------
+        ValueError
+            If `X` is not two-dimensional, holds NaN or infinity, or `n_sample` is below 1.
+        """
+        if self.n_sample < 1:
+            raise ValueError(f"n_sample={self.n_sample} should be at least 1.")
+        rows = _rows(X, "X")
+        order = np.random.default_rng(self.random_state).permutation(len(rows))
+        self.sample_ = np.asarray(rows[np.sort(order[: self.n_sample])], dtype=np.float64)
+        self.n_features_in_ = rows.shape[1]
+        self.mean_, self.std_ = self.moments(rows)
+        return self
+
+    def add(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Estimate the moments of more rows, against the sample of the fit; returns their rows."""
+        mean, std = self.moments(X)
+        first = len(self.mean_)
+        self.mean_, self.std_ = np.concatenate([self.mean_, mean]), np.concatenate([self.std_, std])
+        return np.arange(first, len(self.mean_))
+
+    def moments(self, Q: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Mean and deviation of the distances from each query to the sample, both of shape (n_queries,).
+
+        Parameters
+        ----------
+        Q : array of shape (n_queries, n_features)
+            A query equal to a row of the fit gets the moments of that row.
+
+        Raises
+        ------
+        ValueError
+            If `Q` has another width than the rows of the fit, or holds NaN or infinity.
+        """
+        check_is_fitted(self, "sample_")
+        queries = _rows(Q, "Q")
+        if queries.shape[1] != self.n_features_in_:
+            raise ValueError(f"Q has {queries.shape[1]} columns, the fit had {self.n_features_in_}.")
+        mean, std = np.zeros(len(queries)), np.zeros(len(queries))
+        if len(self.sample_) == 0:
+            return mean, std
+        centre = self.sample_.mean(axis=0)  # differences of large norms would cost digits
+        sample = self.sample_ - centre
+        norms = np.einsum("ij,ij->i", sample, sample)
+        size = max(1, _BLOCK_ENTRIES // len(sample))
+        for start in range(0, len(queries), size):
+            block = slice(start, start + size)
+            part = queries[block] - centre
+            if not np.isfinite(part).all():
+                raise ValueError("X or Q holds NaN or infinite values.")
+            mean[block], std[block] = _block_moments(part, sample, norms)
+        return mean, std
+
+    def log_survival(
+        self, distances: npt.ArrayLike, query_moments: Moments, rows: npt.ArrayLike
+    ) -> FloatArray:
+        """Log of the mutual proximity of one query and some rows: log P(X > d) + log P(Y > d).
+
+        Parameters
+        ----------
+        distances : array of shape (k,), >= 0
+        query_moments : mean and deviation of the query, as :meth:`moments` gives them for one query
+        rows : int array of shape (k,)
+
+        Returns
+        -------
+        ndarray of shape (k,), float64, <= 0; 0 where nothing could be estimated
+        """
+        d, moments = self._pairs(distances, query_moments, rows)
+        average = _average_song(self.mean_, self.std_)
+        return np.zeros_like(d) if average is None else _log_survival(d, moments, average)
+
+    def rescore(self, distances: npt.ArrayLike, rows: npt.ArrayLike, query_moments: Moments) -> FloatArray:
+        """Adjusted distances of candidates: smaller where the mutual proximity is larger.
+
+        Parameters
+        ----------
+        distances : array of shape (k,), >= 0
+            Of the query to the candidates.
+        rows : int array of shape (k,), the candidates
+        query_moments : mean and deviation of the query, as :meth:`moments` gives them for one query
+
+        Returns
+        -------
+        ndarray of shape (k,), float64, >= 0, in the unit of `distances`
+            The distance at which two songs of average mean and deviation have the same mutual proximity.
+            Below a tenth of the average mean the scale is bent so that it stays above 0 and in order.
+
+        Raises
+        ------
+        ValueError
+            If shapes do not fit or a row is out of range.
+        """
+        d, moments = self._pairs(distances, query_moments, rows)
+        return _adjusted(d, moments, _average_song(self.mean_, self.std_))
+
+    def _pairs(
+        self, distances: npt.ArrayLike, query_moments: Moments, rows: npt.ArrayLike
+    ) -> tuple[FloatArray, PairMoments]:
+        """Distances, and the moments of the query and of the rows, checked."""
+        check_is_fitted(self, "mean_")
+        d, chosen = np.asarray(distances, dtype=np.float64), np.asarray(rows)
+        mean, std = (np.asarray(part, dtype=np.float64).ravel() for part in query_moments)
+        if d.ndim != 1 or chosen.shape != d.shape:
+            raise ValueError(f"distances of shape {d.shape} and rows of shape {chosen.shape} should be (k,).")
+        if len(mean) != 1 or len(std) != 1:
+            raise ValueError("query_moments should be the mean and the deviation of one query.")
+        if len(chosen) and not (chosen.min() >= 0 and chosen.max() < len(self.mean_)):
+            raise ValueError(f"rows should lie in 0 to {len(self.mean_) - 1}, the rows of the fit.")
+        chosen = chosen.astype(np.int64)
+        return d, ((mean, std), (self.mean_[chosen], self.std_[chosen]))
+
+
+def mutual_proximity(
+    D: npt.ArrayLike,
+    mean_q: npt.ArrayLike,
+    std_q: npt.ArrayLike,
+    mean_x: npt.ArrayLike,
+    std_x: npt.ArrayLike,
+) -> FloatArray:
+    """Adjust a whole matrix of distances, of whatever kind, by given moments.
+
+    Parameters
+    ----------
+    D : array of shape (n_queries, n)
+    mean_q, std_q : arrays of shape (n_queries,)
+        Of the distances from each query to songs other than itself.
+    mean_x, std_x : arrays of shape (n,)
+        The same of each song of the database; their averages are the average song.
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n), float64, as :meth:`MutualProximity.rescore` gives them
+        `D` itself when there are fewer than 3 songs or none has a deviation.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit.
+    """
+    distances = np.asarray(D, dtype=np.float64)
+    parts = [np.asarray(part, dtype=np.float64) for part in (mean_q, std_q, mean_x, std_x)]
+    expected = [distances.shape[:1]] * 2 + [distances.shape[1:]] * 2
+    if distances.ndim != 2 or [part.shape for part in parts] != expected:
+        raise ValueError(
+            f"D of shape {distances.shape} needs moments of its rows and columns; "
+            f"mean_q, std_q, mean_x and std_x have the shapes {[part.shape for part in parts]}."
+        )
+    query_mean, query_std, row_mean, row_std = parts
+    average = _average_song(row_mean, row_std)
+    result = np.empty_like(distances)
+    for i, row in enumerate(distances):
+        own = query_mean[i : i + 1], query_std[i : i + 1]
+        result[i] = _adjusted(row, (own, (row_mean, row_std)), average)
+    return result
+
+
+def _rows(X: npt.ArrayLike, name: str) -> npt.NDArray[np.floating]:
+    """Two-dimensional floating rows; memory maps are left where they are."""
+    rows = np.asarray(X)
+    if rows.dtype not in (np.float32, np.float64):
+        rows = rows.astype(np.float64)
+    if rows.ndim != 2:
+        raise ValueError(f"{name} should be two-dimensional, one song a row; its shape is {rows.shape}.")
+    return rows
+
+
+def _block_moments(part: FloatArray, sample: FloatArray, norms: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Moments of the distances from some rows to the sample, copies left out."""
+    own = np.einsum("ij,ij->i", part, part)
+    scale = own[:, None] + norms
+    squares = part @ sample.T
+    squares *= -2.0
+    squares += scale
+    scale *= _COPY
+    squares[squares <= scale] = 0.0
+    count = np.count_nonzero(squares, axis=1)
+    n = np.maximum(count, 1)
+    distances = np.sqrt(squares, out=squares)
+    mean = distances.sum(axis=1) / n
+    if count.min(initial=len(sample)) < len(sample):
+        np.copyto(distances, mean[:, None], where=distances == 0.0)
+    distances -= mean[:, None]
+    std = np.sqrt(np.einsum("ij,ij->i", distances, distances) / n)
+    # of equal distances rounding alone is left
+    return mean, np.where(std > 1e-9 * mean, std, 0.0)
+
+
+def _average_song(mean: FloatArray, std: FloatArray) -> tuple[float, float] | None:
+    """Average mean and deviation over the songs that have them, or None where that says nothing."""
+    known = std > 0.0
+    if len(mean) < 3 or not known.any():
+        return None
+    return float(mean[known].mean()), float(std[known].mean())
+
+
+def _log_survival(d: FloatArray, moments: PairMoments, average: tuple[float, float]) -> FloatArray:
+    """Log of P(X > d) P(Y > d); a song without a deviation of its own counts as an average one."""
+    from scipy.special import log_ndtr
+
+    total = np.zeros(d.shape)
+    for mean, std in moments:
+        known = std > 0.0
+        total += log_ndtr((np.where(known, mean, average[0]) - d) / np.where(known, std, average[1]))
+    return total
+
+
+def _adjusted(d: FloatArray, moments: PairMoments, average: tuple[float, float] | None) -> FloatArray:
+    """The distance of two average songs with the mutual proximity of each pair."""
+    from scipy.special import ndtri_exp
+
+    if average is None:
+        return d.copy()
+    mean, std = average
+    # survival of sqrt(p) each: -ndtri_exp is the inverse of the log of the survival function
+    adjusted = mean - std * ndtri_exp(0.5 * _log_survival(d, moments, average))
+    knee = _KNEE * mean
+    return np.where(adjusted > knee, adjusted, knee * np.exp(np.minimum(adjusted - knee, 0.0) / knee))

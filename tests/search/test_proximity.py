@@ -1,0 +1,196 @@
+"""Mutual proximity against brute force, closed forms and the hubs it is there to remove."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm, spearmanr
+
+from musicsim.evaluation import hubness
+from musicsim.search import MutualProximity, mutual_proximity
+
+
+def distances_of(X):
+    return np.linalg.norm(X[:, None, :] - X[None, :, :], axis=2)
+
+
+def moments_without_self(D):
+    others = [np.delete(row, i) for i, row in enumerate(D)]
+    return np.array([o.mean() for o in others]), np.array([o.std() for o in others])
+
+
+def nearest(D, k=10):
+    return (D + np.diag(np.full(len(D), np.inf))).argsort(axis=1)[:, :k]
+
+
+@pytest.fixture(name="X")
+def songs(rng):
+    return rng.normal(size=(40, 6)).astype(np.float32)
+
+
+def test_moments_are_those_of_the_distances_to_the_others(X):
+    fitted = MutualProximity().fit(X)
+    mean, std = moments_without_self(distances_of(X.astype(np.float64)))
+    np.testing.assert_allclose(fitted.mean_, mean, rtol=1e-12)
+    np.testing.assert_allclose(fitted.std_, std, rtol=1e-10)
+
+
+def test_rescored_distances_equal_the_definition(X):
+    D = distances_of(X.astype(np.float64))
+    mean, std = moments_without_self(D)
+    p = norm.sf(D, mean[:, None], std[:, None]) * norm.sf(D, mean[None, :], std[None, :])
+    expected = mean.mean() + std.mean() * norm.isf(np.sqrt(p))
+    fitted = MutualProximity().fit(X)
+    above_the_knee = expected > 0.1 * mean.mean()
+    off = ~np.eye(len(X), dtype=bool)
+    assert above_the_knee[off].mean() > 0.9
+    for q in range(len(X)):
+        chosen = np.flatnonzero(off[q])
+        query = fitted.mean_[q], fitted.std_[q]
+        got = fitted.rescore(D[q, chosen], chosen, query)
+        straight = above_the_knee[q, chosen]
+        np.testing.assert_allclose(got[straight], expected[q, chosen][straight], rtol=1e-9)
+        log_p = fitted.log_survival(D[q, chosen], query, chosen)
+        np.testing.assert_allclose(np.exp(log_p), p[q, chosen], rtol=1e-9)
+        assert (np.argsort(got) == np.argsort(-log_p)).all()
+
+
+def test_the_gaussian_form_follows_the_empirical_share(rng):
+    X = rng.normal(size=(150, 12))
+    D = distances_of(X)
+    farther = np.empty_like(D)
+    for q in range(len(X)):
+        for x in range(len(X)):
+            farther[q, x] = np.mean(D[q] > D[q, x]) * np.mean(D[x] > D[q, x])
+    adjusted = mutual_proximity(D, *moments_without_self(D), *moments_without_self(D))
+    off = ~np.eye(len(X), dtype=bool)
+    # two estimates of one thing: distances of 12 features are nearly, not quite normal
+    assert spearmanr(adjusted[off], -farther[off])[0] > 0.995
+
+
+def test_hubs_fall(rng):
+    X = rng.normal(size=(400, 60)) * rng.uniform(0.6, 1.4, size=(400, 1))  # rows near the centre are hubs
+    D = distances_of(X)
+    fitted = MutualProximity(random_state=0).fit(X)
+    adjusted = mutual_proximity(D, fitted.mean_, fitted.std_, fitted.mean_, fitted.std_)
+    assert hubness(nearest(D)) > 3.0
+    assert hubness(nearest(adjusted)) < 1.0
+
+
+def test_the_matrix_is_symmetric_and_its_rows_are_those_of_rescore(X):
+    D = distances_of(X.astype(np.float64))
+    fitted = MutualProximity().fit(X)
+    adjusted = mutual_proximity(D, fitted.mean_, fitted.std_, fitted.mean_, fitted.std_)
+    np.testing.assert_allclose(adjusted, adjusted.T, rtol=1e-12)
+    for q in (0, 7):
+        row = fitted.rescore(D[q], np.arange(len(X)), (fitted.mean_[q], fitted.std_[q]))
+        np.testing.assert_array_equal(row, adjusted[q])
+
+
+@given(st.floats(0.05, 1.0), st.floats(0.2, 4.0), st.floats(0.5, 2.0))
+def test_thirty_deviations_either_way_keep_their_order(std, width, shift):
+    d = np.linspace(max(0.0, 30.0 * (1.0 - std)), 30.0 * (1.0 + std), 2001)
+    adjusted = mutual_proximity(
+        d[None, :], [30.0], [std], np.full(len(d), 30.0 * shift), np.full(len(d), std * width)
+    )
+    z = (d - 30.0) / std, (d - 30.0 * shift) / (std * width)
+    asked = (np.abs(z[0]) <= 30.0) & (np.abs(z[1]) <= 30.0)
+    assert (np.diff(adjusted[0, asked]) > 0.0).all()
+    assert np.isfinite(adjusted).all()
+    assert adjusted.min() >= 0.0
+
+
+def test_average_songs_keep_their_distance():
+    d = np.linspace(2.0, 30.0, 57)  # 8 to -20 deviations; the knee is at 1
+    same = np.ones(len(d))
+    np.testing.assert_allclose(
+        mutual_proximity(d[None, :], [10.0], [1.0], 10.0 * same, same)[0], d, rtol=1e-12
+    )
+
+
+def test_below_the_knee_order_is_kept_and_zero_is_not_crossed():
+    d = np.linspace(0.0, 3.0, 301)
+    same = np.ones(len(d))
+    adjusted = mutual_proximity(d[None, :], [10.0], [1.0], 9.0 * same, 2.0 * same)[0]
+    assert adjusted[0] > 0.0
+    assert (np.diff(adjusted) > 0.0).all()
+
+
+def test_a_query_from_outside_equals_the_row_it_is(X):
+    for n_sample in (10, 40):
+        fitted = MutualProximity(n_sample=n_sample, random_state=3).fit(X)
+        mean, std = fitted.moments(X.copy())
+        np.testing.assert_allclose(mean, fitted.mean_, rtol=1e-12)
+        np.testing.assert_allclose(std, fitted.std_, rtol=1e-10)
+
+
+def test_copies_do_not_count(X):
+    once, twice = MutualProximity().fit(X), MutualProximity().fit(np.repeat(X, 2, axis=0))
+    np.testing.assert_allclose(twice.mean_[::2], once.mean_, rtol=1e-12)
+    np.testing.assert_allclose(twice.std_[1::2], once.std_, rtol=1e-10)
+
+
+def test_one_row_beside_copies_has_no_deviation():
+    X = np.zeros((50, 4))
+    X[-1] = 3.0
+    fitted = MutualProximity().fit(X)
+    np.testing.assert_array_equal(fitted.std_, 0.0)
+
+
+def test_a_sample_estimates_the_moments(rng):
+    X = rng.normal(size=(3000, 20)).astype(np.float32)
+    fitted = MutualProximity(n_sample=500, random_state=1).fit(X)
+    exact = MutualProximity(n_sample=3000).fit(X)
+    # 500 draws: the mean is known to std / 22, a fifth more is allowed; 4.5 of its deviations over 3000 rows
+    assert (np.abs(fitted.mean_ - exact.mean_) / exact.std_).max() < 4.5 * 1.2 / np.sqrt(500)
+    assert np.abs(fitted.std_ / exact.std_ - 1.0).mean() < 0.05
+
+
+def test_rows_that_are_added_equal_rows_of_the_fit(X):
+    whole = MutualProximity(n_sample=25, random_state=2).fit(X)
+    part = MutualProximity(n_sample=25, random_state=2).fit(X)
+    assert part.add(X[:7]).tolist() == list(range(40, 47))
+    np.testing.assert_allclose(part.mean_, np.concatenate([whole.mean_, whole.mean_[:7]]), rtol=1e-12)
+
+
+def test_blocks_and_memory_maps_do_not_show(X, tmp_path, monkeypatch):
+    whole = MutualProximity(n_sample=8).fit(X)
+    X.tofile(tmp_path / "rows.f32")
+    rows = np.memmap(tmp_path / "rows.f32", dtype=np.float32, mode="r", shape=X.shape)
+    monkeypatch.setattr("musicsim.search.proximity._BLOCK_ENTRIES", 24)
+    np.testing.assert_allclose(MutualProximity(n_sample=8).fit(rows).mean_, whole.mean_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("X", [np.zeros((0, 3)), np.ones((1, 3)), np.eye(2), np.ones((6, 3))])
+def test_where_nothing_can_be_estimated_distances_stay(X):
+    fitted = MutualProximity().fit(X)
+    d = np.linspace(0.0, 2.0, len(X))
+    rows = np.arange(len(X))
+    np.testing.assert_array_equal(fitted.rescore(d, rows, fitted.moments(np.zeros((1, X.shape[1])))), d)
+    np.testing.assert_array_equal(fitted.log_survival(d, (1.0, 1.0), rows), 0.0)
+
+
+def test_a_song_without_a_deviation_counts_as_an_average_one():
+    d = np.array([[8.0, 9.0, 12.0]])
+    mean, std = np.array([10.0, 10.0, 10.0]), np.array([1.0, 1.0, 0.0])
+    np.testing.assert_allclose(mutual_proximity(d, [0.0], [0.0], mean, std), d, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda m: MutualProximity(n_sample=0).fit(np.eye(4)), "n_sample=0"),
+        (lambda m: MutualProximity().fit(np.zeros(4)), "two-dimensional"),
+        (lambda m: MutualProximity().fit([[np.nan, 1.0], [0.0, 1.0]]), "NaN"),
+        (lambda m: m.moments(np.zeros((1, 3))), "Q has 3 columns, the fit had 4"),
+        (lambda m: m.rescore([1.0, 2.0], [0], (1.0, 1.0)), r"rows of shape \(1,\)"),
+        (lambda m: m.rescore([1.0], [4], (1.0, 1.0)), "rows should lie in 0 to 3"),
+        (lambda m: m.rescore([1.0], [-1], (1.0, 1.0)), "rows should lie in 0 to 3"),
+        (lambda m: m.rescore([1.0], [0], ([1.0, 2.0], [1.0, 1.0])), "one query"),
+        (lambda m: mutual_proximity(np.eye(3), np.ones(3), np.ones(3), np.ones(2), np.ones(3)), "shapes"),
+    ],
+)
+def test_what_does_not_fit_is_refused(act, message):
+    fitted = MutualProximity().fit(np.eye(4))
+    with pytest.raises(ValueError, match=message):
+        act(fitted)
