@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain, islice
 from multiprocessing.context import BaseContext
 from types import ModuleType
 from typing import Any, TypeVar
@@ -89,6 +90,7 @@ class Limits:
 _IN_FLIGHT = 2  # tasks a worker has waiting: one at work, one to go on with
 _TASKS_A_WORKER = 500  # then it makes room for a new one: what libraries leak does not add up
 _TICK_S = 0.5
+_BROKEN_IN_A_ROW = 3  # pools that may break without one result between them
 
 
 def _prepare(memory_mb: int) -> None:
@@ -133,35 +135,49 @@ def outcomes(
     LibraryError
         If no worker can be started.
     """
-    from pebble import ProcessPool
-
+    modules = (function.__module__, *preload)
     waiting = iter(tasks)
     flying: dict[Any, T] = {}
-    pool = ProcessPool(
+    n_broken = 0
+    pool = _open_pool(n_workers, limits, modules)
+    try:
+        while True:
+            lost: list[T] = []
+            for task in islice(waiting, max(0, _IN_FLIGHT * n_workers - len(flying))):
+                try:
+                    flying[pool.schedule(function, args=(task,), timeout=limits.seconds)] = task
+                except RuntimeError:  # the pool has broken
+                    lost.append(task)
+            if not flying and not lost:
+                return
+            done, _ = wait(flying, timeout=_TICK_S, return_when=FIRST_COMPLETED)
+            for future in done:
+                error = future.exception()
+                yield flying.pop(future), error if error is not None else future.result()
+            if lost or not (done or pool.active):
+                # A process that dies at the wrong moment takes pebble's pool along: what flew starts again.
+                n_broken = 0 if done else n_broken + 1
+                if n_broken > _BROKEN_IN_A_ROW:
+                    raise LibraryError("the worker processes have ended: start the scan again.")
+                pool.stop()
+                pool.join()
+                pool = _open_pool(n_workers, limits, modules)
+                waiting = chain(lost, flying.values(), waiting)
+                flying = {}
+            elif not done:
+                yield None
+    finally:
+        pool.stop()
+        pool.join()
+
+
+def _open_pool(n_workers: int, limits: Limits, modules: tuple[str, ...]) -> Any:
+    from pebble import ProcessPool
+
+    return ProcessPool(
         max_workers=n_workers,
         max_tasks=_TASKS_A_WORKER,
         initializer=_prepare,
         initargs=(limits.memory_mb,),
-        context=worker_context(function.__module__, *preload),
+        context=worker_context(*modules),
     )
-    try:
-        while True:
-            while len(flying) < _IN_FLIGHT * n_workers:
-                for task in waiting:
-                    flying[pool.schedule(function, args=(task,), timeout=limits.seconds)] = task
-                    break
-                else:
-                    break
-            if not flying:
-                return
-            done, _ = wait(flying, timeout=_TICK_S, return_when=FIRST_COMPLETED)
-            if not done:
-                if not pool.active:  # they would never be done
-                    raise LibraryError("the worker processes have ended: start the scan again.")
-                yield None
-            for future in done:
-                error = future.exception()
-                yield flying.pop(future), error if error is not None else future.result()
-    finally:
-        pool.stop()
-        pool.join()

@@ -5,7 +5,10 @@ import time
 from itertools import count
 
 import pytest
+from pebble.pool.base_pool import PoolStatus
 
+from musicsim.errors import LibraryError
+from musicsim.library import workers
 from musicsim.library.workers import Limits, outcomes
 
 LIMITS = Limits(seconds=60.0, memory_mb=1024)
@@ -74,3 +77,32 @@ def test_a_long_task_lets_the_caller_breathe():
     ticks = list(outcomes(time.sleep, [1.5], n_workers=1, limits=LIMITS))
     assert ticks[-1] == (1.5, None)
     assert None in ticks[:-1]
+
+
+def test_a_pool_that_breaks_is_replaced_and_loses_no_task(monkeypatch):
+    pools = []
+    whole = workers._open_pool
+
+    def breaking(*arguments):
+        pools.append(whole(*arguments))
+        if len(pools) == 1:  # as pebble leaves it when a process dies while it is spoken to
+            pools[0]._context.status = PoolStatus.ERROR
+        return pools[-1]
+
+    monkeypatch.setattr(workers, "_open_pool", breaking)
+    found = dict(item for item in outcomes(double, range(5), n_workers=1, limits=LIMITS) if item is not None)
+    assert found == {n: 2 * n for n in range(5)}
+    assert len(pools) == 2
+
+
+def test_pools_that_break_for_ever_are_given_up(monkeypatch):
+    whole = workers._open_pool
+
+    def broken(*arguments):
+        pool = whole(*arguments)
+        pool._context.status = PoolStatus.ERROR
+        return pool
+
+    monkeypatch.setattr(workers, "_open_pool", broken)
+    with pytest.raises(LibraryError, match="start the scan again"):
+        list(outcomes(double, range(5), n_workers=1, limits=LIMITS))
