@@ -17,10 +17,11 @@ from typing import Any
 
 import musicsim
 from musicsim.errors import MusicsimError, StoreLockedError
+from musicsim.explorer.progress import Stopped
 from musicsim.library import Library
 from musicsim.library.job_store import Job
 
-__all__ = ["cancel", "current", "pause", "restart", "resume", "run", "start"]
+__all__ = ["cancel", "current", "finish", "pause", "restart", "resume", "run", "start"]
 
 _log = logging.getLogger(__name__)
 _WRITE_EVERY_S = 0.25
@@ -32,10 +33,11 @@ def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = Non
 
     Parameters
     ----------
-    kind : {"add", "scan", "upgrade", "demo", "refresh"}
+    kind : {"add", "scan", "upgrade", "demo", "refresh", "train", "represent", "take_model"}
     arguments : mapping, JSON values
         "add": paths (list of str), retry (bool), anyway (bool); "scan": folders (list of str, empty for all);
-        "demo": seed (int); "refresh": force (bool).
+        "demo": seed (int); "refresh": force (bool); "train": name (str) and settings (of LearningSettings);
+        "represent": name (str) and settings (of RepresentationSettings); "take_model": path (str).
 
     Raises
     ------
@@ -110,6 +112,11 @@ def cancel(library: Library, job_id: int) -> None:
     library.jobs.update(job_id, cancel_requested=True)
 
 
+def finish(library: Library, job_id: int) -> None:
+    """Ask a training to stop and keep the best metric so far."""
+    library.jobs.update(job_id, finish_requested=True)
+
+
 def pause(library: Library, job_id: int) -> None:
     """Ask a job to rest after the songs in work."""
     library.jobs.update(job_id, pause_requested=True)
@@ -131,6 +138,7 @@ class _Reporter:
     def __init__(self, library: Library, job_id: int) -> None:
         self._library, self._job_id = library, job_id
         self._written = 0.0
+        self._is_enough = False
         self.latest: dict[str, Any] = {}
 
     def __call__(self, **values: Any) -> bool:
@@ -147,7 +155,23 @@ class _Reporter:
                 job = self._library.jobs.get(self._job_id)
             self._library.jobs.update(self._job_id, state="running")
         self._written = time.monotonic()
+        self._is_enough = job.finish_requested
         return job.cancel_requested
+
+    # --- as a Watcher of the training
+
+    def tell(self, message: str, done: int = 0, total: int = 0) -> None:
+        """Store progress; raises Stopped when the job was cancelled."""
+        if self(message=message, done=done, total=total):
+            raise Stopped
+
+    def trace(self, point: Mapping[str, Any]) -> None:
+        """Keep a point of the live lines."""
+        self._library.jobs.add_trace(self._job_id, point)
+
+    def is_enough(self) -> bool:
+        """Whether the best so far is asked for."""
+        return self._is_enough
 
 
 def run(library: Library, job_id: int) -> str:
@@ -158,6 +182,8 @@ def run(library: Library, job_id: int) -> str:
     library.jobs.update(job_id, state="running", pid=os.getpid(), message="starting")
     try:
         finished = KINDS[job.kind](library, job.arguments, report)
+    except Stopped:
+        finished = False
     except MusicsimError as error:
         library.jobs.update(job_id, state="failed", message=str(error), seconds_left=None)
         return "failed"
@@ -212,4 +238,37 @@ def _upgrade(library: Library, _arguments: Mapping[str, Any], report: _Reporter)
     return not bring_up_to_date(library, report=report).cancelled
 
 
-KINDS = {"add": _add, "scan": _scan, "upgrade": _upgrade, "demo": _demo, "refresh": _refresh}
+def _train(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
+    from musicsim.explorer.learning import LearningSettings, learn
+
+    learn(library, LearningSettings(**arguments["settings"]), arguments["name"], report)
+    return True
+
+
+def _represent(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
+    from musicsim.explorer.fitting import RepresentationSettings
+    from musicsim.explorer.models import add_representation
+
+    add_representation(
+        library, RepresentationSettings(**arguments["settings"]), arguments["name"], report.tell
+    )
+    return True
+
+
+def _take_model(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
+    from musicsim.explorer.models import take_model
+
+    take_model(library, Path(arguments["path"]), report.tell)
+    return True
+
+
+KINDS = {
+    "add": _add,
+    "scan": _scan,
+    "upgrade": _upgrade,
+    "demo": _demo,
+    "refresh": _refresh,
+    "train": _train,
+    "represent": _represent,
+    "take_model": _take_model,
+}

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["MapPlacer", "fit_map"]
+__all__ = ["MapPlacer", "align", "fit_map"]
 
 _PERPLEXITY = 30.0
 # t-SNE needs about three neighbours a unit of perplexity; below this the two main axes say as much. Songs
@@ -16,13 +16,21 @@ def _perplexity(n_songs: int) -> float:
     return max(2.0, min(_PERPLEXITY, (n_songs - 1) / 3))
 
 
-def fit_map(X: npt.NDArray[np.float32], random_state: int = _SEED) -> npt.NDArray[np.float32]:
+def fit_map(
+    X: npt.NDArray[np.float32],
+    random_state: int = _SEED,
+    *,
+    start: npt.NDArray[np.float32] | None = None,
+) -> npt.NDArray[np.float32]:
     """Place songs on a plane.
 
     Parameters
     ----------
     X : ndarray of shape (n_songs, n_features)
     random_state : int
+    start : ndarray of shape (n_songs, 2), optional
+        Another map of the same songs: the new one grows out of it and is turned so that songs move as little
+        as they need to.
 
     Returns
     -------
@@ -31,17 +39,38 @@ def fit_map(X: npt.NDArray[np.float32], random_state: int = _SEED) -> npt.NDArra
     """
     n = len(X)
     if not _enough_for_tsne(X):
-        return _main_axes(X)
-    from openTSNE import TSNE
+        return _main_axes(X) if start is None else align(_main_axes(X), start)
+    from openTSNE import TSNE, initialization
 
     embedding = TSNE(
         perplexity=_perplexity(n),
-        initialization="pca",
+        initialization="pca" if start is None else initialization.rescale(start.astype(np.float64)),
         negative_gradient_method="fft" if n > 1000 else "bh",
         random_state=random_state,
         n_jobs=1,
     ).fit(np.asarray(X, dtype=np.float64))
-    return np.asarray(embedding, dtype=np.float32)
+    places = np.asarray(embedding, dtype=np.float32)
+    return places if start is None else align(places, start)
+
+
+def align(places: npt.NDArray[np.floating], start: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
+    """Turn, mirror and move a map so that its songs stand as near as can be to where they stood on another one.
+
+    Parameters
+    ----------
+    places, start : ndarrays of shape (n_songs, 2)
+        Distances within `places` stay as they are.
+
+    Notes
+    -----
+    Orthogonal Procrustes analysis: the rotation or reflection of least squared distance.
+    """
+    from scipy.linalg import orthogonal_procrustes
+
+    A, B = np.asarray(places, dtype=np.float64), np.asarray(start, dtype=np.float64)
+    centred = A - A.mean(axis=0)
+    R, _ = orthogonal_procrustes(centred, B - B.mean(axis=0))
+    return (centred @ R + B.mean(axis=0)).astype(np.float32)
 
 
 def _enough_for_tsne(X: npt.NDArray[np.floating]) -> bool:

@@ -17,9 +17,12 @@ from musicsim.library.files import content_hash
 __all__ = ["Example", "Filters", "Hit", "find_similar", "read_example"]
 
 
+_CANDIDATES = 500  # of the nearest, from which mutual proximity takes its order
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """An answer: a song, how similar it is (0 to 1), and one short reason."""
+    """An answer: a song, how similar it is (0 to 1), and one short reason; the distance is adjusted for hubs."""
 
     song: Song
     similarity: float
@@ -64,12 +67,17 @@ class Example:
         What was odd about the file.
     song_id : int or None
         The song of the library that has the very same bytes or sound.
+    features : float32 ndarray of shape (n_features,)
+    mfcc : ndarray of shape (n_frames, 13)
+        As :func:`musicsim.audio.derivative_blocks` takes them.
     """
 
     name: str
     vector: npt.NDArray[np.float32]
     peaks: npt.NDArray[np.float32]
     duration_s: float
+    features: npt.NDArray[np.float32]
+    mfcc: npt.NDArray[np.floating]
     notes: tuple[str, ...] = field(default=())
     song_id: int | None = None
 
@@ -92,11 +100,14 @@ def read_example(snapshot: Snapshot, data: bytes, name: str) -> Example:
         frames = derivative_blocks(sound.mfcc)
     except AudioTooShortError as error:
         raise AudioTooShortError(f"{name}: {error}") from error
+    features = snapshot.model.features([frames])
     return Example(
         name,
-        snapshot.model.transform([frames])[0],
+        snapshot.model.vectors(features)[0],
         sound.outline,
         sound.duration_s,
+        features[0],
+        sound.mfcc,
         sound.notes,
         snapshot.library.song_with_sound(content_hash(data), sound.sound_hash),
     )
@@ -110,6 +121,7 @@ def find_similar(
     max_per_artist: int | None = 2,
     filters: Filters | None = None,
     exclude: Iterable[int] = (),
+    hub_reduction: bool | None = None,
 ) -> list[Hit]:
     """The `k` songs most similar to a song of the library or to an example.
 
@@ -125,6 +137,9 @@ def find_similar(
         Only songs that pass are answers.
     exclude : iterable of int
         Song ids that are no answers; the query itself never is, nor a song with the same sound.
+    hub_reduction : bool, optional
+        Order the nearest candidates by mutual proximity, so that songs that are near everything do not crowd
+        every list; by default as the library's settings have it.
 
     Returns
     -------
@@ -144,14 +159,33 @@ def find_similar(
         [s.id not in barred and (filters is None or filters.allow(s)) for s in snapshot.indexed], dtype=bool
     )
     n_allowed = int(allowed.sum())
-    reach = min(n_allowed, 4 * k)
+    reduce = snapshot.library.settings["hub_reduction"] if hub_reduction is None else hub_reduction
+    reach = min(n_allowed, max(4 * k, _CANDIDATES if reduce else 0))
     while n_allowed:
-        distances, rows = snapshot.index.query(vector[None, :], reach, allowed=allowed)
-        chosen = _limit_per_artist(snapshot, rows[0], k, max_per_artist)
+        distances, rows = (
+            found[0] for found in snapshot.index.query(vector[None, :], reach, allowed=allowed)
+        )
+        if reduce:
+            distances, rows = _without_hubs(snapshot, vector, distances, rows)
+        chosen = _limit_per_artist(snapshot, rows, k, max_per_artist)
         if len(chosen) == k or reach == n_allowed:
-            return [_hit(snapshot, song, rows[0][i], distances[0][i]) for i in chosen]
+            return [_hit(snapshot, song, rows[i], distances[i]) for i in chosen]
         reach = min(n_allowed, 4 * reach)
     return []
+
+
+def _without_hubs(
+    snapshot: Snapshot,
+    vector: npt.NDArray[np.float32],
+    distances: npt.NDArray[np.floating],
+    rows: npt.NDArray[np.int64],
+) -> tuple[npt.NDArray[np.floating], npt.NDArray[np.int64]]:
+    """Candidates in the order of their mutual proximity, with distances adjusted for it."""
+    proximity = snapshot.proximity
+    mean, deviation = proximity.moments(vector[None, :])
+    adjusted = proximity.rescore(distances, rows, (mean[0], deviation[0]))
+    order = np.argsort(adjusted, kind="stable")
+    return adjusted[order], rows[order]
 
 
 def _query_vector(snapshot: Snapshot, query: int | Example) -> tuple[Song | None, npt.NDArray[np.float32]]:

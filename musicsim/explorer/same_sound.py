@@ -75,7 +75,9 @@ def find_new(library: Library, songs_here: Sequence[Song], tell: Callable[..., N
         return
     tell("looking for the same sound twice")
     by_id = {song.id: song for song in songs_here}
-    vectors = library.vectors()
+    native = library.models.native()
+    assert native is not None  # songs are placed before they are compared
+    vectors = library.vectors(native.id)  # what was learned of taste says nothing of recordings
     here = np.array([i in by_id for i in vectors.song_ids.tolist()], dtype=bool)
     songs = [by_id[i] for i in vectors.song_ids[here].tolist()]
     X = vectors.X if here.all() else vectors.X[here]

@@ -1,10 +1,15 @@
-"""The one way from audio to a vector: frames -> codewords -> histogram -> PPK -> PCA -> later a metric."""
+"""The one way from a song to a vector: features -> map -> principal axes -> learned metric.
 
+Features are what is kept of each song: a histogram of codewords, or what else a representation compares
+(:mod:`musicsim.explorer.representations`). Everything after them is arithmetic on rows.
+"""
+
+import copy
 import json
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +19,34 @@ import numpy.typing as npt
 from musicsim.audio import FEATURE_VERSION
 from musicsim.codebook import Codebook, suggest_n_codewords
 from musicsim.errors import FeatureVersionError, ModelError
-from musicsim.kernels import ppk_map
+from musicsim.explorer import representations
+from musicsim.explorer.representations import (
+    FRAMES,
+    REPRESENTATIONS,
+    Frames,
+    Front,
+    Representation,
+    TagVocabulary,
+)
 
 __all__ = ["FORMAT_VERSION", "SimilarityModel"]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+_READABLE = (1, 2)  # version 1 knew one representation, and no metric
 # Below this many songs their principal axes say more about the sample than about music: the whole
 # space is kept.
 _FEWEST_SONGS_FOR_PCA = 50
+# Mean squared distance of two songs is twice this: what root histograms of music come to.
+_USUAL_SPREAD = 0.5
 
 
 class SimilarityModel:
-    """Turns delta-MFCC frames of songs into vectors whose Euclidean distance is dissimilarity.
+    """Turns songs into vectors whose Euclidean distance is dissimilarity.
 
     Parameters
     ----------
+    representation : str, default "ppk"
+        One of :data:`musicsim.explorer.representations.REPRESENTATIONS`.
     n_codewords : int, default 1024
         At most; fewer for a small collection (:func:`musicsim.codebook.suggest_n_codewords`).
     tau : int, default 4
@@ -36,15 +54,18 @@ class SimilarityModel:
     variance : float in (0, 1], default 0.95
         Share of the variance of the songs that PCA keeps.
     random_state : int or None
-        Seeds the order in which frames reach the codebook.
+        Seeds the order in which frames reach the codebook, and what else is drawn.
 
     Attributes
     ----------
-    codebook_ : Codebook
-    mean_ : float64 ndarray of shape (n_codewords,)
-        Mean of the square-root histograms.
-    components_ : float64 ndarray of shape (n_dimensions, n_codewords)
-        Principal axes, orthonormal rows (the identity below 50 songs).
+    front_ : Codebook or another front
+        Turns frames, or tags, into features.
+    mean_ : float64 ndarray of shape (n_mapped,)
+        Mean of the mapped features.
+    axes_ : float64 ndarray of shape (n_axes, n_mapped)
+        Principal axes, orthogonal rows of one length (the identity below 50 songs).
+    metric_ : float64 ndarray of shape (r, n_axes) or None
+        L of a learned metric, None before learning.
     n_songs_ : int
         Songs the principal axes were taken from.
 
@@ -52,18 +73,30 @@ class SimilarityModel:
     -----
     Thesis 5.3: online Hartigan k-means, top-tau histograms (5.5), the probability product kernel's map
     (5.7). A square-root histogram is a unit vector, so ``1 - d^2 / 2`` is the kernel between two songs,
-    up to the variance PCA leaves out. Memory: 4 kB a song while PCA is fitted (400 MB for 100 000).
+    up to the variance PCA leaves out. Other representations and learned metrics are scaled to distances that
+    read alike. Memory: 4 kB a song while PCA is fitted (400 MB for 100 000).
     """
 
     def __init__(
         self,
+        representation: str = "ppk",
         n_codewords: int = 1024,
         tau: int = 4,
         variance: float = 0.95,
         random_state: int | None = None,
     ) -> None:
-        self.n_codewords, self.tau = n_codewords, tau
+        if representation not in REPRESENTATIONS:
+            raise ValueError(
+                f"representation={representation!r} should be one of {', '.join(REPRESENTATIONS)}."
+            )
+        self.representation, self.n_codewords, self.tau = representation, n_codewords, tau
         self.variance, self.random_state = variance, random_state
+        self.metric_: npt.NDArray[np.float64] | None = None
+
+    @property
+    def kind(self) -> Representation:
+        """What the model compares."""
+        return REPRESENTATIONS[self.representation]
 
     # --- fitting ------------------------------------------------------------------------------
 
@@ -80,48 +113,116 @@ class SimilarityModel:
                 f"{len(frames)} frames are too few for a codebook with tau={self.tau}. Add a longer song."
             )
         n_codewords = max(self.tau, suggest_n_codewords(len(frames), maximum=self.n_codewords))
-        self.codebook_ = Codebook(n_codewords, tau=self.tau, random_state=self.random_state).fit(frames)
+        return self.use_front(Codebook(n_codewords, tau=self.tau, random_state=self.random_state).fit(frames))
+
+    def use_front(self, front: Front) -> "SimilarityModel":
+        """Take a fitted front of the kind that the representation needs."""
+        self.front_ = front
         return self
 
-    def fit_space(self, histograms: npt.NDArray[np.float32]) -> "SimilarityModel":
-        """Learn the principal axes from the histograms of songs, float32 (n_songs, n_codewords)."""
-        self.n_songs_, width = histograms.shape
+    def fit_space(self, features: npt.NDArray[np.float32]) -> "SimilarityModel":
+        """Learn the map's weights and the principal axes from the features of songs, float32 (n_songs, n_features)."""
+        self.n_songs_ = len(features)
+        self.weights_ = self.kind.weights(features)
+        mapped = self.mapped(features)
+        width = mapped.shape[1]
         if self.n_songs_ < _FEWEST_SONGS_FOR_PCA:
-            self.mean_, self.components_ = np.zeros(width), np.eye(width)
-            return self
-        from sklearn.decomposition import PCA
+            self.mean_, self.axes_ = np.zeros(width), np.eye(width)
+        else:
+            from sklearn.decomposition import PCA
 
-        pca = PCA(n_components=self.variance if self.variance < 1 else None, svd_solver="full").fit(
-            ppk_map(histograms).astype(np.float64, copy=False)
-        )
-        self.mean_, self.components_ = pca.mean_, pca.components_
+            pca = PCA(n_components=self.variance if self.variance < 1 else None, svd_solver="full").fit(
+                mapped.astype(np.float64, copy=False)
+            )
+            self.mean_, self.axes_ = pca.mean_, pca.components_
+        spread = float(np.var(mapped, axis=0, dtype=np.float64).sum())
+        if not self.kind.is_unit and spread > 0:
+            self.axes_ = self.axes_ * np.sqrt(_USUAL_SPREAD / spread)
         return self
+
+    def with_metric(self, L: npt.NDArray[np.float64], vectors: npt.NDArray[np.floating]) -> "SimilarityModel":
+        """The same model with a learned metric on its vectors.
+
+        Parameters
+        ----------
+        L : float64 ndarray of shape (r, n_axes)
+            W = L^T L on the vectors of this model without a metric.
+        vectors : ndarray of shape (n_songs, n_axes)
+            Such vectors; distances are scaled so that theirs keep their mean square, since the scale of a learned
+            metric says nothing about similarity.
+
+        Raises
+        ------
+        ModelError
+            If the metric is 0.
+        """
+        before = float(np.var(vectors, axis=0, dtype=np.float64).sum())
+        after = float(np.var(vectors @ L.T, axis=0, dtype=np.float64).sum())
+        if not after > 0:
+            raise ModelError(
+                "nothing was learned: the metric is 0, so all songs would be the same. Take a larger C."
+            )
+        learned = copy.copy(self)
+        learned.metric_ = np.asarray(L, dtype=np.float64) * np.sqrt(before / after)
+        return learned
+
+    def untrained(self) -> "SimilarityModel":
+        """The same model before learning."""
+        plain = copy.copy(self)
+        plain.metric_ = None
+        return plain
 
     # --- use ----------------------------------------------------------------------------------
 
     @property
+    def components_(self) -> npt.NDArray[np.float64]:
+        """Float64 (n_dimensions, n_mapped): from mapped features, less their mean, to vectors."""
+        return self.axes_ if self.metric_ is None else self.metric_ @ self.axes_
+
+    @property
     def n_dimensions(self) -> int:
         """Columns of a vector."""
-        return len(self.components_)
+        return len(self.axes_ if self.metric_ is None else self.metric_)
 
-    def histograms(
-        self, list_of_frames: Iterable[npt.NDArray[np.float32] | Iterator[npt.NDArray[np.float32]]]
-    ) -> npt.NDArray[np.float32]:
-        """Codeword histograms of songs, float32 (n_songs, n_codewords), rows sum to 1.
+    @property
+    def n_features(self) -> int:
+        """Columns of the features."""
+        return representations.n_features(self.front_)
 
-        Frames of a song are one array, or an iterator of arrays where the song is long.
+    def features(self, list_of_frames: Iterable[Frames]) -> npt.NDArray[np.float32]:
+        """Features of songs by their sound, float32 (n_songs, n_features).
+
+        Frames of a song are one array (n_frames, 39), or an iterator of arrays where the song is long.
+
+        Raises
+        ------
+        ModelError
+            If the representation does not listen.
         """
-        return self.codebook_.transform(list_of_frames)
+        if self.kind.needs != FRAMES:
+            raise ModelError(
+                f"the model in use compares {self.kind.words}, which sound from outside does not have. Switch to "
+                f"another model."
+            )
+        return representations.features_of(self.front_, list_of_frames)
 
-    def vectors(self, histograms: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Vectors of histograms, float32 (n_songs, n_dimensions)."""
-        return ((ppk_map(histograms) - self.mean_) @ self.components_.T).astype(np.float32)
+    def features_of_tags(self, tag_lists: Sequence[Sequence[str]]) -> npt.NDArray[np.float32]:
+        """Features of songs by the tags that people gave, float32 (n_songs, n_features); 0 where none is known."""
+        if not isinstance(self.front_, TagVocabulary):
+            raise ModelError(f"the model compares {self.kind.words}: tags tell it nothing.")
+        return self.front_.features(tag_lists)
 
-    def transform(
-        self, list_of_frames: Iterable[npt.NDArray[np.float32] | Iterator[npt.NDArray[np.float32]]]
-    ) -> npt.NDArray[np.float32]:
-        """Vectors of songs given by their raw frames (n_frames, 39); see :meth:`histograms`."""
-        return self.vectors(self.histograms(list_of_frames))
+    def mapped(self, features: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Features as their distances are taken, float32 (n_songs, n_mapped); for histograms their root."""
+        return self.kind.map(features, self.weights_)
+
+    def vectors(self, features: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Vectors of features, float32 (n_songs, n_dimensions)."""
+        return ((self.mapped(features) - self.mean_) @ self.components_.T).astype(np.float32)
+
+    def transform(self, list_of_frames: Iterable[Frames]) -> npt.NDArray[np.float32]:
+        """Vectors of songs given by their raw frames; see :meth:`features`."""
+        return self.vectors(self.features(list_of_frames))
 
     # --- storage ------------------------------------------------------------------------------
 
@@ -139,20 +240,19 @@ class SimilarityModel:
         folder.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
         try:
-            book = self.codebook_
-            np.savez(
-                temporary / "model.npz",
-                codewords=book.codewords_,
-                frame_mean=book.mean_,
-                frame_scale=book.scale_,
-                counts=book.counts_,
-                mean=self.mean_,
-                components=self.components_,
-            )
+            np.savez(temporary / "model.npz", **self._arrays())
             (temporary / "model.json").write_text(json.dumps(self._description(), indent=2), encoding="utf-8")
             temporary.replace(folder)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
+
+    def _arrays(self) -> dict[str, Any]:
+        arrays = {"mean": self.mean_, "components": self.axes_}
+        if self.weights_ is not None:
+            arrays["weights"] = self.weights_
+        if self.metric_ is not None:
+            arrays["metric"] = self.metric_
+        return arrays | representations.front_arrays(self.front_)
 
     def _description(self) -> dict[str, Any]:
         from musicsim import __version__
@@ -161,6 +261,7 @@ class SimilarityModel:
             "format_version": FORMAT_VERSION,
             "feature_version": FEATURE_VERSION,
             "musicsim": __version__,
+            "representation": self.representation,
             "n_codewords": self.n_codewords,
             "tau": self.tau,
             "variance": self.variance,
@@ -184,25 +285,30 @@ class SimilarityModel:
             about = json.loads((folder / "model.json").read_text(encoding="utf-8"))
             with np.load(folder / "model.npz", allow_pickle=False) as stored:
                 arrays = dict(stored)
-            versions = about["format_version"], about["feature_version"]
-            model = cls(about["n_codewords"], about["tau"], about["variance"], about["random_state"])
-            model.n_songs_, model.mean_, model.components_ = (
-                about["n_songs"],
-                arrays["mean"],
-                arrays["components"],
-            )
-            book = Codebook(len(arrays["codewords"]), tau=model.tau, random_state=model.random_state)
-            book.codewords_, book.counts_ = arrays["codewords"], arrays["counts"]
-            book.mean_, book.scale_ = arrays["frame_mean"], arrays["frame_scale"]
-            book.n_features_in_ = book.codewords_.shape[1]
-            model.codebook_ = book
+            model = cls._from(about, arrays)
         except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
             raise ModelError(
                 f"{folder}: no similarity model can be read here ({error}). Fit it again from the Library page."
             ) from error
-        if versions != (FORMAT_VERSION, FEATURE_VERSION):
+        if about["format_version"] not in _READABLE or about["feature_version"] != FEATURE_VERSION:
             raise FeatureVersionError(
-                f"{folder}: this model has format {versions[0]} and features {versions[1]}; this program has "
-                f"{FORMAT_VERSION} and {FEATURE_VERSION}. Fit it again from the Library page."
+                f"{folder}: this model has format {about['format_version']} and features "
+                f"{about['feature_version']}; this program has {FORMAT_VERSION} and {FEATURE_VERSION}. Fit it again "
+                f"from the Library page."
             )
+        return model
+
+    @classmethod
+    def _from(cls, about: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> "SimilarityModel":
+        settings = (about["n_codewords"], about["tau"], about["variance"], about["random_state"])
+        model = cls(about.get("representation", "ppk"), *settings)
+        model.n_songs_ = int(about["n_songs"])
+        model.mean_, model.axes_ = arrays["mean"], arrays["components"]
+        model.weights_, model.metric_ = arrays.get("weights"), arrays.get("metric")
+        front = representations.front_from(model.kind, arrays, tau=model.tau, random_state=model.random_state)
+        model.use_front(front)
+        shapes = [model.mean_.shape[:1] == model.axes_.shape[1:]]
+        shapes += [model.metric_.shape[1:] == model.axes_.shape[:1]] if model.metric_ is not None else []
+        if not all(shapes):
+            raise ValueError("its arrays do not fit each other")
         return model

@@ -17,7 +17,7 @@ from musicsim.library.model_store import ModelRecord, Vectors
 
 if TYPE_CHECKING:  # scikit-learn and numba take seconds to import: only once a song is searched with
     from musicsim.explorer.similarity_model import SimilarityModel
-    from musicsim.search import ExactIndex
+    from musicsim.search import ExactIndex, MutualProximity
 
 __all__ = ["Snapshot", "take_snapshot"]
 
@@ -32,6 +32,8 @@ class Snapshot:
 
     library: Library
     revision: int
+    model_id: str | None = None
+    """None for the model in use."""
 
     @cached_property
     def songs(self) -> list[Song]:
@@ -55,12 +57,12 @@ class Snapshot:
 
     @cached_property
     def record(self) -> ModelRecord | None:
-        """The model in use."""
-        return self.library.models.active()
+        """The model it is seen under."""
+        return self.library.models.get(self.model_id) if self.model_id else self.library.models.active()
 
     @cached_property
     def model(self) -> "SimilarityModel | None":
-        """The model in use, loaded."""
+        """The model, loaded."""
         from musicsim.explorer.similarity_model import SimilarityModel
 
         return SimilarityModel.load(self.library.models.path(self.record.id)) if self.record else None
@@ -97,6 +99,13 @@ class Snapshot:
         return ExactIndex().fit(self.X)
 
     @cached_property
+    def proximity(self) -> "MutualProximity":
+        """What the songs of :attr:`X` find usual as a distance; 0.3 s for 100 000 songs."""
+        from musicsim.search import MutualProximity
+
+        return MutualProximity().fit(self.X)
+
+    @cached_property
     def row_of(self) -> dict[int, int]:
         """Row of a song id in the arrays; a song that another one stands for has the row of that one."""
         rows = {song.id: row for row, song in enumerate(self.indexed)}
@@ -128,6 +137,6 @@ class Snapshot:
         return aligned
 
 
-def take_snapshot(library: Library) -> Snapshot:
-    """The library as it stands."""
-    return Snapshot(library, library.revision)
+def take_snapshot(library: Library, model_id: str | None = None) -> Snapshot:
+    """The library as it stands, under the model in use or another one."""
+    return Snapshot(library, library.revision, model_id)

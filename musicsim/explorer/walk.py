@@ -75,9 +75,9 @@ def _rows(snapshot: Snapshot) -> list[list[int]]:
     return [rows for rows in lists if len(rows) > 1]
 
 
-def fit_walk(library: Library) -> None:
-    """Fit the walk's weights on the library's playlists and keep them beside the model in use."""
-    snapshot = take_snapshot(library)
+def fit_walk(library: Library, model_id: str) -> None:
+    """Fit the walk's weights on the library's playlists and keep them beside a model."""
+    snapshot = take_snapshot(library, model_id)
     if snapshot.record is None:
         return
     playlists = _rows(snapshot)

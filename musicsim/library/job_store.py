@@ -1,5 +1,6 @@
 """The state of background jobs, written by the job's process and read by whoever watches."""
 
+import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ class Job:
     created_at: float
     updated_at: float
     pause_requested: bool = False
+    finish_requested: bool = False
 
     @property
     def is_active(self) -> bool:
@@ -52,6 +54,22 @@ class JobStore:
     def log_path(self, job_id: int) -> Path:
         """Where the job's process writes what it has to say."""
         return self.folder / f"{job_id}.log"
+
+    def add_trace(self, job_id: int, point: Mapping[str, Any]) -> None:
+        """Add a point to what a job draws while it works; JSON values."""
+        with self._trace_path(job_id).open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(dict(point)) + "\n")
+
+    def trace(self, job_id: int) -> list[dict[str, Any]]:
+        """The points that a job has drawn so far."""
+        try:
+            lines = self._trace_path(job_id).read_text(encoding="utf-8").split("\n")
+        except FileNotFoundError:
+            return []
+        return [json.loads(line) for line in lines[:-1]]  # a line is there once its end is
+
+    def _trace_path(self, job_id: int) -> Path:
+        return self.folder / f"{job_id}.jsonl"
 
     def create(self, kind: str, arguments: Mapping[str, Any]) -> int:
         """Enter a job that waits for its process."""

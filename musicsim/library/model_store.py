@@ -7,33 +7,61 @@ transaction: a kill between the two leaves bytes that nobody reads.
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import sqlalchemy as sa
 
-from musicsim.errors import NotFoundError
+from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library import schema
 from musicsim.library.arrays import RowFile
 from musicsim.library.database import Write
 
-__all__ = ["ModelRecord", "ModelStore", "Vectors"]
+__all__ = ["LONGEST_NAME", "NATIVE_KIND", "ModelRecord", "ModelStore", "Vectors"]
+
+LONGEST_NAME = 60
+
+
+NATIVE_KIND = "native"
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRecord:
-    """A stored model."""
+    """A stored model.
+
+    Attributes
+    ----------
+    kind : str
+        "native" for the one that every library has; others are the explorer's business.
+    base_id : str or None
+        The model whose features it shares; None when it keeps its own.
+    settings : dict
+        JSON values: how to make it again.
+    is_retired : bool
+        Replaced or deleted, and kept only because other models share its features.
+    """
 
     id: str
     name: str
     created_at: float
     n_songs_fitted: int
-    n_codewords: int
+    n_features: int
     n_dimensions: int
     is_active: bool = False
     is_complete: bool = False
+    kind: str = NATIVE_KIND
+    base_id: str | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    is_retired: bool = False
+
+    @property
+    def features_of(self) -> str:
+        """The id of the model that keeps its features."""
+        return self.base_id or self.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +94,9 @@ class ModelStore:
         """The folder of a model."""
         return self.folder / model_id
 
-    def all(self) -> list[ModelRecord]:
-        """Every model that was finished, oldest first."""
-        return [record for record in self._records() if record.is_complete]
+    def all(self, *, retired: bool = False) -> list[ModelRecord]:
+        """Every model that is finished, oldest first; retired ones only if asked for."""
+        return [r for r in self._records() if r.is_complete and (retired or not r.is_retired)]
 
     def _records(self) -> list[ModelRecord]:
         with self._engine.connect() as connection:
@@ -78,6 +106,10 @@ class ModelStore:
     def active(self) -> ModelRecord | None:
         """The model in use, None before the first was fitted."""
         return next((record for record in self.all() if record.is_active), None)
+
+    def native(self) -> ModelRecord | None:
+        """The model that no listener has taught anything, None before it was fitted."""
+        return next((record for record in self.all() if record.kind == NATIVE_KIND), None)
 
     def get(self, model_id: str | None = None) -> ModelRecord:
         """A model by id; without one, the active model.
@@ -96,27 +128,108 @@ class ModelStore:
                 return record
         raise NotFoundError(f"there is no model {model_id!r} in this library.")
 
+    def named(self, name: str) -> ModelRecord:
+        """A model by its name, or by its id.
+
+        Raises
+        ------
+        NotFoundError
+            It lists the names there are.
+        """
+        models = self.all()
+        found = next((m for m in models if m.name == name), None)
+        found = found or next((m for m in models if m.id == name), None)
+        if found is None:
+            names = ", ".join(repr(m.name) for m in models) or "none yet"
+            raise NotFoundError(f"there is no model {name!r} in this library. There are: {names}.")
+        return found
+
     def register(self, record: ModelRecord) -> None:
         """Enter a model that is not finished: rows can be added, nobody uses it yet."""
         with self._write() as connection:
             connection.execute(schema.models.insert().values(**asdict(record)))
 
-    def activate(self, model_id: str) -> None:
-        """Put a model with all its rows into use; one of the same name is replaced by it."""
+    def finish(self, model_id: str, *, activate: bool = False) -> None:
+        """Let a model with all its rows be used; one of the same name is replaced by it, in use or not."""
         m = schema.models.c
         name = self.get(model_id).name
         with self._write() as connection:
-            connection.execute(schema.models.delete().where(m.name == name, m.id != model_id))
-            connection.execute(schema.models.update().values(is_active=False))
-            connection.execute(
-                schema.models.update().where(m.id == model_id).values(is_active=True, is_complete=True)
-            )
+            replaced = connection.execute(
+                sa.select(m.id, m.is_active).where(m.name == name, m.id != model_id, m.is_complete)
+            ).all()
+            activate = activate or any(row.is_active for row in replaced)
+            for row in replaced:
+                self._remove(connection, row.id)
+            connection.execute(schema.models.update().where(m.id == model_id).values(is_complete=True))
+            if activate:
+                self._activate(connection, model_id)
+
+    def activate(self, model_id: str) -> None:
+        """Put a finished model into use."""
+        self.get(model_id)
+        with self._write() as connection:
+            self._activate(connection, model_id)
+
+    @staticmethod
+    def _activate(connection: sa.Connection, model_id: str) -> None:
+        m = schema.models.c
+        connection.execute(schema.models.update().values(is_active=m.id == model_id))
+
+    def rename(self, model_id: str, name: str) -> None:
+        """Give a model another name.
+
+        Raises
+        ------
+        LibraryError
+            If the name is empty, too long or taken, or the model is the native one.
+        """
+        name = " ".join(name.split())
+        if self.get(model_id).kind == NATIVE_KIND:
+            raise LibraryError("the native model keeps its name: rename the models you made.")
+        if not 0 < len(name) <= LONGEST_NAME:
+            raise LibraryError(f"a model's name should have 1 to {LONGEST_NAME} letters, not {len(name)}.")
+        if any(other.name == name and other.id != model_id for other in self.all()):
+            raise LibraryError(f"{name!r} is the name of another model: choose another one.")
+        with self._write() as connection:
+            connection.execute(schema.models.update().where(schema.models.c.id == model_id).values(name=name))
+
+    def delete(self, model_id: str) -> None:
+        """Forget a model; when it was in use, the native one is from now on.
+
+        Raises
+        ------
+        LibraryError
+            If it is the native model.
+        """
+        record = self.get(model_id)
+        if record.kind == NATIVE_KIND:
+            raise LibraryError("the native model cannot be deleted: the others are built on it.")
+        native = self.native()
+        with self._write() as connection:
+            self._remove(connection, model_id)
+            if record.is_active and native is not None:
+                self._activate(connection, native.id)
+        self.discard_unfinished()
+
+    @staticmethod
+    def _remove(connection: sa.Connection, model_id: str) -> None:
+        """Delete a model, or retire it while others share its features."""
+        m = schema.models.c
+        shared = connection.scalar(sa.select(sa.func.count()).where(m.base_id == model_id))
+        which = schema.models.update().where(m.id == model_id)
+        if shared:
+            connection.execute(which.values(is_retired=True, is_active=False))
+        else:
+            connection.execute(schema.models.delete().where(m.id == model_id))
 
     def discard_unfinished(self) -> None:
-        """Forget models whose fit was cut off, and delete folders that the database does not know."""
-        if any(not record.is_complete for record in self._records()):
+        """Forget models whose fit was cut off or that nobody needs, and folders that the database does not know."""
+        records = self._records()
+        needed = {record.base_id for record in records if record.is_complete}
+        gone = [r.id for r in records if not r.is_complete or (r.is_retired and r.id not in needed)]
+        if gone:
             with self._write() as connection:
-                connection.execute(schema.models.delete().where(~schema.models.c.is_complete))
+                connection.execute(schema.models.delete().where(schema.models.c.id.in_(gone)))
         known = {record.id for record in self._records()}
         for folder in self.folder.iterdir() if self.folder.exists() else ():
             if folder.is_dir() and folder.name not in known:
@@ -126,10 +239,10 @@ class ModelStore:
         self,
         model_id: str,
         song_ids: Sequence[int],
-        histograms: npt.NDArray[np.float32],
+        features: npt.NDArray[np.float32] | None,
         vectors: npt.NDArray[np.float32],
     ) -> None:
-        """Add the rows of songs to a model: all of them or none."""
+        """Add the rows of songs to a model: all of them or none; `features` of one that shares them are None."""
         record = self.get(model_id)
         with self._write() as connection:
             # inside the transaction, so that two writers cannot take the same rows
@@ -137,8 +250,9 @@ class ModelStore:
                 sa.select(sa.func.max(schema.vectors.c.row)).where(schema.vectors.c.model_id == model_id)
             )
             start = 0 if last is None else last + 1
-            self._histograms(record).append(histograms, start)
-            self._vectors(record).append(vectors, start)
+            if features is not None:
+                self._feature_file(record).append(features, start)
+            self._vector_file(record).append(vectors, start)
             connection.execute(
                 schema.vectors.insert(),
                 [
@@ -147,17 +261,18 @@ class ModelStore:
                 ],
             )
 
-    def _histograms(self, record: ModelRecord) -> RowFile:
-        return RowFile(self.path(record.id) / "histograms.f32", record.n_codewords)
+    def _feature_file(self, record: ModelRecord) -> RowFile:
+        return RowFile(self.path(record.id) / "histograms.f32", record.n_features)
 
-    def _vectors(self, record: ModelRecord) -> RowFile:
+    def _vector_file(self, record: ModelRecord) -> RowFile:
         return RowFile(self.path(record.id) / "vectors.f32", record.n_dimensions)
 
     def _read(self, record: ModelRecord, file: RowFile) -> Vectors:
         v = schema.vectors.c
         query = sa.select(v.row, v.song_id).where(v.model_id == record.id).order_by(v.row)
         with self._engine.connect() as connection:
-            pairs = np.array(connection.execute(query).all(), dtype=np.int64).reshape(-1, 2)
+            found = chain.from_iterable(connection.execute(query))
+            pairs = np.fromiter(found, dtype=np.int64).reshape(-1, 2)
         rows, ids = pairs[:, 0], pairs[:, 1]
         X = file.read(int(rows[-1]) + 1 if len(rows) else 0)
         # rows of songs that were deleted stay in the file, unread
@@ -166,9 +281,9 @@ class ModelStore:
     def vectors(self, model_id: str | None = None) -> Vectors:
         """Vectors under a model (the active one by default)."""
         record = self.get(model_id)
-        return self._read(record, self._vectors(record))
+        return self._read(record, self._vector_file(record))
 
-    def histograms(self, model_id: str | None = None) -> Vectors:
-        """Codeword histograms under a model (the active one by default)."""
-        record = self.get(model_id)
-        return self._read(record, self._histograms(record))
+    def features(self, model_id: str | None = None) -> Vectors:
+        """Features under a model (the active one by default): codeword histograms, or what it has instead."""
+        owner = self.get(self.get(model_id).features_of)
+        return self._read(owner, self._feature_file(owner))

@@ -14,7 +14,7 @@ from musicsim.metric._bundle import BundleState, solve_bundle
 from musicsim.metric._cone import Cone
 from musicsim.metric._cutting_plane import solve_cutting_plane
 from musicsim.metric._oracles import LOSSES, Oracle, one_blas_thread
-from musicsim.metric._problem import Problem, Search, StepCallback
+from musicsim.metric._problem import Problem, Search, Watch
 from musicsim.metric._regularizers import Regularizer, RowNorms, Trace
 from musicsim.metric._stochastic import solve_stochastic
 from musicsim.metric._subgradient import Subgradient
@@ -91,7 +91,7 @@ class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         songs: FloatArray,
         relevance: Relevance,
         cone: Cone,
-        callback: StepCallback | None,
+        callback: Watch | None,
         state: BundleState | None = None,
         stacklevel: int = 3,
     ) -> tuple[FloatArray, BundleState | None]:

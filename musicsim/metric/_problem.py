@@ -21,10 +21,12 @@ from musicsim.metric._oracles import Cut
 from musicsim.metric._planes import Planes
 from musicsim.metric._regularizers import Regularizer
 
-__all__ = ["Problem", "Search", "StepCallback"]
+__all__ = ["Problem", "Search", "StepCallback", "Watch"]
 
 FloatArray = npt.NDArray[np.float64]
 StepCallback = Callable[[dict[str, Any]], object]
+Watch = Callable[[dict[str, Any], FloatArray | None], object]
+"""Told each step and the best flat metric so far, None before the first; true to stop."""
 
 
 class CutsPlanes(Protocol):
@@ -85,7 +87,7 @@ class Search:
     problem: Problem
     tol: float
     max_cuts: int
-    callback: StepCallback | None = None
+    callback: Watch | None = None
     best: Projection | None = None
     objective: float = np.inf
     dual_bound: float = 0.0
@@ -126,4 +128,6 @@ class Search:
             "seconds": time.perf_counter() - self._started,
         }
         self.history.append(step)
-        self.is_stopped = self.is_stopped or bool(self.callback is not None and self.callback(dict(step)))
+        if self.callback is not None:
+            best = None if self.best is None else self.best.point
+            self.is_stopped = bool(self.callback(dict(step), best)) or self.is_stopped

@@ -117,7 +117,8 @@ class MLR(RankingLearner):
         y : array-like of shape (n_songs,) or Relevance
             Class labels, or who is similar to whom among the rows of X.
         callback : callable, optional
-            Gets the newest entry of `history_` after each cut; True ends the fit with the best metric so far.
+            Gets the newest entry of `history_` after each cut, and ``components``, a function without arguments that
+            gives L of the best metric so far; True ends the fit with that metric.
 
         Raises
         ------
@@ -190,11 +191,18 @@ class MLR(RankingLearner):
         if width == 0 or not np.ptp(songs, axis=0).any():
             raise ValueError("All rows of X are equal; there is nothing to tell songs apart by.")
         cone = Cone([width], self.structure, coordinates.weights)
-        flat, state = self._solve(coordinates.apply(songs), relevance, cone, callback, state, stacklevel=4)
-        if isinstance(coordinates, Columns):
-            self.metric_ = np.diag(coordinates.diagonal(flat))
-        else:
-            self.metric_ = coordinates.metric(flat.reshape(width, width))
+
+        def metric(flat: FloatArray) -> FloatArray:
+            if isinstance(coordinates, Columns):
+                return np.diag(coordinates.diagonal(flat))
+            return coordinates.metric(flat.reshape(width, width))
+
+        def tell(step: dict[str, Any], best: FloatArray | None) -> bool:
+            here = np.zeros(cone.size) if best is None else best
+            return bool(callback is not None and callback({**step, "components": lambda: factor(metric(here))}))
+
+        flat, state = self._solve(coordinates.apply(songs), relevance, cone, tell, state, stacklevel=4)
+        self.metric_ = metric(flat)
         self.components_ = factor(self.metric_)
         return state
 

@@ -105,7 +105,7 @@ class MultipleKernelMLR(RankingLearner):
             [widths[i] for i in used], self.structure, np.concatenate([maps[i].weights for i in used])
         )
         songs = np.concatenate([maps[i].apply(checked[i]) for i in used], axis=1)
-        flat, _ = self._solve(songs, relevance, cone, callback)
+        flat, _ = self._solve(songs, relevance, cone, callback and (lambda step, _best: callback(step)))
         self.components_ = [np.empty((0, n)) for _ in checked]
         for i, block in zip(used, cone.blocks(flat), strict=True):
             self.components_[i] = _pulled_back(maps[i], block)

@@ -25,13 +25,13 @@ def songs(rng):
 @pytest.fixture
 def model(songs):
     fitted = SimilarityModel(n_codewords=32, random_state=0).fit_codebook(np.concatenate(songs))
-    return fitted.fit_space(fitted.histograms(songs))
+    return fitted.fit_space(fitted.features(songs))
 
 
 def test_similarity_of_vectors_is_the_kernel_up_to_the_variance_left_out(model, songs):
     full = SimilarityModel(n_codewords=32, variance=1.0, random_state=0)
-    full.codebook_ = model.codebook_
-    H = model.histograms(songs)
+    full.use_front(model.front_)
+    H = model.features(songs)
     V = full.fit_space(H).vectors(H)
     distances = np.linalg.norm(V[:, None] - V[None], axis=2)
     # all variance kept: equal up to float32 of the vectors
@@ -40,14 +40,14 @@ def test_similarity_of_vectors_is_the_kernel_up_to_the_variance_left_out(model, 
 
 def test_fewer_songs_than_fifty_keep_the_whole_space(songs):
     few = SimilarityModel(n_codewords=32, random_state=0).fit_codebook(np.concatenate(songs))
-    few.fit_space(few.histograms(songs[:5]))
+    few.fit_space(few.features(songs[:5]))
     V = few.transform(songs)
     # the square-root map itself, a unit vector (float32)
     np.testing.assert_allclose(np.linalg.norm(V, axis=1), 1.0, atol=1e-5)
 
 
 def test_ninety_five_percent_of_the_variance_is_kept(model, songs):
-    X = np.sqrt(model.histograms(songs))
+    X = np.sqrt(model.features(songs))
     kept = np.var(model.transform(songs), axis=0).sum() / np.var(X, axis=0).sum()
     assert 0.95 <= kept < 1.0
 

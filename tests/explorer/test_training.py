@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from musicsim.errors import FeatureVersionError
+from musicsim.explorer.placing import cluster_sizes
 from musicsim.explorer.snapshot import take_snapshot
-from musicsim.explorer.training import cluster_sizes, needs_fit, refresh
+from musicsim.explorer.training import needs_fit, refresh
 from musicsim.library import Library
 from tests.sounds import open_library, write_collection, write_song
 

@@ -1,0 +1,151 @@
+"""Libraries of generated songs: histograms with a taste hidden in them, and listeners who have it.
+
+Each artist has a taste and a production; both change how often codewords sound, production more than taste, and
+listeners choose artists by taste alone. What there is to learn is to look at the one and not at the other.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim.audio import FEATURE_VERSION
+from musicsim.codebook import Codebook
+from musicsim.explorer.fitting import NATIVE, new_record
+from musicsim.explorer.placing import save_clusters_and_map
+from musicsim.explorer.similarity_model import SimilarityModel
+from musicsim.library import Library, schema
+from musicsim.library.model_store import NATIVE_KIND
+
+__all__ = ["generated_library"]
+
+Floats = npt.NDArray[np.float64]
+
+_TASTES, _PRODUCTIONS = 6, 10
+_LOUDER = 2.0  # how much more production shows than taste
+_FRAMES_A_SONG = 17_000
+_ARTISTS_A_LISTENER = 25
+_BLOCK = 1_000
+
+
+def generated_library(
+    folder: Path,
+    n_songs: int,
+    *,
+    n_artists: int | None = None,
+    n_listeners: int = 2_000,
+    n_codewords: int = 1_024,
+    random_state: int = 0,
+) -> Library:
+    """Make a library with songs, a native model with clusters and map, and plays; no sound.
+
+    Parameters
+    ----------
+    folder : Path
+        Must not hold a library.
+    n_songs : int
+    n_artists : int, optional
+        By default a tenth of the songs.
+    n_listeners, n_codewords : int
+    random_state : int
+    """
+    rng = np.random.default_rng(random_state)
+    n_artists = n_artists or max(1, n_songs // 10)
+    artist = np.sort(rng.integers(n_artists, size=n_songs))
+    taste = rng.standard_normal((n_artists, _TASTES))
+    library = Library.open(folder)
+    ids = _enter_songs(library, folder, artist)
+    _enter_model(library, ids, artist, taste, n_codewords, rng)
+    _enter_plays(library, ids, artist, taste, n_listeners, rng)
+    library.note_refreshed()
+    return library
+
+
+def _enter_songs(library: Library, folder: Path, artist: npt.NDArray[np.int64]) -> list[int]:
+    ids = list(range(1, len(artist) + 1))
+    paths = [
+        folder / "music" / f"artist {a}" / f"song {i}.flac" for i, a in zip(ids, artist.tolist(), strict=True)
+    ]
+    songs = [
+        {
+            "id": i, "content_hash": f"{i:064x}", "title": f"song {i}", "artist": f"artist {a}", "duration_s": 200.0,
+            "genre": f"genre {a % 12}", "feature_version": FEATURE_VERSION, "added_at": 0.0, "is_compared": True,
+        }
+        for i, a in zip(ids, artist.tolist(), strict=True)
+    ]  # fmt: skip
+    files = [
+        {"path": path, "song_id": i, "folder": path.parent, "size": 1, "mtime_ns": 1}
+        for i, path in zip(ids, paths, strict=True)
+    ]
+    with library.write() as connection:
+        connection.execute(schema.songs.insert(), songs)
+        connection.execute(schema.files.insert(), files)
+    return ids
+
+
+def _histograms(
+    artist: npt.NDArray[np.int64], taste: Floats, n_codewords: int, rng: np.random.Generator
+) -> npt.NDArray[np.float32]:
+    """Counts of codewords, a log-linear model of taste, production and chance."""
+    production = rng.standard_normal((len(taste), _PRODUCTIONS))
+    usual = rng.standard_normal(n_codewords)
+    by_taste = 0.5 * rng.standard_normal((_TASTES, n_codewords)) / np.sqrt(_TASTES)
+    by_production = 0.5 * _LOUDER * rng.standard_normal((_PRODUCTIONS, n_codewords)) / np.sqrt(_PRODUCTIONS)
+    histograms = np.empty((len(artist), n_codewords), dtype=np.float32)
+    for start in range(0, len(artist), _BLOCK):
+        rows = artist[start : start + _BLOCK]
+        own = taste[rows] + 0.3 * rng.standard_normal((len(rows), _TASTES))
+        made = production[rows] + 0.3 * rng.standard_normal((len(rows), _PRODUCTIONS))
+        rate = np.exp(usual + own @ by_taste + made @ by_production)
+        counts = rng.poisson(_FRAMES_A_SONG * rate / rate.sum(axis=1, keepdims=True)) + 1e-3
+        histograms[start : start + len(rows)] = counts / counts.sum(axis=1, keepdims=True)
+    return histograms
+
+
+def _enter_model(
+    library: Library,
+    ids: list[int],
+    artist: npt.NDArray[np.int64],
+    taste: Floats,
+    n_codewords: int,
+    rng: np.random.Generator,
+) -> None:
+    book = Codebook(n_codewords, tau=4, random_state=0)
+    book.fit(rng.standard_normal((4 * n_codewords, 39)).astype(np.float32))
+    histograms = _histograms(artist, taste, n_codewords, rng)
+    model = SimilarityModel(n_codewords=n_codewords, random_state=0).use_front(book).fit_space(histograms)
+    record = new_record(NATIVE_KIND, NATIVE, model, len(ids))
+    model.save(library.models.path(record.id))
+    library.models.register(record)
+    for start in range(0, len(ids), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        library.models.append(record.id, ids[block], histograms[block], model.vectors(histograms[block]))
+    save_clusters_and_map(library, record, lambda *_: None)
+    library.models.finish(record.id, activate=True)
+
+
+def _enter_plays(
+    library: Library,
+    ids: list[int],
+    artist: npt.NDArray[np.int64],
+    taste: Floats,
+    n_listeners: int,
+    rng: np.random.Generator,
+) -> None:
+    """Each listener plays songs of the artists nearest to a taste of their own, with chance among them."""
+    songs_of = np.searchsorted(artist, np.arange(len(taste) + 1))
+    rows = []
+    for listener in range(n_listeners):
+        liking = taste @ rng.standard_normal(_TASTES) + rng.gumbel(size=len(taste))
+        for a in np.argsort(-liking)[:_ARTISTS_A_LISTENER].tolist():
+            songs = np.arange(songs_of[a], songs_of[a + 1])
+            if len(songs):
+                song = int(rng.choice(songs))
+                rows.append(
+                    {
+                        "listener": f"listener {listener}",
+                        "song_id": ids[song],
+                        "count": int(rng.integers(10, 60)),
+                    }
+                )
+    library.add_plays(rows)

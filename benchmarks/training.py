@@ -1,0 +1,136 @@
+"""Seconds from the click on *Train* to the active model, on the demo and on 5,000 and 20,000 generated songs.
+
+The job of the app itself, in a process of its own: choice of C on held-out artists, the verdict, the last fit on
+artists of all parts, vectors, clusters and map of all songs. The rival is scikit-learn's NCA on the same training
+songs with the artists as classes, its fit alone. Memory is the largest resident set of the job.
+"""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks._libraries import generated_library
+from benchmarks._report import Claim, Settings, at_least, at_most, main
+from musicsim.explorer.building import build_demo
+from musicsim.explorer.learning import LearningSettings, load_report
+from musicsim.explorer.snapshot import take_snapshot
+from musicsim.library import Library
+
+DEMO = Path(__file__).parents[1] / "data" / "experiments" / "demo-0"
+SIZES = (5_000, 20_000)
+_GOAL_S = {"demo": 60.0, "5,000 songs": 300.0, "20,000 songs": 600.0}
+
+Progress = Callable[[str], None]
+
+
+def _click(library: Library, progress: Progress) -> dict[str, Any]:
+    """Train on plays as the page does, put the model into use, and report it."""
+    arguments = {"name": "benchmark", "settings": asdict(LearningSettings())}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    started = time.perf_counter()
+    job_id = library.jobs.create("train", arguments)
+    command = [sys.executable, "-m", "musicsim", "run-job", str(library.folder), str(job_id)]
+    process = subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    phases: dict[str, float] = {}
+    peak_kb = 0
+    while process.poll() is None:
+        time.sleep(0.2)
+        peak_kb = max(peak_kb, _resident_peak_kb(process.pid))
+        message = library.jobs.get(job_id).message.split(":")[0].split(",")[0]
+        phases.setdefault(message, time.perf_counter() - started)
+    job = library.jobs.get(job_id)
+    if job.state != "done":
+        raise RuntimeError(f"the training ended as {job.state}: {job.message}")
+    record = library.models.named("benchmark")
+    library.models.activate(record.id)
+    take_snapshot(library).index.query(take_snapshot(library).X[:1], 10)
+    seconds = time.perf_counter() - started
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    report = load_report(library, record.id)
+    progress(
+        f"{len(library)} songs: {seconds:.0f} s; phases began at {json.dumps({k: round(v) for k, v in phases.items()})}"
+    )
+    return {
+        "seconds": seconds,
+        "cpu seconds": after.ru_utime - before.ru_utime,
+        "peak MB": peak_kb / 1024,
+        "C": report["C"],
+        "AUC before": report["leads"]["auc"]["before"],
+        "AUC after": report["leads"]["auc"]["after"],
+        "AUC low": report["leads"]["auc"]["low"],
+        "n_dimensions": record.n_dimensions,
+        "phases": {name: round(at, 1) for name, at in phases.items()},
+    }
+
+
+def _resident_peak_kb(pid: int) -> int:
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+        return int(status.split("VmHWM:")[1].split()[0])
+    except (OSError, IndexError):
+        return 0
+
+
+def _rival_seconds(library: Library, n_songs: int) -> float:
+    """scikit-learn's NCA with artists as classes, on as many songs as a fit of ours takes at most."""
+    from sklearn.neighbors import NeighborhoodComponentsAnalysis
+
+    native = library.models.native()
+    assert native is not None
+    snapshot = take_snapshot(library, native.id)
+    rows = np.random.default_rng(0).permutation(len(snapshot.X))[:n_songs]
+    artists = np.array([song.artist or "" for song in snapshot.indexed])[rows]
+    started = time.perf_counter()
+    NeighborhoodComponentsAnalysis(max_iter=50, random_state=0).fit(
+        snapshot.X[rows].astype(np.float64), artists
+    )
+    return time.perf_counter() - started
+
+
+def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], list[Claim]]:
+    """Train on each library; 20,000 songs only with ``--full``."""
+    rows: list[dict[str, Any]] = []
+    with Library.open(DEMO) as demo:
+        if not demo.playlists():
+            progress("composing the demo collection, once")
+            build_demo(demo, seed=0, report=lambda **_: None)
+        progress("training on the demo")
+        rows.append({"library": "demo", "songs": len(demo), **_click(demo, progress)})
+        rows[-1]["NCA, one fit, seconds"] = _rival_seconds(demo, 1_000)
+        demo.models.delete(demo.models.named("benchmark").id)
+    with tempfile.TemporaryDirectory() as folder:
+        for n_songs in SIZES:
+            progress(f"generating {n_songs} songs")
+            with generated_library(
+                Path(folder) / str(n_songs), n_songs, random_state=settings.seed
+            ) as library:
+                progress(f"training on {n_songs} songs")
+                rows.append({"library": f"{n_songs:,} songs", "songs": n_songs, **_click(library, progress)})
+                if n_songs == SIZES[0]:
+                    progress("NCA on 1,000 of them")
+                    rows[-1]["NCA, one fit, seconds"] = _rival_seconds(library, 1_000)
+    claims = [
+        at_most(
+            f"{row['library']}: seconds from click to active model", row["seconds"], _GOAL_S[row["library"]]
+        )
+        for row in rows
+    ]
+    claims += [
+        at_least(f"{row['library']}: AUC ahead on artists not heard, low end", row["AUC low"], 0.0)
+        for row in rows
+    ]
+    return rows, claims
+
+
+if __name__ == "__main__":
+    main("training", __doc__.splitlines()[0], run, rivals=("scikit-learn",))

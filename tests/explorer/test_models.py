@@ -1,0 +1,251 @@
+"""Models beside the native one: made in other ways, kept up to date, sent to other libraries."""
+
+import json
+import shutil
+import zipfile
+
+import numpy as np
+import pytest
+
+from musicsim.errors import FeatureVersionError, ModelError
+from musicsim.explorer.fitting import NATIVE, RepresentationSettings
+from musicsim.explorer.learning import LearningSettings, learn
+from musicsim.explorer.models import (
+    add_representation,
+    free_name,
+    save_model_file,
+    stale_models,
+    stale_reason,
+    take_model,
+)
+from musicsim.explorer.query import find_similar, read_example
+from musicsim.explorer.representations import REPRESENTATIONS
+from musicsim.explorer.snapshot import take_snapshot
+from musicsim.explorer.training import refresh
+from musicsim.library import Library
+from tests.explorer.test_learning import Watcher
+from tests.sounds import KINDS, open_library, write_song
+
+
+def hush(*_):
+    """Nobody listens."""
+
+
+@pytest.fixture(scope="session")
+def twelve_artists(tmp_path_factory):
+    """A described library of 24 songs, four artists a kind of sound, with genres; never changed by a test."""
+    folder = tmp_path_factory.mktemp("twelve")
+    for a in range(12):
+        for s in range(2):
+            name = f"Artist {a}"
+            tags = {"title": f"Song {a}{s}", "artist": name, "genre": KINDS[a % 3]}
+            write_song(
+                folder / "music" / name / f"{s}.flac", KINDS[a % 3], seed=10 * a + s, seconds=3, **tags
+            )
+    with open_library(folder / "library") as library:
+        library.add(folder / "music", n_workers=1)
+        refresh(library)
+    return folder / "library"
+
+
+@pytest.fixture
+def twelve(twelve_artists, tmp_path):
+    """A copy that the test may change."""
+    shutil.copytree(twelve_artists, tmp_path / "twelve")
+    with Library.open(tmp_path / "twelve") as library:
+        yield library
+
+
+def tag_by_kind(library):
+    library.add_tags([{"song_id": s.id, "tag": s.genre.lower(), "weight": 1.0} for s in library.songs()])
+
+
+@pytest.mark.parametrize("name", sorted(REPRESENTATIONS))
+def test_each_representation_is_a_model_that_finds_the_kind_of_sound(twelve, name, tmp_path):
+    tag_by_kind(twelve)
+    settings = RepresentationSettings(name, n_codewords=32, tau=2)
+    model_id = add_representation(twelve, settings, "other", hush)
+    seen = take_snapshot(twelve, model_id)
+    assert len(seen.indexed) == 24
+    assert np.isfinite(seen.map).all()
+    for song in seen.songs:
+        (first, *_) = find_similar(seen, song.id, 1)
+        assert first.song.genre == song.genre
+        assert 0.0 <= first.similarity <= 1.0
+    # the model on the disk gives the vectors that were stored: nothing of it was lost
+    again = seen.model.vectors(twelve.models.features(model_id).X)
+    np.testing.assert_array_equal(again, twelve.vectors(model_id).X)
+    outside = write_song(tmp_path / "new.flac", "noise", seed=99).read_bytes()
+    if name == "tags":
+        with pytest.raises(ModelError, match="sound from outside does not have"):
+            read_example(seen, outside, "new.flac")
+    else:
+        (first, *_) = find_similar(seen, read_example(seen, outside, "new.flac"), 1)
+        assert first.song.genre == "noise"
+
+
+def test_codewords_of_the_native_size_are_shared_not_made_again(twelve):
+    native = twelve.models.native()
+    model = take_snapshot(twelve).model
+    settings = RepresentationSettings("tfidf", n_codewords=model.n_codewords, tau=model.tau)
+    record = twelve.models.get(add_representation(twelve, settings, "rare", hush))
+    assert record.base_id == native.id
+    assert not (twelve.models.path(record.id) / "histograms.f32").exists()
+    np.testing.assert_array_equal(twelve.models.features(record.id).X, twelve.models.features(native.id).X)
+
+
+def test_tfidf_vectors_give_the_cosine(twelve):
+    from musicsim.kernels import tfidf_cosine_kernel
+
+    model = take_snapshot(twelve).model
+    settings = RepresentationSettings("tfidf", n_codewords=model.n_codewords, tau=model.tau)
+    rows = twelve.vectors(add_representation(twelve, settings, "rare", hush))
+    truth = tfidf_cosine_kernel(twelve.models.features(rows.model_id).X)
+    squared = ((rows.X[:, None] - rows.X[None]) ** 2).sum(axis=2)
+    # unit vectors: 1 - d^2 / 2, to float32
+    np.testing.assert_allclose(1 - squared / 2, truth, atol=1e-5)
+
+
+def test_new_songs_are_placed_under_every_model_without_training(twelve, tmp_path):
+    tag_by_kind(twelve)
+    learned = learn(twelve, LearningSettings(supervision="genre", C=1e3), "mine", Watcher())
+    words = add_representation(twelve, RepresentationSettings("gmm"), "gmm", hush)
+    tags = add_representation(twelve, RepresentationSettings("tags"), "tags", hush)
+    before = {record.id: record.n_songs_fitted for record in twelve.models.all()}
+    twelve.add(write_song(tmp_path / "new.flac", "clicks", seed=77, title="new", artist="Nobody"))
+    assert refresh(twelve)
+    assert {record.id: record.n_songs_fitted for record in twelve.models.all()} == before
+    new = next(song for song in twelve.songs() if song.title == "new")
+    for model_id in (learned, words):
+        seen = take_snapshot(twelve, model_id)
+        assert np.isfinite(seen.map[seen.row_of[new.id]]).all()
+        assert find_similar(seen, new.id, 1)[0].song.genre == "clicks"
+    assert new.id not in take_snapshot(twelve, tags).row_of, "nobody has tagged it"
+
+
+def test_a_learned_model_is_stale_when_its_codewords_go_and_is_made_again(twelve):
+    learned = learn(twelve, LearningSettings(supervision="genre", C=1e3), "mine", Watcher())
+    twelve.models.activate(learned)
+    assert stale_reason(twelve, twelve.models.get(learned)) is None
+    old_native = twelve.models.native().id
+
+    def stop_before_learning(step):
+        return "again" in step.message
+
+    assert not refresh(twelve, force=True, progress=stop_before_learning)
+    record = twelve.models.get(learned)
+    assert "codewords" in stale_reason(twelve, record)
+    assert stale_models(twelve) == [record]
+    assert twelve.models.get(old_native).is_retired
+    assert len(take_snapshot(twelve, learned).indexed) == 24, "stale, and still of use"
+    assert refresh(twelve)
+    (mine,) = [r for r in twelve.models.all() if r.name == "mine"]
+    assert mine.id != learned
+    assert mine.is_active
+    assert mine.base_id == twelve.models.native().id != old_native
+    assert not twelve.models.path(old_native).exists()
+    assert stale_models(twelve) == []
+
+
+def test_a_model_that_can_no_longer_be_made_stays_as_it_was(twelve):
+    learned = learn(twelve, LearningSettings(supervision="genre", C=1e3), "mine", Watcher())
+    with twelve.write() as connection:
+        connection.exec_driver_sql("UPDATE songs SET genre = NULL")
+    assert refresh(twelve, force=True)
+    assert twelve.models.get(learned).is_complete
+    assert len(take_snapshot(twelve, learned).indexed) == 24
+
+
+def test_a_model_travels_as_one_file(twelve, tiny_library, tmp_path):
+    learned = learn(twelve, LearningSettings(supervision="genre", C=1e3), "mine", Watcher())
+    target = tmp_path / "mine.musicsim"
+    save_model_file(twelve, learned, target)
+    taken = take_model(tiny_library, target, hush)
+    record = tiny_library.models.get(taken)
+    assert (record.name, record.base_id) == ("mine", None)
+    seen = take_snapshot(tiny_library, taken)
+    assert len(seen.indexed) == 12
+    # the same model: the same sound has the same vector in both libraries
+    theirs = take_snapshot(twelve, learned)
+    sound = write_song(tmp_path / "x.flac", "tones", seed=5).read_bytes()
+    np.testing.assert_array_equal(
+        read_example(seen, sound, "x").vector, read_example(theirs, sound, "x").vector
+    )
+    report = json.loads(zipfile.ZipFile(target).read("report.json"))
+    assert report["changed"] == [], "which songs somebody has is not told"
+    assert take_model(tiny_library, target, hush) != taken
+    assert [r.name for r in tiny_library.models.all()] == [NATIVE, "mine", "mine 2"]
+
+
+def _broken(kind, good, folder):
+    target = folder / "broken.musicsim"
+    if kind == "no zip":
+        target.write_bytes(b"hello")
+        return target
+    parts = {name: zipfile.ZipFile(good).read(name) for name in zipfile.ZipFile(good).namelist()}
+    if kind == "a part missing":
+        del parts["model.npz"]
+    if kind == "a path that leads out":
+        parts["../evil"] = b"x"
+    if kind == "arrays cut off":
+        parts["model.npz"] = parts["model.npz"][:500]
+    if kind == "no description":
+        parts["about.json"] = b"[1]"
+    if kind == "another version":
+        parts["model.json"] = parts["model.json"].replace(b'"feature_version": ', b'"feature_version": 9')
+    if kind == "arrays that do not fit":
+        np.savez(
+            folder / "odd.npz",
+            **(dict(np.load(_written(folder, parts["model.npz"]))) | {"mean": np.zeros(3)}),
+        )
+        parts["model.npz"] = (folder / "odd.npz").read_bytes()
+    if kind == "pickled arrays":
+        np.savez(folder / "odd.npz", mean=np.array([{"a": 1}], dtype=object))
+        parts["model.npz"] = (folder / "odd.npz").read_bytes()
+    with zipfile.ZipFile(target, "w") as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+    return target
+
+
+def _written(folder, data):
+    (folder / "whole.npz").write_bytes(data)
+    return folder / "whole.npz"
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "no zip", "a part missing", "a path that leads out", "arrays cut off", "no description", "another version",
+        "arrays that do not fit", "pickled arrays",
+    ],
+)  # fmt: skip
+def test_a_file_that_is_no_model_is_refused_and_leaves_nothing(tiny_library, tmp_path, kind):
+    good = tmp_path / "good.musicsim"
+    save_model_file(tiny_library, tiny_library.models.native().id, good)
+    before = sorted(p.name for p in tiny_library.folder.rglob("*"))
+    with pytest.raises((ModelError, FeatureVersionError)):
+        take_model(tiny_library, _broken(kind, good, tmp_path), hush)
+    assert sorted(p.name for p in tiny_library.folder.rglob("*")) == before
+    assert not (tmp_path / "evil").exists()
+
+
+def test_names_are_free(tiny_library):
+    assert free_name(tiny_library, "  my   taste ") == "my taste"
+    assert free_name(tiny_library, NATIVE) == f"{NATIVE} 2"
+    assert free_name(tiny_library, "") == "my model"
+    assert len(free_name(tiny_library, "x" * 300)) <= 60
+
+
+def test_without_frames_another_representation_is_refused(twelve):
+    twelve.set_setting("keep_frames", False)
+    refresh(twelve)
+    with pytest.raises(FeatureVersionError, match="24 of 24 songs were not kept"):
+        add_representation(twelve, RepresentationSettings("gmm"), "x", hush)
+
+
+def test_tags_that_nobody_gave_are_missed_with_the_next_step(twelve):
+    for name in ("tags", "semantic"):
+        with pytest.raises(ModelError, match="import tags"):
+            add_representation(twelve, RepresentationSettings(name), "x", hush)
+    assert [r.name for r in twelve.models.all()] == [NATIVE]

@@ -1,0 +1,216 @@
+"""Quality of a library: against brute force, against the app's own search, and on planted hubs and confusions."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from musicsim.errors import ModelError
+from musicsim.evaluation import hubness, ranking_scores
+from musicsim.explorer.learning import save_report
+from musicsim.explorer.quality import evaluate, held_out, measure_lists, measure_scores
+from musicsim.explorer.query import find_similar
+from musicsim.search import ExactIndex, MutualProximity, mutual_proximity
+
+
+def made(X, genres, artists):
+    """A snapshot of songs that need no library; ids are rows and 100."""
+    songs = [
+        SimpleNamespace(id=100 + i, genre=genre, artist=artist, group=artist, folder="")
+        for i, (genre, artist) in enumerate(zip(genres, artists, strict=True))
+    ]
+    X = np.asarray(X, dtype=np.float32)
+    return SimpleNamespace(
+        indexed=songs,
+        X=X,
+        index=ExactIndex().fit(X),
+        proximity=MutualProximity().fit(X),
+        record=None,
+        library=None,
+    )
+
+
+@pytest.fixture
+def mixed(rng):
+    """120 songs in three genres, one artist four songs, some without a genre."""
+    genres = [("jazz", "rock", "folk")[i // 4 % 3] for i in range(120)]
+    centres = dict(zip(("jazz", "rock", "folk"), rng.standard_normal((3, 12)), strict=True))
+    X = np.array([centres[g] for g in genres]) + rng.standard_normal((120, 12))
+    genres[5] = genres[77] = None
+    return made(X, genres, [f"artist {i // 4}" for i in range(120)])
+
+
+def brute_lists(of, *, reduced, filtered):
+    """The ten nearest of each song, by the whole matrix of distances."""
+    X = of.X.astype(np.float64)
+    D = np.linalg.norm(X[:, None] - X[None], axis=2)
+    if reduced:
+        moments = of.proximity.mean_, of.proximity.std_
+        D = mutual_proximity(D, *moments, *moments)
+    np.fill_diagonal(D, np.inf)
+    if filtered:
+        groups = np.array([song.group for song in of.indexed])
+        D[groups[:, None] == groups] = np.inf
+    return np.argsort(D, axis=1, kind="stable")[:, :10]
+
+
+@pytest.mark.parametrize("reduced", [False, True])
+def test_lists_equal_brute_force(mixed, reduced):
+    both = measure_lists(mixed)
+    lists = both.reduced if reduced else both.plain
+    near = brute_lists(mixed, reduced=reduced, filtered=False)
+    counts = np.bincount(near.ravel(), minlength=120)
+    assert {h.song_id - 100: h.n_lists for h in lists.hubs} == {i: c for i, c in enumerate(counts) if c}
+    asking = {
+        i: {mixed.indexed[q].group for q in np.flatnonzero((near == i).any(axis=1))} for i in range(120)
+    }
+    assert all(h.n_artists == len(asking[h.song_id - 100]) for h in lists.hubs)
+    assert [h.n_lists for h in lists.hubs] == sorted((c for c in counts if c), reverse=True)
+    assert lists.orphans == [100 + i for i in np.flatnonzero(counts == 0)]
+    assert lists.coverage == pytest.approx((counts > 0).mean())
+    assert lists.hubness == pytest.approx(hubness(near))
+
+
+@pytest.mark.parametrize("reduced", [False, True])
+def test_genres_equal_brute_force(mixed, reduced):
+    both = measure_lists(mixed)
+    lists = both.reduced if reduced else both.plain
+    near = brute_lists(mixed, reduced=reduced, filtered=True)
+    genres = np.array([song.genre or "no genre" for song in mixed.indexed])
+    confusion = lists.confusion
+    assert set(confusion.genres) == {"jazz", "rock", "folk"}
+    assert confusion.columns == [*confusion.genres, "no genre"]
+    for i, genre in enumerate(confusion.genres):
+        found = genres[near[genres == genre]]
+        expected = [(found == other).mean() for other in confusion.columns]
+        np.testing.assert_allclose(confusion.shares[i], expected)
+        assert lists.same_genre_of[genre] == pytest.approx((found == genre).mean())
+        assert confusion.n_songs[i] == np.count_nonzero(genres == genre)
+
+
+def test_the_reduced_order_is_that_of_the_app(snapshot):
+    lists = measure_lists(snapshot)
+    for hub_reduction, one in ((False, lists.plain), (True, lists.reduced)):
+        counts = {}
+        for song in snapshot.indexed:
+            for hit in find_similar(snapshot, song.id, 10, max_per_artist=None, hub_reduction=hub_reduction):
+                counts[hit.song.id] = counts.get(hit.song.id, 0) + 1
+        assert {h.song_id: h.n_lists for h in one.hubs} == counts
+
+
+def test_scores_are_those_of_all_songs_asked_one_by_one(mixed):
+    scores = measure_scores(mixed, "genre")
+    groups = [song.group for song in mixed.indexed]
+    genres = [song.genre for song in mixed.indexed]
+    pairs = []
+    for q in range(120):
+        others = [i for i in range(120) if groups[i] != groups[q]]
+        same = [i for i in others if genres[q] and genres[i] == genres[q]]
+        pairs.append((same, [i for i in others if i not in same]))
+    X = mixed.X.astype(np.float64)
+    expected = ranking_scores(X, X, pairs, 10)
+    assert (scores.n_queries, scores.n_skipped, scores.n_left_out) == (118, 2, 0)
+    for name, figure in scores.figures.items():
+        assert figure.mean == pytest.approx(expected[name])
+        assert figure.low < figure.mean < figure.high
+    weights = [g.n_queries for g in scores.by_genre]
+    assert sum(weights) == 118
+    assert np.average([g.map for g in scores.by_genre], weights=weights) == pytest.approx(expected["map"])
+    assert np.average([g.precision for g in scores.by_genre], weights=weights) == pytest.approx(
+        expected["precision"]
+    )
+
+
+def test_a_sample_is_seeded_counted_and_near_the_whole(mixed):
+    whole = measure_scores(mixed, "genre")
+    one, again = (measure_scores(mixed, "genre", most_queries=60) for _ in range(2))
+    assert one == again
+    assert (one.n_queries, one.n_skipped, one.n_left_out) == (60, 2, 58)
+    # half of the queries: four standard errors of a mean of 60 with deviation 0.2
+    assert one.figures["auc"].mean == pytest.approx(whole.figures["auc"].mean, abs=0.1)
+    lists = measure_lists(mixed, most_songs=50)
+    assert (lists.n_songs, lists.n_compared) == (120, 50)
+    assert sum(h.n_lists for h in lists.plain.hubs) == 500
+    assert len(lists.plain.hubs) + len(lists.plain.orphans) == 50
+
+
+def test_a_planted_hub_and_an_orphan_are_found(rng):
+    X = rng.standard_normal((200, 60))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    X[7] = 0.0  # nearer to all than they are to each other
+    X[9] *= 30.0
+    both = measure_lists(made(X, ["all"] * 200, [f"artist {i}" for i in range(200)]))
+    assert (both.plain.hubs[0].song_id, both.plain.hubs[0].n_lists) == (107, 199)
+    assert both.plain.hubs[0].n_artists == 199
+    assert 109 in both.plain.orphans
+    assert both.plain.hubness > 5
+    assert both.reduced.hubness < both.plain.hubness / 2
+    assert both.reduced.hubs[0].n_lists < 199
+
+
+def test_a_planted_confusion_is_named(rng):
+    centres = {"jazz": 0.0, "blues": 0.3, "noise": 50.0, "rare": 51.0}
+    genres = ["jazz"] * 30 + ["blues"] * 20 + ["noise"] * 30 + ["rare"] * 3
+    X = np.array([[centres[g]] * 8 for g in genres]) + 0.1 * rng.standard_normal((83, 8))
+    X[30:50] = X[:20] + 0.01 * rng.standard_normal((20, 8))
+    confusion = measure_lists(made(X, genres, [f"artist {i}" for i in range(83)])).plain.confusion
+    assert confusion.genres == ["jazz", "noise", "blues", "rare"]
+    np.testing.assert_allclose(confusion.shares.sum(axis=1), 1.0)
+    first = confusion.pairs(1)[0]
+    assert (first.genre, first.other) == ("blues", "jazz")
+    assert f"{100 * first.share:.0f} % of what is nearest to blues is jazz" == first.words
+    assert all(pair.genre != "rare" for pair in confusion.pairs(100))  # three songs say little
+    few = confusion.largest(2)
+    assert (few.genres, few.columns) == (["jazz", "noise"], ["jazz", "noise", "other genres"])
+    np.testing.assert_allclose(few.shares.sum(axis=1), 1.0)
+    np.testing.assert_allclose(few.shares[:, :2], confusion.shares[:2, :2])
+
+
+def test_one_artist_gives_no_queries_and_no_genres_no_confusion(rng):
+    alone = made(rng.standard_normal((12, 4)), ["jazz"] * 12, ["one"] * 12)
+    scores = measure_scores(alone, "genre")
+    assert (scores.n_queries, scores.n_skipped) == (0, 12)
+    assert np.isnan(scores.figures["auc"].mean)
+    lists = measure_lists(alone).plain
+    assert np.isnan(lists.confusion.shares).all()
+    assert lists.same_genre_of == {}
+    unnamed = measure_lists(
+        made(rng.standard_normal((12, 4)), [None] * 12, [f"artist {i}" for i in range(12)])
+    )
+    assert unnamed.plain.confusion.genres == []
+    assert measure_lists(made(np.zeros((1, 4)), ["jazz"], ["one"])) is None
+
+
+def test_two_identical_songs(rng):
+    X = rng.standard_normal((30, 5))
+    X[20] = X[3]
+    lists = measure_lists(made(X, ["jazz"] * 30, [f"artist {i}" for i in range(30)])).plain
+    assert sum(h.n_lists for h in lists.hubs) == 300
+
+
+def test_progress_is_told_to_the_end(mixed):
+    told = []
+    measure_lists(mixed, tell=lambda *said: told.append(said))
+    assert told[-1][1:] == (120, 120)
+
+
+def test_everything_of_a_model_and_what_is_missing(snapshot):
+    quality = evaluate(snapshot, "genre")
+    assert quality.model == snapshot.record.name
+    assert quality.held_out is None
+    # each genre of the tiny library is one artist, and the artist filter leaves nothing to find
+    assert quality.scores.n_queries == 0
+    with pytest.raises(ModelError, match="plays"):
+        measure_scores(snapshot, "plays")
+
+
+def test_held_out_figures_are_those_of_the_report(snapshot):
+    lead = {"before": 0.5, "after": 0.7, "mean": 0.2, "low": 0.1, "high": 0.3}
+    report = {
+        "leads": {"auc": lead},
+        "split": {"test": {"songs": 4, "artists": 1}},
+        "settings": {"supervision": "tags"},
+    }
+    save_report(snapshot.library, snapshot.record.id, report)
+    found = held_out(snapshot.library, snapshot.record)
+    assert (found.kind, found.n_songs, found.n_artists, found.leads["auc"].after) == ("tags", 4, 1, 0.7)

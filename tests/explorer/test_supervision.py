@@ -1,0 +1,118 @@
+"""What counts as similar is what people said, by each kind's own definition."""
+
+import numpy as np
+import pytest
+
+from musicsim.errors import ModelError
+from musicsim.explorer.snapshot import take_snapshot
+from musicsim.explorer.supervision import KINDS, Supervision, coverage
+
+
+def jaccard(a, b):
+    return len(a & b) / len(a | b) if a | b else 0.0
+
+
+def test_plays_are_the_definition_of_the_thesis(taught):
+    snapshot = take_snapshot(taught)
+    database = np.arange(0, len(snapshot.indexed), 2)
+    supervision = Supervision(snapshot, "plays", k=3, threshold=20)
+    relevance = supervision.relevance(database)
+    artist_of = {song.id: song.artist for song in snapshot.songs}
+    totals, heard = {}, {}
+    plays = taught.plays()
+    for who, song_id, n in zip(
+        plays.listener.tolist(), plays.song_id.tolist(), plays.count.tolist(), strict=True
+    ):
+        totals[who, artist_of[song_id]] = totals.get((who, artist_of[song_id]), 0) + n
+    for (who, artist), n in totals.items():
+        if n >= 20:
+            heard.setdefault(artist, set()).add(who)
+    known = sorted({snapshot.indexed[row].artist for row in database})
+    for query in (0, 77, 199):
+        own = snapshot.indexed[query].artist
+        scores = {a: jaccard(heard.get(own, set()), heard.get(a, set())) for a in known if a != own}
+        third = sorted(scores.values())[-3]
+        relevant = {snapshot.indexed[row].artist for row in relevance.relevant(query)}
+        assert {a for a, s in scores.items() if s > third} <= relevant
+        assert relevant <= {a for a, s in scores.items() if s >= third and s > 0}
+        in_split = relevance.restrict([query], database)
+        of_relevant = [database[i] for i in in_split.relevant(0)]
+        assert {snapshot.indexed[row].artist for row in of_relevant} == relevant
+        assert own not in {snapshot.indexed[database[i]].artist for i in in_split.irrelevant(0)}
+
+
+def test_playlists_join_songs_of_other_artists(taught):
+    songs = taught.songs()
+    one, two, three = songs[0], songs[40], songs[80]
+    same = next(s for s in songs[1:] if s.artist == one.artist)
+    taught.add_playlists(
+        [("a", None, [one.id, two.id, same.id]), ("b", None, [three.id, two.id])], source="test"
+    )
+    snapshot = take_snapshot(taught)
+    relevance = Supervision(snapshot, "playlists").relevance()
+    row = snapshot.row_of
+    assert relevance.relevant(row[one.id]).tolist() == [row[two.id]]
+    assert sorted(relevance.relevant(row[two.id])) == sorted([row[one.id], row[same.id], row[three.id]])
+
+
+def test_tags_join_the_songs_with_most_in_common(taught):
+    songs = taught.songs()
+    tagged = {
+        songs[0].id: ["slow", "sad"],
+        songs[50].id: ["slow", "sad"],
+        songs[90].id: ["slow"],
+        songs[140].id: ["loud"],
+    }
+    rows = [{"song_id": i, "tag": tag, "weight": 1.0} for i, tags in tagged.items() for tag in tags]
+    taught.add_tags(rows)
+    snapshot = take_snapshot(taught)
+    relevance = Supervision(snapshot, "tags").relevance()
+    row = snapshot.row_of
+    assert sorted(relevance.relevant(row[songs[0].id])) == sorted([row[songs[50].id], row[songs[90].id]])
+    assert not len(relevance.relevant(row[songs[140].id]))
+
+
+def test_artists_are_held_out_whole_and_sought_among_themselves(taught):
+    snapshot = take_snapshot(taught)
+    supervision = Supervision(snapshot, "artist")
+    assert supervision.searches_itself
+    relevance = supervision.relevance()
+    for query in (0, 100):
+        of_artist = {r for r, s in enumerate(snapshot.indexed) if s.artist == snapshot.indexed[query].artist}
+        assert set(relevance.relevant(query).tolist()) == of_artist - {query}
+
+
+def test_genres_leave_the_own_artist_out(taught):
+    snapshot = take_snapshot(taught)
+    relevance = Supervision(snapshot, "genre").relevance()
+    query = snapshot.indexed[3]
+    relevant = [snapshot.indexed[row] for row in relevance.relevant(3)]
+    assert relevant
+    assert {song.genre for song in relevant} == {query.genre}
+    assert query.artist not in {song.artist for song in relevant}
+
+
+@pytest.mark.parametrize("kind", ["playlists", "tags", "sittings"])
+def test_what_is_not_there_is_said_with_the_next_step(taught, kind):
+    with pytest.raises(ModelError, match="import"):
+        Supervision(take_snapshot(taught), kind)
+
+
+def test_plays_of_one_person_say_nothing_of_likeness(taught):
+    with taught.write() as connection:
+        connection.exec_driver_sql("DELETE FROM plays")
+    taught.add_plays([{"listener": "me", "song_id": taught.songs()[0].id, "count": 50}])
+    with pytest.raises(ModelError, match="several people"):
+        Supervision(take_snapshot(taught), "plays")
+
+
+def test_coverage_counts_songs_that_have_a_relevant_one(taught):
+    taught.add_tags(
+        [{"song_id": s.id, "tag": "x", "weight": 1.0} for s in (taught.songs()[0], taught.songs()[99])]
+    )
+    found = {entry.kind: entry for entry in coverage(take_snapshot(taught))}
+    assert list(found) == list(KINDS)
+    assert (found["tags"].n_songs, found["tags"].share, found["tags"].is_enough) == (2, 2 / 200, False)
+    assert found["genre"].share == 1.0
+    assert found["plays"].is_enough
+    assert (found["playlists"].n_songs, found["playlists"].is_enough) == (0, False)

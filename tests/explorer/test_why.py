@@ -1,0 +1,320 @@
+"""Why two songs are alike: shares that add up, passages where the same sound was put, words that fit."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from musicsim.audio import HOP, SAMPLE_RATE
+from musicsim.codebook import Codebook
+from musicsim.errors import ModelError, NotFoundError
+from musicsim.explorer.query import find_similar, read_example
+from musicsim.explorer.similarity_model import SimilarityModel
+from musicsim.explorer.snapshot import take_snapshot
+from musicsim.explorer.why import Side, codeword_shares, describe_codewords, explain_pair
+from musicsim.explorer.why_sides import sides_of
+from musicsim.kernels import ppk_kernel, ppk_map, ppk_similarity
+from tests.sounds import write_song
+
+FRAME_S = HOP / SAMPLE_RATE
+
+
+def _histograms(rng, n, width):
+    return rng.dirichlet(np.full(width, 0.5), size=n).astype(np.float32)
+
+
+def _codebook(n_codewords=24, tau=2):
+    """Codewords far apart: each is the sound of frames near to it."""
+    centres = np.random.default_rng(5).standard_normal((n_codewords, 39)) * 6
+    book = Codebook(n_codewords, tau=tau)
+    book.codewords_, book.counts_ = centres, np.ones(n_codewords, dtype=np.int64)
+    book.mean_, book.scale_, book.n_features_in_ = np.zeros(39), np.ones(39), 39
+    return book
+
+
+def _model(codebook, L=None, n_songs=10):
+    model = SimilarityModel(n_codewords=len(codebook.codewords_), tau=codebook.tau).use_front(codebook)
+    H = _histograms(np.random.default_rng(6), n_songs, len(codebook.codewords_))
+    model.fit_space(H)
+    return model if L is None else model.with_metric(L, model.vectors(H))
+
+
+def _song(rng, codebook, pieces):
+    """Frames that dwell on codewords: pairs of a codeword (None: any of the last eight) and seconds."""
+    parts = []
+    for codeword, seconds in pieces:
+        n = round(seconds / FRAME_S)
+        which = rng.integers(16, 24, n) if codeword is None else np.full(n, codeword)
+        parts.append(codebook.codewords_[which] + 0.1 * rng.standard_normal((n, 39)))
+    return np.concatenate(parts).astype(np.float32)
+
+
+def _side(codebook, frames, **facts):
+    blocks = (frames[i : i + 700] for i in range(0, len(frames), 700))
+    histogram = codebook.transform([frames])[0]
+    return Side(histogram, blocks, np.ones(10, np.float32), len(frames) * FRAME_S, "title", **facts)
+
+
+@settings(deadline=None)
+@given(seed=st.integers(0, 10_000), width=st.integers(2, 12), rank=st.integers(1, 12))
+def test_shares_are_those_of_the_metric_written_out(seed, width, rank):
+    rng = np.random.default_rng(seed)
+    a, b = np.sqrt(rng.dirichlet(np.ones(width), size=2))
+    L = rng.standard_normal((rank, width))
+    M = L.T @ L
+    distance, similarity = codeword_shares(a, b, L)
+    for w in range(width):
+        truth = (a - b)[w] * sum(M[w, v] * (a - b)[v] for v in range(width))
+        assert distance[w] == pytest.approx(truth, abs=1e-9)
+    d = np.linalg.norm(L @ a - L @ b)
+    assert distance.sum() == pytest.approx(d**2, abs=1e-9)
+    assert similarity.sum() == pytest.approx(1 - d**2 / 2, abs=1e-9)
+
+
+def test_shares_without_a_metric_are_the_terms_of_the_kernel(rng):
+    A, B = _histograms(rng, 2, 30).astype(np.float64)
+    _, similarity = codeword_shares(np.sqrt(A), np.sqrt(B), np.eye(30))
+    # histograms of float32 sum to 1 within 1e-7, and shares divide that out
+    np.testing.assert_allclose(similarity, np.sqrt(A * B), atol=1e-7)
+    assert similarity.sum() == pytest.approx(ppk_kernel([A], [B])[0, 0], abs=1e-6)
+
+
+def test_a_metric_may_give_negative_shares():
+    # the second codeword makes up for what the first does: L looks at their sum only
+    distance, _ = codeword_shares([0.8, 0.1], [0.1, 0.5], [[1.0, 1.0]])
+    np.testing.assert_allclose(distance, [0.7 * 0.3, -0.4 * 0.3])
+
+
+def test_shares_of_a_song_mapped_to_nothing_are_finite():
+    distance, similarity = codeword_shares(np.zeros(3), [0.0, 0.6, 0.8], np.eye(3))
+    np.testing.assert_allclose(distance, [0, 0.36, 0.64])
+    np.testing.assert_allclose(similarity, 0.0, atol=1e-15)
+
+
+@pytest.mark.parametrize("shapes", [((3,), (4,), (2, 3)), ((3,), (3,), (2, 4)), ((3, 1), (3, 1), (2, 3))])
+def test_shapes_that_do_not_fit_are_named(shapes):
+    a, b, L = (np.ones(shape) for shape in shapes)
+    with pytest.raises(ValueError, match=r"components \(2, [34]\) should be"):
+        codeword_shares(a, b, L)
+
+
+def test_words_compare_a_codeword_with_the_others():
+    book = _codebook()
+    book.codewords_[:] = 0.0
+    book.codewords_[:, 0] = np.arange(24)  # loudness
+    book.codewords_[:, 1] = np.roll(np.arange(24), 12)  # darkness
+    book.codewords_[:, 13] = 1.0  # all change alike
+    assert describe_codewords(book, [0, 6, 8, 12, 23]) == [
+        "very quiet",
+        "dark, quiet",
+        "very dark",
+        "very bright",
+        "very loud",
+    ]
+    book.codewords_[3, 20] = -9.0
+    assert describe_codewords(book, [3])[0].endswith("very changing")
+
+
+def test_words_do_not_count_codewords_that_no_frame_moved():
+    book = _codebook()
+    book.codewords_[:12, 0], book.codewords_[12:, 0] = np.arange(12), -1000.0
+    book.counts_[12:] = 0
+    assert "very quiet" in describe_codewords(book, [0])[0]
+
+
+def test_a_passage_stands_where_the_same_sound_was_put(rng):
+    book = _codebook(tau=1)  # the second nearest would be shared, too
+    one = _song(rng, book, [(1, 4), (3, 3), (1, 6), (5, 2.5), (2, 4)])
+    other = _song(rng, book, [(8, 5), (5, 2.5), (9, 9), (3, 3), (8, 2)])
+    why = explain_pair(_side(book, one), _side(book, other), _model(book))
+    codewords = [share.codeword for share in why.shared]
+    found = [{codewords[p.slot]: p for p in passages} for passages in why.passages]
+    # half of the smoothing (0.75 s) may be added to a stretch or taken from it
+    for codeword, starts, seconds in ((3, (4, 16.5), 3), (5, (13, 5), 2.5)):
+        for passages, start in zip(found, starts, strict=True):
+            assert passages[codeword].start_s == pytest.approx(start, abs=0.8)
+            assert passages[codeword].end_s == pytest.approx(start + seconds, abs=0.8)
+
+
+def test_curves_are_high_where_the_shared_sound_is(rng):
+    book = _codebook(tau=1)
+    one = _song(rng, book, [(1, 6), (3, 6), (2, 6)])
+    other = _song(rng, book, [(8, 12), (3, 6)])
+    why = explain_pair(_side(book, one), _side(book, other), _model(book))
+    third = len(why.curves[0]) // 3
+    first, middle, last = (why.curves[0][i * third : (i + 1) * third] for i in range(3))
+    assert middle.mean() > 5 * max(first.mean(), last.mean())
+    # a third of both songs: their similarity; the smoothing moves a little of it over the ends
+    assert why.similarity_before == pytest.approx(1 / 3, abs=1e-3)
+    assert why.curves[0].mean() == pytest.approx(1 / 3, rel=0.05)
+    assert why.curves[1].mean() == pytest.approx(1 / 3, rel=0.1)
+
+
+@settings(deadline=None, max_examples=20)
+@given(seed=st.integers(0, 1000))
+def test_passages_pair_up_and_never_overlap(seed):
+    rng = np.random.default_rng(seed)
+    book = _codebook()
+    sides = []
+    for _ in range(2):
+        pieces = [(int(rng.integers(0, 8)), float(rng.uniform(0.3, 5))) for _ in range(12)]
+        sides.append(_song(rng, book, [*pieces, (None, 3)]))
+    why = explain_pair(_side(book, sides[0]), _side(book, sides[1]), _model(book))
+    assert [p.slot for p in why.passages[0]] == [p.slot for p in why.passages[1]]
+    assert len({p.slot for p in why.passages[0]}) == len(why.passages[0]) <= len(why.shared) <= 6
+    for frames, passages in zip(sides, why.passages, strict=True):
+        ordered = sorted(passages, key=lambda p: p.start_s)
+        assert all(p.start_s >= 0 and p.end_s <= len(frames) * FRAME_S + 1e-9 for p in ordered)
+        assert all(1.0 <= p.end_s - p.start_s + FRAME_S <= 6.1 for p in ordered)
+        assert all(p.end_s <= q.start_s + 1e-9 for p, q in pairwise(ordered))
+
+
+def test_before_and_after_learning_are_the_models_own_distances(rng):
+    book = _codebook()
+    model = _model(book, rng.standard_normal((5, 24)))
+    frames = [_song(rng, book, [(1, 2), (w, 2), (None, 2)]) for w in (2, 3)]
+    sides = [_side(book, f) for f in frames]
+    why = explain_pair(*sides, model)
+    H = np.stack([side.histogram for side in sides])
+    for vectors, d, s in (
+        (model.untrained().vectors(H), why.distance_before, why.similarity_before),
+        (model.vectors(H), why.distance_after, why.similarity_after),
+    ):
+        # vectors are float32
+        assert d == pytest.approx(np.linalg.norm(vectors[0] - vectors[1]), abs=1e-5)
+        assert s == pytest.approx(ppk_similarity(d))
+    _, after = codeword_shares(*ppk_map(H), model.components_)
+    in_both = np.where((H > 0).all(axis=0), after, -np.inf)
+    assert [share.codeword for share in why.shared] == np.argsort(-in_both)[: len(why.shared)].tolist()
+    assert [share.similarity_after for share in why.shared] == pytest.approx(
+        sorted(after[in_both > 0])[::-1][:6]
+    )
+
+
+def test_two_identical_songs_have_nothing_that_keeps_them_apart(rng):
+    book = _codebook()
+    frames = _song(rng, book, [(1, 4), (2, 4)])
+    why = explain_pair(_side(book, frames), _side(book, frames), _model(book))
+    assert (why.similarity_before, why.distance_before, why.apart) == (1.0, 0.0, ())
+    assert [(p.start_s, p.end_s) for p in why.passages[0]] == [(p.start_s, p.end_s) for p in why.passages[1]]
+
+
+def test_without_frames_there_are_shares_and_no_passages(rng):
+    book = _codebook()
+    side = _side(book, _song(rng, book, [(1, 4), (2, 4)]))
+    bare = Side(side.histogram, None, side.peaks, 8.0, "bare")
+    why = explain_pair(side, bare, _model(book))
+    assert why.passages == ((), ())
+    assert (why.heard_s[1], len(why.curves[1])) == (0.0, 0)
+    assert len(why.curves[0]) == 240
+    assert {share.codeword for share in why.shared[:2]} == {1, 2}
+
+
+def test_of_a_long_song_the_first_ten_minutes_are_heard(rng):
+    book = _codebook()
+    block = _song(rng, book, [(1, 60)])
+    n_read = 0
+
+    def hours():
+        nonlocal n_read
+        for _ in range(180):
+            n_read += 1
+            yield block
+
+    side = _side(book, block)
+    endless = Side(side.histogram, hours(), side.peaks, 3 * 3600.0, "endless")
+    why = explain_pair(side, endless, _model(book))
+    assert why.heard_s[1] == pytest.approx(600, abs=FRAME_S)
+    assert n_read == 10
+
+
+def test_what_listeners_gave_both_is_counted(rng):
+    book = _codebook()
+    frames = _song(rng, book, [(1, 4)])
+    one = _side(book, frames, tags=("calm", "jazz", "loud"), listeners=frozenset("abc"))
+    other = _side(book, frames, tags=("jazz", "soul", "calm"), listeners=frozenset("bcde"))
+    nobody = _side(book, frames)
+    why = explain_pair(one, other, _model(book))
+    assert (why.tags, why.n_listeners, why.listeners_jaccard) == (("calm", "jazz"), 2, 2 / 5)
+    assert (
+        explain_pair(_side(book, frames, listeners=frozenset("a")), nobody, _model(book)).listeners_jaccard
+        is None
+    )
+
+
+def test_a_model_without_codewords_says_so(rng):
+    book = _codebook()
+    side = _side(book, _song(rng, book, [(1, 4)]))
+    model = _model(book)
+    model.front_ = object()
+    with pytest.raises(ModelError, match="no sounds to point at"):
+        explain_pair(side, side, model)
+
+
+# --- from a library ---------------------------------------------------------------------------
+
+
+def test_an_answer_is_explained_with_the_similarity_that_was_shown(snapshot):
+    song = snapshot.songs[0]
+    for hit in find_similar(snapshot, song.id, 11, max_per_artist=None, hub_reduction=False):
+        one, other = sides_of(snapshot, song.id, hit.song.id)
+        why = explain_pair(one, other, snapshot.model)
+        # vectors are stored as float32, and 1 - d^2 / 2 loses half of their digits near 1
+        assert why.similarity_before == pytest.approx(hit.similarity, abs=1e-4)
+        assert why.heard_s[0] == pytest.approx(song.duration_s, abs=0.1)
+        assert (one.title, other.title) == (song.title, hit.song.title)
+
+
+def test_histogram_of_a_side_is_that_of_its_frames(snapshot):
+    song = snapshot.songs[3]
+    side, _ = sides_of(snapshot, song.id, snapshot.songs[4].id)
+    found = np.concatenate([snapshot.model.front_.nearest(block) for block in side.frame_blocks])
+    counted = np.bincount(found.ravel(), minlength=len(side.histogram)) / found.size
+    np.testing.assert_allclose(counted, side.histogram, atol=1e-6)
+
+
+def test_listeners_and_tags_come_from_the_library(tiny_library):
+    one, other, third = (song.id for song in tiny_library.songs()[:3])
+    heard = [("ann", one, 3), ("bob", one, 1), ("bob", other, 2), ("eve", other, 0)]
+    tiny_library.add_plays([{"listener": who, "song_id": i, "count": n} for who, i, n in heard])
+    tiny_library.add_tags([{"song_id": i, "tag": "calm", "weight": 9.0} for i in (one, other)])
+    snapshot = take_snapshot(tiny_library)
+    why = explain_pair(*sides_of(snapshot, one, other), snapshot.model)
+    assert (why.tags, why.n_listeners, why.listeners_jaccard) == (("calm",), 1, 0.5)
+    assert explain_pair(*sides_of(snapshot, one, third), snapshot.model).listeners_jaccard is None
+
+
+def test_sound_from_outside_is_explained_like_a_song(snapshot, tmp_path):
+    data = write_song(tmp_path / "mine.flac", "noise", seed=77).read_bytes()
+    example = read_example(snapshot, data, "mine.flac")
+    for hit in find_similar(snapshot, example, 5, hub_reduction=False):
+        one, other = sides_of(snapshot, example, hit.song.id)
+        why = explain_pair(one, other, snapshot.model)
+        assert why.similarity_before == pytest.approx(hit.similarity, abs=1e-4)  # float32 vectors
+        assert why.heard_s[0] == pytest.approx(example.duration_s, abs=0.1)
+        assert (one.title, one.song_id, one.tags) == ("mine.flac", None, ())
+
+
+def test_an_upload_of_a_song_of_the_library_has_its_tags_and_listeners(tiny_library):
+    song, other = tiny_library.songs()[:2]
+    tiny_library.add_plays([{"listener": "ann", "song_id": i, "count": 1} for i in (song.id, other.id)])
+    snapshot = take_snapshot(tiny_library)
+    example = read_example(snapshot, song.path.read_bytes(), "copy.flac")
+    why = explain_pair(*sides_of(snapshot, example, other.id), snapshot.model)
+    assert (why.tags, why.n_listeners, why.listeners_jaccard) == ((song.genre,), 1, 1.0)
+
+
+def test_a_song_whose_frames_were_not_kept_is_explained_without_passages(tiny_library):
+    one, other = tiny_library.songs()[:2]
+    tiny_library.frame_files.drop(other.content_hash)
+    snapshot = take_snapshot(tiny_library)
+    why = explain_pair(*sides_of(snapshot, one.id, other.id), snapshot.model)
+    assert why.passages == ((), ())
+    assert why.heard_s[0] > 0 == why.heard_s[1]
+
+
+def test_a_song_that_is_not_there_is_named(snapshot):
+    with pytest.raises(NotFoundError, match="no song 999"):
+        sides_of(snapshot, snapshot.songs[0].id, 999)
