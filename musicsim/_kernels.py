@@ -127,10 +127,11 @@ def _select(products, f, minima, best, nearest):
 
 
 @njit(cache=True, nogil=True)
-def add_top_tau(frames, mean, inverse_scale, packed, tile, products, tau, counts):
+def add_top_tau(frames, mean, inverse_scale, packed, tile, products, tau, counts, found):
     """Add one to `counts` at each of the `tau` nearest codewords of each frame.
 
-    `tile` (TILE, depth) and `products` (n_blocks, TILE, BLOCK) are work space.
+    `found` (n_frames, tau) receives them, nearest first, unless it has no rows. `tile` (TILE, depth) and
+    `products` (n_blocks, TILE, BLOCK) are work space.
     """
     every_row = np.empty(0, np.int64)
     best = np.empty(tau, np.float32)
@@ -143,6 +144,8 @@ def add_top_tau(frames, mean, inverse_scale, packed, tile, products, tau, counts
             _select(products, f, minima, best, nearest)
             for t in range(tau):
                 counts[nearest[t]] += 1
+                if found.shape[0] > 0:
+                    found[start + f, t] = nearest[t]
 
 
 @njit(cache=True, nogil=True)

@@ -23,6 +23,7 @@ __all__ = ["Codebook", "suggest_n_codewords"]
 
 _PAGE = 4096
 _STATISTICS_BLOCK = 16384
+_NOT_WANTED = np.empty((0, 0), dtype=np.int64)
 
 Frames = npt.NDArray[np.float32]
 FramesLike = npt.ArrayLike | Sequence[npt.ArrayLike]
@@ -180,11 +181,39 @@ class Codebook(TransformerMixin, BaseEstimator):
             counts = np.zeros(len(self.codewords_), dtype=np.int64)
             for block in song if isinstance(song, Iterator) else (song,):
                 frames = _as_frames(block, f"the frames of song {index}", self.n_features_in_)
-                _kernels.add_top_tau(frames, self.mean_, 1.0 / self.scale_, *work, self.tau, counts)
+                _kernels.add_top_tau(
+                    frames, self.mean_, 1.0 / self.scale_, *work, self.tau, counts, _NOT_WANTED
+                )
             if not counts.any():
                 raise ValueError(f"the frames of song {index} are empty: at least one frame is needed.")
             histograms.append((counts / counts.sum()).astype(np.float32))
         return np.array(histograms, dtype=np.float32).reshape(len(histograms), len(self.codewords_))
+
+    def nearest(self, frames: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Return the `tau` codewords nearest to each frame, those that :meth:`transform` counts.
+
+        Parameters
+        ----------
+        frames : array of shape (n_frames, n_features), raw
+
+        Returns
+        -------
+        ndarray of shape (n_frames, tau), int64
+            Nearest first, of equals the lower index; 8 `tau` bytes a frame.
+
+        Raises
+        ------
+        ValueError
+            If `frames` is empty, holds NaN or infinity or another number of features.
+        """
+        check_is_fitted(self)
+        self._check_parameters()
+        frames = _as_frames(frames, "frames", self.n_features_in_)
+        found = np.empty((len(frames), self.tau), dtype=np.int64)
+        counts = np.zeros(len(self.codewords_), dtype=np.int64)
+        work = self._work_space()
+        _kernels.add_top_tau(frames, self.mean_, 1.0 / self.scale_, *work, self.tau, counts, found)
+        return found
 
     def fit_transform(
         self, list_of_frames: Iterable[npt.ArrayLike], y: object = None

@@ -3,14 +3,16 @@
 import streamlit as st
 
 from musicsim.explorer.query import find_similar
+from musicsim.explorer.snapshot import Snapshot
 from musicsim.ui.empty import stop_without_songs
 from musicsim.ui.frame import PAGES
 from musicsim.ui.listening import follow, play_songs
 from musicsim.ui.song_list import Action, clock, hit_rows, song_list
 from musicsim.ui.song_map import COLOUR_BY as COLOURS
 from musicsim.ui.song_map import map_figure
-from musicsim.ui.state import CHOSEN, COLOUR_BY, EXAMPLE, FOUND, PLAYLIST, snapshot
+from musicsim.ui.state import BESIDE, CHOSEN, COLOUR_BY, EXAMPLE, FOUND, PLAYLIST, snapshot
 from musicsim.ui.text import plain
+from musicsim.ui.why_view import ask_why, show_why
 
 MAP_KEY = "explore_map"
 FIND_KEY = "explore_find"
@@ -26,9 +28,9 @@ def choose(song_id: int) -> None:
     play_songs(now.library, [now.by_id[song_id]], preview=True)
 
 
-def clicked() -> None:
-    """A click on the map plays the song; a lasso marks what it holds."""
-    points = st.session_state[MAP_KEY].selection.points
+def clicked(key: str) -> None:
+    """A click on a map plays the song; a lasso marks what it holds."""
+    points = st.session_state[key].selection.points
     ids = [p["customdata"] for p in points if p.get("customdata") in now.by_id]
     if len(ids) == 1:
         FOUND.set([])
@@ -54,10 +56,30 @@ def spell(entry: tuple[str, object]) -> str:
     return f"{value} (artist)" if kind == "artist" else now.by_id[value].label
 
 
+def draw_map(of: Snapshot, key: str, marked: list[int], height: int) -> None:
+    """One map of the library, with the chosen song and what is marked."""
+    st.plotly_chart(
+        map_figure(of, COLOUR_BY.get() or "genre", chosen=chosen, found=marked, height=height),
+        key=key,
+        on_select=lambda: clicked(key),
+        selection_mode=("points", "lasso"),
+        config={"scrollZoom": True, "displaylogo": False, "modeBarButtonsToRemove": ["select2d", "toImage"]},
+    )
+
+
 left, right = st.columns([9, 5], gap="medium")
 with left:
-    by, find = st.columns([4, 3], vertical_alignment="bottom")
-    colour_by = by.pills("Colour by", COLOURS, key=COLOUR_BY.name)
+    models = {record.id: record.name for record in now.library.models.all()}
+    others = [model_id for model_id in models if now.record is None or model_id != now.record.id]
+    if BESIDE.get() not in others:
+        BESIDE.set(None)
+    by, *second, find = st.columns([15, 6, 6] if others else [4, 3], vertical_alignment="bottom")
+    by.pills("Colour by", COLOURS, key=COLOUR_BY.name)
+    for column in second:
+        column.selectbox(
+            "Beside it", others, key=BESIDE.name, format_func=models.__getitem__, placeholder="Another model",
+            help="The map of another model beside this one, with the same songs marked.",
+        )  # fmt: skip
     artists = sorted({song.artist for song in now.songs if song.artist})
     entries = [("artist", artist) for artist in artists] + [("song", song.id) for song in now.songs]
     find.selectbox(
@@ -67,15 +89,18 @@ with left:
     chosen = CHOSEN.get() if CHOSEN.get() in now.by_id else None
     hits = find_similar(now, chosen) if chosen in now.row_of else []
     marked = FOUND.get() or [hit.song.id for hit in hits]
-    st.plotly_chart(
-        map_figure(now, colour_by or "genre", chosen=chosen, found=marked),
-        key=MAP_KEY,
-        on_select=clicked,
-        selection_mode=("points", "lasso"),
-        config={"scrollZoom": True, "displaylogo": False, "modeBarButtonsToRemove": ["select2d", "toImage"]},
-    )
+    if BESIDE.get() is None:
+        draw_map(now, MAP_KEY, marked, 600)
+    else:
+        for column, seen in zip(st.columns(2), (snapshot(BESIDE.get()), now), strict=True):
+            with column:
+                st.markdown(f"**{plain(models[seen.record.id])}**")
+                draw_map(seen, f"{MAP_KEY}_{seen.record.id}", marked, 480)
     n_waiting = sum(song.id not in now.row_of for song in now.songs)
-    facts = [f"{len(now.indexed):,} songs; close together means alike in sound. Click a point to play it."]
+    alike = f"alike by “{plain(models[now.record.id])}”" if len(models) > 1 else "alike in sound"
+    facts = [f"{len(now.indexed):,} songs; close together means {alike}. Click a point to play it."]
+    if BESIDE.get() is not None:
+        facts += ["Rings are its nearest, on both maps."]
     facts += [f"{len(now.same_as):,} copies are folded into others."] if now.same_as else []
     facts += [f"{n_waiting:,} more are waiting for their place."] if n_waiting else []
     st.caption(" ".join(facts))
@@ -110,7 +135,10 @@ with right:
         st.caption("No other songs yet." if len(now.songs) == 1 else "This song has not been compared yet.")
 
     def act(action: Action) -> None:
-        """Play or queue a neighbour, or make it the chosen song."""
+        """Play or queue a neighbour, make it the chosen song, or ask why it is one."""
+        if action.kind == "why":
+            ask_why(action.song_id)
         follow(action, now, [hit.song for hit in hits])
 
-    song_list(hit_rows(hits), key="nearest", on_action=act)
+    song_list(hit_rows(hits, can_explain=True), key="nearest", on_action=act)
+    show_why(now, chosen)

@@ -12,6 +12,7 @@ from musicsim.explorer.libraries import create_library
 from musicsim.ui.empty import demo_button
 from musicsim.ui.jobs_view import job_panel, start_job
 from musicsim.ui.library_settings import folders, settings
+from musicsim.ui.listening_review import listening_review
 from musicsim.ui.review import artists_review, duplicates_review, failures_review, missing_review
 from musicsim.ui.songs_table import songs_table
 from musicsim.ui.state import LIBRARY, SECTION, snapshot
@@ -81,8 +82,11 @@ with other:
     with st.popover("New library", icon=":material/add:"):
         st.text_input("Name", key="library_new", placeholder="Jazz", on_change=new_library)
         st.caption("It stands beside this one; switch at the top of the side bar.")
-if "library_problem" in st.session_state:
-    st.error(plain(st.session_state.pop("library_problem")), icon=":material/error:")
+# what is there at times stands in a container that is there always, so that all below keeps its place in the page
+# when it comes and goes
+with st.container():
+    if "library_problem" in st.session_state:
+        st.error(plain(st.session_state.pop("library_problem")), icon=":material/error:")
 
 
 @st.fragment(run_every=1.0 if running else None)
@@ -96,18 +100,19 @@ def watch() -> None:
         job_panel(library, latest)
 
 
-watch()
+with st.container():
+    watch()
 failures = library.files.failures()
 gone = library.missing_songs()
 busy = running is not None
-# the numbers in the labels change; what is shown must not change with them, as it would in tabs
 labels = {
-    "songs": f"Songs ({len(now.songs):,})",
-    "failed": f"Not added ({len(failures):,})",
-    "missing": f"Missing ({len(gone):,})",
-    "same": f"Duplicates ({len(now.same_as):,})",
+    "songs": "Songs",
+    "failed": "Not added",
+    "missing": "Missing",
+    "same": "Duplicates",
     "artists": "Artists",
-    "folders": f"Folders ({len(library.files.roots()):,})",
+    "listening": "Listening",
+    "folders": "Folders",
     "settings": "Settings",
 }
 SECTION.keep()
@@ -115,6 +120,14 @@ section = st.segmented_control(
     "Show", list(labels), format_func=labels.__getitem__, key=SECTION.name, label_visibility="collapsed",
     required=True,
 )  # fmt: skip
+# beside the choice, not in its labels: what is clicked should not change under the hand
+numbers = (
+    (len(now.songs), "song" if len(now.songs) == 1 else "songs"),
+    (len(failures), "not added"),
+    (len(gone), "missing"),
+    (len(now.same_as), "duplicate" if len(now.same_as) == 1 else "duplicates"),
+)
+st.caption(" · ".join(f"{number:,} {name}" for number, name in numbers))
 if section == "failed":
     failures_review(library, failures, busy=busy)
 elif section == "missing":
@@ -123,6 +136,8 @@ elif section == "same":
     duplicates_review(now, busy=busy)
 elif section == "artists":
     artists_review(library)
+elif section == "listening":
+    listening_review(library, busy=busy)
 elif section == "folders":
     folders(library, busy=busy)
 elif section == "settings":

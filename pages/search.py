@@ -14,6 +14,7 @@ from musicsim.ui.song_list import Action, clock, hit_rows, song_list
 from musicsim.ui.song_map import map_figure
 from musicsim.ui.state import CHOSEN, EXAMPLE, Upload, example, map_placer, snapshot
 from musicsim.ui.text import plain
+from musicsim.ui.why_view import ask_why, show_why
 
 now = snapshot()
 st.title("Search by example", anchor=False)
@@ -132,10 +133,13 @@ with found:
         st.caption("There is no other song that these filters let through. Widen them.")
 
     def act_on(action: Action) -> None:
-        """Play, queue, or search on with an answer."""
+        """Play, queue, or search on with an answer, or ask why it is one."""
+        if action.kind == "why":
+            ask_why(action.song_id)
         follow(action, now, songs)
 
-    song_list(hit_rows(hits), key="hits", on_action=act_on)
+    song_list(hit_rows(hits, can_explain=True), key="hits", on_action=act_on)
+    show_why(now, query)
 with where:
     figure = map_figure(
         now,

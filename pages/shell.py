@@ -14,8 +14,10 @@ from musicsim.ui.state import (
     EXAMPLE,
     FOUND,
     LIBRARY,
+    MODEL,
     PLAYLIST,
     active_library,
+    active_model,
     take_address,
     warm_up,
 )
@@ -29,12 +31,14 @@ TITLES = {
     "explore": ("Explore", ":material/scatter_plot:"),
     "search": ("Search by example", ":material/search:"),
     "playlist": ("Playlist", ":material/queue_music:"),
+    "train": ("Train", ":material/school:"),
+    "evaluate": ("Evaluate", ":material/insights:"),
     "library": ("Library", ":material/library_music:"),
 }
 
 
 def _switched_library() -> None:
-    for key in (CHOSEN, EXAMPLE, PLAYLIST):
+    for key in (CHOSEN, EXAMPLE, PLAYLIST, MODEL):
         key.set(None)
     FOUND.set([])
 
@@ -45,8 +49,15 @@ def _sidebar() -> None:
         "Library", names, key=LIBRARY.name, on_change=_switched_library, disabled=len(names) == 1,
         help="Other libraries are made on the Library page.",
     )  # fmt: skip
-    upgrade_line(active_library())
-    library_line(active_library())
+    library = active_library()
+    models = {record.id: record.name for record in library.models.all()}
+    if len(models) > 1:
+        st.selectbox(
+            "Model", list(models), key=MODEL.name, format_func=models.__getitem__,
+            help="What “similar” means on every page. Models are made on the Train page.",
+        )  # fmt: skip
+    upgrade_line(library)
+    library_line(library)
 
 
 pages = [
@@ -58,6 +69,7 @@ try:
     COLOUR_BY.keep()
     active_library()
     take_address()
+    active_model()
     with st.sidebar:
         _sidebar()
     with st.bottom:

@@ -374,3 +374,23 @@ def test_tau_changed_after_the_fit_is_checked_against_the_codewords(rng):
 def test_values_whose_sum_overflows_are_not_taken_for_infinity():
     frames = np.full((4, 1), 3e38, dtype=np.float32)
     assert made_of([[0.0], [1.0]], tau=2).transform([frames]).tolist() == [[0.5, 0.5]]
+
+
+@pytest.mark.parametrize("n_frames", [1, 4, 203])
+def test_nearest_are_what_transform_counts_in_order_of_distance(rng, n_frames):
+    frames = music_like(rng, 2000)
+    codebook = Codebook(n_codewords=300, tau=4, random_state=0).fit(frames)
+    found = codebook.nearest(frames[:n_frames])
+    counted = np.bincount(found.ravel(), minlength=300) / found.size
+    np.testing.assert_array_equal(counted.astype(np.float32), codebook.transform([frames[:n_frames]])[0])
+    points = z_scored(codebook, frames[:n_frames].astype(np.float64))
+    distances = ((points[:, np.newaxis] - codebook.codewords_) ** 2).sum(axis=2)
+    # float32 distances may swap codewords that lie equally far but for rounding
+    np.testing.assert_allclose(
+        np.take_along_axis(distances, found, axis=1), np.sort(distances, axis=1)[:, :4], rtol=1e-4
+    )
+
+
+def test_nearest_ties_go_to_the_lower_index():
+    codebook = made_of([[1.0], [-1.0], [1.0], [5.0]], tau=3)
+    np.testing.assert_array_equal(codebook.nearest([[0.0], [1.0]]), [[0, 1, 2], [0, 2, 1]])

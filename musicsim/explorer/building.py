@@ -15,7 +15,7 @@ from musicsim.errors import LibraryError
 from musicsim.library import AddReport, Library, Progress
 from musicsim.library.arrays import atomic_path
 from musicsim.library.files import content_hash
-from musicsim.library.importers import import_playlists, import_plays, import_tags
+from musicsim.library.importing import import_files
 from musicsim.library.ingest import Scan, add_stream
 from musicsim.library.workers import worker_context
 
@@ -211,7 +211,6 @@ def build_demo(library: Library, *, seed: int = 0, report: Report) -> bool:
     report(message="asking two thousand listeners")
     listening = library.folder / "listening"
     write_listening(plans, listening, seed=seed)
-    import_plays(library, listening / "plays.csv")
-    import_tags(library, listening / "tags.csv")
-    import_playlists(library, listening / "playlists.csv")
+    for name in ("plays.csv", "tags.csv", "playlists.csv"):
+        import_files(library, listening / name)
     return _refresh(library, report)

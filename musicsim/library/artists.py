@@ -13,7 +13,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePath
 
-__all__ = ["SpellingGroup", "artist_group", "known_artist", "similar_spellings", "stand_in_name"]
+__all__ = [
+    "SpellingGroup",
+    "artist_group",
+    "artist_words",
+    "fold_name",
+    "known_artist",
+    "similar_spellings",
+    "stand_in_name",
+    "unaccented",
+]
 
 # Names that name nobody, as programs for music write them: in the language of the words. Letters and digits
 # alone are compared, so "<Unknown>", "V.A." and "n/a" are among them.
@@ -141,7 +150,7 @@ def artist_group(artist: str | None, folder: Path, roots: Iterable[Path]) -> str
     """
     known = known_artist(artist)
     if known is not None:
-        return _fold(known)
+        return fold_name(known)
     stand_in = _stand_in(folder, roots)
     return None if stand_in is None else f"folder:{stand_in}"
 
@@ -195,8 +204,8 @@ def similar_spellings(counts: Mapping[str, int]) -> list[SpellingGroup]:
     words: dict[str, tuple[str, ...]] = {}
     for name in sorted(counts, key=lambda name: (-counts[name], name)):
         if known_artist(name) is not None:
-            split = _words(name)
-            key = "".join(split) or _fold(name)  # a name of signs alone is as it is
+            split = artist_words(name)
+            key = "".join(split) or fold_name(name)  # a name of signs alone is as it is
             spellings[key].append(name)
             words.setdefault(key, split)
     used = {key: sum(counts[name] for name in names) for key, names in spellings.items()}
@@ -218,10 +227,10 @@ def similar_spellings(counts: Mapping[str, int]) -> list[SpellingGroup]:
 
 def _letters(text: str) -> str:
     """Letters and digits of a text without case and accents."""
-    return "".join(c for c in _unaccented(text) if c.isalnum())
+    return "".join(c for c in unaccented(text) if c.isalnum())
 
 
-def _unaccented(text: str) -> str:
+def unaccented(text: str) -> str:
     """Text without case and the accents of European letters; vowel signs of other scripts stay."""
     if text.isascii():
         return text.lower()
@@ -231,7 +240,8 @@ def _unaccented(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-def _fold(text: str) -> str:
+def fold_name(text: str) -> str:
+    """A name without differences of case, width and spaces."""
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     return " ".join(unicodedata.normalize("NFKC", text.casefold()).split())
 
@@ -280,9 +290,9 @@ def _is_generic(name: str) -> bool:
 # Names spelled in several ways
 
 
-def _words(name: str) -> tuple[str, ...]:
+def artist_words(name: str) -> tuple[str, ...]:
     """Words of a name that tell artists apart, in their plainest spelling."""
-    text = _unaccented(" ".join(name.split()))
+    text = unaccented(" ".join(name.split()))
     if behind := _ARTICLE_BEHIND.fullmatch(text):
         text = f"{behind[2]} {behind[1]}"
     text = re.sub(r"(?<=\w)\$(?=\w)", "s", re.sub(r"(?<=\w)!(?=\w)", "i", text))  # Ke$ha, P!nk

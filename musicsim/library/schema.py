@@ -19,7 +19,9 @@ __all__ = [
     "feedback",
     "files",
     "ids_with_file",
+    "imports",
     "jobs",
+    "listens",
     "meta",
     "migrate",
     "models",
@@ -28,11 +30,13 @@ __all__ = [
     "plays",
     "roots",
     "songs",
+    "spellings",
     "tags",
     "vectors",
+    "waiting",
 ]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 # Bytes of a file name that are not UTF-8 reach Python as lone surrogates, which no database stores
 # as text. They are kept as characters of a private plane that no real name uses.
@@ -145,6 +149,7 @@ tags = sa.Table(
     _metadata,
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("tag", sa.Text, primary_key=True),
+    sa.Column("source", sa.Text, primary_key=True),
     sa.Column("weight", sa.Float, nullable=False),
 )
 
@@ -152,8 +157,66 @@ plays = sa.Table(
     "plays",
     _metadata,
     sa.Column("listener", sa.Text, primary_key=True),
-    sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True, index=True),
+    sa.Column("source", sa.Text, primary_key=True),  # an import, or what else counted them: sources add up
     sa.Column("count", sa.Integer, nullable=False),
+)
+
+imports = sa.Table(
+    "imports",
+    _metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("format", sa.Text, nullable=False),
+    sa.Column("listener", sa.Text, nullable=False),  # empty: the files name theirs
+    sa.Column("digest", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Float, nullable=False),
+    sa.Column("n_rows", sa.Integer, nullable=False),
+    sa.Column("n_songs", sa.Integer, nullable=False),
+    sa.Column("n_matched", sa.Integer, nullable=False),
+    sa.Column("n_plays", sa.Integer, nullable=False),
+    sa.Column("n_skipped", sa.Integer, nullable=False),
+    sa.Column("first_at", sa.Float),
+    sa.Column("last_at", sa.Float),
+    sqlite_autoincrement=True,  # the number of an import that was undone is never given again
+)
+
+# What was imported of songs that the library does not have, or not yet.
+waiting = sa.Table(
+    "waiting",
+    _metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("import_id", sa.ForeignKey("imports.id", ondelete="CASCADE"), nullable=False, index=True),
+    sa.Column("artist", sa.Text, nullable=False),
+    sa.Column("title", sa.Text, nullable=False),
+    sa.Column("album", sa.Text, nullable=False),
+    sa.Column("mbid", sa.Text, nullable=False),
+    sa.Column("who", sa.Text, nullable=False),  # the listener, or the tag
+    sa.Column("value", sa.Float, nullable=False),  # plays, or the tag's weight
+    sa.Column("times", sa.LargeBinary),  # as in listens
+    sa.Index("ix_waiting_song", "artist", "title"),
+)
+
+# When a listener started a song, where an import says it: 4 bytes a listen, and 60 for each song of a listener.
+listens = sa.Table(
+    "listens",
+    _metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("import_id", sa.ForeignKey("imports.id", ondelete="CASCADE"), nullable=False, index=True),
+    sa.Column("listener", sa.Text, nullable=False),
+    sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), nullable=False, index=True),
+    sa.Column("times", sa.LargeBinary, nullable=False),  # seconds since 1970, little-endian uint32 each
+)
+
+# A person said that this name of an import is that song of the library, or is not: nobody is asked again.
+spellings = sa.Table(
+    "spellings",
+    _metadata,
+    sa.Column("artist", sa.Text, primary_key=True),
+    sa.Column("title", sa.Text, primary_key=True),
+    sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True, index=True),
+    sa.Column("is_same", sa.Boolean, nullable=False),
 )
 
 playlists = sa.Table(
@@ -182,10 +245,14 @@ models = sa.Table(
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("created_at", sa.Float, nullable=False),
     sa.Column("n_songs_fitted", sa.Integer, nullable=False),
-    sa.Column("n_codewords", sa.Integer, nullable=False),
+    sa.Column("n_features", sa.Integer, nullable=False),
     sa.Column("n_dimensions", sa.Integer, nullable=False),
     sa.Column("is_active", sa.Boolean, nullable=False),
     sa.Column("is_complete", sa.Boolean, nullable=False, default=False),
+    sa.Column("kind", sa.Text, nullable=False, default="native", server_default="native"),
+    sa.Column("base_id", sa.Text),  # the model whose features it shares; None: it has its own
+    sa.Column("settings", sa.JSON, nullable=False, default=dict, server_default="{}"),
+    sa.Column("is_retired", sa.Boolean, nullable=False, default=False, server_default="0"),
 )
 
 vectors = sa.Table(
@@ -211,6 +278,7 @@ jobs = sa.Table(
     sa.Column("songs_per_second", sa.Float),
     sa.Column("cancel_requested", sa.Boolean, nullable=False, default=False),
     sa.Column("pause_requested", sa.Boolean, nullable=False, default=False, server_default="0"),
+    sa.Column("finish_requested", sa.Boolean, nullable=False, default=False, server_default="0"),
     sa.Column("pid", sa.Integer),
     sa.Column("created_at", sa.Float, nullable=False),
     sa.Column("updated_at", sa.Float, nullable=False),
@@ -256,8 +324,60 @@ def _to_version_2(connection: sa.Connection) -> None:
         connection.exec_driver_sql(statement)
 
 
+# The same for version 3.
+_VERSION_3 = (
+    "ALTER TABLE models RENAME COLUMN n_codewords TO n_features",
+    "ALTER TABLE models ADD COLUMN kind TEXT NOT NULL DEFAULT 'native'",
+    "ALTER TABLE models ADD COLUMN base_id TEXT",
+    "ALTER TABLE models ADD COLUMN settings JSON NOT NULL DEFAULT '{}'",
+    "ALTER TABLE models ADD COLUMN is_retired BOOLEAN NOT NULL DEFAULT 0",
+    "ALTER TABLE jobs ADD COLUMN finish_requested BOOLEAN NOT NULL DEFAULT 0",
+    "ALTER TABLE plays RENAME TO old_plays",
+    """CREATE TABLE plays (
+        listener TEXT NOT NULL, song_id INTEGER NOT NULL REFERENCES songs (id) ON DELETE CASCADE,
+        source TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (listener, song_id, source))""",
+    "INSERT INTO plays SELECT listener, song_id, 'import', count FROM old_plays",
+    "DROP TABLE old_plays",
+    "ALTER TABLE tags RENAME TO old_tags",
+    """CREATE TABLE tags (
+        song_id INTEGER NOT NULL REFERENCES songs (id) ON DELETE CASCADE, tag TEXT NOT NULL,
+        source TEXT NOT NULL, weight FLOAT NOT NULL, PRIMARY KEY (song_id, tag, source))""",
+    "INSERT INTO tags SELECT song_id, tag, 'import', weight FROM old_tags",
+    "DROP TABLE old_tags",
+    """CREATE TABLE imports (
+        id INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL,
+        format TEXT NOT NULL, listener TEXT NOT NULL, digest TEXT NOT NULL, created_at FLOAT NOT NULL,
+        n_rows INTEGER NOT NULL, n_songs INTEGER NOT NULL, n_matched INTEGER NOT NULL,
+        n_plays INTEGER NOT NULL, n_skipped INTEGER NOT NULL, first_at FLOAT, last_at FLOAT)""",
+    """CREATE TABLE waiting (
+        id INTEGER NOT NULL PRIMARY KEY,
+        import_id INTEGER NOT NULL REFERENCES imports (id) ON DELETE CASCADE,
+        artist TEXT NOT NULL, title TEXT NOT NULL, album TEXT NOT NULL, mbid TEXT NOT NULL,
+        who TEXT NOT NULL, value FLOAT NOT NULL, times BLOB)""",
+    "CREATE INDEX ix_waiting_import_id ON waiting (import_id)",
+    "CREATE INDEX ix_waiting_song ON waiting (artist, title)",
+    "CREATE INDEX ix_plays_song_id ON plays (song_id)",
+    """CREATE TABLE listens (
+        id INTEGER NOT NULL PRIMARY KEY,
+        import_id INTEGER NOT NULL REFERENCES imports (id) ON DELETE CASCADE, listener TEXT NOT NULL,
+        song_id INTEGER NOT NULL REFERENCES songs (id) ON DELETE CASCADE, times BLOB NOT NULL)""",
+    "CREATE INDEX ix_listens_import_id ON listens (import_id)",
+    "CREATE INDEX ix_listens_song_id ON listens (song_id)",
+    """CREATE TABLE spellings (
+        artist TEXT NOT NULL, title TEXT NOT NULL,
+        song_id INTEGER NOT NULL REFERENCES songs (id) ON DELETE CASCADE,
+        is_same BOOLEAN NOT NULL, PRIMARY KEY (artist, title, song_id))""",
+    "CREATE INDEX ix_spellings_song_id ON spellings (song_id)",
+)
+
+
+def _to_version_3(connection: sa.Connection) -> None:
+    for statement in _VERSION_3:
+        connection.exec_driver_sql(statement)
+
+
 # MIGRATIONS[v] takes a store of version v to v + 1; it runs inside one transaction.
-MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {1: _to_version_2}
+MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {1: _to_version_2, 2: _to_version_3}
 
 
 def migrate(connection: sa.Connection, place: str) -> None:

@@ -36,6 +36,7 @@ from musicsim.library.failure import SKIPPED
 from musicsim.library.file_store import FileStore
 from musicsim.library.frame_store import FrameStore
 from musicsim.library.job_store import JobStore
+from musicsim.library.listening_store import ListeningStore, Plays, put_playlists
 from musicsim.library.model_store import ModelStore, Vectors
 from musicsim.library.tag_edits import TagEdits
 
@@ -48,6 +49,7 @@ DEFAULTS: dict[str, Any] = {
     "n_workers": 0,  # worker processes of a scan; 0: one a core
     "file_memory_mb": 1024,  # a decoder that takes more is stopped
     "file_seconds": 600,  # so is one that takes longer
+    "hub_reduction": True,  # songs that are near everything do not crowd every list of answers
 }
 
 
@@ -130,6 +132,7 @@ class Store:
         self.edits = TagEdits(engine, self.write)
         self.duplicates = DuplicateStore(engine, self.write)
         self.jobs = JobStore(folder / "jobs", engine)
+        self.listening = ListeningStore(engine, self.write)
 
     @classmethod
     def open(cls, folder: str | Path, *, create: bool = True) -> Self:
@@ -229,7 +232,7 @@ class Store:
         """
         if name not in DEFAULTS:
             raise ValueError(f"{name!r} is no setting: choose among {', '.join(DEFAULTS)}.")
-        if name == "keep_frames":
+        if isinstance(DEFAULTS[name], bool):
             if not isinstance(value, bool):
                 raise ValueError(f"{name}={value!r} should be true or false.")
         elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
@@ -361,28 +364,21 @@ class Store:
 
     # --- what listeners said ------------------------------------------------------------------
 
+    def plays(self) -> Plays:
+        """Who played which song how often, all sources summed; see :class:`Plays`."""
+        return self.listening.plays()
+
     def tags(self) -> dict[int, list[tuple[str, float]]]:
         """Tags of every song that has some, heaviest first."""
-        t = schema.tags.c
-        query = sa.select(t.song_id, t.tag, t.weight).order_by(t.song_id, t.weight.desc(), t.tag)
-        found: dict[int, list[tuple[str, float]]] = {}
-        with self.engine.connect() as connection:
-            for song_id, tag, weight in connection.execute(query):
-                found.setdefault(song_id, []).append((tag, weight))
-        return found
+        return self.listening.tags()
 
     def add_tags(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Add or replace tags: rows of song_id, tag, weight."""
-        self._upsert(schema.tags, rows)
+        self.listening.add_tags(rows)
 
     def add_plays(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Add or replace plays: rows of listener, song_id, count."""
-        self._upsert(schema.plays, rows)
-
-    def _upsert(self, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
-        if rows:
-            with self.write() as connection:
-                connection.execute(table.insert().prefix_with("OR REPLACE"), list(rows))
+        self.listening.add_plays(rows)
 
     def counts(self) -> dict[str, float]:
         """How many songs, hours, artists, missing, failed, skipped, tags, listeners, plays and playlists."""
@@ -431,27 +427,8 @@ class Store:
         int
             How many were written.
         """
-        p, n = schema.playlists.c, 0
         with self.write() as connection:
-            for name, category, song_ids in playlists:
-                connection.execute(
-                    schema.playlists.delete().where(
-                        p.source == source, p.name == name, p.category.is_not_distinct_from(category)
-                    )
-                )
-                playlist_id = connection.execute(
-                    schema.playlists.insert().values(
-                        name=name, category=category, source=source, created_at=time.time()
-                    )
-                ).inserted_primary_key[0]  # type: ignore[index]
-                rows = [
-                    {"playlist_id": playlist_id, "position": position, "song_id": song_id}
-                    for position, song_id in enumerate(song_ids)
-                ]
-                if rows:
-                    connection.execute(schema.playlist_songs.insert(), rows)
-                n += 1
-        return n
+            return put_playlists(connection, playlists, source)
 
     def delete_playlist(self, playlist_id: int) -> None:
         """Forget a playlist."""

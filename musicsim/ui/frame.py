@@ -4,7 +4,9 @@ from musicsim.ui.asset import asset
 
 __all__ = ["FRAME_CSS", "LOGO", "PAGES"]
 
-PAGES = {"explore": "explore.py", "search": "search.py", "playlist": "playlist.py", "library": "library.py"}
+PAGES = {
+    name: f"{name}.py" for name in ("explore", "search", "playlist", "train", "evaluate", "library")
+}
 """Files of the pages beside the shell, by the name in their address."""
 
 LOGO = asset("logo.svg")

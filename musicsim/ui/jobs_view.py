@@ -21,7 +21,11 @@ TITLES = {
     "scan": "Looking through the folders",
     "upgrade": "Analysing songs again",
     "demo": "Composing the demo collection",
-    "refresh": "Fitting the model",
+    "refresh": "Bringing the models up to date",
+    "train": "Learning what is similar",
+    "represent": "Describing songs in another way",
+    "take_model": "Taking in a model",
+    "experiment": "Running an experiment",
 }
 _ICONS = {"done": "✅", "failed": "⚠️", "cancelled": "⏹️", "interrupted": "⏸️"}
 
@@ -61,7 +65,7 @@ def library_line(library: Library) -> None:
             st.rerun()
         counts = library.counts()
         st.caption(f"{counts['songs']:,} songs · {counts['hours']:.1f} hours")
-        st.caption(f"Model: {record.name}, {record.n_codewords:,} codewords" if record else "No model yet")
+        st.caption(f"Model: {plain(record.name)}" if record else "No model yet")
         if job is not None:
             state = "paused at" if job.state == "paused" else ""
             st.progress(_share(job), text=f"{TITLES[job.kind]}: {state} {job.done} of {job.total or '…'}")

@@ -87,6 +87,12 @@ def settings(library: Library, *, busy: bool, has_songs: bool) -> None:
         on_change=lambda: library.set_setting("keep_frames", st.session_state["library_keep_frames"]),
         help="2.2 kB a second of music. Without them a new codebook has to decode every song again.",
     )  # fmt: skip
+    st.toggle(
+        "Hub reduction", library.settings["hub_reduction"], key="library_hub_reduction",
+        on_change=lambda: library.set_setting("hub_reduction", st.session_state["library_hub_reduction"]),
+        help="A few songs are near to very many others, and would crowd every list of answers. With this, two songs "
+        "are near when each is near to the other, compared with the rest.",
+    )  # fmt: skip
     st.button(
         "Fit the model again", icon=":material/model_training:", on_click=start_job, args=(library, "refresh"),
         kwargs={"force": True}, disabled=busy or not has_songs,

@@ -1,7 +1,7 @@
 """A list of songs with a play button, a measure and actions on each row: results, neighbours, playlists."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 import streamlit as st
@@ -17,7 +17,10 @@ ActionKind = Literal["play", "similar", "enqueue", "move", "drop", "redraw", "wh
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row. `similarity` in [0, 1] is drawn as a bar, otherwise the length stands there."""
+    """One row. `similarity` in [0, 1] is drawn as a bar, otherwise the length stands there.
+
+    A row that `can_explain` has a button that asks why the song is here.
+    """
 
     song_id: int
     title: str
@@ -25,6 +28,7 @@ class Row:
     length: str
     similarity: float | None = None
     link: str | None = None
+    can_explain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +56,10 @@ def row_of(song: Song, *, similarity: float | None = None, why: str = "", link: 
     )
 
 
-def hit_rows(hits: Sequence[Hit]) -> list[Row]:
-    """Rows of answers: similarity and one short reason."""
-    return [row_of(hit.song, similarity=hit.similarity, why=hit.reason) for hit in hits]
+def hit_rows(hits: Sequence[Hit], *, can_explain: bool = False) -> list[Row]:
+    """Rows of answers: similarity, one short reason, and a button for all of them where the page can explain."""
+    rows = [row_of(hit.song, similarity=hit.similarity, why=hit.reason) for hit in hits]
+    return [replace(row, can_explain=can_explain) for row in rows]
 
 
 def song_list(

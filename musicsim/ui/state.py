@@ -24,11 +24,13 @@ if TYPE_CHECKING:  # scipy and scikit-learn come with it: not before a playlist 
     from musicsim.explorer.walk import DrawnPlaylist, Edge, Walk
 
 __all__ = [
+    "BESIDE",
     "CHOSEN",
     "COLOUR_BY",
     "EXAMPLE",
     "FOUND",
     "LIBRARY",
+    "MODEL",
     "PLAYLIST",
     "QUEUE_LIBRARY",
     "SECTION",
@@ -36,6 +38,7 @@ __all__ = [
     "PlaylistDraft",
     "Upload",
     "active_library",
+    "active_model",
     "example",
     "map_placer",
     "snapshot",
@@ -110,9 +113,11 @@ class PlaylistDraft:
         return cls(ids, taken, drawn.note, seed)
 
 
+MODEL: Key[str | None] = Key("model", lambda: None, "id of the model the pages are seen under")
 LIBRARY: Key[str] = Key("library", lambda: library_folders()[0].name, "name of the library that is shown")
 CHOSEN: Key[int | None] = Key("chosen", lambda: None, "id of the song the pages talk about")
 COLOUR_BY: Key[str] = Key("colour_by", lambda: "genre", "what the map's colours mean")
+BESIDE: Key[str | None] = Key("beside", lambda: None, "id of the model whose map stands beside the other")
 FOUND: Key[list[int]] = Key("found", list, "ids of songs that a search or a lasso marked")
 EXAMPLE: Key[Upload | None] = Key("example", lambda: None, "sound from outside that is searched with")
 QUEUE_LIBRARY: Key[str] = Key("queue_library", str, "name of the library whose songs the player holds")
@@ -128,19 +133,33 @@ def active_library() -> Library:
     return open_library(LIBRARY.get())
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _snapshot(folder: Path, revision: int, _library: Library) -> Snapshot:
-    return take_snapshot(_library)
+def active_model() -> str | None:
+    """The id of the model this session sees; the one in use when the chosen one has gone, None before the first."""
+    models = {record.id: record for record in active_library().models.all()}
+    if MODEL.get() not in models:
+        MODEL.set(next((record.id for record in models.values() if record.is_active), None))
+    return MODEL.get()
 
 
-def snapshot() -> Snapshot:
-    """The active library as it stands, shared by all sessions until it changes."""
+@st.cache_resource(max_entries=6, show_spinner=False)
+def _snapshot(folder: Path, revision: int, model_id: str | None, _library: Library) -> Snapshot:
+    return take_snapshot(_library, model_id)
+
+
+def snapshot(model_id: str | None = None) -> Snapshot:
+    """The active library as it stands, shared by all sessions until it changes.
+
+    Parameters
+    ----------
+    model_id : str, optional
+        Seen under this model instead of the one that the session has chosen.
+    """
     library = active_library()
-    return _snapshot(library.folder, library.revision, library)
+    return _snapshot(library.folder, library.revision, model_id or active_model(), library)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Weighing what songs have in common…")
-def _walk(folder: Path, revision: int, _snapshot: Snapshot) -> "Walk":
+def _walk(folder: Path, revision: int, model_id: str | None, _snapshot: Snapshot) -> "Walk":
     from musicsim.explorer.walk import Walk
 
     return Walk(_snapshot)
@@ -148,17 +167,17 @@ def _walk(folder: Path, revision: int, _snapshot: Snapshot) -> "Walk":
 
 def walk(of: Snapshot) -> "Walk":
     """The walk that draws playlists from a snapshot."""
-    return _walk(of.library.folder, of.revision, of)
+    return _walk(of.library.folder, of.revision, of.model_id, of)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Unfolding the map…")
-def _placer(folder: Path, revision: int, _snapshot: Snapshot) -> MapPlacer:
+def _placer(folder: Path, revision: int, model_id: str | None, _snapshot: Snapshot) -> MapPlacer:
     return MapPlacer(_snapshot.X, _snapshot.map)
 
 
 def map_placer(of: Snapshot) -> MapPlacer:
     """Finds places on the map of a snapshot."""
-    return _placer(of.library.folder, of.revision, of)
+    return _placer(of.library.folder, of.revision, of.model_id, of)
 
 
 @st.cache_resource(max_entries=16, show_spinner="Listening…")
@@ -176,11 +195,19 @@ def take_address() -> None:
     """Follow a link such as ``?library=jazz&song=12`` once, and keep the address at what is shown."""
     if not _ADDRESS_READ.get() and st.query_params.get("library") in {f.name for f in library_folders()}:
         LIBRARY.set(st.query_params["library"])
+    model = st.query_params.get("model")
+    if model is not None and not _ADDRESS_READ.get():
+        MODEL.set(next((m.id for m in active_library().models.all() if m.name == model), None))
     asked = st.query_params.get("song")
     if asked is not None and asked != str(CHOSEN.get()) and not _ADDRESS_READ.get():
         known = asked.isascii() and asked.isdigit() and active_library().songs([int(asked)])
         CHOSEN.set(int(asked) if known else None)
     _ADDRESS_READ.set(True)
+    record = next((m for m in active_library().models.all() if m.id == active_model()), None)
+    if record is None or record.is_active:
+        st.query_params.pop("model", None)
+    else:
+        st.query_params["model"] = record.name
     if LIBRARY.get() == library_folders()[0].name:
         st.query_params.pop("library", None)
     else:

@@ -307,8 +307,8 @@ def test_a_folder_with_good_and_broken_files_is_added_with_progress(page, addres
     expect(again.get_by_text("Adding songs: done: 26 files, 2 not added.")).to_be_visible(timeout=120_000)
     visit(again, address, "library", "?library=adding")
     sections = again.get_by_test_id("stButtonGroup")
-    expect(sections.get_by_text("Songs (24)", exact=True)).to_be_visible()
-    sections.get_by_text("Not added (2)", exact=True).click()
+    expect(again.get_by_text("24 songs · 2 not added")).to_be_visible()
+    sections.get_by_text("Not added", exact=True).click()
     reasons = {f.path.name: f.reason for f in _failures(home / "adding")}
     assert set(reasons) == {"broken.mp3", "empty.flac"}
     expect(again.get_by_test_id("stDataFrame")).to_be_visible()
@@ -335,9 +335,11 @@ def test_the_player_goes_on_through_page_switches(page, address, home):
         player_plays(page, song.id)
         assert audio.evaluate("a => a.mark") == "the same element"
         assert not audio.evaluate("a => a.paused")
-        now = audio.evaluate("a => a.currentTime")
-        assert now > position
-        position = now
+        # sound starts a moment after "playing" on a machine that has other things to do
+        page.wait_for_function(
+            "([a, before]) => a.currentTime > before", arg=[audio.element_handle(), position]
+        )
+        position = audio.evaluate("a => a.currentTime")
 
 
 def test_thumbs_are_stored_and_the_title_leads_to_the_song(page, address, home):

@@ -46,6 +46,7 @@ function actions(row, index, data, send) {
       button("✕", `Drop ${name}`, () => send("drop", index)),
     );
   } else {
+    if (row.can_explain) box.append(button("?", `Why ${name}?`, () => send("why", index)));
     box.append(
       button("≈", `More like ${name}`, () => send("similar", index)),
       button("+", `Add ${name} to the queue`, () => send("enqueue", index)),

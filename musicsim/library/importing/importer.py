@@ -1,0 +1,388 @@
+"""Imports of listening: look at what would come of a batch, write it whole, take it back, try again later."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sqlalchemy as sa
+
+from musicsim.library import schema
+from musicsim.library.importing.matching import How, Matcher, Proposal
+from musicsim.library.importing.reading import read_listening
+from musicsim.library.importing.records import Batch, ImportStoppedError, NamedSong, Skipped
+from musicsim.library.importing.sources import ProgressCallback
+from musicsim.library.listening_store import ImportEntry, Waiting
+from musicsim.library.store import Store
+
+__all__ = [
+    "ImportReport",
+    "Preview",
+    "accept",
+    "commit",
+    "import_files",
+    "match_waiting",
+    "preview",
+    "refuse",
+    "undo",
+    "waiting_proposals",
+]
+
+_AT_ONCE = 10_000  # rows a statement
+_TELL_EVERY = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What would come of an import; nothing is written yet.
+
+    Attributes
+    ----------
+    batch : Batch
+    song_ids : int64 (n_songs,)
+        The library's song for each of the batch's; -1 where there is none.
+    n_rows, n_songs : int
+        Rows that were read and kept, and distinct songs in them.
+    n_plays : int
+        Plays in all; of tags and playlists the rows.
+    songs_by, plays_by : dict
+        Songs, and plays of them, that were found, by :data:`How`.
+    loose : tuple of int
+        Rows of the songs that were found by their plainest spelling, the most played first.
+    proposals : tuple of Proposal
+        To be confirmed one by one.
+    unmatched : tuple of Waiting
+        Songs that the library does not have, the most played first; those proposals are made for among them.
+    replaces : tuple of ImportEntry
+        Earlier imports of the same files, that give way.
+    overlaps : tuple of ImportEntry
+        Earlier imports of the same service and listener from the same time: plays may count twice.
+    """
+
+    batch: Batch
+    song_ids: npt.NDArray[np.int64]
+    n_plays: int
+    songs_by: dict[How, int]
+    plays_by: dict[How, int]
+    loose: tuple[int, ...]
+    proposals: tuple[Proposal, ...]
+    unmatched: tuple[Waiting, ...]
+    replaces: tuple[ImportEntry, ...]
+    overlaps: tuple[ImportEntry, ...]
+
+    @property
+    def format(self) -> str:
+        """Name of the format."""
+        return self.batch.format
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that were read and kept."""
+        return self.batch.n_rows
+
+    @property
+    def n_songs(self) -> int:
+        """Distinct songs in them."""
+        return len(self.batch.songs)
+
+    @property
+    def n_matched(self) -> int:
+        """Songs of them that the library has."""
+        return int(np.count_nonzero(self.song_ids >= 0))
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]:
+        """Rows that were left out, by reason."""
+        return self.batch.skipped
+
+    @property
+    def listeners(self) -> list[str]:
+        """Who listened; empty for tags and playlists."""
+        return sorted({name for name, _ in self.batch.groups}) if self.batch.kind == "plays" else []
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What came of an import: its number, distinct songs, those that are here, and the others."""
+
+    import_id: int
+    n_rows: int
+    n_songs: int
+    n_matched: int
+    n_skipped: int
+    unmatched: tuple[Waiting, ...]
+
+
+def preview(library: Store, batch: Batch, progress: ProgressCallback | None = None) -> Preview:
+    """Match a batch to the library's songs: a dry run.
+
+    Parameters
+    ----------
+    library : Store
+    batch : Batch
+        From :func:`read_listening`.
+    progress : callable, optional
+        Called with songs matched, songs in all and a message; True stops.
+
+    Raises
+    ------
+    ImportStoppedError
+        If `progress` said so.
+    """
+    matcher = Matcher(library)
+    song_ids = np.full(len(batch.songs), -1, dtype=np.int64)
+    plays = _counts(batch)
+    songs_by: Counter[How] = Counter()
+    plays_by: Counter[How] = Counter()
+    loose = []
+    for i, song in enumerate(batch.songs):
+        if i % _TELL_EVERY == 0 and progress and progress(i, len(batch.songs), "looking for songs"):
+            raise ImportStoppedError("The import was stopped; nothing was written.")
+        match = matcher.find(song)
+        if match is not None:
+            song_ids[i] = match.song_id
+            songs_by[match.how] += 1
+            plays_by[match.how] += int(plays[i])
+            if match.how == "loose":
+                loose.append(i)
+    missed = [(batch.songs[i], int(plays[i])) for i in np.flatnonzero(song_ids < 0)]
+    replaces, overlaps = _earlier(library, batch)
+    return Preview(
+        batch,
+        song_ids,
+        int(plays.sum()),
+        dict(songs_by),
+        dict(plays_by),
+        tuple(sorted(loose, key=lambda i: -plays[i])),
+        tuple(matcher.propose(missed, progress)),
+        _unmatched(missed),
+        tuple(replaces),
+        tuple(overlaps),
+    )
+
+
+def _counts(batch: Batch) -> npt.NDArray[np.int64]:
+    """Plays of each song, or how often it is named."""
+    weights = batch.value if batch.kind == "plays" else None
+    return np.bincount(batch.song, weights, minlength=len(batch.songs)).astype(np.int64)
+
+
+def _unmatched(missed: Iterable[tuple[NamedSong, int]]) -> tuple[Waiting, ...]:
+    counts: Counter[tuple[str, str]] = Counter()
+    albums: dict[tuple[str, str], str] = {}
+    for song, count in missed:
+        name = song.artist, song.title
+        counts[name] += count
+        albums[name] = max(albums.get(name, ""), song.album)
+    named = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    return tuple(Waiting(*name, albums[name], count) for name, count in named)
+
+
+def _earlier(library: Store, batch: Batch) -> tuple[list[ImportEntry], list[ImportEntry]]:
+    """Imports that this one takes the place of, and those that it may count a second time.
+
+    A file is an earlier one again if it says the same, or has its name and tells of its whole time: services give
+    the parts of a long history, and the history of every year, the same names.
+    """
+    replaces, overlaps = [], []
+    for old in library.listening.imports():
+        if (old.kind, old.format, old.listener) != (batch.kind, batch.format, batch.listener):
+            continue
+        dates = (old.first_at, old.last_at, batch.first_at, batch.last_at)
+        if old.digest == batch.digest:
+            replaces.append(old)
+        elif None in dates:
+            if old.name == batch.name:
+                replaces.append(old)
+        elif old.name == batch.name and batch.first_at <= old.first_at and batch.last_at >= old.last_at:  # type: ignore[operator]
+            replaces.append(old)
+        elif batch.first_at <= old.last_at and old.first_at <= batch.last_at:  # type: ignore[operator]
+            overlaps.append(old)
+    return replaces, overlaps
+
+
+def commit(library: Store, seen: Preview, accepted: Iterable[Proposal] = ()) -> ImportReport:
+    """Write what a preview showed, in one transaction: all of it or, at a kill, none.
+
+    What did not match waits for its song, but for playlists, which are what they are now.
+
+    Parameters
+    ----------
+    library : Store
+    seen : Preview
+        Earlier imports that it replaces are undone.
+    accepted : iterable of Proposal
+        Those of the preview's proposals that a person has confirmed; they are remembered, for imports to come.
+
+    Returns
+    -------
+    ImportReport
+    """
+    batch, song_ids = seen.batch, seen.song_ids.copy()
+    confirmed = {p.song[:2]: p.song_id for p in accepted}
+    for i in np.flatnonzero(song_ids < 0) if confirmed else ():
+        song_ids[i] = confirmed.get(batch.songs[i][:2], -1)
+    # songs may have been forgotten since the preview
+    with library.engine.connect() as connection:
+        known = set(connection.scalars(sa.select(schema.songs.c.id)))
+    song_ids[~np.isin(song_ids, np.fromiter(known, dtype=np.int64))] = -1
+    n_skipped = sum(entry.count for entry in batch.skipped)
+    n_matched = int(np.count_nonzero(song_ids >= 0))
+    values = {
+        "name": batch.name,
+        "kind": batch.kind,
+        "format": batch.format,
+        "listener": batch.listener,
+        "digest": batch.digest,
+        "n_rows": batch.n_rows,
+        "n_songs": len(batch.songs),
+        "n_matched": n_matched,
+        "n_plays": seen.n_plays if batch.kind == "plays" else 0,
+        "n_skipped": n_skipped,
+        "first_at": batch.first_at,
+        "last_at": batch.last_at,
+    }
+    is_lists = batch.kind == "playlists"
+    import_id = library.listening.enter(
+        values,
+        [] if is_lists else _said(batch, song_ids),
+        _listens(batch, song_ids),
+        [] if is_lists else _waiting(batch, song_ids),
+        _playlists(batch, song_ids) if is_lists else [],
+        [old.id for old in seen.replaces],
+        [(*name, song_id) for name, song_id in confirmed.items() if song_id in known],
+    )
+    plays = _counts(batch)
+    missed = _unmatched((batch.songs[i], int(plays[i])) for i in np.flatnonzero(song_ids < 0))
+    return ImportReport(import_id, batch.n_rows, len(batch.songs), n_matched, n_skipped, missed)
+
+
+def _said(batch: Batch, song_ids: npt.NDArray[np.int64]) -> Iterator[list[tuple[Any, ...]]]:
+    rows = np.flatnonzero(song_ids[batch.song] >= 0)
+    for start in range(0, len(rows), _AT_ONCE):
+        part = rows[start : start + _AT_ONCE]
+        yield [
+            (batch.groups[group][0], song_id, value)
+            for group, song_id, value in zip(
+                batch.group[part].tolist(),
+                song_ids[batch.song[part]].tolist(),
+                batch.value[part].tolist(),
+                strict=True,
+            )
+        ]
+
+
+def _listens(batch: Batch, song_ids: npt.NDArray[np.int64]) -> Iterator[list[tuple[Any, ...]]]:
+    rows = np.flatnonzero((song_ids[batch.song] >= 0) & (np.diff(batch.first_time) > 0))
+    for start in range(0, len(rows), _AT_ONCE):
+        yield [
+            (batch.groups[batch.group[row]][0], int(song_ids[batch.song[row]]), _times(batch, row))
+            for row in rows[start : start + _AT_ONCE].tolist()
+        ]
+
+
+def _times(batch: Batch, row: int) -> bytes | None:
+    times = batch.times[batch.first_time[row] : batch.first_time[row + 1]]
+    return times.astype("<u4").tobytes() if len(times) else None
+
+
+def _waiting(batch: Batch, song_ids: npt.NDArray[np.int64]) -> Iterator[list[tuple[Any, ...]]]:
+    rows = np.flatnonzero(song_ids[batch.song] < 0)
+    for start in range(0, len(rows), _AT_ONCE):
+        found = []
+        for row in rows[start : start + _AT_ONCE].tolist():
+            song = batch.songs[batch.song[row]]
+            who = batch.groups[batch.group[row]][0]
+            found.append((*song, who, float(batch.value[row]), _times(batch, row)))
+        yield found
+
+
+def _playlists(batch: Batch, song_ids: npt.NDArray[np.int64]) -> list[tuple[str, str | None, list[int]]]:
+    lists: dict[int, list[int]] = defaultdict(list)
+    for group, song in zip(batch.group.tolist(), batch.song.tolist(), strict=True):
+        if song_ids[song] >= 0:
+            lists[group].append(int(song_ids[song]))
+    return [(batch.groups[group][0], batch.groups[group][1] or None, ids) for group, ids in lists.items()]
+
+
+def undo(library: Store, import_id: int) -> ImportEntry:
+    """Take an import back with all it brought, what waits for its song too.
+
+    Raises
+    ------
+    NotFoundError
+        If there is none of this number.
+    """
+    return library.listening.undo(import_id)
+
+
+def import_files(
+    library: Store, paths: str | Path | list[str | Path], fmt: str | None = None
+) -> ImportReport:
+    """Read and write in one go, as for files of our own; see :func:`read_listening` for what is raised."""
+    listed = paths if isinstance(paths, list) else [paths]
+    return commit(library, preview(library, read_listening(listed, fmt)))
+
+
+def match_waiting(library: Store) -> int:
+    """Look for songs that earlier imports named and the library did not have; call it after a scan.
+
+    Returns
+    -------
+    int
+        Songs of imports that were found. Close spellings are left to :func:`waiting_proposals`.
+    """
+    waiting = list(library.listening.waiting_names())
+    if not waiting:
+        return 0
+    matcher = Matcher(library)
+    found = {}
+    for artist, title, album, mbid in waiting:
+        match = matcher.find(NamedSong(artist, title, album, mbid))
+        if match is not None:
+            found[artist, title, album, mbid] = match.song_id
+    return library.listening.give(found)
+
+
+def waiting_proposals(
+    library: Store, limit: int = 100, progress: ProgressCallback | None = None
+) -> list[Proposal]:
+    """Close spellings for the most played songs that wait; to be confirmed with :func:`accept`, or refused.
+
+    Songs that wait are looked through from the most played one on, 5000 at most.
+
+    Parameters
+    ----------
+    library : Store
+    limit : int
+        Proposals that are given back.
+    progress : callable, optional
+        Called with songs compared, songs in all and a message; True stops.
+
+    Raises
+    ------
+    ImportStoppedError
+        If `progress` said so.
+    """
+    named = [(NamedSong(w.artist, w.title, w.album), w.count) for w in library.listening.unmatched()]
+    return Matcher(library).propose(named, progress)[:limit]
+
+
+def accept(library: Store, proposals: Iterable[Proposal]) -> int:
+    """Give what waits to the songs that a person has confirmed; return how many songs of imports that were.
+
+    A proposal speaks of an artist and title, whatever the albums that imports name with them. It is remembered, for
+    imports to come.
+    """
+    confirmed = {p.song[:2]: p.song_id for p in proposals}
+    library.listening.judge(((*name, song_id) for name, song_id in confirmed.items()), is_same=True)
+    names = library.listening.waiting_names()
+    return library.listening.give({name: confirmed[name[:2]] for name in names if name[:2] in confirmed})
+
+
+def refuse(library: Store, proposals: Iterable[Proposal]) -> None:
+    """Remember that these are other songs: they go on waiting, and are not proposed again."""
+    library.listening.judge(((*p.song[:2], p.song_id) for p in proposals), is_same=False)

@@ -1,0 +1,255 @@
+"""From songs as services name them to songs of the library: by id, by name, by plain name, and by likeness.
+
+What is found by likeness is only proposed: a person confirms it.
+"""
+
+import difflib
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import sqlalchemy as sa
+
+from musicsim.library import schema
+from musicsim.library.artists import known_artist
+from musicsim.library.importing.records import ImportStoppedError, NamedSong
+from musicsim.library.importing.sources import ProgressCallback
+from musicsim.library.importing.spelling import exact, plain_artist, plain_title
+from musicsim.library.store import Store
+
+__all__ = ["How", "Match", "Matcher", "Proposal"]
+
+How = Literal["confirmed", "mbid", "exact", "loose"]
+
+_LIKE = 0.84  # of difflib's ratio: one wrong letter in six, two in thirteen
+_MOST_IN_BLOCK = 200
+_TELL_EVERY = 50
+_MOST_PROPOSED_FOR = 5_000
+_LEAD = re.compile(r"\s*(?:[,;/、]|\s[xX×]\s|\s(?:vs\.?|versus)\s).*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The library's song for a song of an import, and by what it was found."""
+
+    song_id: int
+    how: How
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A song of the library that may be the one meant; its score in [0, 1] is the likeness of the spellings.
+
+    Attributes
+    ----------
+    song : NamedSong
+        As the import names it.
+    song_id : int
+    label : str
+        The library's song, as it is shown.
+    score : float
+    count : int
+        Plays it would get, or tags.
+    """
+
+    song: NamedSong
+    song_id: int
+    label: str
+    score: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What choosing among songs of the library takes."""
+
+    id: int
+    title: str
+    artist: str
+    album: str
+    duration_s: float
+    is_missing: bool
+    plain_artist: str
+    plain_title: str
+    version: str
+
+
+class Matcher:
+    """Finds songs of a library by how services name them.
+
+    Memory: 2 kB a song of the library.
+
+    Parameters
+    ----------
+    library : Store
+        Its songs are read once, with their names as they are shown and as their files have them.
+    """
+
+    def __init__(self, library: Store) -> None:
+        self._aliases = library.edits.aliases()
+        self._confirmed: dict[tuple[str, str], int] = {}
+        self._refused: set[tuple[str, str, int]] = set()
+        for artist, title, song_id, is_same in library.listening.judged():
+            if is_same:
+                self._confirmed[exact(artist, title)] = song_id
+            else:
+                self._refused.add((*exact(artist, title), song_id))
+        self._by_mbid: dict[str, list[_Known]] = defaultdict(list)
+        self._exact: dict[tuple[str, str], list[_Known]] = defaultdict(list)
+        self._plain: dict[tuple[str, str, str], list[_Known]] = defaultdict(list)
+        self._near: dict[tuple[str, ...], list[_Known]] = defaultdict(list)
+        for row in _rows(library):
+            self._enter(row)
+
+    def _enter(self, row: sa.Row) -> None:
+        names = dict.fromkeys(name for name in (row.artist, row.album_artist) if known_artist(name))
+        title, version, kind = plain_title(row.title)
+        for artist in names or {"": None}:
+            key = plain_artist(artist) if artist else ""
+            song = _Known(
+                row.id,
+                row.title,
+                artist,
+                row.album or "",
+                row.duration_s,
+                not row.is_here,
+                key,
+                title,
+                version,
+            )
+            if row.mb_recording_id:
+                self._by_mbid[row.mb_recording_id.lower()].append(song)
+            self._exact[exact(artist, row.title)].append(song)
+            for variant in {version, kind if kind != "remix" else version}:
+                self._plain[key, title, variant].append(song)
+            if artist:
+                for block in _blocks(key, title):
+                    self._near[block].append(song)
+
+    def find(self, song: NamedSong) -> Match | None:
+        """The song that is meant, without doubt.
+
+        As a person has said, else by the recording's id, by artist and title, or by their plainest spelling. A
+        version (live, a remix) is the library's same version, else one of its kind (but for remixes), else the song
+        itself. Of several songs it is one that is not missing, then one of the same album, then the longest.
+        """
+        if (confirmed := self._confirmed.get(exact(song.artist, song.title))) is not None:
+            return Match(confirmed, "confirmed")
+        if song.mbid and (found := self._by_mbid.get(song.mbid.lower())):
+            return Match(_best(found, song), "mbid")
+        artist = self._aliases.get(song.artist, song.artist)
+        if found := self._exact.get(exact(artist, song.title)):
+            return Match(_best(found, song), "exact")
+        title, version, kind = plain_title(song.title)
+        lead = _LEAD.sub("", artist)
+        for name in dict.fromkeys((plain_artist(artist), plain_artist(lead or artist))):
+            for variant in dict.fromkeys((version, kind if kind != "remix" else version, "")):
+                if found := self._plain.get((name, title, variant)):
+                    return Match(_best(found, song), "loose")
+        return None
+
+    def propose(
+        self, songs: Iterable[tuple[NamedSong, int]], progress: ProgressCallback | None = None
+    ) -> list[Proposal]:
+        """For songs that were not found: the likest song of the library, where one is like enough.
+
+        Parameters
+        ----------
+        songs : iterable of (NamedSong, count)
+            Those of one artist and title are one, whatever their albums; the 5000 most counted are looked at, as
+            comparing letters takes a few milliseconds a song.
+        progress : callable, optional
+            Called with songs compared, songs in all and a message; True stops.
+
+        Returns
+        -------
+        list of Proposal
+            The most counted first. Titles that differ in a number ("No. 5", "No. 6") are never alike, and a song
+            that a person has refused is not proposed again for the same name.
+
+        Raises
+        ------
+        ImportStoppedError
+            If `progress` said so.
+        """
+        counts: Counter[tuple[str, str]] = Counter()
+        first: dict[tuple[str, str], NamedSong] = {}
+        for song, count in songs:
+            counts[song.artist, song.title] += count
+            first.setdefault((song.artist, song.title), song)
+        asked = sorted(counts.items(), key=lambda pair: -pair[1])[:_MOST_PROPOSED_FOR]
+        found = []
+        for i, (name, count) in enumerate(asked):
+            if i % _TELL_EVERY == 0 and progress and progress(i, len(asked), "comparing spellings"):
+                raise ImportStoppedError("The comparison was stopped; nothing was written.")
+            song = first[name]
+            best = self._likest(song)
+            if best is not None:
+                score, known = best
+                found.append(Proposal(song, known.id, f"{known.title} — {known.artist}", score, count))
+        return found
+
+    def _likest(self, song: NamedSong) -> tuple[float, _Known] | None:
+        artist = plain_artist(self._aliases.get(song.artist, song.artist))
+        title, version, _ = plain_title(song.title)
+        digits = re.sub(r"\D", "", title)
+        by_artist, by_title = difflib.SequenceMatcher(b=artist), difflib.SequenceMatcher(b=title)
+        best: tuple[float, _Known] | None = None
+        seen: set[tuple[str, str]] = set()
+        spelt_here = exact(song.artist, song.title)
+        for block in _blocks(artist, title):
+            for known in self._near.get(block, ())[:_MOST_IN_BLOCK]:
+                spelt = (known.plain_artist, known.plain_title)
+                if spelt in seen or known.version not in ("", version):
+                    continue
+                if (*spelt_here, known.id) in self._refused:
+                    continue
+                seen.add(spelt)
+                if re.sub(r"\D", "", known.plain_title) != digits:
+                    continue
+                score = min(_ratio(by_artist, spelt[0], artist), _ratio(by_title, spelt[1], title))
+                if score >= _LIKE and (best is None or score > best[0]):
+                    best = score, known
+        return best
+
+
+def _ratio(matcher: difflib.SequenceMatcher[str], text: str, other: str) -> float:
+    """Likeness of two texts; 0 where it is too little anyhow."""
+    if text == other:
+        return 1.0
+    matcher.set_seq1(text)
+    if matcher.real_quick_ratio() < _LIKE or matcher.quick_ratio() < _LIKE:
+        return 0.0
+    return matcher.ratio()
+
+
+def _blocks(artist: str, title: str) -> tuple[tuple[str, ...], ...]:
+    """Songs are compared that share the artist, the title, or the beginnings of both."""
+    return ("artist", artist), ("title", title), ("both", artist[:3], title[:3])
+
+
+def _best(found: Sequence[_Known], song: NamedSong) -> int:
+    if len(found) == 1:
+        return found[0].id
+    album = plain_title(song.album)[0] if song.album else None
+    return max(
+        found,
+        key=lambda known: (
+            not known.is_missing,
+            album is not None and plain_title(known.album)[0] == album,
+            known.duration_s,
+            -known.id,
+        ),
+    ).id
+
+
+def _rows(library: Store) -> Sequence[sa.Row]:
+    s = schema.songs.c
+    is_here = s.id.in_(schema.ids_with_file()).label("is_here")
+    query = sa.select(
+        s.id, s.title, s.artist, s.album_artist, s.album, s.duration_s, s.mb_recording_id, is_here
+    )
+    with library.engine.connect() as connection:
+        return connection.execute(query.order_by(s.id)).all()

@@ -1,0 +1,119 @@
+"""Names of songs in their plainest spelling: what two services write differently of one recording is left out.
+
+The plain spelling of a title comes with its version: "Help! (Live at Shea) [Remastered 2011]" is "help" in the
+version "live at shea". Case, accents, punctuation, "&", a leading article, guests ("feat. X"), and words that
+name no other recording (remastered, mono, album version, radio edit) do not count.
+"""
+
+import re
+from functools import lru_cache
+
+from musicsim.library.artists import artist_words, fold_name, unaccented
+
+__all__ = ["exact", "plain_artist", "plain_title"]
+
+# What stands in brackets or behind a dash and names the same recording, as far as listening goes.
+_SAME = re.compile(
+    r"(?:\d{4}\s+)?(?:digital(?:ly)?\s+)?re-?master(?:ed|izado|is[ée]e?)?\b.*|.*\bre-?master(?:ed)?(?:\s+\d{4})?"
+    r"|(?:the\s+)?(?:original\s+)?(?:album|single|lp|ep|main|original|standard|explicit|clean|stereo|mono|full|long|short|extended|radio)"
+    r"\s+(?:version|edit|mix|cut)|(?:radio|single|album)\s+edit|original|explicit|clean|mono|stereo"
+    r"|(?:bonus|hidden)\s+track|deluxe.*|(?:official\s+)?(?:music\s+)?(?:video|audio)|official.*video|lyrics?(?:\s+video)?"
+    r"|(?:19|20)\d\d(?:\s+(?:version|mix|edit))?|(?:\d+th\s+)?anniversary\b.*|from\s+.*|(?:feat|ft|featuring|with|con|avec|mit)\b.*"
+)
+# What names another recording of the song, by its kind. Titles have these words, too ("Paper Planes (Live Your Life)"):
+# so they count at the beginning or the end, or with a word that goes with them.
+_KINDS = {
+    "live": re.compile(
+        r"^(?:.*\s)?live$|^live\s+(?:at|in|from|on|version|recording|sessions?|take|bei|au|en|aus|im|@|\d).*"
+        r"|\b(?:unplugged|en vivo|ao vivo|en directo|in concert)\b|\bsessions?$"
+    ),
+    "acoustic": re.compile(
+        r"^(?:acoustic|acustico|akustik|stripped)\b|\b(?:acoustic|piano|stripped)\s+(?:version|mix)$"
+    ),
+    "demo": re.compile(
+        r"^demo\b|\bdemo$|^take\s+\d+|\b(?:outtake|rehearsal)$|^(?:alternate|early)\s+(?:take|version|mix)"
+    ),
+    "instrumental": re.compile(r"^instrumental\b|\binstrumental$|\bkaraoke\b|^a\s?cappella\b|\bacapella\b"),
+    "cover": re.compile(r"\b(?:cover|tribute)(?:\s+version)?$"),
+    "remix": re.compile(
+        r"\b(?:remix|rmx|mix|rework|bootleg|mashup|edit|dub|version|vip)(?:\s+(?:19|20)\d\d)?$"
+    ),
+}
+_BRACKETS = re.compile(r"[(\[{]([^()\[\]{}]*)[)\]}]")
+_TAIL = re.compile(r"^(.*\S)\s+[-–—~]+\s+(.+?)\s*$")  # the last one: "Song - Live - Remastered"
+_GUESTS = re.compile(r"\s+(?:feat|ft|featuring)\b\.?\s.*$")
+_ARTICLE = re.compile(r"^(?:the|an?)\s+(?=\S)")
+_AND = re.compile(r"[&+]")
+
+
+def exact(artist: str, title: str) -> tuple[str, str]:
+    """Artist and title without differences of case, width and spaces."""
+    return fold_name(artist), fold_name(title)
+
+
+@lru_cache(maxsize=1 << 16)
+def plain_artist(name: str) -> str:
+    """An artist's plainest spelling, without spaces and guests; the same again when it is put in."""
+    text = name
+    for _ in range(_MOST_STEPS):
+        words = list(artist_words(text))
+        if "feat" in words[1:]:
+            words = words[: words.index("feat", 1)]
+        plain = "".join(words) or fold_name(text)
+        if plain == text:
+            break
+        text = plain
+    return text
+
+
+def plain_title(title: str) -> tuple[str, str, str]:
+    """A title's plainest spelling, its version in plain words, and the kind of that version ("" for neither).
+
+    The spelling is the same again, and of no version, when it is put in.
+    """
+    text, version, kind = unaccented(" ".join(title.split())), "", ""
+    for _ in range(_MOST_STEPS):
+        plain, more, of_kind = _step(text)
+        if plain == text:
+            break
+        text = plain
+        version, kind = version or more, kind or of_kind
+    return text, version, kind
+
+
+_MOST_STEPS = 12
+
+
+def _step(text: str) -> tuple[str, str, str]:
+    """One round of :func:`plain_title`."""
+    found: list[tuple[str, str]] = []
+
+    def judged(inside: str, otherwise: str) -> str:
+        inside = inside.strip()
+        if not inside or _SAME.fullmatch(inside):
+            return " "
+        for kind, words in _KINDS.items():
+            if words.search(inside):
+                found.append((kind, _plain_words(inside)))
+                return " "
+        return otherwise
+
+    rest = _BRACKETS.sub(lambda match: judged(match[1], f" {match[1]} "), text)
+    while (tail := _TAIL.match(rest)) and judged(tail[2], "") == " ":
+        rest = tail[1]
+    rest = _GUESTS.sub("", rest)
+    plain = _ARTICLE.sub("", _plain_words(rest))
+    if not plain:
+        return _plain_words(text) or fold_name(text), "", ""
+    kind, version = found[0] if found else ("", "")
+    return plain, version, kind
+
+
+def _plain_words(text: str) -> str:
+    text = _AND.sub(" and ", text)
+    return " ".join(
+        "".join(c if c.isalnum() or c in "'’`" else " " for c in text).translate(_NO_APOSTROPHES).split()
+    )
+
+
+_NO_APOSTROPHES = str.maketrans("", "", "'’`")

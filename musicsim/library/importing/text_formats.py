@@ -1,0 +1,254 @@
+"""Histories, tags and playlists as lines of text: CSV, and the Million Song Dataset's triplets.
+
+Our own three have a header line and columns in any order::
+
+    plays      listener, artist, title, plays
+    tags       artist, title, tag, weight
+    playlists  playlist, category, position, artist, title
+
+=========  ========================================================================================
+lastfm     with the header ``uts,utc_time,artist,artist_mbid,album,album_mbid,track,track_mbid``, or
+           without one ``artist,album,title,"31 Jan 2024 10:11"``
+librefm    Artist, Track, Time and perhaps Album, below any number of comments
+spinitron  the log of a show: Date-time, Artist, Song, Release, below lines that describe the show
+triplets   ``user<TAB>song<TAB>plays`` of the Million Song Dataset's taste profile; its songs have names only
+           where ``unique_tracks.txt`` is imported along with it
+=========  ========================================================================================
+
+A wrong number in one of ours stops the import; what services themselves leave empty is left out and counted.
+"""
+
+import csv
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+
+from musicsim.errors import LibraryError
+from musicsim.library.importing.json_formats import NO_NAME, plain
+from musicsim.library.importing.records import Gatherer, NamedSong
+from musicsim.library.importing.sources import TextLines
+
+__all__ = [
+    "COLUMNS",
+    "is_headerless_lastfm",
+    "read_lastfm",
+    "read_librefm",
+    "read_playlists",
+    "read_plays",
+    "read_spinitron",
+    "read_tags",
+    "read_track_names",
+    "read_triplets",
+    "table",
+]
+
+COLUMNS = {
+    "plays": ("listener", "artist", "title", "plays"),
+    "tags": ("artist", "title", "tag", "weight"),
+    "playlists": ("playlist", "category", "position", "artist", "title"),
+    "librefm": ("artist", "track", "time"),
+    "lastfm": ("uts", "artist", "track"),
+    "spinitron": ("date-time", "artist", "song"),
+}
+_COMMENTS = ("#", "+ACM-")  # Libre.fm writes "#" in UTF-7
+_LASTFM_DATE = "%d %b %Y %H:%M"
+_MONTHS = {
+    name: i
+    for i, name in enumerate("JanFebMarAprMayJunJulAugSepOctNovDec"[i : i + 3] for i in range(0, 36, 3))
+}
+_MOST_LINES_BEFORE_HEADER = 30
+
+
+def table(lines: TextLines) -> Iterator[list[str]]:
+    """Rows of a CSV file without comments and empty lines; `lines.line` is the row's last line."""
+    reader = csv.reader(lines, strict=True)
+    while True:
+        start = lines.line + 1
+        try:
+            row = next(reader, None)
+        except csv.Error as error:
+            raise LibraryError(
+                f"{lines.source.label}: line {start} is not CSV ({error}). "
+                f"Are its quotes closed, and doubled inside of a text?"
+            ) from error
+        if row is None:
+            return
+        if row and not row[0].startswith(_COMMENTS):
+            yield row
+
+
+def _rows(lines: TextLines, fmt: str, optional: Sequence[str] = (), before: int = 0) -> Iterator[list[str]]:
+    """Values of the format's columns, then of the optional ones ("" where there is none)."""
+    rows = table(lines)
+    required = COLUMNS[fmt]
+    header: list[str] = []
+    for row in rows:
+        header = [name.strip().lower() for name in row]
+        if not before or required[0] in header:
+            break
+        before -= 1
+    missing = [name for name in required if name not in header]
+    if missing:
+        raise lines.fault(f"lacks the column {missing[0]!r}; the header should name {', '.join(required)}.")
+    places = [header.index(name) for name in required]
+    places += [header.index(name) if name in header else len(header) for name in optional]
+    for row in rows:
+        if len(row) != len(header):
+            raise lines.fault(f"has {len(row)} values, the header {len(header)}.")
+        row.append("")
+        yield [row[place] for place in places]
+
+
+def _number(lines: TextLines, name: str, text: str, kind: Callable[[str], float], low: float) -> float:
+    try:
+        value = kind(text)
+    except ValueError:
+        value = float("nan")
+    if not low <= value <= 1e12:
+        raise lines.fault(f": {name} is {text[:40]!r}; it should be a number from {low:g} up.")
+    return value
+
+
+def _keep(
+    lines: TextLines,
+    rows: Gatherer,
+    song: NamedSong,
+    group: tuple[str, str] = ("", ""),
+    value: float = 1.0,
+    at: float | None = None,
+) -> None:
+    if song.artist and song.title:
+        rows.add(song, group, value, at)
+    else:
+        rows.skip(NO_NAME, lines.place)
+
+
+def read_plays(lines: TextLines, rows: Gatherer) -> None:
+    """Our plays; lines of one listener and song are summed."""
+    for listener, artist, title, plays in _rows(lines, "plays"):
+        count = _number(lines, "plays", plays, int, 1)
+        _keep(lines, rows, NamedSong(plain(artist), plain(title)), (plain(listener), ""), count)
+
+
+def read_tags(lines: TextLines, rows: Gatherer) -> None:
+    """Our tags; the last weight of a song's tag counts."""
+    for artist, title, tag, weight in _rows(lines, "tags"):
+        value = _number(lines, "weight", weight, float, 0)
+        word = plain(tag).lower()
+        if word:
+            _keep(lines, rows, NamedSong(plain(artist), plain(title)), (word, ""), value)
+        else:
+            rows.skip("no tag", lines.place)
+
+
+def read_playlists(lines: TextLines, rows: Gatherer) -> None:
+    """Our playlists."""
+    for name, category, position, artist, title in _rows(lines, "playlists"):
+        place = _number(lines, "position", position, int, 0)
+        _keep(lines, rows, NamedSong(plain(artist), plain(title)), (plain(name), plain(category)), place)
+
+
+def read_librefm(lines: TextLines, rows: Gatherer) -> None:
+    """Scrobbles of Libre.fm, and of programs that write its format."""
+    for artist, track, time, album in _rows(lines, "librefm", ["album"]):
+        at = _number(lines, "time", time, float, 0)
+        _keep(lines, rows, NamedSong(plain(artist), plain(track), plain(album)), at=at)
+
+
+def read_spinitron(lines: TextLines, rows: Gatherer) -> None:
+    """Log of a radio show."""
+    optional = ["release"]
+    for time, artist, song, release in _rows(lines, "spinitron", optional, _MOST_LINES_BEFORE_HEADER):
+        at = _spinitron_time(time)
+        if at is None:
+            rows.skip("no time that can be read", lines.place)
+        else:
+            _keep(lines, rows, NamedSong(plain(artist), plain(song), plain(release)), at=at)
+
+
+def _spinitron_time(text: str) -> float | None:
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return None
+
+
+def read_lastfm(lines: TextLines, rows: Gatherer) -> None:
+    """Scrobbles of Last.fm with a header or without; a song that plays just now has no time, and is left out."""
+    with_header = _starts_with_header(lines)
+    if with_header:
+        for uts, artist, track, album, mbid in _rows(lines, "lastfm", ["album", "track_mbid"]):
+            if not uts.strip():
+                rows.skip("playing now", lines.place)
+                continue
+            at = _number(lines, "uts", uts, float, 0)
+            song = NamedSong(plain(artist), plain(track), plain(album), plain(mbid))
+            _keep(lines, rows, song, at=at or None)
+        return
+    for row in table(lines):
+        if len(row) != 4:
+            raise lines.fault(f"has {len(row)} values; there should be four: artist, album, title, date.")
+        artist, album, title, date = row
+        moment = _lastfm_time(date)
+        if not date.strip():
+            rows.skip("playing now", lines.place)
+        elif moment is None:
+            raise lines.fault(f": the date is {date[:40]!r}; it should be like '31 Jan 2024 10:11'.")
+        else:
+            # scrobbles without a time of their own stand at the start of 1970
+            _keep(lines, rows, NamedSong(plain(artist), plain(title), plain(album)), at=moment or None)
+
+
+def _starts_with_header(lines: TextLines) -> bool:
+    head = next(iter(table(_Peek(lines.source.head()))), [])  # type: ignore[arg-type]
+    return not is_headerless_lastfm([head]) and "artist" in [name.strip().lower() for name in head]
+
+
+class _Peek:
+    """Lines of a text that is here already, for :func:`table`."""
+
+    def __init__(self, text: str) -> None:
+        self.line, self._lines = 0, text.splitlines(keepends=True)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._lines)
+
+
+def is_headerless_lastfm(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether rows are artist, album, title and date, as one of them at least says."""
+    return all(len(row) == 4 for row in rows) and any(_lastfm_time(row[3]) is not None for row in rows)
+
+
+def _lastfm_time(text: str) -> float | None:
+    # month names of English, whatever language the computer speaks; strptime would take its own
+    parts = text.replace(",", " ").replace(":", " ").split()
+    if len(parts) != 5 or parts[1] not in _MONTHS or not all(p.isdecimal() for p in parts[:1] + parts[2:]):
+        return None
+    day, year, hour, minute = (int(part) for part in parts[:1] + parts[2:])
+    try:
+        return datetime(year, _MONTHS[parts[1]] + 1, day, hour, minute, tzinfo=UTC).timestamp()
+    except ValueError:
+        return None
+
+
+def read_triplets(lines: TextLines, rows: Gatherer, names: dict[str, NamedSong]) -> None:
+    """Plays of the Million Song Dataset; songs that `names` does not hold are counted as such."""
+    for text in lines:
+        parts = text.rstrip("\r\n").split("\t")
+        if len(parts) != 3:
+            raise lines.fault(f"has {len(parts)} values between tabs; there should be user, song and plays.")
+        user, song, plays = parts
+        count = _number(lines, "plays", plays, int, 1)
+        named = names.get(song)
+        if named is None:
+            rows.skip("song without a name (unique_tracks.txt has the names)", lines.place)
+        else:
+            rows.add(named, (plain(user), ""), count)
+
+
+def read_track_names(lines: TextLines, names: dict[str, NamedSong]) -> None:
+    """Names of ``unique_tracks.txt``: track, song, artist and title, parted by ``<SEP>``; 0.3 kB a song."""
+    for text in lines:
+        parts = text.rstrip("\r\n").split("<SEP>")
+        if len(parts) != 4:
+            raise lines.fault(f"has {len(parts)} values between <SEP>; there should be four.")
+        names[parts[1]] = NamedSong(plain(parts[2]), plain(parts[3]))

@@ -1,0 +1,291 @@
+// Two songs with the passages in which the codewords they share sound most. Each passage plays exactly
+// its seconds, in an <audio> of its own: the page's player is paused, and its queue is left alone.
+// Every text comes from files' tags and is set as text, never as markup.
+
+const FLAG_PX = 28; // the room of a passage's button, however short the passage
+const STEM_PX = 10; // between the buttons and the waveform
+const [DARK, LIGHT] = ["#1f2a2e", "#ffffff"];
+
+const pagePlayer = () => window[Symbol.for("musicsim.player")];
+
+function element(tag, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(tag), properties);
+  made.append(...children);
+  return made;
+}
+
+function clock(seconds) {
+  const whole = Math.floor(seconds);
+  const rest = String(whole % 60).padStart(2, "0");
+  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];
+  return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${rest}` : `${minutes}:${rest}`;
+}
+
+/** Relative luminance of a colour "#rrggbb" (WCAG 2). */
+function luminance(colour) {
+  const linear = (at) => {
+    const value = parseInt(colour.slice(at, at + 2), 16) / 255;
+    return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+  };
+  return 0.2126 * linear(1) + 0.7152 * linear(3) + 0.0722 * linear(5);
+}
+
+function inkOn(colour) {
+  const contrast = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  const background = luminance(colour);
+  const on = (ink) => contrast(background, luminance(ink));
+  return on(LIGHT) > on(DARK) ? LIGHT : DARK;
+}
+
+/** Middles of the buttons: as near to their passages as leaves each its room. */
+function spread(wanted, width) {
+  const order = wanted.map((x, i) => [x, i]).sort((a, b) => a[0] - b[0]);
+  const places = new Array(wanted.length);
+  let last = -FLAG_PX / 2;
+  for (const [x, i] of order) last = places[i] = Math.max(x, last + FLAG_PX);
+  let next = width + FLAG_PX / 2;
+  for (const [, i] of order.reverse()) next = places[i] = Math.min(places[i], next - FLAG_PX);
+  return places;
+}
+
+// ------------------------------------------------------------------------------------- the sound
+
+class Sound {
+  constructor(changed, closing) {
+    this.changed = changed;
+    this.playing = null; // {side, passage}
+    this.queue = [];
+    this.message = "";
+    this.audio = element("audio", { preload: "none" });
+    this.audio.dataset.testid = "why-audio";
+    const on = (target, name, act) => target.addEventListener(name, act, { signal: closing });
+    on(this.audio, "loadedmetadata", () => this.seek()); // some browsers forget what was asked for before
+    on(this.audio, "timeupdate", () => this.check());
+    on(this.audio, "ended", () => this.advance());
+    on(this.audio, "error", () => this.playing && this.fail());
+    const page = pagePlayer();
+    if (page) on(page.audio, "play", () => this.stop());
+  }
+
+  /** Play passages one after the other; the same ones again: stop. */
+  toggle(items) {
+    const same = (a, b) => a?.passage === b?.passage;
+    const running = same(this.playing, items[0]) || (items.length > 1 && same(this.playing, items[1]));
+    if (running) return this.stop();
+    this.queue = [...items];
+    return this.advance();
+  }
+
+  advance() {
+    const next = this.queue.shift();
+    if (!next) return this.stop();
+    pagePlayer()?.pause();
+    this.message = "";
+    this.playing = next;
+    const url = addressOf(next.side);
+    if (this.audio.src !== url) this.audio.src = url;
+    this.seek();
+    this.audio.play().catch((error) => error.name === "AbortError" || this.fail());
+    this.follow();
+    return this.changed();
+  }
+
+  seek() {
+    if (this.playing) this.audio.currentTime = this.playing.passage.start_s;
+  }
+
+  stop() {
+    [this.playing, this.queue] = [null, []];
+    this.audio.pause();
+    cancelAnimationFrame(this.frame);
+    this.changed();
+  }
+
+  fail() {
+    this.message = `“${this.playing?.side.title ?? ""}” cannot be played.`;
+    this.stop();
+  }
+
+  /** Timeupdate comes four times a second; a passage of a second wants better. */
+  follow() {
+    cancelAnimationFrame(this.frame);
+    this.frame = requestAnimationFrame(() => {
+      this.check();
+      if (this.playing) this.follow();
+    });
+  }
+
+  check() {
+    if (!this.playing) return;
+    if (this.audio.currentTime >= this.playing.passage.end_s) {
+      this.audio.pause();
+      this.advance();
+    } else {
+      this.changed();
+    }
+  }
+}
+
+/** Where the sound of a side is; an upload has no address but that of the page's own preview of it. */
+function addressOf(side) {
+  if (side.url) return new URL(side.url.slice(1), pagePlayer()?.base ?? document.baseURI).href;
+  return document.querySelector("audio[data-testid=stAudio]")?.src ?? "";
+}
+
+// -------------------------------------------------------------------------------------- drawing
+
+class Side {
+  constructor(data, slots, sound) {
+    Object.assign(this, { data, slots, sound });
+    this.canvas = element("canvas");
+    this.canvas.dataset.testid = "why-wave";
+    this.buttons = data.passages.map((passage) => this.button(passage));
+    this.flags = element("div", { className: "flags" }, ...this.buttons);
+    const name = element("b", { textContent: data.title });
+    const by = element("span", { textContent: data.sub });
+    const times = [element("span", { textContent: "0:00" }), element("span", { textContent: clock(data.duration_s) })];
+    this.root = element(
+      "section",
+      { className: "side" },
+      element("div", { className: "name" }, name, " ", by),
+      this.flags,
+      this.canvas,
+      element("div", { className: "times" }, ...times),
+    );
+  }
+
+  button(passage) {
+    const { letter, colour } = this.slots[passage.slot];
+    const made = element("button", { type: "button", className: "flag", textContent: letter });
+    Object.assign(made.style, { background: colour, color: inkOn(colour) });
+    made.disabled = !addressOf(this.data);
+    made.addEventListener("click", () => this.sound.toggle([{ side: this.data, passage }]));
+    return made;
+  }
+
+  isPlaying(passage) {
+    return this.sound.playing?.passage === passage;
+  }
+
+  render() {
+    this.data.passages.forEach((passage, i) => {
+      const playing = this.isPlaying(passage);
+      const when = `${clock(passage.start_s)} to ${clock(passage.end_s)}`;
+      const label = `${playing ? "Stop" : "Play"} ${when} of ${this.data.title}`;
+      this.buttons[i].setAttribute("aria-label", label);
+      this.buttons[i].setAttribute("aria-pressed", String(playing));
+      this.buttons[i].title = `${this.slots[passage.slot].words}: ${when}`;
+    });
+    this.draw();
+  }
+
+  draw() {
+    const { canvas, data } = this;
+    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+    if (!width || !height) return;
+    const scale = window.devicePixelRatio || 1;
+    [canvas.width, canvas.height] = [Math.round(width * scale), Math.round(height * scale)];
+    const pen = canvas.getContext("2d");
+    pen.scale(scale, scale);
+    this.x = (seconds) => (seconds / data.duration_s) * width;
+    const ink = getComputedStyle(this.root).color;
+    this.drawCurve(pen, height, ink);
+    this.drawPassages(pen, width, height);
+    this.drawWave(pen, width, height, ink);
+    if (this.sound.playing?.side === data) {
+      [pen.globalAlpha, pen.fillStyle] = [1, ink];
+      pen.fillRect(this.x(this.sound.audio.currentTime), STEM_PX, 1.5, height - STEM_PX);
+    }
+  }
+
+  drawCurve(pen, height, ink) {
+    const { curve, heard_s: heard } = this.data;
+    if (!curve.length) return;
+    [pen.globalAlpha, pen.fillStyle] = [0.13, ink];
+    pen.beginPath();
+    pen.moveTo(0, height);
+    curve.forEach((value, i) => {
+      pen.lineTo(this.x(((i + 0.5) / curve.length) * heard), height - value * (height - STEM_PX));
+    });
+    pen.lineTo(this.x(heard), height);
+    pen.fill();
+  }
+
+  drawPassages(pen, width, height) {
+    const { passages } = this.data;
+    const middles = passages.map(({ start_s: start, end_s: end }) => this.x((start + end) / 2));
+    const places = spread(middles, width);
+    passages.forEach(({ start_s: start, end_s: end, slot }, i) => {
+      this.buttons[i].style.left = `${places[i] - FLAG_PX / 2}px`;
+      [pen.fillStyle, pen.strokeStyle, pen.lineWidth] = [this.slots[slot].colour, this.slots[slot].colour, 1.5];
+      pen.globalAlpha = 0.3;
+      pen.fillRect(this.x(start), STEM_PX, Math.max(2, this.x(end) - this.x(start)), height - STEM_PX);
+      pen.globalAlpha = 1;
+      pen.beginPath();
+      pen.moveTo(places[i], 0);
+      pen.lineTo(middles[i], STEM_PX);
+      pen.stroke();
+    });
+  }
+
+  drawWave(pen, width, height, ink) {
+    const { peaks, passages, duration_s: duration } = this.data;
+    const n = Math.max(1, Math.floor(width / 3));
+    const room = height - STEM_PX;
+    for (let i = 0; i < n; i += 1) {
+      const [from, to] = [Math.floor((i * peaks.length) / n), Math.floor(((i + 1) * peaks.length) / n)];
+      const tall = Math.max(1, Math.max(0, ...peaks.slice(from, Math.max(to, from + 1))) * (room - 4));
+      const second = ((i + 0.5) / n) * duration;
+      const inside = passages.find(({ start_s: start, end_s: end }) => start <= second && second < end);
+      pen.fillStyle = inside ? this.slots[inside.slot].colour : ink;
+      pen.globalAlpha = inside ? 1 : 0.4;
+      pen.fillRect(i * 3, STEM_PX + (room - tall) / 2, 2, tall);
+    }
+  }
+}
+
+// --------------------------------------------------------------------------------------- legend
+
+function legend(slots, sides, sound) {
+  const rows = slots.map(({ letter, colour, words }, slot) => {
+    const items = sides
+      .map((side) => ({ side: side.data, passage: side.data.passages.find((p) => p.slot === slot) }))
+      .filter((item) => item.passage && addressOf(item.side));
+    const chip = element("i", { textContent: letter });
+    Object.assign(chip.style, { background: colour, color: inkOn(colour) });
+    const row = element("li", {}, chip, element("span", { textContent: words }));
+    if (items.length === 2) {
+      const both = element("button", { type: "button", textContent: "▶ both" });
+      both.setAttribute("aria-label", `Play ${letter} in both songs`);
+      both.addEventListener("click", () => sound.toggle(items));
+      row.append(both);
+    }
+    return row;
+  });
+  return element("ul", { className: "legend" }, ...rows);
+}
+
+export default function ({ data, parentElement }) {
+  const closing = new AbortController();
+  const message = element("div", { className: "message" });
+  message.setAttribute("role", "status");
+  const sides = [];
+  const sound = new Sound(() => {
+    message.textContent = sound.message;
+    sides.forEach((side) => side.render());
+  }, closing.signal);
+  sides.push(...data.sides.map((side) => new Side(side, data.slots, sound)));
+  const root = element("div", { className: "two-waves" }, ...sides.map((side) => side.root));
+  root.append(legend(data.slots, sides, sound), message, sound.audio);
+  root.dataset.testid = "two-waves";
+  parentElement.querySelector("[data-testid=two-waves]")?.remove();
+  parentElement.append(root);
+  const resizing = new ResizeObserver(() => sides.forEach((side) => side.render()));
+  sides.forEach((side) => resizing.observe(side.canvas));
+  return () => {
+    closing.abort();
+    resizing.disconnect();
+    sound.stop();
+    root.remove();
+  };
+}

@@ -1,0 +1,64 @@
+"""A listening history in the browser: dropped, looked at, imported with a misspelt song ticked, undone."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from musicsim.library import Library
+from tests.browser.serving import serve
+from tests.browser.test_app import APP, page, visit  # noqa: F401  # page is a fixture
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+START, MINUTE = 1_700_000_000, 60
+
+
+@pytest.fixture
+def history(tiny_library: Library, tmp_path: Path) -> Path:
+    """Scrobbles of one evening: four songs of the library, one of them misspelt, and one that nobody has."""
+    first, second, third, fourth = tiny_library.songs()[:4]
+    tiny_library.edits.edit([fourth.id], {"artist": "Queen", "title": "Bohemian Rhapsody"})
+    names = [(s.artist, s.title) for s in (first, second, third)]
+    names += [("Queen", "Bohemian Rapsody"), ("Nobody", "Nothing")]
+    path = tmp_path / "history.csv"
+    lines = [f"{START + 4 * MINUTE * n},{artist},{title}\n" for n, (artist, title) in enumerate(names)]
+    path.write_text("uts,artist,track\n" + "".join(lines))
+    return path
+
+
+def close_spellings(page: Page):  # noqa: F811
+    """Tick all rows of the table of close spellings."""
+    table = page.get_by_test_id("stDataFrame").first
+    table.scroll_into_view_if_needed()
+    table.locator("canvas").first.wait_for()
+    box = table.bounding_box()
+    page.mouse.click(box["x"] + 18, box["y"] + 18)  # the box above all rows
+
+
+@pytest.mark.parametrize("width", [1400, 420])
+def test_a_history_is_imported_and_undone(page, tiny_library, history, width):  # noqa: F811
+    page.set_viewport_size({"width": width, "height": 900})
+    with serve(APP, environment={"MUSICSIM_LIBRARY": str(tiny_library.folder)}) as address:
+        visit(page, address, "library")
+        page.get_by_test_id("stButtonGroup").get_by_text("Listening", exact=True).click()
+        form = page.get_by_test_id("stForm").filter(has_text="Files of listening")
+        form.locator("input[type=file]").set_input_files(history)
+        expect(form.get_by_text("history.csv")).to_be_visible()
+        form.get_by_role("button", name="Look", exact=True).click()
+        expect(page.get_by_text("3 (60%)")).to_be_visible()
+        assert tiny_library.listening.imports() == [], "nothing is written before it is asked for"
+
+        close_spellings(page)
+        page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+        page.wait_for_timeout(1000)
+        page.get_by_role("button", name="Import", exact=True).click()
+        expect(page.get_by_text("4 of 5 songs are in the library; 1 wait")).to_be_visible()
+        expect(page.get_by_role("link", name="Learn from it what is similar")).to_be_visible()
+        ids = [song.id for song in tiny_library.songs()[:4]]
+        assert tiny_library.listening.sittings().tolist() == [[0, song_id] for song_id in ids]
+
+        page.get_by_role("button", name="Undo", exact=True).click()
+        page.get_by_role("button", name="Undo it").click()
+        expect(page.get_by_text("Nothing was imported yet.")).to_be_visible()
+        assert len(tiny_library.plays().count) == 0

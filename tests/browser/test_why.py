@@ -1,0 +1,123 @@
+"""Why two songs are alike, in the browser: the dialog, its waveforms, and passages that play just their seconds."""
+
+import re
+from itertools import pairwise
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.test_app import address, home, page, player_plays, rows, songs_of, visit  # noqa: F401
+from tests.sounds import write_song
+
+pytestmark = pytest.mark.browser
+
+
+def ask(page: Page, row: int = 0):  # noqa: F811
+    """Press *Why?* on an answer; give the dialog once its waveforms are drawn."""
+    rows(page).nth(row).get_by_role("button", name=re.compile("^Why")).click()
+    dialog = page.get_by_role("dialog", name="Why are these two alike?")
+    expect(dialog.get_by_test_id("why-wave")).to_have_count(2)
+    return dialog
+
+
+def passages(dialog, title: str):
+    """Buttons of the passages of a song."""
+    return dialog.get_by_role("button", name=re.compile(rf"^(Play|Stop) \d+:\d\d to \d+:\d\d of {title}$"))
+
+
+def sound(dialog) -> dict:
+    """What the dialog's own sound does."""
+    return dialog.get_by_test_id("why-audio").evaluate(
+        "a => ({at: a.currentTime, paused: a.paused, src: a.src})"
+    )
+
+
+def seconds_of(button) -> tuple[int, int]:
+    """Whole seconds between which a passage plays."""
+    times = re.findall(r"(\d+):(\d\d)", button.get_attribute("aria-label"))
+    first, last = (60 * int(minutes) + int(seconds) for minutes, seconds in times)
+    return first, last + 1
+
+
+def wait_for_sound(page: Page, playing: bool) -> None:  # noqa: F811
+    page.wait_for_function(
+        "playing => { for (const host of document.querySelectorAll('*')) {"
+        " const a = (host.shadowRoot ?? host).querySelector('[data-testid=why-audio]');"
+        " if (a) return playing ? !a.paused && a.currentTime > 0 : a.paused; } return false; }",
+        arg=playing,
+    )
+
+
+def test_a_neighbour_is_explained_and_its_passages_play_just_their_seconds(page, address, home):  # noqa: F811
+    song = songs_of(home)[0]
+    visit(page, address, "search", f"?song={song.id}")
+    title = rows(page).first.locator(".title").inner_text()
+    rows(page).first.get_by_role("button", name=re.compile("^Play")).click()
+    player_plays(page)
+    dialog = ask(page)
+    for words in (
+        "Similarity",
+        "What gives the similarity",
+        "In common",
+        "Listeners: no listeners are known",
+    ):
+        expect(dialog.get_by_text(words).first).to_be_visible()
+    painted = "c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(v => v > 0)"
+    for wave in dialog.get_by_test_id("why-wave").all():
+        page.wait_for_function(painted, arg=wave.element_handle())
+    button = passages(dialog, title).first
+    first, last = seconds_of(button)
+    button.click()
+    wait_for_sound(page, True)
+    expect(page.get_by_test_id("player")).to_have_attribute("data-state", "paused")
+    assert first <= sound(dialog)["at"] <= last
+    expect(button).to_have_attribute("aria-pressed", "true")
+    wait_for_sound(page, False)  # it ends by itself
+    expect(button).to_have_attribute("aria-pressed", "false")
+    assert sound(dialog)["at"] <= last + 0.5  # a frame drawn late
+
+
+def test_keys_play_and_stop_a_passage_and_closing_is_silent(page, address, home):  # noqa: F811
+    song = songs_of(home)[5]
+    visit(page, address, query=f"?song={song.id}")
+    dialog = ask(page, 1)
+    button = passages(dialog, song.title).first
+    button.press("Enter")
+    wait_for_sound(page, True)
+    assert sound(dialog)["src"].endswith(f"/songs/{song.id}/audio?library=library")
+    button.press("Enter")
+    wait_for_sound(page, False)
+    expect(button).to_have_attribute("aria-pressed", "false")
+    dialog.get_by_role("button", name=re.compile("in both songs$")).first.click()
+    wait_for_sound(page, True)
+    handle = dialog.get_by_test_id("why-audio").element_handle()
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    page.wait_for_function("a => a.paused", arg=handle)
+
+
+def test_an_upload_is_explained_and_heard(page, address, tmp_path):  # noqa: F811
+    data = write_song(tmp_path / "mine.mp3", "tones", seed=321, seconds=20).read_bytes()
+    visit(page, address, "search")
+    chooser = page.get_by_test_id("stFileUploaderDropzone").locator("input[type=file]")
+    chooser.set_input_files({"name": "mine.mp3", "mimeType": "audio/mpeg", "buffer": data})
+    expect(page.get_by_text("most similar songs")).to_be_visible()
+    dialog = ask(page)
+    passages(dialog, "mine.mp3").first.click()
+    wait_for_sound(page, True)
+    assert "/media/" in sound(dialog)["src"]
+
+
+def test_the_dialog_fits_a_phone(page, address, home):  # noqa: F811
+    page.set_viewport_size({"width": 380, "height": 800})
+    visit(page, address, query=f"?song={songs_of(home)[0].id}")
+    dialog = ask(page)
+    for part in [*dialog.get_by_test_id("why-wave").all(), *dialog.locator(".flag").all()]:
+        box = part.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 380
+    flags = [flag.bounding_box() for flag in dialog.locator(".flag").all()]
+    lines = {round(box["y"]) for box in flags}
+    for line in lines:
+        ends = sorted((box["x"], box["x"] + box["width"]) for box in flags if round(box["y"]) == line)
+        assert all(stop <= start for (_, stop), (start, _) in pairwise(ends))

@@ -1,0 +1,33 @@
+"""Sittings against their definition, one listen after the other."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from musicsim.library.sittings import sittings_of
+
+LISTENS = st.lists(st.tuples(st.integers(0, 2), st.integers(-1, 4), st.integers(0, 60)), max_size=25)
+
+
+def brute(listens, pause):
+    """Sets of known songs, by listener and time, of sittings with two of them."""
+    found = []
+    for who in sorted({listener for listener, _, _ in listens}):
+        last = None
+        for at, song in sorted((at, song) for listener, song, at in listens if listener == who):
+            if last is None or at - last > pause:
+                found.append(set())
+            if song >= 0:
+                found[-1].add(song)
+            last = at
+    return [sitting for sitting in found if len(sitting) > 1]
+
+
+@given(LISTENS, st.integers(0, 20))
+def test_sittings_are_what_the_definition_says(listens, pause):
+    listener, song_id, at = np.array(listens, dtype=np.int64).reshape(-1, 3).T
+    pairs = sittings_of(listener, song_id, at, pause)
+    assert pairs.dtype == np.int64
+    assert pairs.tolist() == [
+        [n, song] for n, songs in enumerate(brute(listens, pause)) for song in sorted(songs)
+    ]

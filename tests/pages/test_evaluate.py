@@ -1,0 +1,155 @@
+"""The Evaluate page without a browser: empty, one song, a library with a learned model, and the papers."""
+
+import time
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import musicsim.ui.papers_view as papers
+from musicsim.explorer.learning import save_report
+from musicsim.explorer.paper_tables import Experiment, PaperTable
+from musicsim.explorer.training import refresh
+from tests.sounds import write_song
+
+SHELL = str(Path(__file__).parents[2] / "pages" / "shell.py")
+
+
+@pytest.fixture
+def empty(store, monkeypatch):
+    monkeypatch.setenv("MUSICSIM_LIBRARY", str(store.folder))
+    return store
+
+
+@pytest.fixture
+def full(tiny_library, monkeypatch):
+    """The tiny library, one genre for two artists, so that there is something to find."""
+    ids = [song.id for song in tiny_library.songs() if song.artist != "Artist noise"]
+    tiny_library.edits.edit(ids, {"genre": "Pitched <b>"})
+    monkeypatch.setenv("MUSICSIM_LIBRARY", str(tiny_library.folder))
+    return tiny_library
+
+
+def open_page() -> AppTest:
+    app = AppTest.from_file(SHELL, default_timeout=60).run()
+    return app.switch_page("evaluate.py").run()
+
+
+def worked_out(app: AppTest) -> AppTest:
+    """The page once everything that was asked for is there."""
+    for _ in range(120):
+        assert not app.exception
+        if any(s.value.startswith("Orphans") for s in app.subheader) and app.table:
+            figures = app.table[0].value
+            if "AUC" in figures and figures["AUC"].iloc[0]:
+                return app
+        time.sleep(0.25)
+        app.run()
+    raise AssertionError("nothing was worked out within 30 s")
+
+
+def test_an_empty_library_has_a_next_step(empty):
+    app = open_page()
+    assert not app.exception
+    assert any("No songs yet" in info.value for info in app.info)
+
+
+def test_one_song_has_nothing_to_be_compared_with(empty, tmp_path):
+    empty.add(write_song(tmp_path / "one.flac", title="Only one"))
+    refresh(empty)
+    app = open_page()
+    assert not app.exception
+    assert any("One song" in info.value for info in app.info)
+
+
+def test_a_library_is_judged(full):
+    app = worked_out(open_page())
+    table = app.table[0].value
+    assert table.index.tolist() == ["as it sounds"]
+    assert not any(name.startswith("Held out") for name in table)
+    assert " → " in table["Hubness"].iloc[0]
+    assert any("Asked are the 8 songs" in c.value for c in app.caption)
+    assert any("8 songs as queries, 4 skipped" in c.value for c in app.caption)
+    assert not any(button.label.startswith("Work out") for button in app.button)
+    app.selectbox(key="evaluate_by").select("average precision").run()
+    assert not app.exception
+
+
+def test_a_learned_model_is_flattered_and_the_page_says_so(full):
+    lead = {"before": 0.5, "after": 0.7, "mean": 0.2, "low": 0.1, "high": 0.3}
+    report = {
+        "leads": {"auc": lead, "map": lead},
+        "split": {"test": {"songs": 4, "artists": 2}},
+        "settings": {"supervision": "tags"},
+    }
+    save_report(full, full.models.active().id, report)
+    app = worked_out(open_page())
+    assert app.table[0].value["Held out: AUC"].iloc[0] == "0.500 → **0.700**"
+    said = " ".join(info.value for info in app.info)
+    assert "flatter" in said
+    assert "4 songs of 2 artists" in said
+    assert "songs with the same tags" in said
+
+
+def test_without_anything_that_says_similar_hubs_are_still_shown(full):
+    for song in full.songs():
+        full.edits.edit([song.id], {"genre": "", "artist": f"Someone {song.id}"})
+    app = open_page()
+    for _ in range(120):
+        if any(s.value.startswith("Orphans") for s in app.subheader):
+            break
+        time.sleep(0.25)
+        app.run()
+    assert not app.exception
+    assert any(s.value.startswith("Hubs") for s in app.subheader)
+
+
+def show_papers() -> AppTest:
+    app = open_page()
+    app.session_state["evaluate_section"] = "The papers"
+    return app.run()
+
+
+def test_papers_stand_beside_our_figures(full, monkeypatch):
+    table = PaperTable(
+        "small",
+        "2026-03-04T00:00:00+00:00",
+        {"cores": 2, "cpu": "a CPU"},
+        {"protocol": "short", "splits": 5, "seconds": 61.2},
+        [{"set": "iris", "error, %": 4.25, "sd": 0.5, "paper": 5.3, "chosen": None}],
+        [{"claim": "below the paper's", "value": 4.25, "goal": 5.3, "holds": True}],
+        is_own=False,
+    )
+    monkeypatch.setattr(
+        papers, "experiments", lambda: [Experiment("other", "Other."), Experiment("small", "Small.")]
+    )
+    monkeypatch.setattr(papers, "load_table", lambda name: table if name == "small" else None)
+    app = show_papers()
+    assert not app.exception
+    rows, claims = (frame.value for frame in app.dataframe)
+    assert rows.columns.tolist() == ["set", "error, %", "paper", "chosen"]
+    assert rows.iloc[0].tolist() == ["iris", "4.25 ± 0.5", "5.3", ""]
+    assert claims.iloc[0].tolist() == ["✅", "below the paper's", "4.25", "5.3"]
+    facts = " ".join(c.value for c in app.caption)
+    for words in ("2026", "kept with the program", "5 splits", "2 cores, a CPU", "61 s"):
+        assert words in facts
+    app.session_state["evaluate_experiment"] = "other"
+    app.run()
+    assert not app.exception
+    assert any("no result of this experiment" in info.value for info in app.info)
+
+
+def test_an_installed_package_says_where_the_experiments_are(full, monkeypatch):
+    monkeypatch.setattr(papers, "experiments", list)
+    app = show_papers()
+    assert not app.exception
+    assert any("clone the repository" in info.value for info in app.info)
+
+
+def test_the_short_run_starts_a_job_of_the_experiment(full, monkeypatch):
+    started = []
+    monkeypatch.setattr(papers, "start_job", lambda library, kind, **given: started.append((kind, given)))
+    app = show_papers()
+    app.button(key="evaluate_run").click().run()
+    assert not app.exception
+    assert started == [("experiment", {"name": papers.experiments()[0].name})]

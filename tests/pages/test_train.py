@@ -1,0 +1,222 @@
+"""The Train page without a browser: what it offers, what it says of a job, a verdict and the models."""
+
+import json
+import shutil
+from dataclasses import asdict
+
+import pytest
+
+from musicsim.errors import NotFoundError
+from musicsim.explorer import jobs
+from musicsim.explorer.learning import LearningSettings, learn
+from musicsim.explorer.models import save_model_file
+from musicsim.explorer.training import refresh
+from musicsim.library import Library
+from tests.learning import Patient, write_styles
+from tests.pages.test_pages import open_page
+from tests.sounds import open_library, write_song
+
+
+@pytest.fixture(scope="module")
+def learned_folder(tmp_path_factory):
+    """A library of fifteen artists of three genres, with a model learned from genres."""
+    folder = tmp_path_factory.mktemp("learned") / "library"
+    with open_library(folder) as library:
+        library.add(write_styles(tmp_path_factory.mktemp("styles")), n_workers=1)
+        refresh(library)
+        learn(library, LearningSettings("genre", C=100.0), "by genre", Patient())
+    return folder
+
+
+@pytest.fixture
+def learned(learned_folder, tmp_path, monkeypatch):
+    """A copy of it that the test may change."""
+    folder = tmp_path / "libraries" / "library"
+    shutil.copytree(learned_folder, folder)
+    monkeypatch.setenv("MUSICSIM_LIBRARY", str(folder))
+    with Library.open(folder) as library:
+        yield library
+
+
+def press(app, label: str, n: int = 0):
+    """Click the n-th button of this label."""
+    [button for button in app.button if button.label == label][n].click().run()
+    assert not app.exception
+    return app
+
+
+def captions(app) -> str:
+    return "\n".join(caption.value for caption in app.caption)
+
+
+def test_an_empty_library_has_a_next_step(store, monkeypatch):
+    monkeypatch.setenv("MUSICSIM_LIBRARY", str(store.folder))
+    app = open_page("train")
+    assert not app.exception
+    assert any("No songs yet" in info.value for info in app.info)
+
+
+def test_one_song_teaches_nothing_and_says_so(store, tmp_path, monkeypatch):
+    monkeypatch.setenv("MUSICSIM_LIBRARY", str(store.folder))
+    store.add(write_song(tmp_path / "one.flac", title="Only one"))
+    refresh(store)
+    app = open_page("train")
+    assert not app.exception
+    assert any("Nothing here says yet which songs are similar" in info.value for info in app.info)
+    assert app.button(key="train_start").disabled
+
+
+def test_what_is_not_enough_cannot_be_chosen_and_says_why(learned):
+    app = open_page("train")
+    assert not app.exception
+    choice, lacking = app.radio(key="train_kind"), app.radio(key="train_lacking")
+    assert choice.value == "genre"
+    assert "Artists that the same people listen to" in lacking.options
+    assert lacking.disabled
+    assert not set(choice.options) & set(lacking.options)
+    assert any("Import plays, tags or playlists" in button.label for button in app.button)
+
+
+def test_a_training_starts_with_what_was_chosen(learned, monkeypatch):
+    started = []
+    monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
+    app = open_page("train")
+    app.radio(key="train_kind").set_value("artist").run()
+    assert app.text_input(key="train_name").placeholder == "by artist"
+    app.selectbox(key="train_loss").set_value("ndcg")
+    app.toggle(key="train_by_hand").set_value(True).run()
+    app.select_slider(key="train_C").set_value(100.0)
+    app.number_input(key="train_k").set_value(3)
+    app.radio(key="train_structure").set_value("diagonal").run()
+    press(app, "Train")
+    wanted = LearningSettings("artist", "as it sounds", "ndcg", 100.0, 3, structure="diagonal")
+    assert started == [("train", {"name": "by artist", "settings": asdict(wanted)})]
+
+
+def test_a_name_that_is_taken_gets_a_number_so_that_no_model_is_lost(learned, monkeypatch):
+    started = []
+    monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append(arguments["name"]))
+    app = open_page("train")
+    press(app, "Train")
+    app.text_input(key="train_name").set_value("as it sounds").run()
+    press(app, "Train")
+    assert started == ["by genre 2", "as it sounds 2"]
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ("failed", "2 artists are too few"),
+        ("cancelled", "nothing was kept"),
+        ("interrupted", "its process ended before it had finished"),
+    ],
+)
+def test_a_training_that_did_not_end_well_says_so_and_starts_again(learned, monkeypatch, state, words):
+    arguments = {"name": "mine", "settings": asdict(LearningSettings("genre"))}
+    job_id = learned.jobs.create("train", arguments)
+    learned.jobs.update(job_id, state=state, message="2 artists are too few to hold some out.")
+    app = open_page("train")
+    assert not app.exception
+    assert any(words in box.value for box in [*app.error, *app.info])
+    started = []
+    monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
+    press(app, "Start it again")
+    assert started == [("train", arguments)]
+
+
+def test_a_training_at_work_shows_its_lines_and_can_be_stopped(learned):
+    job_id = learned.jobs.create("train", {"name": "mine", "settings": asdict(LearningSettings("genre"))})
+    learned.jobs.update(
+        job_id, state="running", message="choosing how strongly to learn: C = 1", done=2, total=8
+    )
+    learned.jobs.log_path(job_id).parent.mkdir(exist_ok=True)  # as starting a job does
+    for cut in (1, 2):
+        learned.jobs.add_trace(
+            job_id,
+            {"C": 1.0, "cut": cut, "objective": 1.0, "dual_bound": -0.5 * cut, "gap": 0.125, "seconds": 0.1,
+             "quality": 0.7, "untrained": 0.6},
+        )  # fmt: skip
+    learned.jobs.add_trace(
+        job_id, {"C": None, "cut": 1, "objective": 2.0, "dual_bound": 1.0, "gap": 0.25, "seconds": 0.1}
+    )
+    app = open_page("train")
+    assert not app.exception
+    assert "3 cuts · gap 25.0%" in captions(app)
+    objective, quality = (json.loads(chart.proto.spec) for chart in app.get("plotly_chart"))
+    # cuts go on through the fits, with a gap between two; a bound below 0 has no place on a log scale
+    assert objective["data"][0]["x"] == [1, 2, None, 3, None]
+    assert objective["data"][1]["y"] == [None, None, None, 1.0, None]
+    assert [trace["name"] for trace in quality["data"]] == ["held-out artists", "untrained"]
+    assert quality["data"][1]["y"] == [0.6, 0.6]
+    assert app.button(key="train_start").disabled
+    press(app, "Stop and keep the best")
+    assert learned.jobs.get(job_id).finish_requested
+    assert "Keeping the best so far…" in captions(app)
+
+
+def test_the_verdict_is_one_sentence_with_its_figures(learned):
+    app = open_page("train")
+    assert not app.exception
+    (verdict,) = [
+        box.value for box in [*app.success, *app.info, *app.warning] if "artists it never heard" in box.value
+    ]
+    assert "by genre" in verdict
+    assert "95 % between" in verdict
+    table = app.table[0].value
+    assert list(table["measure"]) == ["AUC", "MAP", "MRR", "P@10", "hubness"]
+    assert "no artist is in two of them" in captions(app)
+
+
+def test_a_model_is_used_renamed_and_thrown_away(learned):
+    app = open_page("train")
+    press(app, "Use it")
+    assert learned.models.active().name == "by genre"
+    assert any(caption.value == "Model: by genre" for caption in app.sidebar.caption)
+    model_id = learned.models.active().id
+    app.text_input(key=f"verdict_name_{model_id}").set_value("better")
+    press(app, "Rename it")
+    assert learned.models.active().name == "better"
+    press(app, "Delete it")
+    assert learned.models.active().name == "as it sounds"
+    with pytest.raises(NotFoundError):
+        learned.models.named("better")
+
+
+def test_the_native_model_keeps_its_name_and_its_place(learned):
+    native = learned.models.native()
+    app = open_page("train")
+    assert app.button(key=f"card_use_{native.id}").disabled
+    press(app, "Rename it", 1)  # the card of the native model, which its popover keeps out of reach
+    assert learned.models.native().name == "as it sounds"
+
+
+def test_another_representation_is_asked_for_as_chosen(learned, monkeypatch):
+    started = []
+    monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
+    app = open_page("train")
+    app.selectbox(key="model_representation").set_value("tfidf").run()
+    press(app, "Describe the songs")
+    settings = {"representation": "tfidf", "n_codewords": 1024, "tau": 4}
+    assert started == [("represent", {"name": "tfidf, 1024 codewords, tau 4", "settings": settings})]
+
+
+def test_a_model_file_is_handed_to_the_job(learned, monkeypatch, tmp_path):
+    record = learned.models.named("by genre")
+    save_model_file(learned, record.id, tmp_path / "sent.musicsim")
+    started = []
+    monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
+    app = open_page("train")
+    data = (tmp_path / "sent.musicsim").read_bytes()
+    app.get("file_uploader")[0].set_value(("sent.musicsim", data, "application/zip")).run()
+    press(app, "Take it in")
+    assert started == [("take_model", {"path": str(learned.folder / "uploads" / "sent.musicsim")})]
+    assert (learned.folder / "uploads" / "sent.musicsim").read_bytes() == data
+
+
+@pytest.mark.parametrize("report", ["no json", "[]", '{"version": 1}', '{"leads": {"auc": 3}}'])
+def test_a_report_that_somebody_made_up_breaks_no_page(learned, report):
+    record = learned.models.named("by genre")
+    (learned.models.path(record.id) / "report.json").write_text(report, encoding="utf-8")
+    app = open_page("train")
+    assert not app.exception
+    assert "learned from songs of one genre" in captions(app)
