@@ -7,9 +7,10 @@ from fastapi.responses import JSONResponse
 
 from musicsim import __version__
 from musicsim.errors import AudioError, MusicsimError, NotFoundError
+from musicsim.explorer.learning import load_report
 from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.query import Filters, Hit, find_similar, read_example
-from musicsim.explorer.snapshot import take_snapshot
+from musicsim.explorer.snapshot import Snapshot, take_snapshot
 from musicsim.explorer.walk import ARTIST_SPACING, Walk
 from musicsim.library import Song
 
@@ -19,6 +20,7 @@ _LARGEST_UPLOAD = 200 * 2**20
 _Count = Annotated[int, Query(ge=1, le=200)]
 _PerArtist = Annotated[int, Query(ge=0, description="at most so many of one artist; 0: no limit")]
 _Names = Annotated[list[str] | None, Query()]
+_Model = Annotated[str | None, Query(description="name of a model; the one in use by default")]
 
 
 def _song(song: Song) -> dict[str, Any]:
@@ -30,6 +32,12 @@ def _hits(hits: list[Hit]) -> list[dict[str, Any]]:
     return [{**_song(h.song), "similarity": round(h.similarity, 4), "reason": h.reason} for h in hits]
 
 
+def _snapshot(library: str | None, model: str | None) -> Snapshot:
+    """A library as it stands, under the model of a name, or the one in use."""
+    opened = open_library(library)
+    return take_snapshot(opened, opened.models.named(model).id if model else None)
+
+
 _router = APIRouter()
 
 
@@ -37,6 +45,18 @@ _router = APIRouter()
 def libraries() -> list[str]:
     """Names of the libraries, the default one first."""
     return [folder.name for folder in library_folders()]
+
+
+@_router.get("/models")
+def models(library: str | None = None) -> list[dict[str, Any]]:
+    """The models of a library: what each is, whether it is in use, and what it came to on held-out artists."""
+    opened = open_library(library)
+    names = ("name", "kind", "is_active", "created_at", "n_songs_fitted", "n_dimensions", "settings")
+    return [
+        {name: getattr(record, name) for name in names}
+        | {"leads": load_report(opened, record.id).get("leads")}
+        for record in opened.models.all()
+    ]
 
 
 @_router.get("/songs")
@@ -54,16 +74,21 @@ def similar(
     per_artist: _PerArtist = 2,
     genre: _Names = None,
     artist: _Names = None,
+    model: _Model = None,
 ) -> list[dict[str, Any]]:
     """The songs that sound most like a song of the library."""
     filters = Filters(artists=frozenset(artist or ()), genres=frozenset(genre or ()))
-    snapshot = take_snapshot(open_library(library))
+    snapshot = _snapshot(library, model)
     return _hits(find_similar(snapshot, song_id, k, max_per_artist=per_artist or None, filters=filters))
 
 
 @_router.post("/similar")
 async def similar_to_file(
-    request: Request, library: str | None = None, k: _Count = 10, per_artist: _PerArtist = 2
+    request: Request,
+    library: str | None = None,
+    k: _Count = 10,
+    per_artist: _PerArtist = 2,
+    model: _Model = None,
 ) -> Any:
     """The songs that sound most like the audio file in the request's body."""
     from starlette.concurrency import run_in_threadpool
@@ -75,7 +100,7 @@ async def similar_to_file(
             return JSONResponse({"error": "the file is larger than 200 MB"}, 413)
 
     def answer() -> list[dict[str, Any]]:
-        snapshot = take_snapshot(open_library(library))
+        snapshot = _snapshot(library, model)
         example = read_example(snapshot, bytes(data), "the file that was sent")
         return _hits(find_similar(snapshot, example, k, max_per_artist=per_artist or None))
 
@@ -89,9 +114,10 @@ def playlist(
     first: int | None = None,
     spacing: Annotated[int, Query(ge=0)] = ARTIST_SPACING,
     seed: int | None = None,
+    model: _Model = None,
 ) -> list[dict[str, Any]]:
     """A playlist with the reason of every transition."""
-    walk = Walk(take_snapshot(open_library(library)))
+    walk = Walk(_snapshot(library, model))
     drawn = walk.draw(length, first=first, spacing=spacing, random_state=seed)
     return [
         {**_song(song), "reason": edge.reason if edge else None}

@@ -361,7 +361,7 @@ def info(library: LibraryOption = None, as_json: JsonOption = False) -> None:
         facts["model"] = record and {
             "id": record.id,
             "name": record.name,
-            "codewords": record.n_codewords,
+            "features": record.n_features,
             "dimensions": record.n_dimensions,
             "fitted_on_songs": record.n_songs_fitted,
         }

@@ -12,6 +12,10 @@ from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library,
 
 __all__ = ["register"]
 
+_ModelOption = Annotated[
+    str | None, typer.Option("--model", help="Name of a model; the one in use by default.")
+]
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module to the program."""
@@ -19,6 +23,13 @@ def register(app: typer.Typer) -> None:
     app.command()(playlist)
     app.command("app")(run_app)
     app.command("run-job", hidden=True)(run_job)
+
+
+def _snapshot(library: Any, model: str | None) -> Any:
+    """The library as it stands, under the model of a name."""
+    from musicsim.explorer.snapshot import take_snapshot
+
+    return take_snapshot(library, library.models.named(model).id if model else None)
 
 
 def _query(snapshot: Any, song: str) -> Any:
@@ -51,10 +62,17 @@ def similar(
     seconds: Annotated[
         tuple[float, float] | None, typer.Option(help="Shortest and longest, in seconds.")
     ] = None,
+    model: _ModelOption = None,
+    hub_reduction: Annotated[
+        bool | None,
+        typer.Option(
+            "--hub-reduction/--no-hub-reduction",
+            help="Whether songs that are near everything count for less; by default as the library is set.",
+        ),
+    ] = None,
 ) -> None:
     """List the songs that sound most like a file or a song of the library."""
     from musicsim.explorer.query import Filters, find_similar
-    from musicsim.explorer.snapshot import take_snapshot
 
     filters = Filters(
         frozenset(artist or ()),
@@ -64,9 +82,16 @@ def similar(
         seconds,
     )
     with open_library(library) as lib:
-        snapshot = take_snapshot(lib)
+        snapshot = _snapshot(lib, model)
         query = _query(snapshot, song)
-        hits = find_similar(snapshot, query, k, max_per_artist=per_artist or None, filters=filters)
+        hits = find_similar(
+            snapshot,
+            query,
+            k,
+            max_per_artist=per_artist or None,
+            filters=filters,
+            hub_reduction=hub_reduction,
+        )
     if as_json:
         emit(
             [
@@ -109,10 +134,10 @@ def playlist(
     relative: Annotated[
         bool, typer.Option("--relative", help="Paths relative to the exported file.")
     ] = False,
+    model: _ModelOption = None,
 ) -> None:
     """Draw a playlist by a walk over what songs have in common; every step says why."""
     from musicsim.errors import LibraryError
-    from musicsim.explorer.snapshot import take_snapshot
     from musicsim.explorer.walk import Walk
     from musicsim.library.arrays import atomic_path
     from musicsim.library.exporters import FORMATS
@@ -122,7 +147,7 @@ def playlist(
         raise LibraryError(f"{export}: name a file that ends in {', '.join('.' + name for name in FORMATS)}.")
     seed = secrets.randbelow(2**31) if seed is None else seed
     with open_library(library) as lib:
-        walk = Walk(take_snapshot(lib))
+        walk = Walk(_snapshot(lib, model))
         drawn = walk.draw(length, first=first, spacing=spacing, surprise=surprise, random_state=seed)
     if export:
         base = export.expanduser().absolute().parent if relative else None

@@ -33,11 +33,12 @@ def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = Non
 
     Parameters
     ----------
-    kind : {"add", "scan", "upgrade", "demo", "refresh", "train", "represent", "take_model"}
+    kind : {"add", "scan", "upgrade", "demo", "refresh", "train", "represent", "take_model", "experiment"}
     arguments : mapping, JSON values
         "add": paths (list of str), retry (bool), anyway (bool); "scan": folders (list of str, empty for all);
         "demo": seed (int); "refresh": force (bool); "train": name (str) and settings (of LearningSettings);
-        "represent": name (str) and settings (of RepresentationSettings); "take_model": path (str).
+        "represent": name (str) and settings (of RepresentationSettings); "take_model": path (str); "experiment":
+        name (str).
 
     Raises
     ------
@@ -262,6 +263,12 @@ def _take_model(library: Library, arguments: Mapping[str, Any], report: _Reporte
     return True
 
 
+def _experiment(_library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
+    from musicsim.explorer.paper_tables import run_experiment
+
+    return run_experiment(arguments["name"], report)
+
+
 KINDS = {
     "add": _add,
     "scan": _scan,
@@ -271,4 +278,5 @@ KINDS = {
     "train": _train,
     "represent": _represent,
     "take_model": _take_model,
+    "experiment": _experiment,
 }

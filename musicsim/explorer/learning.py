@@ -260,7 +260,8 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
     chosen, path, finished = _chosen(task, watcher)
     L = _final(task, chosen, watcher) if finished else chosen["components"]
     model = snapshot.model.with_metric(L, task.X)
-    report = _report(task, snapshot, model, chosen, path, finished, watcher)
+    report = _report(task, snapshot, model, chosen, path, watcher)
+    report |= {"stopped_early": not finished or watcher.is_enough()}
     report |= {"name": name, "base": base.name, "created_at": started, "seconds": time.time() - started}
     n_songs = len(library.models.features(base.id).song_ids)
     record = new_record(LEARNED_KIND, name, model, n_songs, base_id=base.features_of, **asdict(settings))
@@ -315,6 +316,8 @@ def _chosen(task: _Task, watcher: Watcher) -> tuple[dict[str, Any], list[dict[st
         for mlr in fitted
         if mlr.components_.any()
     ]
+    if not path and watcher.is_enough():
+        raise ModelError("it was stopped before anything was learned, so nothing is kept.")
     if not path:
         raise ModelError(
             "nothing was learned: with every C that was tried the metric is 0. Take another supervision."
@@ -338,7 +341,9 @@ def _final(task: _Task, chosen: dict[str, Any], watcher: Watcher) -> FloatArray:
         warnings.simplefilter("ignore")
         mlr = _template(task.settings).set_params(C=chosen["C"])
         mlr.fit(task.X[rows], task.supervision.relevance(rows).restrict(rows, rows), callback=tell)
-    return mlr.components_ if mlr.components_.any() else chosen["components"]
+    # one that was cut short may be worse than the one it was to follow
+    is_whole = mlr.components_.any() and not watcher.is_enough()
+    return mlr.components_ if is_whole else chosen["components"]
 
 
 def _report(
@@ -347,7 +352,6 @@ def _report(
     model: SimilarityModel,
     chosen: dict[str, Any],
     path: list[dict[str, Any]],
-    finished: bool,
     watcher: Watcher,
 ) -> dict[str, Any]:
     """All that the model's card says, as JSON values."""
@@ -376,7 +380,6 @@ def _report(
                 ("train", task.split.train), ("validation", task.split.validation), ("test", task.split.test),
             )
         },
-        "stopped_early": not finished,
         "C": chosen["C"],
         "untrained": task.score(None, *task.queries(task.split.validation, _MOST_TESTED)),
         "path": [{n: v for n, v in entry.items() if n != "components"} for entry in path],

@@ -131,7 +131,7 @@ class Supervision:
         labels = [s.artist if self.kind == "artist" else getattr(s, self.kind) for s in songs]
         codes = label_codes(labels)
         sizes = np.bincount(codes[codes >= 0])
-        self.detail = f"{np.count_nonzero(sizes > 1)} with more than one song"
+        self.detail = f"{np.count_nonzero(sizes > 1):,} {self.kind}s with more than one song"
         if self.searches_itself:
             # whole folders are held out, as artists are: a label may not stand on both sides
             self.groups = [str(label) if label else g for label, g in zip(labels, self.groups, strict=True)]

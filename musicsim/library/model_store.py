@@ -145,7 +145,16 @@ class ModelStore:
         return found
 
     def register(self, record: ModelRecord) -> None:
-        """Enter a model that is not finished: rows can be added, nobody uses it yet."""
+        """Enter a model that is not finished: rows can be added, nobody uses it yet.
+
+        Raises
+        ------
+        LibraryError
+            If it is to have the native model's name and is none.
+        """
+        native = self.native()
+        if native is not None and record.name == native.name and record.kind != NATIVE_KIND:
+            raise LibraryError(f"{record.name!r} is the name of the native model: choose another one.")
         with self._write() as connection:
             connection.execute(schema.models.insert().values(**asdict(record)))
 
@@ -206,14 +215,16 @@ class ModelStore:
             raise LibraryError("the native model cannot be deleted: the others are built on it.")
         native = self.native()
         with self._write() as connection:
-            self._remove(connection, model_id)
+            is_gone = self._remove(connection, model_id)
             if record.is_active and native is not None:
                 self._activate(connection, native.id)
-        self.discard_unfinished()
+        if is_gone:
+            shutil.rmtree(self.path(model_id), ignore_errors=True)
+        self._sweep(keep_unfinished=True)
 
     @staticmethod
-    def _remove(connection: sa.Connection, model_id: str) -> None:
-        """Delete a model, or retire it while others share its features."""
+    def _remove(connection: sa.Connection, model_id: str) -> bool:
+        """Delete a model, or retire it while others share its features; True when it is gone."""
         m = schema.models.c
         shared = connection.scalar(sa.select(sa.func.count()).where(m.base_id == model_id))
         which = schema.models.update().where(m.id == model_id)
@@ -221,19 +232,30 @@ class ModelStore:
             connection.execute(which.values(is_retired=True, is_active=False))
         else:
             connection.execute(schema.models.delete().where(m.id == model_id))
+        return not shared
 
     def discard_unfinished(self) -> None:
-        """Forget models whose fit was cut off or that nobody needs, and folders that the database does not know."""
-        records = self._records()
-        needed = {record.base_id for record in records if record.is_complete}
-        gone = [r.id for r in records if not r.is_complete or (r.is_retired and r.id not in needed)]
-        if gone:
-            with self._write() as connection:
-                connection.execute(schema.models.delete().where(schema.models.c.id.in_(gone)))
+        """Forget models whose fit was cut off or that nobody needs, and folders that the database does not know.
+
+        For the one process that changes the library: another one may be making a model.
+        """
+        self._sweep(keep_unfinished=False)
         known = {record.id for record in self._records()}
         for folder in self.folder.iterdir() if self.folder.exists() else ():
             if folder.is_dir() and folder.name not in known:
                 shutil.rmtree(folder, ignore_errors=True)
+
+    def _sweep(self, *, keep_unfinished: bool) -> None:
+        """Forget retired models that nobody needs, and unless they are kept those that are not finished."""
+        records = self._records()
+        needed = {r.base_id for r in records if r.is_complete or keep_unfinished}
+        gone = [r.id for r in records if r.is_retired and r.id not in needed]
+        gone += [] if keep_unfinished else [r.id for r in records if not r.is_complete]
+        if gone:
+            with self._write() as connection:
+                connection.execute(schema.models.delete().where(schema.models.c.id.in_(gone)))
+        for model_id in gone:
+            shutil.rmtree(self.path(model_id), ignore_errors=True)
 
     def append(
         self,

@@ -54,7 +54,7 @@ def _share(job: Job) -> float:
 
 
 def library_line(library: Library) -> None:
-    """Songs, hours, model and running job of a library; the page runs anew when model or job change."""
+    """Songs, hours and running job of a library; the page runs anew when the model in use or the job change."""
     job, record = jobs.current(library), library.models.active()
     drawn_with = (job and job.id, record and record.id)
 
@@ -65,7 +65,8 @@ def library_line(library: Library) -> None:
             st.rerun()
         counts = library.counts()
         st.caption(f"{counts['songs']:,} songs · {counts['hours']:.1f} hours")
-        st.caption(f"Model: {plain(record.name)}" if record else "No model yet")
+        if record is None:
+            st.caption("No model yet")
         if job is not None:
             state = "paused at" if job.state == "paused" else ""
             st.progress(_share(job), text=f"{TITLES[job.kind]}: {state} {job.done} of {job.total or '…'}")
@@ -94,17 +95,20 @@ def _active(library: Library, job: Job) -> None:
         return
     with st.container(horizontal=True):
         if job.pause_requested:
-            if st.button("Resume", key="resume_paused_job", icon=":material/play_circle:"):
-                jobs.resume(library, job.id)
-                st.rerun(scope="fragment")
+            st.button(
+                "Resume", key="resume_paused_job", icon=":material/play_circle:", on_click=jobs.resume,
+                args=(library, job.id),
+            )  # fmt: skip
             if job.state != "paused":
                 st.caption("Pausing after the songs in work…")
-        elif st.button("Pause", key="pause_job", icon=":material/pause_circle:"):
-            jobs.pause(library, job.id)
-            st.rerun(scope="fragment")
-        if st.button("Cancel", key="cancel_job", icon=":material/stop_circle:"):
-            jobs.cancel(library, job.id)
-            st.rerun(scope="fragment")
+        else:
+            st.button(
+                "Pause", key="pause_job", icon=":material/pause_circle:", on_click=jobs.pause,
+                args=(library, job.id),
+            )  # fmt: skip
+        st.button(
+            "Cancel", key="cancel_job", icon=":material/stop_circle:", on_click=jobs.cancel, args=(library, job.id)
+        )
 
 
 def job_panel(library: Library, job: Job) -> None:

@@ -8,6 +8,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from musicsim.api import routes
+from musicsim.explorer.fitting import RepresentationSettings
+from musicsim.explorer.models import add_representation
 from tests.sounds import write_song
 
 
@@ -81,3 +83,28 @@ def test_songs_and_playlists(client):
     assert all(step["reason"] for step in steps)
     assert client.get("/api/songs/999/similar").status_code == 404
     assert client.get("/api/openapi.json").json()["info"]["title"] == "musicsim"
+
+
+def test_a_model_is_named_in_the_address(client, tiny_library):
+    add_representation(
+        tiny_library, RepresentationSettings("histogram"), "plain", lambda *_args, **_options: None
+    )
+    listed = client.get("/api/models").json()
+    assert [(m["name"], m["kind"], m["is_active"]) for m in listed] == [
+        ("as it sounds", "native", True),
+        ("plain", "representation", False),
+    ]
+    tiny_library.set_setting("hub_reduction", False)
+    found = {
+        name: client.get("/api/songs/1/similar", params={"k": 5, "model": name}).json()
+        for name in ("as it sounds", "plain")
+    }
+    assert found["as it sounds"] == client.get("/api/songs/1/similar?k=5").json()
+    assert found["as it sounds"] != found["plain"]
+    data = tiny_library.songs([1])[0].path.read_bytes()
+    uploaded = client.post("/api/similar", params={"model": "plain", "k": 2}, content=data)
+    assert uploaded.json()[0]["id"] == found["plain"][0]["id"]  # the song itself is no answer
+    assert len(client.get("/api/playlist", params={"model": "plain", "length": 3}).json()) == 3
+    missing = client.get("/api/songs/1/similar?model=other")
+    assert missing.status_code == 404
+    assert "'plain'" in missing.json()["error"]

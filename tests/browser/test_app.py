@@ -21,6 +21,8 @@ PAGES = {
     "explore": "Explore",
     "search": "Search by example",
     "playlist": "Playlist",
+    "train": "Train",
+    "evaluate": "Evaluate",
     "library": "Library",
 }
 STAR = "your query"

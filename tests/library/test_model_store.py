@@ -121,3 +121,21 @@ def test_the_model_in_use_can_be_changed_and_deleted(store):
     assert store.models.active().name == "native"
     with pytest.raises(NotFoundError):
         store.models.activate("mine")
+
+
+def test_deleting_leaves_a_model_that_is_being_made(store):
+    enter(store, "native", kind="native", activate=True)
+    enter(store, "mine")
+    enter(store, "half", finish=False, base_id="native")
+    store.models.delete("mine")
+    assert not store.models.path("mine").exists()
+    assert store.models.path("half").exists()
+    store.models.finish("half")
+    assert names(store) == ["native", "half"]
+
+
+def test_the_native_name_is_for_the_native_model(store):
+    enter(store, "native", kind="native", activate=True)
+    with pytest.raises(LibraryError, match="native model"):
+        enter(store, "native", id="false")
+    assert store.models.native().id == "native"

@@ -1,0 +1,314 @@
+"""Commands on similarity models: learn one from listeners, list, use, rename, delete, send and take in models."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from musicsim.cli._console import (
+    JsonOption,
+    LibraryOption,
+    emit,
+    errors,
+    open_library,
+    plain,
+    progress_bar,
+    safe,
+    show,
+)
+
+__all__ = ["register"]
+
+_Name = Annotated[str, typer.Argument(help="Name of a model, as `musicsim models list` shows it.")]
+_STOPPED = 130
+
+_models = typer.Typer(help="List, use, rename, delete, export, import and add models.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module to the program."""
+    app.command()(train)
+    for command in (use, rename, delete, export, add):
+        _models.command()(command)
+    _models.command("list")(list_models)
+    _models.command("import")(import_model)
+    app.add_typer(_models, name="models")
+
+
+# --- training -------------------------------------------------------------------------------------
+
+
+def train(
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    source: Annotated[
+        str,
+        typer.Option(
+            "--from", help="What says similar: plays, sittings, playlists, tags, genre, artist or folder."
+        ),
+    ] = "plays",
+    loss: Annotated[
+        str, typer.Option(help="What is to become best: auc, map, ndcg, mrr or precision.")
+    ] = "auc",
+    strength: Annotated[
+        str, typer.Option(help="C, a number above 0; auto chooses it on held-out artists.")
+    ] = "auto",
+    on: Annotated[
+        str, typer.Option(help="Model whose vectors are learned on; the native one by default.")
+    ] = "",
+    name: Annotated[str, typer.Option(help="Name of the model; gets a number where it is taken.")] = "",
+    k: Annotated[int, typer.Option(min=1, help="Artists or songs that count as similar.")] = 10,
+    threshold: Annotated[int, typer.Option(min=1, help="Plays that make a listener of an artist.")] = 10,
+    diagonal: Annotated[
+        bool, typer.Option("--diagonal", help="One weight a direction instead of a full metric.")
+    ] = False,
+    penalty: Annotated[str, typer.Option(help="trace or l21.")] = "trace",
+    seed: Annotated[int, typer.Option(help="Of the split into artists that are held out.")] = 0,
+    use_it: Annotated[bool, typer.Option("--use", help="Put the model into use if it is better.")] = False,
+) -> None:
+    """Learn what listeners mean by similar, and say on artists that were held out whether it helped.
+
+    Ctrl-C once stops and keeps the best so far; twice leaves everything as it was.
+    """
+    from musicsim.explorer.learning import LearningSettings, learn
+    from musicsim.explorer.progress import Stopped
+    from musicsim.explorer.supervision import KINDS
+    from musicsim.ui.model_text import LOSSES, name_for, report_of
+
+    for option, value, known in (
+        ("--from", source, KINDS), ("--loss", loss, LOSSES), ("--penalty", penalty, ("trace", "l21")),
+    ):  # fmt: skip
+        if value not in known:
+            raise typer.BadParameter(f"{option} should be one of {', '.join(known)}, not {value!r}.")
+    settings = LearningSettings(
+        source, on, loss, _strength(strength), k, threshold, "diagonal" if diagonal else "full", penalty, seed
+    )
+    with open_library(library) as lib:
+        with _watched() as watcher:
+            try:
+                model_id = learn(lib, settings, name_for(lib, source, name), watcher)
+            except Stopped:
+                errors.print("stopped; nothing was kept.")
+                raise typer.Exit(_STOPPED) from None
+        record = lib.models.get(model_id)
+        report = report_of(lib, record)
+        if use_it and report["is_better"]:
+            lib.models.activate(model_id)
+        is_active = lib.models.get(model_id).is_active
+    if as_json:
+        emit({"model": record.name, "in_use": is_active, "report": report})
+    else:
+        _tell(record.name, report, is_active=is_active, was_asked=use_it)
+
+
+def _strength(text: str) -> float | None:
+    """C, None for the automatic choice."""
+    if text == "auto":
+        return None
+    try:
+        C = float(text)
+    except ValueError:
+        C = 0.0
+    if not 0 < C < float("inf"):
+        raise typer.BadParameter(f"--strength should be auto or a number above 0, not {text!r}.")
+    return C
+
+
+class _Terminal:
+    """The watcher of a training in the foreground: a bar, and what Ctrl-C asks for."""
+
+    def __init__(self, report: Any) -> None:
+        self._report, self._line = report, ""
+        self.interrupts = 0
+
+    def tell(self, message: str, done: int = 0, total: int = 0) -> None:
+        from musicsim.explorer.progress import Stopped
+
+        if self.interrupts > 1:
+            raise Stopped
+        self._report(message=self._line or message, done=done, total=total)
+
+    def trace(self, point: dict[str, Any]) -> None:
+        strength = "all songs" if point["C"] is None else f"C {point['C']:g}"
+        quality = f", held out {point['quality']:.3f}" if "quality" in point else ""
+        self._line = f"{strength}: gap {point['gap']:.1%}{quality}"
+
+    def is_enough(self) -> bool:
+        return self.interrupts > 0
+
+
+@contextmanager
+def _watched() -> Iterator[_Terminal]:
+    """A watcher with a bar on stderr; a third Ctrl-C is the usual one again."""
+    with progress_bar() as report:
+        watcher = _Terminal(report)
+
+        def interrupted(*_: object) -> None:
+            watcher.interrupts += 1
+            if watcher.interrupts == 1:
+                errors.print("keeping the best so far; Ctrl-C again to leave everything as it was.")
+            else:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+
+        before = signal.signal(signal.SIGINT, interrupted)
+        try:
+            yield watcher
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+def _tell(name: str, report: dict[str, Any], *, is_active: bool, was_asked: bool) -> None:
+    """The verdict for people."""
+    from musicsim.ui.model_text import figures, headline, judged_on
+
+    _, sentence = headline(report)
+    typer.echo(plain(f"{name}: {sentence}"))
+    rows = figures(report)
+    table = Table(*rows[0], caption=judged_on(report))
+    for row in rows:
+        table.add_row(*(safe(cell) for cell in row.values()))
+    show(table)
+    if is_active:
+        typer.echo("It is in use now.")
+    elif was_asked:
+        typer.echo("It was not put into use, because it is not shown to be better.")
+    else:
+        typer.echo(plain(f"Put it into use: musicsim models use {name!r}"))
+
+
+# --- models ---------------------------------------------------------------------------------------
+
+
+def list_models(library: LibraryOption = None, as_json: JsonOption = False) -> None:
+    """List the models of the library: what they are, how good, and which is in use."""
+    from musicsim.explorer.models import stale_reason
+    from musicsim.ui.model_text import headline, kind_words, report_of
+
+    with open_library(library) as lib:
+        rows = [
+            {
+                "name": record.name,
+                "in_use": record.is_active,
+                "kind": record.kind,
+                "words": kind_words(record),
+                "songs": record.n_songs_fitted,
+                "dimensions": record.n_dimensions,
+                "created_at": record.created_at,
+                "settings": record.settings,
+                "stale": stale_reason(lib, record),
+                "report": report_of(lib, record) or None,
+            }
+            for record in lib.models.all()
+        ]
+    if as_json:
+        emit(rows)
+        return
+    table = Table("", "name", "what it is", "songs", "dimensions", "verdict")
+    for row in rows:
+        report = row["report"]
+        verdict = headline(report)[0] if report else ""
+        verdict = "; ".join(filter(None, (verdict, row["stale"])))
+        cells = (
+            "*" if row["in_use"] else "",
+            row["name"],
+            row["words"],
+            row["songs"],
+            row["dimensions"],
+            verdict,
+        )
+        table.add_row(*(safe(cell) for cell in cells))
+    show(table)
+
+
+def use(name: _Name, library: LibraryOption = None) -> None:
+    """Put a model into use."""
+    with open_library(library) as lib:
+        record = lib.models.named(name)
+        lib.models.activate(record.id)
+    typer.echo(plain(f"{record.name} is in use now."))
+
+
+def rename(
+    name: _Name, to: Annotated[str, typer.Argument(help="Its new name.")], library: LibraryOption = None
+) -> None:
+    """Give a model another name."""
+    with open_library(library) as lib:
+        record = lib.models.named(name)
+        lib.models.rename(record.id, to)
+        renamed = lib.models.get(record.id).name
+    typer.echo(plain(f"{record.name} is called {renamed} now."))
+
+
+def delete(name: _Name, library: LibraryOption = None) -> None:
+    """Delete a model; the native one cannot be deleted, and is used again if this one was."""
+    with open_library(library) as lib:
+        record = lib.models.named(name)
+        lib.models.delete(record.id)
+        active = lib.models.get()
+    typer.echo(plain(f"{record.name} is deleted; {active.name} is in use."))
+
+
+def export(
+    name: _Name,
+    file: Annotated[Path | None, typer.Argument(help="Where to; NAME.musicsim here by default.")] = None,
+    library: LibraryOption = None,
+) -> None:
+    """Write a model, without any song, as one file for other libraries."""
+    from musicsim.explorer.models import FILE_ENDING, save_model_file
+
+    with open_library(library) as lib:
+        record = lib.models.named(name)
+        target = file or Path(record.name.replace("/", "_") + FILE_ENDING)
+        save_model_file(lib, record.id, target.expanduser().absolute())
+    typer.echo(plain(str(target)))
+
+
+def import_model(
+    file: Annotated[Path, typer.Argument(help="A file that `musicsim models export` wrote.")],
+    library: LibraryOption = None,
+) -> None:
+    """Take in a model that another library made, and describe all songs by it."""
+    from musicsim.explorer.models import take_model
+
+    with open_library(library) as lib, progress_bar() as report:
+        model_id = take_model(lib, file.expanduser().absolute(), _teller(report))
+        name = lib.models.get(model_id).name
+    typer.echo(plain(f"{name} is here; `musicsim models use {name!r}` puts it into use."))
+
+
+def add(
+    representation: Annotated[str, typer.Argument(help="ppk, histogram, tfidf, gmm, semantic or tags.")],
+    library: LibraryOption = None,
+    codewords: Annotated[int, typer.Option(min=2, max=4096, help="Of ppk, histogram and tfidf.")] = 1024,
+    tau: Annotated[int, typer.Option(min=1, help="Codewords a frame is shared among.")] = 4,
+    name: Annotated[str, typer.Option(help="Name of the model.")] = "",
+) -> None:
+    """Describe all songs in another way, to compare with and to learn on."""
+    from musicsim.explorer.fitting import RepresentationSettings
+    from musicsim.explorer.models import add_representation, free_name
+    from musicsim.explorer.representations import REPRESENTATIONS
+
+    if representation not in REPRESENTATIONS:
+        raise typer.BadParameter(
+            f"REPRESENTATION should be one of {', '.join(REPRESENTATIONS)}, not {representation!r}."
+        )
+    if tau > codewords:
+        raise typer.BadParameter(f"--tau {tau} should be at most --codewords {codewords}.")
+    settings = RepresentationSettings(representation, codewords, tau)
+    with open_library(library) as lib, progress_bar() as report:
+        made = add_representation(lib, settings, free_name(lib, name or settings.name), _teller(report))
+        record = lib.models.get(made)
+    typer.echo(plain(f"{record.name} is here; `musicsim models use {record.name!r}` puts it into use."))
+
+
+def _teller(report: Any) -> Any:
+    """A bar as something that is told a message and how much of it is done."""
+
+    def tell(message: str, done: int = 0, total: int = 0) -> None:
+        report(message=message, done=done, total=total)
+
+    return tell

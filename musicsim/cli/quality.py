@@ -1,0 +1,216 @@
+"""How good "similar" is: ``musicsim evaluate``."""
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Column, Table
+
+from musicsim.cli._console import (
+    JsonOption,
+    LibraryOption,
+    emit,
+    open_library,
+    progress_bar,
+    safe,
+    show,
+    song_json,
+)
+
+if TYPE_CHECKING:
+    from musicsim.explorer.quality import Figure, Lists, Quality
+
+__all__ = ["register"]
+
+_KINDS = "plays, sittings, playlists, tags, genre, artist or folder"
+_MEASURES = ("auc", "map", "mrr", "precision")
+_TITLES = ("AUC", "MAP", "MRR", "P@10")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module to the program."""
+    app.command()(evaluate)
+
+
+def evaluate(
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    model: Annotated[
+        list[str] | None, typer.Option("--model", "-m", help="Only this model; may be given again.")
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(help=f"What says that two songs are similar: {_KINDS}.", metavar="KIND")
+    ] = None,
+    hubs: Annotated[int, typer.Option(help="How many hubs to list.", min=0)] = 5,
+) -> None:
+    """Say how good each model is: rankings, genres, confusions, hubs and coverage."""
+    from musicsim.errors import ModelError, NotFoundError
+    from musicsim.explorer.quality import evaluate as evaluate_model
+    from musicsim.explorer.snapshot import take_snapshot
+    from musicsim.explorer.supervision import KINDS, coverage
+
+    if by is not None and by not in KINDS:
+        raise typer.BadParameter(f"{by!r} should be one of {', '.join(KINDS)}.", param_hint="--by")
+    with open_library(library) as lib, progress_bar() as bar:
+        records = [lib.models.named(name) for name in model] if model else lib.models.all()
+        if not records:
+            raise NotFoundError("this library has no similarity model yet: add some songs first.")
+        covered = {c.kind: c for c in coverage(take_snapshot(lib, records[0].id))}
+        kind = by or next((c.kind for c in covered.values() if c.n_songs), None)
+        if kind is None:
+            raise ModelError(
+                "nothing in this library says which songs are similar: import plays or playlists, or give songs "
+                "genres or tags."
+            )
+        found = [
+            evaluate_model(
+                take_snapshot(lib, record.id),
+                kind,
+                _teller(bar, record.name),
+            )
+            for record in records
+        ]
+        songs = {song.id: song for song in lib.songs()}
+    if as_json:
+        emit(
+            {
+                "by": kind,
+                "detail": covered[kind].detail,
+                "models": [_as_json(one, songs, hubs) for one in found],
+            }
+        )
+        return
+    _show(found, songs, hubs, f"Similar are {KINDS[kind].words} ({covered[kind].detail}).")
+
+
+def _teller(bar: Callable[..., bool | None], name: str) -> Callable[[str, int, int], None]:
+    """Tells the bar what is being done to a model."""
+
+    def tell(message: str, done: int, total: int) -> None:
+        bar(message=f"{name}: {message}", done=done, total=total)
+
+    return tell
+
+
+def _as_json(one: "Quality", songs: dict[int, Any], n_hubs: int) -> dict[str, Any]:
+    """A model's figures; what is not a number is null."""
+    lists = None
+    if one.lists is not None:
+        lists = {
+            "n_songs": one.lists.n_songs,
+            "n_compared": one.lists.n_compared,
+            "plain": _lists_json(one.lists.plain, songs, n_hubs),
+            "hub_reduction": _lists_json(one.lists.reduced, songs, n_hubs),
+        }
+    held_out = asdict(one.held_out) if one.held_out else None
+    return {
+        "model": one.model,
+        "scores": _plain(asdict(one.scores)),
+        "lists": _plain(lists),
+        "held_out": _plain(held_out),
+    }
+
+
+def _lists_json(lists: "Lists", songs: dict[int, Any], n_hubs: int) -> dict[str, Any]:
+    confusion = lists.confusion
+    return {
+        "hubness": lists.hubness,
+        "coverage": lists.coverage,
+        "hubs": [
+            {"lists": hub.n_lists, "artists": hub.n_artists, "song": song_json(songs[hub.song_id])}
+            for hub in lists.hubs[:n_hubs]
+        ],
+        "orphans": lists.orphans,
+        "same_genre": lists.same_genre,
+        "same_genre_of": lists.same_genre_of,
+        "confusion": {
+            "genres": confusion.genres,
+            "n_songs": confusion.n_songs.tolist(),
+            "columns": confusion.columns,
+            "shares": confusion.shares.tolist(),
+        },
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _show(found: list["Quality"], songs: dict[int, Any], n_hubs: int, words: str) -> None:
+    columns = [Column(name, overflow="fold") for name in ("model", *_TITLES, "hubness", "coverage")]
+    scores = found[0].scores
+    table = Table(
+        *columns,
+        caption=safe(
+            f"{words} {scores.n_queries:,} songs asked, {scores.n_skipped:,} skipped; below each mean what 95 % of "
+            "resampled artists give. Hubness and coverage: without > with hub reduction."
+        ),
+    )
+    for one in found:
+        table.add_row(safe(one.model), *_cells(one))
+    show(table)
+    if any(one.held_out for one in found):
+        _show_held_out(found)
+    for one in found:
+        if one.lists is not None:
+            for title, lists in (("plain order", one.lists.plain), ("hub reduction", one.lists.reduced)):
+                _show_lists(f"{one.model}, {title}", lists, songs, n_hubs)
+
+
+def _show_held_out(found: list["Quality"]) -> None:
+    table = Table(
+        "learned model", "from", *_TITLES, title="Artists held out, before > after learning",
+        caption="A learned model has heard the artists of the table above, which flatters it: these are honest.",
+    )  # fmt: skip
+    for one in found:
+        if one.held_out is not None:
+            leads = one.held_out.leads
+            cells = [
+                f"{leads[n].before:.3f} > {leads[n].after:.3f}" if n in leads else "-" for n in _MEASURES
+            ]
+            table.add_row(safe(one.model), one.held_out.kind, *cells)
+    show(table)
+
+
+def _cells(one: "Quality") -> list[str]:
+    both = one.lists
+    hubness = f"{both.plain.hubness:.2f} > {both.reduced.hubness:.2f}" if both else ""
+    coverage = f"{both.plain.coverage:.0%} > {both.reduced.coverage:.0%}" if both else ""
+    return [*(_written(one.scores.figures[name]) for name in _MEASURES), hubness, coverage]
+
+
+def _written(figure: "Figure") -> str:
+    if math.isnan(figure.mean):
+        return "-"
+    interval = "" if math.isnan(figure.low) else f"\n{figure.low:.3f} - {figure.high:.3f}"
+    return f"{figure.mean:.3f}{interval}"
+
+
+def _show_lists(title: str, lists: "Lists", songs: dict[int, Any], n_hubs: int) -> None:
+    """Genres and hubs of a model's lists, in one order."""
+    if lists.same_genre_of:
+        table = Table(
+            "genre", "songs", "same genre in the ten nearest", "most confused with", title=safe(title)
+        )
+        others = {
+            pair.genre: pair for pair in reversed(lists.confusion.pairs(len(lists.confusion.genres) ** 2))
+        }
+        sizes = dict(zip(lists.confusion.genres, lists.confusion.n_songs.tolist(), strict=True))
+        for genre, share in sorted(lists.same_genre_of.items(), key=lambda item: -item[1]):
+            other = f"{others[genre].other}, {100 * others[genre].share:.0f} %" if genre in others else ""
+            table.add_row(safe(genre), str(sizes[genre]), f"{share:.2f}", safe(other))
+        show(table)
+    if n_hubs and lists.hubs:
+        table = Table("id", "hub", "artist", "lists", "of artists", title=safe(title))
+        for hub in lists.hubs[:n_hubs]:
+            song = songs[hub.song_id]
+            cells = (song.id, song.title, song.artist or "", hub.n_lists, hub.n_artists)
+            table.add_row(*(safe(cell) for cell in cells))
+        table.caption = f"{len(lists.orphans):,} songs are in no list."
+        show(table)

@@ -1,0 +1,68 @@
+"""Training in a real Chromium: start, watch the lines, keep the best, read the verdict, use the model."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from musicsim.explorer.training import refresh
+from musicsim.library import Library
+from tests.browser.serving import PATIENCE_MS, serve
+from tests.learning import write_styles
+from tests.sounds import open_library
+
+pytestmark = pytest.mark.browser
+
+APP = Path(__file__).parents[2] / "app.py"
+TRAINING_MS = 4 * PATIENCE_MS
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """A library of fifteen artists of three genres."""
+    folder = tmp_path_factory.mktemp("train") / "library"
+    with open_library(folder) as library:
+        library.add(write_styles(tmp_path_factory.mktemp("styles")), n_workers=1)
+        refresh(library)
+    return folder
+
+
+@pytest.fixture
+def page(chromium, folder) -> Iterator[Page]:
+    with serve(APP, environment={"MUSICSIM_LIBRARY": str(folder)}) as address:
+        context = chromium.new_context(viewport={"width": 1400, "height": 900})
+        context.set_default_timeout(PATIENCE_MS)
+        page = context.new_page()
+        errors: list[str] = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(f"{address}/train", wait_until="commit")
+        yield page
+        broken = page.get_by_test_id("stException").count()
+        context.close()
+        assert not broken, "a red exception box"
+        assert not errors
+
+
+def test_a_model_is_learned_judged_and_used(page, folder):
+    expect(page.get_by_role("heading", name="Train", exact=True)).to_be_visible()
+    expect(page.get_by_text("Songs of one genre", exact=True)).to_be_visible()
+    page.locator(".st-key-train_start button:visible").first.click()
+    learning = page.get_by_role("heading", name="3 · Learning")
+    expect(learning).to_be_visible()
+    enough = page.locator(".st-key-train_finish button:visible")
+    # a training this small may have ended before the button can be pressed
+    verdict = page.get_by_role("heading", name="4 · Is it better?")
+    expect(enough.or_(verdict).first).to_be_visible(timeout=TRAINING_MS)
+    if enough.count():
+        enough.first.click()
+    expect(verdict).to_be_visible(timeout=TRAINING_MS)
+    lines = page.locator("[class*='st-key-train_objective_'] .scatterlayer .js-line")
+    expect(lines.first).to_be_attached()
+    expect(page.get_by_text("artists it never heard").first).to_be_visible()
+    page.locator("[class*='st-key-verdict_use_'] button:visible").first.click()
+    expect(page.get_by_test_id("stSidebar").get_by_role("combobox", name="Model")).to_have_value("by genre")
+    with Library.open(folder) as library:
+        record = library.models.active()
+    assert record is not None
+    assert (record.name, record.kind) == ("by genre", "learned")

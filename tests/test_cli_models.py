@@ -1,0 +1,145 @@
+"""Training and models on the command line."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from musicsim.explorer.training import refresh
+from musicsim.library import Library
+from tests.learning import write_styles
+from tests.sounds import open_library
+from tests.test_cli import run
+
+
+@pytest.fixture(scope="module")
+def styles(tmp_path_factory):
+    """A library of fifteen artists of three genres; never changed by a test."""
+    folder = tmp_path_factory.mktemp("styles") / "library"
+    with open_library(folder) as library:
+        library.add(write_styles(tmp_path_factory.mktemp("music")), n_workers=1)
+        refresh(library)
+    return folder
+
+
+@pytest.fixture
+def library(styles, tmp_path):
+    """A copy of it that the test may change."""
+    return shutil.copytree(styles, tmp_path / "libraries" / "library")
+
+
+def names(library) -> dict[str, bool]:
+    """Models by name, and which is in use."""
+    return {m["name"]: m["in_use"] for m in json.loads(run("models", "list", "--json", library=library)[0])}
+
+
+def test_a_model_goes_the_whole_way(library, tmp_path):
+    done = json.loads(
+        run("train", "--from", "genre", "--strength", 100, "--name", "mine", "--json", library=library)[0]
+    )
+    assert (done["model"], done["in_use"], done["report"]["C"]) == ("mine", False, 100.0)
+    assert done["report"]["settings"]["supervision"] == "genre"
+    assert set(done["report"]["leads"]) == {"auc", "map", "mrr", "precision"}
+    assert names(library) == {"as it sounds": True, "mine": False}
+    run("models", "use", "mine", library=library)
+    assert names(library) == {"as it sounds": False, "mine": True}
+    sent = tmp_path / "sent.musicsim"
+    run("models", "export", "mine", sent, library=library)
+    run("models", "rename", "mine", "ours", library=library)
+    out, _ = run("models", "import", sent, library=library)
+    assert "mine is here" in out
+    assert names(library) == {"as it sounds": False, "ours": True, "mine": False}
+    out, _ = run("models", "delete", "ours", library=library)
+    assert "as it sounds is in use" in out
+    assert names(library) == {"as it sounds": True, "mine": False}
+
+
+def test_a_song_is_sought_and_a_playlist_drawn_under_a_named_model(library):
+    run("models", "add", "histogram", "--name", "plain", library=library)
+    answers = {
+        model: run("similar", 1, "-k", 3, "--no-hub-reduction", "--model", model, "--json", library=library)[
+            0
+        ]
+        for model in ("as it sounds", "plain")
+    }
+    similarities = {m: [hit["similarity"] for hit in json.loads(text)] for m, text in answers.items()}
+    assert similarities["as it sounds"] != similarities["plain"]
+    run("models", "use", "plain", library=library)
+    in_use = run("similar", 1, "-k", 3, "--no-hub-reduction", "--json", library=library)[0]
+    assert in_use == answers["plain"]
+    listed = run("playlist", "-n", 3, "--seed", 1, "--model", "as it sounds", "--json", library=library)[0]
+    assert len(json.loads(listed)["songs"]) == 3
+    _, problem = run("similar", 1, "--model", "other", library=library, expect=1)
+    assert "There are: 'as it sounds', 'plain'" in problem
+
+
+def test_hub_reduction_changes_the_figures_only_where_it_is_on(library):
+    def similarities(*options):
+        hits = json.loads(run("similar", 1, "-k", 5, *options, "--json", library=library)[0])
+        return [hit["similarity"] for hit in hits]
+
+    assert similarities("--hub-reduction") == similarities()  # on by default
+    assert similarities("--no-hub-reduction") != similarities()
+
+
+def test_people_read_the_verdict(library):
+    out, _ = run("train", "--from", "genre", "--strength", 100, library=library)
+    assert "by genre: On " in out
+    assert "95 % between" in out
+    assert "musicsim models use 'by genre'" in out
+    out, _ = run("models", "list", library=library)
+    assert "learned from songs of one genre" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expect", "words"),
+    [
+        (("train", "--from", "dreams"), 2, "--from should be one of plays, sittings"),
+        (("train", "--loss", "hinge"), 2, "--loss should be one of auc"),
+        (("train", "--strength", "-1"), 2, "a number above 0"),
+        (("train", "--strength", "strong"), 2, "a number above 0"),
+        (("train",), 1, "nobody here has played two artists"),
+        (("train", "--from", "genre", "--on", "nothing"), 1, "there is no model 'nothing'"),
+        (("models", "use", "nothing"), 1, "there is no model 'nothing'"),
+        (("models", "delete", "as it sounds"), 1, "cannot be deleted"),
+        (("models", "rename", "as it sounds", "x"), 1, "keeps its name"),
+        (("models", "add", "magic"), 2, "REPRESENTATION should be one of"),
+        (("models", "add", "ppk", "--codewords", 4, "--tau", 8), 2, "--tau 8 should be at most"),
+        (("models", "import", __file__), 1, "no model of musicsim can be read"),
+    ],
+)
+def test_what_cannot_be_done_is_said(styles, arguments, expect, words):
+    _, problem = run(*arguments, library=styles, expect=expect)
+    assert words in " ".join(problem.replace("│", " ").split())
+
+
+@pytest.mark.parametrize(("interrupts", "kept"), [(1, True), (2, False)])
+def test_ctrl_c_once_keeps_the_best_and_twice_leaves_all_as_it_was(library, interrupts, kept):
+    """The interrupts come at the fifth cut: the metric of the first ones may still be 0."""
+    script = (
+        "import os, signal, sys\n"
+        "from musicsim.explorer import learning\n"
+        "original, told = learning._Watch.__call__, []\n"
+        "def watched(self, step):\n"
+        f"    for _ in range({interrupts} if len(told) == 4 else 0):\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "    told.append(step)\n"
+        "    return original(self, step)\n"
+        "learning._Watch.__call__ = watched\n"
+        "sys.argv = ['musicsim', 'train', '--from', 'genre', '--strength', '100', '--name', 'mine']\n"
+        "from musicsim.cli import main\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=240,
+        env=os.environ | {"MUSICSIM_LIBRARY": str(library), "COLUMNS": "200"},
+    )  # fmt: skip
+    assert "keeping the best so far" in done.stderr
+    assert done.returncode == (0 if kept else 128 + signal.SIGINT), done.stderr
+    with Library.open(library) as opened:
+        assert [m.name for m in opened.models.all()] == ["as it sounds"] + ["mine"] * kept
+        assert len(list(opened.models.folder.iterdir())) == 1 + kept

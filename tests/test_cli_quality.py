@@ -1,0 +1,74 @@
+"""``musicsim evaluate`` as a person and a machine use it."""
+
+import json
+
+import pytest
+
+from musicsim.library import Library
+from tests.test_cli import run
+
+
+@pytest.fixture
+def library(tiny_library):
+    """Two artists of one genre, one of another."""
+    ids = [song.id for song in tiny_library.songs() if song.artist != "Artist noise"]
+    tiny_library.edits.edit(ids, {"genre": "Pitched"})
+    folder = tiny_library.folder
+    tiny_library.close()
+    return folder
+
+
+def test_machines_get_every_figure(library):
+    out, _ = run("evaluate", "--by", "genre", "--hubs", 3, "--json", library=library)
+    found = json.loads(out)
+    assert found["by"] == "genre"
+    (model,) = found["models"]
+    assert (model["scores"]["n_queries"], model["scores"]["n_skipped"]) == (8, 4)
+    assert set(model["scores"]["figures"]) == {"auc", "map", "mrr", "precision"}
+    assert model["held_out"] is None
+    for order in ("plain", "hub_reduction"):
+        lists = model["lists"][order]
+        assert len(lists["hubs"]) == 3
+        assert lists["hubs"][0]["song"]["title"].startswith("Song")
+        assert lists["confusion"]["genres"] == ["Pitched", "Genre noise"]
+        assert all(sum(row) == pytest.approx(1.0) for row in lists["confusion"]["shares"])
+
+
+def test_people_read_tables(library):
+    out, err = run("evaluate", "--model", "as it sounds", "--by", "genre", library=library)
+    for words in (
+        "AUC",
+        "P@10",
+        "hubness",
+        "coverage",
+        "Pitched",
+        "hub reduction",
+        "8 songs asked, 4 skipped",
+    ):
+        assert words in out
+    assert "Traceback" not in err
+
+
+def test_what_cannot_be_asked_is_said(library, store):
+    assert "sittings" in run("evaluate", "--by", "mood", library=library, expect=2)[1]
+    assert "no model" in run("evaluate", "--model", "other", library=library, expect=1)[1]
+    assert "plays" in run("evaluate", "--by", "plays", library=library, expect=1)[1]
+    folder = store.folder
+    store.close()
+    assert "add some songs" in run("evaluate", library=folder, expect=1)[1]
+
+
+def test_figures_of_a_learned_model_come_with_those_held_out(library):
+    from musicsim.explorer.learning import save_report
+
+    lead = {"before": 0.5, "after": 0.7, "mean": 0.2, "low": 0.1, "high": 0.3}
+    report = {
+        "leads": {"auc": lead},
+        "split": {"test": {"songs": 4, "artists": 2}},
+        "settings": {"supervision": "tags"},
+    }
+    with Library.open(library) as opened:
+        save_report(opened, opened.models.active().id, report)
+    out, _ = run("evaluate", "--by", "genre", library=library)
+    assert "0.500 > 0.700" in out
+    assert "honest" in out
