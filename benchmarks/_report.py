@@ -46,10 +46,14 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the command line asked for; `facts` takes what else the reader must know (sizes, splits)."""
+    """What the command line asked for; `facts` takes what else the reader must know (sizes, splits).
+
+    `library` is the folder of a library to measure instead of the script's own, for scripts that take one.
+    """
 
     seed: int = 0
     full: bool = False
+    library: Path | None = None
     facts: dict[str, Any] = field(default_factory=dict)
 
 
@@ -108,6 +112,7 @@ def main(
     run: Callable[[Settings, Progress], tuple[Sequence[Row], Sequence[Claim]]],
     *,
     rivals: Iterable[str] = (),
+    takes_library: bool = False,
     arguments: Sequence[str] | None = None,
 ) -> None:
     """Read the command line, run, and print the report.
@@ -119,6 +124,8 @@ def main(
         Gets a :class:`Settings` and a function that writes a line to stderr.
     rivals : iterable of str
         Distributions whose versions the report should state, beside numpy, scipy and numba.
+    takes_library : bool
+        Whether there is an option ``--library PATH``.
     arguments : sequence of str
         Instead of the command line.
     """
@@ -126,8 +133,10 @@ def main(
     parser.add_argument("--json", action="store_true", help="end with one JSON object on stdout")
     parser.add_argument("--full", action="store_true", help="the whole protocol instead of the short one")
     parser.add_argument("--seed", type=int, default=0, help="seed of everything that is drawn (0)")
+    if takes_library:
+        parser.add_argument("--library", type=Path, metavar="PATH", help="a library instead of the demo")
     given = parser.parse_args(arguments)
-    settings = Settings(seed=given.seed, full=given.full)
+    settings = Settings(given.seed, given.full, given.library if takes_library else None)
     started = time.perf_counter()
 
     def progress(line: str) -> None:

@@ -5,6 +5,7 @@ Serves the app as the browser tests do, plays a song, draws a playlist, and writ
 
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
@@ -16,7 +17,7 @@ from musicsim.audio import transcode, transcode_suffix  # noqa: E402
 from musicsim.demo import plan_collection, write_song  # noqa: E402
 from musicsim.explorer.libraries import default_folder  # noqa: E402
 from musicsim.explorer.training import refresh  # noqa: E402
-from musicsim.library import Library  # noqa: E402
+from musicsim.library import Library, Song  # noqa: E402
 from tests.browser.chromium import FLAGS, find  # noqa: E402
 from tests.browser.serving import serve  # noqa: E402
 
@@ -35,8 +36,8 @@ def _switch(page: Page, title: str) -> None:
     page.get_by_role("heading", name=title, exact=True).wait_for()
 
 
-def take(address: str, page: Page, song: int, query: Path) -> None:
-    """Walk through the pages."""
+def take(address: str, page: Page, song: int, query: Path, history: Path) -> None:
+    """Walk through the pages: explore, search, draw a playlist, import, learn, compare, ask why."""
     page.goto(f"{address}/?song={song}", wait_until="commit")
     page.get_by_test_id("song-row").first.wait_for()
     page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
@@ -55,6 +56,36 @@ def take(address: str, page: Page, song: int, query: Path) -> None:
     for section, name in (("Not added", "not-added"), ("Duplicates", "duplicates")):
         page.get_by_test_id("stButtonGroup").get_by_text(section).click()
         _shoot(page, name)
+    _learn(page, history)
+
+
+def _learn(page: Page, history: Path) -> None:
+    page.get_by_test_id("stButtonGroup").get_by_text("Listening").click()
+    page.get_by_test_id("stFileUploader").last.locator("input[type=file]").set_input_files(history)
+    page.get_by_role("button", name="Look").click()
+    page.get_by_text("Close spellings").wait_for()
+    page.get_by_text("Files of listening").scroll_into_view_if_needed()
+    _shoot(page, "listening")
+    _switch(page, "Train")
+    page.locator(".st-key-train_start button:visible").first.click()
+    page.get_by_role("heading", name="3 · Learning").scroll_into_view_if_needed()
+    page.wait_for_timeout(5000)
+    _shoot(page, "train")
+    page.get_by_text("artists it never heard").first.wait_for(timeout=120_000)
+    page.get_by_role("heading", name="4 · Is it better?").scroll_into_view_if_needed()
+    _shoot(page, "verdict")
+    page.locator("[class*='st-key-verdict_use_'] button:visible").first.click()
+    _switch(page, "Explore")
+    page.get_by_role("combobox", name="Beside it").click()
+    page.get_by_role("option").first.click()
+    _shoot(page, "two-maps")
+    page.get_by_role("button", name="Why ").first.click()
+    page.get_by_test_id("two-waves").wait_for()
+    _shoot(page, "why")
+    page.keyboard.press("Escape")
+    _switch(page, "Evaluate")
+    page.get_by_role("heading", name="By genre").wait_for(timeout=120_000)
+    _shoot(page, "evaluate")
 
 
 def _add_old_disc(library: Library, folder: Path) -> None:
@@ -70,11 +101,23 @@ def _add_old_disc(library: Library, folder: Path) -> None:
     refresh(library)
 
 
+def _write_history(songs: Sequence[Song], target: Path) -> Path:
+    """A year of one person's listening, as Last.fm exports it, with a misspelling and a song from elsewhere."""
+    names = [(song.artist or "", song.title) for song in songs[::6]]
+    names += [(names[3][0], names[3][1][:-2] + names[3][1][-1]), ("Somebody Else", "A Song from Elsewhere")]
+    lines = ["uts,utc_time,artist,artist_mbid,album,album_mbid,track,track_mbid"]
+    for n in range(600):
+        artist, title = names[n * n % len(names)]
+        lines.append(f'{1_735_700_000 + 50_000 * (n // 12) + 240 * (n % 12)},,"{artist}",,,,"{title}",')
+    target.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return target
+
+
 def main() -> None:
     """Take all pictures."""
     IMAGES.mkdir(exist_ok=True)
     with Library.open(default_folder(), create=False) as library:
-        song = library.songs()[10].id
+        songs = library.songs()
         _add_old_disc(library, library.folder.parent / "old disc")
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -85,7 +128,9 @@ def main() -> None:
         query = write_song(plan_collection(seed=1)[0], Path(folder))
         query = query.rename(query.with_name("a song of mine" + query.suffix))
         browser = playwright.chromium.launch(executable_path=find(), args=list(FLAGS))
-        take(address, browser.new_page(viewport={"width": 1400, "height": 1000}), song, query)
+        history = _write_history(songs, Path(folder) / "scrobbles.csv")
+        page = browser.new_page(viewport={"width": 1400, "height": 1000})
+        take(address, page, songs[10].id, query, history)
         browser.close()
 
 

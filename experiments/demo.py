@@ -37,7 +37,7 @@ Results = dict[
 ]  # description -> codebook -> measure -> (n_songs,)
 
 
-def _library(seed: int, progress: Progress) -> Library:
+def demo_library(seed: int, progress: Progress) -> Library:
     """The demo collection of this seed, composed at the first run."""
     library = Library.open(FOLDER / f"demo-{seed}")
     if not library.playlists():
@@ -151,7 +151,7 @@ def _claims(shares: Results, artists: npt.NDArray[np.int64]) -> tuple[list[dict[
 
 def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], list[Claim]]:
     """Measure every description; three codebooks, ten with ``--full``."""
-    with _library(settings.seed, progress) as library:
+    with demo_library(settings.seed, progress) as library:
         songs = library.songs()
         progress(f"reading the frames of {len(songs)} songs")
         frames = [library.frames(song) for song in songs]

@@ -1,6 +1,7 @@
 """Measures of quality: neighbours, hubs, rankings, and splits by artist."""
 
 from musicsim.evaluation.ranking import (
+    distance_scores,
     hubness,
     k_occurrence,
     nearest_neighbours,
@@ -14,6 +15,7 @@ from musicsim.evaluation.splits import ArtistKFold, ArtistSplit
 __all__ = [
     "ArtistKFold",
     "ArtistSplit",
+    "distance_scores",
     "hubness",
     "k_occurrence",
     "nearest_neighbours",

@@ -21,6 +21,7 @@ from scipy.stats import skew
 from musicsim.relevance import Relevance, group_codes
 
 __all__ = [
+    "distance_scores",
     "hubness",
     "k_occurrence",
     "nearest_neighbours",
@@ -210,23 +211,73 @@ def query_scores(
     if Q.shape[1] != X.shape[1]:
         raise ValueError(f"queries have {Q.shape[1]} features and database {X.shape[1]}; both need the same.")
     relevance = _checked_relevance(relevance, Q, X)
-    names = _MEASURES if relevance.labels is None else (*_MEASURES, "knn")
-    scores = {name: np.full(len(Q), np.nan) for name in names}
-    gain = ndcg_gains(k)
+    scores = _unscored(relevance)
     for start in range(0, len(Q), block_rows):
         rows = np.arange(start, min(start + block_rows, len(Q)))
-        D = cdist(Q[rows], X, "sqeuclidean")
-        for q, d, judged in zip(rows, D, relevance.judgements(rows), strict=True):
-            relevant, irrelevant = d[judged == 1], d[judged == 0]
-            if not (len(relevant) and len(irrelevant)):
-                continue
-            for name, score in zip(_MEASURES, _scores_of(relevant, irrelevant, gain), strict=True):
-                scores[name][q] = score
-            if relevance.labels is not None:
-                of_queries, of_items = relevance.labels
-                nearest = _first(d, judged, k)
-                scores["knn"][q] = _is_voted(of_items[nearest], of_queries[q])
+        _score_rows(scores, rows, cdist(Q[rows], X, "sqeuclidean"), relevance, k)
     return scores
+
+
+def distance_scores(
+    distances: npt.ArrayLike, relevance: Relevance, k: int = 10
+) -> dict[str, npt.NDArray[np.float64]]:
+    """As :func:`query_scores`, of distances that are no distances of vectors: divergences, or adjusted ones.
+
+    Parameters
+    ----------
+    distances : array of shape (n_queries, n_songs)
+        Smaller is nearer, in any unit; they need not be symmetric, nor above 0.
+    relevance : Relevance of n_queries and n_songs
+    k : int, at least 1
+
+    Returns
+    -------
+    dict of float64 ndarrays of shape (n_queries,)
+
+    Raises
+    ------
+    ValueError
+        If sizes do not agree, distances are not finite, or `k` is below 1.
+    """
+    if k < 1:
+        raise ValueError(f"k={k} should be at least 1.")
+    D = np.asarray(distances, dtype=np.float64)
+    if D.shape != (len(relevance), relevance.n_items):
+        raise ValueError(
+            f"distances: shape {D.shape} should be {(len(relevance), relevance.n_items)}, "
+            "the queries and songs of relevance; see Relevance.restrict."
+        )
+    if not np.isfinite(D).all():
+        raise ValueError(f"distances: row {np.argwhere(~np.isfinite(D))[0, 0]} is not finite.")
+    scores = _unscored(relevance)
+    _score_rows(scores, np.arange(len(D)), D, relevance, k)
+    return scores
+
+
+def _unscored(relevance: Relevance) -> dict[str, npt.NDArray[np.float64]]:
+    names = _MEASURES if relevance.labels is None else (*_MEASURES, "knn")
+    return {name: np.full(len(relevance), np.nan) for name in names}
+
+
+def _score_rows(
+    scores: dict[str, npt.NDArray[np.float64]],
+    rows: npt.NDArray[np.int64],
+    D: npt.NDArray[np.float64],
+    relevance: Relevance,
+    k: int,
+) -> None:
+    """Enter the scores of some queries; row i of D has the distances of query ``rows[i]``."""
+    gain = ndcg_gains(k)
+    for q, d, judged in zip(rows, D, relevance.judgements(rows), strict=True):
+        relevant, irrelevant = d[judged == 1], d[judged == 0]
+        if not (len(relevant) and len(irrelevant)):
+            continue
+        for name, score in zip(_MEASURES, _scores_of(relevant, irrelevant, gain), strict=True):
+            scores[name][q] = score
+        if relevance.labels is not None:
+            of_queries, of_items = relevance.labels
+            nearest = _first(d, judged, k)
+            scores["knn"][q] = _is_voted(of_items[nearest], of_queries[q])
 
 
 def ndcg_gains(k: int) -> npt.NDArray[np.float64]:

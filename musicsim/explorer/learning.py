@@ -177,6 +177,7 @@ class _Watch:
         self._quality, self._best, self._unhelped = self.plain, -np.inf, 0
         self._scored, self._cost = -np.inf, 0.0
         self._latest: Callable[[], FloatArray] | None = None
+        self._has_learned = False
 
     def __call__(self, step: dict[str, Any]) -> bool:
         if step["C"] != self._C:
@@ -190,7 +191,13 @@ class _Watch:
             {**{n: step[n] for n in names}, "quality": self._quality, "untrained": self.plain}
         )
         self._watcher.tell(f"choosing how strongly to learn: C = {self._C:g}", self._fit, self._n_fits)
-        return self._watcher.is_enough() or self._unhelped >= _PATIENCE
+        return self._is_enough() or self._unhelped >= _PATIENCE
+
+    def _is_enough(self) -> bool:
+        """Whether to stop here: asked for, and there is something to keep, as the first metrics are 0."""
+        if self._watcher.is_enough() and not self._has_learned:
+            self._score()
+        return self._watcher.is_enough() and self._has_learned
 
     def _next_fit(self, C: float) -> None:
         """Judge the fit that has just ended: did its C help?"""
@@ -203,7 +210,9 @@ class _Watch:
     def _score(self) -> None:
         assert self._latest is not None
         started = time.perf_counter()
-        self._quality = self._task.score(self._latest(), *self._queries)
+        L = self._latest()
+        self._has_learned = self._has_learned or bool(L.any())
+        self._quality = self._task.score(L, *self._queries)
         self._scored = time.perf_counter()
         self._cost = self._scored - started
 
@@ -316,8 +325,6 @@ def _chosen(task: _Task, watcher: Watcher) -> tuple[dict[str, Any], list[dict[st
         for mlr in fitted
         if mlr.components_.any()
     ]
-    if not path and watcher.is_enough():
-        raise ModelError("it was stopped before anything was learned, so nothing is kept.")
     if not path:
         raise ModelError(
             "nothing was learned: with every C that was tried the metric is 0. Take another supervision."

@@ -50,7 +50,10 @@ def solve_stochastic(
 
     n_first = min(_FIRST_CUTS, max(1, (search.max_cuts - 1) // 2))
     first = Search(
-        problem, search.tol, n_first, lambda step, _best: search.note_sampled(step["objective"], step["n_planes"])
+        problem,
+        search.tol,
+        n_first,
+        lambda step, _best: search.note_sampled(step["objective"], step["n_planes"]),
     )
     state = solve_bundle(sample(), first)
     W, slope = state.center, problem.penalty.slope

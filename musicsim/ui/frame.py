@@ -4,9 +4,7 @@ from musicsim.ui.asset import asset
 
 __all__ = ["FRAME_CSS", "LOGO", "PAGES"]
 
-PAGES = {
-    name: f"{name}.py" for name in ("explore", "search", "playlist", "train", "evaluate", "library")
-}
+PAGES = {name: f"{name}.py" for name in ("explore", "search", "playlist", "train", "evaluate", "library")}
 """Files of the pages beside the shell, by the name in their address."""
 
 LOGO = asset("logo.svg")

@@ -107,7 +107,11 @@ def _active(library: Library, job: Job) -> None:
                 args=(library, job.id),
             )  # fmt: skip
         st.button(
-            "Cancel", key="cancel_job", icon=":material/stop_circle:", on_click=jobs.cancel, args=(library, job.id)
+            "Cancel",
+            key="cancel_job",
+            icon=":material/stop_circle:",
+            on_click=jobs.cancel,
+            args=(library, job.id),
         )
 
 

@@ -125,6 +125,14 @@ def test_enough_keeps_the_best_so_far(taught):
     assert len(take_snapshot(taught, model_id).indexed) == 200
 
 
+def test_enough_at_once_waits_for_something_to_keep(taught):
+    model_id = learn(taught, LearningSettings(), "at once", Watcher(enough_after=0))
+    report = load_report(taught, model_id)
+    assert report["stopped_early"]
+    assert len(report["path"]) == 1
+    assert take_snapshot(taught, model_id).model.metric_.any()
+
+
 @pytest.mark.parametrize("moment", ["choosing", "asking artists", "drawing the map"])
 def test_a_training_that_is_cancelled_leaves_nothing(taught, moment):
     before = [record.id for record in taught.models.all()]

@@ -1,0 +1,313 @@
+"""Songs by sound and by tags in a split of artists, ranked natively and after learning: for experiments.audio."""
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from experiments.demo import TRAINING_FRAMES
+from musicsim.codebook import Codebook, suggest_n_codewords
+from musicsim.evaluation import hubness
+from musicsim.evaluation.ranking import distance_scores
+from musicsim.kernels import human_tag_vectors, inverse_document_frequency, ppk_map, tfidf_map
+from musicsim.library import Library
+from musicsim.metric import MLR
+from musicsim.mixtures import (
+    MixtureSpace,
+    SemanticMultinomials,
+    SongMixtures,
+    fit_mixtures,
+    kl_divergences,
+)
+from musicsim.relevance import Relevance
+from musicsim.search import mutual_proximity
+
+__all__ = [
+    "GMM",
+    "GMM_SPACE",
+    "LEARNED",
+    "NATIVE",
+    "PPK",
+    "SMD",
+    "TAGS",
+    "TFIDF",
+    "VQ",
+    "Protocol",
+    "Result",
+    "Songs",
+    "Split",
+    "adjusted",
+    "codeword_vectors",
+    "divergence_rows",
+    "learned_distances",
+    "measure_codewords",
+    "measure_others",
+    "mixtures",
+    "native_distances",
+    "tag_vectors",
+]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+VQ, TFIDF, PPK = "VQ histograms", "TF-IDF", "PPK"
+GMM, GMM_SPACE, SMD, TAGS = "GMM-KL", "GMM space", "SMD", "human tags"
+NATIVE = "native"
+LEARNED = {"MLR": "trace", "MLR, L2,1": "l21"}
+MEASURES = ("auc", "map", "mrr")
+K_NEAREST = 10
+"""Of the hubs."""
+N_SAMPLES = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Songs:
+    """The songs of an experiment; frames are read from the library when they are asked for.
+
+    Attributes
+    ----------
+    folder : Path
+        Of the library.
+    ids : tuple of int
+    artists : int ndarray of shape (n_songs,)
+    tags : tuple of lists of str, one a song
+    """
+
+    folder: Path
+    ids: tuple[int, ...]
+    artists: IntArray
+    tags: tuple[list[str], ...]
+
+    def frames(self, rows: Iterable[int]) -> Iterator[npt.NDArray[np.float32]]:
+        """Frames of some songs, one song at a time."""
+        with Library.open(self.folder, create=False) as library:
+            by_id = {song.id: song for song in library.songs(self.ids)}
+            for row in rows:
+                yield library.frames(by_id[self.ids[row]])
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Rows of training, validation and test, no artist in two of them.
+
+    `relevance` has, by the number of similar artists, who is relevant among the training songs to the songs of
+    each of the three parts.
+    """
+
+    number: int
+    train: IntArray
+    validation: IntArray
+    test: IntArray
+    relevance: dict[int, tuple[Relevance, Relevance, Relevance]]
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """The grid of MLR, where a fit ends, and the codebooks."""
+
+    splits: int
+    losses: tuple[str, ...]
+    Cs: tuple[float, ...]
+    tol: float
+    max_cuts: int
+    codewords: tuple[int, ...]
+    taus: tuple[int, ...]
+    most_songs: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One way of ranking on one split; `scores` of each test query by measure.
+
+    `codewords` is the most there may be: fewer where training frames are few, and 0 where there are none.
+    """
+
+    k: int
+    representation: str
+    learning: str
+    proximity: bool
+    split: int
+    scores: dict[str, FloatArray]
+    hubness: float
+    chosen: str = ""
+    gap: float = np.nan
+    codewords: int = 0
+    tau: int = 0
+
+
+def codeword_vectors(
+    songs: Songs, train: IntArray, most_codewords: int, tau: int, seed: int
+) -> dict[str, FloatArray]:
+    """Histograms of all songs over codewords of the training songs: raw, TF-IDF and PPK."""
+    rng = np.random.default_rng(seed)
+    quota = max(1, TRAINING_FRAMES // len(train))
+    sample = np.concatenate([f[rng.permutation(len(f))[:quota]] for f in songs.frames(train)])
+    n_codewords = suggest_n_codewords(len(sample), maximum=most_codewords)
+    codebook = Codebook(n_codewords, tau=tau, random_state=seed).fit(sample)
+    histograms = codebook.transform(songs.frames(range(len(songs.ids))))
+    found = {
+        VQ: histograms,
+        TFIDF: tfidf_map(histograms, inverse_document_frequency(histograms[train])),
+        PPK: ppk_map(histograms),
+    }
+    return {name: X.astype(np.float64) for name, X in found.items()}
+
+
+def tag_vectors(songs: Songs, train: IntArray, seed: int) -> dict[str, FloatArray]:
+    """Tags that people gave, and tags that the sound suggests (PPK of the multinomials): those of training songs.
+
+    Nothing where training songs have no tags, and no multinomials where no tag is on enough of them.
+    """
+    lists = [songs.tags[row] for row in train]
+    counts = Counter(tag for tags in lists for tag in set(tags))
+    if not counts:
+        return {}
+    found = {TAGS: human_tag_vectors(songs.tags, sorted(counts)).astype(np.float64)}
+    model = SemanticMultinomials(random_state=seed)
+    if max(counts.values()) >= model.min_songs:
+        model.fit(songs.frames(train), lists)
+        multinomials = model.transform(songs.frames(range(len(songs.ids))))
+        found[SMD] = ppk_map(multinomials).astype(np.float64)
+    return found
+
+
+def mixtures(songs: Songs, rows: range, seed: int) -> SongMixtures:
+    """A mixture of each song of some rows; a song's own frames make it, whatever the split."""
+    return fit_mixtures(songs.frames(rows), random_state=seed)
+
+
+def divergence_rows(queries: SongMixtures, database: SongMixtures, seed: int) -> npt.NDArray[np.float32]:
+    """KL(query || song) of equation 5.9."""
+    return kl_divergences(queries, database, N_SAMPLES, seed).astype(np.float32)
+
+
+def native_distances(representation: str, X: FloatArray, train: IntArray) -> FloatArray:
+    """(n_songs, n_train): Euclidean of raw histograms; else that of unit rows, in the order of the cosine.
+
+    A row of zeros (a song without tags) is at cosine 0 to every song, where plain Euclid would have it nearer.
+    """
+    if representation == VQ:
+        return _euclidean(X, X[train])
+    return np.sqrt(np.maximum(2.0 - 2.0 * (X @ X[train].T), 0.0))
+
+
+def learned_distances(
+    X: FloatArray, split: Split, k: int, regularizer: str, protocol: Protocol
+) -> tuple[FloatArray, str, float]:
+    """(n_songs, n_train) by MLR after PCA, the C (and loss) of best AUC in validation, and the gap of its fit.
+
+    Both PCA (95 % of the variance) and MLR see training songs only. Components are divided by one number, so
+    that the training songs have variance 1 in all and a C means the same for every representation.
+    """
+    from sklearn.decomposition import PCA
+    from sklearn.exceptions import ConvergenceWarning
+
+    pca = PCA(0.95, svd_solver="full").fit(X[split.train])
+    Z = pca.transform(X) / np.sqrt(pca.explained_variance_.sum())
+    inside, validation, _ = split.relevance[k]
+    best: tuple[float, FloatArray, MLR] | None = None
+    for loss in protocol.losses:
+        mlr = MLR(loss, regularizer=regularizer, tol=protocol.tol, max_cuts=protocol.max_cuts)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the table has the gaps
+            path = mlr.fit_path(Z[split.train], inside, protocol.Cs)
+        for fitted in path:
+            songs = fitted.transform(Z)
+            D = _euclidean(songs, songs[split.train])
+            auc = float(np.nanmean(distance_scores(D[split.validation], validation)["auc"]))
+            if best is None or auc > best[0]:  # of equally good ones the first: the smallest C
+                best = auc, D, fitted
+    assert best is not None
+    _, D, chosen = best
+    loss = f"{chosen.loss}, " if len(protocol.losses) > 1 else ""
+    return D, f"{loss}C {chosen.C:g}", float(chosen.history_[-1]["gap"])
+
+
+def adjusted(D: FloatArray, split: Split, rows: IntArray) -> FloatArray:
+    """Mutual proximity of the queries `rows` and the training songs, all moments from training songs.
+
+    Parameters
+    ----------
+    D : ndarray of shape (n_songs, n_train), of all songs to those of training
+        A column's moments are those of a training song as the others see it, since divergences are one-sided.
+    """
+    others = D[split.train].copy()
+    np.fill_diagonal(others, np.nan)
+    queries = D[rows]
+    return mutual_proximity(
+        queries,
+        queries.mean(axis=1),
+        queries.std(axis=1),
+        np.nanmean(others, axis=0),
+        np.nanstd(others, axis=0),
+    )
+
+
+def measure_codewords(
+    songs: Songs, split: Split, most_codewords: int, tau: int, protocol: Protocol, seed: int
+) -> list[Result]:
+    """Every way of ranking that starts from codeword histograms."""
+    found = codeword_vectors(songs, split.train, most_codewords, tau, seed)
+    of_codebook = {"codewords": most_codewords, "tau": tau}
+    return [r for name, X in found.items() for r in _measure_vectors(name, X, split, protocol, of_codebook)]
+
+
+def measure_others(
+    songs: Songs,
+    split: Split,
+    every: SongMixtures,
+    divergences: npt.NDArray[np.float32],
+    protocol: Protocol,
+    seed: int,
+) -> list[Result]:
+    """Tags, and the mixtures of all songs by their `divergences` (n_songs, n_train) and as vectors."""
+    space = MixtureSpace(random_state=seed).fit(every[split.train])
+    found = tag_vectors(songs, split.train, seed) | {GMM_SPACE: space.transform(every).astype(np.float64)}
+    results = [r for name, X in found.items() for r in _measure_vectors(name, X, split, protocol, {})]
+    for k in split.relevance:
+        results += _both_ways(divergences.astype(np.float64), split, k, GMM, NATIVE)
+    return results
+
+
+def _measure_vectors(
+    name: str, X: FloatArray, split: Split, protocol: Protocol, about: dict[str, int]
+) -> Iterator[Result]:
+    native = native_distances(name, X, split.train)
+    for k in split.relevance:
+        yield from _both_ways(native, split, k, name, NATIVE, **about)
+        for learning, regularizer in LEARNED.items():
+            D, chosen, gap = learned_distances(X, split, k, regularizer, protocol)
+            yield from _both_ways(D, split, k, name, learning, chosen=chosen, gap=gap, **about)
+
+
+def _both_ways(
+    D: FloatArray, split: Split, k: int, representation: str, learning: str, **about: Any
+) -> Iterator[Result]:
+    """Test songs rank training songs by D, and by its mutual proximity."""
+    relevance = split.relevance[k][2]
+    for proximity in (False, True):
+        distances = adjusted(D, split, split.test) if proximity else D[split.test]
+        scores = distance_scores(distances, relevance)
+        nearest = np.argsort(distances, axis=1, kind="stable")[:, :K_NEAREST]
+        yield Result(
+            k,
+            representation,
+            learning,
+            proximity,
+            split.number,
+            {measure: scores[measure] for measure in MEASURES},
+            hubness(nearest, len(split.train)),
+            **about,
+        )
+
+
+def _euclidean(A: FloatArray, B: FloatArray) -> FloatArray:
+    from scipy.spatial.distance import cdist
+
+    distances: FloatArray = cdist(A, B)
+    return distances
