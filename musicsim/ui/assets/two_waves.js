@@ -82,7 +82,8 @@ class Sound {
     pagePlayer()?.pause();
     this.message = "";
     this.playing = next;
-    const url = addressOf(next.side);
+    const url = addressOf(next.side); // looked up now: the page's preview may come after this dialog
+    if (!url) return this.fail();
     if (this.audio.src !== url) this.audio.src = url;
     this.seek();
     this.audio.play().catch((error) => error.name === "AbortError" || this.fail());
@@ -158,7 +159,6 @@ class Side {
     const { letter, colour } = this.slots[passage.slot];
     const made = element("button", { type: "button", className: "flag", textContent: letter });
     Object.assign(made.style, { background: colour, color: inkOn(colour) });
-    made.disabled = !addressOf(this.data);
     made.addEventListener("click", () => this.sound.toggle([{ side: this.data, passage }]));
     return made;
   }
