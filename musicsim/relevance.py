@@ -9,11 +9,9 @@ Sets are kept in compressed rows, once for all queries that share them: 8 bytes 
 Labels of 100 000 songs take 5 MB; lists, 8 bytes an entry; nothing is ever as large as songs x songs.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cache
-from heapq import heappush, heapreplace
 from typing import Any
 
 import numpy as np
@@ -521,6 +519,8 @@ def _most_similar(heard: sparse.csr_array, k: int, among: IntArray) -> tuple[Int
     """The `k` items of `among` most similar to each item, in compressed rows."""
     from numba import get_num_threads
 
+    from musicsim._relevance_kernels import count_shared
+
     n_items, n_threads = heard.shape[1], int(get_num_threads())
     by_item = heard.tocsc()
     listeners = np.diff(by_item.indptr)
@@ -532,13 +532,12 @@ def _most_similar(heard: sparse.csr_array, k: int, among: IntArray) -> tuple[Int
     order = np.argsort(-listeners, kind="stable")[: np.count_nonzero(listeners)]
     n_parts = max(8 * n_threads, -(-len(order) * k // _BLOCK_ENTRIES))
 
-    count = _compiled_count()
     tables = by_item.indptr, by_item.indices, candidates.indptr, candidates.indices
     of_candidates = listeners[among]
 
     def search(first: int) -> tuple[IntArray, IntArray]:
         items = order[first::n_parts]
-        best = count(items, *tables, among, of_candidates, k)
+        best = count_shared(items, *tables, among, of_candidates, k)
         row, place = np.nonzero(best >= 0)
         return items[row], best[row, place]
 
@@ -547,53 +546,3 @@ def _most_similar(heard: sparse.csr_array, k: int, among: IntArray) -> tuple[Int
         found += threads.map(search, range(min(n_parts, len(order))))
     item, other = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return _compress(item, other, n_items)
-
-
-@cache
-def _compiled_count() -> Callable[..., IntArray]:
-    """:func:`_count_shared` as machine code; compiled here, so that importing this module stays quick."""
-    from numba import njit
-
-    compiled: Callable[..., IntArray] = njit(_count_shared, cache=True, nogil=True)
-    return compiled
-
-
-def _count_shared(
-    items: Any, of_item: Any, users: Any, of_user: Any, heard: Any, among: Any, listeners: Any, k: int
-) -> Any:
-    """The `k` most similar of each of `items`, in any order: (n, k) numbers of items, -1 for none.
-
-    The users of item i are ``users[of_item[i] : of_item[i + 1]]``; user u has heard the items ``among[j]`` of
-    j in ``heard[of_user[u] : of_user[u + 1]]``, each of which has ``listeners[j]``.
-    """
-    shared = np.zeros(len(among), dtype=np.int32)
-    met = np.empty(len(among) + 1, dtype=np.int32)
-    best = np.full((len(items), k), -1, dtype=np.int64)
-    for row in range(len(items)):
-        item = items[row]
-        own = of_item[item + 1] - of_item[item]
-        n_met = 0
-        for u in users[of_item[item] : of_item[item + 1]]:
-            for j in heard[of_user[u] : of_user[u + 1]]:
-                met[n_met] = j  # stays when it is the first time; a branch would be guessed wrong too often
-                n_met += shared[j] == 0
-                shared[j] += 1
-        # the least similar on top, and of equal ones the highest item
-        heap = [(0.0, 0) for _ in range(0)]
-        least = 0.0
-        for j in met[:n_met]:
-            both = shared[j]
-            shared[j] = 0
-            similarity = both / (own + listeners[j] - both)
-            if similarity < least or among[j] == item:
-                continue
-            other = among[j]
-            if len(heap) < k:
-                heappush(heap, (similarity, -other))
-            elif (similarity, -other) > heap[0]:
-                heapreplace(heap, (similarity, -other))
-            if len(heap) == k:
-                least = heap[0][0]
-        for place in range(len(heap)):
-            best[row, place] = -heap[place][1]
-    return best

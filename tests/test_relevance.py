@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
+from musicsim import _relevance_kernels as kernels
 from musicsim import relevance as module
 from musicsim.relevance import Relevance, label_codes
 
@@ -153,7 +154,7 @@ def test_blocks_do_not_show(monkeypatch, rng, entries):
 def test_the_compiled_loop_equals_itself_in_python(plays, k):
     compiled = relevant_sets(Relevance.from_plays(sparse.csr_array(plays), k=k))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_compiled_count", lambda: module._count_shared)
+        patch.setattr(kernels, "count_shared", kernels.count_shared.py_func)
         assert relevant_sets(Relevance.from_plays(sparse.csr_array(plays), k=k)) == compiled
 
 

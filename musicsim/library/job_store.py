@@ -57,6 +57,7 @@ class JobStore:
 
     def add_trace(self, job_id: int, point: Mapping[str, Any]) -> None:
         """Add a point to what a job draws while it works; JSON values."""
+        self.folder.mkdir(parents=True, exist_ok=True)
         with self._trace_path(job_id).open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(dict(point)) + "\n")
 
