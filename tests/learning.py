@@ -1,11 +1,12 @@
 """What tests of training share: a collection with something to learn, and someone who watches."""
 
+import json
 from pathlib import Path
-from typing import Any
 
+from musicsim.explorer.progress import Stopped
 from tests.sounds import KINDS, write_song
 
-__all__ = ["Patient", "write_styles"]
+__all__ = ["Watcher", "write_styles"]
 
 
 def write_styles(folder: Path, artists: int = 15, n_songs: int = 2, seconds: float = 2.0) -> Path:
@@ -25,15 +26,21 @@ def write_styles(folder: Path, artists: int = 15, n_songs: int = 2, seconds: flo
     return folder
 
 
-class Patient:
-    """A watcher that lets a training come to its end."""
+class Watcher:
+    """Keeps what it is told; says that it is enough after so many points, and stops at a message."""
 
-    def tell(self, message: str, done: int = 0, total: int = 0) -> None:
-        """Nothing to show it on."""
+    def __init__(self, enough_after=None, stop_at=None):
+        self.points, self.messages = [], []
+        self._enough_after, self._stop_at = enough_after, stop_at
 
-    def trace(self, point: dict[str, Any]) -> None:
-        """Nothing to draw it on."""
+    def tell(self, message, done=0, total=0):
+        self.messages.append(message)
+        if self._stop_at is not None and self._stop_at in message:
+            raise Stopped
 
-    def is_enough(self) -> bool:
-        """Never."""
-        return False
+    def trace(self, point):
+        json.dumps(point)
+        self.points.append(point)
+
+    def is_enough(self):
+        return self._enough_after is not None and len(self.points) >= self._enough_after

@@ -11,26 +11,7 @@ from musicsim.explorer.learning import LearningSettings, learn, load_report
 from musicsim.explorer.progress import Stopped
 from musicsim.explorer.snapshot import take_snapshot
 from musicsim.explorer.supervision import Supervision
-
-
-class Watcher:
-    """Keeps what it is told; says that it is enough after so many points, and stops at a message."""
-
-    def __init__(self, enough_after=None, stop_at=None):
-        self.points, self.messages = [], []
-        self._enough_after, self._stop_at = enough_after, stop_at
-
-    def tell(self, message, done=0, total=0):
-        self.messages.append(message)
-        if self._stop_at is not None and self._stop_at in message:
-            raise Stopped
-
-    def trace(self, point):
-        json.dumps(point)
-        self.points.append(point)
-
-    def is_enough(self):
-        return self._enough_after is not None and len(self.points) >= self._enough_after
+from tests.learning import Watcher
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from musicsim.explorer.representations import REPRESENTATIONS
 from musicsim.explorer.snapshot import take_snapshot
 from musicsim.explorer.training import refresh
 from musicsim.library import Library
-from tests.explorer.test_learning import Watcher
+from tests.learning import Watcher
 from tests.sounds import KINDS, open_library, write_song
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+from scipy.stats import norm
 
 from musicsim.errors import AudioError, ModelError, NotFoundError
 from musicsim.explorer.query import Filters, find_similar, read_example
@@ -151,3 +152,57 @@ def test_reasons_name_what_is_shared(tiny_library):
     snapshot = take_snapshot(tiny_library)
     hits = find_similar(snapshot, snapshot.songs[0].id, 3, max_per_artist=None)
     assert {hit.reason for hit in hits} == {"same artist · both calm"}
+
+
+def mutual_order(X, row):
+    """Rows from the most to the least mutual, by the definition: P(X > d) P(Y > d) of normal distances."""
+    D = np.linalg.norm(X[:, None].astype(np.float64) - X[None], axis=2)
+    others = ~np.eye(len(X), dtype=bool)
+    mean = np.array([d[o].mean() for d, o in zip(D, others, strict=True)])
+    deviation = np.array([d[o].std() for d, o in zip(D, others, strict=True)])
+    both = norm.logsf((D[row] - mean[row]) / deviation[row]) + norm.logsf((D[row] - mean) / deviation)
+    return [r for r in np.argsort(-both, kind="stable").tolist() if r != row]
+
+
+def test_hub_reduction_orders_by_mutual_proximity_and_is_the_default(taught):
+    snapshot = take_snapshot(taught)
+    for row in (0, 50, 199):
+        song = snapshot.indexed[row]
+        truth = [snapshot.indexed[r].id for r in mutual_order(snapshot.X, row)[:10]]
+        hits = find_similar(snapshot, song.id, 10, max_per_artist=None)
+        # the sample of the moments holds all 200 songs here; distances are float32
+        assert [hit.song.id for hit in hits] == truth
+        assert [hit.similarity for hit in hits] == sorted((hit.similarity for hit in hits), reverse=True)
+
+
+def test_hub_reduction_makes_hubs_fewer(taught):
+    snapshot = take_snapshot(taught)
+    heads = {}
+    for reduce in (False, True):
+        answers = [
+            hit.song.id
+            for song in snapshot.indexed
+            for hit in find_similar(snapshot, song.id, 10, max_per_artist=None, hub_reduction=reduce)
+        ]
+        heads[reduce] = max(Counter(answers).values())
+    assert heads[True] < heads[False]
+
+
+def test_hub_reduction_is_a_setting(taught):
+    snapshot = take_snapshot(taught)
+    song = snapshot.indexed[7].id
+    plain = [hit.song.id for hit in find_similar(snapshot, song, hub_reduction=False)]
+    reduced = [hit.song.id for hit in find_similar(snapshot, song, hub_reduction=True)]
+    assert plain != reduced
+    assert [hit.song.id for hit in find_similar(snapshot, song)] == reduced
+    taught.set_setting("hub_reduction", False)
+    assert [hit.song.id for hit in find_similar(take_snapshot(taught), song)] == plain
+
+
+def test_sound_from_outside_is_ordered_as_the_same_song_inside(tiny_library, snapshot, tmp_path):
+    song = snapshot.songs[2]
+    example = read_example(snapshot, song.path.read_bytes(), "mine")
+    assert example.song_id == song.id
+    inside = [hit.song.id for hit in find_similar(snapshot, song.id, 11, max_per_artist=None)]
+    outside = [hit.song.id for hit in find_similar(snapshot, example, 11, max_per_artist=None)]
+    assert outside == inside

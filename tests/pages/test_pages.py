@@ -9,6 +9,8 @@ from streamlit.testing.v1 import AppTest
 
 from musicsim.audio import FEATURE_VERSION
 from musicsim.explorer import jobs
+from musicsim.explorer.fitting import RepresentationSettings
+from musicsim.explorer.models import add_representation
 from musicsim.explorer.training import refresh
 from musicsim.library import schema
 from musicsim.library.duplicate_store import SamePair
@@ -225,3 +227,48 @@ def test_titles_are_shown_as_they_stand(full):
     shown = next(s.value for s in app.subheader)
     assert shown.replace("\\", "") == HOSTILE
     assert not re.search(r"(?<!\\)[*$\[:<_!]", shown), "every mark of Markdown is escaped"
+
+
+@pytest.fixture
+def two_models(full):
+    add_representation(full, RepresentationSettings("histogram"), "plain counts", lambda *_: None)
+    return full
+
+
+def test_the_model_of_the_side_bar_is_what_every_page_shows(two_models):
+    song = two_models.songs()[0]
+    other = two_models.models.named("plain counts")
+    app = AppTest.from_file(SHELL, default_timeout=60)
+    app.query_params["song"] = str(song.id)
+    app.run()
+    assert app.sidebar.selectbox(key="model").value == two_models.models.native().id
+    assert len(app.get("plotly_chart")) == 1
+    app.sidebar.selectbox(key="model").select(other.id).run()
+    assert not app.exception
+    assert app.query_params["model"] == "plain counts"
+    assert two_models.models.active().kind == "native", "looking through a model does not put it into use"
+    app = app.switch_page("search.py").run()
+    assert app.session_state["model"] == other.id
+
+
+def test_a_link_names_the_model(two_models):
+    app = AppTest.from_file(SHELL, default_timeout=60)
+    app.query_params["model"] = "plain counts"
+    app.run()
+    assert app.sidebar.selectbox(key="model").value == two_models.models.named("plain counts").id
+    unknown = AppTest.from_file(SHELL, default_timeout=60)
+    unknown.query_params["model"] = "never made"
+    unknown.run()
+    assert not unknown.exception
+    assert unknown.sidebar.selectbox(key="model").value == two_models.models.native().id
+
+
+def test_two_maps_stand_side_by_side(two_models):
+    app = open_page("explore")
+    app.selectbox(key="beside").select(two_models.models.named("plain counts").id).run()
+    assert not app.exception
+    assert len(app.get("plotly_chart")) == 2
+    two_models.models.delete(two_models.models.named("plain counts").id)
+    app.run()
+    assert not app.exception
+    assert len(app.get("plotly_chart")) == 1

@@ -12,7 +12,7 @@ from musicsim.explorer.learning import LearningSettings, learn
 from musicsim.explorer.models import save_model_file
 from musicsim.explorer.training import refresh
 from musicsim.library import Library
-from tests.learning import Patient, write_styles
+from tests.learning import Watcher, write_styles
 from tests.pages.test_pages import open_page
 from tests.sounds import open_library, write_song
 
@@ -24,7 +24,7 @@ def learned_folder(tmp_path_factory):
     with open_library(folder) as library:
         library.add(write_styles(tmp_path_factory.mktemp("styles")), n_workers=1)
         refresh(library)
-        learn(library, LearningSettings("genre", C=100.0), "by genre", Patient())
+        learn(library, LearningSettings("genre", C=100.0), "by genre", Watcher())
     return folder
 
 

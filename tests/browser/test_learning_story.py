@@ -1,0 +1,142 @@
+"""The whole story in a browser: a history comes in, a model is learned from it, used, compared, and explains itself."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from musicsim.explorer.training import refresh
+from musicsim.library import Library
+from tests.browser.serving import PATIENCE_MS, serve
+from tests.browser.test_app import APP, page, row_ids, switch, visit, wait_for_map  # noqa: F401  # page is a fixture
+from tests.browser.test_listening import close_spellings
+from tests.browser.test_why import ask, passages, sound, wait_for_sound
+from tests.learning import write_styles
+from tests.sounds import open_library
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+START, MINUTE, HOUR = 1_700_000_000, 60, 3600
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A described library of thirty songs by fifteen artists, each of one of three kinds of sound."""
+    with open_library(tmp_path / "library") as library:
+        library.add(write_styles(tmp_path / "music", seconds=6), n_workers=2)
+        refresh(library)
+    return tmp_path / "library"
+
+
+@pytest.fixture
+def history(folder: Path, tmp_path: Path) -> Path:
+    """Evenings of one person, each with songs of one kind of sound; one song misspelt, one that is not there."""
+    with Library.open(folder) as library:
+        songs = library.songs()
+    kinds = sorted({song.genre for song in songs})
+    lines, now = ["uts,artist,track"], START
+    for evening in range(12):
+        of_kind = [song for song in songs if song.genre == kinds[evening % 3]]
+        for song in of_kind[evening // 3 :: 2]:
+            lines.append(f"{now},{song.artist},{song.title}")
+            now += 4 * MINUTE
+        now += 20 * HOUR
+    odd = songs[0]
+    lines += [f"{now},{odd.artist},{odd.title[:-2]}{odd.title[-1]}x", f"{now + MINUTE},Nobody,Nothing"]
+    path = tmp_path / "scrobbles.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture
+def address(folder: Path) -> Iterator[str]:
+    with serve(APP, environment={"MUSICSIM_LIBRARY": str(folder)}) as address:
+        yield address
+
+
+def import_history(page: Page, address: str, history: Path) -> None:  # noqa: F811
+    """Drop the file, look at what would come of it, tick the misspelt song, import."""
+    visit(page, address, "library")
+    page.get_by_test_id("stButtonGroup").get_by_text("Listening", exact=True).click()
+    form = page.get_by_test_id("stForm").filter(has_text="Files of listening")
+    form.locator("input[type=file]").set_input_files(history)
+    expect(form.get_by_text("scrobbles.csv")).to_be_visible()
+    form.get_by_role("button", name="Look", exact=True).click()
+    expect(page.get_by_text("Close spellings")).to_be_visible()
+    close_spellings(page)
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    page.wait_for_timeout(1000)
+    page.get_by_role("button", name="Import", exact=True).click()
+    page.get_by_role("link", name="Learn from it what is similar").click()
+
+
+def train_on_sittings(page: Page) -> None:  # noqa: F811
+    """Learn from what was played in one sitting, and watch the lines."""
+    expect(page.get_by_role("heading", name="Train", exact=True)).to_be_visible()
+    page.get_by_text("Songs played in one sitting", exact=True).click()
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    page.locator(".st-key-train_start button:visible").first.click()
+    lines = page.locator("[class*='st-key-train_objective_'] .scatterlayer .js-line")
+    expect(lines.first).to_be_attached(timeout=4 * PATIENCE_MS)
+    expect(page.get_by_text("artists it never heard").first).to_be_visible(timeout=4 * PATIENCE_MS)
+
+
+def places_on_map(plot) -> list[list[float]]:
+    """Places of the songs by id."""
+    return plot.evaluate(
+        """p => p._fullData.filter(t => t.customdata && t.showlegend !== false)
+            .flatMap(t => Array.from(t.customdata).map((id, i) => [id, t.x[i], t.y[i]])).sort((a, b) => a[0] - b[0])"""
+    )
+
+
+def test_a_history_becomes_a_model_that_explains_itself(page, address, folder, history):  # noqa: F811
+    import_history(page, address, history)
+    with Library.open(folder) as library:
+        assert len(library.listening.sittings()) > 30
+        song = library.songs()[0]
+    train_on_sittings(page)
+
+    visit(page, address, query=f"?song={song.id}")
+    before = places_on_map(wait_for_map(page)), row_ids(page)
+    switch(page, "train")
+    page.locator("[class*='st-key-verdict_use_'] button:visible").first.click()
+    side = page.get_by_test_id("stSidebar").get_by_role("combobox", name="Model")
+    expect(side).not_to_have_value("as it sounds")
+    with Library.open(folder) as library:
+        learned = library.models.active()
+        assert learned.kind == "learned"
+        assert learned.settings["supervision"] == "sittings"
+    expect(side).to_have_value(learned.name)
+    switch(page, "explore")
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    after = places_on_map(wait_for_map(page)), row_ids(page)
+    assert [place[0] for place in after[0]] == [place[0] for place in before[0]], "the same songs"
+    assert after[0] != before[0], "another map"
+    assert after[1] != before[1], "other neighbours"
+
+    dialog = ask(page)
+    expect(dialog.get_by_text("after learning").first).to_be_visible()
+    passages(dialog, song.title).first.click()
+    wait_for_sound(page, True)
+    assert f"/songs/{song.id}/audio" in sound(dialog)["src"]
+
+
+def test_a_training_outlives_the_tab_and_the_server(page, folder, history):  # noqa: F811
+    environment = {"MUSICSIM_LIBRARY": str(folder)}
+    with serve(APP, environment=environment) as address:
+        visit(page, address, "train")
+        page.get_by_text("Songs of one genre", exact=True).click()
+        page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+        page.locator(".st-key-train_start button:visible").first.click()
+        expect(page.get_by_role("heading", name="3 · Learning")).to_be_visible()
+        page.goto("about:blank")
+    with serve(APP, environment=environment) as address:
+        visit(page, address, "train")
+        expect(page.get_by_text("artists it never heard").first).to_be_visible(timeout=4 * PATIENCE_MS)
+        expect(page.get_by_role("heading", name="3 · Learning")).to_be_visible()
+    with Library.open(folder) as library:
+        assert [record.kind for record in library.models.all()] == ["native", "learned"]
+        (job, *_) = library.jobs.recent()
+        assert job.state == "done"
+        assert len(library.jobs.trace(job.id)) > 3
