@@ -1,8 +1,8 @@
 """Seconds from the click on *Train* to the active model, on the demo and on 5,000 and 20,000 generated songs.
 
 The job of the app itself, in a process of its own: choice of C on held-out artists, the verdict, the last fit on
-artists of all parts, vectors, clusters and map of all songs. The rival is scikit-learn's NCA on the same training
-songs with the artists as classes, its fit alone. Memory is the largest resident set of the job.
+artists of all parts, vectors, clusters and map of all songs. Beside it one fit of scikit-learn's NCA on 1,000 of the
+songs, with the artists as classes: no choice, no verdict, no map. Memory is the largest resident set of the job.
 """
 
 import json
@@ -20,15 +20,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks._libraries import generated_library
-from benchmarks._report import Claim, Settings, at_least, at_most, main
-from musicsim.explorer.building import build_demo
+from benchmarks._report import Claim, Settings, at_least, main
+from experiments.demo import demo_library
 from musicsim.explorer.learning import LearningSettings, load_report
 from musicsim.explorer.snapshot import take_snapshot
 from musicsim.library import Library
 
-DEMO = Path(__file__).parents[1] / "data" / "experiments" / "demo-0"
 SIZES = (5_000, 20_000)
-_GOAL_S = {"demo": 60.0, "5,000 songs": 300.0, "20,000 songs": 600.0}
 
 Progress = Callable[[str], None]
 
@@ -47,7 +45,8 @@ def _click(library: Library, progress: Progress) -> dict[str, Any]:
         time.sleep(0.2)
         peak_kb = max(peak_kb, _resident_peak_kb(process.pid))
         message = library.jobs.get(job_id).message.split(":")[0].split(",")[0]
-        phases.setdefault(message, time.perf_counter() - started)
+        if message:
+            phases.setdefault(message, time.perf_counter() - started)
     job = library.jobs.get(job_id)
     if job.state != "done":
         raise RuntimeError(f"the training ended as {job.state}: {job.message}")
@@ -82,7 +81,7 @@ def _resident_peak_kb(pid: int) -> int:
 
 
 def _rival_seconds(library: Library, n_songs: int) -> float:
-    """scikit-learn's NCA with artists as classes, on as many songs as a fit of ours takes at most."""
+    """One fit of scikit-learn's NCA on songs of unit deviation, the artists as classes."""
     from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
     native = library.models.native()
@@ -90,20 +89,16 @@ def _rival_seconds(library: Library, n_songs: int) -> float:
     snapshot = take_snapshot(library, native.id)
     rows = np.random.default_rng(0).permutation(len(snapshot.X))[:n_songs]
     artists = np.array([song.artist or "" for song in snapshot.indexed])[rows]
+    X = snapshot.X[rows] / snapshot.X[rows].std(axis=0, dtype=np.float64)
     started = time.perf_counter()
-    NeighborhoodComponentsAnalysis(max_iter=50, random_state=0).fit(
-        snapshot.X[rows].astype(np.float64), artists
-    )
+    NeighborhoodComponentsAnalysis(max_iter=50, random_state=0).fit(X, artists)
     return time.perf_counter() - started
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], list[Claim]]:
-    """Train on each library; 20,000 songs only with ``--full``."""
+    """Train on each library."""
     rows: list[dict[str, Any]] = []
-    with Library.open(DEMO) as demo:
-        if not demo.playlists():
-            progress("composing the demo collection, once")
-            build_demo(demo, seed=0, report=lambda **_: None)
+    with demo_library(0, progress) as demo:
         progress("training on the demo")
         rows.append({"library": "demo", "songs": len(demo), **_click(demo, progress)})
         rows[-1]["NCA, one fit, seconds"] = _rival_seconds(demo, 1_000)
@@ -120,12 +115,6 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
                     progress("NCA on 1,000 of them")
                     rows[-1]["NCA, one fit, seconds"] = _rival_seconds(library, 1_000)
     claims = [
-        at_most(
-            f"{row['library']}: seconds from click to active model", row["seconds"], _GOAL_S[row["library"]]
-        )
-        for row in rows
-    ]
-    claims += [
         at_least(f"{row['library']}: AUC ahead on artists not heard, low end", row["AUC low"], 0.0)
         for row in rows
     ]
