@@ -1,8 +1,8 @@
 """Seconds from the click on *Train* to the active model, on the demo and on 5,000 and 20,000 generated songs.
 
 The job of the app itself, in a process of its own: choice of C on held-out artists, the verdict, the last fit on
-artists of all parts, vectors, clusters and map of all songs. Beside it one fit of scikit-learn's NCA on 1,000 of the
-songs, with the artists as classes: no choice, no verdict, no map. Memory is the largest resident set of the job.
+artists of all parts, vectors, clusters and map of all songs. No other program goes this way, so no rival stands here;
+those of a single fit are in `benchmarks.mlr`. Memory is the largest resident set of the job.
 """
 
 import json
@@ -16,8 +16,6 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from benchmarks._libraries import generated_library
 from benchmarks._report import Claim, Settings, at_least, main
@@ -80,28 +78,12 @@ def _resident_peak_kb(pid: int) -> int:
         return 0
 
 
-def _rival_seconds(library: Library, n_songs: int) -> float:
-    """One fit of scikit-learn's NCA on songs of unit deviation, the artists as classes."""
-    from sklearn.neighbors import NeighborhoodComponentsAnalysis
-
-    native = library.models.native()
-    assert native is not None
-    snapshot = take_snapshot(library, native.id)
-    rows = np.random.default_rng(0).permutation(len(snapshot.X))[:n_songs]
-    artists = np.array([song.artist or "" for song in snapshot.indexed])[rows]
-    X = snapshot.X[rows] / snapshot.X[rows].std(axis=0, dtype=np.float64)
-    started = time.perf_counter()
-    NeighborhoodComponentsAnalysis(max_iter=50, random_state=0).fit(X, artists)
-    return time.perf_counter() - started
-
-
 def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], list[Claim]]:
     """Train on each library."""
     rows: list[dict[str, Any]] = []
     with demo_library(0, progress) as demo:
         progress("training on the demo")
         rows.append({"library": "demo", "songs": len(demo), **_click(demo, progress)})
-        rows[-1]["NCA, one fit, seconds"] = _rival_seconds(demo, 1_000)
         demo.models.delete(demo.models.named("benchmark").id)
     with tempfile.TemporaryDirectory() as folder:
         for n_songs in SIZES:
@@ -111,9 +93,6 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
             ) as library:
                 progress(f"training on {n_songs} songs")
                 rows.append({"library": f"{n_songs:,} songs", "songs": n_songs, **_click(library, progress)})
-                if n_songs == SIZES[0]:
-                    progress("NCA on 1,000 of them")
-                    rows[-1]["NCA, one fit, seconds"] = _rival_seconds(library, 1_000)
     claims = [
         at_least(f"{row['library']}: AUC ahead on artists not heard, low end", row["AUC low"], 0.0)
         for row in rows
@@ -122,4 +101,4 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
 
 
 if __name__ == "__main__":
-    main("training", __doc__.splitlines()[0], run, rivals=("scikit-learn",))
+    main("training", __doc__.splitlines()[0], run)

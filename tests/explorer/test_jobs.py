@@ -40,8 +40,11 @@ def test_a_folder_is_added_with_its_failures_while_nobody_waits(store, tmp_path)
     assert jobs.current(store) is None
 
 
+# 48 songs of 40 s take some two seconds: time enough to be asked to stop in between
+
+
 def test_a_cancelled_job_keeps_what_it_had_and_a_restart_finishes(store, tmp_path):
-    folder = write_collection(tmp_path / "music", n_songs=16, seconds=8)
+    folder = write_collection(tmp_path / "music", n_songs=16, seconds=40)
     job_id = jobs.start(store, "add", {"paths": [str(folder)]})
     _wait(store, job_id, lambda j: len(store) >= 3)
     jobs.cancel(store, job_id)
@@ -55,7 +58,7 @@ def test_a_cancelled_job_keeps_what_it_had_and_a_restart_finishes(store, tmp_pat
 
 
 def test_a_paused_job_rests_and_goes_on_where_it_was(store, tmp_path):
-    folder = write_collection(tmp_path / "music", n_songs=16, seconds=8)
+    folder = write_collection(tmp_path / "music", n_songs=16, seconds=40)
     job_id = jobs.start(store, "add", {"paths": [str(folder)]})
     _wait(store, job_id, lambda j: len(store) >= 2)
     jobs.pause(store, job_id)
@@ -72,7 +75,7 @@ def test_a_paused_job_rests_and_goes_on_where_it_was(store, tmp_path):
 
 
 def test_a_paused_job_can_be_cancelled(store, tmp_path):
-    folder = write_collection(tmp_path / "music", n_songs=16, seconds=8)
+    folder = write_collection(tmp_path / "music", n_songs=16, seconds=40)
     job_id = jobs.start(store, "add", {"paths": [str(folder)]})
     jobs.pause(store, job_id)
     _wait(store, job_id, lambda j: j.state == "paused")

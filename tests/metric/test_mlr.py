@@ -253,7 +253,9 @@ def test_the_history_tells_how_it_went(solver):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         mlr = MLR(C=5.0, solver=solver, max_cuts=15).fit(X, y, callback=told.append)
+    components = [step.pop("components")() for step in told]
     assert told == mlr.history_
+    np.testing.assert_array_equal(components[-1], mlr.components_)
     assert [step["cut"] for step in told] == list(range(1, mlr.n_cuts_ + 1))
     for before, after in itertools.pairwise(told):
         assert after["objective"] <= before["objective"]
