@@ -61,10 +61,13 @@ def take(address: str, page: Page, song: int, query: Path, history: Path) -> Non
 
 def _learn(page: Page, history: Path) -> None:
     page.get_by_test_id("stButtonGroup").get_by_text("Listening").click()
-    page.get_by_test_id("stFileUploader").last.locator("input[type=file]").set_input_files(history)
-    page.get_by_role("button", name="Look").click()
-    page.get_by_text("Close spellings").wait_for()
-    page.get_by_text("Files of listening").scroll_into_view_if_needed()
+    form = page.get_by_test_id("stForm").filter(has_text="Files of listening")
+    form.locator("input[type=file]").set_input_files(history)
+    form.get_by_text(history.name).wait_for()
+    form.get_by_role("button", name="Look", exact=True).click()
+    spellings = page.get_by_text("Close spellings")
+    spellings.wait_for()
+    spellings.scroll_into_view_if_needed()
     _shoot(page, "listening")
     _switch(page, "Train")
     page.locator(".st-key-train_start button:visible").first.click()
@@ -107,7 +110,7 @@ def _write_history(songs: Sequence[Song], target: Path) -> Path:
     names += [(names[3][0], names[3][1][:-2] + names[3][1][-1]), ("Somebody Else", "A Song from Elsewhere")]
     lines = ["uts,utc_time,artist,artist_mbid,album,album_mbid,track,track_mbid"]
     for n in range(600):
-        artist, title = names[n * n % len(names)]
+        artist, title = names[(7 * n + n // 12) % len(names)]
         lines.append(f'{1_735_700_000 + 50_000 * (n // 12) + 240 * (n % 12)},,"{artist}",,,,"{title}",')
     target.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return target

@@ -27,7 +27,12 @@ TITLES = {
     "take_model": "Taking in a model",
     "experiment": "Running an experiment",
 }
-_ICONS = {"done": "✅", "failed": "⚠️", "cancelled": "⏹️", "interrupted": "⏸️"}
+_ICONS = {
+    "done": ":material/check_circle:",
+    "failed": ":material/error:",
+    "cancelled": ":material/stop_circle:",
+    "interrupted": ":material/pause_circle:",
+}
 
 
 def start_job(library: Library, kind: str, **arguments: object) -> None:
