@@ -73,13 +73,8 @@ with left:
     others = [model_id for model_id in models if now.record is None or model_id != now.record.id]
     if BESIDE.get() not in others:
         BESIDE.set(None)
-    by, *second, find = st.columns([15, 6, 6] if others else [4, 3], vertical_alignment="bottom")
+    by, find = st.columns([4, 3], vertical_alignment="bottom")
     by.pills("Colour by", COLOURS, key=COLOUR_BY.name)
-    for column in second:
-        column.selectbox(
-            "Beside it", others, key=BESIDE.name, format_func=models.__getitem__, placeholder="Another model",
-            help="The map of another model beside this one, with the same songs marked.",
-        )  # fmt: skip
     artists = sorted({song.artist for song in now.songs if song.artist})
     entries = [("artist", artist) for artist in artists] + [("song", song.id) for song in now.songs]
     find.selectbox(
@@ -103,7 +98,13 @@ with left:
         facts += ["Rings are its nearest, on both maps."]
     facts += [f"{len(now.same_as):,} copies are folded into others."] if now.same_as else []
     facts += [f"{n_waiting:,} more are waiting for their place."] if n_waiting else []
-    st.caption(" ".join(facts))
+    about, second = st.columns([7, 4], gap="large") if others else (st.container(), None)
+    about.caption(" ".join(facts))
+    if second is not None:
+        second.selectbox(
+            "Beside it", others, key=BESIDE.name, format_func=models.__getitem__, placeholder="No other map",
+            help="The map of another model beside this one, with the same songs marked.",
+        )  # fmt: skip
 
 with right:
     if len(FOUND.get()) > 1:

@@ -161,7 +161,7 @@ with settings:
     if st.button("Save in the library", icon=":material/save:", width="stretch", disabled=not name.strip()):
         try:
             now.library.add_playlists([(name.strip(), None, [s.id for s in shown.songs])], source=SAVED)
-            st.toast(f"Saved as {plain(name)}.", icon="✅")
+            st.toast(f"Saved as {plain(name)}.", icon=":material/check_circle:")
         except MusicsimError as error:
             st.error(plain(error))
 

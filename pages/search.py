@@ -46,7 +46,7 @@ def add_upload(upload: Upload) -> None:
     try:
         start_job(now.library, "add", paths=[str(keep_upload(now.library, upload.name, upload.data))])
     except MusicsimError as error:
-        st.toast(plain(error), icon="⚠️")
+        st.toast(plain(error), icon=":material/warning:")
 
 
 drop, record, choose = st.columns([2, 1, 1], gap="medium")

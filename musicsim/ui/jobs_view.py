@@ -40,7 +40,7 @@ def start_job(library: Library, kind: str, **arguments: object) -> None:
     try:
         jobs.start(library, kind, arguments)
     except MusicsimError as error:
-        st.toast(plain(error), icon="⚠️")
+        st.toast(plain(error), icon=":material/warning:")
 
 
 def upgrade_line(library: Library) -> None:

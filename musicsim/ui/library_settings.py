@@ -14,7 +14,7 @@ __all__ = ["folders", "settings"]
 
 def _forget(library: Library, root: Path) -> None:
     n_songs = library.files.forget_root(root)
-    st.toast(f"{n_songs:,} songs forgotten.", icon="✅")
+    st.toast(f"{n_songs:,} songs forgotten.", icon=":material/check_circle:")
 
 
 def folders(library: Library, *, busy: bool) -> None:

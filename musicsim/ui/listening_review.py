@@ -80,7 +80,7 @@ def _import_row(library: Library, entry: ImportEntry) -> None:
 
 def _undo(library: Library, import_id: int) -> None:
     entry = undo(library, import_id)
-    st.toast(f"Import {entry.id} is undone.", icon="✅")
+    st.toast(f"Import {entry.id} is undone.", icon=":material/check_circle:")
 
 
 # --- what waits -------------------------------------------------------------------------------

@@ -38,23 +38,23 @@ _TAU: Key[int] = Key("model_tau", lambda: 4, "codewords a frame is shared among"
 def _use(library: Library, record: ModelRecord) -> None:
     library.models.activate(record.id)
     MODEL.set(record.id)
-    st.toast(f"{plain(record.name)} is in use now.", icon="✅")
+    st.toast(f"{plain(record.name)} is in use now.", icon=":material/check_circle:")
 
 
 def _rename(library: Library, record: ModelRecord, key: Key[str]) -> None:
     try:
         library.models.rename(record.id, key.get())
     except MusicsimError as error:
-        st.toast(plain(error), icon="⚠️")
+        st.toast(plain(error), icon=":material/warning:")
 
 
 def _delete(library: Library, record: ModelRecord) -> None:
     try:
         library.models.delete(record.id)
     except MusicsimError as error:
-        st.toast(plain(error), icon="⚠️")
+        st.toast(plain(error), icon=":material/warning:")
         return
-    st.toast(f"{plain(record.name)} is gone.", icon="✅")
+    st.toast(f"{plain(record.name)} is gone.", icon=":material/check_circle:")
 
 
 def use_button(library: Library, record: ModelRecord, *, where: str) -> None:
@@ -204,7 +204,7 @@ def _take(library: Library, name: str, data: bytes) -> None:
     try:
         path = keep_upload(library, name, data)
     except MusicsimError as error:
-        st.toast(plain(error), icon="⚠️")
+        st.toast(plain(error), icon=":material/warning:")
         return
     start_job(library, "take_model", path=str(path))
 

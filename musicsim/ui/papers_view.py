@@ -75,14 +75,14 @@ def _show_table(table: PaperTable) -> None:
         st.dataframe(
             pd.DataFrame(
                 {
-                    "holds": ["✅" if claim["holds"] else "❌" for claim in table.claims],
+                    "holds": [bool(claim["holds"]) for claim in table.claims],
                     "claim": [shown(claim["claim"]) for claim in table.claims],
                     "ours": [_text(claim["value"]) for claim in table.claims],
                     "goal": [_text(claim["goal"]) for claim in table.claims],
                 }
             ),
             hide_index=True,
-            column_config={"holds": st.column_config.TextColumn(width=56)},
+            column_config={"holds": st.column_config.CheckboxColumn(width=56)},
         )
     with st.expander("Machine and settings"):
         parts = {**settings, **machine}

@@ -34,7 +34,7 @@ def _without_name(failure: Failure) -> str:
 
 def _forget(library: Library, songs: Sequence[Song]) -> None:
     n_songs = library.files.forget_songs(song.id for song in songs)
-    st.toast(f"{n_songs:,} songs forgotten.", icon="✅")
+    st.toast(f"{n_songs:,} songs forgotten.", icon=":material/check_circle:")
 
 
 def _judge(library: Library, song_ids: Sequence[int], is_same: bool) -> None:

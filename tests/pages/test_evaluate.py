@@ -129,7 +129,7 @@ def test_papers_stand_beside_our_figures(full, monkeypatch):
     rows, claims = (frame.value for frame in app.dataframe)
     assert rows.columns.tolist() == ["set", "error, %", "paper", "chosen"]
     assert rows.iloc[0].tolist() == ["iris", "4.25 ± 0.5", "5.3", ""]
-    assert claims.iloc[0].tolist() == ["✅", "below the paper's", "4.25", "5.3"]
+    assert claims.iloc[0].tolist() == [True, "below the paper's", "4.25", "5.3"]
     facts = " ".join(c.value for c in app.caption)
     for words in ("2026", "kept with the program", "5 splits", "2 cores, a CPU", "61 s"):
         assert words in facts
