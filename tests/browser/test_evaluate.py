@@ -39,5 +39,6 @@ def test_the_charts_fit_a_phone(page, address):  # noqa: F811
 def test_the_papers_are_one_click_away(page, address):  # noqa: F811
     visit(page, address)
     page.get_by_text("The papers", exact=True).click()
+    page.get_by_role("radio", name="demo").click()
     expect(page.get_by_text("Do neighbours share a style and an artist?")).to_be_visible()
     expect(page.get_by_role("button", name="Start the short run")).to_be_enabled()
