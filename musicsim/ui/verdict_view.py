@@ -103,7 +103,9 @@ def _songs(now: Snapshot, songs: list[Song], known: set[int], side: str) -> None
     def act(action: Action) -> None:
         follow(action, now, songs)
         if action.kind == "similar":
-            st.toast("Explore and Search by example now start from this song.", icon=":material/check_circle:")
+            st.toast(
+                "Explore and Search by example now start from this song.", icon=":material/check_circle:"
+            )
 
     rows = [row_of(song, why="was there before" if song.id in known else "") for song in songs]
     song_list(rows, key=f"verdict_{side}", on_action=act)
