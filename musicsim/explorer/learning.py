@@ -20,7 +20,6 @@ from musicsim.errors import ModelError
 from musicsim.evaluation import ArtistSplit, query_scores
 from musicsim.explorer.fitting import new_record
 from musicsim.explorer.placing import SEED, follow_owner, save_clusters_and_map
-from musicsim.explorer.similarity_model import SimilarityModel
 from musicsim.explorer.snapshot import Snapshot, take_snapshot
 from musicsim.explorer.supervision import Supervision
 from musicsim.explorer.verdict import changed_queries, compare, is_better, space_hubness
@@ -269,7 +268,7 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
     chosen, path, finished = _chosen(task, watcher)
     L = _final(task, chosen, watcher) if finished else chosen["components"]
     model = snapshot.model.with_metric(L, task.X)
-    report = _report(task, snapshot, model, chosen, path, watcher)
+    report = _report(task, snapshot, L, chosen, path, watcher)
     report |= {"stopped_early": not finished or watcher.is_enough()}
     report |= {"name": name, "base": base.name, "created_at": started, "seconds": time.time() - started}
     n_songs = len(library.models.features(base.id).song_ids)
@@ -356,7 +355,7 @@ def _final(task: _Task, chosen: dict[str, Any], watcher: Watcher) -> FloatArray:
 def _report(
     task: _Task,
     snapshot: Snapshot,
-    model: SimilarityModel,
+    L: FloatArray,
     chosen: dict[str, Any],
     path: list[dict[str, Any]],
     watcher: Watcher,
@@ -367,8 +366,7 @@ def _report(
     held_out = task.X @ chosen["components"].T  # what is kept was learned from the test artists too
     seen = task.supervision.relevance(database) if task.supervision.searches_itself else task.relevance
     leads = compare(task.X, held_out, seen, queries, database, task.supervision.groups)
-    assert model.metric_ is not None
-    after = task.X @ model.metric_.T
+    after = task.X @ L.T
     songs = snapshot.indexed
     changed = [
         {"query": songs[q].id, "before": [songs[i].id for i in a], "after": [songs[i].id for i in b]}

@@ -141,13 +141,13 @@ class SimilarityModel:
         return self
 
     def with_metric(self, L: npt.NDArray[np.float64], vectors: npt.NDArray[np.floating]) -> "SimilarityModel":
-        """The same model with a learned metric on its vectors.
+        """The same model with a learned metric on its vectors, after the one it has, if any.
 
         Parameters
         ----------
-        L : float64 ndarray of shape (r, n_axes)
-            W = L^T L on the vectors of this model without a metric.
-        vectors : ndarray of shape (n_songs, n_axes)
+        L : float64 ndarray of shape (r, n_dimensions)
+            W = L^T L on the vectors of this model.
+        vectors : ndarray of shape (n_songs, n_dimensions)
             Such vectors; distances are scaled so that theirs keep their mean square, since the scale of a learned
             metric says nothing about similarity.
 
@@ -163,11 +163,12 @@ class SimilarityModel:
                 "nothing was learned: the metric is 0, so all songs would be the same. Take a larger C."
             )
         learned = copy.copy(self)
-        learned.metric_ = np.asarray(L, dtype=np.float64) * np.sqrt(before / after)
+        scaled = np.asarray(L, dtype=np.float64) * np.sqrt(before / after)
+        learned.metric_ = scaled if self.metric_ is None else scaled @ self.metric_
         return learned
 
     def untrained(self) -> "SimilarityModel":
-        """The same model before learning."""
+        """The same model before all learning."""
         plain = copy.copy(self)
         plain.metric_ = None
         return plain

@@ -177,6 +177,24 @@ def test_a_model_travels_as_one_file(twelve, tiny_library, tmp_path):
     assert [r.name for r in tiny_library.models.all()] == [NATIVE, "mine", "mine 2"]
 
 
+def test_a_metric_is_learned_on_top_of_one_that_was_taken(twelve, tmp_path):
+    learned = learn(twelve, LearningSettings(supervision="genre", C=1e3), "mine", Watcher())
+    save_model_file(twelve, learned, tmp_path / "mine.musicsim")
+    taken = take_model(twelve, tmp_path / "mine.musicsim", hush)
+    name = twelve.models.get(taken).name
+    again = learn(twelve, LearningSettings(supervision="genre", C=1e3, on=name), "further", Watcher())
+    record = twelve.models.get(again)
+    assert record.base_id == taken
+    model = take_snapshot(twelve, again).model
+    # linear in the vectors it was learned on: both metrics are in it
+    X, Y = twelve.vectors(taken).X, twelve.vectors(again).X
+    map_, *_ = np.linalg.lstsq(X - X.mean(0), Y - Y.mean(0), rcond=None)
+    np.testing.assert_allclose((X - X.mean(0)) @ map_, Y - Y.mean(0), atol=1e-4)  # float32 vectors
+    assert model.n_dimensions == len(model.metric_)
+    with pytest.raises(ModelError, match="learned itself"):
+        learn(twelve, LearningSettings(supervision="genre", on="mine"), "x", Watcher())
+
+
 def _broken(kind, good, folder):
     target = folder / "broken.musicsim"
     if kind == "no zip":
