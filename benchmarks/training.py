@@ -20,7 +20,8 @@ from typing import Any
 from benchmarks._libraries import generated_library
 from benchmarks._report import Claim, Settings, at_least, main
 from experiments.demo import demo_library
-from musicsim.explorer.learning import LearningSettings, load_report
+from musicsim.explorer.artifacts import load_report
+from musicsim.explorer.learning import LearningSettings
 from musicsim.explorer.snapshot import take_snapshot
 from musicsim.library import Library
 
@@ -53,7 +54,7 @@ def _click(library: Library, progress: Progress) -> dict[str, Any]:
     take_snapshot(library).index.query(take_snapshot(library).X[:1], 10)
     seconds = time.perf_counter() - started
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    report = load_report(library, record.id)
+    report = load_report(library.models.path(record.id))
     progress(
         f"{len(library)} songs: {seconds:.0f} s; phases began at {json.dumps({k: round(v) for k, v in phases.items()})}"
     )

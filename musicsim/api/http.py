@@ -7,10 +7,10 @@ from fastapi.responses import JSONResponse
 
 from musicsim import __version__
 from musicsim.errors import AudioError, MusicsimError, NotFoundError
-from musicsim.explorer.learning import load_report
+from musicsim.explorer.artifacts import load_report
 from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.query import Filters, Hit, find_similar, read_example
-from musicsim.explorer.snapshot import Snapshot, take_snapshot
+from musicsim.explorer.snapshot import snapshot_under
 from musicsim.explorer.walk import ARTIST_SPACING, Walk
 from musicsim.library import Song
 
@@ -32,12 +32,6 @@ def _hits(hits: list[Hit]) -> list[dict[str, Any]]:
     return [{**_song(h.song), "similarity": round(h.similarity, 4), "reason": h.reason} for h in hits]
 
 
-def _snapshot(library: str | None, model: str | None) -> Snapshot:
-    """A library as it stands, under the model of a name, or the one in use."""
-    opened = open_library(library)
-    return take_snapshot(opened, opened.models.named(model).id if model else None)
-
-
 _router = APIRouter()
 
 
@@ -54,7 +48,7 @@ def models(library: str | None = None) -> list[dict[str, Any]]:
     names = ("name", "kind", "is_active", "created_at", "n_songs_fitted", "n_dimensions", "settings")
     return [
         {name: getattr(record, name) for name in names}
-        | {"leads": load_report(opened, record.id).get("leads")}
+        | {"leads": load_report(opened.models.path(record.id)).get("leads")}
         for record in opened.models.all()
     ]
 
@@ -78,7 +72,7 @@ def similar(
 ) -> list[dict[str, Any]]:
     """The songs that sound most like a song of the library."""
     filters = Filters(artists=frozenset(artist or ()), genres=frozenset(genre or ()))
-    snapshot = _snapshot(library, model)
+    snapshot = snapshot_under(open_library(library), model)
     return _hits(find_similar(snapshot, song_id, k, max_per_artist=per_artist or None, filters=filters))
 
 
@@ -100,7 +94,7 @@ async def similar_to_file(
             return JSONResponse({"error": "the file is larger than 200 MB"}, 413)
 
     def answer() -> list[dict[str, Any]]:
-        snapshot = _snapshot(library, model)
+        snapshot = snapshot_under(open_library(library), model)
         example = read_example(snapshot, bytes(data), "the file that was sent")
         return _hits(find_similar(snapshot, example, k, max_per_artist=per_artist or None))
 
@@ -117,7 +111,7 @@ def playlist(
     model: _Model = None,
 ) -> list[dict[str, Any]]:
     """A playlist with the reason of every transition."""
-    walk = Walk(_snapshot(library, model))
+    walk = Walk(snapshot_under(open_library(library), model))
     drawn = walk.draw(length, first=first, spacing=spacing, random_state=seed)
     return [
         {**_song(song), "reason": edge.reason if edge else None}

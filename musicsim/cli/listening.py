@@ -25,13 +25,6 @@ def register(app: typer.Typer) -> None:
     app.command("run-job", hidden=True)(run_job)
 
 
-def _snapshot(library: Any, model: str | None) -> Any:
-    """The library as it stands, under the model of a name."""
-    from musicsim.explorer.snapshot import take_snapshot
-
-    return take_snapshot(library, library.models.named(model).id if model else None)
-
-
 def _query(snapshot: Any, song: str) -> Any:
     """A song id, or an Example read from a file."""
     from musicsim.errors import AudioDecodeError
@@ -73,6 +66,7 @@ def similar(
 ) -> None:
     """List the songs that sound most like a file or a song of the library."""
     from musicsim.explorer.query import Filters, find_similar
+    from musicsim.explorer.snapshot import snapshot_under
 
     filters = Filters(
         frozenset(artist or ()),
@@ -82,7 +76,7 @@ def similar(
         seconds,
     )
     with open_library(library) as lib:
-        snapshot = _snapshot(lib, model)
+        snapshot = snapshot_under(lib, model)
         query = _query(snapshot, song)
         hits = find_similar(
             snapshot,
@@ -138,6 +132,7 @@ def playlist(
 ) -> None:
     """Draw a playlist by a walk over what songs have in common; every step says why."""
     from musicsim.errors import LibraryError
+    from musicsim.explorer.snapshot import snapshot_under
     from musicsim.explorer.walk import Walk
     from musicsim.library.arrays import atomic_path
     from musicsim.library.exporters import FORMATS
@@ -147,7 +142,7 @@ def playlist(
         raise LibraryError(f"{export}: name a file that ends in {', '.join('.' + name for name in FORMATS)}.")
     seed = secrets.randbelow(2**31) if seed is None else seed
     with open_library(library) as lib:
-        walk = Walk(_snapshot(lib, model))
+        walk = Walk(snapshot_under(lib, model))
         drawn = walk.draw(length, first=first, spacing=spacing, surprise=surprise, random_state=seed)
     if export:
         base = export.expanduser().absolute().parent if relative else None

@@ -74,10 +74,10 @@ def train(
 
     Ctrl-C once stops and keeps the best so far; twice leaves everything as it was.
     """
-    from musicsim.explorer.learning import LearningSettings, learn
+    from musicsim.explorer.learning import LOSSES, LearningSettings, learn
+    from musicsim.explorer.model_text import name_for, report_of
     from musicsim.explorer.progress import Stopped
     from musicsim.explorer.supervision import KINDS
-    from musicsim.ui.model_text import LOSSES, name_for, report_of
 
     for option, value, known in (
         ("--from", source, KINDS), ("--loss", loss, LOSSES), ("--penalty", penalty, ("trace", "l21")),
@@ -163,7 +163,7 @@ def _watched() -> Iterator[_Terminal]:
 
 def _tell(name: str, report: dict[str, Any], *, is_active: bool, was_asked: bool) -> None:
     """The verdict for people."""
-    from musicsim.ui.model_text import figures, headline, judged_on
+    from musicsim.explorer.model_text import figures, headline, judged_on
 
     _, sentence = headline(report)
     typer.echo(plain(f"{name}: {sentence}"))
@@ -185,8 +185,8 @@ def _tell(name: str, report: dict[str, Any], *, is_active: bool, was_asked: bool
 
 def list_models(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """List the models of the library: what they are, how good, and which is in use."""
+    from musicsim.explorer.model_text import headline, kind_words, report_of
     from musicsim.explorer.models import stale_reason
-    from musicsim.ui.model_text import headline, kind_words, report_of
 
     with open_library(library) as lib:
         rows = [

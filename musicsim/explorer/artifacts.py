@@ -1,5 +1,6 @@
-"""What is worked out from a model's vectors and kept beside it: clusters, the map, the walk's weights."""
+"""What is kept beside a model: clusters, the map, the walk's weights, the report of its training."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,16 @@ import numpy.typing as npt
 
 from musicsim.library.arrays import atomic_path
 
-__all__ = ["load_clusters", "load_map", "load_walk", "save_clusters", "save_map", "save_walk"]
+__all__ = [
+    "load_clusters",
+    "load_map",
+    "load_report",
+    "load_walk",
+    "save_clusters",
+    "save_map",
+    "save_report",
+    "save_walk",
+]
 
 
 def _save(target: Path, **arrays: Any) -> None:
@@ -67,3 +77,17 @@ def load_walk(folder: Path) -> tuple[dict[str, float], int]:
         return {}, 0
     pairs = zip(arrays["names"].tolist(), arrays["weights"].tolist(), strict=True)
     return dict(pairs), int(arrays["n_playlists"])
+
+
+def save_report(folder: Path, report: Mapping[str, Any]) -> None:
+    """Keep what a model's card says; JSON values."""
+    with atomic_path(folder / "report.json") as temporary:
+        temporary.write_text(json.dumps(report, indent=1), encoding="utf-8")
+
+
+def load_report(folder: Path) -> dict[str, Any]:
+    """What :func:`save_report` kept; empty for a model that was not learned."""
+    try:
+        return dict(json.loads((folder / "report.json").read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return {}

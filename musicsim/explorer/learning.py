@@ -5,7 +5,6 @@ on the first, the C is chosen on the second, the third says whether the metric i
 is kept is then learned with this C on all of them.
 """
 
-import json
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -18,6 +17,7 @@ import numpy.typing as npt
 from musicsim import __version__
 from musicsim.errors import ModelError
 from musicsim.evaluation import ArtistSplit, query_scores
+from musicsim.explorer.artifacts import save_report
 from musicsim.explorer.fitting import new_record
 from musicsim.explorer.placing import SEED, follow_owner, save_clusters_and_map
 from musicsim.explorer.snapshot import Snapshot, take_snapshot
@@ -25,7 +25,6 @@ from musicsim.explorer.supervision import Supervision
 from musicsim.explorer.verdict import changed_queries, compare, is_better, space_hubness
 from musicsim.explorer.walk import fit_walk
 from musicsim.library import Library
-from musicsim.library.arrays import atomic_path
 from musicsim.relevance import Relevance
 
 __all__ = [
@@ -36,12 +35,17 @@ __all__ = [
     "Watcher",
     "learn",
     "learn_unlocked",
-    "load_report",
-    "save_report",
 ]
 
 LEARNED_KIND = "learned"
-LOSSES = ("auc", "map", "ndcg", "mrr", "precision")
+LOSSES = {
+    "auc": "AUC: the whole ranking",
+    "map": "MAP: the order, from the top",
+    "ndcg": "NDCG: the first few, the top counts most",
+    "mrr": "MRR: the first right song",
+    "precision": "P@k: how many of the first few are right",
+}
+"""What a ranking is judged by while learning, in words."""
 CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 _TOLERANCE, _MOST_CUTS = 1e-2, 150
 _MOST_SONGS = 4_000  # of a fit: a cut takes half a second then
@@ -154,15 +158,9 @@ class _Task:
     def score(self, L: FloatArray | None, queries: Rows, database: Rows) -> float:
         """Mean of the loss's own measure, of the space under L or of plain distance."""
         Y = self.X if L is None else self.X @ L.T
-        relevance = self._seen(queries, database)
+        relevance = self.relevance.restrict(queries, database)
         scores = query_scores(Y[queries], Y[database], relevance, k=10)[self.settings.loss]
         return float(np.nanmean(scores)) if np.isfinite(scores).any() else float("nan")
-
-    def _seen(self, queries: Rows, database: Rows) -> Relevance:
-        relevance = (
-            self.supervision.relevance(database) if self.supervision.searches_itself else self.relevance
-        )
-        return relevance.restrict(queries, database)
 
 
 class _Watch:
@@ -274,7 +272,7 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
     n_songs = len(library.models.features(base.id).song_ids)
     record = new_record(LEARNED_KIND, name, model, n_songs, base_id=base.features_of, **asdict(settings))
     model.save(library.models.path(record.id))
-    save_report(library, record.id, report)
+    save_report(library.models.path(record.id), report)
     library.models.register(record)
     follow_owner(library, record)
     save_clusters_and_map(library, record, watcher.tell)
@@ -364,8 +362,7 @@ def _report(
     watcher.tell("asking artists it has not heard")
     queries, database = task.queries(task.split.test, _MOST_TESTED)
     held_out = task.X @ chosen["components"].T  # what is kept was learned from the test artists too
-    seen = task.supervision.relevance(database) if task.supervision.searches_itself else task.relevance
-    leads = compare(task.X, held_out, seen, queries, database, task.supervision.groups)
+    leads = compare(task.X, held_out, task.relevance, queries, database, task.supervision.groups)
     after = task.X @ L.T
     songs = snapshot.indexed
     changed = [
@@ -393,17 +390,3 @@ def _report(
         "hubness": {"before": space_hubness(task.X), "after": space_hubness(after)},
         "changed": changed,
     }  # fmt: skip
-
-
-def save_report(library: Library, model_id: str, report: dict[str, Any]) -> None:
-    """Keep what a model's card says beside the model."""
-    with atomic_path(library.models.path(model_id) / "report.json") as temporary:
-        temporary.write_text(json.dumps(report, indent=1), encoding="utf-8")
-
-
-def load_report(library: Library, model_id: str) -> dict[str, Any]:
-    """What :func:`save_report` kept; empty for a model that was not learned."""
-    try:
-        return dict(json.loads((library.models.path(model_id) / "report.json").read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        return {}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from musicsim.errors import FeatureVersionError, ModelError, MusicsimError
+from musicsim.explorer.artifacts import load_report, save_report
 from musicsim.explorer.fitting import (
     REPRESENTATION_KIND,
     RepresentationSettings,
@@ -21,8 +22,6 @@ from musicsim.explorer.learning import (
     LearningSettings,
     Watcher,
     learn_unlocked,
-    load_report,
-    save_report,
 )
 from musicsim.explorer.placing import place_new, save_clusters_and_map
 from musicsim.explorer.progress import Tell
@@ -95,8 +94,7 @@ def make_again(library: Library, record: ModelRecord, watcher: Watcher) -> bool:
         else:
             songs = songs_with_frames(library, library.songs())
             settings = RepresentationSettings(**record.settings)
-            model_id = fit_representation(library, songs, settings, record.name, watcher.tell)
-            fit_walk(library, model_id)
+            fit_representation(library, songs, settings, record.name, watcher.tell)
     except (MusicsimError, ValueError) as error:
         _log.warning("%s stays as it is: %s", record.name, error)
         return False
@@ -124,9 +122,7 @@ def add_representation(library: Library, settings: RepresentationSettings, name:
                     f"{library.folder}: the frames of {len(songs) - len(with_frames)} of {len(songs)} songs were not "
                     f"kept. Turn on keep_frames and add their folders again."
                 )
-            model_id = fit_representation(library, with_frames, settings, name, tell)
-            fit_walk(library, model_id)
-            return model_id
+            return fit_representation(library, with_frames, settings, name, tell)
         finally:
             library.models.discard_unfinished()
 
@@ -149,7 +145,7 @@ def save_model_file(library: Library, model_id: str, target: Path) -> None:
         archive.writestr("about.json", json.dumps(about, indent=1))
         archive.write(folder / "model.json", "model.json")
         archive.write(folder / "model.npz", "model.npz")
-        report = load_report(library, model_id)
+        report = load_report(folder)
         if report:
             # which songs changed places is nobody else's business
             archive.writestr("report.json", json.dumps(report | {"changed": []}, indent=1))
@@ -181,7 +177,7 @@ def take_model(library: Library, source: Path, tell: Tell) -> str:
             record = new_record(TAKEN_KIND, name, model, len(songs), taken_from=source.name)
             model.save(library.models.path(record.id))
             report = json.loads((Path(scratch) / "report.json").read_text(encoding="utf-8"))
-            save_report(library, record.id, report)
+            save_report(library.models.path(record.id), report)
             library.models.register(record)
             place_new(library, record, songs, tell)
             save_clusters_and_map(library, record, tell)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim.evaluation import hubness, k_occurrence, paired_bootstrap, query_scores, share_of_same
-from musicsim.explorer.learning import load_report
+from musicsim.explorer.artifacts import load_report
 from musicsim.explorer.snapshot import Snapshot
 from musicsim.explorer.supervision import Supervision
 from musicsim.explorer.verdict import MEASURES, Lead
@@ -250,7 +250,7 @@ def evaluate(snapshot: Snapshot, kind: str, tell: Tell | None = None) -> Quality
 
 def held_out(library: Library, record: ModelRecord) -> HeldOut | None:
     """The report of a learned model on artists that were held out; None for any other model."""
-    report = load_report(library, record.id)
+    report = load_report(library.models.path(record.id))
     if "leads" not in report:
         return None
     leads = {name: Lead(**lead) for name, lead in report["leads"].items()}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # scikit-learn and numba take seconds to import: only once a 
     from musicsim.explorer.similarity_model import SimilarityModel
     from musicsim.search import ExactIndex, MutualProximity
 
-__all__ = ["Snapshot", "take_snapshot"]
+__all__ = ["Snapshot", "snapshot_under", "take_snapshot"]
 
 
 @dataclass(frozen=True)
@@ -140,3 +140,14 @@ class Snapshot:
 def take_snapshot(library: Library, model_id: str | None = None) -> Snapshot:
     """The library as it stands, under the model in use or another one."""
     return Snapshot(library, library.revision, model_id)
+
+
+def snapshot_under(library: Library, model: str | None) -> Snapshot:
+    """The library as it stands, under the model of a name; None for the one in use.
+
+    Raises
+    ------
+    NotFoundError
+        If there is no model of the name.
+    """
+    return take_snapshot(library, library.models.named(model).id if model else None)

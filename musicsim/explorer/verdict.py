@@ -9,9 +9,10 @@ import numpy.typing as npt
 from musicsim.evaluation import hubness, nearest_neighbours, paired_bootstrap, query_scores
 from musicsim.relevance import Relevance
 
-__all__ = ["MEASURES", "Lead", "changed_queries", "compare", "is_better", "space_hubness"]
+__all__ = ["MEASURES", "NO_DIFFERENCE", "Lead", "changed_queries", "compare", "is_better", "space_hubness"]
 
 MEASURES = {"auc": "AUC", "map": "MAP", "mrr": "MRR", "precision": "P@10"}
+NO_DIFFERENCE = "no difference shown"
 _MOST_FOR_HUBS = 5_000
 _SHOWN = 5
 
@@ -31,7 +32,7 @@ class Lead:
     @property
     def words(self) -> str:
         """What the interval says."""
-        return "better" if self.low > 0 else "worse" if self.high < 0 else "no difference shown"
+        return "better" if self.low > 0 else "worse" if self.high < 0 else NO_DIFFERENCE
 
 
 def compare(

@@ -13,13 +13,13 @@ from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
 from musicsim.explorer.building import keep_upload
 from musicsim.explorer.fitting import RepresentationSettings
+from musicsim.explorer.model_text import facts, figures, kind_words, report_of
 from musicsim.explorer.models import FILE_ENDING, free_name, save_model_file, stale_reason
 from musicsim.explorer.representations import CODEWORDS, REPRESENTATIONS
 from musicsim.explorer.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.model_store import LONGEST_NAME, NATIVE_KIND, ModelRecord
 from musicsim.ui.jobs_view import job_panel, start_job
-from musicsim.ui.model_text import facts, figures, kind_words, report_of
 from musicsim.ui.state import MODEL, Key
 from musicsim.ui.text import plain
 

@@ -10,14 +10,14 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from musicsim.explorer import jobs
-from musicsim.explorer.learning import LEARNED_KIND, LearningSettings
+from musicsim.explorer.learning import LEARNED_KIND, LOSSES, LearningSettings
+from musicsim.explorer.model_text import name_for
 from musicsim.explorer.snapshot import Snapshot
 from musicsim.explorer.supervision import KINDS, Coverage, coverage
 from musicsim.library import Library
 from musicsim.library.job_store import Job
 from musicsim.ui.frame import PAGES
 from musicsim.ui.jobs_view import TITLES, start_job
-from musicsim.ui.model_text import LOSSES, name_for
 from musicsim.ui.song_list import clock
 from musicsim.ui.song_map import UNKNOWN_COLOUR
 from musicsim.ui.state import SECTION, Key

@@ -5,11 +5,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from musicsim.explorer.model_text import figures, headline, judged_on, path_rows, report_of
 from musicsim.explorer.snapshot import Snapshot
+from musicsim.explorer.verdict import NO_DIFFERENCE
 from musicsim.library import Song
 from musicsim.library.model_store import ModelRecord
 from musicsim.ui.listening import follow
-from musicsim.ui.model_text import NO_DIFFERENCE, figures, headline, judged_on, path_rows, report_of
 from musicsim.ui.models_view import delete_button, rename_button, use_button
 from musicsim.ui.song_list import Action, row_of, song_list
 from musicsim.ui.state import Key

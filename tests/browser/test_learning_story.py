@@ -10,7 +10,7 @@ from musicsim.explorer.training import refresh
 from musicsim.library import Library
 from tests.browser.serving import PATIENCE_MS, serve
 from tests.browser.test_app import APP, page, row_ids, switch, visit, wait_for_map  # noqa: F401  # page is a fixture
-from tests.browser.test_listening import close_spellings
+from tests.browser.test_listening import close_spellings, look_at
 from tests.browser.test_why import ask, passages, sound, wait_for_sound
 from tests.learning import write_styles
 from tests.sounds import open_library
@@ -57,12 +57,7 @@ def address(folder: Path) -> Iterator[str]:
 
 def import_history(page: Page, address: str, history: Path) -> None:  # noqa: F811
     """Drop the file, look at what would come of it, tick the misspelt song, import."""
-    visit(page, address, "library")
-    page.get_by_test_id("stButtonGroup").get_by_text("Listening", exact=True).click()
-    form = page.get_by_test_id("stForm").filter(has_text="Files of listening")
-    form.locator("input[type=file]").set_input_files(history)
-    expect(form.get_by_text("scrobbles.csv")).to_be_visible()
-    form.get_by_role("button", name="Look", exact=True).click()
+    look_at(page, address, history)
     expect(page.get_by_text("Close spellings")).to_be_visible()
     close_spellings(page)
     page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")

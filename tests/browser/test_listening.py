@@ -27,6 +27,16 @@ def history(tiny_library: Library, tmp_path: Path) -> Path:
     return path
 
 
+def look_at(page: Page, address: str, history: Path) -> None:  # noqa: F811
+    """Drop a file on the section for listening and ask what would come of it."""
+    visit(page, address, "library")
+    page.get_by_test_id("stButtonGroup").get_by_text("Listening", exact=True).click()
+    form = page.get_by_test_id("stForm").filter(has_text="Files of listening")
+    form.locator("input[type=file]").set_input_files(history)
+    expect(form.get_by_text(history.name)).to_be_visible()
+    form.get_by_role("button", name="Look", exact=True).click()
+
+
 def close_spellings(page: Page):  # noqa: F811
     """Tick all rows of the table of close spellings."""
     table = page.get_by_test_id("stDataFrame").first
@@ -40,12 +50,7 @@ def close_spellings(page: Page):  # noqa: F811
 def test_a_history_is_imported_and_undone(page, tiny_library, history, width):  # noqa: F811
     page.set_viewport_size({"width": width, "height": 900})
     with serve(APP, environment={"MUSICSIM_LIBRARY": str(tiny_library.folder)}) as address:
-        visit(page, address, "library")
-        page.get_by_test_id("stButtonGroup").get_by_text("Listening", exact=True).click()
-        form = page.get_by_test_id("stForm").filter(has_text="Files of listening")
-        form.locator("input[type=file]").set_input_files(history)
-        expect(form.get_by_text("history.csv")).to_be_visible()
-        form.get_by_role("button", name="Look", exact=True).click()
+        look_at(page, address, history)
         expect(page.get_by_text("3 (60%)")).to_be_visible()
         assert tiny_library.listening.imports() == [], "nothing is written before it is asked for"
 

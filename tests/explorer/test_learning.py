@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from musicsim.errors import ModelError, NotFoundError, StoreLockedError
-from musicsim.explorer.learning import LearningSettings, learn, load_report
+from musicsim.explorer.artifacts import load_report
+from musicsim.explorer.learning import LearningSettings, learn
 from musicsim.explorer.progress import Stopped
 from musicsim.explorer.snapshot import take_snapshot
 from musicsim.explorer.supervision import Supervision
@@ -31,7 +32,7 @@ def module_library(taught_folder, tmp_path_factory):
 
 def test_plays_teach_what_artists_not_heard_confirm(module_library):
     library, model_id, _ = module_library
-    report = load_report(library, model_id)
+    report = load_report(library.models.path(model_id))
     lead = report["leads"]["auc"]
     # a taste is hidden below a production that varies more: the plain distance cannot see it
     assert lead["low"] > 0.05
@@ -49,7 +50,7 @@ def test_the_verdict_is_on_artists_that_were_neither_trained_nor_chosen_on(modul
     from musicsim.evaluation import ArtistSplit, ranking_scores
 
     library, model_id, _ = module_library
-    report = load_report(library, model_id)
+    report = load_report(library.models.path(model_id))
     snapshot = take_snapshot(library, library.models.native().id)
     groups = np.array([song.group for song in snapshot.indexed])
     rest, test = next(ArtistSplit(1, 0.3, 0).split(groups, groups=groups))
@@ -98,7 +99,7 @@ def test_points_of_the_live_lines(module_library):
 def test_enough_keeps_the_best_so_far(taught):
     watcher = Watcher(enough_after=25)
     model_id = learn(taught, LearningSettings(), "early", watcher)
-    report = load_report(taught, model_id)
+    report = load_report(taught.models.path(model_id))
     assert report["stopped_early"]
     assert len(watcher.points) == 25
     assert len(report["path"]) < 6
@@ -108,7 +109,7 @@ def test_enough_keeps_the_best_so_far(taught):
 
 def test_enough_at_once_waits_for_something_to_keep(taught):
     model_id = learn(taught, LearningSettings(), "at once", Watcher(enough_after=0))
-    report = load_report(taught, model_id)
+    report = load_report(taught.models.path(model_id))
     assert report["stopped_early"]
     assert len(report["path"]) == 1
     assert take_snapshot(taught, model_id).model.metric_.any()
@@ -125,7 +126,7 @@ def test_a_training_that_is_cancelled_leaves_nothing(taught, moment):
 
 def test_a_given_c_is_taken(taught):
     model_id = learn(taught, LearningSettings(C=100.0, loss="map"), "given", Watcher())
-    report = load_report(taught, model_id)
+    report = load_report(taught.models.path(model_id))
     assert (report["C"], [entry["C"] for entry in report["path"]]) == (100.0, [100.0])
 
 
@@ -144,7 +145,7 @@ def test_nonsense_as_supervision_is_not_called_better(taught, rng):
         with taught.write() as connection:
             connection.exec_driver_sql("UPDATE songs SET genre = ? WHERE id = ?", (genre, song.id))
     model_id = learn(taught, LearningSettings(supervision="genre", C=100.0), "noise", Watcher())
-    report = load_report(taught, model_id)
+    report = load_report(taught.models.path(model_id))
     assert not report["is_better"]
     assert abs(report["leads"]["auc"]["mean"]) < 0.05  # of 60 held-out songs, 0.02 is about one deviation
 

@@ -7,7 +7,7 @@ import pytest
 
 from musicsim.errors import ModelError
 from musicsim.evaluation import hubness, ranking_scores
-from musicsim.explorer.learning import save_report
+from musicsim.explorer.artifacts import save_report
 from musicsim.explorer.quality import evaluate, held_out, measure_lists, measure_scores
 from musicsim.explorer.query import find_similar
 from musicsim.search import ExactIndex, MutualProximity, mutual_proximity
@@ -210,6 +210,6 @@ def test_held_out_figures_are_those_of_the_report(snapshot):
         "split": {"test": {"songs": 4, "artists": 1}},
         "settings": {"supervision": "tags"},
     }
-    save_report(snapshot.library, snapshot.record.id, report)
+    save_report(snapshot.library.models.path(snapshot.record.id), report)
     found = held_out(snapshot.library, snapshot.record)
     assert (found.kind, found.n_songs, found.n_artists, found.leads["auc"].after) == ("tags", 4, 1, 0.7)

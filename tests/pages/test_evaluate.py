@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import musicsim.ui.papers_view as papers
-from musicsim.explorer.learning import save_report
+from musicsim.explorer.artifacts import save_report
 from musicsim.explorer.paper_tables import Experiment, PaperTable
 from musicsim.explorer.training import refresh
 from tests.sounds import write_song
@@ -82,7 +82,7 @@ def test_a_learned_model_is_flattered_and_the_page_says_so(full):
         "split": {"test": {"songs": 4, "artists": 2}},
         "settings": {"supervision": "tags"},
     }
-    save_report(full, full.models.active().id, report)
+    save_report(full.models.path(full.models.active().id), report)
     app = worked_out(open_page())
     assert app.table[0].value["Held out: AUC"].iloc[0] == "0.500 → **0.700**"
     said = " ".join(info.value for info in app.info)

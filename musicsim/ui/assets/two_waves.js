@@ -250,7 +250,7 @@ function legend(slots, sides, sound) {
   const rows = slots.map(({ letter, colour, words }, slot) => {
     const items = sides
       .map((side) => ({ side: side.data, passage: side.data.passages.find((p) => p.slot === slot) }))
-      .filter((item) => item.passage && addressOf(item.side));
+      .filter((item) => item.passage);
     const chip = element("i", { textContent: letter });
     Object.assign(chip.style, { background: colour, color: inkOn(colour) });
     const row = element("li", {}, chip, element("span", { textContent: words }));

@@ -4,17 +4,16 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from musicsim.explorer.learning import LEARNED_KIND, load_report
+from musicsim.explorer.artifacts import load_report
+from musicsim.explorer.learning import LEARNED_KIND
 from musicsim.explorer.models import TAKEN_KIND, free_name
 from musicsim.explorer.representations import CODEWORDS, REPRESENTATIONS
 from musicsim.explorer.supervision import KINDS
-from musicsim.explorer.verdict import MEASURES, Lead
+from musicsim.explorer.verdict import MEASURES, NO_DIFFERENCE, Lead
 from musicsim.library import Library
 from musicsim.library.model_store import ModelRecord
 
 __all__ = [
-    "LOSSES",
-    "NO_DIFFERENCE",
     "facts",
     "figures",
     "headline",
@@ -26,15 +25,6 @@ __all__ = [
     "settings_words",
 ]
 
-LOSSES = {
-    "auc": "AUC: the whole ranking",
-    "map": "MAP: the order, from the top",
-    "ndcg": "NDCG: the first few, the top counts most",
-    "mrr": "MRR: the first right song",
-    "precision": "P@k: how many of the first few are right",
-}
-"""What a ranking is judged by while learning, in words."""
-
 _NAMES = {
     "plays": "as people listen",
     "sittings": "as in one sitting",
@@ -44,7 +34,6 @@ _NAMES = {
     "artist": "by artist",
     "folder": "by folder",
 }
-NO_DIFFERENCE = "no difference shown"
 
 
 def name_for(library: Library, supervision: str, typed: str = "") -> str:
@@ -104,7 +93,7 @@ def report_of(library: Library, record: ModelRecord) -> dict[str, Any]:
     A model that was taken in brings the report that somebody sent.
     """
     try:
-        report = load_report(library, record.id)
+        report = load_report(library.models.path(record.id))
         if report:
             facts(library, record, report), figures(report), judged_on(report), path_rows(report)
             [(one["query"], one["before"], one["after"]) for one in report["changed"]]
@@ -126,7 +115,7 @@ def headline(report: Mapping[str, Any]) -> tuple[str, str]:
     Parameters
     ----------
     report : mapping
-        As :func:`musicsim.explorer.learning.load_report` returns it, of a model that was learned.
+        As :func:`musicsim.explorer.artifacts.load_report` returns it, of a model that was learned.
 
     Returns
     -------
