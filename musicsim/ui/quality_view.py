@@ -93,12 +93,17 @@ def show_library(now: Snapshot) -> None:
     if scores is not None:
         scores.within(_AT_ONCE_S)
     lists.within(_AT_ONCE_S)
+    # A place of their own for each: what comes later moves nothing, or it would be seen twice for a moment.
+    table, progress, rest = st.container(), st.container(), st.container()
     if kind:
-        _models_table(now, others, kind)
-    wait_for(waiting)
+        with table:
+            _models_table(now, others, kind)
+    with progress:
+        wait_for(waiting)
     both = value_of(lists)
     if both is not None:
-        _show_lists(now, both, value_of(scores) if scores else None)
+        with rest:
+            _show_lists(now, both, value_of(scores) if scores else None)
 
 
 def _choose_kind(covered: "list[Coverage] | None") -> str | None:
