@@ -3,20 +3,26 @@
 At each song an edge is drawn among those that still have an allowed member, with probabilities in
 the model's proportions, then a song among these members. Drawing an edge and striking it out when it
 has none left gives the same distribution, and looks only at the edges that are drawn.
+
+Where songs weigh differently (g), or a song is fixed further on (the message beta of `_bridge`), an edge counts in
+proportion to the mean of g * beta over its allowed members, and a member to its own.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from musicsim.playlist._bridge import Bridge, Weighing
+from musicsim.playlist._restrictions import Restrictions
 from musicsim.playlist.edges import describe_edge
-from musicsim.playlist.hypergraph import UNIFORM, Hypergraph, is_missing
+from musicsim.playlist.hypergraph import UNIFORM, Hypergraph
 
-__all__ = ["Playlist", "Restrictions", "Transition", "Walker", "group_codes"]
+__all__ = ["Playlist", "Transition", "Walker"]
 
 FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.intp]
 EdgeProbabilities = Callable[[int], tuple[IntArray, FloatArray]]
 
@@ -26,8 +32,8 @@ class Transition:
     """One step of a playlist, and the edge that explains it.
 
     `previous` is None for the opening song; `probability` is the model's P[edge | previous song] (of
-    the edge itself for the opening song), before any restriction. A step that no edge of the
-    previous song allowed has the uniform edge (index -1 if there is none) and probability 0.
+    the edge itself for the opening song) at the temperature of the walk, before any restriction. A step that
+    no edge of the previous song allowed has the uniform edge (index -1 if there is none) and probability 0.
     """
 
     previous: int | None
@@ -42,58 +48,14 @@ class Transition:
 class Playlist:
     """Songs in order, with ``len(songs) - 1`` transitions that explain them.
 
-    `opening` explains the first song where it was drawn, None where it was given. `note` says why the
-    playlist is shorter than asked for, "" if it is not.
+    `opening` explains the first song where it was drawn, None where it was given. `note` says what could not be
+    met: why the playlist is shorter than asked for, or where songs of a group stand closer; "" if all was.
     """
 
     songs: tuple[int, ...]
     transitions: tuple[Transition, ...]
     opening: Transition | None = None
     note: str = ""
-
-
-def group_codes(groups: Sequence[Hashable] | None, n_songs: int) -> IntArray:
-    """Number the groups; -1 for None, blank and nan, which collide with nothing."""
-    if groups is None:
-        return np.full(n_songs, -1, dtype=np.intp)
-    if len(groups) != n_songs:
-        raise ValueError(f"groups has {len(groups)} entries for {n_songs} songs; give one a song")
-    code: dict[Hashable, int] = {}
-    codes = [-1 if is_missing(group) else code.setdefault(group, len(code)) for group in groups]
-    return np.array(codes, dtype=np.intp)
-
-
-@dataclass(slots=True)
-class Restrictions:
-    """Which songs may come next."""
-
-    n_songs: int
-    exclude: Iterable[int] = ()
-    group: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
-    spacing: int = 0
-    repeat: bool = False
-
-    def unused(self, songs: list[int]) -> npt.NDArray[np.bool_]:
-        """Return the mask of songs that are neither excluded nor already in the playlist."""
-        mask = np.ones(self.n_songs, dtype=bool)
-        mask[list(self.exclude)] = False
-        mask[songs[-1:] if self.repeat else songs] = False
-        return mask
-
-    def allowed(self, songs: list[int]) -> npt.NDArray[np.bool_]:
-        """Return the mask of unused songs of another group than the last `spacing` songs."""
-        mask = self.unused(songs)
-        for code in {int(self.group[song]) for song in songs[-self.spacing :]} if self.spacing else ():
-            if code >= 0:
-                mask &= self.group != code
-        return mask
-
-    def why_none(self, songs: list[int]) -> str:
-        """Say why no song may come next."""
-        left = int(np.count_nonzero(self.unused(songs)))
-        if left:
-            return f"the {left} songs left are all by artists of the last {self.spacing} songs"
-        return "no songs are left"
 
 
 def _draw(values: FloatArray, rng: np.random.Generator) -> int:
@@ -103,15 +65,13 @@ def _draw(values: FloatArray, rng: np.random.Generator) -> int:
     return min(place, int(np.flatnonzero(values)[-1]))  # rounding may reach the very end
 
 
-def _draw_song(graph: Hypergraph, candidates: IntArray, rng: np.random.Generator) -> int:
-    if not graph.weighted:
-        return int(candidates[rng.integers(candidates.size)])
-    return int(candidates[_draw(graph.song_weight[candidates], rng)])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Walker:
-    """A model's walk under restrictions: its edges, how it leaves a song, and its source of chance."""
+    """A model's walk under restrictions: its edges, how it leaves a song, and its source of chance.
+
+    `weigh` gives the weights of songs at a place (None: all alike); `bridge` is asked for where songs are
+    fixed further on.
+    """
 
     graph: Hypergraph = field(kw_only=False)
     opening: FloatArray
@@ -119,46 +79,148 @@ class Walker:
     restrictions: Restrictions
     rng: np.random.Generator
     use_uniform: bool
+    weigh: Weighing
+    bridge: Callable[[], Bridge]
+    _towards: dict[int, FloatArray] = field(init=False, default_factory=dict)
+    _notes: list[str] = field(init=False, default_factory=list)
 
-    def walk(self, length: int, given: list[int]) -> tuple[list[Transition], str]:
-        """Go on from the songs `given` until there are `length`; also say why not, if not.
+    def walk(self, length: int) -> tuple[list[int], list[Transition | None], str]:
+        """Fill the places up to `length` that are not fixed.
 
-        Where no songs are given, the opening step is among the steps (its `previous` is None).
+        Return the songs, a step for each (None where it was fixed), and what could not be met.
         """
-        songs, steps = list(given), list[Transition]()
-        while len(songs) < length:
-            step = self._next(songs[-1] if songs else None, self.restrictions.allowed(songs))
-            if step is None:
-                return (
-                    steps,
-                    f"stopped at {len(songs)} of {length} songs: {self.restrictions.why_none(songs)}",
+        songs: list[int] = []
+        steps: list[Transition | None] = []
+        fixed = self.restrictions.fixed
+        ahead = sorted(place for place in fixed if place < length)
+        place = 0
+        while place < length:
+            if place in fixed:
+                songs.append(fixed[place])
+                steps.append(None)
+                place += 1
+                continue
+            target = next((p for p in ahead if p > place), None)
+            if target is not None and not self._towards:
+                self._look_ahead(songs, place, target)
+            step = self._step(songs, place, target)
+            if step is None and target is not None:
+                self._notes.append(
+                    f"{target - place} songs are missing before song {target + 1}: none are left"
                 )
+                self._towards = {}
+                return self._without_gap(songs, steps, place, target, length)
+            if step is None:
+                why = self.restrictions.why_none(songs)
+                self._notes.append(f"stopped at {len(songs)} of {length} songs: {why}")
+                break
             songs.append(step.song)
             steps.append(step)
-        return steps, ""
+            place += 1
+            if place == target:
+                self._towards = {}
+        return songs, steps, "; ".join(self._notes)
 
-    def _next(self, previous: int | None, allowed: npt.NDArray[np.bool_]) -> Transition | None:
+    def _without_gap(
+        self, songs: list[int], steps: list[Transition | None], place: int, target: int, length: int
+    ) -> tuple[list[int], list[Transition | None], str]:
+        """Close a gap that no song is left for: what is fixed behind it follows at once."""
+        rest = [song for at, song in sorted(self.restrictions.fixed.items()) if target <= at < length]
+        return [*songs, *rest], [*steps, *([None] * len(rest))], "; ".join(self._notes)
+
+    def _look_ahead(self, songs: list[int], place: int, target: int) -> None:
+        """Work out the messages of the stretch from `place` to the fixed song at `target`."""
+
+        def weigh(at: int) -> FloatArray:
+            weights = self.restrictions.allowed(songs, at).astype(np.float64)
+            given = self.weigh(at)
+            return weights if given is None else weights * given
+
+        song = self.restrictions.fixed[target]
+        self._towards = self.bridge().messages(place - 1, target, song, weigh)
+
+    def _step(self, songs: list[int], place: int, target: int | None) -> Transition | None:
+        """Take one step; where a fixed song waits, come closer than the spacing rather than stop."""
+        previous = songs[-1] if songs else None
+        step = self._next(previous, self.restrictions.allowed(songs), place)
+        if step is not None or target is None:
+            return step
+        for spacing in range(self.restrictions.spacing - 1, -1, -1):
+            step = self._next(previous, self.restrictions.allowed(songs, spacing=spacing), place)
+            if step is not None:
+                self._notes.append(
+                    f"song {place + 1} has an artist of the {self.restrictions.spacing} beside it"
+                )
+                return step
+        return None
+
+    def _pulled(self, place: int) -> FloatArray | None:
+        """What songs weigh at a place, with where the walk has to go; None where all weigh the same."""
+        given, towards = self.weigh(place), self._towards.get(place)
+        if given is None or towards is None:
+            return given if towards is None else towards
+        return given * towards
+
+    def _next(self, previous: int | None, allowed: BoolArray, place: int) -> Transition | None:
         """Take one step; None when nothing at all is allowed."""
-        graph = self.graph
         if previous is None:
-            edges, probabilities = np.arange(graph.n_edges), self.opening
+            edges, probabilities = np.arange(self.graph.n_edges), self.opening
         else:
             edges, probabilities = self.edge_probabilities(previous)
         left = probabilities.copy()
-        if not self.use_uniform and graph.uniform_edge is not None:
-            left[edges == graph.uniform_edge] = 0.0
+        if not self.use_uniform and self.graph.uniform_edge is not None:
+            left[edges == self.graph.uniform_edge] = 0.0
+        pulled = self._pulled(place)
+        if pulled is None:
+            chosen = self._struck_out(edges, left, allowed)
+        else:
+            chosen = self._weighed(edges, left, np.where(allowed, pulled, 0.0), allowed)
+        if chosen is not None:
+            k, song = chosen
+            name = self.graph.names[edges[k]]
+            reason = describe_edge(name, both=previous is not None)
+            return Transition(previous, song, int(edges[k]), name, float(probabilities[k]), reason)
+        return self._anywhere(previous, allowed, pulled)
+
+    def _struck_out(self, edges: IntArray, left: FloatArray, allowed: BoolArray) -> tuple[int, int] | None:
+        """Draw an edge, and strike it out where it has no allowed member, until one has."""
         while np.any(left > 0):
             k = _draw(left, self.rng)
-            members = graph.members(int(edges[k]))
+            members = self.graph.members(int(edges[k]))
             candidates = members[allowed[members]]
             if candidates.size:
-                song, name = _draw_song(graph, candidates, self.rng), graph.names[edges[k]]
-                reason = describe_edge(name, both=previous is not None)
-                return Transition(previous, song, int(edges[k]), name, float(probabilities[k]), reason)
+                return k, self._song_of(candidates)
             left[k] = 0.0
-        anywhere = np.flatnonzero(allowed)
-        if anywhere.size == 0:
+        return None
+
+    def _song_of(self, candidates: IntArray) -> int:
+        if not self.graph.weighted:
+            return int(candidates[self.rng.integers(candidates.size)])
+        return int(candidates[_draw(self.graph.song_weight[candidates], self.rng)])
+
+    def _weighed(
+        self, edges: IntArray, left: FloatArray, pulled: FloatArray, allowed: BoolArray
+    ) -> tuple[int, int] | None:
+        """Draw an edge by the mean weight of its allowed members, and one of them by its own."""
+        mass = self.graph.song_weight
+        for k in np.flatnonzero(left).tolist():
+            members = self.graph.members(int(edges[k]))
+            possible = mass[members] @ allowed[members]
+            left[k] *= (mass[members] @ pulled[members]) / possible if possible > 0 else 0.0
+        if not np.any(left > 0):
             return None
-        edge = -1 if graph.uniform_edge is None else graph.uniform_edge
-        song = _draw_song(graph, anywhere, self.rng)
+        chosen = _draw(left, self.rng)
+        members = self.graph.members(int(edges[chosen]))
+        return chosen, int(members[_draw(mass[members] * pulled[members], self.rng)])
+
+    def _anywhere(
+        self, previous: int | None, allowed: BoolArray, pulled: FloatArray | None
+    ) -> Transition | None:
+        """Any allowed song of the collection, where no edge leads on."""
+        candidates = np.flatnonzero(allowed)
+        if candidates.size == 0:
+            return None
+        weights = np.zeros(0) if pulled is None else self.graph.song_weight[candidates] * pulled[candidates]
+        song = int(candidates[_draw(weights, self.rng)]) if np.any(weights > 0) else self._song_of(candidates)
+        edge = -1 if self.graph.uniform_edge is None else self.graph.uniform_edge
         return Transition(previous, song, edge, UNIFORM, 0.0, describe_edge(UNIFORM))

@@ -566,7 +566,7 @@ def test_bad_playlists_are_named(playlists, message):
         ({"length": 2, "first": True + 0.5}, r"first=1.5 is no song"),
         ({"length": 2, "exclude": [9]}, "exclude=9 is no song"),
         ({"length": 2, "prefix": [0, 1, 2]}, "prefix holds 3 songs, more than length=2"),
-        ({"length": 3, "prefix": [0, 1], "first": 1}, "first=1, but prefix begins with 0"),
+        ({"length": 3, "prefix": [0, 1], "first": 1}, "first puts song 1 at place 0|prefix puts"),
         ({"length": 2, "spacing": -1}, "spacing=-1"),
         ({"length": 2, "groups": ["x"]}, "groups has 1 entries for 4 songs"),
     ],
