@@ -30,7 +30,8 @@ def register(app: typer.Typer) -> None:
 
 def import_listening(
     files: Annotated[
-        list[Path] | None, typer.Argument(help="Files or .zip archives of plays, of tags or of playlists.")
+        list[Path] | None,
+        typer.Argument(help="Files, folders or .zip archives of plays, of tags or of playlists."),
     ] = None,
     library: LibraryOption = None,
     as_json: JsonOption = False,
@@ -54,9 +55,10 @@ def import_listening(
 ) -> None:
     """Import what people listened to: plays, tags and playlists of other programs and services.
 
-    Last.fm, ListenBrainz, Spotify, Libre.fm, Maloja, Pano Scrobbler, Spinitron, the Million Song Dataset, and CSV
-    of one's own. Songs are found by MusicBrainz id, then by artist and title. What is not in the library waits for
-    its song. The same file again takes the place of the first time.
+    Last.fm, ListenBrainz, Spotify, Libre.fm, Maloja, Pano Scrobbler, Spinitron, the Million Song Dataset,
+    playlists of players (M3U, PLS, XSPF, JSPF), and CSV of one's own. Songs are found by the path of their file, by
+    MusicBrainz id, then by artist and title. What is not in the library waits for its song, but for playlists. The
+    same file again takes the place of the first time.
     """
     if (undo is None) == (not files):
         raise typer.BadParameter("name files to import, or an import to --undo")
@@ -130,6 +132,16 @@ def _preview(seen: Any) -> dict[str, Any]:
             }
             for p in seen.proposals
         ],
+        "lists": [
+            {
+                "name": entry.name,
+                "category": entry.category or None,
+                "entries": entry.n_entries,
+                "matched": entry.n_found,
+                "absent": [[gone.position, gone.label, gone.reason] for gone in entry.absent],
+            }
+            for entry in seen.lists
+        ],
         "unmatched": [[w.artist, w.title, w.count] for w in seen.unmatched],
         "replaces": [old.id for old in seen.replaces],
         "overlaps": [old.id for old in seen.overlaps],
@@ -144,6 +156,12 @@ def _tell(result: dict[str, Any]) -> None:
         f"{head}: {result['format']}, {result['rows']} rows of {result['songs']} songs; "
         f"{result['matched']} songs are in the library."
     )
+    for entry in result["lists"][:_MOST_LISTED]:
+        typer.echo(
+            f"playlist {plain(entry['name'])}: {entry['matched']} of {entry['entries']} songs are in the library."
+        )
+    if len(result["lists"]) > _MOST_LISTED:
+        typer.echo(f"{len(result['lists']) - _MOST_LISTED} more playlists; --json lists all.")
     for entry in result["skipped"]:
         places = "; ".join(entry["places"][:3])
         typer.echo(f"left out: {entry['count']} ({plain(entry['reason'])}): {plain(places)}")

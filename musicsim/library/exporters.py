@@ -1,20 +1,42 @@
-"""Playlists for other programs: M3U8, XSPF and JSPF."""
+"""Playlists for other programs: M3U8, XSPF, JSPF and PLS.
+
+Songs without a file (:func:`missing`) are not dropped in silence: XSPF and JSPF name them without a location, which
+their specifications allow; M3U8 and PLS have lines for files only, and name them in a comment.
+
+VLC, the strictest reader met, takes ``#``, ``?`` and ``%41`` in the paths of M3U and PLS as those of an address:
+absolute paths with one of these are written as ``file://`` addresses. Relative ones have no spelling that all
+players read, and stay as they are.
+"""
 
 import json
 import os
+import re
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from xml.etree import ElementTree
 
 from musicsim.library.store import Song
 
-__all__ = ["FORMATS", "jspf", "m3u8", "xspf"]
+__all__ = ["FORMATS", "MIME", "jspf", "location", "m3u8", "missing", "pls", "xspf"]
 
 _XSPF = "http://xspf.org/ns/0/"
+_RECORDING = "https://musicbrainz.org/recording/"  # as ListenBrainz writes identifiers
+_NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_LIKE_ADDRESS = re.compile(rb"[#?]|%[0-9A-Fa-f]{2}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
+
+
+def missing(songs: Sequence[Song]) -> list[Song]:
+    """Songs that no file holds any more: players cannot play them from the list."""
+    return [song for song in songs if song.is_missing]
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return " ".join(_CONTROL.sub(" ", text).split()).encode("utf-8", "replace").decode()
+
+
+def _named(song: Song) -> str:
+    return _one_line(f"{song.artist} - {song.title}" if song.artist else song.title)
 
 
 def m3u8(title: str, songs: Sequence[Song], *, relative_to: Path | None = None) -> bytes:
@@ -24,8 +46,9 @@ def m3u8(title: str, songs: Sequence[Song], *, relative_to: Path | None = None) 
     ----------
     title : str
     songs : sequence of Song
+        Those that are missing become comments.
     relative_to : Path, optional
-        The folder the list will stand in; paths are absolute by default.
+        The folder the list will stand in; paths are absolute by default, and where they lead to another drive.
 
     Returns
     -------
@@ -39,14 +62,59 @@ def m3u8(title: str, songs: Sequence[Song], *, relative_to: Path | None = None) 
     """
     lines = [b"#EXTM3U", f"#PLAYLIST:{_one_line(title)}".encode()]
     for song in songs:
-        path = os.fsencode(os.path.relpath(song.path, relative_to) if relative_to else song.path)
-        if b"\n" in path or b"\r" in path:
-            raise ValueError(f"{song.path!r}: a line break in a file name cannot stand in an M3U8. Use XSPF.")
-        if path.startswith(b"#"):
-            path = b"./" + path  # a line that starts with # is a comment
-        name = _one_line(f"{song.artist or 'unknown artist'} - {song.title}")
-        lines += [f"#EXTINF:{round(song.duration_s)},{name}".encode(), path]
+        if song.is_missing:
+            lines.append(f"# missing: {_named(song)}".encode())
+        else:
+            lines += [
+                f"#EXTINF:{round(song.duration_s)},{_named(song)}".encode(),
+                _line(song, relative_to, "an M3U8"),
+            ]
     return b"\n".join(lines) + b"\n"
+
+
+def pls(title: str, songs: Sequence[Song], *, relative_to: Path | None = None) -> bytes:
+    """A PLS of version 2, its name as GNOME's players write it; arguments and errors as of :func:`m3u8`."""
+    lines = [b"[playlist]", f"X-GNOME-Title={_one_line(title)}".encode()]
+    lines += [f"; missing: {_named(song)}".encode() for song in missing(songs)]
+    present = [song for song in songs if not song.is_missing]
+    for number, song in enumerate(present, 1):
+        lines += [
+            f"File{number}=".encode() + _line(song, relative_to, "a PLS"),
+            f"Title{number}={_named(song)}".encode(),
+            f"Length{number}={round(song.duration_s)}".encode(),
+        ]
+    lines += [f"NumberOfEntries={len(present)}".encode(), b"Version=2"]
+    return b"\n".join(lines) + b"\n"
+
+
+def _line(song: Song, relative_to: Path | None, kind: str) -> bytes:
+    """A path on a line of its own."""
+    way = _relative(song.path, relative_to)
+    path = os.fsencode(way or song.path)
+    if b"\n" in path or b"\r" in path:
+        raise ValueError(f"{song.path!r}: a line break in a file name cannot stand in {kind}. Use XSPF.")
+    if way is None:
+        return song.path.as_uri().encode() if _LIKE_ADDRESS.search(path) else path
+    # such beginnings are read as comments, as addresses ("a:b.mp3"), or not at all
+    if path.startswith((b"#", b";", b" ")) or b":" in path:
+        return os.fsencode(os.path.join(os.curdir, "")) + path
+    return path
+
+
+def _relative(path: PurePath, relative_to: Path | None) -> str | None:
+    """The path as seen from a folder; None where there is none, as from one drive of Windows to another."""
+    try:
+        return os.path.relpath(path, relative_to) if relative_to else None
+    except ValueError:
+        return None
+
+
+def location(path: PurePath, relative_to: Path | None = None) -> str:
+    """The address of a file: ``file:///music/a.mp3``, ``file:///C:/music/a.mp3``, or relative to a folder."""
+    from urllib.parse import quote
+
+    way = _relative(path, relative_to)
+    return path.as_uri() if way is None else quote(os.fsencode(way.replace(os.sep, "/")))
 
 
 def xspf(title: str, songs: Sequence[Song], *, relative_to: Path | None = None) -> bytes:
@@ -64,31 +132,39 @@ def xspf(title: str, songs: Sequence[Song], *, relative_to: Path | None = None) 
 
 def jspf(title: str, songs: Sequence[Song], *, relative_to: Path | None = None) -> bytes:
     """The same as JSON."""
-    tracks = []
-    for song in songs:
-        fields = _fields(song, relative_to)
-        tracks.append({**fields, "location": [fields["location"]]})
+    tracks = [
+        {
+            name: [value] if name in ("location", "identifier") else value
+            for name, value in _fields(song, relative_to).items()
+        }
+        for song in songs
+    ]
     content = {"playlist": {"title": title, "track": tracks}}
-    return json.dumps(content, ensure_ascii=False, indent=2).encode()
+    return json.dumps(content, ensure_ascii=False, indent=2).encode("utf-8", "replace")
 
 
 def _xml_text(text: str) -> str:
-    """Without the control characters that XML has no way to write."""
-    return "".join(c for c in text if c in "\t\n\r" or ord(c) >= 0x20)
+    """Without the characters that XML has no way to write."""
+    return _NOT_IN_XML.sub("", text)
 
 
 def _fields(song: Song, relative_to: Path | None) -> dict[str, str | int]:
-    from urllib.parse import quote
-
-    if relative_to:
-        location = quote(os.fsencode(os.path.relpath(song.path, relative_to)))
-    else:
-        location = "file://" + quote(os.fsencode(song.path))
-    fields: dict[str, str | int] = {"location": location, "title": song.title}
+    """What XSPF and JSPF say of a song, in the order of the specification."""
+    fields: dict[str, str | int] = {} if song.is_missing else {"location": location(song.path, relative_to)}
+    fields |= {"identifier": _RECORDING + song.mb_recording_id} if song.mb_recording_id else {}
+    fields["title"] = song.title
     fields |= {"creator": song.artist} if song.artist else {}
     fields |= {"album": song.album} if song.album else {}
     return fields | {"duration": round(song.duration_s * 1000)}
 
 
-FORMATS = {"m3u8": m3u8, "xspf": xspf, "jspf": jspf}
+FORMATS = {"m3u8": m3u8, "xspf": xspf, "jspf": jspf, "pls": pls}
 """Writers by the ending of the file."""
+
+MIME = {
+    "m3u8": "audio/x-mpegurl",
+    "xspf": "application/xspf+xml",
+    "jspf": "application/json",
+    "pls": "audio/x-scpls",
+}
+"""What browsers and servers call the files, by the same ending."""

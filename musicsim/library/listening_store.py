@@ -139,6 +139,13 @@ class ListeningStore:
         table = np.concatenate(blocks)
         return Plays(list(listeners), *(np.ascontiguousarray(column) for column in table.T))
 
+    def play_counts(self) -> dict[int, int]:
+        """Plays in all by song id; only songs that were played."""
+        p = schema.plays.c
+        with self._engine.connect() as connection:
+            rows = connection.execute(sa.select(p.song_id, sa.func.sum(p.count)).group_by(p.song_id)).all()
+        return {song_id: int(count) for song_id, count in rows}
+
     def add_plays(self, rows: Sequence[Mapping[str, Any]], source: str = OTHER_SOURCE) -> None:
         """Add or replace plays of one source: rows of listener, song_id, count."""
         self._put(schema.plays, rows, source)

@@ -22,12 +22,14 @@ __all__ = [
     "imports",
     "jobs",
     "listens",
+    "lyrics",
     "meta",
     "migrate",
     "models",
     "playlist_songs",
     "playlists",
     "plays",
+    "preferences",
     "roots",
     "songs",
     "spellings",
@@ -36,7 +38,7 @@ __all__ = [
     "waiting",
 ]
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 # Bytes of a file name that are not UTF-8 reach Python as lone surrogates, which no database stores
 # as text. They are kept as characters of a private plane that no real name uses.
@@ -227,6 +229,7 @@ playlists = sa.Table(
     sa.Column("category", sa.Text),
     sa.Column("source", sa.Text, nullable=False),
     sa.Column("created_at", sa.Float, nullable=False),
+    sa.Column("details", sa.JSON(none_as_null=True)),  # what it was drawn with: reasons, seed, settings
     sa.UniqueConstraint("source", "name", "category"),
 )
 
@@ -290,6 +293,29 @@ feedback = sa.Table(
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("value", sa.Integer, nullable=False),
     sa.Column("created_at", sa.Float, nullable=False),
+)
+
+# A bag of words, never the text itself; empty where the files have none, so that they are not opened again.
+lyrics = sa.Table(
+    "lyrics",
+    _metadata,
+    sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("words", sa.JSON, nullable=False),  # how often by word
+    sa.Column("mtime_ns", sa.Integer, nullable=False),  # of the file, when it was read
+    sa.Column("lrc_mtime_ns", sa.Integer),  # of the .lrc file beside it; None: there was none
+    sa.Column("read_at", sa.Float, nullable=False),
+)
+
+preferences = sa.Table(
+    "preferences",
+    _metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("created_at", sa.Float, nullable=False),
+    sa.Column("question", sa.Text, nullable=False),
+    sa.Column("model_a", sa.Text, nullable=False),  # names, which outlive their models
+    sa.Column("model_b", sa.Text, nullable=False),
+    sa.Column("chosen", sa.Text, nullable=False),  # a, b or same
+    sa.Column("details", sa.JSON(none_as_null=True)),
 )
 
 # Columns and tables that came with version 2, as they stood then: later versions may change the tables above.
@@ -376,8 +402,29 @@ def _to_version_3(connection: sa.Connection) -> None:
         connection.exec_driver_sql(statement)
 
 
+# The same for version 4.
+_VERSION_4 = (
+    """CREATE TABLE lyrics (
+        song_id INTEGER NOT NULL PRIMARY KEY REFERENCES songs (id) ON DELETE CASCADE, words JSON NOT NULL,
+        mtime_ns INTEGER NOT NULL, lrc_mtime_ns INTEGER, read_at FLOAT NOT NULL)""",
+    """CREATE TABLE preferences (
+        id INTEGER NOT NULL PRIMARY KEY, created_at FLOAT NOT NULL, question TEXT NOT NULL,
+        model_a TEXT NOT NULL, model_b TEXT NOT NULL, chosen TEXT NOT NULL, details JSON)""",
+    "ALTER TABLE playlists ADD COLUMN details JSON",
+)
+
+
+def _to_version_4(connection: sa.Connection) -> None:
+    for statement in _VERSION_4:
+        connection.exec_driver_sql(statement)
+
+
 # MIGRATIONS[v] takes a store of version v to v + 1; it runs inside one transaction.
-MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {1: _to_version_2, 2: _to_version_3}
+MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {
+    1: _to_version_2,
+    2: _to_version_3,
+    3: _to_version_4,
+}
 
 
 def migrate(connection: sa.Connection, place: str) -> None:

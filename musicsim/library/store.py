@@ -16,7 +16,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -37,10 +37,12 @@ from musicsim.library.file_store import FileStore
 from musicsim.library.frame_store import FrameStore
 from musicsim.library.job_store import JobStore
 from musicsim.library.listening_store import ListeningStore, Plays, put_playlists
+from musicsim.library.lyrics import LyricsStore
 from musicsim.library.model_store import ModelStore, Vectors
+from musicsim.library.preferences import PreferenceStore, checked_details
 from musicsim.library.tag_edits import TagEdits
 
-__all__ = ["DEFAULTS", "SavedPlaylist", "Song", "Store"]
+__all__ = ["DEFAULTS", "NewPlaylist", "SavedPlaylist", "Song", "Store"]
 
 
 DEFAULTS: dict[str, Any] = {
@@ -51,6 +53,11 @@ DEFAULTS: dict[str, Any] = {
     "file_seconds": 600,  # so is one that takes longer
     "hub_reduction": True,  # songs that are near everything do not crowd every list of answers
 }
+
+
+NewPlaylist = (
+    tuple[str, str | None, Sequence[int]] | tuple[str, str | None, Sequence[int], Mapping[str, Any] | None]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +97,7 @@ class Song:
     is_missing: bool
     group: str
     stand_in: str | None
+    mb_recording_id: str | None = None
 
     @property
     def by(self) -> str:
@@ -108,13 +116,23 @@ class Song:
 
 @dataclass(frozen=True, slots=True)
 class SavedPlaylist:
-    """A playlist of the library."""
+    """A playlist of the library.
+
+    Attributes
+    ----------
+    created_at : float
+        When it was written, seconds since 1970.
+    details : mapping or None
+        What it was drawn with: reasons, seed, settings.
+    """
 
     id: int
     name: str
     category: str | None
     source: str
     song_ids: tuple[int, ...]
+    created_at: float = 0.0
+    details: Mapping[str, Any] | None = field(default=None, hash=False)
 
 
 class Store:
@@ -133,6 +151,8 @@ class Store:
         self.duplicates = DuplicateStore(engine, self.write)
         self.jobs = JobStore(folder / "jobs", engine)
         self.listening = ListeningStore(engine, self.write)
+        self.lyrics = LyricsStore(engine, self.write)
+        self.preferences = PreferenceStore(engine, self._writer)
 
     @classmethod
     def open(cls, folder: str | Path, *, create: bool = True) -> Self:
@@ -188,6 +208,11 @@ class Store:
                     "ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1"
                 )
             )
+
+    def note_change(self) -> None:
+        """Let readers see :attr:`revision` move for what has changed beside the database."""
+        with self.write():
+            pass
 
     @property
     def revision(self) -> int:
@@ -408,7 +433,7 @@ class Store:
         """Playlists with their songs in order; all, or those of one source."""
         members: dict[int, list[int]] = {}
         m, p = schema.playlist_songs.c, schema.playlists.c
-        lists = sa.select(p.id, p.name, p.category, p.source).order_by(p.id)
+        lists = sa.select(p.id, p.name, p.category, p.source, p.created_at, p.details).order_by(p.id)
         songs = sa.select(m.playlist_id, m.song_id).order_by(m.playlist_id, m.position)
         if source is not None:
             lists = lists.where(p.source == source)
@@ -417,18 +442,57 @@ class Store:
             for playlist_id, song_id in connection.execute(songs):
                 members.setdefault(playlist_id, []).append(song_id)
             rows = connection.execute(lists).all()
-        return [SavedPlaylist(*row, tuple(members.get(row.id, ()))) for row in rows]
+        return [
+            SavedPlaylist(*row[:4], tuple(members.get(row.id, ())), row.created_at, row.details)
+            for row in rows
+        ]
 
-    def add_playlists(self, playlists: Iterable[tuple[str, str | None, Sequence[int]]], source: str) -> int:
-        """Add playlists (name, category, song ids); one of the same source, name and category is replaced.
+    def add_playlists(self, playlists: Iterable[NewPlaylist], source: str) -> int:
+        """Add playlists; one of the same source, name and category is replaced.
+
+        Parameters
+        ----------
+        playlists : iterable of (name, category, song ids) or (name, category, song ids, details)
+            Details are what :class:`SavedPlaylist` gives back: anything that JSON can hold.
+        source : str
 
         Returns
         -------
         int
             How many were written.
+
+        Raises
+        ------
+        ValueError
+            If JSON cannot hold some details.
         """
+        new = list(playlists)
+        noted = [
+            (name, category, checked_details(*details)) for name, category, _, *details in new if details
+        ]
+        p = schema.playlists.c
         with self.write() as connection:
-            return put_playlists(connection, playlists, source)
+            n_written = put_playlists(connection, ((one[0], one[1], one[2]) for one in new), source)
+            for name, category, details in noted:
+                same = (p.source == source, p.name == name, p.category.is_not_distinct_from(category))
+                connection.execute(schema.playlists.update().where(*same).values(details=details))
+        return n_written
+
+    def set_playlist_details(self, playlist_id: int, details: Mapping[str, Any] | None) -> None:
+        """Keep what a playlist was drawn with, in place of what was kept before; None forgets it.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such playlist.
+        ValueError
+            If JSON cannot hold the details.
+        """
+        which = schema.playlists.c.id == playlist_id
+        change = schema.playlists.update().where(which).values(details=checked_details(details))
+        with self.write() as connection:
+            if not connection.execute(change).rowcount:
+                raise NotFoundError(f"{self.folder.name}: there is no playlist {playlist_id}.")
 
     def delete_playlist(self, playlist_id: int) -> None:
         """Forget a playlist."""

@@ -13,12 +13,12 @@ import logging
 import re
 import struct
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-__all__ = ["FileTags", "read_tags"]
+__all__ = ["FileTags", "read_lyric_tags", "read_tags"]
 
 _log = logging.getLogger(__name__)
 _LONGEST = 300  # characters; what is longer is no name but a mistake
@@ -49,11 +49,25 @@ _NAMES = {
     "mb_artist_id": ("musicbrainz_artistid", "musicbrainz artist id", "musicbrainz/artist id"),
     "mb_album_id": ("musicbrainz_albumid", "musicbrainz album id", "musicbrainz/album id"),
 }
-_WANTED = frozenset(name for names in _NAMES.values() for name in names)
 _FRAMES = frozenset(  # of ID3v2.3 and 2.4, then the same of 2.2
     b"TIT2 TPE1 TPE2 TALB TRCK TDRC TYER TDOR TORY TCON TXXX UFID "
     b"TT2 TP1 TP2 TAL TRK TYE TOR TCO TXX UFI".split()
 )
+# The same of lyrics, which a scan leaves unread: they take up more than all the rest.
+_LYRIC_NAMES = {
+    "lyrics": (
+        "uslt",
+        "unsyncedlyrics",
+        "unsynced lyrics",
+        "lyrics",
+        "\xa9lyr",
+        "wm/lyrics",
+        "sylt",
+        "syncedlyrics",
+    )
+}
+_LYRIC_FRAMES = frozenset(b"USLT SYLT TXXX ULT SLT TXX".split())
+_SUNG = (0, 1, 2)  # content of SYLT: other, lyrics, transcription; the rest is chords, events, trivia
 _FRAME_NAME = re.compile(rb"[A-Z][A-Z0-9]{2}[A-Z0-9 \0]?")
 _UUID = re.compile(r"(?<![0-9a-f])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-f])")
 # "2003", "2003-05-01", "01/05/2003", "200305", "20030501", but no part of another number
@@ -64,6 +78,17 @@ _FFMPEG = "matroska,webm,caf,w64,ogg,flac,asf,mov,mp4,m4a,3gp,mpc8,avi,rm,oma,mp
 _JOINERS = "\u200c\u200d"  # invisible, but they spell words of Persian and Hindi, and emoji
 
 _Found = dict[str, list[str]]
+
+
+class _Wanted:
+    """What is asked of a file: names by field, best first, and the frames of ID3v2 that hold them."""
+
+    def __init__(self, names: Mapping[str, tuple[str, ...]], frames: frozenset[bytes]) -> None:
+        self.fields, self.frames = names, frames
+        self.names = frozenset(name for each in names.values() for name in each)
+
+
+_TAGS, _LYRICS = _Wanted(_NAMES, _FRAMES), _Wanted(_LYRIC_NAMES, _LYRIC_FRAMES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +123,7 @@ def read_tags(path: Path) -> FileTags:
         With a title in every case: the file's name stands in. Of several artists the first.
     """
     try:
-        found = _gather(path)
+        found = _gather(path, _TAGS, (_own, _chunked, _id3v2, _apev2, _id3v1, _from_ffmpeg))
     except OSError as error:
         _log.warning("%s: tags cannot be read (%s); the file's name stands in.", path, error)
         found = {}
@@ -121,22 +146,42 @@ def read_tags(path: Path) -> FileTags:
     )
 
 
-def _gather(path: Path) -> _Found:
+def read_lyric_tags(path: Path) -> list[str]:
+    """Texts of lyrics in the tags of an audio file, as they stand there.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    list of str
+        Plain texts before timed ones, most often the same words again. FFmpeg is not asked: what has no lyrics
+        would be opened by it in vain. Frames and items beyond 64 kB are left.
+    """
+    try:
+        return _gather(path, _LYRICS, (_own, _chunked, _id3v2, _apev2)).get("lyrics", [])
+    except OSError as error:
+        _log.debug("%s: lyrics cannot be read (%s).", path, error)
+        return []
+
+
+def _gather(path: Path, wanted: _Wanted, readers: Sequence[Callable[["_Frugal", _Wanted], _Found]]) -> _Found:
     """All values of each field, best first."""
     found: _Found = {}
     with path.open("rb") as raw:
-        for read in (_own, _chunked, _id3v2, _apev2, _id3v1, _from_ffmpeg):
+        for read in readers:
             if found and read is _from_ffmpeg:
                 break
             raw.seek(0)
             try:
-                named = read(_Frugal(raw))
+                named = read(_Frugal(raw), wanted)
             except Exception as error:
                 # mutagen raises far more than its own MutagenError on hostile files (struct, Unicode,
                 # memory, recursion and index errors): whatever it is, the song itself can still be played.
                 _log.debug("%s: %s found no tags (%s).", path, read.__name__[1:], error)
                 continue
-            for field, names in _NAMES.items():
+            for field, names in wanted.fields.items():
                 if values := [value for name in names for value in named.get(name, ())]:
                     found.setdefault(field, []).extend(values)
     return found
@@ -167,7 +212,7 @@ def _synchsafe(four: bytes) -> int:
     return int.from_bytes(four) if (a | b | c | d) & 0x80 else a << 21 | b << 14 | c << 7 | d
 
 
-def _own(file: _Frugal) -> _Found:
+def _own(file: _Frugal, wanted: _Wanted) -> _Found:
     """Tags of the containers that have their own kind: FLAC, Ogg, MP4 and ASF."""
     import mutagen
     from mutagen.asf import ASF
@@ -194,7 +239,7 @@ def _own(file: _Frugal) -> _Found:
     found: _Found = {}
     for key, value in audio.tags.items() if isinstance(audio.tags, MP4Tags) else list(audio.tags):
         name = key.lower().removeprefix("----:com.apple.itunes:")
-        if name in _WANTED:
+        if name in wanted.names:
             found.setdefault(name, []).extend(map(_text, value if isinstance(value, list) else [value]))
     return found
 
@@ -205,19 +250,19 @@ def _text(value: Any) -> str:
     return str(value[0] if isinstance(value, tuple) else value)  # MP4: (track, of so many)
 
 
-def _chunked(file: _Frugal) -> _Found:
+def _chunked(file: _Frugal, wanted: _Wanted) -> _Found:
     """Tags in chunks: ID3v2 in WAV, AIFF and DSF; RIFF INFO; names of AIFF."""
     found: _Found = {}
     head = file.read(28)
     if head[:4] == b"DSD " and len(head) == 28:
         file.seek(int.from_bytes(head[20:], "little"))
-        return _id3v2(file)
+        return _id3v2(file, wanted)
     if head[:4] not in (b"RIFF", b"RIFX", b"RF64", b"FORM"):
         return {}
     order = "<" if head[:4] in (b"RIFF", b"RF64") else ">"
     for name, start, size in _chunks(file, order, 12, None):
         if name.lower() == b"id3 ":
-            found.update(_id3v2(file))
+            found.update(_id3v2(file, wanted))
         elif name == b"LIST" and file.read(4) == b"INFO":
             for item, _, length in _chunks(file, order, start + 4, start + size):
                 _add_text(found, item, file.read(min(length, _LARGEST_FRAME)))
@@ -255,7 +300,7 @@ def _decode(data: bytes) -> str:
         return data.decode("cp1252", "replace")  # what old Windows programs wrote, where nothing is said
 
 
-def _id3v2(file: _Frugal) -> _Found:
+def _id3v2(file: _Frugal, wanted: _Wanted) -> _Found:
     """ID3v2 at the file's position. mutagen sees the wanted frames only: it copies all behind a frame."""
     from mutagen.id3 import ID3
 
@@ -271,7 +316,7 @@ def _id3v2(file: _Frugal) -> _Found:
         flags &= 0x7F
     if version > 2 and flags & 0x40:
         start = _behind_extended_header(body, version, start)
-    frames = b"".join(_wanted_frames(body, version, start, end))
+    frames = b"".join(_wanted_frames(body, wanted.frames, version, start, end))
     size = len(frames)
     safe = bytes((size >> 21 & 127, size >> 14 & 127, size >> 7 & 127, size & 127))
     tag = ID3()
@@ -289,7 +334,9 @@ def _behind_extended_header(file: _Frugal, version: int, start: int) -> int:
     return start + (_synchsafe(size) if version == 4 else 4 + int.from_bytes(size))
 
 
-def _wanted_frames(file: _Frugal, version: int, at: int, end: int) -> Iterator[bytes]:
+def _wanted_frames(
+    file: _Frugal, wanted: frozenset[bytes], version: int, at: int, end: int
+) -> Iterator[bytes]:
     """Yield the frames that name a field, headers and all, and leave the others unread."""
     name_length, head_length = (3, 6) if version == 2 else (4, 10)
     n_kept = 0
@@ -305,7 +352,7 @@ def _wanted_frames(file: _Frugal, version: int, at: int, end: int) -> Iterator[b
             size = _synchsafe(head[4:8])
             if size != plain and not _frame_ends_at(file, at + 10 + size, end):
                 size = plain  # iTunes once wrote plain sizes
-        if name.rstrip(b"\0 ") in _FRAMES and 0 < size <= _LARGEST_FRAME:
+        if name.rstrip(b"\0 ") in wanted and 0 < size <= _LARGEST_FRAME:
             file.seek(at + head_length)
             data = file.read(size)
             n = len(data)
@@ -335,12 +382,24 @@ def _frame_ends_at(file: _Frugal, at: int, end: int) -> bool:
 def _frame_texts(tag: Any) -> _Found:
     found: _Found = {}
     for key, frame in tag.items():
+        if frame.FrameID in ("USLT", "SYLT"):
+            found.setdefault(frame.FrameID.lower(), []).append(_sung(frame))
+            continue
         values = [frame.data] if hasattr(frame, "data") else frame.text
         found.setdefault(key.lower().removeprefix("txxx:"), []).extend(map(_text, values))
     return found
 
 
-def _apev2(file: _Frugal) -> _Found:
+def _sung(frame: Any) -> str:
+    """The text of a frame of lyrics; timed ones are syllables, or lines by writers that put no breaks between."""
+    if frame.FrameID == "USLT":
+        return str(frame.text)
+    parts = [text for text, _ in frame.text] if frame.type in _SUNG else []
+    has_breaks = any(part[:1].isspace() or part[-1:].isspace() for part in parts)
+    return ("" if has_breaks else "\n").join(parts)
+
+
+def _apev2(file: _Frugal, wanted: _Wanted) -> _Found:
     """APEv2 at the end, in front of ID3v1, or in front of all; mutagen gives all up for one wrong byte."""
     found: _Found = {}
     at, end, count = _ape_place(file)
@@ -353,7 +412,7 @@ def _apev2(file: _Frugal) -> _Found:
         size, flags = struct.unpack("<II", head[:8])
         start = at + 8 + len(name) + 1
         key = name.decode("latin-1").lower()
-        if key in _WANTED and flags & 6 == 0 and size <= _LARGEST_FRAME:  # text, not a picture or a link
+        if key in wanted.names and flags & 6 == 0 and size <= _LARGEST_FRAME:  # text, not a picture or a link
             file.seek(start)
             found.setdefault(key, []).extend(_decode(file.read(size)).split("\0"))
         at = start + size
@@ -382,7 +441,7 @@ def _ape_place(file: _Frugal) -> tuple[int, int, int]:
     return 0, 0, 0
 
 
-def _id3v1(file: _Frugal) -> _Found:
+def _id3v1(file: _Frugal, _wanted: _Wanted) -> _Found:
     """The last 128 bytes: names of 30 letters, the last resort but one."""
     from mutagen.id3 import ParseID3v1
 
@@ -392,7 +451,7 @@ def _id3v1(file: _Frugal) -> _Found:
     return _frame_texts(ParseID3v1(file.read(128)) or {})
 
 
-def _from_ffmpeg(file: _Frugal) -> _Found:
+def _from_ffmpeg(file: _Frugal, _wanted: _Wanted) -> _Found:
     """What FFmpeg finds, in Matroska, CAF and W64 for instance, or in tags that mutagen refuses."""
     import av
 

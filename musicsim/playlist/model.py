@@ -23,7 +23,7 @@ from musicsim.playlist._likelihood import Counts, Likelihood, pair_blocks
 from musicsim.playlist._restrictions import Restrictions, group_codes
 from musicsim.playlist._scoring import PlaylistScorer
 from musicsim.playlist._walk import Playlist, Transition, Walker
-from musicsim.playlist.edges import describe_edge
+from musicsim.playlist.edges import describe_edge, edge_families
 from musicsim.playlist.hypergraph import Hypergraph
 
 __all__ = ["Playlist", "PlaylistModel", "Transition"]
@@ -349,8 +349,9 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         weigh : array of shape (n_songs,), a callable from a place to such an array or None, or None
             How much each song is wanted: finite, not negative. A step counts in proportion.
         temperature : float > 0
-            Edges are drawn in proportion to the model's P[e | x] to the power 1 / temperature: below 1 the walk
-            keeps to the likeliest edges, above 1 it takes unlikely ones more often.
+            Edges are drawn in proportion to P[e | x] |e|^(1 - 1 / temperature): an edge's energy is the log of its
+            size, the entropy of the step through it. Below 1 the walk keeps to tight edges, whose songs have more
+            in common, above 1 it takes wide ones. The opening song is drawn as ever.
         repeat : bool
             True: a song may come again, though not at once.
         use_uniform : bool
@@ -376,6 +377,9 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         walk conditioned on it (and on `weigh` as likelihoods of the places). That songs drawn on the way are
         not drawn again is not foreseen by the messages, and spacing only towards fixed songs.
 
+        Temperature is not a power of P[e | x]: the edges that weigh most are often the widest, and a walk that
+        keeps to them goes from style to style.
+
         Memory: with `fixed` 12 bytes a membership and 8 bytes a song for each place of the longest gap.
         """
         graph = self.hypergraph
@@ -394,10 +398,10 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
             work=group_codes("works", works, graph.n_songs),
             repeat=repeat,
         )
-        pull = _heated(self._pull(), temperature)
+        pull = self._heated(temperature)
         walker = Walker(
             graph,
-            opening=_heated(self.weights_, temperature),
+            opening=self.weights_,
             edge_probabilities=lambda song: self._edge_probabilities(song, pull),
             restrictions=restrictions,
             rng=np.random.default_rng(self.random_state if random_state is None else random_state),
@@ -456,24 +460,33 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         left[uniform] = min(left[uniform], _LAST_RESORT * pull.sum())
         return left
 
-    def effective_edges(self, temperature: float = 1.0, *, n_songs: int = 1000) -> float:
-        """Return how many reasons come into question at a song: the mean of exp(entropy of P[e | x]).
+    def family_shares(self) -> dict[str, float]:
+        """Return the share of the weight of each kind of knowledge, the largest first (thesis, fig. 7.5).
 
-        Over at most `n_songs` songs, evenly spread: 1 says that the walk has no choice.
+        Kinds are those of `edge_families`. A conjunction counts for each of its parts' kinds, so that the
+        shares may sum to more than 1.
         """
-        pull = _heated(self._pull(), temperature)
-        rows = np.unique(np.linspace(0, self.hypergraph.n_songs - 1, n_songs).astype(int))
-        numbers = []
-        for song in rows:
-            _, p = self._edge_probabilities(int(song), pull)
-            p = p[p > 0]
-            numbers.append(float(np.exp(-(p @ np.log(p)))))
-        return float(np.mean(numbers))
+        shares: dict[str, float] = {}
+        for kinds, weight in zip(edge_families(self.hypergraph.names), self.weights_.tolist(), strict=True):
+            for kind in kinds:
+                shares[kind] = shares.get(kind, 0.0) + weight
+        return dict(sorted(shares.items(), key=lambda pair: -pair[1]))
 
+    def step_width(self, temperature: float = 1.0, *, n_songs: int = 1000) -> float:
+        """Return among how many songs a step chooses: the geometric mean of |e| - 1 over the edges that are taken.
 
-def _heated(values: FloatArray, temperature: float) -> FloatArray:
-    """Return values to the power 1 / temperature, the largest 1."""
-    top = values.max(initial=0.0)
-    if temperature == 1.0 or top == 0.0:
-        return values
-    return (values / top) ** (1.0 / temperature)
+        From at most `n_songs` songs, evenly spread and all alike. Memberships count, whatever songs weigh.
+        """
+        graph, pull = self.hypergraph, self._heated(temperature)
+        rows = np.unique(np.linspace(0, graph.n_songs - 1, n_songs).astype(int))
+        logs = []
+        for song in rows.tolist():
+            edges, p = self._edge_probabilities(song, pull)
+            logs.append(float(p @ np.log(graph.sizes[edges] - 1)))
+        return float(np.exp(np.mean(logs)))
+
+    def _heated(self, temperature: float) -> FloatArray:
+        """Return w_e c_e |e|^(1 - 1 / temperature), the mass of e for its size where songs have weights."""
+        return self._pull() * (self.hypergraph.mass / self.hypergraph.mass.max(initial=1.0)) ** (
+            1 - 1 / temperature
+        )

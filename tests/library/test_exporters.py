@@ -2,14 +2,15 @@
 
 import json
 import os
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, fields, replace
+from pathlib import Path, PureWindowsPath
 from urllib.parse import unquote, urlparse
 from xml.etree import ElementTree
 
 import pytest
 
-from musicsim.library.exporters import jspf, m3u8, xspf
+from musicsim.library.exporters import FORMATS, MIME, jspf, location, m3u8, missing, pls, xspf
+from musicsim.library.store import Song
 
 HOSTILE = 'Line\nbreak <&"\x07 ☃'
 
@@ -61,3 +62,78 @@ def test_jspf_parses_and_omits_what_is_unknown(songs):
     assert [t["title"] for t in tracks] == [HOSTILE, songs[1].title]
     assert "creator" not in tracks[1]
     assert tracks[0]["duration"] == 4000
+
+
+def test_pls_numbers_its_entries_and_the_files_exist(songs):
+    lines = pls("My list", songs).decode().splitlines()
+    assert lines[:2] == ["[playlist]", "X-GNOME-Title=My list"]
+    values = dict(line.split("=", 1) for line in lines[1:])
+    assert [Path(values[f"File{i}"]).exists() for i in (1, 2)] == [True, True]
+    assert (values["Title2"], values["Length2"]) == (songs[1].title, "4"), "no artist, no dash"
+    assert (values["NumberOfEntries"], values["Version"]) == ("2", "2")
+
+
+def test_missing_songs_are_told_and_have_no_file_in_any_list(songs):
+    gone = [replace(songs[0], is_missing=True), songs[1]]
+    assert missing(gone) == gone[:1]
+    for kind, writer in FORMATS.items():
+        content = unquote(writer("x", gone).decode())
+        assert songs[0].path.name not in content, kind
+        assert songs[1].path.name in content, kind
+        assert "Line" in content, "it is named"
+    assert "# missing: " in m3u8("x", gone).decode()
+    assert "NumberOfEntries=1" in pls("x", gone).decode()
+    assert "location" not in json.loads(jspf("x", gone))["playlist"]["track"][0]
+
+
+def test_paths_of_windows_become_addresses_with_their_drive():
+    assert location(PureWindowsPath(r"C:\My Music\a#b.mp3")) == "file:///C:/My%20Music/a%23b.mp3"
+    assert location(PureWindowsPath(r"\\server\share\a.mp3")) == "file://server/share/a.mp3"
+
+
+def test_players_take_some_paths_for_addresses_so_they_are_written_as_such(songs):
+    for name in ("a#b.mp3", "a?b.mp3", "a%41.mp3"):
+        odd = [replace(songs[0], path=Path("/music") / name)]
+        for writer in (m3u8, pls):
+            assert f"file:///music/{name[0]}%" in writer("x", odd).decode()
+            assert name in writer("x", odd, relative_to=Path("/music")).decode()
+    assert b"/music/100%.mp3" in m3u8("x", [replace(songs[0], path=Path("/music/100%.mp3"))])
+
+
+# xspf.org/spec (version 1, 4.1.1.2.14.1) and wiki.xiph.org/JSPF: the fields of a track, what holds each in JSON
+TRACK_FIELDS = {
+    **dict.fromkeys(("title", "creator", "annotation", "info", "image", "album"), str),
+    **dict.fromkeys(("location", "identifier", "link", "meta"), list),
+    **dict.fromkeys(("trackNum", "duration"), int),
+    "extension": dict,
+}
+
+
+def test_jspf_has_the_fields_of_the_specification_and_says_what_xspf_says(songs):
+    @dataclass(frozen=True)
+    class Tagged(Song):
+        mb_recording_id: str | None = None
+
+    mbid = "c7d0bf6e-b2aa-4ffa-bded-2448415b39b0"
+    known = Tagged(**{f.name: getattr(songs[0], f.name) for f in fields(Song)} | {"mb_recording_id": mbid})
+    listed = [replace(known, title="One"), songs[1]]
+    document = json.loads(jspf("My list", listed))
+    assert set(document) == {"playlist"}
+    assert set(document["playlist"]) == {"title", "track"}
+    tracks = document["playlist"]["track"]
+    for track in tracks:
+        assert {name: type(value) for name, value in track.items()} == {
+            name: TRACK_FIELDS[name] for name in track
+        }
+    assert tracks[0]["identifier"] == [f"https://musicbrainz.org/recording/{mbid}"]
+    space = "{http://xspf.org/ns/0/}"
+    for element, track in zip(
+        ElementTree.fromstring(xspf("My list", listed)).iter(f"{space}track"), tracks, strict=True
+    ):
+        said = {child.tag.removeprefix(space): child.text for child in element}
+        flat = {name: str(*value) if isinstance(value, list) else str(value) for name, value in track.items()}
+        assert said == flat
+
+
+def test_each_format_has_the_name_that_browsers_call_it():
+    assert set(MIME) == set(FORMATS)

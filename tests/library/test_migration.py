@@ -3,10 +3,12 @@
 import sqlite3
 from pathlib import Path
 
+import pytest
 import sqlalchemy as sa
 
 from musicsim.library import Library, schema
 from musicsim.library.files import content_hash
+from musicsim.library.lyrics import read_lyrics
 from tests.sounds import write_song
 
 VERSION_1 = Path(__file__).with_name("version_1.sql")
@@ -40,8 +42,33 @@ def make_version_1(folder, music, digest="abc"):
     old.close()
 
 
-def test_version_1_has_all_that_a_new_library_has(store, tmp_path):
-    make_version_1(tmp_path / "old", tmp_path / "music")
+def make_version_3(folder, music, digest="abc"):
+    """The same library as the third version left it, and what that version could say besides."""
+    make_version_1(folder, music, digest)
+    engine = sa.create_engine(f"sqlite:///{folder / 'library.sqlite'}")
+    with engine.begin() as connection:
+        for version in (1, 2):
+            schema.MIGRATIONS[version](connection)
+        connection.exec_driver_sql("UPDATE meta SET value = '3' WHERE key = 'schema_version'")
+        connection.exec_driver_sql("INSERT INTO tags VALUES (7, 'calm', 'import:1', 2.0)")
+    engine.dispose()
+
+
+def test_the_third_version_is_no_more_than_it_was(tmp_path):
+    """Else the step from it is tested on tables that no library of version 3 has."""
+    make_version_3(tmp_path / "old", tmp_path / "music")
+    with sqlite3.connect(tmp_path / "old" / "library.sqlite") as old:
+        tables = {row[0] for row in old.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        of_playlists = [row[1] for row in old.execute("PRAGMA table_info(playlists)")]
+    old.close()
+    assert not tables & {"lyrics", "preferences"}
+    assert {"imports", "waiting", "listens", "spellings"} <= tables
+    assert of_playlists == ["id", "name", "category", "source", "created_at"]
+
+
+@pytest.mark.parametrize("make", [make_version_1, make_version_3])
+def test_an_old_version_has_all_that_a_new_library_has(store, tmp_path, make):
+    make(tmp_path / "old", tmp_path / "music")
     with Library.open(tmp_path / "old") as old:
         assert columns(old) == columns(store)
         indexes = lambda lib: {i["name"] for t in columns(lib) for i in sa.inspect(lib.engine).get_indexes(t)}  # noqa: E731
@@ -65,6 +92,38 @@ def test_songs_of_version_1_keep_all_that_was_said_of_them(tmp_path):
         assert old.song(7).genre == "soul"
         old.edits.undo([7])
         assert (old.song(7).genre, old.song(7).title) == ("jazz", "One")
+
+
+@pytest.mark.parametrize("make", [make_version_1, make_version_3])
+def test_old_playlists_have_no_details_until_they_are_given_some(tmp_path, make):
+    make(tmp_path / "old", tmp_path / "music")
+    with Library.open(tmp_path / "old") as old:
+        (mine,) = old.playlists()
+        assert (mine.name, mine.song_ids, mine.created_at, mine.details) == ("mine", (7,), 4.0, None)
+        old.set_playlist_details(mine.id, {"seed": 3})
+        assert old.playlists()[0].details == {"seed": 3}
+
+
+@pytest.mark.parametrize("make", [make_version_1, make_version_3])
+def test_lyrics_and_preferences_of_an_old_library_can_be_written(tmp_path, make):
+    path = write_song(tmp_path / "music" / "one.flac", seconds=2)
+    make(tmp_path / "old", path.parent, content_hash(path))
+    path.with_suffix(".lrc").write_text("[00:01.00]plum plum tree")
+    with Library.open(tmp_path / "old") as old:
+        assert read_lyrics(old) == 1
+        assert old.lyrics.words(7) == {"plum": 2, "tree": 1}
+        old.preferences.add("playlists", "x", "y", "a")
+        assert [p.winner for p in old.preferences.all()] == ["x"]
+        with old.write() as connection:
+            connection.execute(schema.songs.delete())
+        assert old.lyrics.words(7) == {}
+
+
+def test_version_3_keeps_tags_and_plays(tmp_path):
+    make_version_3(tmp_path / "old", tmp_path / "music")
+    with Library.open(tmp_path / "old") as old:
+        assert old.tags() == {7: [("calm", 2.0)]}
+        assert old.counts()["plays"] == 3
 
 
 def test_songs_of_version_1_are_analysed_again_and_stay_themselves(tmp_path):

@@ -21,14 +21,13 @@ def model_of(seed, *, n_songs=5, weighted=False, temperature=1.0):
     inside = graph.incidence.toarray().astype(float)
     P = np.zeros((n_songs, n_songs))
     for x in range(n_songs):
-        leave = np.where(inside[x] > 0, weights ** (1 / temperature), 0.0)
+        leave = np.where(inside[x] > 0, weights * graph.mass ** (1 - 1 / temperature), 0.0)
         leave /= leave.sum()
         for e in np.flatnonzero(leave):
             share = graph.song_weight * inside[:, e]
             share[x] = 0.0
             P[x] += leave[e] * share / share.sum()
-    opening = (inside * (weights ** (1 / temperature) / graph.mass)).sum(axis=1) * graph.song_weight
-    return model, P, opening / opening.sum()
+    return model, P, graph.song_weight * (inside * (weights / graph.mass)).sum(axis=1)
 
 
 def conditioned(P, opening, fixed, length, g):
@@ -81,7 +80,7 @@ def test_walks_through_fixed_songs_are_those_of_the_conditioned_walk(
 
 
 @pytest.mark.parametrize("temperature", [0.3, 3.0])
-def test_the_temperature_is_a_power_of_the_edge_probabilities(temperature):
+def test_the_temperature_weighs_edges_by_their_size(temperature):
     model, P, _ = model_of(5, temperature=temperature)
     rng, n = np.random.default_rng(2), 2000
     counts = np.zeros(len(P))
@@ -92,10 +91,16 @@ def test_the_temperature_is_a_power_of_the_edge_probabilities(temperature):
     assert stats.chisquare(counts[possible], n * P[0][possible]).pvalue > 1e-3
 
 
-def test_a_cold_walk_has_fewer_reasons_to_choose_from_than_a_hot_one():
-    model, _, _ = model_of(5, n_songs=9)
-    cold, fitted, hot = (model.effective_edges(t) for t in (0.2, 1.0, 5.0))
-    assert 1.0 <= cold < fitted < hot <= model.hypergraph.incidence.sum(axis=1).mean()
+def test_a_cold_walk_chooses_among_fewer_songs_than_a_hot_one():
+    tags = [["all", f"ten{i // 10}", f"two{i // 2}"] for i in range(40)]
+    graph = build_edges(40, tags=tags, uniform=False)
+    model = PlaylistModel(graph, weights=np.ones(graph.n_edges))
+    # edges of 2, 10 and 40 songs, all alike: the geometric mean of 1, 9 and 39
+    assert model.step_width() == pytest.approx((9 * 39) ** (1 / 3))
+    # at 1/2 each edge counts by 1 / |e|
+    p = np.array([1 / 2, 1 / 10, 1 / 40])
+    assert model.step_width(0.5) == pytest.approx(np.exp(p / p.sum() @ np.log([1, 9, 39])))
+    assert model.step_width(0.2) < model.step_width(1.0) < model.step_width(5.0) < 39
 
 
 @settings(max_examples=60, deadline=None)

@@ -23,10 +23,14 @@ from musicsim.library.importing.importer import (
 from musicsim.library.importing.matching import Matcher, Proposal
 from musicsim.library.importing.reading import FORMATS, ME, read_listening
 from musicsim.library.importing.records import Batch, ImportStoppedError, NamedSong, Skipped, day_of
+from musicsim.library.importing.seen_lists import Absent, SeenList
+from musicsim.library.importing.sources import READ_SUFFIXES
 
 __all__ = [
     "FORMATS",
     "ME",
+    "READ_SUFFIXES",
+    "Absent",
     "Batch",
     "ImportReport",
     "ImportStoppedError",
@@ -34,6 +38,7 @@ __all__ = [
     "NamedSong",
     "Preview",
     "Proposal",
+    "SeenList",
     "Skipped",
     "accept",
     "commit",

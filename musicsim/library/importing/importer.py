@@ -12,8 +12,10 @@ import sqlalchemy as sa
 
 from musicsim.library import schema
 from musicsim.library.importing.matching import How, Matcher, Proposal
+from musicsim.library.importing.places import file_name
 from musicsim.library.importing.reading import read_listening
 from musicsim.library.importing.records import Batch, ImportStoppedError, NamedSong, Skipped
+from musicsim.library.importing.seen_lists import SeenList, seen_lists
 from musicsim.library.importing.sources import ProgressCallback
 from musicsim.library.listening_store import ImportEntry, Waiting
 from musicsim.library.store import Store
@@ -99,6 +101,11 @@ class Preview:
         return self.batch.skipped
 
     @property
+    def lists(self) -> tuple[SeenList, ...]:
+        """The playlists, with what of each is not in the library; none for plays and tags."""
+        return seen_lists(self.batch, self.song_ids)
+
+    @property
     def listeners(self) -> list[str]:
         """Who listened; empty for tags and playlists."""
         return sorted({name for name, _ in self.batch.groups}) if self.batch.kind == "plays" else []
@@ -157,7 +164,7 @@ def preview(library: Store, batch: Batch, progress: ProgressCallback | None = No
         dict(songs_by),
         dict(plays_by),
         tuple(sorted(loose, key=lambda i: -plays[i])),
-        tuple(matcher.propose(missed, progress)),
+        tuple(matcher.propose(((song, n) for song, n in missed if song.artist and song.title), progress)),
         _unmatched(missed),
         tuple(replaces),
         tuple(overlaps),
@@ -174,7 +181,7 @@ def _unmatched(missed: Iterable[tuple[NamedSong, int]]) -> tuple[Waiting, ...]:
     counts: Counter[tuple[str, str]] = Counter()
     albums: dict[tuple[str, str], str] = {}
     for song, count in missed:
-        name = song.artist, song.title
+        name = song.artist, song.title or file_name(song.place)
         counts[name] += count
         albums[name] = max(albums.get(name, ""), song.album)
     named = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
@@ -296,7 +303,7 @@ def _waiting(batch: Batch, song_ids: npt.NDArray[np.int64]) -> Iterator[list[tup
         for row in rows[start : start + _AT_ONCE].tolist():
             song = batch.songs[batch.song[row]]
             who = batch.groups[batch.group[row]][0]
-            found.append((*song, who, float(batch.value[row]), _times(batch, row)))
+            found.append((*song[:4], who, float(batch.value[row]), _times(batch, row)))
         yield found
 
 

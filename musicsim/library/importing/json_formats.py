@@ -22,12 +22,18 @@ from musicsim.library.importing.records import Gatherer, NamedSong
 from musicsim.library.importing.sources import JsonStream, TextLines
 
 __all__ = [
+    "NO_NAME",
     "SHORTEST_PLAY_MS",
+    "Entries",
+    "object_in",
+    "objects",
+    "plain",
     "read_listenbrainz",
     "read_loved",
     "read_maloja",
     "read_panoscrobbler",
     "read_spotify",
+    "text_in",
 ]
 
 SHORTEST_PLAY_MS = 30_000  # Spotify itself counts no shorter play
@@ -38,7 +44,7 @@ _LOVED_WEIGHT = 100.0  # tags of Last.fm weigh up to 100
 Entries = JsonStream | TextLines
 
 
-def _objects(entries: Entries, *names: str) -> Iterator[dict[str, Any]]:
+def objects(entries: Entries, *names: str) -> Iterator[dict[str, Any]]:
     """Entries of a document, or of lines; each must be an object."""
     for entry in entries.entries(*names) if isinstance(entries, JsonStream) else _of_lines(entries):
         if not isinstance(entry, dict):
@@ -58,7 +64,8 @@ def _of_lines(lines: TextLines) -> Iterator[Any]:
                 raise lines.fault(f"is not JSON ({reason}), or the file is cut off.") from error
 
 
-def _text(entries: Entries, entry: dict[str, Any], name: str) -> str:
+def text_in(entries: Entries, entry: dict[str, Any], name: str) -> str:
+    """The text under a name in one line, "" where there is none; anything else is an error with its line."""
     value = entry.get(name)
     if value is None:
         return ""
@@ -67,7 +74,8 @@ def _text(entries: Entries, entry: dict[str, Any], name: str) -> str:
     return plain(value)
 
 
-def _object(entries: Entries, entry: dict[str, Any], name: str) -> dict[str, Any]:
+def object_in(entries: Entries, entry: dict[str, Any], name: str) -> dict[str, Any]:
+    """The object under a name, {} where there is none; anything else is an error with its line."""
     value = entry.get(name)
     if value is None:
         return {}
@@ -109,16 +117,16 @@ def _keep(
 
 def read_spotify(entries: Entries, rows: Gatherer) -> None:
     """Both exports of Spotify; plays under 30 s are skips, and what is said is no music."""
-    for entry in _objects(entries):
+    for entry in objects(entries):
         if "msPlayed" in entry:
-            played, when = _number(entries, entry, "msPlayed"), _text(entries, entry, "endTime")
-            song = NamedSong(_text(entries, entry, "artistName"), _text(entries, entry, "trackName"))
+            played, when = _number(entries, entry, "msPlayed"), text_in(entries, entry, "endTime")
+            song = NamedSong(text_in(entries, entry, "artistName"), text_in(entries, entry, "trackName"))
         elif "ms_played" in entry:
-            played, when = _number(entries, entry, "ms_played"), _text(entries, entry, "ts")
+            played, when = _number(entries, entry, "ms_played"), text_in(entries, entry, "ts")
             song = NamedSong(
-                _text(entries, entry, "master_metadata_album_artist_name"),
-                _text(entries, entry, "master_metadata_track_name"),
-                _text(entries, entry, "master_metadata_album_album_name"),
+                text_in(entries, entry, "master_metadata_album_artist_name"),
+                text_in(entries, entry, "master_metadata_track_name"),
+                text_in(entries, entry, "master_metadata_album_album_name"),
             )
         else:
             raise entries.fault("has neither msPlayed nor ms_played: this is no history of Spotify.")
@@ -143,16 +151,16 @@ def _iso(text: str) -> float | None:
 
 def read_listenbrainz(entries: Entries, rows: Gatherer) -> None:
     """Listens of ListenBrainz; the recording's id is the one submitted, else the one the service found."""
-    for entry in _objects(entries, "payload"):
+    for entry in objects(entries, "payload"):
         if "track_metadata" not in entry:
             raise entries.fault("has no track_metadata: this is no listen of ListenBrainz.")
-        track = _object(entries, entry, "track_metadata")
-        info, mapped = _object(entries, track, "additional_info"), _object(entries, track, "mbid_mapping")
+        track = object_in(entries, entry, "track_metadata")
+        info, mapped = object_in(entries, track, "additional_info"), object_in(entries, track, "mbid_mapping")
         song = NamedSong(
-            _text(entries, track, "artist_name"),
-            _text(entries, track, "track_name"),
-            _text(entries, track, "release_name"),
-            _text(entries, info, "recording_mbid") or _text(entries, mapped, "recording_mbid"),
+            text_in(entries, track, "artist_name"),
+            text_in(entries, track, "track_name"),
+            text_in(entries, track, "release_name"),
+            text_in(entries, info, "recording_mbid") or text_in(entries, mapped, "recording_mbid"),
         )
         at = None if entry.get("listened_at") is None else _number(entries, entry, "listened_at")
         _keep(entries, rows, song, at)
@@ -160,14 +168,14 @@ def read_listenbrainz(entries: Entries, rows: Gatherer) -> None:
 
 def read_maloja(entries: Entries, rows: Gatherer) -> None:
     """Scrobbles of Maloja; several artists are joined by commas."""
-    for entry in _objects(entries, "scrobbles"):
-        track = _object(entries, entry, "track")
+    for entry in objects(entries, "scrobbles"):
+        track = object_in(entries, entry, "track")
         names = track.get("artists") or []
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise entries.fault("has artists that are no list of names.")
-        album = _object(entries, track, "album")
+        album = object_in(entries, track, "album")
         song = NamedSong(
-            plain(", ".join(names)), _text(entries, track, "title"), _text(entries, album, "albumtitle")
+            plain(", ".join(names)), text_in(entries, track, "title"), text_in(entries, album, "albumtitle")
         )
         at = None if entry.get("time") is None else _number(entries, entry, "time")
         _keep(entries, rows, song, at)
@@ -175,11 +183,11 @@ def read_maloja(entries: Entries, rows: Gatherer) -> None:
 
 def read_panoscrobbler(entries: Entries, rows: Gatherer) -> None:
     """Lines of Pano Scrobbler; what is no scrobble (a love, a song that plays now) is left out."""
-    for entry in _objects(entries):
+    for entry in objects(entries):
         if "artist" not in entry or "track" not in entry:
             raise entries.fault("has no artist and track: this is no line of Pano Scrobbler.")
-        song = NamedSong(*(_text(entries, entry, name) for name in ("artist", "track", "album")))
-        event = _text(entries, entry, "event") or "scrobble"
+        song = NamedSong(*(text_in(entries, entry, name) for name in ("artist", "track", "album")))
+        event = text_in(entries, entry, "event") or "scrobble"
         if event != "scrobble":
             rows.skip(f"{event}, no scrobble", entries.place)
         else:
@@ -189,10 +197,13 @@ def read_panoscrobbler(entries: Entries, rows: Gatherer) -> None:
 
 def read_loved(entries: Entries, rows: Gatherer) -> None:
     """Loved tracks of Last.fm and Libre.fm: each gets the tag "loved"."""
-    for entry in _objects(entries, "lovedtracks", "track"):
-        artist, date = _object(entries, entry, "artist"), _object(entries, entry, "date")
+    for entry in objects(entries, "lovedtracks", "track"):
+        artist, date = object_in(entries, entry, "artist"), object_in(entries, entry, "date")
         song = NamedSong(
-            _text(entries, artist, "name"), _text(entries, entry, "name"), "", _text(entries, entry, "mbid")
+            text_in(entries, artist, "name"),
+            text_in(entries, entry, "name"),
+            "",
+            text_in(entries, entry, "mbid"),
         )
         at = None if date.get("uts") is None else _number(entries, date, "uts")
         _keep(entries, rows, song, at, LOVED, _LOVED_WEIGHT)

@@ -10,12 +10,16 @@ from typing import Any
 
 from musicsim.errors import LibraryError
 from musicsim.library.importing import json_formats as from_json
+from musicsim.library.importing import playlist_files as from_list
+from musicsim.library.importing import playlist_json as lists_from_json
 from musicsim.library.importing import text_formats as from_text
+from musicsim.library.importing.places import spelled_out
 from musicsim.library.importing.records import Batch, Gatherer, Kind, NamedSong
 from musicsim.library.importing.sources import (
     HEAD_LENGTH,
     JsonStream,
     ProgressCallback,
+    RawBytes,
     Source,
     TextLines,
     find_sources,
@@ -28,12 +32,16 @@ ME = "me"  # who listened to what a service exports for its one user
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """How a format is called by people, what it tells, and what reads it."""
+    """How a format is called by people, what it tells, and what reads it.
+
+    `is_lenient` is of formats whose paths are bytes: what is not UTF-8 is left to the format.
+    """
 
     label: str
     kind: Kind
     read: Callable[[Any, Gatherer], None]
-    is_json: bool = False
+    source: type[TextLines | JsonStream | RawBytes] = TextLines
+    is_lenient: bool = False
 
 
 _FORMATS = {
@@ -43,11 +51,19 @@ _FORMATS = {
     "lastfm": _Format("Last.fm scrobbles (CSV)", "plays", from_text.read_lastfm),
     "librefm": _Format("Libre.fm scrobbles (CSV)", "plays", from_text.read_librefm),
     "spinitron": _Format("Spinitron log (CSV)", "plays", from_text.read_spinitron),
-    "spotify": _Format("Spotify streaming history (JSON)", "plays", from_json.read_spotify, True),
-    "listenbrainz": _Format("ListenBrainz listens (JSON)", "plays", from_json.read_listenbrainz, True),
-    "maloja": _Format("Maloja scrobbles (JSON)", "plays", from_json.read_maloja, True),
-    "panoscrobbler": _Format("Pano Scrobbler (JSONL)", "plays", from_json.read_panoscrobbler, True),
-    "loved": _Format("loved tracks of Last.fm or Libre.fm (JSON)", "tags", from_json.read_loved, True),
+    "spotify": _Format("Spotify streaming history (JSON)", "plays", from_json.read_spotify, JsonStream),
+    "listenbrainz": _Format("ListenBrainz listens (JSON)", "plays", from_json.read_listenbrainz, JsonStream),
+    "maloja": _Format("Maloja scrobbles (JSON)", "plays", from_json.read_maloja, JsonStream),
+    "panoscrobbler": _Format("Pano Scrobbler (JSONL)", "plays", from_json.read_panoscrobbler, JsonStream),
+    "loved": _Format("loved tracks of Last.fm or Libre.fm (JSON)", "tags", from_json.read_loved, JsonStream),
+    "m3u": _Format("playlist (M3U, M3U8)", "playlists", from_list.read_m3u, is_lenient=True),
+    "pls": _Format("playlist (PLS)", "playlists", from_list.read_pls, is_lenient=True),
+    "xspf": _Format("playlist (XSPF)", "playlists", from_list.read_xspf, RawBytes),
+    "jspf": _Format("playlist (JSPF)", "playlists", lists_from_json.read_jspf, JsonStream),
+    "spotify_playlists": _Format(
+        "Spotify playlists (JSON)", "playlists", lists_from_json.read_spotify_playlists, JsonStream
+    ),
+    "aotm": _Format("AotM-2011 playlists (JSON)", "playlists", lists_from_json.read_aotm, JsonStream),
 }
 # these two belong together: the one counts plays of numbers, the other names them
 _TRIPLETS, _NAMES = "triplets", "track names"
@@ -64,17 +80,43 @@ _JSON_SIGNS = {
     "maloja": ('"scrobbles"', '"track"'),
     "listenbrainz": ('"track_metadata"',),
     "panoscrobbler": ('"artist"', '"track"', '"timeMs"|"event"'),
+    "spotify_playlists": (r'"playlists"\s*:\s*\[', r'"items"\s*:'),
+    "aotm": ('"mix_id"', r'"playlist"\s*:'),
+    "jspf": (r'"tracks?"\s*:\s*\[', '"title"'),
 }
 
 
-def recognise(head: str) -> str | None:
-    """Name of the format of a text that begins like this; None if it is none of them."""
+# playlists of programs that can write one of ours, too
+_OTHER_LISTS = {
+    **dict.fromkeys((".asx", ".wax", ".wvx", ".wmx", ".wpl", ".zpl"), "a playlist of Windows Media"),
+    ".b4s": "a playlist of Winamp",
+    ".plist": "a library or playlist of iTunes",
+    ".cue": "a cue sheet",
+    **dict.fromkeys((".ram", ".rmp", ".smil"), "a playlist of RealPlayer"),
+    ".kpl": "a playlist of Kodi",
+    ".mpcpl": "a playlist of Media Player Classic",
+    ".pla": "a playlist of Samsung players",
+    ".plp": "a playlist of Sansa players",
+}
+_OTHER_KIND = "file of another kind"
+_DOCUMENTS = ("jspf", "spotify_playlists")  # never one entry a line
+_KINDS: tuple[Kind, ...] = ("plays", "playlists", "tags")  # what is taken of an archive that holds several
+_HLS_SIGN = re.compile(r"^#EXT-X-", re.MULTILINE | re.IGNORECASE)
+
+
+def recognise(head: str, ending: str = "") -> str | None:
+    """Name of the format of a text that begins like this; None if it is none of them.
+
+    The file's ending (".m3u") decides where lists of paths have nothing else to be known by.
+    """
     head = head.lstrip()
-    if head.startswith(("[", "{")):
-        for name, signs in _JSON_SIGNS.items():
-            if all(re.search(sign, head) for sign in signs):
-                return name
+    if ending in _OTHER_LISTS or _HLS_SIGN.search(head):
         return None
+    if (listed := _recognise_list(head, ending)) is not None:
+        return listed
+    if head.startswith(("[", "{")):
+        signs = _JSON_SIGNS.items()
+        return next((name for name, words in signs if all(re.search(word, head) for word in words)), None)
     first = head.split("\n", 1)[0].rstrip("\r")
     if first.count("<SEP>") == 3:
         return _NAMES
@@ -82,6 +124,18 @@ def recognise(head: str) -> str | None:
     if len(parts) == 3 and parts[2].isdecimal() and parts[0] and parts[1]:
         return _TRIPLETS
     return _recognise_table(head)
+
+
+def _recognise_list(head: str, ending: str) -> str | None:
+    if re.match(r"\[playlist\]", head, re.IGNORECASE):
+        return "pls"
+    if head.startswith("<"):
+        return "xspf" if ending == ".xspf" or re.search(r"<(\w+:)?playlist\b", head) else None
+    if ending == ".jspf" and head.startswith("{"):
+        return "jspf"
+    if head.upper().startswith("#EXTM3U") or (head and ending in (".m3u", ".m3u8")):
+        return "m3u"
+    return "pls" if head and ending == ".pls" else None
 
 
 def _recognise_table(head: str) -> str | None:
@@ -128,10 +182,11 @@ def read_listening(
     Parameters
     ----------
     paths : sequence of paths
-        Of archives (.zip) all members that are recognised are read, and the others left out. A path that is
-        named twice is read once.
+        Of folders and archives (.zip) all files that are recognised are read, and the others left out; where they
+        tell of plays and of something else, the plays are taken. A path that is named twice is read once.
     fmt : str, optional
-        A name of :data:`FORMATS`; without it each file is recognised by what it holds.
+        A name of :data:`FORMATS`; without it each file is recognised by what it holds. Of folders and archives,
+        files that are known to be of another format are left out.
     listener : str, optional
         Who listened, where the files do not say; "me" by default.
     progress : callable, optional
@@ -156,18 +211,18 @@ def read_listening(
         raise ValueError("paths is empty: name one file at least.")
     if fmt is not None and fmt not in FORMATS:
         raise ValueError(f"fmt={fmt!r}: choose among {', '.join(FORMATS)}.")
-    sources = find_sources(list(dict.fromkeys(Path(path) for path in paths)), encoding)
-    todo, left_out = _with_formats(sources, fmt)
+    asked = list(dict.fromkeys(Path(path) for path in paths))
+    todo, left_out = _of_one_kind(*_with_formats(find_sources(asked, encoding), fmt))
     kinds: dict[Kind, str] = {_kind(name): source.label for source, name in todo}
     if len(kinds) > 1:
         (kind, one), (other, two) = list(kinds.items())[:2]
         raise LibraryError(f"{one} holds {kind} and {two} holds {other}: import them one after the other.")
     rows = Gatherer(next(iter(kinds)), listener or ME)
-    for source in left_out:
-        rows.skip("file of another kind", source.member or source.path.name)
+    for source, reason in left_out:
+        rows.skip(reason, source.member or source.path.name)
     _read_all(todo, rows, progress)
     says_who = rows.kind != "plays" or any(name in ("plays", _TRIPLETS) for _, name in todo)
-    names = ", ".join(sorted({source.path.name for source in sources}))
+    names = ", ".join(sorted({path.name or path.absolute().name for path in asked}))
     return rows.batch((name for _, name in todo if name != _NAMES), names, "" if says_who else rows.listener)
 
 
@@ -175,22 +230,26 @@ def _kind(name: str) -> Kind:
     return _FORMATS[name].kind if name in _FORMATS else "plays"
 
 
-def _with_formats(
-    sources: Sequence[Source], fmt: str | None
-) -> tuple[list[tuple[Source, str]], list[Source]]:
-    """Each file with its format, names of songs first; and members of archives that are of none."""
+_Todo = list[tuple[Source, str]]
+_LeftOut = list[tuple[Source, str]]
+
+
+def _with_formats(sources: Sequence[Source], fmt: str | None) -> tuple[_Todo, _LeftOut]:
+    """Each file with its format, names of songs first; and what folders and archives hold besides, with the reason."""
     todo, left_out = [], []
     for source in sources:
         head = source.head()
-        name = recognise(head)
-        if fmt is not None and name != _NAMES:
+        name = recognise(head, source.ending)
+        if fmt is not None and name != _NAMES and (source.is_named or name is None):
             name = fmt
-        if name is None and source.member is None:
+        if name is None and source.is_named:
             name = _nearest(head)  # it is read far enough to say what is missing
             if name is None:
                 raise LibraryError(_unknown(source, head))
         if name is None:
-            left_out.append(source)
+            left_out.append((source, _OTHER_KIND))
+        elif fmt is not None and name not in (fmt, _NAMES):
+            left_out.append((source, f"{FORMATS[name]}, as another format was named"))
         else:
             todo.append((source, name))
     if not any(name != _NAMES for _, name in todo):
@@ -201,11 +260,30 @@ def _with_formats(
     return todo, left_out
 
 
+def _of_one_kind(todo: _Todo, left_out: _LeftOut) -> tuple[_Todo, _LeftOut]:
+    """Without what folders and archives hold of other kinds, where nobody asked for it by name."""
+    kinds = {_kind(name) for source, name in todo if source.is_named and name != _NAMES}
+    kinds = kinds or {min((_kind(name) for _, name in todo if name != _NAMES), key=_KINDS.index)}
+    others = [(s, name) for s, name in todo if not s.is_named and name != _NAMES and _kind(name) not in kinds]
+    reasons = [(source, f"{FORMATS[name]}: name this format to import it") for source, name in others]
+    return [pair for pair in todo if pair not in others], [*left_out, *reasons]
+
+
 def _unknown(source: Source, head: str) -> str:
     if not head.strip():
         return f"{source.label}: the file is empty. Export it again."
+    ending = ".plist" if "<plist" in head else source.ending
+    if ending in _OTHER_LISTS:
+        return (
+            f"{source.label}: {_OTHER_LISTS[ending]} ({ending}) is not read. "
+            f"Save it as M3U8, XSPF or PLS in the program that made it."
+        )
+    if _HLS_SIGN.search(head):
+        return f"{source.label}: this {from_list.HLS}"
     if "\0" in head:
         return f"{source.label}: holds NUL bytes: the file is no text, or UTF-16 without a mark (name its encoding)."
+    if spelled_out(head) != head:
+        return source.not_text()
     return (
         f"{source.label}: line 1 is of no known format ({', '.join(FORMATS)}). If it is one of them, name it."
     )
@@ -219,15 +297,16 @@ def _read_all(todo: Sequence[tuple[Source, str]], rows: Gatherer, progress: Prog
         def watch(done: int, source: Source = source, before: int = before) -> bool | None:
             return progress(before + done, total, source.member or source.path.name) if progress else None
 
-        with source.text() as (stream, below):
+        lenient = name in _FORMATS and _FORMATS[name].is_lenient
+        with source.text("surrogateescape" if lenient else "strict") as (stream, below):
             if name == _NAMES:
                 from_text.read_track_names(TextLines(source, stream, below, watch), names)
             elif name == _TRIPLETS:
                 from_text.read_triplets(TextLines(source, stream, below, watch), rows, names)
             else:
                 fmt = _FORMATS[name]
-                as_document = fmt.is_json and not _is_lines(source)
-                reader = JsonStream if as_document else TextLines
+                is_lines = fmt.source is JsonStream and name not in _DOCUMENTS and _is_lines(source)
+                reader = TextLines if is_lines else fmt.source
                 fmt.read(reader(source, stream, below, watch), rows)
         before += source.size
 

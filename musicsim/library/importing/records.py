@@ -5,6 +5,7 @@ Every format is read into the same :class:`Batch`, so that matching and writing 
 
 import hashlib
 from array import array
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -29,12 +30,17 @@ class ImportStoppedError(LibraryError):
 
 
 class NamedSong(NamedTuple):
-    """A song as a source names it; `mbid` is the MusicBrainz id of the recording, empty if none is given."""
+    """A song as a source names it; what it does not say is empty.
+
+    `mbid` is the MusicBrainz id of the recording, `place` the path or address that a playlist has, see
+    :func:`~musicsim.library.importing.places.resolved`.
+    """
 
     artist: str
     title: str
     album: str = ""
     mbid: str = ""
+    place: str = ""
 
 
 @dataclass(slots=True)
@@ -132,6 +138,7 @@ class Gatherer:
         self._song, self._group, self._value = array("i"), array("i"), array("d")
         self._timed_song, self._timed_group, self._times = array("i"), array("i"), array("I")
         self._skipped: dict[str, Skipped] = {}
+        self._lists: Counter[tuple[str, str]] = Counter()
         self._first: float | None = None
         self._last: float | None = None
         self._sum_of_times = 0.0
@@ -160,6 +167,15 @@ class Gatherer:
             self._song, self._group = array("i", song_rows.tobytes()), array("i", group_rows.tobytes())
             self._value = array("d", sums.tobytes())
             self._most = max(_MOST_ROWS, 2 * len(sums))  # or sums would be taken at every row
+
+    def new_list(self, name: str, category: str = "") -> tuple[str, str]:
+        """The group of a playlist that is none of those before: a name that is taken gets a number."""
+        group = wanted = (name, category)
+        while group in self._groups:
+            self._lists[wanted] += 1
+            group = (f"{name} ({self._lists[wanted] + 1})", category)
+        self._groups[group] = len(self._groups)
+        return group
 
     def skip(self, reason: str, place: str) -> None:
         """Count a row that is left out, and where it stands."""

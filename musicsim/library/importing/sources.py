@@ -6,13 +6,14 @@ Nothing is read whole: lines come one at a time, and of a JSON document one entr
 import codecs
 import io
 import json
+import os
 import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from musicsim.errors import LibraryError
@@ -21,8 +22,12 @@ from musicsim.library.importing.records import ImportStoppedError
 __all__ = [
     "ENCODINGS",
     "HEAD_LENGTH",
+    "LIST_SUFFIXES",
+    "LONGEST",
+    "READ_SUFFIXES",
     "JsonStream",
     "ProgressCallback",
+    "RawBytes",
     "Source",
     "TextLines",
     "find_sources",
@@ -33,12 +38,13 @@ ProgressCallback = Callable[[int, int, str], bool | None]
 
 ENCODINGS = ("utf-8", "utf-16", "latin-1", "cp1252")
 HEAD_LENGTH = 1 << 16  # characters that a format is recognised by
-_LONGEST = 1 << 20  # characters of a line or an entry: real ones have thousands
+LONGEST = 1 << 20  # characters of a line or an entry: real ones have thousands
 _CHUNK = 1 << 16
 _MOST_UNPACKED = 8 << 30  # bytes of an archive: all that one person hears in a life is less
 _MOST_MEMBERS = 10_000
 _HIGHEST_RATIO = 250  # JSON of listens packs 10 to 40 times, a bomb a thousand
-_READ_SUFFIXES = (".json", ".jsonl", ".csv", ".tsv", ".txt")
+LIST_SUFFIXES = (".m3u", ".m3u8", ".pls", ".xspf", ".jspf")
+READ_SUFFIXES = (".json", ".jsonl", ".csv", ".tsv", ".txt", *LIST_SUFFIXES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +60,20 @@ class Source:
         Bytes, unpacked.
     encoding : str or None
         As it was named; None: UTF-8, or what the byte order mark says.
+    is_named : bool
+        Whether it was asked for by its name: what was found in a folder or an archive may be of another kind.
     """
 
     path: Path
     member: str | None
     size: int
     encoding: str | None
+    is_named: bool = True
+
+    @property
+    def ending(self) -> str:
+        """What its name ends in, as .json."""
+        return PurePosixPath(self.member or self.path.name).suffix.lower()
 
     @property
     def label(self) -> str:
@@ -82,8 +96,8 @@ class Source:
             raise LibraryError(f"{self.label}: the archive is damaged or locked ({error}).") from error
 
     @contextmanager
-    def text(self) -> Iterator[tuple[io.TextIOWrapper, IO[bytes]]]:
-        """Its text, and the bytes below it to ask how far reading has come."""
+    def text(self, errors: str = "strict") -> Iterator[tuple[io.TextIOWrapper, IO[bytes]]]:
+        """Its text, and the bytes below it to ask how far reading has come; `errors` as of :func:`open`."""
         with self.open() as stream:
             buffered = io.BufferedReader(stream) if self.member is not None else stream  # type: ignore[type-var]
             start = buffered.peek(4)[:4]  # type: ignore[attr-defined]
@@ -94,15 +108,16 @@ class Source:
             else:
                 encoding = "utf-8-sig"
             try:
-                yield io.TextIOWrapper(buffered, encoding=encoding, newline=""), buffered
+                yield io.TextIOWrapper(buffered, encoding=encoding, errors=errors, newline=""), buffered
             except UnicodeError as error:  # utf-16 without a mark is one, too
-                raise LibraryError(self._not_text(encoding)) from error
+                raise LibraryError(self.not_text(encoding)) from error
 
-    def _not_text(self, encoding: str) -> str:
+    def not_text(self, encoding: str = "utf-8-sig") -> str:
+        """The words for bytes that are no text, with their line."""
         where = ""
         if encoding == "utf-8-sig":
             with self.open() as stream:
-                for number, line in enumerate(iter(lambda: stream.readline(_LONGEST), b""), 1):
+                for number, line in enumerate(iter(lambda: stream.readline(LONGEST), b""), 1):
                     try:
                         line.decode()
                     except UnicodeDecodeError:
@@ -113,13 +128,15 @@ class Source:
         return f"{self.label}: {where}not {name} text. Save it as UTF-8, or name its encoding ({known})."
 
     def head(self) -> str:
-        """The text it begins with."""
-        with self.text() as (stream, _):
+        """The text it begins with; bytes that are not UTF-8 stand in it as :func:`os.fsdecode` has them."""
+        with self.text("surrogateescape") as (stream, _):
             return stream.read(HEAD_LENGTH)
 
 
 def find_sources(paths: Sequence[Path], encoding: str | None) -> list[Source]:
-    """Files, and members of archives that may hold text, in the order of their names within each archive.
+    """Files, and those in folders and archives that may be read, in the order of their names in each.
+
+    Of a folder, those below it count as well; hidden ones do not.
 
     Raises
     ------
@@ -131,7 +148,9 @@ def find_sources(paths: Sequence[Path], encoding: str | None) -> list[Source]:
     found: list[Source] = []
     for path in paths:
         try:
-            if zipfile.is_zipfile(path):
+            if path.is_dir():
+                found += _files_in(path, encoding)
+            elif zipfile.is_zipfile(path):
                 found += _members(path, encoding)
             else:
                 found.append(Source(path, None, path.stat().st_size, encoding))
@@ -142,12 +161,29 @@ def find_sources(paths: Sequence[Path], encoding: str | None) -> list[Source]:
     return found
 
 
+def _files_in(folder: Path, encoding: str | None) -> list[Source]:
+    found = []
+    for inside, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            path = Path(inside, name)
+            if path.suffix.lower() in READ_SUFFIXES and not name.startswith(".") and path.is_file():
+                found.append(Source(path, None, path.stat().st_size, encoding, is_named=False))
+        if len(found) > _MOST_MEMBERS:
+            raise LibraryError(
+                f"{folder}: holds more than {_MOST_MEMBERS} files to read. Name folders in it."
+            )
+    if not found:
+        raise LibraryError(f"{folder}: the folder holds no {', '.join(READ_SUFFIXES)} file.")
+    return found
+
+
 def _members(path: Path, encoding: str | None) -> list[Source]:
     with zipfile.ZipFile(path) as archive:
         members = [m for m in archive.infolist() if not m.is_dir()]
-    texts = [m for m in members if m.filename.lower().endswith(_READ_SUFFIXES)]
+    texts = [m for m in members if m.filename.lower().endswith(READ_SUFFIXES)]
     if not texts:
-        raise LibraryError(f"{path}: the archive holds no {', '.join(_READ_SUFFIXES)} file.")
+        raise LibraryError(f"{path}: the archive holds no {', '.join(READ_SUFFIXES)} file.")
     for m in texts:
         if m.file_size > _CHUNK and m.file_size > _HIGHEST_RATIO * max(m.compress_size, 1):
             raise LibraryError(
@@ -159,7 +195,8 @@ def _members(path: Path, encoding: str | None) -> list[Source]:
             f"{path}: the archive holds {len(members)} files of {sum(m.file_size for m in texts) >> 20} MB; "
             f"at most {_MOST_MEMBERS} and {_MOST_UNPACKED >> 20} MB are unpacked. Unpack it, and import the files."
         )
-    return [Source(path, m.filename, m.file_size, encoding) for m in sorted(texts, key=lambda m: m.filename)]
+    texts.sort(key=lambda m: m.filename)
+    return [Source(path, m.filename, m.file_size, encoding, is_named=False) for m in texts]
 
 
 class _Watched:
@@ -188,10 +225,10 @@ class TextLines(_Watched):
     """Lines of a text, counted in `line`."""
 
     def __iter__(self) -> Iterator[str]:
-        while text := self._stream.readline(_LONGEST + 1):
+        while text := self._stream.readline(LONGEST + 1):
             self.line += 1
-            if len(text) > _LONGEST:
-                raise self.fault(f"is longer than {_LONGEST} characters: this is no listening history.")
+            if len(text) > LONGEST:
+                raise self.fault(f"is longer than {LONGEST} characters: this is no listening history.")
             if "\0" in text:
                 raise self.fault("holds a NUL byte: the file is no text, or its encoding is another.")
             if self.line % 4096 == 0:
@@ -199,10 +236,26 @@ class TextLines(_Watched):
             yield text
 
 
+class RawBytes(_Watched):
+    """Bytes of a file in blocks, for a parser that knows encodings by itself and sets `line`."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        while block := self._below.read(_CHUNK):
+            self._told()
+            yield block
+
+
 class JsonStream(_Watched):
     """A JSON document that is read one entry of its list at a time.
 
     Memory: the largest entry, at most a few MB, whatever the document's size.
+
+    Attributes
+    ----------
+    longest : int
+        Characters that an entry may have.
+    title : str
+        What the document calls itself, as far as it was read: the first text under "title" or "name".
     """
 
     def __init__(self, *arguments: Any) -> None:
@@ -211,6 +264,7 @@ class JsonStream(_Watched):
         self._has_list = False
         self._decoder = json.JSONDecoder()
         self.line = 1
+        self.longest, self.title = LONGEST, ""
 
     def entries(self, *names: str) -> Iterator[Any]:
         """Entries of the document's list, or of the first list that stands under one of `names`.
@@ -238,7 +292,9 @@ class JsonStream(_Watched):
                 if name in names:
                     yield from self._inside(names, depth + 1)
                 else:
-                    self._value()
+                    value = self._value()
+                    if name in ("title", "name") and isinstance(value, str):
+                        self.title = self.title or value
                 if self._peek() != "}":
                     self._take(",")
             self._take("}")
@@ -298,7 +354,7 @@ class JsonStream(_Watched):
             except RecursionError as error:
                 raise self.fault("is nested too deeply for a listening history.") from error
             except ValueError as error:  # json's own; and numbers of thousands of digits
-                if len(self._buffer) - self._at > _LONGEST or not self._more():
+                if len(self._buffer) - self._at > self.longest or not self._more():
                     position = getattr(error, "pos", self._at)
                     self._forward(min(position, len(self._buffer)))
                     reason = getattr(error, "msg", str(error))
