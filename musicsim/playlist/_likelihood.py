@@ -31,14 +31,16 @@ def _flatten(playlists: Sequence[Sequence[int]], n_songs: int) -> tuple[IntArray
             songs = songs.astype(np.int64).reshape(0)
         if songs.ndim != 1 or songs.dtype.kind not in "iu":
             raise ValueError(f"playlists[{number}] must be a list of song rows (int), not {playlist!r:.60}")
-        if songs.size and (songs.min() < 0 or songs.max() >= n_songs):
-            raise ValueError(
-                f"playlists[{number}] holds song {songs.min() if songs.min() < 0 else songs.max()}; "
-                f"the hypergraph has songs 0 to {n_songs - 1}"
-            )
         parts.append(songs)
     lengths = np.array([part.size for part in parts], dtype=np.int64)
-    return np.concatenate([np.empty(0, dtype=np.int64), *parts]).astype(np.int64), lengths
+    songs = np.concatenate([np.empty(0, dtype=np.int64), *parts]).astype(np.int64)
+    wrong = np.flatnonzero((songs < 0) | (songs >= n_songs))
+    if wrong.size:
+        number = int(np.searchsorted(np.cumsum(lengths), wrong[0], side="right"))
+        raise ValueError(
+            f"playlists[{number}] holds song {songs[wrong[0]]}; the hypergraph has songs 0 to {n_songs - 1}"
+        )
+    return songs, lengths
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +89,17 @@ def _pair_matrix(graph: Hypergraph, pairs: IntArray) -> sparse.csr_array:
     return sparse.csr_array((data, common.indices, common.indptr), shape=common.shape)
 
 
+def _scale_columns(matrix: sparse.csr_array, factor: FloatArray) -> sparse.csr_array:
+    """Return the matrix with its columns multiplied; it shares the places of the entries."""
+    data = matrix.data * factor[matrix.indices]
+    return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
 def _first_matrix(graph: Hypergraph, songs: IntArray) -> sparse.csr_array:
     """Return P[x | e] for the given songs: a sparse (n_given, n_edges)."""
-    inside = graph.incidence[songs] @ sparse.diags_array(1.0 / graph.mass)
-    return sparse.csr_array(sparse.diags_array(graph.song_weight[songs]) @ inside)
+    inside = _scale_columns(graph.incidence[songs], 1.0 / graph.mass)
+    inside.data *= np.repeat(graph.song_weight[songs], np.diff(inside.indptr))
+    return inside
 
 
 def pair_blocks(graph: Hypergraph, pairs: IntArray) -> list[sparse.csr_array]:
@@ -128,13 +137,14 @@ class Likelihood:
         """
         n = graph.n_songs
         blocks = pair_blocks(graph, counts.pairs) or [sparse.csr_array((0, graph.n_edges))]
-        moves = sparse.vstack(blocks, format="csr") @ sparse.diags_array(edge_factor, format="csr")
+        moves = _scale_columns(sparse.vstack(blocks, format="csr"), edge_factor)
         seen = np.bincount(counts.pair_of, minlength=len(counts.pairs)).astype(np.float64)
         possible = np.diff(moves.indptr) > 0
         n_impossible = int(seen[~possible].sum())
-        n_source, n_first = np.zeros(n), np.zeros(n)
-        np.add.at(n_source, counts.pairs[:, 0], np.where(possible, seen, 0.0))
-        np.add.at(n_first, counts.first_songs, 1.0)
+        n_source = np.bincount(counts.pairs[:, 0], weights=np.where(possible, seen, 0.0), minlength=n).astype(
+            np.float64
+        )
+        n_first = np.bincount(counts.first_songs, minlength=n).astype(np.float64)
         sources, firsts = np.flatnonzero(n_source), np.flatnonzero(n_first)
         rows = sparse.csr_array(sparse.vstack([moves, _first_matrix(graph, firsts)], format="csr"))
         row_count = np.concatenate([seen, n_first[firsts]])
@@ -143,9 +153,9 @@ class Likelihood:
         at = rows.indptr[single]
         certain = np.bincount(rows.indices[at], weights=row_count[single], minlength=graph.n_edges)
         likelihood = cls(
-            numerators=sparse.csr_array(rows[several]),
+            numerators=rows if several.size == rows.shape[0] else sparse.csr_array(rows[several]),
             numerator_count=row_count[several],
-            denominators=sparse.csr_array(graph.incidence[sources] @ sparse.diags_array(edge_factor)),
+            denominators=_scale_columns(graph.incidence[sources], edge_factor),
             denominator_count=n_source[sources],
             certain=certain.astype(np.float64),
             constant=float(row_count[single] @ np.log(rows.data[at])),

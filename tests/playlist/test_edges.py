@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from musicsim.playlist import build_edges, describe_edge
+from musicsim.playlist.edges import edge_families
 
 
 def as_sets(graph):
@@ -92,6 +93,37 @@ def test_one_topic_a_song_makes_no_deeper_copies():
     assert names == ["topic-1:7", "uniform:all"]
 
 
+def test_company_albums_and_playlists():
+    graph = build_edges(
+        5,
+        company_clusters={"2": [1, 1, 0, 0, -1], "2b": [0, 1, 0, 1, 1]},
+        albums=["Tides", None, "Tides", "", "Tides"],
+        playlists={"Sunday: morning & after": [4, 0, 0, 4, 1], "empty": [], "one": [2, 2]},
+    )
+    assert as_sets(graph) == {
+        "company-2:1": {0, 1},
+        "company-2:0": {2, 3},
+        "company-2b:0": {0, 2},
+        "company-2b:1": {1, 3, 4},
+        "album:Tides": {0, 2, 4},
+        "playlist:Sunday: morning & after": {0, 1, 4},
+        "uniform:all": set(range(5)),
+    }
+    assert graph.n_dropped == 1  # the playlist of one song; an empty one is no edge at all
+
+
+def test_topics_carry_their_words():
+    topics = [[7, 3], [7], [3, 7]]
+    words = {7: "love  heart", 3: ""}
+    names = build_edges(3, topics=topics, topic_words=words, uniform=False).names
+    assert set(names) == {"topic-1:7 love heart", "topic-3:7 love heart", "topic-3:3"}
+
+
+def test_edges_of_clusters_come_in_the_order_of_songs():
+    graph = build_edges(6, clusters={"9": [8, 2, -1, 2, 8, -1]})
+    assert graph.names == ["cluster-9:8", "cluster-9:2", "uniform:all"]
+
+
 def test_small_edges_are_left_out_and_counted():
     graph = build_edges(6, tags=[["a"], ["a"], ["a"], ["b"], ["b"], ["c"]], min_size=3)
     assert set(graph.names) == {"tag:a", "uniform:all"}
@@ -129,6 +161,14 @@ def test_song_weights_reach_the_hypergraph():
         ({"clusters": {"4": [0, 1]}}, r"clusters\['4'\] has 2 entries"),
         ({"clusters": {"4": [0.5, 1.0, 2.0]}}, "must hold integers"),
         ({"listener_clusters": {"a b": [0, 0, 0]}}, "listener_clusters: the label 'a b'"),
+        ({"company_clusters": {"4": [0.5, 1, 2]}}, r"company_clusters\['4'\] must hold integers"),
+        ({"albums": ["x"]}, "albums has 1 entries"),
+        ({"playlists": {"a": [0, 3]}}, r"playlists\['a'\] must hold song rows"),
+        ({"playlists": {"a": [-1]}}, r"playlists\['a'\] must hold song rows"),
+        ({"playlists": {"a": [0.5]}}, r"playlists\['a'\] must hold song rows"),
+        ({"playlists": {" ": [0, 1]}}, "a name is blank"),
+        ({"topics": [[1]] * 3, "topic_words": {1: "you & me"}}, r"topic_words\[1\]"),
+        ({"topics": [[1]] * 3, "topic_words": {1: "you:me"}}, r"topic_words\[1\]"),
         ({"min_size": 1}, "min_size=1"),
         ({"max_tags": 0}, "max_tags=0"),
         ({"max_overlap": 0.0}, "max_overlap=0.0"),
@@ -149,7 +189,7 @@ def brute_conjunctions(base, min_size, max_overlap):
     for (a, songs_a), (b, songs_b) in itertools.combinations(base.items(), 2):
         both = songs_a & songs_b
         if (
-            kind_of(a) != kind_of(b)
+            (kind_of(a) != kind_of(b) or kind_of(a) != "company")
             and len(both) >= min_size
             and len(both) <= max_overlap * min(len(songs_a), len(songs_b))
         ):
@@ -168,7 +208,9 @@ def test_conjunctions_equal_brute_force(seed, min_size, max_overlap):
     n = int(rng.integers(2, 25))
     arguments = {
         "clusters": {"3": rng.integers(-1, 3, n), "5": rng.integers(0, 5, n)},
+        "company_clusters": {"2": rng.integers(-1, 2, n), "2b": rng.integers(0, 2, n)},
         "artists": [rng.choice(["Ann", "Simon & Garfunkel", ""]) for _ in range(n)],
+        "playlists": {"mine": rng.permutation(n)[: n // 2].tolist()},
         "tags": [list(rng.permutation(["a", "b", "c", "d"])[: rng.integers(0, 4)]) for _ in range(n)],
         "years": [int(year) if year > 1990 else None for year in rng.integers(1988, 1998, n)],
         "min_size": min_size,
@@ -203,6 +245,15 @@ def test_20000_songs_with_conjunctions_take_seconds():
     [
         ("cluster-16:12", "both in cluster 12 (of 16)"),
         ("listeners-64:3", "both in listener group 3 (of 64)"),
+        ("company-256:12", "both in company group 12 (of 256)"),
+        ("company-256b:12", "both in company group 12b (of 256)"),
+        ("cluster-mood:3", "both in cluster 3 (of mood)"),
+        ("cluster:3", "both in cluster 3"),
+        ("album:Tides", "both on the album Tides"),
+        ("playlist:Sunday", "both on the playlist Sunday"),
+        ("topic-1:7 love heart night", "both about love, heart, night"),
+        ("topic-3:7 love heart night", "both with love, heart, night among the first 3 topics"),
+        ("topic-1:love songs", "both about topic love songs"),
         ("artist:Nora Vale", "both by Nora Vale"),
         ("artist:Simon & Garfunkel", "both by Simon & Garfunkel"),
         ("tag:calm", "both tagged calm"),
@@ -223,3 +274,76 @@ def test_edges_in_words(name, words):
 
 def test_words_for_one_song():
     assert describe_edge("tag:calm & cluster-16:2", both=False) == "tagged calm and in cluster 2 (of 16)"
+
+
+def test_edges_by_kind_of_knowledge():
+    names = {
+        "cluster-16:12": ("audio",),
+        "listeners-64:3": ("listeners",),
+        "company-256b:12": ("company",),
+        "year:1994": ("era",),
+        "decade:1990-1999": ("era",),
+        "familiarity:low": ("familiarity",),
+        "topic-3:7 love heart": ("lyrics",),
+        "tag:calm": ("tag",),
+        "artist:Simon & Garfunkel": ("artist",),
+        "album:Tides": ("album",),
+        "playlist:Sunday": ("playlist",),
+        "uniform:all": ("uniform",),
+        "mood:sunny": ("mood",),
+        "artist:Simon & Garfunkel & year:1966": ("artist", "era"),
+        "cluster-16:1 & topic-5:7 love heart": ("audio", "lyrics"),
+    }
+    assert edge_families(names) == list(names.values())
+
+
+def test_a_conjunction_draws_on_its_parts_and_two_groups_by_company_make_none():
+    rng = np.random.default_rng(0)
+    graph = build_edges(
+        200,
+        clusters={"2": rng.integers(0, 2, 200), "3": rng.integers(0, 3, 200)},
+        company_clusters={"2": rng.integers(0, 2, 200), "2b": rng.integers(0, 2, 200)},
+        years=rng.integers(1990, 2000, 200).tolist(),
+        conjunctions=True,
+        max_overlap=1,
+    )
+    families = edge_families(graph.names)
+    joint = [kinds for name, kinds in zip(graph.names, families, strict=True) if " & " in name]
+    assert set(joint) == {("audio",), ("era",), ("audio", "company"), ("audio", "era"), ("company", "era")}
+    assert all(
+        len(kinds) == 1 for name, kinds in zip(graph.names, families, strict=True) if " & " not in name
+    )
+
+
+def test_each_song_has_an_edge_of_its_company_which_joins_no_conjunction():
+    near = np.array([[0, 1, 2], [1, 0, -1], [2, -1, -1], [-1, -1, -1]])
+    graph = build_edges(
+        4, tags=[["a"], ["a"], [], []], company_neighbours=near, song_names=list("ABCD"), conjunctions=True,
+        min_size=2, max_overlap=1,
+    )  # fmt: skip
+    sets = as_sets(graph)
+    assert sets == {
+        "tag:a": {0, 1},
+        "near-3:0 A": {0, 1, 2},
+        "near-3:1 B": {0, 1},
+        "uniform:all": {0, 1, 2, 3},
+    }
+    assert edge_families(["near-3:0 A"]) == [("company",)]
+    assert describe_edge("near-3:0 A") == "both in the company of A"
+    assert describe_edge("near-3:7") == "both in the company of song 7"
+    with pytest.raises(ValueError, match=r"company_neighbours must be song rows \(int\) of shape \(4, k\)"):
+        build_edges(4, company_neighbours=near[:3])
+    with pytest.raises(ValueError, match="song_names has 1 entries"):
+        build_edges(4, company_neighbours=near, song_names=["A"])
+
+
+def test_a_value_that_reads_like_a_conjunction_stays_one_value():
+    graph = build_edges(3, artists=["Ann & tag:calm"] * 2 + ["Simon & Garfunkel"], min_size=2)
+    assert edge_families(graph.names) == [("artist",), ("uniform",)]
+    assert describe_edge(graph.names[0]) == "both by Ann and tag:calm"
+
+
+def test_conjunctions_may_have_a_least_size_of_their_own():
+    arguments = {"tags": [["a", "b"]] * 2 + [["a"]] * 4 + [["b"]] * 4, "conjunctions": True}
+    assert "tag:a & tag:b" in build_edges(10, **arguments).names
+    assert "tag:a & tag:b" not in build_edges(10, **arguments, min_joint_size=3).names

@@ -1,0 +1,144 @@
+"""Topics of lyrics by latent Dirichlet allocation: the edges "about ..." (thesis, section 7.6.2).
+
+Lyrics come as counts of words, as in the musiXmatch collection. A word that stands in a large share of the
+songs ("you", "and") tells no topic, but takes the first place in most; such words are left out by their
+document frequency, which needs no list of stop words and so works for stemmed words and for every language.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+__all__ = ["LyricsTopics", "lyrics_topics"]
+
+
+@dataclass(frozen=True, slots=True)
+class LyricsTopics:
+    """What the songs sing of.
+
+    Attributes
+    ----------
+    topics : list of lists of int, one a song
+        The song's topics by falling weight, at most `n_top`; ``[]`` for a song without words.
+    word_probability : ndarray of shape (n_topics, n_words), float64, rows sum to 1
+        P[word | topic]; 0 for words that were left out as too frequent or absent.
+    word_share : ndarray of shape (n_words,), float64, sums to 1
+        Share of each word among the words that were used.
+    """
+
+    topics: list[list[int]]
+    word_probability: npt.NDArray[np.float64]
+    word_share: npt.NDArray[np.float64]
+
+    def words(self, topic: int, vocabulary: Sequence[str], n: int = 3) -> list[str]:
+        """Return the `n` words that tell the topic best, best first.
+
+        By p log(p / q), p the word's share in the topic and q in all lyrics: often sung there, and
+        more often than elsewhere. Fewer than `n` where the topic prefers fewer words.
+
+        Raises
+        ------
+        ValueError
+            If `vocabulary` has not one entry a word, or there is no such topic.
+        """
+        n_topics, n_words = self.word_probability.shape
+        if len(vocabulary) != n_words:
+            raise ValueError(f"vocabulary has {len(vocabulary)} entries for {n_words} words; give one a word")
+        if not 0 <= topic < n_topics:
+            raise ValueError(f"topic={topic} must lie in 0 to {n_topics - 1}")
+        p, q = self.word_probability[topic], self.word_share
+        used = np.flatnonzero(p > 0)
+        telling = p[used] * np.log(p[used] / q[used])
+        best = np.argsort(-telling, kind="stable")[:n]
+        return [vocabulary[used[k]] for k in best if telling[k] > 0]
+
+
+def _check_counts(counts: Any) -> sparse.csr_matrix:
+    # scikit-learn 1.5 takes no sparse arrays everywhere: a matrix
+    matrix = sparse.csr_matrix(counts, dtype=np.float64)
+    if not np.all(np.isfinite(matrix.data)) or np.any(matrix.data < 0):
+        raise ValueError("counts must be finite and non-negative: how often each word stands in each song")
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def lyrics_topics(
+    counts: Any,
+    n_topics: int = 32,
+    *,
+    n_top: int = 5,
+    max_share: float = 0.3,
+    n_passes: int = 5,
+    random_state: int | np.random.Generator | None = None,
+) -> LyricsTopics:
+    """Find the topics of songs from the words of their lyrics.
+
+    Parameters
+    ----------
+    counts : sparse or dense matrix of shape (n_songs, n_words), non-negative
+        How often each word stands in each song; a song without lyrics is an empty row.
+    n_topics : int >= 1
+        The thesis uses 32.
+    n_top : int >= 1
+        How many topics of a song are told.
+    max_share : float, 0 < max_share <= 1
+        Words in more than this share of the songs with words are left out. 1 leaves none out, as the thesis.
+    n_passes : int >= 1
+        Passes over the songs.
+    random_state : int, numpy Generator or None
+
+    Returns
+    -------
+    LyricsTopics
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Notes
+    -----
+    Online variational Bayes (Hoffman, Blei and Bach, NIPS 2010) of scikit-learn, with its priors of
+    1 / n_topics. Five passes over 8,259 songs of musiXmatch and 5,000 words take half a minute on one
+    core, and the time grows with the number of songs. Memory: 12 bytes a count, and 8 n_topics bytes a song.
+    """
+    if n_topics < 1:
+        raise ValueError(f"n_topics={n_topics} must be at least 1")
+    if n_top < 1:
+        raise ValueError(f"n_top={n_top} must be at least 1")
+    if not 0 < max_share <= 1:
+        raise ValueError(f"max_share={max_share} must lie in (0, 1]")
+    if n_passes < 1:
+        raise ValueError(f"n_passes={n_passes} must be at least 1")
+    matrix = _check_counts(counts)
+    n_songs, n_words = matrix.shape
+    n_sung = np.count_nonzero(np.diff(matrix.indptr))
+    frequency = np.bincount(matrix.indices, minlength=n_words)
+    kept = np.flatnonzero((frequency > 0) & (frequency <= max_share * n_sung))
+    used = matrix[:, kept]
+    sung = np.flatnonzero(np.diff(used.indptr))
+    topics: list[list[int]] = [[] for _ in range(n_songs)]
+    probability, share = np.zeros((n_topics, n_words)), np.zeros(n_words)
+    if sung.size == 0:
+        return LyricsTopics(topics, probability, share)
+
+    from sklearn.decomposition import LatentDirichletAllocation
+
+    # scikit-learn takes the older kind of generator, or a number
+    seed = int(np.random.default_rng(random_state).integers(2**31))
+    model = LatentDirichletAllocation(
+        n_topics, learning_method="online", max_iter=n_passes, random_state=seed, n_jobs=1
+    )
+    weight = model.fit_transform(used[sung])
+    order = np.argsort(-weight, axis=1, kind="stable")[:, :n_top]
+    for song, ranked in zip(sung.tolist(), order.tolist(), strict=True):
+        topics[song] = ranked
+    probability[:, kept] = model.components_ / model.components_.sum(axis=1, keepdims=True)
+    totals = np.asarray(used.sum(axis=0), dtype=np.float64).ravel()
+    share[kept] = totals / totals.sum()
+    return LyricsTopics(topics, probability, share)
