@@ -11,7 +11,8 @@ from musicsim.explorer.artifacts import load_report
 from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.query import Filters, Hit, find_similar, read_example
 from musicsim.explorer.snapshot import snapshot_under
-from musicsim.explorer.walk import ARTIST_SPACING, Walk
+from musicsim.explorer.walk import Walk
+from musicsim.explorer.wishes import ARTIST_SPACING, SURPRISE, Wish
 from musicsim.library import Song
 
 __all__ = ["http_interface"]
@@ -105,14 +106,22 @@ async def similar_to_file(
 def playlist(
     library: str | None = None,
     length: _Count = 12,
+    minutes: Annotated[float | None, Query(gt=0, le=24 * 60)] = None,
+    dialect: str | None = None,
     first: int | None = None,
+    through: Annotated[list[int] | None, Query()] = None,
+    like: Annotated[list[int] | None, Query()] = None,
     spacing: Annotated[int, Query(ge=0)] = ARTIST_SPACING,
+    surprise: Annotated[float, Query(ge=0, le=1)] = SURPRISE,
     seed: int | None = None,
     model: _Model = None,
 ) -> list[dict[str, Any]]:
-    """A playlist with the reason of every transition."""
-    walk = Walk(snapshot_under(open_library(library), model))
-    drawn = walk.draw(length, first=first, spacing=spacing, random_state=seed)
+    """A playlist with the reason of every transition; `through` passes songs by, `like` stays around them."""
+    wish = Wish(
+        length=length, minutes=minutes, dialect=dialect, first=first, through=tuple(through or ()),
+        seeds=tuple(like or ()), spacing=spacing, surprise=surprise,
+    )  # fmt: skip
+    drawn = Walk(snapshot_under(open_library(library), model)).draw(wish, seed)
     return [
         {**_song(song), "reason": edge.reason if edge else None}
         for song, edge in zip(drawn.songs, drawn.edges, strict=True)

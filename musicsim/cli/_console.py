@@ -17,6 +17,7 @@ __all__ = [
     "SOME_FAILED",
     "JsonOption",
     "LibraryOption",
+    "ModelOption",
     "clock",
     "emit",
     "errors",
@@ -39,6 +40,9 @@ LibraryOption = Annotated[
     typer.Option(
         "--library", "-l", help="The library's folder.", envvar="MUSICSIM_LIBRARY", show_envvar=True
     ),
+]
+ModelOption = Annotated[
+    str | None, typer.Option("--model", help="Name of a model; the one in use by default.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, for machines.")]
 

@@ -1,6 +1,5 @@
-"""Commands that answer: similar songs, playlists, and the app itself."""
+"""Commands that answer: similar songs, and the app itself."""
 
-import secrets
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,19 +7,23 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library, safe, show, song_json
+from musicsim.cli._console import (
+    JsonOption,
+    LibraryOption,
+    ModelOption,
+    emit,
+    open_library,
+    safe,
+    show,
+    song_json,
+)
 
 __all__ = ["register"]
-
-_ModelOption = Annotated[
-    str | None, typer.Option("--model", help="Name of a model; the one in use by default.")
-]
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module to the program."""
     app.command()(similar)
-    app.command()(playlist)
     app.command("app")(run_app)
     app.command("run-job", hidden=True)(run_job)
 
@@ -55,7 +58,7 @@ def similar(
     seconds: Annotated[
         tuple[float, float] | None, typer.Option(help="Shortest and longest, in seconds.")
     ] = None,
-    model: _ModelOption = None,
+    model: ModelOption = None,
     hub_reduction: Annotated[
         bool | None,
         typer.Option(
@@ -109,55 +112,6 @@ def similar(
             hit.song.artist or "",
             hit.reason,
         )
-        table.add_row(*(safe(cell) for cell in cells))
-    show(table)
-
-
-def playlist(
-    library: LibraryOption = None,
-    as_json: JsonOption = False,
-    length: Annotated[int, typer.Option("--length", "-n", help="How many songs.", min=1)] = 12,
-    first: Annotated[int | None, typer.Option(help="Id of the first song; drawn by default.")] = None,
-    spacing: Annotated[int, typer.Option(help="Songs between two of one artist.", min=0)] = 5,
-    surprise: Annotated[float, typer.Option(help="0 smooth, 1 as in real playlists.", min=0, max=1)] = 0.2,
-    seed: Annotated[int | None, typer.Option(help="Another seed, another route; printed when drawn.")] = None,
-    export: Annotated[
-        Path | None,
-        typer.Option("--export", "-o", help="Write it too: a name ending in .m3u8, .xspf or .jspf."),
-    ] = None,
-    relative: Annotated[
-        bool, typer.Option("--relative", help="Paths relative to the exported file.")
-    ] = False,
-    model: _ModelOption = None,
-) -> None:
-    """Draw a playlist by a walk over what songs have in common; every step says why."""
-    from musicsim.errors import LibraryError
-    from musicsim.explorer.snapshot import snapshot_under
-    from musicsim.explorer.walk import Walk
-    from musicsim.library.arrays import atomic_path
-    from musicsim.library.exporters import FORMATS
-
-    ending = export.suffix.lower().lstrip(".") if export else "m3u8"
-    if ending not in FORMATS:
-        raise LibraryError(f"{export}: name a file that ends in {', '.join('.' + name for name in FORMATS)}.")
-    seed = secrets.randbelow(2**31) if seed is None else seed
-    with open_library(library) as lib:
-        walk = Walk(snapshot_under(lib, model))
-        drawn = walk.draw(length, first=first, spacing=spacing, surprise=surprise, random_state=seed)
-    if export:
-        base = export.expanduser().absolute().parent if relative else None
-        with atomic_path(export.expanduser().absolute()) as temporary:
-            temporary.write_bytes(FORMATS[ending](export.stem, drawn.songs, relative_to=base))
-    steps = [
-        {"song": song_json(song), "reason": edge.reason if edge else None}
-        for song, edge in zip(drawn.songs, drawn.edges, strict=True)
-    ]
-    if as_json:
-        emit({"seed": seed, "songs": steps, "note": drawn.note, "file": str(export) if export else None})
-        return
-    table = Table("", "id", "title", "artist", "reached because", caption=drawn.note or f"seed {seed}")
-    for place, (song, edge) in enumerate(zip(drawn.songs, drawn.edges, strict=True), 1):
-        cells = (place, song.id, song.title, song.artist or "", edge.reason if edge else "")
         table.add_row(*(safe(cell) for cell in cells))
     show(table)
 

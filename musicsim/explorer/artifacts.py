@@ -1,7 +1,8 @@
 """What is kept beside a model: clusters, the map, the walk's weights, the report of its training."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,13 @@ import numpy.typing as npt
 from musicsim.library.arrays import atomic_path
 
 __all__ = [
+    "FittedWalk",
+    "load_arrays",
     "load_clusters",
     "load_map",
     "load_report",
     "load_walk",
+    "save_arrays",
     "save_clusters",
     "save_map",
     "save_report",
@@ -22,12 +26,14 @@ __all__ = [
 ]
 
 
-def _save(target: Path, **arrays: Any) -> None:
+def save_arrays(target: Path, **arrays: Any) -> None:
+    """Write arrays to a file whole."""
     with atomic_path(target) as temporary, temporary.open("wb") as stream:
         np.savez(stream, **arrays)
 
 
-def _load(source: Path) -> dict[str, npt.NDArray[Any]]:
+def load_arrays(source: Path) -> dict[str, npt.NDArray[Any]]:
+    """Arrays of a file by name; empty where there is no file."""
     if not source.exists():
         return {}
     with np.load(source, allow_pickle=False) as stored:
@@ -38,45 +44,64 @@ def save_clusters(
     folder: Path, song_ids: npt.NDArray[np.int64], labels: Mapping[str, npt.NDArray[np.int64]]
 ) -> None:
     """Keep cluster labels (n_songs,) by the number of clusters."""
-    _save(folder / "clusters.npz", song_ids=song_ids, **{f"labels_{k}": v for k, v in labels.items()})
+    save_arrays(folder / "clusters.npz", song_ids=song_ids, **{f"labels_{k}": v for k, v in labels.items()})
 
 
 def load_clusters(folder: Path) -> tuple[npt.NDArray[np.int64], dict[str, npt.NDArray[np.int64]]]:
     """Song ids (n_songs,) and their labels by the number of clusters; empty before the first."""
-    arrays = _load(folder / "clusters.npz")
+    arrays = load_arrays(folder / "clusters.npz")
     ids = arrays.pop("song_ids", np.empty(0, dtype=np.int64))
     return ids, {name.removeprefix("labels_"): values for name, values in arrays.items()}
 
 
 def save_map(folder: Path, song_ids: npt.NDArray[np.int64], places: npt.NDArray[np.floating]) -> None:
     """Keep the places of songs on the map (n_songs, 2)."""
-    _save(folder / "map.npz", song_ids=song_ids, places=places.astype(np.float32))
+    save_arrays(folder / "map.npz", song_ids=song_ids, places=places.astype(np.float32))
 
 
 def load_map(folder: Path) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
     """Song ids (n_songs,) and their places (n_songs, 2); empty before the first map."""
-    arrays = _load(folder / "map.npz")
+    arrays = load_arrays(folder / "map.npz")
     empty = np.empty((0, 2), dtype=np.float32)
     return arrays.get("song_ids", np.empty(0, dtype=np.int64)), arrays.get("places", empty)
 
 
-def save_walk(folder: Path, names: Sequence[str], weights: npt.NDArray[np.float64], n_playlists: int) -> None:
-    """Keep the fitted weights of the walk's edges by their names."""
-    _save(
+@dataclass(frozen=True, slots=True)
+class FittedWalk:
+    """Weights of the walk of all playlists and of each dialect, as they were fitted.
+
+    Attributes
+    ----------
+    names : list of str
+        Edges that have a weight worth keeping in some of the walks.
+    weights : float64 (1 + n_dialects, n_edges)
+        The walk of all playlists first, then the dialects.
+    facts : mapping
+        JSON values: ``n_playlists``, ``n_judged``, ``gain``, and ``dialects``, a list of mappings with ``name``,
+        ``n_playlists``, ``gain``, ``gain_global``.
+    """
+
+    names: list[str]
+    weights: npt.NDArray[np.float64]
+    facts: dict[str, Any]
+
+
+def save_walk(folder: Path, walk: FittedWalk) -> None:
+    """Keep what was fitted, edges by their names."""
+    save_arrays(
         folder / "walk.npz",
-        names=np.array(names, dtype=np.str_),
-        weights=weights,
-        n_playlists=np.int64(n_playlists),
+        names=np.array(walk.names, dtype=np.str_),
+        weights=walk.weights,
+        facts=np.array(json.dumps(walk.facts)),
     )
 
 
-def load_walk(folder: Path) -> tuple[dict[str, float], int]:
-    """Weights by edge name, and how many playlists they were fitted on; empty before the first fit."""
-    arrays = _load(folder / "walk.npz")
-    if not arrays:
-        return {}, 0
-    pairs = zip(arrays["names"].tolist(), arrays["weights"].tolist(), strict=True)
-    return dict(pairs), int(arrays["n_playlists"])
+def load_walk(folder: Path) -> FittedWalk | None:
+    """What :func:`save_walk` kept; None before the first fit, and of what an older version fitted."""
+    arrays = load_arrays(folder / "walk.npz")
+    if "facts" not in arrays:
+        return None
+    return FittedWalk(arrays["names"].tolist(), arrays["weights"], json.loads(str(arrays["facts"])))
 
 
 def save_report(folder: Path, report: Mapping[str, Any]) -> None:

@@ -15,7 +15,7 @@ from musicsim.explorer.placing import SEED, feature_blocks, follow_owner, save_c
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.representations import CODEWORDS, TAGS, TagVocabulary
 from musicsim.explorer.similarity_model import SimilarityModel
-from musicsim.explorer.walk import fit_walk
+from musicsim.explorer.walk_fit import fit_walk
 from musicsim.library import Library, Song
 from musicsim.library.model_store import NATIVE_KIND, ModelRecord
 from musicsim.mixtures import MixtureSpace, SemanticMultinomials, fit_mixtures
@@ -122,7 +122,7 @@ def fit_representation(
             library.models.register(record)
             follow_owner(library, record)
             save_clusters_and_map(library, record, tell)
-            fit_walk(library, record.id)
+            fit_walk(library, record.id, tell)
             library.models.finish(record.id)
             return record.id
     if model.kind.needs == TAGS:
@@ -132,7 +132,7 @@ def fit_representation(
     else:
         model.use_front(_mixture_front(library, songs, settings.representation, tell))
     record = _fit_rest(library, model, songs, REPRESENTATION_KIND, name, asdict(settings), tell)
-    fit_walk(library, record.id)
+    fit_walk(library, record.id, tell)
     library.models.finish(record.id)
     return record.id
 

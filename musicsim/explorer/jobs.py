@@ -33,12 +33,12 @@ def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = Non
 
     Parameters
     ----------
-    kind : {"add", "scan", "upgrade", "demo", "refresh", "train", "represent", "take_model", "experiment"}
+    kind : {"add", "scan", "upgrade", "demo", "refresh", "train", "represent", "take_model", "walk", "experiment"}
     arguments : mapping, JSON values
         "add": paths (list of str), retry (bool), anyway (bool); "scan": folders (list of str, empty for all);
         "demo": seed (int); "refresh": force (bool); "train": name (str) and settings (of LearningSettings);
-        "represent": name (str) and settings (of RepresentationSettings); "take_model": path (str); "experiment":
-        name (str).
+        "represent": name (str) and settings (of RepresentationSettings); "take_model": path (str); "walk": none;
+        "experiment": name (str).
 
     Raises
     ------
@@ -256,6 +256,13 @@ def _represent(library: Library, arguments: Mapping[str, Any], report: _Reporter
     return True
 
 
+def _walk(library: Library, _arguments: Mapping[str, Any], report: _Reporter) -> bool:
+    from musicsim.explorer.walk_fit import refit_walks
+
+    refit_walks(library, report.tell)
+    return True
+
+
 def _take_model(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
     from musicsim.explorer.models import take_model
 
@@ -278,5 +285,6 @@ KINDS = {
     "train": _train,
     "represent": _represent,
     "take_model": _take_model,
+    "walk": _walk,
     "experiment": _experiment,
 }

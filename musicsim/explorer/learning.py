@@ -23,7 +23,7 @@ from musicsim.explorer.placing import SEED, follow_owner, save_clusters_and_map
 from musicsim.explorer.snapshot import Snapshot, take_snapshot
 from musicsim.explorer.supervision import Supervision
 from musicsim.explorer.verdict import changed_queries, compare, is_better, space_hubness
-from musicsim.explorer.walk import fit_walk
+from musicsim.explorer.walk_fit import fit_walk
 from musicsim.library import Library
 from musicsim.relevance import Relevance
 
@@ -276,7 +276,7 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
     library.models.register(record)
     follow_owner(library, record)
     save_clusters_and_map(library, record, watcher.tell)
-    fit_walk(library, record.id)
+    fit_walk(library, record.id, watcher.tell)
     library.models.finish(record.id)
     return record.id
 

@@ -26,7 +26,7 @@ from musicsim.explorer.learning import (
 from musicsim.explorer.placing import place_new, save_clusters_and_map
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.similarity_model import SimilarityModel
-from musicsim.explorer.walk import fit_walk
+from musicsim.explorer.walk_fit import fit_walk
 from musicsim.library import Library
 from musicsim.library.arrays import atomic_path
 from musicsim.library.model_store import LONGEST_NAME, ModelRecord
@@ -181,7 +181,7 @@ def take_model(library: Library, source: Path, tell: Tell) -> str:
             library.models.register(record)
             place_new(library, record, songs, tell)
             save_clusters_and_map(library, record, tell)
-            fit_walk(library, record.id)
+            fit_walk(library, record.id, tell)
             library.models.finish(record.id)
             return record.id
         finally:

@@ -15,7 +15,7 @@ from musicsim.explorer.placing import place_new, update_clusters_and_map
 from musicsim.explorer.progress import StepCallback, Stopped, Tell, teller
 from musicsim.explorer.same_sound import find_new
 from musicsim.explorer.similarity_model import SimilarityModel
-from musicsim.explorer.walk import fit_walk
+from musicsim.explorer.walk_fit import fit_walk
 from musicsim.library import Library, Song
 from musicsim.library.importing import match_waiting
 
@@ -103,8 +103,7 @@ def _bring_up(library: Library, songs: list[Song], force: bool, tell: Tell) -> N
     find_new(library, songs, tell)
     for record in library.models.all():
         update_clusters_and_map(library, record, tell)
-        tell("fitting the playlist walk")
-        fit_walk(library, record.id)
+        fit_walk(library, record.id, tell)
 
 
 def _make_stale_again(library: Library, tell: Tell) -> None:

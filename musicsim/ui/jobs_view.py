@@ -25,6 +25,7 @@ TITLES = {
     "train": "Learning what is similar",
     "represent": "Describing songs in another way",
     "take_model": "Taking in a model",
+    "walk": "Learning from playlists",
     "experiment": "Running an experiment",
 }
 _ICONS = {

@@ -1,60 +1,203 @@
-"""Playlists of a library: fitted on its lists, explained at every step, going on from what stands."""
+"""Playlists of a library: fitted on its lists, drawn as asked, explained at every step."""
 
+import itertools
+
+import numpy as np
 import pytest
 
 from musicsim.errors import NotFoundError
+from musicsim.explorer.query import Filters
 from musicsim.explorer.snapshot import take_snapshot
 from musicsim.explorer.training import refresh
 from musicsim.explorer.walk import Walk
+from musicsim.explorer.walk_fit import refit_walks
+from musicsim.explorer.wishes import Wish
+
+
+def ids_of(drawn):
+    return [song.id for song in drawn.songs]
+
+
+def quiet(*_):
+    """Nobody listens."""
 
 
 def test_every_step_is_explained_and_no_song_comes_twice(snapshot):
-    drawn = Walk(snapshot).draw(8, random_state=1)
-    assert len(drawn.songs) == len({s.id for s in drawn.songs}) == len(drawn.edges) == 8
+    drawn = Walk(snapshot).draw(Wish(length=8), 1)
+    assert len(drawn.songs) == len(set(ids_of(drawn))) == len(drawn.edges) == 8
     assert all(edge.reason for edge in drawn.edges)
 
 
 def test_the_first_song_is_the_one_that_was_asked_for(snapshot):
     first = snapshot.songs[3].id
-    assert Walk(snapshot).draw(4, first=first, random_state=0).songs[0].id == first
+    assert ids_of(Walk(snapshot).draw(Wish(length=4, first=first), 0))[0] == first
 
 
-def test_songs_of_one_artist_are_spaced_as_far_as_the_collection_allows(snapshot):
+def test_songs_of_one_artist_are_spaced_as_far_as_the_collection_allows_and_that_is_said(snapshot):
     for seed in range(20):
-        artists = [s.artist for s in Walk(snapshot).draw(9, random_state=seed).songs]
+        drawn = Walk(snapshot).draw(Wish(length=9), seed)
+        artists = [s.artist for s in drawn.songs]
         # three artists: two songs of others between two of one
         assert all(a not in artists[max(0, i - 2) : i] for i, a in enumerate(artists))
+        assert "artists come again after 2 songs: there are only 3 to choose from" in drawn.notes
+
+
+def test_kept_songs_stay_where_they_are_and_the_rest_is_drawn_around_them(snapshot):
+    walk = Walk(snapshot)
+    before = ids_of(walk.draw(Wish(length=6), 1))
+    keep = {1: before[1], 4: before[4]}
+    drawn = [ids_of(walk.draw(Wish(length=6, keep=keep), seed)) for seed in range(8)]
+    assert all(d[1] == before[1] and d[4] == before[4] and len(set(d)) == 6 for d in drawn)
+    assert len({tuple(d) for d in drawn}) > 1
 
 
 def test_going_on_keeps_what_stands(snapshot):
     walk = Walk(snapshot)
-    keep = [s.id for s in walk.draw(6, random_state=1).songs[:3]]
-    again = walk.draw(6, keep=keep, random_state=9)
-    assert [s.id for s in again.songs[:3]] == keep
+    start = ids_of(walk.draw(Wish(length=3), 1))
+    again = walk.draw(Wish(length=6, keep=dict(enumerate(start))), 9)
+    assert ids_of(again)[:3] == start
     assert len(again.songs) == 6
 
 
-def test_excluded_songs_do_not_come(snapshot):
-    barred = [s.id for s in snapshot.songs[:6]]
-    drawn = Walk(snapshot).draw(6, exclude=barred, random_state=2)
-    assert not {s.id for s in drawn.songs} & set(barred)
+def test_a_path_passes_through_its_songs_in_order_and_another_seed_is_another_route(snapshot):
+    walk, ids = Walk(snapshot), [s.id for s in snapshot.indexed]
+    wish = Wish(length=8, first=ids[0], through=(ids[7], ids[4]), spacing=0)
+    routes = [ids_of(walk.draw(wish, seed)) for seed in range(6)]
+    for route in routes:
+        assert route[0] == ids[0]
+        assert route[-1] == ids[4]
+        assert ids[7] in route[1:-1]
+        assert len(route) == len(set(route)) == 8
+    assert len({tuple(route) for route in routes}) > 1
+
+
+def test_a_path_through_more_songs_than_asked_for_is_as_long_as_it_must_be(snapshot):
+    ids = [s.id for s in snapshot.indexed]
+    drawn = Walk(snapshot).draw(Wish(length=2, first=ids[0], through=(ids[5], ids[9])), 0)
+    assert ids_of(drawn) == [ids[0], ids[5], ids[9]]
+    assert any("3 songs rather than 2" in note for note in drawn.notes)
+
+
+def test_a_path_between_two_sounds_comes_nearer_step_by_step(taught):
+    snapshot = take_snapshot(taught)
+    walk, X, rng = Walk(snapshot), snapshot.X, np.random.default_rng(0)
+    ids = [s.id for s in snapshot.indexed]
+    steered, free = [], []
+    for seed in range(20):
+        a, b = rng.choice(len(ids), 2, replace=False)
+        steered.append(ids_of(walk.draw(Wish(length=8, first=ids[a], through=(ids[b],)), seed)))
+        free.append([*ids_of(walk.draw(Wish(length=7, first=ids[a]), seed)), ids[b]])
+
+    def longest_step(paths):
+        rows = [[snapshot.row_of[i] for i in path] for path in paths]
+        return np.mean([np.linalg.norm(np.diff(X[path], axis=0), axis=1).max() for path in rows])
+
+    assert longest_step(steered) < 0.95 * longest_step(free)
+
+
+def test_minutes_are_met_as_nearly_as_whole_songs_allow(taught):
+    walk = Walk(take_snapshot(taught))
+    usual = np.mean([s.duration_s for s in walk.snapshot.indexed])
+    for minutes in (1, 5, 12):
+        drawn = walk.draw(Wish(minutes=minutes), 3)
+        assert abs(drawn.duration_s - 60 * minutes) <= usual
+
+
+def test_minutes_that_cannot_be_filled_are_said(snapshot):
+    drawn = Walk(snapshot).draw(Wish(minutes=600.0), 0)
+    assert len(drawn.songs) == 12
+    assert any("minutes rather than 600" in note for note in drawn.notes)
+
+
+def test_excluded_songs_and_artists_do_not_come_but_where_they_are_kept(snapshot):
+    walk = Walk(snapshot)
+    barred = frozenset(s.id for s in snapshot.songs[:6])
+    assert not set(ids_of(walk.draw(Wish(length=6, exclude=barred), 2))) & barred
+    artist = snapshot.songs[0].artist
+    drawn = walk.draw(Wish(length=6, no_artists=frozenset({artist}), keep={2: snapshot.songs[0].id}), 2)
+    assert [s.artist == artist for s in drawn.songs] == [False, False, True, False, False, False]
+
+
+def test_only_songs_that_are_as_asked_come_and_too_few_are_said(snapshot):
+    artist = snapshot.songs[0].artist
+    drawn = Walk(snapshot).draw(Wish(length=10, only=Filters(artists=frozenset({artist}))), 0)
+    n = sum(s.artist == artist for s in snapshot.songs)
+    assert {s.artist for s in drawn.songs} == {artist}
+    assert len(drawn.songs) == n
+    assert f"only {n} songs are as you asked" in drawn.notes
+
+
+def test_tags_are_wanted_or_avoided(tiny_library):
+    songs = tiny_library.songs()
+    tiny_library.add_tags([{"song_id": s.id, "tag": "calm", "weight": 1.0} for s in songs[:5]])
+    walk = Walk(take_snapshot(tiny_library))
+    calm = {s.id for s in songs[:5]}
+    assert set(ids_of(walk.draw(Wish(length=4, tags=frozenset({"calm"})), 0))) <= calm
+    assert not set(ids_of(walk.draw(Wish(length=4, no_tags=frozenset({"calm"})), 0))) & calm
+
+
+def test_seeds_draw_the_list_to_their_neighbourhood(taught):
+    snapshot = take_snapshot(taught)
+    walk = Walk(snapshot)
+    seeds = tuple(s.id for s in snapshot.indexed[:2])
+    rows = [snapshot.row_of[i] for i in seeds]
+
+    def distance(wish):
+        drawn = [ids_of(walk.draw(wish, seed)) for seed in range(15)]
+        chosen = [snapshot.row_of[i] for d in drawn for i in d]
+        return np.mean([np.linalg.norm(snapshot.X[chosen] - snapshot.X[row], axis=1).mean() for row in rows])
+
+    assert distance(Wish(seeds=seeds)) < 0.97 * distance(Wish())
+
+
+def test_songs_of_the_last_lists_come_less_often(taught):
+    snapshot = take_snapshot(taught)
+    walk = Walk(snapshot)
+    rested = frozenset(s.id for s in snapshot.indexed[::2])
+
+    def share(wish):
+        ids = [i for seed in range(20) for i in ids_of(walk.draw(wish, seed))]
+        return np.mean([i in rested for i in ids])
+
+    assert share(Wish(rested=rested)) < 0.5 * share(Wish())
+
+
+def test_what_is_played_often_may_come_more_or_less(taught):
+    snapshot = take_snapshot(taught)
+    walk, plays = Walk(snapshot), taught.listening.play_counts()
+
+    def mean_plays(prefer):
+        ids = [i for seed in range(20) for i in ids_of(walk.draw(Wish(prefer=prefer), seed))]
+        return np.mean([plays.get(i, 0) for i in ids])
+
+    assert mean_plays("unheard") < mean_plays("any") < mean_plays("familiar")
+
+
+def test_versions_of_one_song_do_not_meet(tiny_library):
+    songs = tiny_library.songs()
+    by = songs[0].artist
+    same = [s for s in songs if s.artist == by][:3]
+    for song, title in zip(same, ("Rain", "Rain (Live)", "Rain - 2011 Remaster"), strict=True):
+        tiny_library.edits.edit([song.id], {"title": title})
+    walk = Walk(take_snapshot(tiny_library))
+    versions = {s.id for s in same}
+    for seed in range(15):
+        assert len(versions & set(ids_of(walk.draw(Wish(length=12, spacing=0), seed)))) <= 1
+    drawn = walk.draw(Wish(length=12, spacing=0, versions_apart=False), 0)
+    assert versions <= set(ids_of(drawn))
 
 
 def test_a_list_longer_than_the_collection_says_so(snapshot):
-    drawn = Walk(snapshot).draw(50, random_state=0)
+    drawn = Walk(snapshot).draw(Wish(length=50), 0)
     assert len(drawn.songs) == 12
-    assert drawn.note
+    assert drawn.notes
 
 
 def test_the_edge_that_was_taken_is_kept_and_new_pairs_get_the_likeliest(snapshot):
     walk = Walk(snapshot)
-    drawn = walk.draw(5, random_state=3)
-    ids = [s.id for s in drawn.songs]
-    taken = {
-        pair: edge
-        for *pair_, edge in zip(ids, ids[1:], drawn.edges[1:], strict=False)
-        for pair in [tuple(pair_)]
-    }
+    drawn = walk.draw(Wish(length=5), 3)
+    ids = ids_of(drawn)
+    taken = dict(zip(itertools.pairwise(ids), drawn.edges[1:], strict=True))
     assert walk.explain(ids, taken).edges[1:] == drawn.edges[1:]
     swapped = [ids[1], ids[0], *ids[2:]]
     explained = walk.explain(swapped, taken)
@@ -69,35 +212,91 @@ def test_reasons_of_a_pair_sum_to_one(snapshot):
     assert f"both by {a.artist}" in {edge.reason for edge in reasons}
 
 
+def lists_by(library, key, n, category=None):
+    """Playlists that keep to what `key` says of a song."""
+    groups = {}
+    for song in library.songs():
+        groups.setdefault(key(song), []).append(song.id)
+    return [(f"{category} {value} {i}", category, ids) for value, ids in groups.items() for i in range(n)]
+
+
 def test_weights_follow_the_librarys_playlists(tiny_library):
-    by_artist = {}
-    for song in tiny_library.songs():
-        by_artist.setdefault(song.artist, []).append(song.id)
-    lists = [(f"{artist} {n}", None, ids) for artist, ids in by_artist.items() for n in range(30)]
-    tiny_library.add_playlists(lists, source="test")
+    tiny_library.add_playlists(lists_by(tiny_library, lambda s: s.artist, 60), source="test")
     refresh(tiny_library)
     walk = Walk(take_snapshot(tiny_library))
-    assert walk.n_playlists == 90
-    artists = [s.artist for s in walk.draw(4, spacing=0, surprise=1.0, random_state=0).songs]
+    assert walk.n_playlists == 180
+    artists = [s.artist for s in walk.draw(Wish(length=4, spacing=0), 0).songs]
     assert len(set(artists)) == 1, "lists that keep to an artist make a walk that does"
 
 
-def test_without_surprise_the_walk_goes_anywhere_only_when_it_must(tiny_library):
+def test_each_category_has_a_dialect_with_its_gain(taught):
+    lists = lists_by(taught, lambda s: s.artist, 1, "one artist")
+    taught.add_playlists(lists, source="test")
+    n_lists = sum(len(ids) > 1 for _, _, ids in lists)  # one song is no walk
+    refit_walks(taught, quiet)
+    walk = Walk(take_snapshot(taught))
+    every, dialect = walk.dialects
+    assert (every.name, dialect.name) == ("", "one artist")
+    assert every.n_playlists == dialect.n_playlists == n_lists
+    assert walk.n_judged == round(n_lists / 4)
+    assert dialect.gain > 0.2
+    assert dict(walk.families("one artist"))["artist"] > 0.3
+    assert walk.strongest("one artist", 5)[0].probability >= walk.strongest("one artist", 5)[4].probability
+    with pytest.raises(
+        NotFoundError, match="there is no dialect “opera” in this library; there are: “one artist”"
+    ):
+        walk.draw(Wish(dialect="opera"))
+
+
+def test_the_listeners_own_playlists_are_reasons(tiny_library):
+    songs = tiny_library.songs()
+    pair = [songs[0].id, songs[-1].id]
+    tiny_library.add_playlists([("Sunday", None, pair)], source="saved")
+    refit_walks(tiny_library, quiet)
+    reasons = {edge.reason for edge in Walk(take_snapshot(tiny_library)).reasons(*pair)}
+    assert "both on the playlist Sunday" in reasons
+
+
+def test_a_refit_without_news_changes_nothing(tiny_library):
+    tiny_library.add_playlists(lists_by(tiny_library, lambda s: s.artist, 3), source="test")
+    refit_walks(tiny_library, quiet)
+    path = tiny_library.models.path(tiny_library.models.active().id) / "walk.npz"
+    written, revision = path.stat().st_mtime_ns, tiny_library.revision
+    refit_walks(tiny_library, quiet)
+    assert (path.stat().st_mtime_ns, tiny_library.revision) == (written, revision)
+    tiny_library.add_playlists([("more", None, [s.id for s in tiny_library.songs()[:4]])], source="test")
+    refit_walks(tiny_library, quiet)
+    assert path.stat().st_mtime_ns > written
+
+
+def test_steps_widen_from_smooth_to_surprising(taught):
+    walk = Walk(take_snapshot(taught))
+    widths = [walk.step_width(s) for s in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    assert widths == sorted(widths)
+    assert widths[-1] > 2 * widths[0]
+
+
+def test_smooth_lists_go_anywhere_only_when_they_must(tiny_library):
     walk = Walk(take_snapshot(tiny_library))
 
     def share(surprise: float) -> float:
-        drawn = [walk.draw(4, spacing=0, surprise=surprise, random_state=seed) for seed in range(30)]
+        drawn = [walk.draw(Wish(length=4, spacing=0, surprise=surprise), seed) for seed in range(30)]
         reasons = [edge.reason for d in drawn for edge in d.edges[1:]]
         return reasons.count("anywhere in the collection") / len(reasons)
 
-    assert share(0.0) == 0.0
+    assert share(0.3) == 0.0
     assert share(1.0) > 0.02
 
 
 def test_wrong_requests_are_named(snapshot, store):
-    with pytest.raises(ValueError, match=r"surprise=1\.5"):
-        Walk(snapshot).draw(3, surprise=1.5)
+    for arguments, message in (
+        ({"surprise": 1.5}, r"surprise=1\.5"),
+        ({"minutes": 0.0}, r"minutes=0\.0"),
+        ({"length": 0}, "length=0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Wish(**arguments)
     with pytest.raises(NotFoundError, match="song 999"):
-        Walk(snapshot).draw(3, first=999)
+        Walk(snapshot).draw(Wish(first=999))
     with pytest.raises(NotFoundError, match="no songs to make a playlist of"):
-        Walk(take_snapshot(store)).draw(3)
+        Walk(take_snapshot(store)).draw(Wish())

@@ -1,0 +1,178 @@
+"""Commands that make playlists: draw one as asked, and list the dialects of a library."""
+
+import secrets
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from musicsim.cli._console import (
+    JsonOption,
+    LibraryOption,
+    ModelOption,
+    emit,
+    open_library,
+    safe,
+    show,
+    song_json,
+)
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module to the program."""
+    app.command()(playlist)
+    app.command()(dialects)
+
+
+def playlist(
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    length: Annotated[int, typer.Option("--length", "-n", help="How many songs.", min=1)] = 12,
+    minutes: Annotated[
+        float | None, typer.Option(help="How long instead, as near as whole songs come.", min=0.1)
+    ] = None,
+    dialect: Annotated[
+        str | None, typer.Option(help="Walk as on playlists of this kind; `musicsim dialects` lists them.")
+    ] = None,
+    first: Annotated[int | None, typer.Option(help="Id of the first song; drawn by default.")] = None,
+    through: Annotated[
+        list[int] | None, typer.Option(help="Id of a song to pass through; the last one is the end.")
+    ] = None,
+    like: Annotated[
+        list[int] | None, typer.Option(help="Id of a song to stay around; several may be named.")
+    ] = None,
+    spacing: Annotated[int, typer.Option(help="Songs between two of one artist.", min=0)] = 5,
+    surprise: Annotated[
+        float, typer.Option(help="0 smooth, 0.5 as in real playlists, 1 surprising.", min=0, max=1)
+    ] = 0.3,
+    tag: Annotated[list[str] | None, typer.Option(help="Songs must have one of these tags.")] = None,
+    no_tag: Annotated[list[str] | None, typer.Option(help="Songs must have none of these tags.")] = None,
+    genre: Annotated[list[str] | None, typer.Option(help="Only these genres.")] = None,
+    artist: Annotated[list[str] | None, typer.Option(help="Only these artists.")] = None,
+    no_artist: Annotated[list[str] | None, typer.Option(help="None of these artists.")] = None,
+    years: Annotated[tuple[int, int] | None, typer.Option(help="First and last year.")] = None,
+    exclude: Annotated[list[int] | None, typer.Option(help="Id of a song that must not come.")] = None,
+    prefer: Annotated[str, typer.Option(help="any, familiar or unheard songs.")] = "any",
+    seed: Annotated[int | None, typer.Option(help="Another seed, another route; printed when drawn.")] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option("--export", "-o", help="Write it too: a name ending in .m3u8, .pls, .xspf or .jspf."),
+    ] = None,
+    relative: Annotated[
+        bool, typer.Option("--relative", help="Paths relative to the exported file.")
+    ] = False,
+    mix: Annotated[
+        Path | None,
+        typer.Option(
+            help="Render it as sound too, 30 s of each song, crossfaded: .m4a, .opus, .flac or .wav."
+        ),
+    ] = None,
+    model: ModelOption = None,
+) -> None:
+    """Draw a playlist by a walk over what songs have in common; every step says why."""
+    from musicsim.errors import LibraryError
+    from musicsim.explorer.query import Filters
+    from musicsim.explorer.snapshot import snapshot_under
+    from musicsim.explorer.walk import Walk
+    from musicsim.explorer.wishes import PREFERENCES, Wish
+    from musicsim.library.exporters import FORMATS
+
+    if export and export.suffix.lower().lstrip(".") not in FORMATS:
+        raise LibraryError(f"{export}: name a file that ends in {', '.join('.' + name for name in FORMATS)}.")
+    if prefer not in PREFERENCES:
+        raise LibraryError(f"--prefer {prefer}: choose among {', '.join(PREFERENCES)}.")
+    wish = Wish(
+        length=length,
+        minutes=minutes,
+        dialect=dialect,
+        first=first,
+        through=tuple(through or ()),
+        seeds=tuple(like or ()),
+        exclude=frozenset(exclude or ()),
+        spacing=spacing,
+        surprise=surprise,
+        only=Filters(artists=frozenset(artist or ()), genres=frozenset(genre or ()), years=years),
+        tags=frozenset(tag or ()),
+        no_tags=frozenset(no_tag or ()),
+        no_artists=frozenset(no_artist or ()),
+        prefer=prefer,  # type: ignore[arg-type]  # it is one of PREFERENCES
+    )
+    seed = secrets.randbelow(2**31) if seed is None else seed
+    with open_library(library) as lib:
+        drawn = Walk(snapshot_under(lib, model)).draw(wish, seed)
+        left_out = _render(lib, drawn.songs, mix) if mix else []
+    notes = [*drawn.notes, *left_out]
+    if export:
+        notes += _write(drawn.songs, export, is_relative=relative)
+    _show(drawn, seed, notes, as_json=as_json, export=export, mix=mix)
+
+
+def _render(library: Any, songs: Any, target: Path) -> list[str]:
+    """Render the sound of the list; what was left out, in words."""
+    from musicsim.explorer.mixtape import render_mix
+
+    mix = render_mix(library, songs, target.expanduser().absolute())
+    return [f"not in the mix: {song.label} ({why})" for song, why in mix.left_out]
+
+
+def _write(songs: Any, target: Path, *, is_relative: bool) -> list[str]:
+    """Write the list for other players; the songs whose files are missing, in words."""
+    from musicsim.library.arrays import atomic_path
+    from musicsim.library.exporters import FORMATS, missing
+
+    path = target.expanduser().absolute()
+    content = FORMATS[path.suffix.lower().lstrip(".")](
+        target.stem, songs, relative_to=path.parent if is_relative else None
+    )
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(content)
+    return [f"its file is missing: {song.label}" for song in missing(songs)]
+
+
+def _show(
+    drawn: Any, seed: int, notes: list[str], *, as_json: bool, export: Path | None, mix: Path | None
+) -> None:
+    steps = [
+        {"song": song_json(song), "reason": edge.reason if edge else None}
+        for song, edge in zip(drawn.songs, drawn.edges, strict=True)
+    ]
+    if as_json:
+        files = {"file": str(export) if export else None, "mix": str(mix) if mix else None}
+        emit({"seed": seed, "songs": steps, "minutes": drawn.duration_s / 60, "notes": notes, **files})
+        return
+    caption = "\n".join([f"{drawn.duration_s / 60:.0f} minutes, seed {seed}", *notes])
+    table = Table("", "id", "title", "artist", "reached because", caption=safe(caption))
+    for place, (song, edge) in enumerate(zip(drawn.songs, drawn.edges, strict=True), 1):
+        cells = (place, song.id, song.title, song.artist or "", edge.reason if edge else "")
+        table.add_row(*(safe(cell) for cell in cells))
+    show(table)
+
+
+def dialects(library: LibraryOption = None, as_json: JsonOption = False, model: ModelOption = None) -> None:
+    """List the kinds of playlists that have a walk of their own, what it gains, and what it goes by."""
+    from musicsim.explorer.snapshot import snapshot_under
+    from musicsim.explorer.walk import Walk
+
+    with open_library(library) as lib:
+        walk = Walk(snapshot_under(lib, model))
+        rows: list[dict[str, Any]] = [
+            {"name": d.name or None, "n_playlists": d.n_playlists, "gain": d.gain, "gain_global": d.gain_global,
+             "families": dict(walk.families(d.name))}
+            for d in walk.dialects
+        ]  # fmt: skip
+    if as_json:
+        emit(rows)
+        return
+    if not rows:
+        typer.echo("This library has no playlists to learn from: `musicsim import` takes them in.")
+        return
+    table = Table("kind", "playlists", "gain", "of the walk of all", "goes by")
+    for row in rows:
+        gains = ("" if row[name] is None else f"{row[name]:.1%}" for name in ("gain", "gain_global"))
+        goes_by = ", ".join(f"{words} {share:.0%}" for words, share in list(row["families"].items())[:4])
+        cells = (row["name"] or "all playlists", row["n_playlists"], *gains, goes_by)
+        table.add_row(*(safe(cell) for cell in cells))
+    show(table)

@@ -1,0 +1,43 @@
+"""Where the songs of a path stand, and which songs lie between them."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from musicsim.explorer.paths import along, places_of
+
+
+@given(seed=st.integers(0, 1000), n_stops=st.integers(2, 6), more=st.integers(0, 20))
+def test_places_rise_from_the_first_to_the_last(seed, n_stops, more):
+    X = np.random.default_rng(seed).normal(size=(10, 3))
+    places = places_of(X, list(range(n_stops)), n_stops + more)
+    assert places[0] == 0
+    assert places[-1] == n_stops + more - 1
+    assert all(a < b for a, b in itertools.pairwise(places))
+
+
+def test_a_stretch_has_as_many_steps_as_it_is_long():
+    X = np.array([[0.0], [1.0], [4.0]])
+    assert places_of(X, [0, 1, 2], 9) == [0, 2, 8]  # 2 of 8 steps, and 6
+    assert places_of(X, [0, 1, 2, 2, 2], 9) == [0, 2, 6, 7, 8]
+    assert places_of(X, [0, 0, 0], 5) == [0, 2, 4]  # no distance at all: shared out alike
+
+
+def test_weights_rise_towards_the_line_and_each_place_has_its_point():
+    X = np.stack([np.linspace(0, 1, 101), np.zeros(101)], axis=1)
+    weigh = along(X, {0: 0, 10: 100})
+    assert weigh(0) is None
+    assert weigh(11) is None
+    for place in (1, 5, 9):
+        weights = weigh(place)
+        assert np.argmax(weights) == 10 * place
+        assert np.all(np.diff(weights[: 10 * place + 1]) >= 0)
+        assert weights.max() == pytest.approx(1.0)
+        assert weights.min() > 0
+
+
+def test_songs_all_in_one_place_weigh_alike():
+    assert along(np.ones((20, 4)), {0: 0, 5: 3})(2) is None
