@@ -14,12 +14,10 @@ from scipy import sparse
 
 from musicsim.playlist.hypergraph import Hypergraph
 
-__all__ = ["Counts", "Likelihood", "pair_blocks"]
+__all__ = ["Counts", "Likelihood", "pair_matrix"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-
-_PAIRS_AT_ONCE = 200_000
 
 
 def _flatten(playlists: Sequence[Sequence[int]], n_songs: int) -> tuple[IntArray, IntArray]:
@@ -38,7 +36,7 @@ def _flatten(playlists: Sequence[Sequence[int]], n_songs: int) -> tuple[IntArray
     if wrong.size:
         number = int(np.searchsorted(np.cumsum(lengths), wrong[0], side="right"))
         raise ValueError(
-            f"playlists[{number}] holds song {songs[wrong[0]]}; the hypergraph has songs 0 to {n_songs - 1}"
+            f"playlists[{number}] holds song {songs[wrong[0]]}; the model has songs 0 to {n_songs - 1}"
         )
     return songs, lengths
 
@@ -79,14 +77,15 @@ class Counts:
         )
 
 
-def _pair_matrix(graph: Hypergraph, pairs: IntArray) -> sparse.csr_array:
+def pair_matrix(graph: Hypergraph, pairs: IntArray) -> sparse.csr_array:
     """Return P[y | e, x] for each pair (x, y) of different songs: a sparse (n_pairs, n_edges)."""
-    x, y = pairs[:, 0], pairs[:, 1]
-    common = sparse.csr_array(graph.incidence[x].multiply(graph.incidence[y]))
-    row = np.repeat(np.arange(len(pairs)), np.diff(common.indptr))
-    p = graph.song_weight
-    data = p[y[row]] / (graph.mass[common.indices] - p[x[row]])
-    return sparse.csr_array((data, common.indices, common.indptr), shape=common.shape)
+    from musicsim.playlist._kernels import common_edges
+
+    x, y = np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
+    start, edges = common_edges(graph.incidence.indptr, graph.incidence.indices, x, y)
+    p, n = graph.song_weight, np.diff(start)
+    data = np.repeat(p[y], n) / (graph.mass[edges] - np.repeat(p[x], n))
+    return sparse.csr_array((data, edges, start), shape=(len(pairs), graph.n_edges))
 
 
 def _scale_columns(matrix: sparse.csr_array, factor: FloatArray) -> sparse.csr_array:
@@ -100,12 +99,6 @@ def _first_matrix(graph: Hypergraph, songs: IntArray) -> sparse.csr_array:
     inside = _scale_columns(graph.incidence[songs], 1.0 / graph.mass)
     inside.data *= np.repeat(graph.song_weight[songs], np.diff(inside.indptr))
     return inside
-
-
-def pair_blocks(graph: Hypergraph, pairs: IntArray) -> list[sparse.csr_array]:
-    """`_pair_matrix` in blocks, so that the rows of both ends are never held for all pairs at once."""
-    starts = range(0, len(pairs), _PAIRS_AT_ONCE)
-    return [_pair_matrix(graph, pairs[start : start + _PAIRS_AT_ONCE]) for start in starts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +129,7 @@ class Likelihood:
         `edge_factor` is c in P[e | x] = w_e c_e / (sum of w_f c_f over the edges f of x).
         """
         n = graph.n_songs
-        blocks = pair_blocks(graph, counts.pairs) or [sparse.csr_array((0, graph.n_edges))]
-        moves = _scale_columns(sparse.vstack(blocks, format="csr"), edge_factor)
+        moves = _scale_columns(pair_matrix(graph, counts.pairs), edge_factor)
         seen = np.bincount(counts.pair_of, minlength=len(counts.pairs)).astype(np.float64)
         possible = np.diff(moves.indptr) > 0
         n_impossible = int(seen[~possible].sum())

@@ -26,6 +26,8 @@ BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.intp]
 EdgeProbabilities = Callable[[int], tuple[IntArray, FloatArray]]
 
+_TRIES = 4  # draws of a song before all members of an edge are looked at
+
 
 @dataclass(frozen=True, slots=True)
 class Transition:
@@ -186,11 +188,24 @@ class Walker:
         """Draw an edge, and strike it out where it has no allowed member, until one has."""
         while np.any(left > 0):
             k = _draw(left, self.rng)
+            song = self._tried(int(edges[k]), allowed)
+            if song is not None:
+                return k, song
             members = self.graph.members(int(edges[k]))
             candidates = members[allowed[members]]
             if candidates.size:
                 return k, self._song_of(candidates)
             left[k] = 0.0
+        return None
+
+    def _tried(self, edge: int, allowed: BoolArray) -> int | None:
+        """A member of the edge, if one of a few draws is allowed: the same as drawing among those allowed."""
+        if self.graph.weighted:
+            return None
+        for place in self.rng.integers(self.graph.sizes[edge], size=_TRIES):
+            song = self.graph.member(edge, int(place))
+            if allowed[song]:
+                return song
         return None
 
     def _song_of(self, candidates: IntArray) -> int:

@@ -147,5 +147,9 @@ class Hypergraph:
         start, stop = self._by_edge.indptr[edge : edge + 2]
         return self._by_edge.indices[start:stop].astype(np.intp)
 
+    def member(self, edge: int, place: int) -> int:
+        """Return the song at a place of `members`, without making the others."""
+        return int(self._by_edge.indices[self._by_edge.indptr[edge] + place])
+
     def __repr__(self) -> str:
         return f"Hypergraph({self.n_songs} songs, {self.n_edges} edges, {self.incidence.nnz} memberships)"

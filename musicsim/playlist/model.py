@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from musicsim.playlist._ascent import Floor, maximise
 from musicsim.playlist._bridge import Bridge, Weighing
-from musicsim.playlist._likelihood import Counts, Likelihood, pair_blocks
+from musicsim.playlist._likelihood import Counts, Likelihood, pair_matrix
 from musicsim.playlist._restrictions import Restrictions, group_codes
 from musicsim.playlist._scoring import PlaylistScorer
 from musicsim.playlist._walk import Playlist, Transition, Walker
@@ -32,6 +32,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
 _LAST_RESORT = 1e-9
+_PAIRS_AT_ONCE = 200_000
 
 
 class PlaylistModel(PlaylistScorer, BaseEstimator):
@@ -222,7 +223,8 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
 
     def _log_probability(self, counts: Counts, n_playlists: int) -> FloatArray:
         graph, pull = self.hypergraph, self._pull()
-        blocks = [block @ pull for block in pair_blocks(graph, counts.pairs)]
+        starts = range(0, len(counts.pairs), _PAIRS_AT_ONCE)
+        blocks = [pair_matrix(graph, counts.pairs[i : i + _PAIRS_AT_ONCE]) @ pull for i in starts]
         sources = counts.pairs[:, 0]
         out = graph.incidence @ pull
         # without edges (a collection of one song) its only song is certain

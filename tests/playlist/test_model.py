@@ -545,7 +545,7 @@ def test_bad_parameters_are_named_by_fit(parameters, message):
 @pytest.mark.parametrize(
     ("playlists", "message"),
     [
-        ([[0, 1], [2, 4]], r"playlists\[1\] holds song 4; the hypergraph has songs 0 to 3"),
+        ([[0, 1], [2, 4]], r"playlists\[1\] holds song 4; the model has songs 0 to 3"),
         ([[-1, 0]], "holds song -1"),
         ([[0.5, 1]], "must be a list of song rows"),
         ([0, 1], "must be a list of song rows"),
