@@ -10,6 +10,7 @@ from musicsim.cli._console import (
     JsonOption,
     LibraryOption,
     emit,
+    errors,
     open_library,
     plain,
     progress_bar,
@@ -101,9 +102,23 @@ def _import(
         except ValueError as error:
             raise typer.BadParameter(str(error)) from error
         seen = preview(lib, batch, tell)
-    if accept_from is None:
-        return seen, None
-    return seen, commit(lib, seen, [p for p in seen.proposals if p.score >= accept_from])
+        if accept_from is None:
+            return seen, None
+        done = commit(lib, seen, [p for p in seen.proposals if p.score >= accept_from])
+        if batch.kind == "playlists":
+            _learn(lib, tell)
+    return seen, done
+
+
+def _learn(lib: Any, tell: Any) -> None:
+    """Let the playlist walk learn from the lists that have come."""
+    from musicsim.errors import StoreLockedError
+    from musicsim.explorer.walk_fit import refit_walks
+
+    try:
+        refit_walks(lib, lambda message, done=0, total=0: tell(done, total, message))
+    except StoreLockedError:
+        errors.print("Another job is at work: playlists will be drawn as in these lists after the next scan.")
 
 
 def _preview(seen: Any) -> dict[str, Any]:

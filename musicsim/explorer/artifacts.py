@@ -13,6 +13,7 @@ from musicsim.library.arrays import atomic_path
 
 __all__ = [
     "FittedWalk",
+    "drop_walk",
     "load_arrays",
     "load_clusters",
     "load_map",
@@ -102,6 +103,11 @@ def load_walk(folder: Path) -> FittedWalk | None:
     if "facts" not in arrays:
         return None
     return FittedWalk(arrays["names"].tolist(), arrays["weights"], json.loads(str(arrays["facts"])))
+
+
+def drop_walk(folder: Path) -> None:
+    """Forget what was fitted."""
+    (folder / "walk.npz").unlink(missing_ok=True)
 
 
 def save_report(folder: Path, report: Mapping[str, Any]) -> None:

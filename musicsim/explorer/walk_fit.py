@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
-from musicsim.explorer.artifacts import FittedWalk, load_walk, save_walk
+from musicsim.explorer.artifacts import FittedWalk, drop_walk, load_walk, save_walk
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.snapshot import Snapshot, take_snapshot
 from musicsim.explorer.walk_edges import build_hypergraph, default_weights
@@ -87,11 +87,12 @@ def fit_walk(library: Library, model_id: str, tell: Tell) -> None:
         return
     lists = _lists(snapshot)
     sources = learn_sources(snapshot, lists.rows, tell)
+    folder = library.models.path(snapshot.record.id)
     if not lists.rows:
+        drop_walk(folder)  # of lists that have gone since
         return
     graph = build_hypergraph(snapshot, sources, own=False)
     digest = _digest(graph, lists)
-    folder = library.models.path(snapshot.record.id)
     last = load_walk(folder)
     if last is not None and last.facts.get("fitted_on") == digest:
         return

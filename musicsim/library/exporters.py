@@ -95,8 +95,8 @@ def _line(song: Song, relative_to: Path | None, kind: str) -> bytes:
         raise ValueError(f"{song.path!r}: a line break in a file name cannot stand in {kind}. Use XSPF.")
     if way is None:
         return song.path.as_uri().encode() if _LIKE_ADDRESS.search(path) else path
-    # such beginnings are read as comments, as addresses ("a:b.mp3"), or not at all
-    if path.startswith((b"#", b";", b" ")) or b":" in path:
+    # such beginnings are read as comments, as addresses ("a:b.mp3"), as the root of a drive, or not at all
+    if path.startswith((b"#", b";", b" ", b"\\")) or b":" in path:
         return os.fsencode(os.path.join(os.curdir, "")) + path
     return path
 

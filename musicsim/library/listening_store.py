@@ -20,6 +20,7 @@ __all__ = [
     "ListeningStore",
     "Plays",
     "Waiting",
+    "playlists_source",
     "put_playlists",
     "source_of",
 ]
@@ -112,6 +113,11 @@ class Waiting:
 def source_of(import_id: int) -> str:
     """What the rows of an import name as their source."""
     return f"import:{import_id}"
+
+
+def playlists_source(import_id: int, name: str) -> str:
+    """What the playlists of an import name as their source: people read it."""
+    return f"{name} (import {import_id})"
 
 
 class ListeningStore:
@@ -286,7 +292,7 @@ class ListeningStore:
                 connection.exec_driver_sql(_HEAR, [(import_id, *row) for row in rows])
             for rows in waiting:
                 connection.exec_driver_sql(_WAIT, [(import_id, *row) for row in rows])
-            put_playlists(connection, playlists, values["name"])
+            put_playlists(connection, playlists, playlists_source(int(import_id), values["name"]))
             _judge(connection, confirmed, True)
         return int(import_id)
 
@@ -412,7 +418,8 @@ def _undo(connection: sa.Connection, import_id: int) -> None:
     i, source = schema.imports.c, source_of(import_id)
     row = connection.execute(sa.select(i.kind, i.name).where(i.id == import_id)).one_or_none()
     if row is not None and row.kind == "playlists":
-        connection.execute(schema.playlists.delete().where(schema.playlists.c.source == row.name))
+        of_import = schema.playlists.c.source == playlists_source(import_id, row.name)
+        connection.execute(schema.playlists.delete().where(of_import))
     connection.execute(schema.plays.delete().where(schema.plays.c.source == source))
     connection.execute(schema.tags.delete().where(schema.tags.c.source == source))
     connection.execute(schema.imports.delete().where(i.id == import_id))

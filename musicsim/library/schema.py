@@ -411,6 +411,11 @@ _VERSION_4 = (
         id INTEGER NOT NULL PRIMARY KEY, created_at FLOAT NOT NULL, question TEXT NOT NULL,
         model_a TEXT NOT NULL, model_b TEXT NOT NULL, chosen TEXT NOT NULL, details JSON)""",
     "ALTER TABLE playlists ADD COLUMN details JSON",
+    # Lists of an import were known by its name alone, which another import may have too, or a listener's own lists.
+    """UPDATE playlists SET source = (
+        SELECT i.name || ' (import ' || i.id || ')' FROM imports i
+        WHERE i.kind = 'playlists' AND i.name = playlists.source ORDER BY i.id DESC LIMIT 1)
+       WHERE source <> 'saved' AND source IN (SELECT name FROM imports WHERE kind = 'playlists')""",
 )
 
 

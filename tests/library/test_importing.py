@@ -123,7 +123,7 @@ def test_an_import_is_undone_and_leaves_what_others_said(store, tmp_path):
     listed = import_files(store, lists)
     assert store.tags() == {one: [("calm", 7.0)]}
     assert [(p.name, p.category, p.source, p.song_ids) for p in store.playlists()] == [
-        ("mine", None, "lists.csv", (one,))
+        ("mine", None, "lists.csv (import 3)", (one,))
     ]
     for import_id in (report.import_id, tagged.import_id, listed.import_id):
         undo(store, import_id)

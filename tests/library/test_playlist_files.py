@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 from musicsim.errors import LibraryError
 from musicsim.library import schema
 from musicsim.library.exporters import FORMATS
-from musicsim.library.importing import Matcher, NamedSong, commit, preview, read_listening
+from musicsim.library.importing import (
+    Matcher,
+    NamedSong,
+    commit,
+    import_files,
+    preview,
+    read_listening,
+    undo,
+)
 from musicsim.library.importing.places import PlaceIndex, resolved
 from tests.library.listening import add_songs, write_json
 from tests.library.test_import_reading import FIXTURES, needs_fixtures, skipped
@@ -692,3 +700,30 @@ def test_lists_that_are_not_read_are_refused_by_their_program(name):
     with pytest.raises(LibraryError, match=REFUSED[name]) as refused:
         read_listening([FIXTURES / name])
     assert str(FIXTURES / name) in str(refused.value)
+
+
+def test_lists_of_one_name_from_two_folders_are_two_unless_their_songs_are_the_same(tiny_library, tmp_path):
+    songs = tiny_library.songs()
+
+    def bring(folder, chosen):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        path = write(tmp_path / folder / "list.m3u", "\n".join(str(song.path) for song in chosen))
+        return import_files(tiny_library, [path])
+
+    bring("a", songs[:4])
+    bring("b", songs[6:10])
+    assert len(tiny_library.listening.imports()) == 2
+    assert len(tiny_library.playlists()) == 2
+    bring("a", songs[:5])  # edited since
+    assert len(tiny_library.listening.imports()) == 2
+    assert sorted(len(p.song_ids) for p in tiny_library.playlists()) == [4, 5]
+
+
+def test_undoing_an_import_leaves_the_listeners_own_lists_whatever_it_is_called(tiny_library, tmp_path):
+    songs = tiny_library.songs()
+    tiny_library.add_playlists([("mine", None, [songs[0].id])], source="saved")
+    (tmp_path / "saved").mkdir()
+    write(tmp_path / "saved" / "other.m3u", "\n".join(str(song.path) for song in songs[:3]))
+    report = import_files(tiny_library, [tmp_path / "saved"])
+    undo(tiny_library, report.import_id)
+    assert [p.name for p in tiny_library.playlists()] == ["mine"]

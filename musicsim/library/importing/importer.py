@@ -17,7 +17,7 @@ from musicsim.library.importing.reading import read_listening
 from musicsim.library.importing.records import Batch, ImportStoppedError, NamedSong, Skipped
 from musicsim.library.importing.seen_lists import SeenList, seen_lists
 from musicsim.library.importing.sources import ProgressCallback
-from musicsim.library.listening_store import ImportEntry, Waiting
+from musicsim.library.listening_store import ImportEntry, Waiting, playlists_source
 from musicsim.library.store import Store
 
 __all__ = [
@@ -156,7 +156,7 @@ def preview(library: Store, batch: Batch, progress: ProgressCallback | None = No
             if match.how == "loose":
                 loose.append(i)
     missed = [(batch.songs[i], int(plays[i])) for i in np.flatnonzero(song_ids < 0)]
-    replaces, overlaps = _earlier(library, batch)
+    replaces, overlaps = _earlier(library, batch, song_ids)
     return Preview(
         batch,
         song_ids,
@@ -188,11 +188,14 @@ def _unmatched(missed: Iterable[tuple[NamedSong, int]]) -> tuple[Waiting, ...]:
     return tuple(Waiting(*name, albums[name], count) for name, count in named)
 
 
-def _earlier(library: Store, batch: Batch) -> tuple[list[ImportEntry], list[ImportEntry]]:
+def _earlier(
+    library: Store, batch: Batch, song_ids: npt.NDArray[np.int64]
+) -> tuple[list[ImportEntry], list[ImportEntry]]:
     """Imports that this one takes the place of, and those that it may count a second time.
 
     A file is an earlier one again if it says the same, or has its name and tells of its whole time: services give
-    the parts of a long history, and the history of every year, the same names.
+    the parts of a long history, and the history of every year, the same names. Files of playlists have the same name
+    in many folders: they are the same where at least half of the songs are.
     """
     replaces, overlaps = [], []
     for old in library.listening.imports():
@@ -202,13 +205,20 @@ def _earlier(library: Store, batch: Batch) -> tuple[list[ImportEntry], list[Impo
         if old.digest == batch.digest:
             replaces.append(old)
         elif None in dates:
-            if old.name == batch.name:
+            if old.name == batch.name and (old.kind != "playlists" or _is_same_list(library, old, song_ids)):
                 replaces.append(old)
         elif old.name == batch.name and batch.first_at <= old.first_at and batch.last_at >= old.last_at:  # type: ignore[operator]
             replaces.append(old)
         elif batch.first_at <= old.last_at and old.first_at <= batch.last_at:  # type: ignore[operator]
             overlaps.append(old)
     return replaces, overlaps
+
+
+def _is_same_list(library: Store, old: ImportEntry, song_ids: npt.NDArray[np.int64]) -> bool:
+    source = playlists_source(old.id, old.name)
+    before = {i for playlist in library.playlists(source=source) for i in playlist.song_ids}
+    now = set(song_ids[song_ids >= 0].tolist())
+    return 2 * len(before & now) >= max(len(before), len(now))
 
 
 def commit(library: Store, seen: Preview, accepted: Iterable[Proposal] = ()) -> ImportReport:
