@@ -9,12 +9,10 @@ import numpy as np
 
 from musicsim.errors import NotFoundError
 from musicsim.explorer.artifacts import load_walk
-from musicsim.explorer.snapshot import Snapshot
 from musicsim.explorer.walk import DrawnPlaylist, Walk
 from musicsim.explorer.wishes import Wish
 from musicsim.library import Library
 from musicsim.library.preferences import PairSummary, Preference
-from musicsim.playlist import build_edges
 
 __all__ = [
     "QUESTION",
@@ -27,7 +25,6 @@ __all__ = [
     "draw_pair",
     "opponent_of",
     "record",
-    "shuffle_walk",
     "tally",
 ]
 
@@ -127,37 +124,7 @@ class Tally:
             return f"{a} of {self.n} for each: no lead"
         leader = self.pair.model_a if a > b else self.pair.model_b
         share = "less than 1 %" if self.p_value < 0.005 else f"{100 * self.p_value:.0f} %"
-        return f"{max(a, b)} of {self.n} for {leader}; by chance alone this happens in {share} of cases"
-
-
-class _Shuffle(Walk):
-    """The walk whose only edge is the one of all songs.
-
-    It keeps to what a wish allows and fixes, but not to its seeds or to the line through its waypoints, which
-    would let it know how songs sound.
-    """
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        # not the one of Walk, which weighs all that songs have in common
-        self.snapshot = snapshot
-        self.n_playlists = 0
-        self.dialects = ()
-        self._weights = {"": np.ones(1)}
-        self._graph = build_edges(len(snapshot.indexed)) if len(snapshot.indexed) > 1 else None
-
-    def draw(self, wish: Wish, random_state: int | None = None) -> DrawnPlaylist:
-        return super().draw(replace(wish, surprise=1.0, seeds=(), dialect=None), random_state)
-
-    def _weighing(self, model: Any, wish: Wish, path: Any) -> Any:
-        return super()._weighing(model, wish, {})
-
-
-def shuffle_walk(snapshot: Snapshot) -> Walk:
-    """The walk of :data:`SHUFFLE`: uniform among the songs that a wish allows.
-
-    It is asked as any other one; a wish's surprise, seeds and dialect mean nothing to it.
-    """
-    return _Shuffle(snapshot)
+        return f"{max(a, b)} of {self.n} for “{leader}”; by chance alone this happens in {share} of cases"
 
 
 def contenders(library: Library) -> list[Contender]:
@@ -195,7 +162,7 @@ def draw_pair(
     ----------
     sides : two Contenders
     walks : two Walks
-        Theirs, in the same order: :class:`Walk` of the model's snapshot, :func:`shuffle_walk` for the shuffle.
+        Theirs, in the same order: :class:`Walk` of the model's snapshot, :class:`ShuffleWalk` for the shuffle.
     wish : Wish
         Without a first song one is drawn, the same for both. Its dialect is left to the contenders.
     random_state : int, optional

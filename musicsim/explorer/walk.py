@@ -17,9 +17,16 @@ from musicsim.explorer.walk_edges import FAMILIES, build_hypergraph, default_wei
 from musicsim.explorer.walk_sources import load_sources, play_counts
 from musicsim.explorer.wishes import Wish, temperature_of, works_of
 from musicsim.library import Song
-from musicsim.playlist import Hypergraph, PlaylistModel, Weighing, describe_edge, edge_families
+from musicsim.playlist import (
+    Hypergraph,
+    PlaylistModel,
+    Weighing,
+    build_edges,
+    describe_edge,
+    edge_families,
+)
 
-__all__ = ["Dialect", "DrawnPlaylist", "Edge", "Walk"]
+__all__ = ["Dialect", "DrawnPlaylist", "Edge", "ShuffleWalk", "Walk"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -98,8 +105,13 @@ class Walk:
         self.dialects: tuple[Dialect, ...] = ()
         self._weights: dict[str, FloatArray] = {}
         self._graph: Hypergraph | None = None
-        if not snapshot.indexed or snapshot.record is None:
-            return
+        if snapshot.indexed and snapshot.record is not None:
+            self._load()
+
+    def _load(self) -> None:
+        """Build the edges and find the weights."""
+        snapshot = self.snapshot
+        assert snapshot.record is not None
         self._graph = build_hypergraph(snapshot, load_sources(snapshot), own=True)
         fitted = load_walk(snapshot.library.models.path(snapshot.record.id))
         if fitted is None:
@@ -339,3 +351,23 @@ class Walk:
         if row is None:
             raise NotFoundError(f"song {song_id} is not in this library, or has not been compared yet.")
         return row
+
+
+class ShuffleWalk(Walk):
+    """The control: the walk whose only edge is the one of all songs.
+
+    It keeps to what a wish allows and fixes, but not to its seeds, dialect and surprise, nor to the line through its
+    waypoints, which would let it know how songs sound.
+    """
+
+    def _load(self) -> None:
+        n_songs = len(self.snapshot.indexed)
+        self._graph = build_edges(n_songs) if n_songs > 1 else None
+        self._weights[""] = np.ones(1)
+
+    def draw(self, wish: Wish, random_state: int | None = None) -> DrawnPlaylist:
+        """Draw a playlist of any songs that are as asked."""
+        return super().draw(replace(wish, surprise=1.0, seeds=(), dialect=None), random_state)
+
+    def _weighing(self, model: PlaylistModel, wish: Wish, path: Mapping[int, int]) -> Weighing | None:
+        return super()._weighing(model, wish, {})

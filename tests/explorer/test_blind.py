@@ -19,13 +19,12 @@ from musicsim.explorer.blind import (
     draw_pair,
     opponent_of,
     record,
-    shuffle_walk,
     tally,
 )
 from musicsim.explorer.query import Filters
 from musicsim.explorer.snapshot import take_snapshot
 from musicsim.explorer.training import refresh
-from musicsim.explorer.walk import DrawnPlaylist, Walk
+from musicsim.explorer.walk import DrawnPlaylist, ShuffleWalk, Walk
 from musicsim.explorer.wishes import Wish
 from musicsim.library.model_store import ModelRecord
 from tests.sounds import write_song
@@ -42,7 +41,7 @@ def sides(snapshot) -> tuple[Contender, Contender]:
 
 
 def walks(snapshot) -> tuple[Walk, Walk]:
-    return Walk(snapshot), shuffle_walk(snapshot)
+    return Walk(snapshot), ShuffleWalk(snapshot)
 
 
 def answer(library, a: Contender, b: Contender, chosen: str) -> int:
@@ -113,7 +112,7 @@ def test_the_shuffle_is_uniform_whatever_is_asked_of_how_songs_sound(snapshot):
     wish = Wish(
         length=3, first=first, seeds=(seed_song,), surprise=0.0, spacing=0, versions_apart=False, dialect="x"
     )
-    drawer = shuffle_walk(snapshot)
+    drawer = ShuffleWalk(snapshot)
     seen = Counter(ids(drawer.draw(wish, seed))[2] for seed in range(1100))
     assert len(seen) == 11
     # a hundred expected each; the seeds are fixed, and 1e-4 is what an honest shuffle would miss once in 10,000
@@ -123,14 +122,14 @@ def test_the_shuffle_is_uniform_whatever_is_asked_of_how_songs_sound(snapshot):
 def test_the_shuffle_does_not_know_the_line_between_two_songs(snapshot):
     first, last = snapshot.songs[0].id, snapshot.songs[3].id
     wish = Wish(length=3, first=first, through=(last,), spacing=0, versions_apart=False)
-    seen = Counter(ids(shuffle_walk(snapshot).draw(wish, seed))[1] for seed in range(1000))
+    seen = Counter(ids(ShuffleWalk(snapshot).draw(wish, seed))[1] for seed in range(1000))
     assert len(seen) == 10
     assert chisquare(list(seen.values())).pvalue > 1e-4
 
 
 def test_the_shuffle_keeps_to_what_the_wish_allows(snapshot):
     barred = frozenset(song.id for song in snapshot.songs[:6])
-    drawn = shuffle_walk(snapshot).draw(Wish(length=6, exclude=barred), 0)
+    drawn = ShuffleWalk(snapshot).draw(Wish(length=6, exclude=barred), 0)
     assert not barred & set(ids(drawn))
     assert len(drawn.songs) == 6
 
@@ -147,7 +146,7 @@ def test_one_song_has_no_shuffle(store, tmp_path):
     store.add(write_song(tmp_path / "one.flac", title="Only"))
     refresh(store)
     with pytest.raises(NotFoundError, match="add a folder"):
-        shuffle_walk(take_snapshot(store)).draw(Wish(), 0)
+        ShuffleWalk(take_snapshot(store)).draw(Wish(), 0)
 
 
 def test_what_cannot_be_compared_is_said(snapshot):
@@ -239,7 +238,7 @@ def test_a_tally_counts_either_side_and_says_how_much_is_chance(store):
     assert (first.pair.wins_a, first.pair.wins_b, first.pair.ties, first.n) == (7, 2, 1, 9)
     # 2 (C(9,7) + C(9,8) + C(9,9)) / 2^9
     assert first.p_value == pytest.approx(92 / 512)
-    assert first.words == "7 of 9 for A; by chance alone this happens in 18 % of cases"
+    assert first.words == "7 of 9 for “A”; by chance alone this happens in 18 % of cases"
     assert (second.p_value, second.words) == (1.0, "no difference was heard so far")
 
 
@@ -250,7 +249,7 @@ def test_no_lead_and_a_clear_lead_are_said(store):
     assert tally(store)[0].words == "1 of 2 for each: no lead"
     for _ in range(20):
         answer(store, a, b, "right")
-    assert tally(store)[0].words == "21 of 22 for B; by chance alone this happens in less than 1 % of cases"
+    assert tally(store)[0].words == "21 of 22 for “B”; by chance alone this happens in less than 1 % of cases"
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
