@@ -8,11 +8,11 @@ import numpy.typing as npt
 from musicsim.explorer.snapshot import Snapshot
 from musicsim.explorer.walk_sources import Sources, play_counts
 from musicsim.library import SavedPlaylist, Song
+from musicsim.library.store import OWN_PLAYLISTS
 from musicsim.playlist import Hypergraph, build_edges, edge_families
 
-__all__ = ["FAMILIES", "OWN", "build_hypergraph", "default_weights", "own_playlists"]
+__all__ = ["FAMILIES", "build_hypergraph", "default_weights", "own_playlists"]
 
-OWN = "saved"  # the source of playlists that the listener keeps here
 _MOST_OWN = 100
 _LEAST_SHARE = 256  # of the songs: thesis 7.7 leaves out what is smaller, in its 98,359 songs
 _FEWEST_IN_BOTH = 3
@@ -36,7 +36,7 @@ FAMILIES: dict[str, tuple[str, float]] = {
 def own_playlists(snapshot: Snapshot) -> dict[str, list[int]]:
     """Rows of the songs of the listener's own playlists by name, the latest first."""
     lists: Sequence[SavedPlaylist] = sorted(
-        snapshot.library.playlists(source=OWN), key=lambda p: p.created_at, reverse=True
+        snapshot.library.playlists(source=OWN_PLAYLISTS), key=lambda p: p.created_at, reverse=True
     )
     found: dict[str, list[int]] = {}
     for playlist in lists[:_MOST_OWN]:

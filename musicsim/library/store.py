@@ -42,7 +42,9 @@ from musicsim.library.model_store import ModelStore, Vectors
 from musicsim.library.preferences import PreferenceStore, checked_details
 from musicsim.library.tag_edits import TagEdits
 
-__all__ = ["DEFAULTS", "NewPlaylist", "SavedPlaylist", "Song", "Store"]
+__all__ = ["DEFAULTS", "OWN_PLAYLISTS", "NewPlaylist", "SavedPlaylist", "Song", "Store"]
+
+OWN_PLAYLISTS = "saved"  # the source of playlists that the listener keeps here
 
 
 DEFAULTS: dict[str, Any] = {
@@ -493,6 +495,23 @@ class Store:
         with self.write() as connection:
             if not connection.execute(change).rowcount:
                 raise NotFoundError(f"{self.folder.name}: there is no playlist {playlist_id}.")
+
+    def rename_playlist(self, playlist_id: int, name: str) -> None:
+        """Give a playlist another name; another one of its source and category that has it gives way.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such playlist.
+        """
+        p = schema.playlists.c
+        with self.write() as connection:
+            row = connection.execute(sa.select(p.source, p.category).where(p.id == playlist_id)).one_or_none()
+            if row is None:
+                raise NotFoundError(f"{self.folder.name}: there is no playlist {playlist_id}.")
+            same = (p.source == row.source, p.name == name, p.category.is_not_distinct_from(row.category))
+            connection.execute(schema.playlists.delete().where(*same, p.id != playlist_id))
+            connection.execute(schema.playlists.update().where(p.id == playlist_id).values(name=name))
 
     def delete_playlist(self, playlist_id: int) -> None:
         """Forget a playlist."""

@@ -29,7 +29,11 @@ _FAMILIARITY = {
 
 # Families that go by another name as a kind of knowledge; the rest are called as they are.
 _KINDS = {"cluster": "audio", "near": "company", "year": "era", "decade": "era", "topic": "lyrics"}
-_GROUPS = {"cluster": "cluster", "listeners": "listener group", "company": "company group"}
+_GROUPS = {
+    "cluster": ("of like sound", "cluster"),
+    "listeners": ("played by the same people", "group"),
+    "company": ("on lists with the same songs", "group"),
+}
 # "256b": the second of the groupings into 256
 _REPEATED = re.compile(r"(\d+)([a-z])")
 _BEFORE = {
@@ -414,13 +418,13 @@ def _words(family: str, value: str) -> str:
     if kind in _GROUPS:
         repeated = _REPEATED.fullmatch(label)
         size, letter = repeated.groups() if repeated else (label, "")
-        name = f"{_GROUPS[kind]} {value}{letter}"
-        return f"in {name} (of {size})" if size else f"in {name}"
+        words, called = _GROUPS[kind]
+        return f"{words} ({called} {value}{letter} of {size})" if size else f"{words} ({called} {value})"
     if kind == "topic":
         return _topic_words(label, value)
     if kind == "near":
         row, _, title = value.partition(" ")
-        return f"in the company of {title or f'song {row}'}"
+        return f"on lists around {title or f'song {row}'}"
     if kind == "familiarity":
         return f"in {_FAMILIARITY.get(value, value)}"
     return f"{_BEFORE[family]} {value}" if family in _BEFORE else f"in {family} {value}".strip()
@@ -440,7 +444,7 @@ def describe_edge(name: str, *, both: bool = True) -> str:
     >>> describe_edge("tag:calm & decade:1990-1999")
     'both tagged calm and from 1990-1999'
     >>> describe_edge("cluster-16:12", both=False)
-    'in cluster 12 (of 16)'
+    'of like sound (cluster 12 of 16)'
     """
     if name == UNIFORM:
         return "anywhere in the collection"

@@ -13,7 +13,7 @@ from musicsim.ui.frame import PAGES
 from musicsim.ui.song_list import Action
 from musicsim.ui.state import CHOSEN, EXAMPLE, LIBRARY, QUEUE_LIBRARY, active_library
 
-__all__ = ["follow", "on_player_event", "play_songs", "thumbs"]
+__all__ = ["enqueue_songs", "follow", "on_player_event", "play_songs", "thumbs"]
 
 
 def _track(library: Library, song: Song, *, preview: bool = False) -> player.Track:
@@ -35,13 +35,13 @@ def play_songs(library: Library, songs: Sequence[Song], start: int = 0, *, previ
     player.play([_track(library, song, preview=preview) for song in songs], start)
 
 
-def _enqueue(library: Library, song: Song) -> None:
+def enqueue_songs(library: Library, songs: Sequence[Song]) -> None:
     """Append to the queue; a queue holds songs of one library, another one starts anew."""
     if QUEUE_LIBRARY.get() not in ("", library.name):
-        play_songs(library, [song])
+        play_songs(library, songs)
         return
     QUEUE_LIBRARY.set(library.name)
-    player.enqueue([_track(library, song)])
+    player.enqueue([_track(library, song) for song in songs])
 
 
 def follow(action: Action, snapshot: Snapshot, songs: Sequence[Song]) -> None:
@@ -50,7 +50,7 @@ def follow(action: Action, snapshot: Snapshot, songs: Sequence[Song]) -> None:
     if action.kind == "play":
         play_songs(snapshot.library, songs, action.index, preview=True)
     elif action.kind == "enqueue":
-        _enqueue(snapshot.library, song)
+        enqueue_songs(snapshot.library, [song])
     elif action.kind == "similar":
         CHOSEN.set(song.id)
         EXAMPLE.set(None)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -19,10 +20,12 @@ from musicsim.library import Library
 from musicsim.library.importing import (
     FORMATS,
     ME,
+    READ_SUFFIXES,
     Batch,
     ImportReport,
     Preview,
     Proposal,
+    SeenList,
     commit,
     day_of,
     preview,
@@ -31,15 +34,25 @@ from musicsim.library.importing import (
 from musicsim.library.importing.sources import ProgressCallback
 from musicsim.library.listening_store import ImportEntry, Waiting
 from musicsim.ui.frame import PAGES
+from musicsim.ui.listening_lists import learn_walk, show_lists
 from musicsim.ui.state import Key
 from musicsim.ui.text import plain, shown
 
-__all__ = ["download_waiting", "format_label", "import_panel", "proposals_table", "telling", "waiting_table"]
+__all__ = [
+    "download_waiting",
+    "format_label",
+    "import_panel",
+    "proposals_table",
+    "telling",
+    "waiting_table",
+]
 
-_SUFFIXES = ("csv", "json", "jsonl", "tsv", "txt", "zip")
+_SUFFIXES = (*(suffix.lstrip(".") for suffix in READ_SUFFIXES), "zip")
 _LISTED = 500  # rows of a table: what is more is in the file to download
 _TELL_EVERY_S = 0.2
 _FOUND_BY = {
+    "path": "path of the file",
+    "path end": "end of the path",
     "confirmed": "as you said before",
     "mbid": "MusicBrainz id",
     "exact": "artist and title",
@@ -57,10 +70,21 @@ class Looked:
     seen: Preview
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What came of an import into the library in a folder; with playlists, of each of them.
+
+    `is_learning`: whether the walk is being fitted on the playlists.
+    """
+
+    library: Path
+    report: ImportReport
+    lists: tuple[SeenList, ...]
+    is_learning: bool
+
+
 _LOOKED: Key[Looked | None] = Key("listening_looked", lambda: None, "what would come of the files at hand")
-_REPORT: Key[tuple[Path, ImportReport] | None] = Key(
-    "listening_report", lambda: None, "what came of the last import, into the library in this folder"
-)
+_REPORT: Key[Told | None] = Key("listening_report", lambda: None, "what came of the last import")
 _ROUND: Key[int] = Key("listening_round", int, "imports made or left: each begins with empty fields")
 
 
@@ -90,9 +114,9 @@ def import_panel(library: Library, *, busy: bool) -> None:
     """Take files, show what would come of them, and import them when that is asked."""
     # containers that are there always: what is below keeps its place when messages and progress come and go
     with st.container():
-        of, report = _REPORT.get() or (None, None)
-        if report is not None and of == library.folder and _is_there(library, report.import_id):
-            _tell(report)
+        told = _REPORT.get()
+        if told is not None and told.library == library.folder and _is_there(library, told.report.import_id):
+            _tell(library, told, busy=busy)
     with st.form(f"listening_form_{_ROUND.get()}"):
         request = _request()
     with st.container():
@@ -129,14 +153,15 @@ def _request() -> tuple[Sequence[Any], str, str, str] | None:
     number = _ROUND.get()
     st.caption(
         "Files of Last.fm, ListenBrainz, Spotify, Libre.fm, Maloja, Pano Scrobbler or Spinitron, the Million Song "
-        "Dataset, or CSV of your own: plays, tags or playlists. Archives need not be unpacked."
+        "Dataset, playlists (M3U, PLS, XSPF, JSPF), or CSV of your own. Archives need not be unpacked."
     )
     files = st.file_uploader(
         "Files of listening", type=_SUFFIXES, accept_multiple_files=True, key=f"listening_files_{number}"
     )
     path_place, format_place, who_place = st.columns([2, 1, 1])
     path = path_place.text_input(
-        "Or a file on this machine", key=f"listening_path_{number}", placeholder="~/Downloads/my_spotify_data.zip",
+        "Or a file or folder on this machine", key=f"listening_path_{number}",
+        placeholder="~/Downloads/my_spotify_data.zip",
         help="For exports that are too large to upload.",
     )  # fmt: skip
     fmt = format_place.selectbox(
@@ -209,8 +234,13 @@ def _dry_run(library: Library, seen: Preview) -> None:
         _earlier(seen)
         _matches(library, seen)
         accepted = _close(seen.proposals)
+        lists = _with_accepted(seen, accepted).lists
+        if lists:
+            show_lists(lists, "listening_lists", is_open=True)
         _left_out(seen)
-        if seen.unmatched:
+        if seen.unmatched and lists:
+            download_waiting(lambda: seen.unmatched, "listening_unmatched")
+        elif seen.unmatched:
             with st.expander(f"Not in the library: {len(seen.unmatched):,}"):
                 waiting_table(seen.unmatched)
                 download_waiting(lambda: seen.unmatched, "listening_unmatched")
@@ -220,16 +250,28 @@ def _dry_run(library: Library, seen: Preview) -> None:
             )
             if st.button("Leave it", icon=":material/close:", key="listening_leave"):
                 _begin_anew(None)
-            st.caption("Nothing is written before *Import*. Songs that are not here wait until they come.")
+            waits = "stay out of the playlists, also if they come later" if lists else "wait until they come"
+            st.caption(f"Nothing is written before *Import*. Songs that are not here {waits}.")
         if wanted:
             with st.spinner("Writing…"):
                 report = commit(library, seen, accepted)
-            _begin_anew((library.folder, report))
+            is_learning = any(entry.n_found for entry in lists) and learn_walk(library)
+            _begin_anew(Told(library.folder, report, lists, is_learning))
 
 
-def _begin_anew(report: tuple[Path, ImportReport] | None) -> None:
+def _with_accepted(seen: Preview, accepted: Sequence[Proposal]) -> Preview:
+    """The preview with close spellings that were ticked as songs that are here."""
+    if not accepted:
+        return seen
+    ids = {p.song[:2]: p.song_id for p in accepted}
+    known = zip(seen.song_ids.tolist(), seen.batch.songs, strict=True)
+    song_ids = [i if i >= 0 else ids.get(song[:2], -1) for i, song in known]
+    return replace(seen, song_ids=np.array(song_ids, dtype=np.int64))
+
+
+def _begin_anew(told: Told | None) -> None:
     _LOOKED.set(None)
-    _REPORT.set(report)
+    _REPORT.set(told)
     _ROUND.set(_ROUND.get() + 1)
     st.rerun()
 
@@ -368,7 +410,11 @@ def download_waiting(songs: Any, key: str) -> None:
     )  # fmt: skip
 
 
-def _tell(report: ImportReport) -> None:
+def _tell(library: Library, told: Told, *, busy: bool) -> None:
+    report = told.report
+    if told.lists:
+        _tell_lists(library, told, busy=busy)
+        return
     n_waiting = report.n_songs - report.n_matched
     waiting = f"; {n_waiting:,} wait for theirs" if n_waiting else ""
     st.success(
@@ -378,3 +424,40 @@ def _tell(report: ImportReport) -> None:
     )
     if report.n_matched:
         st.page_link(PAGES["train"], label="Learn from it what is similar", icon=":material/school:")
+
+
+def _tell_lists(library: Library, told: Told, *, busy: bool) -> None:
+    n_kept = sum(entry.n_found > 0 for entry in told.lists)
+    n_here, n_all = (
+        sum(numbers) for numbers in zip(*((e.n_found, e.n_entries) for e in told.lists), strict=True)
+    )
+    lost = len(told.lists) - n_kept
+    left_out = (
+        f"; {lost:,} left out, for nothing of it is here"
+        if lost == 1
+        else f"; {lost:,} left out, for nothing of them is here"
+        if lost
+        else ""
+    )
+    st.success(
+        f"Import {told.report.import_id}: {n_kept:,} of {len(told.lists):,} playlists, with {n_here:,} of {n_all:,} "
+        f"entries that are in the library{left_out}.",
+        icon=":material/check_circle:",
+    )
+    show_lists(told.lists, "listening_told", is_open=False)
+    if not n_kept:
+        return
+    if told.is_learning:
+        st.caption("New playlists go by them as soon as *Learning from playlists* is done.")
+    else:
+        st.button(
+            "Learn from these playlists", icon=":material/school:", key="listening_learn", disabled=busy,
+            on_click=_learn_now, args=(library, told),
+            help="Playlists that are drawn go by them afterwards. Another job is at work as long as this is grey.",
+        )  # fmt: skip
+    st.page_link(PAGES["playlist"], label="Draw a playlist", icon=":material/queue_music:")
+
+
+def _learn_now(library: Library, told: Told) -> None:
+    if learn_walk(library):
+        _REPORT.set(replace(told, is_learning=True))

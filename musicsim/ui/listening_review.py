@@ -24,6 +24,7 @@ from musicsim.ui.listening_import import (
     telling,
     waiting_table,
 )
+from musicsim.ui.listening_lists import learn_walk
 from musicsim.ui.state import Key
 from musicsim.ui.text import plain
 
@@ -80,6 +81,8 @@ def _import_row(library: Library, entry: ImportEntry) -> None:
 
 def _undo(library: Library, import_id: int) -> None:
     entry = undo(library, import_id)
+    if entry.kind == "playlists":
+        learn_walk(library)
     st.toast(f"Import {entry.id} is undone.", icon=":material/check_circle:")
 
 
@@ -94,7 +97,7 @@ def _waiting_songs(folder: Path, revision: int, _library: Library) -> list[Waiti
 def _waiting(library: Library) -> None:
     songs = _waiting_songs(library.folder, library.revision, library)
     if not songs:
-        st.caption("Nothing waits: every song of the imports is in the library.")
+        st.caption("Nothing waits: every song of imported plays and tags is in the library.")
     else:
         st.caption(
             f"{len(songs):,} songs of the imports are not in the library. They get their plays and tags as soon as "

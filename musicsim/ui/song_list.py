@@ -12,14 +12,14 @@ from musicsim.ui.asset import asset
 
 __all__ = ["Action", "Row", "clock", "hit_rows", "song_list"]
 
-ActionKind = Literal["play", "similar", "enqueue", "move", "drop", "redraw", "why"]
+ActionKind = Literal["play", "similar", "enqueue", "move", "drop", "keep", "another", "redraw", "why"]
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One row. `similarity` in [0, 1] is drawn as a bar, otherwise the length stands there.
 
-    A row that `can_explain` has a button that asks why the song is here.
+    A row that `can_explain` has a button that asks why the song is here; one that `is_kept` has a filled pin.
     """
 
     song_id: int
@@ -29,6 +29,7 @@ class Row:
     similarity: float | None = None
     link: str | None = None
     can_explain: bool = False
+    is_kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ def song_list(
     on_action : callable of one Action
         Called as a widget's callback, before the next run of the page.
     editable : bool
-        A playlist: rows can be moved, dropped, and drawn again.
+        A playlist: rows can be kept, moved, dropped, and drawn again.
     """
 
     def receive() -> None:

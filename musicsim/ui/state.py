@@ -7,7 +7,7 @@ and never changed by a page.
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
@@ -21,7 +21,8 @@ from musicsim.explorer.snapshot import Snapshot, take_snapshot
 from musicsim.library import Library
 
 if TYPE_CHECKING:  # scipy and scikit-learn come with it: not before a playlist is asked for
-    from musicsim.explorer.walk import DrawnPlaylist, Edge, Walk
+    from musicsim.explorer.walk import Walk
+    from musicsim.ui.playlist_draft import PlaylistDraft
 
 __all__ = [
     "BESIDE",
@@ -35,7 +36,6 @@ __all__ = [
     "QUEUE_LIBRARY",
     "SECTION",
     "Key",
-    "PlaylistDraft",
     "Upload",
     "active_library",
     "active_model",
@@ -92,27 +92,6 @@ class Upload:
     digest: str
 
 
-@dataclass(slots=True)
-class PlaylistDraft:
-    """The playlist in work: songs in order, and the edge the walk took between two that still follow."""
-
-    song_ids: list[int]
-    taken: "dict[tuple[int, int], Edge]" = field(default_factory=dict)
-    note: str = ""
-    seed: int | None = None  # None: opened, not drawn
-
-    @classmethod
-    def of(cls, drawn: "DrawnPlaylist", seed: int) -> "PlaylistDraft":
-        """A draft of a list that was just drawn."""
-        ids = [song.id for song in drawn.songs]
-        taken = {
-            (here, there): edge
-            for here, there, edge in zip(ids, ids[1:], drawn.edges[1:], strict=False)
-            if edge is not None
-        }
-        return cls(ids, taken, drawn.note, seed)
-
-
 MODEL: Key[str | None] = Key("model", lambda: None, "id of the model the pages are seen under")
 LIBRARY: Key[str] = Key("library", lambda: library_folders()[0].name, "name of the library that is shown")
 CHOSEN: Key[int | None] = Key("chosen", lambda: None, "id of the song the pages talk about")
@@ -123,7 +102,7 @@ EXAMPLE: Key[Upload | None] = Key("example", lambda: None, "sound from outside t
 QUEUE_LIBRARY: Key[str] = Key("queue_library", str, "name of the library whose songs the player holds")
 _ADDRESS_READ: Key[bool] = Key("address_read", lambda: False, "whether the link was followed")
 SECTION: Key[str] = Key("library_section", lambda: "songs", "what the Library page shows")
-PLAYLIST: Key[PlaylistDraft | None] = Key("playlist", lambda: None, "the playlist in work")
+PLAYLIST: "Key[PlaylistDraft | None]" = Key("playlist", lambda: None, "the playlist in work")
 
 
 def active_library() -> Library:

@@ -263,37 +263,6 @@ def test_filters_and_limits_act_at_once(page, address, home):
     expect(rows(page)).to_have_count(4)
 
 
-def test_a_playlist_is_drawn_edited_and_its_m3u8_parses(page, address, home, tmp_path):
-    visit(page, address, "playlist")
-    page.get_by_label("Songs", exact=True).fill("8")
-    page.keyboard.press("Enter")
-    page.get_by_role("button", name="Draw a playlist").click()
-    expect(rows(page)).to_have_count(8)
-    expect(page.get_by_test_id("transition")).to_have_count(7)
-    first = row_ids(page)
-    rows(page).nth(0).get_by_role("button", name=re.compile("down$")).click()
-    expect(rows(page).nth(0)).to_have_attribute("data-song-id", str(first[1]))
-    rows(page).nth(7).get_by_role("button", name=re.compile("^Drop")).click()
-    expect(rows(page)).to_have_count(7)
-    kept = row_ids(page)[:3]
-    rows(page).nth(2).get_by_role("button", name=re.compile("^Draw again after")).click()
-    page.wait_for_timeout(1500)
-    expect(rows(page)).to_have_count(7)
-    assert row_ids(page)[:3] == kept
-    page.get_by_test_id("transition").first.click()
-    expect(page.get_by_role("dialog")).to_contain_text("From")
-    page.keyboard.press("Escape")
-    with page.expect_download() as download:
-        page.get_by_test_id("stDownloadButton").locator("button").click()
-    download.value.save_as(tmp_path / "list.m3u8")
-    lines = (tmp_path / "list.m3u8").read_text(encoding="utf-8").splitlines()
-    by_id = {song.id: song for song in songs_of(home)}
-    assert lines[0] == "#EXTM3U"
-    assert [Path(x) for x in lines if not x.startswith("#")] == [by_id[i].path for i in row_ids(page)]
-    page.get_by_role("button", name="Play through").click()
-    expect(player_plays(page, row_ids(page)[0])).to_have_attribute("data-queue-length", "7")
-
-
 def test_a_folder_with_good_and_broken_files_is_added_with_progress(page, address, home, tmp_path):
     folder = write_collection(tmp_path / "new music", n_songs=8, seconds=60)
     (folder / "broken.mp3").write_text("no music")

@@ -154,3 +154,106 @@ def test_hub_reduction_is_a_setting(full):  # noqa: F811
     switch.set_value(False).run()
     assert not app.exception
     assert full.settings["hub_reduction"] is False
+
+
+@pytest.fixture
+def jobs_started(monkeypatch):
+    """Names of the jobs that an import starts, none of which runs."""
+    from musicsim.ui import listening_lists
+
+    started = []
+    monkeypatch.setattr(listening_lists, "start_job", lambda library, kind: started.append(kind))
+    return started
+
+
+def m3u(*songs: tuple[str, str]) -> str:
+    entries = "".join(
+        f"#EXTINF:100,{artist} - {title}\n{n}/{title}.mp3\n" for n, (artist, title) in enumerate(songs)
+    )
+    return f"#EXTM3U\n{entries}"
+
+
+def test_playlists_are_told_one_by_one_with_what_is_not_here(section, full, jobs_started):  # noqa: F811
+    one, two, *_ = [(song.artist, song.title) for song in full.songs()]
+    app = look(
+        section,
+        ("morning.m3u", m3u(one, ("Nobody", "Nothing"), two)),
+        ("lost.m3u", m3u(("Nobody", "Else")) + "http://example.org/stream\n"),
+    )
+    assert {m.label: m.value for m in app.metric} == {
+        "Rows": "5", "Playlists": "2", "Songs": "5", "In the library": "2 (40%)",
+    }  # fmt: skip
+    lists, absent = tables(app)
+    assert sorted(lists) == [["lost", 2, 0, "left out: none of its songs is here"], ["morning", 3, 2, ""]]
+    assert sorted(absent) == [
+        ["lost", 1, "Else — Nobody", "not in the library"],
+        ["lost", 2, "http://example.org/stream", "address on the net"],
+        ["morning", 2, "Nothing — Nobody", "not in the library"],
+    ]
+    assert "Not here: 3 entries" in texts(app)
+    assert "stay out of the playlists" in texts(app)
+    assert jobs_started == []
+    press(app, "Import")
+    assert "Import 1: 1 of 2 playlists, with 2 of 5 entries that are in the library; 1 left out" in texts(app)
+    assert "wait for theirs" not in texts(app), "songs of playlists do not wait"
+    assert sorted(tables(app)[0]) == sorted(lists)
+    assert jobs_started == ["walk"]
+    assert "Learn from these playlists" not in labels(app)
+    (kept,) = full.playlists()
+    assert [song.title for song in full.songs(kept.song_ids)] == [one[1], two[1]]
+    look(app, ("evening.m3u", m3u(two, one)))
+    assert [len(table) for table in tables(app)] == [2, 3, 1], "what was told stays beside what is looked at"
+    press(app, "Leave it")
+    press(app, "Undo it")
+    assert full.playlists() == []
+    assert jobs_started == ["walk", "walk"], "the walk forgets them, too"
+
+
+def test_lists_of_a_kind_say_so_and_ticked_spellings_count(section, full, jobs_started, monkeypatch):  # noqa: F811
+    from musicsim.ui import listening_import
+
+    first, second = full.songs()[:2]
+    full.edits.edit([first.id], {"artist": "Queen", "title": "Bohemian Rhapsody"})
+    text = (
+        "playlist,category,position,artist,title\n"
+        "a,rock,1,Queen,Bohemian Rapsody\n"
+        f"a,rock,2,{second.artist},{second.title}\n"
+    )
+    tick = [False]
+    monkeypatch.setattr(
+        listening_import, "proposals_table", lambda proposals, key: list(proposals) if tick[0] else []
+    )
+    app = look(section, ("lists.csv", text))
+    assert tables(app)[0] == [["a", "rock", 2, 1, "one song: nothing to learn from"]]
+    tick[0] = True
+    app.run()
+    assert tables(app)[0] == [["a", "rock", 2, 2]]
+    press(app, "Import")
+    (kept,) = full.playlists()
+    assert list(kept.song_ids) == [first.id, second.id]
+    assert "1 of 1 playlists, with 2 of 2 entries" in texts(app)
+
+
+def test_while_a_job_is_at_work_the_walk_learns_when_it_is_asked_to(section, full, jobs_started, monkeypatch):  # noqa: F811
+    from musicsim.ui import listening_lists
+
+    song = full.songs()[0]
+    app = look(section, ("one.m3u", m3u((song.artist, song.title))))
+    with monkeypatch.context() as at_work:
+        at_work.setattr(listening_lists.jobs, "current", lambda library: full.jobs.get(number))
+        number = full.jobs.create("scan", {})
+        press(app, "Import")
+        assert jobs_started == []
+        assert [b.disabled for b in app.button if b.label == "Learn from these playlists"] == [True]
+    full.jobs.update(number, state="done")
+    press(app.run(), "Learn from these playlists")
+    assert jobs_started == ["walk"]
+    assert "Learn from these playlists" not in labels(app)
+
+
+def test_a_list_of_which_nothing_is_here_teaches_nothing(section, full, jobs_started):  # noqa: F811
+    app = look(section, ("lost.m3u", m3u(("Nobody", "Nothing"))))
+    press(app, "Import")
+    assert "Import 1: 0 of 1 playlists" in texts(app)
+    assert (jobs_started, full.playlists()) == ([], [])
+    assert "Learn from these playlists" not in labels(app)

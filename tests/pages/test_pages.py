@@ -92,23 +92,6 @@ def test_search_takes_an_upload_and_says_what_is_wrong_with_another(full, tmp_pa
     assert any("bad.mp3" in e.value for e in app.error)
 
 
-def test_a_playlist_is_drawn_and_saved(full):
-    app = open_page("playlist")
-    app.button[[b.label for b in app.button].index("Draw a playlist")].click().run()
-    assert not app.exception
-    assert any(s.value.startswith("12 songs") for s in app.subheader)
-    app.button[[b.label for b in app.button].index("Save in the library")].click().run()
-    (saved,) = full.playlists()
-    assert (saved.name, len(saved.song_ids)) == ("My playlist", 12)
-    app = open_page("playlist")
-    app.button[[b.label for b in app.button].index("Open")].click().run()
-    assert not app.exception
-    assert any(s.value.startswith("12 songs") for s in app.subheader)
-    app.button[[b.label for b in app.button].index("Delete")].click().run()
-    assert not app.exception
-    assert full.playlists() == []
-
-
 def test_a_folder_that_does_not_exist_is_named(full):
     app = open_page("library")
     app.text_input(key="library_folder").set_value("/nowhere/music")

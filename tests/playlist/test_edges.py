@@ -243,12 +243,12 @@ def test_20000_songs_with_conjunctions_take_seconds():
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("cluster-16:12", "both in cluster 12 (of 16)"),
-        ("listeners-64:3", "both in listener group 3 (of 64)"),
-        ("company-256:12", "both in company group 12 (of 256)"),
-        ("company-256b:12", "both in company group 12b (of 256)"),
-        ("cluster-mood:3", "both in cluster 3 (of mood)"),
-        ("cluster:3", "both in cluster 3"),
+        ("cluster-16:12", "both of like sound (cluster 12 of 16)"),
+        ("listeners-64:3", "both played by the same people (group 3 of 64)"),
+        ("company-256:12", "both on lists with the same songs (group 12 of 256)"),
+        ("company-256b:12", "both on lists with the same songs (group 12b of 256)"),
+        ("cluster-mood:3", "both of like sound (cluster 3 of mood)"),
+        ("cluster:3", "both of like sound (cluster 3)"),
         ("album:Tides", "both on the album Tides"),
         ("playlist:Sunday", "both on the playlist Sunday"),
         ("topic-1:7 love heart night", "both about love, heart, night"),
@@ -273,7 +273,10 @@ def test_edges_in_words(name, words):
 
 
 def test_words_for_one_song():
-    assert describe_edge("tag:calm & cluster-16:2", both=False) == "tagged calm and in cluster 2 (of 16)"
+    assert (
+        describe_edge("tag:calm & cluster-16:2", both=False)
+        == "tagged calm and of like sound (cluster 2 of 16)"
+    )
 
 
 def test_edges_by_kind_of_knowledge():
@@ -329,8 +332,8 @@ def test_each_song_has_an_edge_of_its_company_which_joins_no_conjunction():
         "uniform:all": {0, 1, 2, 3},
     }
     assert edge_families(["near-3:0 A"]) == [("company",)]
-    assert describe_edge("near-3:0 A") == "both in the company of A"
-    assert describe_edge("near-3:7") == "both in the company of song 7"
+    assert describe_edge("near-3:0 A") == "both on lists around A"
+    assert describe_edge("near-3:7") == "both on lists around song 7"
     with pytest.raises(ValueError, match=r"company_neighbours must be song rows \(int\) of shape \(4, k\)"):
         build_edges(4, company_neighbours=near[:3])
     with pytest.raises(ValueError, match="song_names has 1 entries"):

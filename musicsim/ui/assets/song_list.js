@@ -18,6 +18,35 @@ function button(symbol, label, act, disabled = false) {
   return made;
 }
 
+// Strokes on a field of 24 x 24; fonts differ too much in the signs they have for these.
+const ICONS = {
+  pin: "M9 3h6l-1 6 4 5H6l4-5zM12 14v7",
+  another: "M19 12a7 7 0 1 1-2.05-4.95M19 4v4h-4",
+  up: "M6 14l6-6 6 6",
+  down: "M6 10l6 6 6-6",
+  after: "M12 3v6M6 9l6 5 6-5M6 15l6 5 6-5",
+  drop: "M6 6l12 12M18 6L6 18",
+  more: "M5 12h.01M12 12h.01M19 12h.01",
+};
+
+function icon(name) {
+  const space = "http://www.w3.org/2000/svg";
+  const drawing = document.createElementNS(space, "svg");
+  drawing.setAttribute("viewBox", "0 0 24 24");
+  drawing.setAttribute("aria-hidden", "true");
+  const path = document.createElementNS(space, "path");
+  path.setAttribute("d", ICONS[name]);
+  drawing.append(path);
+  return drawing;
+}
+
+function iconButton(name, label, act, disabled = false) {
+  const made = button("", label, act, disabled);
+  made.dataset.icon = name;
+  made.append(icon(name));
+  return made;
+}
+
 function measure(row) {
   const box = element("div", "measure");
   if (row.similarity === null) {
@@ -34,17 +63,26 @@ function measure(row) {
   return box;
 }
 
+function editing(row, index, data, send) {
+  const name = `“${row.title}”`;
+  const last = data.rows.length - 1;
+  const pin = iconButton("pin", row.is_kept ? `Let ${name} go` : `Keep ${name} here`, () => send("keep", index));
+  pin.setAttribute("aria-pressed", String(row.is_kept));
+  return [
+    pin,
+    iconButton("another", `Another song in the place of ${name}`, () => send("another", index)),
+    iconButton("up", `Move ${name} up`, () => send("move", index, index - 1), index === 0),
+    iconButton("down", `Move ${name} down`, () => send("move", index, index + 1), index === last),
+    iconButton("after", `Draw again after ${name}`, () => send("redraw", index), index === last),
+    iconButton("drop", `Drop ${name}`, () => send("drop", index)),
+  ];
+}
+
 function actions(row, index, data, send) {
   const box = element("div", "actions");
   const name = `“${row.title}”`;
   if (data.editable) {
-    const last = data.rows.length - 1;
-    box.append(
-      button("↑", `Move ${name} up`, () => send("move", index, index - 1), index === 0),
-      button("↓", `Move ${name} down`, () => send("move", index, index + 1), index === last),
-      button("↻", `Draw again after ${name}`, () => send("redraw", index), index === last),
-      button("✕", `Drop ${name}`, () => send("drop", index)),
-    );
+    box.append(...editing(row, index, data, send));
   } else {
     if (row.can_explain) box.append(button("?", `Why ${name}?`, () => send("why", index)));
     box.append(
@@ -55,13 +93,23 @@ function actions(row, index, data, send) {
   return box;
 }
 
-function draggable(item, index, send) {
-  item.draggable = true;
-  item.addEventListener("dragstart", (event) => {
-    event.dataTransfer.setData("application/x-musicsim-row", String(index));
-    event.dataTransfer.effectAllowed = "move";
+// Where there is no room beside the title, the actions of one row at a time stand below it.
+function opener(item, row, list) {
+  const open = iconButton("more", `What to do with “${row.title}”`, () => {
+    const isOpen = !item.classList.contains("open");
+    for (const other of list.querySelectorAll(".row.open")) other.classList.remove("open");
+    item.classList.toggle("open", isOpen);
+    list.dataset.open = isOpen ? row.song_id : "";
   });
+  open.classList.add("opener");
+  return open;
+}
+
+const ROW = "application/x-musicsim-row";
+
+function droppable(item, target, send) {
   item.addEventListener("dragover", (event) => {
+    if (!event.dataTransfer.types.includes(ROW)) return;
     event.preventDefault();
     item.classList.add("over");
   });
@@ -69,13 +117,26 @@ function draggable(item, index, send) {
   item.addEventListener("drop", (event) => {
     event.preventDefault();
     item.classList.remove("over");
-    const from = event.dataTransfer.getData("application/x-musicsim-row");
-    if (from !== "" && Number(from) !== index) send("move", Number(from), index);
+    const sent = event.dataTransfer.getData(ROW);
+    const from = Number(sent);
+    const to = target(from);
+    if (sent !== "" && to !== from) send("move", from, to);
   });
 }
 
-function songRow(row, index, data, send) {
-  const item = element("li", "row");
+function draggable(item, index, send) {
+  item.draggable = true;
+  item.addEventListener("dragstart", (event) => {
+    event.dataTransfer.setData(ROW, String(index));
+    event.dataTransfer.effectAllowed = "move";
+    item.classList.add("dragged");
+  });
+  item.addEventListener("dragend", () => item.classList.remove("dragged"));
+  droppable(item, () => index, send);
+}
+
+function songRow(row, index, data, list, send) {
+  const item = element("li", row.is_kept ? "row kept" : "row");
   item.dataset.songId = row.song_id;
   item.dataset.testid = "song-row";
   const play = button("▶", `Play “${row.title}”`, () => send("play", index));
@@ -83,30 +144,51 @@ function songRow(row, index, data, send) {
   const words = element("div", "words");
   words.append(element("div", "title", row.title), element("div", "sub", row.sub));
   words.title = `${row.title}\n${row.sub}`;
-  item.append(element("span", "rank", String(index + 1)), play, words, measure(row), actions(row, index, data, send));
-  if (data.editable) draggable(item, index, send);
+  item.append(element("span", "rank", String(index + 1)), play, words, measure(row));
+  if (data.editable) {
+    item.append(opener(item, row, list));
+    draggable(item, index, send);
+  }
+  item.append(actions(row, index, data, send));
   return item;
+}
+
+function chip(row, index, send) {
+  const made = element("button", "chip", `↓ ${row.link}`);
+  made.type = "button";
+  made.dataset.testid = "transition";
+  made.title = `Why: ${row.link}. Click for the other reasons.`;
+  made.addEventListener("click", () => send("why", index));
+  const holder = element("li", "between");
+  // between two songs: in front of the later one, which moves up when the song comes from above
+  droppable(holder, (from) => (from < index ? index - 1 : index), send);
+  holder.append(made);
+  return holder;
+}
+
+// The list is built anew for every change; the keyboard goes on from the same button of the same song.
+function focused(list) {
+  const button = list?.getRootNode().activeElement;
+  const row = button?.closest?.(".row");
+  return row && list.contains(row) ? { song: row.dataset.songId, icon: button.dataset.icon } : null;
 }
 
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
   const send = (kind, index, to = -1) =>
     setTriggerValue("action", { kind, index, to, song_id: data.rows[index].song_id });
+  const old = parentElement.querySelector("[data-testid=song-list]");
   const list = element("ol", data.editable ? "list editable" : "list");
   list.dataset.testid = "song-list";
+  list.dataset.open = old?.dataset.open ?? "";
   data.rows.forEach((row, index) => {
-    if (row.link) {
-      const chip = element("button", "chip", `↓ ${row.link}`);
-      chip.type = "button";
-      chip.dataset.testid = "transition";
-      chip.title = `Why: ${row.link}. Click for the other reasons.`;
-      chip.addEventListener("click", () => send("why", index));
-      const holder = element("li");
-      holder.append(chip);
-      list.append(holder);
-    }
-    list.append(songRow(row, index, data, send));
+    if (row.link) list.append(chip(row, index, send));
+    const item = songRow(row, index, data, list, send);
+    item.classList.toggle("open", list.dataset.open === String(row.song_id));
+    list.append(item);
   });
-  parentElement.querySelector("[data-testid=song-list]")?.remove();
-  parentElement.append(list);
+  const focus = focused(old);
+  if (old) old.replaceWith(list);
+  else parentElement.append(list);
+  if (focus?.icon) list.querySelector(`[data-song-id="${focus.song}"] [data-icon="${focus.icon}"]`)?.focus();
 }

@@ -1,0 +1,188 @@
+"""The Playlist page in the browser: drawn, explained, kept, dragged, undone, saved, linked, exported and mixed."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.serving import PATIENCE_MS
+from tests.browser.test_app import address, home, page, player_plays, row_ids, rows, songs_of, visit  # noqa: F401
+
+pytestmark = pytest.mark.browser
+
+
+def draw(page: Page, address: str, n_songs: int = 8) -> list[int]:  # noqa: F811
+    """Open the page and draw; the songs that came."""
+    visit(page, address, "playlist")
+    page.get_by_label("Length", exact=True).fill(str(n_songs))
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Draw a playlist").click()
+    expect(rows(page)).to_have_count(n_songs)
+    return row_ids(page)
+
+
+def in_row(page: Page, index: int, name: str) -> Locator:  # noqa: F811
+    """A button of a row by the beginning of its name."""
+    return rows(page).nth(index).get_by_role("button", name=re.compile(f"^{name}"))
+
+
+def expect_rows(page: Page, ids: list[int]) -> None:  # noqa: F811
+    """Wait until these songs stand there, in this order."""
+    for index, song_id in enumerate(ids):
+        expect(rows(page).nth(index)).to_have_attribute("data-song-id", str(song_id))
+    expect(rows(page)).to_have_count(len(ids))
+
+
+def choose(page: Page, label: str, title: str) -> None:  # noqa: F811
+    """Choose a song in a box of the form."""
+    page.get_by_role("combobox", name=re.compile(label)).fill(title)
+    page.get_by_role("option", name=re.compile(title)).click()
+    page.keyboard.press("Tab")  # which closes the box; Escape would empty it
+
+
+def test_a_list_is_drawn_edited_and_undone(page, address):  # noqa: F811
+    first = draw(page, address)
+    expect(page.get_by_test_id("transition")).to_have_count(7)
+    moved = [first[1], first[0], *first[2:]]
+    in_row(page, 0, "Move .* down").click()
+    expect_rows(page, moved)
+    in_row(page, 7, "Drop").click()
+    expect_rows(page, moved[:7])
+    in_row(page, 2, "Draw again after").click()
+    expect(page.get_by_role("button", name="Redo")).to_be_disabled()
+    expect(rows(page)).to_have_count(7)
+    assert row_ids(page)[:3] == moved[:3]
+    for _ in range(3):
+        page.get_by_role("button", name="Undo").click()
+        page.wait_for_timeout(500)
+    expect_rows(page, first)
+    page.get_by_role("button", name="Redo").click()
+    expect_rows(page, moved)
+
+
+def test_a_step_says_why_and_goes_another_way(page, address):  # noqa: F811
+    before = draw(page, address)
+    reason = page.get_by_test_id("transition").nth(2).inner_text().removeprefix("↓").strip()
+    page.get_by_test_id("transition").nth(2).click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("From")
+    expect(dialog).to_contain_text(reason)
+    dialog.get_by_role("button", name="Another way").click()
+    expect(dialog).to_have_count(0)
+    expect(rows(page).nth(3)).not_to_have_attribute("data-song-id", str(before[3]))
+    after = row_ids(page)
+    assert after[:3] + after[4:] == before[:3] + before[4:]
+
+
+def test_kept_songs_stay_when_the_others_are_drawn_again(page, address):  # noqa: F811
+    before = draw(page, address)
+    in_row(page, 2, "Keep").click()
+    expect(in_row(page, 2, "Let")).to_have_attribute("aria-pressed", "true")
+    in_row(page, 5, "Keep").click()
+    expect(in_row(page, 5, "Let")).to_be_visible()
+    again = page.get_by_role("button", name="Draw again around the kept ones")
+    for _ in range(3):
+        again.click()
+        page.wait_for_timeout(800)
+        expect(rows(page)).to_have_count(8)
+        assert (row_ids(page)[2], row_ids(page)[5]) == (before[2], before[5])
+    assert row_ids(page) != before
+
+
+def test_a_row_is_dragged_to_another_place(page, address):  # noqa: F811
+    ids = draw(page, address)
+    rows(page).nth(1).drag_to(rows(page).nth(4))
+    expect_rows(page, [ids[0], ids[2], ids[3], ids[4], ids[1], *ids[5:]])
+    # onto the reason between the first two: it comes between them
+    rows(page).nth(4).drag_to(page.get_by_test_id("transition").nth(0))
+    expect_rows(page, ids)
+
+
+def test_a_path_leads_from_song_to_song_through_another(page, address, home):  # noqa: F811
+    songs = songs_of(home)
+    visit(page, address, "playlist")
+    for label, song in (("First song", songs[0]), ("Pass through", songs[6]), ("Pass through", songs[11])):
+        choose(page, label, song.title)
+    page.get_by_label("Length", exact=True).fill("7")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Draw a playlist").click()
+    expect(rows(page)).to_have_count(7)
+    ids = row_ids(page)
+    assert (ids[0], ids[-1]) == (songs[0].id, songs[11].id)
+    assert songs[6].id in ids[1:-1]
+
+
+def test_a_saved_list_is_found_again_by_its_address(page, address):  # noqa: F811
+    ids = draw(page, address, 6)
+    reasons = page.get_by_test_id("transition").all_inner_texts()
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_label("Name", exact=True).fill("By the sea")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Save in the library").click()
+    expect(page.get_by_text("Saved as “By the sea”.").first).to_be_visible()
+    page.wait_for_url(re.compile(r"playlist=\d+"))
+    other = page.context.new_page()
+    other.goto(page.url, wait_until="commit")
+    expect_rows(other, ids)
+    assert other.get_by_test_id("transition").all_inner_texts() == reasons
+    in_row(other, 0, "Drop").click()
+    expect_rows(other, ids[1:])
+    other.wait_for_url(lambda url: "playlist=" not in url)
+    other.goto(f"{address}/playlist?playlist=9999", wait_until="commit")
+    expect(other.get_by_text("playlist 9999, which is not in this library")).to_be_visible()
+
+
+def test_the_exported_list_is_the_rows(page, address, home, tmp_path):  # noqa: F811
+    ids = draw(page, address, 5)
+    page.get_by_role("button", name="Export", exact=True).click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download", exact=True).click()
+    download.value.save_as(tmp_path / "list.m3u8")
+    lines = (tmp_path / "list.m3u8").read_text(encoding="utf-8").splitlines()
+    by_id = {song.id: song for song in songs_of(home)}
+    assert lines[0] == "#EXTM3U"
+    assert [Path(x) for x in lines if not x.startswith("#")] == [by_id[i].path for i in ids]
+
+
+def test_the_list_plays_and_joins_the_queue(page, address):  # noqa: F811
+    ids = draw(page, address, 4)
+    page.get_by_role("button", name="Play through").click()
+    player = player_plays(page, ids[0])
+    expect(player).to_have_attribute("data-queue-length", "4")
+    page.get_by_role("button", name="Add to queue").click()
+    expect(player).to_have_attribute("data-queue-length", "8")
+
+
+def test_the_mix_is_made_and_can_be_heard(page, address):  # noqa: F811
+    draw(page, address, 2)
+    page.get_by_text("Mix: the list as one file of sound").click()
+    page.get_by_label("Seconds of each song").fill("6")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Make the mix").click()
+    sound = page.get_by_test_id("stAudio")
+    expect(sound).to_be_visible(timeout=2 * PATIENCE_MS)
+    # two songs of 6 s that cross for 4 s at most half of each
+    page.wait_for_function("() => document.querySelector('[data-testid=stAudio]').duration > 8")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download the mix").click()
+    assert download.value.suggested_filename == "My playlist.m4a"
+
+
+def test_a_phone_shows_all_without_scrolling_sideways(page, address):  # noqa: F811
+    page.set_viewport_size({"width": 420, "height": 900})
+    ids = draw(page, address, 6)
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= 420
+    for index in range(6):
+        words = rows(page).nth(index).locator(".words").bounding_box()
+        assert words["width"] > 180, "room for a title"
+    in_row(page, 3, "What to do").click()
+    buttons = rows(page).nth(3).locator(".actions button").all()
+    assert len(buttons) == 6
+    for button in buttons:
+        box = button.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 420
+        assert min(box["width"], box["height"]) >= 36, "room for a finger"
+    in_row(page, 3, "Drop").click()
+    expect_rows(page, ids[:3] + ids[4:])

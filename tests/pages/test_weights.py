@@ -1,0 +1,113 @@
+"""Weights of the walk as a page shows them: families, strongest edges, gains, and the words beside them."""
+
+import json
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from musicsim.explorer.snapshot import take_snapshot
+from musicsim.explorer.training import refresh
+from musicsim.explorer.walk import Walk
+from tests.pages.test_blind import said
+from tests.pages.test_pages import empty, full  # noqa: F401  # fixtures
+from tests.sounds import write_song
+
+
+def script() -> None:
+    from musicsim.ui.state import snapshot, walk
+    from musicsim.ui.weights_view import show_weights
+
+    show_weights(walk(snapshot()))
+
+
+def open_view() -> AppTest:
+    app = AppTest.from_function(script, default_timeout=60).run()
+    assert not app.exception
+    return app
+
+
+def bars(app: AppTest) -> dict[str, dict[str, float]]:
+    """Shares by family, of each group of bars from the lowest to the highest."""
+    (chart,) = app.get("plotly_chart")
+    return {
+        trace.get("name", ""): dict(zip(trace["y"], trace["x"], strict=True))
+        for trace in json.loads(chart.proto.spec)["data"]
+    }
+
+
+def teach(library) -> None:
+    """Two kinds of playlists, one along artists and one across them, enough to be judged."""
+    by_artist = {}
+    for song in library.songs():
+        by_artist.setdefault(song.artist, []).append(song.id)
+    across = [list(column) for column in zip(*by_artist.values(), strict=True)]
+    lists = [(f"{a} {n}", "loyal", ids) for a, ids in by_artist.items() for n in range(10)]
+    lists += [(f"mixed {i} {n}", "*mixed*", ids) for i, ids in enumerate(across) for n in range(3)]
+    library.add_playlists(lists, source="test")
+    refresh(library)
+
+
+@pytest.fixture
+def taught(full):  # noqa: F811
+    teach(full)
+    return full
+
+
+def test_one_song_is_a_state_with_words(empty, tmp_path):  # noqa: F811
+    empty.add(write_song(tmp_path / "one.flac", title="Only one"))
+    refresh(empty)
+    app = open_view()
+    assert "leads to no other" in said(app)
+    assert not app.get("plotly_chart")
+
+
+def test_without_playlists_the_weights_are_said_to_be_defaults(full):  # noqa: F811
+    app = open_view()
+    assert "These weights are defaults" in said(app)
+    walker = Walk(take_snapshot(full))
+    assert bars(app) == {"default": pytest.approx(dict(walker.families()))}
+    first = walker.strongest()[0]
+    assert f"- {first.reason} :small" in said(app)
+    assert not app.table
+    assert not app.selectbox
+
+
+def test_a_dialect_stands_beside_all_playlists(taught):
+    app = open_view()
+    walker = Walk(take_snapshot(taught))
+    assert list(bars(app)) == ["all playlists"]
+    app.selectbox(key="weights_dialect").set_value("loyal").run()
+    assert not app.exception
+    assert bars(app) == {
+        "all playlists": pytest.approx(dict(walker.families())),
+        "loyal": pytest.approx(dict(walker.families("loyal"))),
+    }
+    assert "Share of all weight of “loyal”." in said(app)
+    assert f"- {walker.strongest('loyal')[0].reason} " in said(app)
+
+
+def test_the_gains_are_those_of_the_walk_the_best_first(taught):
+    app = open_view()
+    walker = Walk(take_snapshot(taught))
+    table = app.table[0].value
+    whole, *kinds = walker.dialects
+    assert table["playlists"].tolist() == [
+        f"{n}" for n in (42, *[k.n_playlists for k in sorted(kinds, key=lambda k: -k.gain)])
+    ]
+    assert table["gain"].tolist()[0] == f"{100 * whole.gain:.1f} %"
+    figures = [float(text.removesuffix(" %")) for text in table["gain"].tolist()[1:]]
+    assert figures == sorted(figures, reverse=True)
+    assert set(table[""].tolist()) == {"all playlists", "loyal", r"\*mixed\*"}
+    assert "a quarter of them was kept back" in said(app)
+    ahead = sum(kind.gain > kind.gain_global for kind in kinds)
+    assert f"Of 2 dialects that could be judged, {ahead} foretell" in said(app)
+
+
+def test_few_playlists_are_said_to_be_too_few_to_judge(full):  # noqa: F811
+    songs = [song.id for song in full.songs()]
+    full.add_playlists([(f"{n}", None, songs[n : n + 4]) for n in range(5)], source="test")
+    refresh(full)
+    app = open_view()
+    assert "5 playlists are too few to keep some back" in said(app)
+    assert app.table[0].value["gain"].tolist() == ["–"]
+    assert not app.selectbox
