@@ -2,7 +2,7 @@
 
 import itertools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
+from musicsim.playlist.held_out import reweighted
 from musicsim.playlist.hypergraph import Hypergraph
 from musicsim.playlist.model import PlaylistModel
 
@@ -129,6 +130,14 @@ class Dialects(BaseEstimator):
         if not hasattr(self, "global_"):
             raise NotFittedError("These Dialects are not fitted yet; call fit.")
         return self.global_ if category is None else self.models_.get(category, self.global_)
+
+    def reweighted(self, factors: Mapping[tuple[str, ...], float]) -> "Dialects":
+        """Return the same walks with the weights of each kind of edge multiplied; see `held_out`."""
+        again = Dialects(**self.get_params(deep=False))
+        again.global_ = reweighted(self.model(), factors)
+        again.models_ = {category: reweighted(model, factors) for category, model in self.models_.items()}
+        again.n_playlists_ = dict(self.n_playlists_)
+        return again
 
     def gains(
         self, playlists: Sequence[Sequence[int]], categories: Sequence[str | None]
