@@ -1,6 +1,7 @@
 """Take the pictures of the pages: ``python docs/screenshots.py`` with the demo collection in ``data/library``.
 
-Serves the app as the browser tests do, plays a song, draws a playlist, and writes ``docs/images/*.png``.
+Serves the app as the browser tests do, plays a song, draws a playlist, and writes ``docs/images/*.png``. With
+``playlists`` behind it only the pictures of playlists are taken.
 """
 
 import sys
@@ -47,16 +48,35 @@ def take(address: str, page: Page, song: int, query: Path, history: Path) -> Non
     page.get_by_text(query.name).first.wait_for()
     page.get_by_test_id("song-row").first.wait_for()
     _shoot(page, "search")
-    _switch(page, "Playlist")
-    page.get_by_role("button", name="Draw a playlist").click()
-    page.get_by_test_id("transition").first.wait_for()
-    _shoot(page, "playlist")
+    take_playlists(page)
     _switch(page, "Library")
     _shoot(page, "library")
     for section, name in (("Not added", "not-added"), ("Duplicates", "duplicates")):
         page.get_by_test_id("stButtonGroup").get_by_text(section).click()
         _shoot(page, name)
     _learn(page, history)
+
+
+def take_playlists(page: Page) -> None:
+    """Draw a list, keep a song, look at the reasons of a step, at two lists blind, and at the weights."""
+    _switch(page, "Playlist")
+    page.get_by_test_id("stButtonGroup").get_by_text("late night", exact=True).click()
+    page.get_by_role("button", name="Draw a playlist").click()
+    page.get_by_test_id("transition").first.wait_for()
+    page.get_by_test_id("song-row").nth(2).get_by_role("button", name="Keep ").click()
+    _shoot(page, "playlist")
+    page.get_by_test_id("transition").nth(1).click()
+    page.get_by_role("dialog").wait_for()
+    _shoot(page, "reasons")
+    page.keyboard.press("Escape")
+    sections = page.get_by_test_id("stButtonGroup")
+    sections.get_by_text("Which is better?").click()
+    page.get_by_role("button", name="Draw two lists").click()
+    page.get_by_role("button", name="List 1 is better").wait_for()
+    _shoot(page, "blind")
+    sections.get_by_text("What leads from song to song").click()
+    page.get_by_role("heading", name="By family").wait_for()
+    _shoot(page, "weights")
 
 
 def _learn(page: Page, history: Path) -> None:
@@ -124,7 +144,8 @@ def main() -> None:
     IMAGES.mkdir(exist_ok=True)
     with Library.open(default_folder(), create=False) as library:
         songs = library.songs()
-        _add_old_disc(library, library.folder.parent / "old disc")
+        if "playlists" not in sys.argv[1:]:
+            _add_old_disc(library, library.folder.parent / "old disc")
     with (
         tempfile.TemporaryDirectory() as folder,
         sync_playwright() as playwright,
@@ -136,7 +157,11 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=find(), args=list(FLAGS))
         history = _write_history(songs, Path(folder) / "scrobbles.csv")
         page = browser.new_page(viewport={"width": 1400, "height": 1000})
-        take(address, page, songs[10].id, query, history)
+        if "playlists" in sys.argv[1:]:
+            page.goto(f"{address}/?song={songs[10].id}", wait_until="commit")
+            take_playlists(page)
+        else:
+            take(address, page, songs[10].id, query, history)
         browser.close()
 
 

@@ -61,7 +61,7 @@ from experiments._uci import one_core_each
 from experiments.demo import demo_library
 from musicsim.evaluation import paired_bootstrap
 
-SHORT = {"yes_big": 1, "yes_small": 2, "aotm": 1, "demo": 4, "spotify": 4}
+SHORT = {"yes_big": 1, "yes_small": 2, "aotm": 1, "demo": 4, "spotify": 2}
 FULL = dict.fromkeys(SHORT, 10)
 """Splits of each collection."""
 

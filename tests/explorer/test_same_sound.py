@@ -9,6 +9,7 @@ from musicsim.explorer.same_sound import groups
 from musicsim.explorer.snapshot import take_snapshot
 from musicsim.explorer.training import refresh
 from musicsim.explorer.walk import Walk
+from musicsim.explorer.wishes import Wish
 from musicsim.library.duplicate_store import SamePair
 from tests.sounds import SAMPLE_RATE, sound
 
@@ -55,9 +56,9 @@ def test_playlists_hold_a_sound_once(library):
     library.add_playlists(
         [("mine", None, [by_title(library)["song 0 copy"], by_title(library)["song 3"]])], "test"
     )
-    drawn = Walk(take_snapshot(library)).draw(9, random_state=0)
+    drawn = Walk(take_snapshot(library)).draw(Wish(length=9), 0)
     assert sorted(song.title for song in drawn.songs) == [f"song {n}" for n in range(9)]
-    first = Walk(take_snapshot(library)).draw(1, first=by_title(library)["song 1 copy"], random_state=0)
+    first = Walk(take_snapshot(library)).draw(Wish(length=1, first=by_title(library)["song 1 copy"]), 0)
     assert first.songs[0].title == "song 1"
 
 
