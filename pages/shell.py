@@ -37,23 +37,34 @@ TITLES = {
 }
 
 
-def _switched_library() -> None:
+def _switched_library(widget: str) -> None:
+    LIBRARY.set(st.session_state[widget])
     for key in (CHOSEN, EXAMPLE, PLAYLIST, MODEL):
         key.set(None)
     FOUND.set([])
 
 
+def _switched_model(widget: str) -> None:
+    MODEL.set(st.session_state[widget])
+
+
 def _sidebar() -> None:
     names = [folder.name for folder in library_folders()]
-    st.selectbox(
-        "Library", names, key=LIBRARY.name, on_change=_switched_library, disabled=len(names) == 1,
-        help="Other libraries are made on the Library page.",
-    )  # fmt: skip
     library = active_library()
+    # The widgets are named by what is chosen and begin with it. One that has its value from the session falls back to
+    # its first option where the page is switched before the browser has heard of the value.
+    widget = f"library_{library.name}"
+    st.selectbox(
+        "Library", names, names.index(library.name), key=widget, on_change=_switched_library, args=(widget,),
+        disabled=len(names) == 1, help="Other libraries are made on the Library page.",
+    )  # fmt: skip
     models = {record.id: record.name for record in library.models.all()}
     if len(models) > 1:
+        chosen = active_model()
+        widget = f"model_{library.name}_{chosen}"
         st.selectbox(
-            "Model", list(models), key=MODEL.name, format_func=models.__getitem__,
+            "Model", list(models), list(models).index(chosen) if chosen in models else None, key=widget,
+            on_change=_switched_model, args=(widget,), format_func=models.__getitem__,
             help="What “similar” means on every page. Models are made on the Train page.",
         )  # fmt: skip
     upgrade_line(library)

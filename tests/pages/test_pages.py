@@ -26,6 +26,11 @@ def open_page(name: str) -> AppTest:
     return app.switch_page(f"{name}.py").run() if name != "explore" else app
 
 
+def model_choice(app: AppTest):
+    """The widget of the side bar that chooses the model."""
+    return next(box for box in app.sidebar.selectbox if box.label == "Model")
+
+
 @pytest.fixture
 def empty(store, monkeypatch):
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(store.folder))
@@ -224,9 +229,9 @@ def test_the_model_of_the_side_bar_is_what_every_page_shows(two_models):
     app = AppTest.from_file(SHELL, default_timeout=60)
     app.query_params["song"] = str(song.id)
     app.run()
-    assert app.sidebar.selectbox(key="model").value == two_models.models.native().id
+    assert model_choice(app).value == two_models.models.native().id
     assert len(app.get("plotly_chart")) == 1
-    app.sidebar.selectbox(key="model").select(other.id).run()
+    model_choice(app).select(other.id).run()
     assert not app.exception
     assert app.query_params["model"] == "plain counts"
     assert two_models.models.active().kind == "native", "looking through a model does not put it into use"
@@ -238,12 +243,12 @@ def test_a_link_names_the_model(two_models):
     app = AppTest.from_file(SHELL, default_timeout=60)
     app.query_params["model"] = "plain counts"
     app.run()
-    assert app.sidebar.selectbox(key="model").value == two_models.models.named("plain counts").id
+    assert model_choice(app).value == two_models.models.named("plain counts").id
     unknown = AppTest.from_file(SHELL, default_timeout=60)
     unknown.query_params["model"] = "never made"
     unknown.run()
     assert not unknown.exception
-    assert unknown.sidebar.selectbox(key="model").value == two_models.models.native().id
+    assert model_choice(unknown).value == two_models.models.native().id
 
 
 def test_two_maps_stand_side_by_side(two_models):

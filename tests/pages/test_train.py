@@ -13,7 +13,7 @@ from musicsim.explorer.models import save_model_file
 from musicsim.explorer.training import refresh
 from musicsim.library import Library
 from tests.learning import Watcher, write_styles
-from tests.pages.test_pages import open_page
+from tests.pages.test_pages import model_choice, open_page
 from tests.sounds import open_library, write_song
 
 
@@ -171,7 +171,7 @@ def test_a_model_is_used_renamed_and_thrown_away(learned):
     app = open_page("train")
     press(app, "Use it")
     assert learned.models.active().name == "by genre"
-    assert app.sidebar.selectbox(key="model").value == learned.models.active().id
+    assert model_choice(app).value == learned.models.active().id
     model_id = learned.models.active().id
     app.text_input(key=f"verdict_name_{model_id}").set_value("better")
     press(app, "Rename it")
