@@ -4,6 +4,7 @@
 FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for p in python3 python3.12 python3.13 python3.11; do $$p -c '$(FITS)' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
+JOBS ?= 2
 BIN := $(VENV)/bin
 UV := $(shell command -v uv)
 ifdef UV
@@ -21,7 +22,8 @@ app: $(VENV)/installed
 	@$(BIN)/musicsim app --demo
 
 test: lint $(VENV)/browser
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not browser" -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m browser $(PYTEST_ARGS)
 
 lint: $(VENV)/tested
 	$(BIN)/ruff format --check .

@@ -116,6 +116,13 @@ def test_a_history_becomes_a_model_that_explains_itself(page, address, folder, h
     wait_for_sound(page, True)
     assert f"/songs/{song.id}/audio" in sound(dialog)["src"]
 
+    for _ in range(3):  # a page that is left before it has loaded keeps the model, too
+        page.goto(address, wait_until="commit")
+        page.get_by_test_id("stSidebarNavLink").filter(has_text="Playlist").click()
+        expect(page.get_by_role("heading", name="Playlist", exact=True)).to_be_visible()
+        page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+        expect(side).to_have_value(learned.name)
+
 
 def test_a_training_outlives_the_tab_and_the_server(page, folder, history):  # noqa: F811
     environment = {"MUSICSIM_LIBRARY": str(folder)}
