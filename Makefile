@@ -22,8 +22,12 @@ app: $(VENV)/installed
 	@$(BIN)/musicsim app --demo
 
 test: lint $(VENV)/browser
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not browser" -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
-	$(BIN)/python -m pytest -m browser $(PYTEST_ARGS)
+ifdef PYTEST_ARGS
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+else
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not browser" -n $(JOBS) --dist loadfile
+	$(BIN)/python -m pytest -m browser
+endif
 
 lint: $(VENV)/tested
 	$(BIN)/ruff format --check .
