@@ -25,7 +25,7 @@ test: lint $(VENV)/browser
 ifdef PYTEST_ARGS
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 else
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not browser" -n $(JOBS) --dist loadfile
+	$(BIN)/python -m pytest -m "not browser" -n $(JOBS) --dist loadfile
 	$(BIN)/python -m pytest -m browser
 endif
 

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from musicsim.playlist._tables import counted
 from musicsim.playlist.company import group_vectors
 
 __all__ = ["listener_clusters"]
@@ -16,16 +17,6 @@ IntArray = npt.NDArray[np.int64]
 _LEARNING_RATE = 0.05
 _BPR_PASSES = 100
 _ALS_PASSES = 15
-
-
-def _check_plays(plays: Any) -> sparse.csr_matrix:
-    # implicit knows the matrices of scipy, not its arrays
-    matrix = sparse.csr_matrix(plays, dtype=np.float32)
-    if not np.all(np.isfinite(matrix.data)) or np.any(matrix.data < 0):
-        raise ValueError("plays must be finite and non-negative: how often each listener played each song")
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
-    return matrix
 
 
 def _song_factors(
@@ -112,7 +103,7 @@ def listener_clusters(
         raise ValueError(f"n_factors={n_factors} must be at least 1")
     if not regularization >= 0:
         raise ValueError(f"regularization={regularization} must not be negative")
-    matrix = _check_plays(plays)
+    matrix = counted(plays, np.float32, "plays", "how often each listener played each song")
     played = np.flatnonzero(np.bincount(matrix.indices, minlength=matrix.shape[1]))
     rng = np.random.default_rng(random_state)
     vectors = np.zeros((matrix.shape[1], 0))

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
+
+from musicsim.playlist._tables import counted
 
 __all__ = ["LyricsTopics", "lyrics_topics"]
 
@@ -55,16 +56,6 @@ class LyricsTopics:
         telling = p[used] * np.log(p[used] / q[used])
         best = np.argsort(-telling, kind="stable")[:n]
         return [vocabulary[used[k]] for k in best if telling[k] > 0]
-
-
-def _check_counts(counts: Any) -> sparse.csr_matrix:
-    # scikit-learn 1.5 takes no sparse arrays everywhere: a matrix
-    matrix = sparse.csr_matrix(counts, dtype=np.float64)
-    if not np.all(np.isfinite(matrix.data)) or np.any(matrix.data < 0):
-        raise ValueError("counts must be finite and non-negative: how often each word stands in each song")
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
-    return matrix
 
 
 def lyrics_topics(
@@ -115,7 +106,7 @@ def lyrics_topics(
         raise ValueError(f"max_share={max_share} must lie in (0, 1]")
     if n_passes < 1:
         raise ValueError(f"n_passes={n_passes} must be at least 1")
-    matrix = _check_counts(counts)
+    matrix = counted(counts, np.float64, "counts", "how often each word stands in each song")
     n_songs, n_words = matrix.shape
     n_sung = np.count_nonzero(np.diff(matrix.indptr))
     frequency = np.bincount(matrix.indices, minlength=n_words)
