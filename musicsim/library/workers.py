@@ -25,7 +25,8 @@ __all__ = ["Limits", "outcomes", "worker_context"]
 
 T = TypeVar("T")
 
-_THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+# Not numba: it reads its number again whenever it compiles, and cannot change it once its threads run.
+_THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 _starting = threading.Lock()
 
