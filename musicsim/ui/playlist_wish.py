@@ -167,13 +167,19 @@ def _fit(now: Snapshot) -> None:
     for key, options in known:
         if any(value not in options for value in key.get()):
             key.set([value for value in key.get() if value in options])
-    _LENGTH.set(max(1, min(_LENGTH.get(), _most(now))))
-    if words.years is None:
-        _YEARS.set(None)
-    else:
+    _set_if_new(_LENGTH, max(1, min(_LENGTH.get(), _most(now))))
+    years = words.years
+    if words.years is not None:
         low, high = _YEARS.get() or words.years
         low, high = max(low, words.years[0]), min(high, words.years[1])
-        _YEARS.set((low, high) if low <= high else words.years)
+        years = (low, high) if low <= high else words.years
+    _set_if_new(_YEARS, years)
+
+
+def _set_if_new(key: Key[Any], value: Any) -> None:
+    """A value that is set is sent to the browser, over what is being typed there."""
+    if key.get() != value:
+        key.set(value)
 
 
 def _most(now: Snapshot) -> int:

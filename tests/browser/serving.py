@@ -49,4 +49,10 @@ def serve(script: Path, *, base: str = "", environment: Mapping[str, str] | None
         yield address
     finally:
         server.terminate()
-        server.wait(timeout=20)
+        try:
+            server.wait(timeout=20)
+        except (
+            subprocess.TimeoutExpired
+        ):  # it ends after what it is at, and numba compiles for long the first time
+            server.kill()
+            server.wait()

@@ -34,6 +34,9 @@ def expect_rows(page: Page, ids: list[int]) -> None:  # noqa: F811
     expect(rows(page)).to_have_count(len(ids))
 
 
+IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
+
+
 def choose(page: Page, label: str, title: str) -> None:  # noqa: F811
     """Choose a song in a box of the form."""
     page.get_by_role("combobox", name=re.compile(label)).fill(title)
@@ -104,8 +107,10 @@ def test_a_path_leads_from_song_to_song_through_another(page, address, home):  #
     visit(page, address, "playlist")
     for label, song in (("First song", songs[0]), ("Pass through", songs[6]), ("Pass through", songs[11])):
         choose(page, label, song.title)
+    page.wait_for_selector(IDLE)
     page.get_by_label("Length", exact=True).fill("7")
     page.keyboard.press("Enter")
+    page.wait_for_selector(IDLE)
     page.get_by_role("button", name="Draw a playlist").click()
     expect(rows(page)).to_have_count(7)
     ids = row_ids(page)
