@@ -116,9 +116,7 @@ def fit_dialects(lists: Lists, graph_of: Callable[[Lists], Hypergraph]) -> Diale
         Builds the edges with the company that songs keep on the given lists.
     """
     fitted = _fit(graph_of(lists), lists)
-    if len(lists.rows) < _FEWEST_TO_JUDGE or not any(
-        "company" in kinds for kinds in fitted.model().family_shares()
-    ):
+    if len(lists.rows) < _FEWEST_TO_JUDGE or "company" not in fitted.model().family_shares():
         return fitted
     heard, others = lists.kept_back(_KEPT_BACK)
     fewer = Lists(others.rows, [None] * len(others.rows))

@@ -15,13 +15,13 @@ from scipy import sparse
 from musicsim.explorer.artifacts import load_arrays, save_arrays
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.snapshot import Snapshot
+from musicsim.explorer.walk_lists import SEED
 from musicsim.library.lyrics import read_lyrics
 
 __all__ = ["Sources", "learn_sources", "load_sources", "play_counts", "with_company_of"]
 
 IntArray = npt.NDArray[np.int64]
 
-SEED = 0
 _FILE = "walk_sources.npz"
 _FEWEST_LISTS = 50  # company of fewer lists is chance
 _FEWEST_LISTENERS = 20
@@ -32,9 +32,7 @@ _N_TOPICS = 32
 _TOPIC_DEPTH = 5
 _GROUPINGS = 3
 _FEWEST_NEIGHBOURS, _MOST_NEIGHBOURS = 10, 300
-_MOST_SONGS_WITH_NEIGHBOURS = (
-    20_000  # the square of their number is worked out, and 300 edges are held a song
-)
+_MOST_SONGS_WITH_NEIGHBOURS = 20_000  # the square of their number is worked out
 
 
 @dataclass(frozen=True, slots=True)
