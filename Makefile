@@ -48,6 +48,7 @@ bench: $(VENV)/tested rivals
 	$(BIN)/python -m benchmarks.training
 	$(BIN)/python -m benchmarks.relevance
 	$(BIN)/python -m benchmarks.playlist
+	$(BIN)/python -m benchmarks.search
 
 # metric-learn 0.7 does not run beside a scikit-learn of 1.8 or later, so it gets an environment of its own.
 rivals: $(VENV)/rivals/installed

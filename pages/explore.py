@@ -1,70 +1,78 @@
 """Explore: the map, the chosen song, and what is nearest to it."""
 
+import numpy as np
+import numpy.typing as npt
 import streamlit as st
 
 from musicsim.explorer.query import find_similar
 from musicsim.explorer.snapshot import Snapshot
+from musicsim.library import Song
 from musicsim.ui.empty import stop_without_songs
 from musicsim.ui.frame import PAGES
 from musicsim.ui.listening import follow, play_songs
+from musicsim.ui.map_chart import map_chart
+from musicsim.ui.song_finder import find_song, song_matches
 from musicsim.ui.song_list import Action, clock, hit_rows, song_list
 from musicsim.ui.song_map import COLOUR_BY as COLOURS
-from musicsim.ui.song_map import map_figure
-from musicsim.ui.state import BESIDE, CHOSEN, COLOUR_BY, EXAMPLE, FOUND, PLAYLIST, snapshot
+from musicsim.ui.song_map import MOST_MARKED
+from musicsim.ui.state import BESIDE, CHOSEN, COLOUR_BY, EXAMPLE, FOUND, PLAYLIST, Key, snapshot
 from musicsim.ui.text import plain
 from musicsim.ui.why_view import ask_why, show_why
 
 MAP_KEY = "explore_map"
-FIND_KEY = "explore_find"
+MOST_PLAYED = 500  # songs that go into the player's queue at once
+N_FOUND: Key[int] = Key(
+    "n_found", int, "songs that a search or a lasso found, those without a ring among them"
+)
 
 now = snapshot()
 st.title("Explore", anchor=False)
 stop_without_songs(now)
 
 
-def choose(song_id: int) -> None:
+def choose(song: Song) -> None:
     """Make a song the chosen one and play it."""
-    CHOSEN.set(song_id)
-    play_songs(now.library, [now.by_id[song_id]], preview=True)
+    CHOSEN.set(song.id)
+    play_songs(now.library, [song], preview=True)
 
 
-def clicked(key: str) -> None:
-    """A click on a map plays the song; a lasso marks what it holds."""
-    points = st.session_state[key].selection.points
-    ids = [p["customdata"] for p in points if p.get("customdata") in now.by_id]
-    if len(ids) == 1:
+def mark(ids: npt.NDArray[np.int64]) -> None:
+    """Mark songs; where they are very many, the first of them."""
+    FOUND.set(ids[:MOST_MARKED].tolist())
+    N_FOUND.set(len(ids))
+
+
+def clicked(song_id: int) -> None:
+    """A click on a point of a map plays its song."""
+    for song in now.songs_by_id([song_id]):
         FOUND.set([])
-        choose(ids[0])
-    elif ids:
-        FOUND.set(list(dict.fromkeys(ids)))
+        choose(song)
 
 
-def searched() -> None:
+def encircled(ids: npt.NDArray[np.int64]) -> None:
+    """A lasso marks the songs inside; around one alone it is a click."""
+    if len(ids) == 1:
+        clicked(int(ids[0]))
+    elif len(ids):
+        mark(ids)
+
+
+def searched(kind: str, value: str) -> None:
     """A title chooses its song; an artist marks all of theirs."""
-    entry = st.session_state[FIND_KEY]
-    kind, value = entry or ("", None)
-    FOUND.set([s.id for s in now.songs if s.artist == value] if kind == "artist" else [])
     if kind == "song":
-        CHOSEN.set(value)
-    elif FOUND.get():
-        CHOSEN.set(FOUND.get()[0])
-
-
-def spell(entry: tuple[str, object]) -> str:
-    """An entry of the search box in words."""
-    kind, value = entry
-    return f"{value} (artist)" if kind == "artist" else now.by_id[value].label
+        FOUND.set([])
+        CHOSEN.set(next((song.id for song in now.songs_by_id([int(value)])), CHOSEN.get()))
+    else:
+        mark(now.row_ids[now.songs_of_artist(value)])
+        CHOSEN.set(next(iter(FOUND.get()), CHOSEN.get()))
 
 
 def draw_map(of: Snapshot, key: str, marked: list[int], height: int) -> None:
     """One map of the library, with the chosen song and what is marked."""
-    st.plotly_chart(
-        map_figure(of, COLOUR_BY.get() or "genre", chosen=chosen, found=marked, height=height),
-        key=key,
-        on_select=lambda: clicked(key),
-        selection_mode=("points", "lasso"),
-        config={"scrollZoom": True, "displaylogo": False, "modeBarButtonsToRemove": ["select2d", "toImage"]},
-    )
+    map_chart(
+        of, key=key, colour_by=COLOUR_BY.get() or "genre", chosen=song and song.id, found=marked, height=height,
+        on_pick=clicked, on_outline=encircled,
+    )  # fmt: skip
 
 
 left, right = st.columns([9, 5], gap="medium")
@@ -75,14 +83,13 @@ with left:
         BESIDE.set(None)
     by, find = st.columns([4, 3], vertical_alignment="bottom")
     by.pills("Colour by", COLOURS, key=COLOUR_BY.name)
-    artists = sorted({song.artist for song in now.songs if song.artist})
-    entries = [("artist", artist) for artist in artists] + [("song", song.id) for song in now.songs]
-    find.selectbox(
-        "Search", entries, index=None, key=FIND_KEY, on_change=searched, format_func=spell,
-        placeholder="Search a title or an artist", label_visibility="collapsed",
-    )  # fmt: skip
-    chosen = CHOSEN.get() if CHOSEN.get() in now.by_id else None
-    hits = find_similar(now, chosen) if chosen in now.row_of else []
+    with find:
+        find_song(
+            "Search", key="explore_find", search=lambda text: song_matches(now, text), on_pick=searched,
+            is_labelled=False,
+        )  # fmt: skip
+    song = next(iter(now.songs_by_id([CHOSEN.get()])), None) if CHOSEN.get() is not None else None
+    hits = find_similar(now, song.id) if song is not None and now.rows_of([song.id])[0] >= 0 else []
     marked = FOUND.get() or [hit.song.id for hit in hits]
     if BESIDE.get() is None:
         draw_map(now, MAP_KEY, marked, 600)
@@ -91,9 +98,10 @@ with left:
             with column:
                 st.markdown(f"**{plain(models[seen.record.id])}**")
                 draw_map(seen, f"{MAP_KEY}_{seen.record.id}", marked, 480)
-    n_waiting = sum(song.id not in now.row_of for song in now.songs)
+    n_folded = int((now.rows_of(now.same_as) >= 0).sum())
+    n_waiting = now.n_songs - now.n_indexed - n_folded
     alike = f"alike by “{plain(models[now.record.id])}”" if len(models) > 1 else "alike in sound"
-    facts = [f"{len(now.indexed):,} songs; close together means {alike}. Click a point to play it."]
+    facts = [f"{now.n_indexed:,} songs; close together means {alike}. Click a point to play it."]
     if BESIDE.get() is not None:
         facts += ["Rings are its nearest, on both maps."]
     facts += [f"{len(now.same_as):,} copies are folded into others."] if now.same_as else []
@@ -108,19 +116,24 @@ with left:
 
 with right:
     if len(FOUND.get()) > 1:
-        songs = [now.by_id[i] for i in FOUND.get() if i in now.by_id]
-        st.subheader(f"{len(songs)} songs marked", anchor=False)
-        st.button("Play them", icon=":material/play_arrow:", on_click=play_songs, args=(now.library, songs))
-    if chosen is None:
+        songs = now.songs_by_id(FOUND.get()[:MOST_PLAYED])
+        n_found = max(N_FOUND.get(), len(songs))
+        st.subheader(f"{n_found:,} songs marked", anchor=False)
+        if n_found > len(FOUND.get()):
+            st.caption(f"{len(FOUND.get()):,} of them have a ring.")
+        st.button(
+            "Play them" if len(songs) == n_found else f"Play {len(songs)} of them", icon=":material/play_arrow:",
+            on_click=play_songs, args=(now.library, songs),
+        )  # fmt: skip
+    if song is None:
         st.subheader("Nothing chosen yet", anchor=False)
         st.write("Click a point on the map, or search for a title. The songs nearest to it will stand here.")
         st.stop()
-    song = now.by_id[chosen]
     st.subheader(plain(song.title), anchor=False)
     facts = [song.by, song.album, song.genre, song.year and str(song.year)]
     st.caption(" · ".join(plain(f) for f in [*facts, clock(song.duration_s)] if f))
     with st.container(horizontal=True):
-        st.button("Play", icon=":material/play_arrow:", on_click=choose, args=(song.id,))
+        st.button("Play", icon=":material/play_arrow:", on_click=choose, args=(song,))
         if st.button("More like this", icon=":material/search:"):
             EXAMPLE.set(None)
             st.switch_page(PAGES["search"])
@@ -133,7 +146,7 @@ with right:
         "**Nearest**", help="Songs start at their most typical 30 seconds; ⏮ plays from the beginning."
     )
     if not hits:
-        st.caption("No other songs yet." if len(now.songs) == 1 else "This song has not been compared yet.")
+        st.caption("No other songs yet." if now.n_songs == 1 else "This song has not been compared yet.")
 
     def act(action: Action) -> None:
         """Play or queue a neighbour, make it the chosen song, or ask why it is one."""
@@ -142,4 +155,4 @@ with right:
         follow(action, now, [hit.song for hit in hits])
 
     song_list(hit_rows(hits, can_explain=True), key="nearest", on_action=act)
-    show_why(now, chosen)
+    show_why(now, song.id)

@@ -1,17 +1,21 @@
 """Search by example: drop a file, record, or choose a song; hear what is like it."""
 
+import numpy as np
+import numpy.typing as npt
 import streamlit as st
 
 from musicsim.audio import AUDIO_EXTENSIONS
 from musicsim.errors import MusicsimError
 from musicsim.explorer.building import keep_upload
-from musicsim.explorer.query import Filters, find_similar
+from musicsim.explorer.map_view import MOST_DRAWN, place_by_neighbours
+from musicsim.explorer.query import Example, Filters, find_similar
 from musicsim.library.files import content_hash
 from musicsim.ui.empty import stop_without_songs
 from musicsim.ui.jobs_view import start_job
 from musicsim.ui.listening import follow, play_songs
+from musicsim.ui.map_chart import map_chart
+from musicsim.ui.song_finder import find_names, find_song, song_matches
 from musicsim.ui.song_list import Action, clock, hit_rows, song_list
-from musicsim.ui.song_map import map_figure
 from musicsim.ui.state import CHOSEN, EXAMPLE, Upload, example, map_placer, snapshot
 from musicsim.ui.text import plain
 from musicsim.ui.why_view import ask_why, show_why
@@ -20,7 +24,7 @@ now = snapshot()
 st.title("Search by example", anchor=False)
 stop_without_songs(now)
 
-FILE_KEY, MICROPHONE_KEY, SONG_KEY = "search_file", "search_microphone", "search_song"
+FILE_KEY, MICROPHONE_KEY = "search_file", "search_microphone"
 
 
 def took(key: str) -> None:
@@ -34,11 +38,24 @@ def took(key: str) -> None:
         EXAMPLE.set(None)
 
 
-def took_song() -> None:
+def took_song(_: str, value: str) -> None:
     """Search with a song of the library."""
-    if st.session_state[SONG_KEY] is not None:
-        CHOSEN.set(st.session_state[SONG_KEY])
+    for song in now.songs_by_id([int(value)]):
+        CHOSEN.set(song.id)
         EXAMPLE.set(None)
+
+
+def place_of(query: Example) -> npt.NDArray[np.float32]:
+    """Where an upload stands on the map."""
+    if now.n_indexed <= MOST_DRAWN:
+        return map_placer(now).place(query.vector[None, :])[0]
+    _, rows = now.index.query(query.vector[None, :], 10)
+    return place_by_neighbours(now.map, rows[0])
+
+
+def heard(song_id: int) -> None:
+    """A click on a point of the map plays its song."""
+    play_songs(now.library, now.songs_by_id([song_id]), preview=True)
 
 
 def add_upload(upload: Upload) -> None:
@@ -58,23 +75,24 @@ drop.file_uploader(
     args=(FILE_KEY,),
 )
 record.audio_input("Or record", key=MICROPHONE_KEY, on_change=took, args=(MICROPHONE_KEY,))
-choose.selectbox(
-    "Or choose a song", [song.id for song in now.songs], index=None, key=SONG_KEY, on_change=took_song,
-    format_func=lambda i: now.by_id[i].label, placeholder="Search a title or an artist",
-)  # fmt: skip
+with choose:
+    find_song(
+        "Or choose a song", key="search_song", on_pick=took_song,
+        search=lambda text: song_matches(now, text, with_artists=False),
+    )  # fmt: skip
 
 upload, query, place, seed = EXAMPLE.get(), None, None, None
 if upload is not None:
     try:
         query = example(now, upload)
-        place = map_placer(now).place(query.vector[None, :])[0]
+        place = place_of(query)
     except MusicsimError as error:
         st.error(plain(error), icon=":material/error:")
         st.stop()
-    seed = now.by_id.get(query.song_id) if query.song_id else None
-elif CHOSEN.get() in now.row_of:
+    seed = next(iter(now.songs_by_id([query.song_id])), None) if query.song_id else None
+elif CHOSEN.get() is not None and now.rows_of([CHOSEN.get()])[0] >= 0:
     query = CHOSEN.get()
-    seed = now.by_id[query]
+    (seed,) = now.songs_by_id([query])
 if query is None:
     st.info(
         "Drop an audio file, hum into the microphone, or choose a song: what sounds like it in your collection "
@@ -108,13 +126,14 @@ n, limit, narrow = st.columns([1, 1, 2], vertical_alignment="bottom")
 k = n.segmented_control("Songs", (10, 20, 50), default=10, key="search_k") or 10
 per_artist = limit.number_input("At most of one artist (0: any)", 0, 50, 2, key="search_per_artist")
 with narrow.popover("Filters", icon=":material/filter_alt:", width="stretch"):
-    artists = st.multiselect("Artists", sorted({s.artist for s in now.songs if s.artist}))
-    genres = st.multiselect("Genres", sorted({s.genre for s in now.songs if s.genre}))
-    folders = st.multiselect("Folders", sorted({s.folder for s in now.songs}))
-    known = [s.year for s in now.songs if s.year]
-    first, last = (min(known), max(known)) if known else (0, 0)
+    columns = now.columns
+    artists = find_names("Artists", columns.artist.names, key="search_artists")
+    genres = find_names("Genres", columns.genre.names, key="search_genres")
+    folders = find_names("Folders", columns.folder.names, key="search_folders")
+    known = columns.year[columns.year > 0]
+    first, last = (int(known.min()), int(known.max())) if len(known) else (0, 0)
     years = st.slider("Years", first, last, (first, last)) if first < last else (first, last)
-    longest = int(max(s.duration_s for s in now.songs)) + 1
+    longest = int(columns.duration_s.max()) + 1
     seconds = st.slider("Length in seconds", 0, longest, (0, longest))
 filters = Filters(
     frozenset(artists),
@@ -141,13 +160,8 @@ with found:
     song_list(hit_rows(hits, can_explain=True), key="hits", on_action=act_on)
     show_why(now, query)
 with where:
-    figure = map_figure(
-        now,
-        chosen=seed.id if seed is not None and upload is None else None,
-        found=[song.id for song in songs],
-        query=place,
-        height=480,
-        legend=False,
-    )
-    st.plotly_chart(figure, key="search_map", config={"displayModeBar": False})
+    map_chart(
+        now, key="search_map", chosen=seed.id if seed is not None and upload is None else None,
+        found=[song.id for song in songs], query=place, height=480, legend=False, on_pick=heard,
+    )  # fmt: skip
     st.caption("The star is your query; rings are the answers." if upload else "Rings are the answers.")

@@ -10,7 +10,7 @@ from musicsim.errors import AudioError, MusicsimError, NotFoundError
 from musicsim.explorer.artifacts import load_report
 from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.query import Filters, Hit, find_similar, read_example
-from musicsim.explorer.snapshot import snapshot_under
+from musicsim.explorer.snapshot import snapshot_under, take_snapshot
 from musicsim.explorer.walk import Walk
 from musicsim.explorer.wishes import ARTIST_SPACING, SURPRISE, Wish
 from musicsim.library import Song
@@ -56,9 +56,8 @@ def models(library: str | None = None) -> list[dict[str, Any]]:
 
 @_router.get("/songs")
 def songs(library: str | None = None, search: str = "", limit: _Count = 50) -> list[dict[str, Any]]:
-    """Songs whose title or artist holds the text."""
-    found = (song for song in open_library(library).songs() if song.matches(search))
-    return [_song(song) for song, _ in zip(found, range(limit), strict=False)]
+    """Songs whose title or artist holds the text; those whose title begins with it come first."""
+    return [_song(song) for song in take_snapshot(open_library(library)).songs_with(search, limit)]
 
 
 @_router.get("/songs/{song_id}/similar")

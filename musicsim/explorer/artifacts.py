@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim.library.arrays import atomic_path
+from musicsim.library.kept import load_arrays, save_arrays
 
 __all__ = [
     "FittedWalk",
@@ -25,20 +26,6 @@ __all__ = [
     "save_report",
     "save_walk",
 ]
-
-
-def save_arrays(target: Path, **arrays: Any) -> None:
-    """Write arrays to a file whole."""
-    with atomic_path(target) as temporary, temporary.open("wb") as stream:
-        np.savez(stream, **arrays)
-
-
-def load_arrays(source: Path) -> dict[str, npt.NDArray[Any]]:
-    """Arrays of a file by name; empty where there is no file."""
-    if not source.exists():
-        return {}
-    with np.load(source, allow_pickle=False) as stored:
-        return dict(stored)
 
 
 def save_clusters(

@@ -1,6 +1,7 @@
 """Short reasons in words: what two songs have in common besides their sound."""
 
-from musicsim.explorer.snapshot import Snapshot
+from collections.abc import Mapping, Sequence
+
 from musicsim.library import Song
 
 __all__ = ["short_reason"]
@@ -8,12 +9,13 @@ __all__ = ["short_reason"]
 _TAGS_COMPARED = 8
 
 
-def short_reason(snapshot: Snapshot, song: Song | None, other: Song) -> str:
+def short_reason(tags_of: Mapping[int, Sequence[tuple[str, float]]], song: Song | None, other: Song) -> str:
     """At most two things that a query and an answer share; "close in sound" when nothing else is known.
 
     Parameters
     ----------
-    snapshot : Snapshot
+    tags_of : mapping of song id to tags with weights, heaviest first
+        As :meth:`Snapshot.tags_of` gives them; a song without tags may be left out.
     song : Song or None
         The query; None for sound that is not in the library.
     other : Song
@@ -23,8 +25,8 @@ def short_reason(snapshot: Snapshot, song: Song | None, other: Song) -> str:
     if song is not None:
         if song.artist and song.artist == other.artist:
             facts.append("same artist")
-        tags = [tag for tag, _ in snapshot.tags.get(song.id, ())[:_TAGS_COMPARED]]
-        others = {tag for tag, _ in snapshot.tags.get(other.id, ())[:_TAGS_COMPARED]}
+        tags = [tag for tag, _ in tags_of.get(song.id, ())[:_TAGS_COMPARED]]
+        others = {tag for tag, _ in tags_of.get(other.id, ())[:_TAGS_COMPARED]}
         facts += [f"both {tag}" for tag in tags if tag in others]
         if song.genre and song.genre == other.genre and f"both {song.genre.lower()}" not in facts:
             facts.append(f"both {song.genre}")

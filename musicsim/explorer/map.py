@@ -1,15 +1,27 @@
-"""The map: songs that sound alike stand together (openTSNE of the song vectors)."""
+"""The map: songs that sound alike stand together (openTSNE of the song vectors).
+
+Of a large collection some songs are laid out, and the others stand beside those that are nearest to them.
+"""
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["MapPlacer", "align", "fit_map"]
+from musicsim.search import ExactIndex, SpillForest
+
+__all__ = ["MOST_LAID_OUT", "MapPlacer", "align", "fit_map"]
+
+MOST_LAID_OUT = 20_000
+"""Songs that t-SNE lays out, a minute and a half of one core; more are placed beside these."""
 
 _PERPLEXITY = 30.0
 # t-SNE needs about three neighbours a unit of perplexity; below this the two main axes say as much. Songs
 # that are all alike give a map without extent, on which openTSNE ends the whole process: they do not count.
 _FEWEST_SONGS_FOR_TSNE = 12
 _SEED = 0
+# Nearest songs between which a song stands.
+_BESIDE = 5
+# More songs than these are placed through a forest, whose building they pay for.
+_MANY = 20_000
 
 
 def _perplexity(n_songs: int) -> float:
@@ -35,9 +47,16 @@ def fit_map(
     Returns
     -------
     float32 ndarray of shape (n_songs, 2), no unit
-        The two main axes below 12 songs, t-SNE from there on (15 s of one core for 5 000 songs).
+        The two main axes below 12 songs, t-SNE from there on (15 s of one core for 5 000 songs), from
+        :data:`MOST_LAID_OUT` songs on of a sample (5 minutes of one core for a million songs).
     """
     n = len(X)
+    if n > MOST_LAID_OUT:
+        chosen = _sample(n, random_state)
+        sample = fit_map(X[chosen], random_state, start=None if start is None else start[chosen])
+        places = _beside(X[chosen], sample, X)
+        places[chosen] = sample
+        return places
     if not _enough_for_tsne(X):
         return _main_axes(X) if start is None else align(_main_axes(X), start)
     from openTSNE import TSNE, initialization
@@ -73,6 +92,25 @@ def align(places: npt.NDArray[np.floating], start: npt.NDArray[np.floating]) -> 
     return (centred @ R + B.mean(axis=0)).astype(np.float32)
 
 
+def _sample(n: int, random_state: int) -> npt.NDArray[np.int64]:
+    return np.sort(np.random.default_rng(random_state).choice(n, MOST_LAID_OUT, replace=False))
+
+
+def _beside(
+    X: npt.NDArray[np.floating], places: npt.NDArray[np.floating], X_new: npt.NDArray[np.floating]
+) -> npt.NDArray[np.float32]:
+    """Places of songs between their nearest ones, by closeness; float32 (n_new, 2)."""
+    is_worth_it = len(X_new) > _MANY
+    index = (SpillForest(n_probes=32, random_state=_SEED) if is_worth_it else ExactIndex()).fit(X)
+    result = np.empty((len(X_new), 2), np.float32)
+    for start in range(0, len(X_new), _MANY):
+        distances, near = index.query(X_new[start : start + _MANY], _BESIDE)
+        weights = 1.0 / (distances.astype(np.float64) ** 2 + 1e-9)
+        weights /= weights.sum(axis=1, keepdims=True)
+        result[start : start + _MANY] = np.einsum("ij,ijk->ik", weights, places[near])
+    return result
+
+
 def _enough_for_tsne(X: npt.NDArray[np.floating]) -> bool:
     return len(X) >= _FEWEST_SONGS_FOR_TSNE and len(np.unique(X, axis=0)) >= _FEWEST_SONGS_FOR_TSNE
 
@@ -94,14 +132,17 @@ class MapPlacer:
     ----------
     X : ndarray of shape (n_songs, n_features)
     places : ndarray of shape (n_songs, 2)
-        The map; rows with nan are left out.
+        The map; rows with nan are left out. Of more than :data:`MOST_LAID_OUT` songs a sample counts.
     """
 
     def __init__(self, X: npt.NDArray[np.float32], places: npt.NDArray[np.float32]) -> None:
-        known = np.isfinite(places).all(axis=1)
+        known = np.flatnonzero(np.isfinite(places).all(axis=1))
+        is_large = len(known) > MOST_LAID_OUT
+        if is_large:
+            known = known[_sample(len(known), _SEED)]
         self._X = np.asarray(X[known], dtype=np.float64)
         self._places = np.asarray(places[known], dtype=np.float64)
-        self._embedding = self._restore() if _enough_for_tsne(self._X) else None
+        self._embedding = self._restore() if not is_large and _enough_for_tsne(self._X) else None
 
     def _restore(self):  # openTSNE is untyped
         from openTSNE import TSNEEmbedding
@@ -115,15 +156,12 @@ class MapPlacer:
         )
 
     def place(self, X: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Places of new songs, float32 (n_new, 2)."""
+        """Places of new songs, float32 (n_new, 2): t-SNE's, or between the nearest of a large or a tiny map."""
         X = np.asarray(X, dtype=np.float64)
         if not len(self._X):
             return np.zeros((len(X), 2), dtype=np.float32)
         if self._embedding is None:
-            # too few songs for t-SNE: beside the nearest one, weighted by closeness
-            D = np.linalg.norm(X[:, None, :] - self._X[None, :, :], axis=2)
-            W = 1.0 / (D**2 + 1e-9)
-            return (W @ self._places / W.sum(axis=1, keepdims=True)).astype(np.float32)
+            return _beside(self._X, self._places, X)
         placed = np.asarray(self._embedding.transform(X, perplexity=min(5.0, (len(self._X) - 1) / 3)))
         # openTSNE works on a map moved to its centre, ours stays where it is
         moved = np.asarray(self._embedding).mean(axis=0) - self._places.mean(axis=0)

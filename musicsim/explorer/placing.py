@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from musicsim.explorer.artifacts import load_clusters, load_map, save_clusters, save_map
 from musicsim.explorer.map import MapPlacer, fit_map
+from musicsim.explorer.neighbours import FOREST_FROM, update_index
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.representations import FRAMES
 from musicsim.explorer.similarity_model import SimilarityModel
@@ -101,7 +102,10 @@ def _fit_clusters(X: npt.NDArray[np.float32]) -> dict[str, npt.NDArray[np.int64]
 
 
 def save_clusters_and_map(library: Library, record: ModelRecord, tell: Tell) -> None:
-    """Group all songs of a model and draw its map; one that was learned on another starts from that one's map."""
+    """Group all songs of a model, draw its map and put them in order for searching.
+
+    The map of a model that was learned on another one starts from that one's map.
+    """
     rows = library.vectors(record.id)
     folder = library.models.path(record.id)
     tell("grouping songs into clusters")
@@ -109,6 +113,14 @@ def save_clusters_and_map(library: Library, record: ModelRecord, tell: Tell) -> 
     tell("drawing the map")
     start = _places_of(library, record.base_id, rows.song_ids) if record.base_id else None
     save_map(folder, rows.song_ids, fit_map(rows.X, start=start))
+    _update_index(library, record, tell)
+
+
+def _update_index(library: Library, record: ModelRecord, tell: Tell) -> None:
+    X = library.models.vector_file(record.id, library.models.song_rows(record.id))
+    if len(X) >= FOREST_FROM:
+        tell("putting songs in order for searching")
+        update_index(library.models.path(record.id), X)
 
 
 def _places_of(
@@ -122,7 +134,8 @@ def _places_of(
 
 
 def update_clusters_and_map(library: Library, record: ModelRecord, tell: Tell) -> None:
-    """Place songs that joined since the map was drawn; draw it anew when it has grown by a fifth."""
+    """Place songs that joined since the map was drawn, and in the index; draw it anew when it has grown by a fifth."""
+    _update_index(library, record, tell)
     rows = library.vectors(record.id)
     folder = library.models.path(record.id)
     mapped, places = load_map(folder)

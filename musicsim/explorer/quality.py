@@ -23,6 +23,7 @@ from musicsim.library.model_store import ModelRecord
 from musicsim.relevance import group_codes, label_codes
 
 if TYPE_CHECKING:
+    from musicsim.explorer.neighbours import Neighbours
     from musicsim.search import ExactIndex, MutualProximity
 
 __all__ = [
@@ -396,7 +397,7 @@ def measure_lists(
 
 def _nearest(
     X: npt.NDArray[np.float32],
-    index: "ExactIndex",
+    index: "ExactIndex | Neighbours",
     proximity: "MutualProximity",
     artists: IntArray,
     tell: Tell | None,

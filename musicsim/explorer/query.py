@@ -12,12 +12,15 @@ from musicsim.explorer.explain import short_reason
 from musicsim.explorer.snapshot import Snapshot
 from musicsim.kernels import ppk_similarity
 from musicsim.library import Song
+from musicsim.library.columns import SongColumns
 from musicsim.library.files import content_hash
 
 __all__ = ["Example", "Filters", "Hit", "find_similar", "read_example"]
 
 
-_CANDIDATES = 500  # of the nearest, from which mutual proximity takes its order
+# Of the nearest, from which mutual proximity takes its order, and the limit of songs an artist its choice: an artist
+# may have hundreds of songs in one place, and to ask a second time costs more than to ask for more at once.
+_CANDIDATES = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,23 @@ class Filters:
             )
             and (self.duration_s is None or self.duration_s[0] <= song.duration_s <= self.duration_s[1])
         )
+
+    def mask(self, columns: SongColumns) -> npt.NDArray[np.bool_] | None:
+        """Which songs pass, bool (n_songs,), as :meth:`allow` says of each; None where all do."""
+        parts = [
+            getattr(columns, name).among(wanted)
+            for name, wanted in (("artist", self.artists), ("genre", self.genres), ("folder", self.folders))
+            if wanted
+        ]
+        if self.years is not None:
+            parts.append(
+                (columns.year > 0) & (self.years[0] <= columns.year) & (columns.year <= self.years[1])
+            )
+        if self.duration_s is not None:
+            parts.append(
+                (self.duration_s[0] <= columns.duration_s) & (columns.duration_s <= self.duration_s[1])
+            )
+        return np.logical_and.reduce(parts) if parts else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,73 +171,87 @@ def find_similar(
     NotFoundError
         If the song is not in the library or has no vector yet.
     """
-    song, vector = _query_vector(snapshot, query)
-    if not snapshot.indexed:
+    row, vector = _query_vector(snapshot, query)
+    if not snapshot.n_indexed:
         return []
-    barred = {snapshot.same_as.get(i, i) for i in exclude} | ({song.id} if song else set())
-    allowed = np.array(
-        [s.id not in barred and (filters is None or filters.allow(s)) for s in snapshot.indexed], dtype=bool
-    )
-    n_allowed = int(allowed.sum())
+    barred = np.unique(np.append(snapshot.rows_of(exclude), row))
+    barred = barred[barred >= 0]
+    allowed = None if filters is None else filters.mask(snapshot.columns)
+    if allowed is not None:
+        allowed[barred] = False
+    n_allowed = snapshot.n_indexed - len(barred) if allowed is None else int(allowed.sum())
     reduce = snapshot.library.settings["hub_reduction"] if hub_reduction is None else hub_reduction
-    reach = min(n_allowed, max(4 * k, _CANDIDATES if reduce else 0))
+    reach = min(n_allowed, max(4 * k, _CANDIDATES))
     while n_allowed:
-        distances, rows = (
-            found[0] for found in snapshot.index.query(vector[None, :], reach, allowed=allowed)
-        )
+        distances, rows = _candidates(snapshot, vector, reach, allowed, barred)
         if reduce:
-            distances, rows = _without_hubs(snapshot, vector, distances, rows)
+            distances = snapshot.adjusted(vector, distances, rows)
+            order = np.argsort(distances, kind="stable")
+            distances, rows = distances[order], rows[order]
         chosen = _limit_per_artist(snapshot, rows, k, max_per_artist)
         if len(chosen) == k or reach == n_allowed:
-            return [_hit(snapshot, song, rows[i], distances[i]) for i in chosen]
+            return _hits(snapshot, row, rows[chosen], distances[chosen])
         reach = min(n_allowed, 4 * reach)
     return []
 
 
-def _without_hubs(
+def _candidates(
     snapshot: Snapshot,
     vector: npt.NDArray[np.float32],
-    distances: npt.NDArray[np.floating],
-    rows: npt.NDArray[np.int64],
+    reach: int,
+    allowed: npt.NDArray[np.bool_] | None,
+    barred: npt.NDArray[np.int64],
 ) -> tuple[npt.NDArray[np.floating], npt.NDArray[np.int64]]:
-    """Candidates in the order of their mutual proximity, with distances adjusted for it."""
-    proximity = snapshot.proximity
-    mean, deviation = proximity.moments(vector[None, :])
-    adjusted = proximity.rescore(distances, rows, (mean[0], deviation[0]))
-    order = np.argsort(adjusted, kind="stable")
-    return adjusted[order], rows[order]
+    """The `reach` nearest rows that are allowed and not barred, with their distances."""
+    n_asked = reach if allowed is not None else reach + len(barred)
+    distances, rows = (found[0] for found in snapshot.index.query(vector[None, :], n_asked, allowed=allowed))
+    if allowed is None:  # a few more were asked for, as a mask of all songs would cost more
+        kept = np.flatnonzero(~np.isin(rows, barred))[:reach]
+        distances, rows = distances[kept], rows[kept]
+    return distances, rows
 
 
-def _query_vector(snapshot: Snapshot, query: int | Example) -> tuple[Song | None, npt.NDArray[np.float32]]:
+def _query_vector(snapshot: Snapshot, query: int | Example) -> tuple[int, npt.NDArray[np.float32]]:
+    """The row of the query, -1 where the library does not have it, and its vector."""
     if isinstance(query, Example):
-        row = snapshot.row_of.get(query.song_id) if query.song_id else None
-        return (None if row is None else snapshot.indexed[row]), query.vector
-    row = snapshot.row_of.get(query)
-    if row is None:
+        return (-1 if query.song_id is None else int(snapshot.rows_of([query.song_id])[0])), query.vector
+    row = int(snapshot.rows_of([query])[0])
+    if row < 0:
         song = snapshot.library.song(query)  # raises when there is no such song at all
         raise NotFoundError(
             f"{song.label} has not been compared yet: wait until the running job has finished."
         )
-    return snapshot.indexed[row], snapshot.X[row]
+    return row, snapshot.vectors_at([row])[0]
 
 
 def _limit_per_artist(
     snapshot: Snapshot, rows: npt.NDArray[np.int64], k: int, max_per_artist: int | None
 ) -> list[int]:
     """Positions in `rows` of the first `k` that keep the limit."""
-    counts: dict[str, int] = {}
+    if max_per_artist is None:
+        return list(range(min(k, len(rows))))
+    counts: dict[int, int] = {}
     chosen = []
-    for position, row in enumerate(rows):
-        group = snapshot.indexed[row].group
+    for position, group in enumerate(snapshot.columns.group.codes[rows].tolist()):
         counts[group] = counts.get(group, 0) + 1
-        if max_per_artist is not None and counts[group] > max_per_artist:
-            continue
-        chosen.append(position)
-        if len(chosen) == k:
-            break
+        if counts[group] <= max_per_artist:
+            chosen.append(position)
+            if len(chosen) == k:
+                break
     return chosen
 
 
-def _hit(snapshot: Snapshot, song: Song | None, row: int, distance: float) -> Hit:
-    other = snapshot.indexed[row]
-    return Hit(other, float(ppk_similarity(distance)), float(distance), short_reason(snapshot, song, other))
+def _hits(
+    snapshot: Snapshot, row: int, rows: npt.NDArray[np.int64], distances: npt.NDArray[np.floating]
+) -> list[Hit]:
+    """Answers in the order of `rows`; a song that has gone since this moment is left out."""
+    asked = [int(snapshot.row_ids[row])] if row >= 0 else []
+    ids = snapshot.row_ids[rows].tolist()
+    songs = {song.id: song for song in snapshot.songs_by_id(asked + ids)}
+    song = songs.get(asked[0]) if asked else None
+    tags = snapshot.tags_of(songs) if song else {}
+    return [
+        Hit(songs[i], float(ppk_similarity(d)), float(d), short_reason(tags, song, songs[i]))
+        for i, d in zip(ids, distances, strict=True)
+        if i in songs
+    ]

@@ -19,14 +19,18 @@ import sqlalchemy as sa
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library import schema
 from musicsim.library.arrays import RowFile
+from musicsim.library.changes import ChangeLog, Changes
 from musicsim.library.database import Write
+from musicsim.library.kept import Archive, Kept
 
-__all__ = ["LONGEST_NAME", "NATIVE_KIND", "ModelRecord", "ModelStore", "Vectors"]
+__all__ = ["LONGEST_NAME", "NATIVE_KIND", "ModelRecord", "ModelStore", "SongRows", "Vectors"]
 
 LONGEST_NAME = 60
 
 
 NATIVE_KIND = "native"
+_FEWEST_KEPT = 50_000  # songs: the rows of fewer are read in a tenth of a second
+_MODELS_HELD = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +83,27 @@ class Vectors:
     X: npt.NDArray[np.float32]
 
 
+@dataclass(frozen=True, slots=True)
+class SongRows:
+    """Where the vectors and features of songs under one model lie; 16 bytes a song.
+
+    Attributes
+    ----------
+    song_ids : int64 ndarray of shape (n_songs,)
+    rows : int64 ndarray of shape (n_songs,), ascending
+        Rows of the files; what is left out are songs that have been forgotten.
+    """
+
+    song_ids: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int64]
+
+
 class ModelStore:
     """Models of one library."""
 
-    def __init__(
-        self,
-        folder: Path,
-        engine: sa.Engine,
-        write: Write,
-    ) -> None:
-        self.folder, self._engine, self._write = folder, engine, write
+    def __init__(self, folder: Path, engine: sa.Engine, write: Write, log: ChangeLog) -> None:
+        self.folder, self._engine, self._write, self._log = folder, engine, write, log
+        self._song_rows: dict[str, Kept[SongRows]] = {}
 
     def path(self, model_id: str) -> Path:
         """The folder of a model."""
@@ -289,16 +304,47 @@ class ModelStore:
     def _vector_file(self, record: ModelRecord) -> RowFile:
         return RowFile(self.path(record.id) / "vectors.f32", record.n_dimensions)
 
-    def _read(self, record: ModelRecord, file: RowFile) -> Vectors:
-        v = schema.vectors.c
-        query = sa.select(v.row, v.song_id).where(v.model_id == record.id).order_by(v.row)
-        with self._engine.connect() as connection:
+    def song_rows(self, model_id: str) -> SongRows:
+        """The rows of a model; the very same object until rows come or go.
+
+        The first time 2 s for a million songs; from 50,000 songs on they are kept in ``rows.npz`` beside the model
+        from one process to the next.
+        """
+        keeper = self._song_rows.pop(model_id, None) or self._keeper(model_id)
+        self._song_rows[model_id] = keeper  # the one used last stands last
+        for other in list(self._song_rows)[:-_MODELS_HELD]:
+            self._song_rows.pop(other, None)
+        return keeper.get()
+
+    def _keeper(self, model_id: str) -> Kept[SongRows]:
+        def read(connection: sa.Connection, after: int = -1) -> SongRows:
+            v = schema.vectors.c
+            query = sa.select(v.row, v.song_id).where(v.model_id == model_id, v.row > after).order_by(v.row)
             found = chain.from_iterable(connection.execute(query))
             pairs = np.fromiter(found, dtype=np.int64).reshape(-1, 2)
-        rows, ids = pairs[:, 0], pairs[:, 1]
-        X = file.read(int(rows[-1]) + 1 if len(rows) else 0)
-        # rows of songs that were deleted stay in the file, unread
-        return Vectors(record.id, ids, X if len(X) == len(rows) else X[rows])
+            return SongRows(pairs[:, 1].copy(), pairs[:, 0].copy())
+
+        def update(connection: sa.Connection, known: SongRows, changes: Changes) -> SongRows | None:
+            if model_id in changes.shrunk:
+                return None
+            if model_id not in changes.grown:
+                return known
+            new = read(connection, int(known.rows[-1]) if len(known.rows) else -1)
+            return SongRows(
+                np.concatenate([known.song_ids, new.song_ids]), np.concatenate([known.rows, new.rows])
+            )
+
+        archive = Archive(
+            self.path(model_id) / "rows.npz",
+            lambda known: {"song_ids": known.song_ids, "rows": known.rows},
+            lambda arrays: SongRows(arrays["song_ids"], arrays["rows"]),
+            lambda known: len(known.rows) >= _FEWEST_KEPT,
+        )
+        return Kept(self._engine, self._log, read, update, archive)
+
+    def vector_file(self, model_id: str, known: SongRows) -> npt.NDArray[np.float32]:
+        """A model's file of vectors up to the last row that is known, a read-only memory map."""
+        return _whole(self._vector_file(self.get(model_id)), known)
 
     def vectors(self, model_id: str | None = None) -> Vectors:
         """Vectors under a model (the active one by default)."""
@@ -309,3 +355,13 @@ class ModelStore:
         """Features under a model (the active one by default): codeword histograms, or what it has instead."""
         owner = self.get(self.get(model_id).features_of)
         return self._read(owner, self._feature_file(owner))
+
+    def _read(self, record: ModelRecord, file: RowFile) -> Vectors:
+        known = self.song_rows(record.id)
+        X = _whole(file, known)
+        # rows of songs that were deleted stay in the file, unread
+        return Vectors(record.id, known.song_ids, X if len(X) == len(known.rows) else X[known.rows])
+
+
+def _whole(file: RowFile, known: SongRows) -> npt.NDArray[np.float32]:
+    return file.read(int(known.rows[-1]) + 1 if len(known.rows) else 0)

@@ -6,9 +6,10 @@ A library is one folder::
     frames/ab/<hash>.npy  MFCC frames of a song, float16 (n_frames, 13): a codebook is refitted without decoding
     models/<id>/          a similarity model with the histograms and vectors of every song
     jobs/<id>.log         what a background job wrote
+    cache/                what can be made again: copies for browsers, the songs of a large library as columns
 
-Memory: ``songs()`` holds about 0.6 kB a song (60 MB for 100 000); histograms, vectors and frames are
-memory maps. Everything may be read while one process writes.
+Memory: ``songs()`` holds about 0.6 kB a song (60 MB for 100 000), ``table()`` 0.15 kB; histograms, vectors and
+frames are memory maps. Everything may be read while one process writes.
 """
 
 import json
@@ -30,8 +31,10 @@ from musicsim.audio import derivatives
 from musicsim.errors import LibraryError, NotFoundError, StoreLockedError
 from musicsim.library import schema
 from musicsim.library.artists import artist_group, stand_in_name
+from musicsim.library.changes import ChangeLog
+from musicsim.library.columns import SongTable, nobody, some_ids
 from musicsim.library.database import open_engine, writer
-from musicsim.library.duplicate_store import DuplicateStore
+from musicsim.library.duplicate_store import DuplicateStore, SamePair
 from musicsim.library.failure import SKIPPED
 from musicsim.library.file_store import FileStore
 from musicsim.library.frame_store import FrameStore
@@ -40,6 +43,7 @@ from musicsim.library.listening_store import ListeningStore, Plays, put_playlist
 from musicsim.library.lyrics import LyricsStore
 from musicsim.library.model_store import ModelStore, Vectors
 from musicsim.library.preferences import PreferenceStore, checked_details
+from musicsim.library.song_tables import SongTables
 from musicsim.library.tag_edits import TagEdits
 
 __all__ = ["DEFAULTS", "OWN_PLAYLISTS", "NewPlaylist", "SavedPlaylist", "Song", "Store"]
@@ -104,7 +108,7 @@ class Song:
     @property
     def by(self) -> str:
         """The artist, or what is said where none is known."""
-        return self.artist or (f"in “{self.stand_in}”" if self.stand_in else "unknown artist")
+        return self.artist or nobody(self.stand_in)
 
     @property
     def label(self) -> str:
@@ -145,8 +149,8 @@ class Store:
 
     def __init__(self, folder: Path, engine: sa.Engine) -> None:
         self.folder = folder
-        self.engine, self._writer = engine, writer(engine)
-        self.models = ModelStore(folder / "models", engine, self.write)
+        self.engine, self._writer, self._log = engine, writer(engine), ChangeLog()
+        self.models = ModelStore(folder / "models", engine, self.write, self._log)
         self.files = FileStore(engine, self.write)
         self.frame_files = FrameStore(folder / "frames")
         self.edits = TagEdits(engine, self.write)
@@ -155,6 +159,7 @@ class Store:
         self.listening = ListeningStore(engine, self.write)
         self.lyrics = LyricsStore(engine, self.write)
         self.preferences = PreferenceStore(engine, self._writer)
+        self._tables = SongTables(folder / "cache" / "songs.npz", engine, self._log, self.duplicates)
 
     @classmethod
     def open(cls, folder: str | Path, *, create: bool = True) -> Self:
@@ -175,6 +180,7 @@ class Store:
             engine = open_engine(folder / LIBRARY_FILE)
             with writer(engine).begin() as connection:
                 schema.migrate(connection, str(folder))
+                ChangeLog().begin(connection)
         except (OSError, sa.exc.DBAPIError) as error:
             cause = getattr(error, "orig", None) or error
             raise LibraryError(
@@ -203,6 +209,7 @@ class Store:
     def write(self) -> Iterator[sa.Connection]:
         """A transaction that changes songs or what is said of them; readers see :attr:`revision` move."""
         with self._writer.begin() as connection:
+            self._log.watch(connection)
             yield connection
             connection.execute(
                 sa.text(
@@ -210,6 +217,7 @@ class Store:
                     "ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1"
                 )
             )
+            self._log.enter(connection)
 
     def note_change(self) -> None:
         """Let readers see :attr:`revision` move for what has changed beside the database."""
@@ -304,9 +312,15 @@ class Store:
         missing : bool
             Take songs without a file, too.
         """
-        return self._songs(sa.true() if ids is None else schema.songs.c.id.in_(list(ids)), missing=missing)
+        if ids is None:
+            return self._songs(sa.true(), sa.true(), missing=missing)
+        chosen = some_ids(ids)
+        return self._songs(schema.songs.c.id.in_(chosen), schema.files.c.song_id.in_(chosen), missing=missing)
 
-    def _songs(self, which: sa.ColumnElement[bool], *, missing: bool) -> list[Song]:
+    def _songs(
+        self, which: sa.ColumnElement[bool], of_files: sa.ColumnElement[bool], *, missing: bool
+    ) -> list[Song]:
+        """Songs of a condition; `of_files` is what it says of their files, or all files would be looked through."""
         f = schema.files.c
         files = (
             sa.select(
@@ -314,7 +328,7 @@ class Store:
                 sa.func.min(f.path, type_=schema.FilePath()).label("path"),
                 sa.func.min(f.folder, type_=schema.FilePath()).label("folder"),
             )
-            .where(f.missing_since.is_(None))
+            .where(f.missing_since.is_(None), of_files)
             .group_by(f.song_id)
             .subquery()
         )
@@ -332,7 +346,15 @@ class Store:
 
     def missing_songs(self) -> list[Song]:
         """Songs without a file, in the order of their ids."""
-        return self._songs(schema.songs.c.id.not_in(schema.ids_with_file()), missing=True)
+        return self._songs(schema.songs.c.id.not_in(schema.ids_with_file()), sa.false(), missing=True)
+
+    def table(self) -> SongTable:
+        """Every song that has a file, as columns; the very same table until one of them changes."""
+        return self._tables.songs()
+
+    def same_pairs(self) -> list[SamePair]:
+        """Pairs of songs with the same sound; the very same list until one of their songs changes."""
+        return self._tables.same_pairs()
 
     def song(self, song_id: int) -> Song:
         """One song, with a file or without.
@@ -395,9 +417,19 @@ class Store:
         """Who played which song how often, all sources summed; see :class:`Plays`."""
         return self.listening.plays()
 
-    def tags(self) -> dict[int, list[tuple[str, float]]]:
-        """Tags of every song that has some, heaviest first."""
-        return self.listening.tags()
+    def tags(self, song_ids: Iterable[int] | None = None) -> dict[int, list[tuple[str, float]]]:
+        """Tags of every song that has some, or of those among `song_ids`, heaviest first."""
+        if song_ids is None:
+            return self.listening.tags()
+        t = schema.tags.c
+        weight = sa.func.max(t.weight)
+        query = sa.select(t.song_id, t.tag, weight).where(t.song_id.in_(some_ids(song_ids)))
+        found: dict[int, list[tuple[str, float]]] = {}
+        with self.engine.connect() as connection:
+            rows = connection.execute(query.group_by(t.song_id, t.tag).order_by(weight.desc(), t.tag))
+            for song_id, tag, of_tag in rows:
+                found.setdefault(song_id, []).append((tag, of_tag))
+        return found
 
     def add_tags(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Add or replace tags: rows of song_id, tag, weight."""
@@ -409,17 +441,10 @@ class Store:
 
     def counts(self) -> dict[str, float]:
         """How many songs, hours, artists, missing, failed, skipped, tags, listeners, plays and playlists."""
-        s, t, p = schema.songs.c, schema.tags.c, schema.plays.c
-        here = s.id.in_(schema.ids_with_file())
+        t, p = schema.tags.c, schema.plays.c
         skipped = schema.failures.c.kind.in_(SKIPPED)
-        # one pass over the songs: every page asks
-        of_songs = sa.select(
-            sa.func.count(s.id).label("songs"),
-            (sa.func.coalesce(sa.func.sum(s.duration_s), 0.0) / 3600).label("hours"),
-            sa.func.count(s.artist.distinct()).label("artists"),
-        ).where(here)
+        here = self.table()
         questions = {
-            "missing": sa.select(sa.func.count(s.id)).where(~here),
             "failed": sa.select(sa.func.count()).select_from(schema.failures).where(~skipped),
             "skipped": sa.select(sa.func.count()).select_from(schema.failures).where(skipped),
             "tags": sa.select(sa.func.count(t.tag.distinct())),
@@ -428,8 +453,14 @@ class Store:
             "playlists": sa.select(sa.func.count()).select_from(schema.playlists),
         }
         with self.engine.connect() as connection:
-            found = dict(connection.execute(of_songs).mappings().one())
-            return found | {name: connection.scalar(question) or 0 for name, question in questions.items()}
+            found = {name: connection.scalar(question) or 0 for name, question in questions.items()}
+        return {
+            "songs": len(here.ids),
+            "hours": float(here.columns.duration_s.sum()) / 3600,
+            "artists": len(here.columns.artist.names),
+            "missing": self._tables.n_missing(),
+            **found,
+        }
 
     def playlists(self, source: str | None = None) -> list[SavedPlaylist]:
         """Playlists with their songs in order; all, or those of one source."""

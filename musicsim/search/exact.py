@@ -1,21 +1,29 @@
 """Exact Euclidean neighbours by comparing with every row."""
 
+from typing import Self
+
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
+
+from musicsim.search._rows import Answers, Index, checked
 
 __all__ = ["ExactIndex"]
 
+# Rows whose distances are held at once; of single queries more, so that the loop over parts costs nothing.
+_PART_ENTRIES = 1 << 22
 
-class ExactIndex(BaseEstimator):
+# Found beside the k nearest: |x|^2 - 2qx loses digits, and the differences themselves decide between near ones.
+_SPARE = 16
+
+
+class ExactIndex(Index):
     """Neighbours by brute force: the truth that other indexes are measured against.
 
     Parameters
     ----------
     block_rows : int
-        Queries whose distances are held at once: ``4 * block_rows * n`` bytes (100 MB for 256 queries
-        and 100 000 rows).
+        Queries that are compared at once. Memory: 16 MB of distances, and ``12 * block_rows * k`` bytes.
 
     Attributes
     ----------
@@ -26,29 +34,36 @@ class ExactIndex(BaseEstimator):
     def __init__(self, block_rows: int = 256) -> None:
         self.block_rows = block_rows
 
-    def fit(self, X: npt.ArrayLike, y: None = None) -> "ExactIndex":
+    def fit(self, X: npt.ArrayLike, y: None = None) -> Self:
         """Take the rows to search in; a float32 memory map is used in place, not copied.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         y : ignored
+
+        Raises
+        ------
+        ValueError
+            If `X` is not two-dimensional or holds NaN, or `block_rows` is below 1.
         """
-        self._X = _checked(X, "X")
-        self._squares = np.einsum("ij,ij->i", self._X, self._X)
-        self.n_samples_, self.n_features_in_ = self._X.shape
+        if self.block_rows < 1:
+            raise ValueError(f"block_rows={self.block_rows} should be at least 1.")
+        self._take(checked(X, "X"))
+        self._halves = _half_squares(self._X)
         return self
 
     def add(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Add rows after :meth:`fit`; returns their ids, shape (n_new,)."""
         check_is_fitted(self, "n_samples_")
-        first = self.n_samples_
-        self.fit(np.concatenate([self._X, self._same_width(X, "X")]))
+        rows = self._same_width(X, "X")
+        first = self._append(rows)
+        self._halves = np.concatenate([self._halves, _half_squares(rows)])
         return np.arange(first, self.n_samples_)
 
     def query(
         self, Q: npt.ArrayLike, k: int = 10, *, allowed: npt.NDArray[np.bool_] | None = None
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+    ) -> Answers:
         """The `k` nearest rows of each query, nearest first; equal distances by the lower id.
 
         Parameters
@@ -67,51 +82,50 @@ class ExactIndex(BaseEstimator):
         Raises
         ------
         ValueError
-            If `Q` has another width than the rows, or `k` is below 1.
+            If `Q` has another width than the rows or holds NaN, `k` is below 1, or `allowed` has another length.
         """
-        check_is_fitted(self, "n_samples_")
-        Q = self._same_width(Q, "Q")
-        if k < 1:
-            raise ValueError(f"k={k} should be at least 1.")
-        ids = np.arange(self.n_samples_) if allowed is None else np.flatnonzero(allowed)
-        X = self._X if allowed is None else self._X[ids]
-        squares = self._squares[ids]
-        k = min(k, len(ids))
-        distances = np.empty((len(Q), k), dtype=np.float32)
-        nearest = np.empty((len(Q), k), dtype=np.int64)
-        for start in range(0, len(Q) if k else 0, self.block_rows):
+        queries = self._asked(Q, k)
+        shown, n_shown = self._visible(allowed)
+        rows = np.flatnonzero(shown) if len(shown) else None
+        k = min(k, n_shown)
+        distances = np.empty((len(queries), k), dtype=np.float32)
+        nearest = np.empty((len(queries), k), dtype=np.int64)
+        for start in range(0, len(queries) if k else 0, self.block_rows):
             block = slice(start, start + self.block_rows)
-            D = squares[None, :] - 2.0 * (Q[block] @ X.T)  # the query's own norm changes no order
-            columns = _smallest(D, k)
-            nearest[block] = ids[columns]
-            # the differences themselves: |q|^2 - 2qx + |x|^2 loses the digits of a near-zero distance
-            for row, chosen in enumerate(columns):
-                distances[start + row] = np.linalg.norm(X[chosen] - Q[start + row], axis=1)
+            candidates = self._candidates(queries[block], min(k + _SPARE, n_shown), rows)
+            for i, chosen in enumerate(candidates, start):
+                exact = np.linalg.norm(self._X[chosen] - queries[i], axis=1)
+                order = np.lexsort((chosen, exact))[:k]
+                distances[i], nearest[i] = exact[order], chosen[order]
         return distances, nearest
 
-    def _same_width(self, rows: npt.ArrayLike, name: str) -> npt.NDArray[np.float32]:
-        checked = _checked(rows, name)
-        if checked.shape[1] != self.n_features_in_:
-            raise ValueError(f"{name} has {checked.shape[1]} columns, the index has {self.n_features_in_}.")
-        return checked
+    def _candidates(
+        self, Q: npt.NDArray[np.float32], m: int, rows: npt.NDArray[np.int64] | None
+    ) -> npt.NDArray[np.int64]:
+        """The `m` nearest of each query up to rounding, ties by the lower id; int64 (n_queries, m)."""
+        n = self.n_samples_ if rows is None else len(rows)
+        size = max(m, _PART_ENTRIES // len(Q))
+        best = np.full((len(Q), m), np.inf, np.float32)
+        ids = np.full((len(Q), m), -1, np.int64)
+        for start in range(0, n, size):
+            numbers = None if rows is None else rows[start : start + size]
+            part = slice(start, start + size) if numbers is None else numbers
+            # half of |x - q|^2 without |q|^2, which changes no order
+            D = self._halves[part] - Q @ self._X[part].T
+            for i, values in enumerate(D):
+                limit = best[i, -1]
+                columns = np.flatnonzero(values < limit) if np.isfinite(limit) else np.arange(len(values))
+                if len(columns) > m:
+                    limit = np.partition(values[columns], m - 1)[m - 1]
+                    columns = columns[values[columns] <= limit]
+                if not len(columns):
+                    continue
+                found = columns + start if numbers is None else numbers[columns]
+                merged = np.concatenate([best[i], values[columns]])
+                order = np.argsort(merged, kind="stable")[:m]
+                best[i], ids[i] = merged[order], np.concatenate([ids[i], found])[order]
+        return ids
 
 
-def _checked(rows: npt.ArrayLike, name: str) -> npt.NDArray[np.float32]:
-    rows = np.asanyarray(rows, dtype=np.float32)
-    if rows.ndim != 2:
-        raise ValueError(f"{name} should be two-dimensional, one song a row; its shape is {rows.shape}.")
-    if not np.isfinite(rows).all():
-        raise ValueError(f"{name} holds NaN or infinite values.")
-    return rows
-
-
-def _smallest(D: npt.NDArray[np.float32], k: int) -> npt.NDArray[np.int64]:
-    """Columns of the `k` smallest entries of each row, smallest first, ties by the lower column."""
-    if k == D.shape[1]:
-        return np.argsort(D, axis=1, kind="stable")
-    threshold = np.partition(D, k - 1, axis=1)[:, k - 1]
-    columns = np.empty((len(D), k), dtype=np.int64)
-    for row, values in enumerate(D):
-        candidates = np.flatnonzero(values <= threshold[row])
-        columns[row] = candidates[np.argsort(values[candidates], kind="stable")[:k]]
-    return columns
+def _half_squares(X: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    return 0.5 * np.einsum("ij,ij->i", X, X)

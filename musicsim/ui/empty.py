@@ -30,7 +30,7 @@ def _wait(snapshot: Snapshot) -> None:
 
 def stop_without_songs(snapshot: Snapshot) -> None:
     """End the page here, with a next step, if no song can be compared yet."""
-    if snapshot.indexed:
+    if snapshot.n_indexed:
         return
     job = jobs.current(snapshot.library)
     if job is not None:
@@ -38,7 +38,7 @@ def stop_without_songs(snapshot: Snapshot) -> None:
             f"{TITLES[job.kind]}: the first songs will appear here in a moment.", icon=":material/hourglass:"
         )
         _wait(snapshot)
-    elif snapshot.songs:
+    elif snapshot.n_songs:
         st.info("These songs have not been compared yet.", icon=":material/info:")
         st.button("Compare them", on_click=start_job, args=(snapshot.library, "refresh"))
     else:

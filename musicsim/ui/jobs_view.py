@@ -1,10 +1,12 @@
 """The running job, wherever it is shown: a line in the frame, a panel on the Library page."""
 
+from pathlib import Path
+
 import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
-from musicsim.explorer.upgrade import pending_upgrade
+from musicsim.explorer.upgrade import Upgrade, pending_upgrade
 from musicsim.library import Library
 from musicsim.library.job_store import Job
 from musicsim.ui.frame import PAGES
@@ -44,9 +46,14 @@ def start_job(library: Library, kind: str, **arguments: object) -> None:
         st.toast(plain(error), icon=":material/warning:")
 
 
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _pending(folder: Path, revision: int, _library: Library) -> Upgrade | None:
+    return pending_upgrade(_library)
+
+
 def upgrade_line(library: Library) -> None:
     """After an update of the program: say what is analysed again and why, and start it, once a session."""
-    upgrade = pending_upgrade(library)
+    upgrade = _pending(library.folder, library.revision, library)  # a second, of a million songs
     if upgrade is None:
         return
     st.info(plain(upgrade.words), icon=":material/upgrade:")

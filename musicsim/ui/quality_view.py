@@ -13,7 +13,7 @@ from musicsim.library.model_store import ModelRecord
 from musicsim.ui.desk import Task, Tell, desk, result_of, value_of, wait_for
 from musicsim.ui.listening import follow
 from musicsim.ui.song_list import Action, row_of, song_list
-from musicsim.ui.song_map import UNKNOWN_COLOUR, colours_of
+from musicsim.ui.song_map import UNKNOWN_COLOUR, label_colours
 from musicsim.ui.state import Key, snapshot
 from musicsim.ui.text import plain, shown
 
@@ -233,7 +233,7 @@ def _by_genre(now: Snapshot, lists: "Lists", scores: "Scores | None") -> None:
         values = {g.genre: g.map if by == "average precision" else g.precision for g in scores.by_genre}
     largest = sorted(values, key=lambda genre: -sizes.get(genre, 0))[:_MOST_GENRES]
     ordered = sorted(largest, key=lambda genre: values[genre])
-    colours = colours_of([song.genre or None for song in now.indexed])
+    colours = label_colours(now.columns.genre)
     figure = go.Figure(
         go.Bar(
             x=[values[g] for g in ordered],

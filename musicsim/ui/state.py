@@ -122,7 +122,9 @@ def active_model() -> str | None:
 
 @st.cache_resource(max_entries=6, show_spinner=False)
 def _snapshot(folder: Path, revision: int, model_id: str | None, _library: Library) -> Snapshot:
-    return take_snapshot(_library, model_id)
+    seen = take_snapshot(_library, model_id)
+    seen.build_index_soon()
+    return seen
 
 
 def snapshot(model_id: str | None = None) -> Snapshot:

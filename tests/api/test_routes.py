@@ -108,3 +108,13 @@ def test_a_model_is_named_in_the_address(client, tiny_library):
     missing = client.get("/api/songs/1/similar?model=other")
     assert missing.status_code == 404
     assert "'plain'" in missing.json()["error"]
+
+
+def test_songs_whose_title_begins_with_the_text_come_first(client, tiny_library):
+    tiny_library.edits.edit([7], {"title": "Zone of song"})
+    tiny_library.edits.edit([9], {"title": "The Zone"})
+    assert [s["id"] for s in client.get("/api/songs?search=zone").json()] == [7, 9]
+    tiny_library.edits.edit([7], {"title": "Of the zone"})
+    assert [s["title"] for s in client.get("/api/songs?search=ZONE&limit=1").json()] == ["Of the zone"]
+    assert [s["id"] for s in client.get("/api/songs?limit=3").json()] == [1, 2, 3]
+    assert client.get("/api/songs?search=in no title").json() == []

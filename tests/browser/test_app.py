@@ -174,10 +174,96 @@ def test_typing_an_artist_marks_all_of_theirs(page, address):
     visit(page, address)
     wait_for_map(page)
     page.get_by_role("combobox", name="Search").fill("Artist tones")
-    page.get_by_role("option", name="Artist tones (artist)").click()
+    page.get_by_role("option", name=re.compile("Artist tones artist, 4 songs")).click()
     expect(page.get_by_role("heading", name="4 songs marked")).to_be_visible()
     page.get_by_role("button", name="Play them").click()
     expect(player_plays(page)).to_have_attribute("data-queue-length", "4")
+
+
+def test_the_search_box_is_worked_by_keys(page, address):
+    visit(page, address)
+    wait_for_map(page)
+    box = page.get_by_role("combobox", name="Search")
+    options = page.get_by_role("option")
+    page.keyboard.press("/")
+    expect(box).to_be_focused()
+    page.keyboard.type("song noise")
+    expect(options).to_have_count(4)
+    expect(options.first).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    expect(options.nth(1)).to_have_attribute("aria-selected", "true")
+    expect(box).to_have_attribute("aria-activedescendant", options.nth(1).get_attribute("id"))
+    second = options.nth(1).get_attribute("title").splitlines()[0]
+    page.keyboard.press("Escape")
+    expect(options.first).to_be_hidden()
+    expect(box).to_have_attribute("aria-expanded", "false")
+    page.keyboard.press("ArrowDown")
+    expect(options.first).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name=second)).to_be_visible()
+    expect(box).to_have_value("")
+    page.keyboard.type("nowhere to be found")
+    expect(page.get_by_text("No song or artist has this in its name.")).to_be_visible()
+    page.get_by_role("button", name="Clear").click()
+    expect(box).to_have_value("")
+    page.keyboard.type("song tones 2")
+    page.keyboard.press("Enter")  # before anything can have been found
+    expect(page.get_by_role("heading", name="Song tones 2")).to_be_visible()
+
+
+def map_range(plot) -> list[float]:
+    """What part of the map is looked at: left, right, bottom, top."""
+    return plot.evaluate("p => [...p._fullLayout.xaxis.range, ...p._fullLayout.yaxis.range]")
+
+
+def zoom(page: Page, plot, turns: int = 3, at: tuple[float, float] = (0.5, 0.4)) -> list[float]:
+    """Turn the wheel over the map; give what is looked at then."""
+    box = plot.bounding_box()
+    page.mouse.move(box["x"] + at[0] * box["width"], box["y"] + at[1] * box["height"])
+    for _ in range(turns):
+        before = map_range(plot)
+        page.mouse.wheel(0, -400)
+        page.wait_for_function(
+            "([p, before]) => p._fullLayout.xaxis.range[0] > before[0]", arg=[plot.element_handle(), before]
+        )
+    page.wait_for_timeout(300)  # plotly ends a turn of the wheel a little after it
+    return map_range(plot)
+
+
+def lasso(page: Page, plot, corners: list[tuple[float, float]]) -> None:
+    """Draw an outline; corners in shares of the width and height that the songs have."""
+    page.locator(".modebar-btn[data-val=lasso]").click(force=True)
+    box, size = plot.bounding_box(), plot.evaluate("p => p._fullLayout._size")
+    points = [(box["x"] + x * size["w"], box["y"] + y * size["h"]) for x, y in corners]
+    page.mouse.move(*points[0])
+    page.mouse.down()
+    for x, y in [*points[1:], points[0]]:
+        page.mouse.move(x, y, steps=8)
+    page.mouse.up()
+
+
+def test_the_map_keeps_its_zoom_when_a_song_is_chosen(page, address, home):
+    visit(page, address)
+    plot = wait_for_map(page)
+    seen = zoom(page, plot)
+    song = songs_of(home)[2]
+    page.get_by_role("combobox", name="Search").fill(song.title)
+    page.get_by_role("option", name=re.compile(song.title)).click()
+    expect(page.get_by_role("heading", name=song.title)).to_be_visible()
+    page.wait_for_function("p => p._fullData.some(t => t.name === 'chosen')", arg=plot.element_handle())
+    assert map_range(plot) == seen
+
+
+def test_a_lasso_around_all_marks_all(page, address):
+    visit(page, address)
+    plot = wait_for_map(page)
+    lasso(page, plot, [(0.01, 0.01), (0.99, 0.01), (0.99, 0.99), (0.01, 0.99)])
+    expect(page.get_by_role("heading", name="12 songs marked")).to_be_visible()
+    page.wait_for_function(
+        "p => p._fullData.some(t => t.name === 'found' && t.x.length === 12)", arg=plot.element_handle()
+    )
 
 
 @pytest.mark.parametrize("by", ["artist", "folder", "year", "cluster"])

@@ -63,3 +63,27 @@ def test_identical_songs_are_no_trouble(n, distinct, rng):
     places = fit_map(X)
     assert np.isfinite(places).all()
     assert np.isfinite(MapPlacer(X, places).place(X[:1])).all()
+
+
+def test_a_large_collection_stands_beside_the_songs_that_were_laid_out(blobs, rng, monkeypatch):
+    monkeypatch.setattr("musicsim.explorer.map.MOST_LAID_OUT", 80)
+    X, labels, centres = blobs
+    places = fit_map(X)
+    assert np.isfinite(places).all()
+    D = np.linalg.norm(places[:, None] - places[None], axis=2)
+    np.fill_diagonal(D, np.inf)
+    assert (labels[np.argsort(D, axis=1)[:, :3]] == labels[:, None]).mean() > 0.99
+    x = (centres[2] + rng.standard_normal(20)).astype(np.float32)[None, :]
+    nearest = np.argsort(np.linalg.norm(places - MapPlacer(X, places).place(x), axis=1))[:3]
+    assert set(labels[nearest]) == {2}
+
+
+def test_many_songs_are_placed_through_a_forest(blobs, rng, monkeypatch):
+    X, labels, centres = blobs
+    places = fit_map(X)
+    monkeypatch.setattr("musicsim.explorer.map.MOST_LAID_OUT", 80)
+    new = (centres[labels] + rng.standard_normal(X.shape)).astype(np.float32)
+    one_by_one = MapPlacer(X, places).place(new)
+    monkeypatch.setattr("musicsim.explorer.map._MANY", 20)
+    # leaves hold rounded codes: now and then the fifth neighbour is the sixth; the map is 30 wide
+    np.testing.assert_allclose(MapPlacer(X, places).place(new), one_by_one, atol=0.2)

@@ -9,7 +9,9 @@ import pytest
 import soundfile
 from scipy.stats import norm
 
+from benchmarks._million import write_library
 from musicsim.errors import AudioError, ModelError, NotFoundError
+from musicsim.explorer.hubs import HubReduction
 from musicsim.explorer.query import Filters, find_similar, read_example
 from musicsim.explorer.snapshot import take_snapshot
 from musicsim.library import schema
@@ -206,3 +208,112 @@ def test_sound_from_outside_is_ordered_as_the_same_song_inside(tiny_library, sna
     inside = [hit.song.id for hit in find_similar(snapshot, song.id, 11, max_per_artist=None)]
     outside = [hit.song.id for hit in find_similar(snapshot, example, 11, max_per_artist=None)]
     assert outside == inside
+
+
+# --- by definition, on songs of which some lack a field ---------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    """700 songs of 35 artists, some without an artist, a genre or a year; never changed by a test."""
+    with write_library(tmp_path_factory.mktemp("drawn") / "library", 700) as library:
+        yield take_snapshot(library)
+
+
+def answers_by_definition(snapshot, query, k, *, max_per_artist=2, filters=None, exclude=(), reduce=False):
+    """Every song compared, one after the other: ids of the nearest that pass and keep the limit."""
+    row = snapshot.row_of[query]
+    X = snapshot.X.astype(np.float64)
+    order = (
+        mutual_order(X, row)
+        if reduce
+        else np.argsort(np.linalg.norm(X - X[row], axis=1), kind="stable").tolist()
+    )
+    groups = Counter()
+    found = []
+    for other in order:
+        song = snapshot.indexed[other]
+        if song.id == query or song.id in exclude or (filters and not filters.allow(song)):
+            continue
+        groups[song.group] += 1
+        if max_per_artist is None or groups[song.group] <= max_per_artist:
+            found.append(song.id)
+    return found[:k]
+
+
+def some_filters(snapshot):
+    songs = snapshot.indexed
+    a_year = next(song.year for song in songs if song.year)
+    seconds = songs[5].duration_s
+    return [
+        Filters(),
+        Filters(artists=frozenset({songs[0].artist, songs[9].artist, "nobody"} - {None})),
+        Filters(genres=frozenset({"Jazz", "Rock", "none"})),
+        Filters(folders=frozenset({songs[3].folder})),
+        Filters(years=(a_year, a_year)),
+        Filters(years=(0, 1980)),
+        Filters(duration_s=(seconds, 1e6)),
+        Filters(duration_s=(0.0, seconds)),
+        Filters(genres=frozenset({"Jazz", "Rock"}), years=(1970, 2000), duration_s=(60.0, 300.0)),
+        Filters(artists=frozenset({"nobody"})),
+    ]
+
+
+def test_masks_of_filters_are_what_they_allow(drawn):
+    for filters in some_filters(drawn):
+        mask = filters.mask(drawn.columns)
+        right = [filters.allow(song) for song in drawn.indexed]
+        assert (mask.tolist() if mask is not None else [True] * len(right)) == right
+
+
+@pytest.mark.parametrize("max_per_artist", [None, 1, 2])
+def test_answers_are_those_of_the_definition(drawn, max_per_artist):
+    for query in (1, 350, 700):
+        for filters in some_filters(drawn):
+            hits = find_similar(
+                drawn, query, 12, max_per_artist=max_per_artist, filters=filters, hub_reduction=False
+            )
+            right = answers_by_definition(drawn, query, 12, max_per_artist=max_per_artist, filters=filters)
+            assert [hit.song.id for hit in hits] == right
+
+
+@pytest.mark.parametrize("filters", [None, Filters(genres=frozenset({"Jazz", "Rock", "Folk"}))])
+def test_excluded_songs_are_no_answers(drawn, filters):
+    first = answers_by_definition(drawn, 7, 30, filters=filters)
+    exclude = {7, *first[::2], 99_999}
+    hits = find_similar(drawn, 7, 10, filters=filters, exclude=exclude, hub_reduction=False)
+    assert [hit.song.id for hit in hits] == answers_by_definition(
+        drawn, 7, 10, filters=filters, exclude=exclude
+    )
+    everything = [song.id for song in drawn.songs]
+    assert find_similar(drawn, 7, 10, filters=filters, exclude=everything) == []
+
+
+def test_a_limit_that_reaches_far_finds_all_there_are(drawn, monkeypatch):
+    """The nearest songs are asked for again, more of them, until the limit is kept."""
+    monkeypatch.setattr("musicsim.explorer.query._CANDIDATES", 4)
+    n_groups = len({song.group for song in drawn.indexed if song.id != 7})
+    hits = find_similar(drawn, 7, 1000, max_per_artist=1, hub_reduction=False)
+    assert len(hits) == n_groups
+    assert [hit.song.id for hit in hits] == answers_by_definition(drawn, 7, 1000, max_per_artist=1)
+
+
+def test_hubs_are_reduced_alike_in_a_large_library(drawn):
+    """There the moments of the candidates alone are worked out; here all songs are the sample of both."""
+    rows = drawn._rows
+    in_advance, on_demand = HubReduction(rows), HubReduction(rows, most_in_advance=0)
+    for row in (0, 333, 699):
+        distances, near = (found[0] for found in drawn.index.query(drawn.X[row : row + 1], 200))
+        one, other = (way.adjusted(drawn.X[row], distances, near) for way in (in_advance, on_demand))
+        # The same moments against the same 500 songs, so the same order. The scale is that of the average song, into
+        # which the candidates are counted a second time: 200 of 900 here, 500 of 5,500 in a large library.
+        assert np.argsort(one, kind="stable").tolist() == np.argsort(other, kind="stable").tolist()
+        np.testing.assert_allclose(other, one, atol=0.03)
+
+
+def test_a_sound_from_outside_searches_a_drawn_library(drawn, tmp_path):
+    data = write_song(tmp_path / "q.wav", "tones", seed=3).read_bytes()
+    example = read_example(drawn, data, "q.wav")
+    truth = np.linalg.norm(drawn.X - example.vector, axis=1)
+    hits = find_similar(drawn, example, 5, max_per_artist=None, hub_reduction=False)
+    assert [hit.song.id for hit in hits] == drawn.row_ids[np.argsort(truth, kind="stable")[:5]].tolist()

@@ -1,0 +1,312 @@
+"""A library of a million songs without sound: names, files, a complete model, clusters and a map.
+
+Everything is drawn: artists of which few have many songs, clusters of artists that sound alike, genres that follow
+the clusters. A song is a mixture of Gaussians in a space of 20 dimensions, from which the loudness of 100 codewords
+follows; its vector is the root of their histogram, as the native model has it before principal axes are taken, so
+that sound from outside can be searched with, too.
+
+``python -m benchmarks._million FOLDER --songs 1000000`` writes one; ``--measure`` then says, in a process of its own,
+what the service takes to answer from it.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim.audio import FEATURE_VERSION
+from musicsim.codebook import Codebook
+from musicsim.demo.names import artist_names, titles
+from musicsim.explorer.artifacts import save_clusters, save_map
+from musicsim.explorer.fitting import NATIVE, new_record
+from musicsim.explorer.query import Filters, find_similar
+from musicsim.explorer.similarity_model import SimilarityModel
+from musicsim.explorer.snapshot import take_snapshot
+from musicsim.library import Library
+from musicsim.library.model_store import NATIVE_KIND
+
+__all__ = ["measure", "write_library"]
+
+T = TypeVar("T")
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
+
+_CODEWORDS = 100
+_LATENT = 20
+_BLOCK = 50_000
+_SONGS_AN_ARTIST, _SONGS_A_CLUSTER, _SONGS_AN_ALBUM = 20, 500, 12
+_FEWEST_CLUSTERS = 20
+_TITLES = 20_000  # that many different ones at most
+_GENRES = (
+    *(
+        "Ambient",
+        "Blues",
+        "Chanson",
+        "Classical",
+        "Country",
+        "Disco",
+        "Drum and Bass",
+        "Electronic",
+        "Folk",
+        "Funk",
+    ),
+    *("Hip-Hop", "House", "Jazz", "Metal", "Pop", "Punk", "Reggae", "Rock", "Soul", "Techno"),
+)
+# Spread of the latent space: between clusters, between artists of one, between songs of an artist
+_SPREAD = (1.0, 0.45, 0.35)
+_OUTLINE = 400
+
+_SONGS = """INSERT INTO songs (id, content_hash, title, artist, album, track, year, genre, duration_s, notes, outline,
+    feature_version, added_at, file_tags, sound_hash, typical_s, is_compared, last_path)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, 0, ?, ?, 30.0, 1, ?)"""
+_FILES = "INSERT INTO files (path, song_id, folder, size, mtime_ns) VALUES (?, ?, ?, 1, 1)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Which artist made each song, and which cluster each artist belongs to."""
+
+    artist: Ints
+    cluster: Ints
+    centres: Floats
+    own: Floats
+
+
+def write_library(folder: Path, n_songs: int, *, random_state: int = 0) -> Library:
+    """Write a library of drawn songs and open it; nothing is left to do for a job.
+
+    Parameters
+    ----------
+    folder : Path
+        Must not hold a library.
+    n_songs : int >= 1
+        About 90 s and 2.5 GB on the disk for a million.
+    random_state : int
+        The same songs and vectors for the same number.
+    """
+    rng = np.random.default_rng(random_state)
+    plan = _plan(n_songs, rng)
+    library = Library.open(folder)
+    library.files.add_roots([folder / "music"])
+    _enter_songs(library, folder / "music", plan, rng)
+    _enter_model(library, plan, rng)
+    library.note_refreshed()
+    return library
+
+
+def _plan(n_songs: int, rng: np.random.Generator) -> _Plan:
+    """Artists by a law as Zipf's: the first of 50,000 has some thousands of songs, most have a few."""
+    n_artists = max(1, n_songs // _SONGS_AN_ARTIST)
+    n_clusters = max(n_songs // _SONGS_A_CLUSTER, min(n_artists, _FEWEST_CLUSTERS))
+    weight = (np.arange(n_artists) + 10.0) ** -0.8
+    artist = np.sort(rng.choice(n_artists, size=n_songs, p=weight / weight.sum()))
+    centres = rng.standard_normal((n_clusters, _LATENT), dtype=np.float32) * _SPREAD[0]
+    own = rng.standard_normal((n_artists, _LATENT), dtype=np.float32) * _SPREAD[1]
+    return _Plan(artist, rng.integers(n_clusters, size=n_artists), centres, own)
+
+
+def _enter_songs(library: Library, music: Path, plan: _Plan, rng: np.random.Generator) -> None:
+    names = artist_names(rng, len(plan.cluster))
+    pool = titles(rng, min(_TITLES, len(plan.artist)), set())
+    genre_of = rng.integers(len(_GENRES), size=len(plan.centres))
+    with library.write() as connection:
+        for start in range(0, len(plan.artist), _BLOCK):
+            artists = plan.artist[start : start + _BLOCK]
+            songs, files = _rows(start, artists, plan, names, pool, genre_of, str(music), rng)
+            connection.exec_driver_sql(_SONGS, songs)
+            connection.exec_driver_sql(_FILES, files)
+
+
+def _rows(
+    start: int,
+    artists: Ints,
+    plan: _Plan,
+    names: list[str],
+    pool: list[str],
+    genre_of: Ints,
+    music: str,
+    rng: np.random.Generator,
+) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
+    """Rows of the tables `songs` and `files`; some songs lack an artist, a genre or a year."""
+    n = len(artists)
+    genre = np.where(rng.random(n) < 0.9, genre_of[plan.cluster[artists]], rng.integers(len(_GENRES), size=n))
+    columns = (
+        artists.tolist(),
+        rng.integers(len(pool), size=n).tolist(),
+        genre.tolist(),
+        rng.integers(1960, 2025, size=n).tolist(),
+        np.round(rng.gamma(8.0, 28.0, size=n) + 30.0, 3).tolist(),
+        (rng.random((n, 3)) < (0.03, 0.05, 0.1)).tolist(),
+    )
+    outlines = rng.bytes(n * _OUTLINE)
+    songs: list[tuple[object, ...]] = []
+    files: list[tuple[object, ...]] = []
+    for i, (a, t, g, year, seconds, lacks) in enumerate(zip(*columns, strict=True)):
+        song_id = start + i + 1
+        artist, title, album = names[a], pool[t], pool[(a + song_id // _SONGS_AN_ALBUM) % len(pool)]
+        tags = {"title": title, "artist": artist, "album": album, "track": song_id % 12 + 1}
+        tags |= {"year": year, "genre": _GENRES[g]}
+        for field, is_lacking in zip(("artist", "genre", "year"), lacks, strict=True):
+            tags[field] = None if is_lacking else tags[field]
+        folder = f"{music}/{artist}/{album}"
+        path = f"{folder}/{song_id:07d} {title}.flac"
+        digest = f"{song_id:064x}"
+        outline = outlines[i * _OUTLINE : (i + 1) * _OUTLINE]
+        songs.append(
+            (
+                *(song_id, digest, title, tags["artist"], album, tags["track"], tags["year"], tags["genre"]),
+                *(seconds, outline, FEATURE_VERSION, json.dumps(tags), digest, path),
+            )
+        )
+        files.append((path, song_id, folder))
+    return songs, files
+
+
+def _histograms(plan: _Plan, order: Ints, rng: np.random.Generator) -> Iterator[Floats]:
+    """Histograms of the songs in the order of their rows, some at a time."""
+    loud = rng.standard_normal((_LATENT, _CODEWORDS), dtype=np.float32) * np.float32(
+        0.8 / np.sqrt(_LATENT) * 2
+    )
+    usual = rng.standard_normal(_CODEWORDS, dtype=np.float32) * np.float32(0.5)
+    for start in range(0, len(order), _BLOCK):
+        artist = plan.artist[order[start : start + _BLOCK]]
+        latent = plan.centres[plan.cluster[artist]] + plan.own[artist]
+        latent += _SPREAD[2] * rng.standard_normal(latent.shape, dtype=np.float32)
+        rate = latent @ loud + usual
+        rate += 0.3 * rng.standard_normal(rate.shape, dtype=np.float32)
+        np.exp(rate, out=rate)
+        yield rate / rate.sum(axis=1, keepdims=True)
+
+
+def _model(rng: np.random.Generator) -> SimilarityModel:
+    """A native model whose vectors are the roots of histograms; its codewords lie where frames of music do."""
+    level = np.concatenate([[-200.0, 90.0], np.zeros(37)])
+    spread = np.concatenate([[90.0, 45.0], np.full(11, 18.0), np.full(13, 3.0), np.full(13, 1.0)])
+    frames = level + spread * rng.standard_normal((60 * _CODEWORDS, 39))
+    book = Codebook(_CODEWORDS, tau=4, random_state=0).fit(frames.astype(np.float32))
+    model = SimilarityModel(n_codewords=_CODEWORDS, random_state=0).use_front(book)
+    # of fewer than 50 songs no axes are taken: the whole space is kept
+    return model.fit_space(np.full((2, _CODEWORDS), 1.0 / _CODEWORDS, dtype=np.float32))
+
+
+def _enter_model(library: Library, plan: _Plan, rng: np.random.Generator) -> None:
+    n = len(plan.artist)
+    model = _model(rng)
+    record = new_record(NATIVE_KIND, NATIVE, model, n)
+    folder = library.models.path(record.id)
+    model.save(folder)
+    library.models.register(record)
+    order = rng.permutation(n)  # a fit takes its songs in the order of their hashes
+    for start, histograms in zip(range(0, n, _BLOCK), _histograms(plan, order, rng), strict=True):
+        ids = (order[start : start + _BLOCK] + 1).tolist()
+        library.models.append(record.id, ids, histograms, model.vectors(histograms))
+    artist = plan.artist[order]
+    cluster = plan.cluster[artist]
+    save_clusters(folder, order + 1, {k: of[cluster] for k, of in _coarser(plan.centres).items()})
+    save_map(folder, order + 1, _places(plan, artist, cluster, rng))
+    library.models.finish(record.id, activate=True)
+
+
+def _coarser(centres: Floats) -> dict[str, Ints]:
+    """Labels of the clusters among 16, 64 and 256 larger ones."""
+    from sklearn.cluster import KMeans
+
+    from musicsim.explorer.placing import cluster_sizes
+
+    return {
+        str(k): KMeans(k, n_init=1, random_state=0).fit_predict(centres).astype(np.int64)
+        for k in cluster_sizes(4 * len(centres))
+    }
+
+
+def _places(plan: _Plan, artist: Ints, cluster: Ints, rng: np.random.Generator) -> Floats:
+    """A map: the two main axes of the clusters, artists around them, songs around their artist."""
+    centred = plan.centres - plan.centres.mean(axis=0)
+    axes = np.linalg.svd(centred)[2][:2]
+    places = 20.0 * (centred @ axes.T)[cluster] + 4.0 * (plan.own @ axes.T)[artist]
+    return (places + rng.standard_normal(places.shape)).astype(np.float32)
+
+
+def measure(folder: Path) -> list[dict[str, float | str]]:
+    """Time what the service does with a library, from opening it on; each step once, in this process.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Returns
+    -------
+    list of dict
+        One a step: what, seconds by the clock, CPU seconds, and the MB that the process holds after it.
+    """
+    import psutil
+
+    process, rows = psutil.Process(), []
+
+    def step(what: str, do: Callable[[], T]) -> T:
+        wall, cpu = time.perf_counter(), time.process_time()
+        result = do()
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        rows.append({"what": what, "s": wall, "CPU s": cpu, "MB": process.memory_info().rss / 1e6})
+        return result
+
+    step("import", lambda: import_module("musicsim.explorer.hubs"))
+    library = step("open", lambda: Library.open(folder))
+    now = step("take a snapshot", lambda: take_snapshot(library))
+    step("songs as columns", lambda: now.n_songs)
+    step("rows", lambda: now.n_indexed)
+    step("map, clusters", lambda: (now.map, now.clusters))
+    step("index", lambda: now.index)
+    ids = now.row_ids[np.random.default_rng(0).integers(now.n_indexed, size=8)].tolist()
+    step("similar songs, first", lambda: find_similar(now, ids[0]))
+    for song_id in ids[1:4]:
+        step("similar songs", lambda song_id=song_id: find_similar(now, song_id))
+    step("without hub reduction", lambda: find_similar(now, ids[4], hub_reduction=False))
+    years, genres = Filters(years=(1970, 1979)), Filters(genres=frozenset({"Jazz"}))
+    artist = Filters(artists=frozenset(a for a, _ in now.find("the").artists[:1]))
+    for what, filters in (("ten years", years), ("a genre", genres), ("an artist", artist)):
+        step(f"of {what}", lambda filters=filters: find_similar(now, ids[5], filters=filters))
+    for text in ("a", "the old mill", now.names_at([7])[0][1], "in no name"):
+        step(f"find {text!r}", lambda text=text: now.find(text))
+    some = np.random.default_rng(0).choice(now.n_indexed, min(8_000, now.n_indexed), replace=False)
+    step("names of 8,000 songs", lambda: now.names_at(some))
+    step("counts", library.counts)
+    before = library.songs(ids[6:7])[0]
+    for change, do in (
+        ("a thumb", lambda: library.set_feedback(before.id, 0)),
+        ("a playlist", lambda: library.delete_playlist(0)),
+        ("a new title", lambda: library.edits.edit([before.id], {"title": f"{before.title} again"})),
+        ("the old title", lambda: library.edits.undo([before.id])),
+    ):
+        step(f"write {change}", do)
+        now = take_snapshot(library)
+        step(f"similar songs after {change}", lambda now=now: find_similar(now, ids[7]))
+        step(f"find after {change}", lambda now=now: now.find("the old mill"))
+    library.close()
+    return rows
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(prog="benchmarks._million", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--songs", type=int, default=1_000_000)
+    parser.add_argument("--measure", action="store_true", help="measure a library that is there")
+    given = parser.parse_args()
+    if given.measure:
+        for row in measure(given.folder):
+            print(f"{row['what']:45}{row['s']:10.4f} s {row['CPU s']:10.4f} CPU s {row['MB']:8.0f} MB")
+        return
+    started = time.perf_counter()
+    write_library(given.folder, given.songs).close()
+    print(f"written in {time.perf_counter() - started:.1f} s")
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,465 @@
+"""Indexes for the ten nearest neighbours: how long they build, what they hold, how fast they answer at a recall.
+
+Seconds and milliseconds are CPU time on one thread, after numba has compiled. Queries come one at a time, as a
+service asks them, but for the row that says batch. `mb` is what an index holds beside the rows it was given, a copy
+of them included where it makes one. Recall@10 is the share of answers no further than the true tenth neighbour.
+
+An index with a knob (how many leaves or candidates are looked at) is asked at settings a factor of 1.4 apart, from
+the quickest one up to a recall of 0.99; rounds over all indexes take turns and the least time of each setting
+counts. `ms_90` is the time at recall 0.90, log time being linear in recall between the two settings around it. It is
+never extrapolated: empty where the recall was not reached, the quickest setting's time where that is above it
+already. An index without a knob has `recall` and `ms` instead; so has ours as `tune` sets it up for 0.95, whose
+`build_s` is the trials and the index.
+
+Data: see `_search_data`. `hard` are 200 overlapping clusters of intrinsic dimension 20 (in the full form also 2,000),
+`separated` 2,000 clusters of random covariance, `songs` real descriptors. annoy has 20 trees and in the full form
+also 10 and 50, ours 8 and 16; the quickest at a level counts in the claims. The tree of the thesis (PCA, spill 0.05 and
+0.1, defeatist search) is grown to three depths, whose leaves hold about 1,000, 316 and 100 rows.
+"""
+
+import gc
+import math
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.neighbors import KDTree
+from threadpoolctl import threadpool_limits
+
+from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, shared_data, version
+from benchmarks._search_data import REAL_SETS, Vectors, hard, hold_out, separated
+from musicsim.search import ExactIndex, SpillForest, SpillTree, tune
+
+__all__ = ["Case", "Contender", "recall", "time_at"]
+
+K = 10
+LEVELS = {"ms_90": 0.90, "ms_95": 0.95, "ms_98": 0.98, "ms_99": 0.99}
+N_QUERIES = 500
+_ROUNDS = 3
+_LEAF_SIZES = (1000, 316, 100)
+_RIVALS = ("faiss-cpu", "voyager", "annoy")
+_OURS, _HNSW, _ANNOY = "musicsim SpillForest", "voyager", "annoy"
+
+Ids = npt.NDArray[np.int64]
+Ask = Callable[[Vectors, int], Ids]
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """An index that is ready: what it answers at a setting of its knob, and the bytes it holds.
+
+    `n_bytes` is asked last, since some indexes have to be written for it.
+    """
+
+    ask: Ask
+    n_bytes: Callable[[], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A kind of index: whose it is, how it is set up and built, the settings of its knob, quickest first.
+
+    `knob` is empty where there is nothing to set. Slow ones get fewer queries. `rival` is the distribution to install.
+    """
+
+    name: str
+    setting: str
+    build: Callable[[Vectors], Built]
+    knob: tuple[int, ...] = ()
+    n_queries: int = N_QUERIES
+    rival: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Rows, queries, and what the claims ask for on them: "hard", "separated" or "real"."""
+
+    name: str
+    kind: str
+    X: Vectors
+    Q: Vectors
+    contenders: Sequence[Contender]
+
+    def __str__(self) -> str:
+        return f"{self.name}, {len(self.X):,} rows"
+
+
+@dataclass(slots=True)
+class Measured:
+    """A contender on a case: seconds to build, and recall and least milliseconds at each setting of the knob."""
+
+    contender: Contender
+    build_s: float
+    built: Built
+    recalls: list[float] = field(default_factory=list)
+    ms: list[float] = field(default_factory=list)
+
+    def first_round(self, case: Case, true: Ids) -> None:
+        """Ask at one setting after the other, until the highest level is reached."""
+        Q = case.Q[: self.contender.n_queries]
+        settings = self.contender.knob or (0,)
+        self.built.ask(Q[:5], settings[0])
+        for value in settings:
+            found, ms = self._answers(Q, value)
+            self.recalls.append(recall(case.X, Q, found, true[: len(Q)]))
+            self.ms.append(ms)
+            if self.recalls[-1] >= max(LEVELS.values()):
+                break
+
+    def further_round(self, case: Case) -> None:
+        Q = case.Q[: self.contender.n_queries]
+        for i, value in enumerate((self.contender.knob or (0,))[: len(self.ms)]):
+            self.ms[i] = min(self.ms[i], self._answers(Q, value)[1])
+
+    def _answers(self, Q: Vectors, value: int) -> tuple[Ids, float]:
+        start = time.process_time()
+        found = self.built.ask(Q, value)
+        return found, 1e3 * (time.process_time() - start) / len(Q)
+
+    def row(self, case: Case) -> Row:
+        one = not self.contender.knob
+        levels = {
+            column: None if one else time_at(level, self.recalls, self.ms) for column, level in LEVELS.items()
+        }
+        return {
+            "data": case.name,
+            "rows": len(case.X),
+            "index": self.contender.name,
+            "setting": self.contender.setting,
+            "build_s": self.build_s,
+            "mb": self.built.n_bytes() / 1e6,
+            **levels,
+            "recall": self.recalls[0] if one else None,
+            "ms": self.ms[0] if one else None,
+        }
+
+    def __str__(self) -> str:
+        points = zip(self.contender.knob, self.recalls, self.ms, strict=False)
+        return f"{self.contender.name}: " + ", ".join(f"{v} {r:.3f} {ms:.3f} ms" for v, r, ms in points)
+
+
+# --- measures -------------------------------------------------------------------------------------
+
+
+def recall(X: Vectors, Q: Vectors, found: Ids, true: Ids) -> float:
+    """Share of the places that hold a row no further than the furthest true neighbour, each row counted once.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, d)
+    Q : ndarray of shape (n_queries, d)
+    found : int ndarray of shape (n_queries, k)
+        Ids in any order; -1 where nothing was found.
+    true : int ndarray of shape (n_queries, k)
+        The exact neighbours.
+    """
+    hits = 0
+    for q, ids, neighbours in zip(Q.astype(np.float64), found, true, strict=True):
+        different = np.unique(ids[ids >= 0])
+        furthest = np.linalg.norm(X[neighbours] - q, axis=1).max()
+        # rows at the same distance are as good as each other; so little is rounding only
+        hits += np.count_nonzero(np.linalg.norm(X[different] - q, axis=1) <= furthest * (1 + 1e-9))
+    return hits / true.size
+
+
+def time_at(level: float, recalls: Sequence[float], ms: Sequence[float]) -> float | None:
+    """Milliseconds at a recall, log time being linear in recall between two settings; None if it was not reached.
+
+    Settings come in the order of what they look at. One that was measured slower than a later one takes the later one's
+    time. The first one's time stands for all levels up to its recall.
+    """
+    least = np.minimum.accumulate(ms[::-1])[::-1]
+    for i, reached in enumerate(recalls):
+        if reached < level:
+            continue
+        if i == 0:
+            return float(least[0])
+        share = (level - recalls[i - 1]) / (reached - recalls[i - 1])
+        return math.exp((1 - share) * math.log(least[i - 1]) + share * math.log(least[i]))
+    return None
+
+
+def build(contender: Contender, X: Vectors) -> Measured:
+    gc.collect()
+    start = time.process_time()
+    built = contender.build(X)
+    return Measured(contender, time.process_time() - start, built)
+
+
+def measure(case: Case, progress: Progress) -> list[Row]:
+    """Measure all contenders of a case; only those with a knob are kept until the last one is measured."""
+    true = ExactIndex().fit(case.X).query(case.Q, K)[1]
+    rows: dict[int, Row] = {}
+    racing: dict[int, Measured] = {}
+    for place, contender in enumerate(case.contenders):
+        if contender.rival and not version(contender.rival):
+            continue
+        index = build(contender, case.X)
+        progress(f"{case}: {contender.name}, {contender.setting}: built in {index.build_s:.2f} s")
+        index.first_round(case, true)
+        if contender.knob:
+            racing[place] = index
+        else:
+            index.further_round(case)
+            rows[place] = index.row(case)
+    for _ in range(_ROUNDS - 1):
+        for index in racing.values():
+            index.further_round(case)
+    for place, index in racing.items():
+        progress(f"{case}: {index}")
+        rows[place] = index.row(case)
+    return [rows[place] for place in sorted(rows)]
+
+
+# --- contenders -----------------------------------------------------------------------------------
+
+
+def one_by_one(ask: Callable[[Vectors, int], Any]) -> Ask:
+    """Ask with one query at a time, handed over as a vector (d,); fewer than K answers are filled up with -1."""
+
+    def ask_all(Q: Vectors, value: int) -> Ids:
+        found = np.full((len(Q), K), -1, dtype=np.int64)
+        for row, q in zip(found, Q, strict=True):
+            ids = ask(q, value)
+            row[: len(ids)] = ids
+        return found
+
+    return ask_all
+
+
+def geometric(first: int, last: int) -> tuple[int, ...]:
+    """Whole numbers a factor of 1.41 apart, from the first to the last."""
+    steps = math.ceil(2 * math.log2(last / first)) + 1
+    return tuple(sorted({round(first * 2 ** (i / 2)) for i in range(steps)}))
+
+
+def _exact(X: Vectors, *, batch: bool) -> Built:
+    index = ExactIndex().fit(X)
+
+    def ask(Q: Vectors, _: int) -> Ids:
+        return index.query(Q, K)[1]
+
+    return Built(ask if batch else one_by_one(lambda q, _: ask(q[None], 0)[0]), lambda: 4 * len(X))
+
+
+def _forest(X: Vectors, n_trees: int, seed: int) -> Built:
+    index = SpillForest(n_trees, n_jobs=1, random_state=seed).fit(X)
+    ask = one_by_one(lambda q, n_probes: index.query(q[None], K, n_probes=n_probes)[1][0])
+    return Built(ask, lambda: index.nbytes_)
+
+
+def _tuned(X: Vectors, seed: int) -> Built:
+    index = tune(X, K, 0.95, n_jobs=1, random_state=seed)
+    # what is too small for a forest stays exact, which has no size to tell
+    return Built(
+        one_by_one(lambda q, _: index.query(q[None], K)[1][0]), lambda: getattr(index, "nbytes_", 4 * len(X))
+    )
+
+
+def _spill_tree(X: Vectors, spill: float, depth: int, seed: int) -> Built:
+    # as printed: directions from all rows of a node, and nothing but the depth ends the splitting
+    tree = SpillTree("pca", spill, depth, leaf_size=K, n_sample=None, n_jobs=1, random_state=seed).fit(X)
+    return Built(one_by_one(lambda q, _: tree.query(q[None], K)[1][0]), lambda: tree.nbytes_)
+
+
+def _faiss(X: Vectors, description: str, knob: str = "", **options: int) -> Built:
+    """What faiss's factory calls so; `knob` and the options are names of faiss's parameters."""
+    import faiss
+
+    faiss.omp_set_num_threads(1)
+    parameters = faiss.ParameterSpace()
+    index = faiss.index_factory(X.shape[1], description)
+    for name, value in options.items():
+        parameters.set_index_parameter(index, name, value)
+    index.train(X)
+    index.add(X)
+    ask_all = one_by_one(lambda q, _: index.search(q[None], K)[1][0])
+
+    def ask(Q: Vectors, value: int) -> Ids:
+        if knob:
+            parameters.set_index_parameter(index, knob, value)
+        return ask_all(Q, value)
+
+    return Built(ask, lambda: faiss.serialize_index(index).nbytes)
+
+
+def _voyager(X: Vectors, seed: int) -> Built:
+    import voyager
+
+    index = voyager.Index(
+        voyager.Space.Euclidean, X.shape[1], M=16, ef_construction=100, random_seed=seed, max_elements=len(X)
+    )
+    index.add_items(X, num_threads=1)
+    ask = one_by_one(lambda q, ef: index.query(q, K, num_threads=1, query_ef=ef)[0])
+    return Built(ask, lambda: len(index.as_bytes()))
+
+
+def _annoy(X: Vectors, n_trees: int, seed: int) -> Built:
+    from annoy import AnnoyIndex
+
+    index = AnnoyIndex(X.shape[1], "euclidean")
+    index.set_seed(seed)
+    for i, x in enumerate(X):
+        index.add_item(i, x.tolist())  # it reads a list much quicker than an array
+    index.build(n_trees, n_jobs=1)
+
+    def n_bytes() -> int:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "annoy")
+            index.save(str(path))
+            return path.stat().st_size
+
+    ask = one_by_one(lambda q, search_k: index.get_nns_by_vector(q.tolist(), K, search_k=search_k))
+    return Built(ask, n_bytes)
+
+
+def _kd_tree(X: Vectors) -> Built:
+    tree = KDTree(X)
+    ask = one_by_one(lambda q, _: tree.query(q[None], K, return_distance=False)[0])
+    return Built(ask, lambda: sum(np.asarray(part).nbytes for part in tree.get_arrays()))
+
+
+def n_lists(n_rows: int) -> int:
+    """Lists of faiss's IVF, the power of two that is 1,024 for 200,000 rows and grows with their root."""
+    return 2 ** round(math.log2(2.3 * math.sqrt(n_rows)))
+
+
+def depth_for(leaf_size: int, n_rows: int, spill: float) -> int:
+    """Splits until a leaf holds about `leaf_size` rows, each side getting the share 1/2 + spill."""
+    return max(1, round(math.log(n_rows / leaf_size) / -math.log(0.5 + spill)))
+
+
+def contenders(n_rows: int, seed: int, *, full: bool, graph: bool = True) -> list[Contender]:
+    """All indexes for so many rows; `graph` says whether there is time for voyager.
+
+    The short form leaves out faiss HNSW, annoy's other numbers of trees and the spill tree's other depths.
+    """
+    lists = n_lists(n_rows)
+    beam = geometric(10, 1_280)
+
+    def annoy(n_trees: int) -> Contender:
+        build = partial(_annoy, n_trees=n_trees, seed=seed)
+        return Contender(_ANNOY, f"{n_trees} trees", build, geometric(125, 512_000), rival="annoy")
+
+    def tree(spill: float, leaf_size: int) -> Contender:
+        depth = depth_for(leaf_size, n_rows, spill)
+        build = partial(_spill_tree, spill=spill, depth=depth, seed=seed)
+        return Contender("musicsim SpillTree", f"PCA, spill {spill:g}, depth {depth}", build)
+
+    ivf = partial(_faiss, description=f"IVF{lists},Flat", knob="nprobe")
+    hnsw = partial(_faiss, description="HNSW16,Flat", knob="efSearch", efConstruction=100)
+    flat = partial(_faiss, description="Flat")
+    graph_setting = "M 16, ef_construction 100"
+    return [
+        *(
+            Contender(_OURS, f"{n} trees", partial(_forest, n_trees=n, seed=seed), geometric(2, 8_192))
+            for n in (8, 16)
+        ),
+        Contender("musicsim tune", "recall 0.95", partial(_tuned, seed=seed)),
+        *(
+            tree(spill, leaf_size)
+            for spill in (0.05, 0.1)
+            for leaf_size in (_LEAF_SIZES if full else _LEAF_SIZES[1:2])
+        ),
+        Contender("musicsim ExactIndex", "GEMM", partial(_exact, batch=False), n_queries=100),
+        Contender("musicsim ExactIndex", "GEMM, batch", partial(_exact, batch=True)),
+        Contender("faiss IndexFlat", "", flat, n_queries=100, rival="faiss-cpu"),
+        Contender("scikit-learn KDTree", "leaf_size 40", _kd_tree, n_queries=20),
+        *(annoy(n_trees) for n_trees in ((20, 10, 50) if full else (20,))),
+        Contender("faiss IVF", f"{lists} lists", ivf, geometric(1, lists), rival="faiss-cpu"),
+        *([Contender("faiss HNSW", graph_setting, hnsw, beam, rival="faiss-cpu")] if full else []),
+        *(
+            [Contender(_HNSW, graph_setting, partial(_voyager, seed=seed), beam, rival="voyager")]
+            if graph
+            else []
+        ),
+    ]
+
+
+# --- the run --------------------------------------------------------------------------------------
+
+
+def _quickest(rows: Sequence[Row], column: str) -> float | None:
+    return min((row[column] for row in rows if row[column] is not None), default=None)
+
+
+def claims(kind: str, label: str, rows: Sequence[Row]) -> list[Claim]:
+    """What was asked for on a kind of mixture; of several forests or annoys the quickest at a level counts.
+
+    The time of building is that of the larger forest.
+    """
+    by_name = {name: [row for row in rows if row["index"] == name] for name in (_OURS, _HNSW, _ANNOY)}
+    made = []
+    if by_name[_HNSW] or kind == "hard":  # the short form has it on `hard` only
+        slowest = max(row["build_s"] for row in by_name[_OURS])
+        ratio = by_name[_HNSW][0]["build_s"] / slowest if by_name[_HNSW] else None
+        made.append(at_least(f"{label}: builds, times faster than {_HNSW}", ratio, 15.0))
+    for column in ("ms_90", "ms_95", "ms_98"):
+        ours, theirs = _quickest(by_name[_OURS], column), _quickest(by_name[_ANNOY], column)
+        ratio = theirs / ours if theirs is not None and ours is not None else None
+        what = f"{label}: recall@{K} {LEVELS[column]:.2f}, times faster than {_ANNOY}"
+        made.append(at_least(what, ratio, 2.0 if kind == "hard" else 1.0))
+    if kind == "hard":
+        made.append(at_most(f"{label}: recall@{K} 0.95, ms", _quickest(by_name[_OURS], "ms_95"), 0.3))
+    return made
+
+
+def cases(settings: Settings) -> Iterator[Case]:
+    """The data, made when its turn comes."""
+    seed, full = settings.seed, settings.full
+    mixtures = [("hard", "hard", hard, 200_000), ("separated", "separated", separated, 200_000)]
+    if full:
+        mixtures += [
+            ("hard, 2,000 clusters", "hard", partial(hard, n_clusters=2_000), 200_000),
+            ("hard", "hard", hard, 1_000_000),
+            ("separated", "separated", separated, 1_000_000),
+        ]
+    for name, kind, draw, n_rows in mixtures:
+        X, Q = draw(n_rows, N_QUERIES, seed=seed)
+        graph = full or kind == "hard"
+        yield Case(name, kind, X, Q, contenders(n_rows, seed, full=full, graph=graph))
+    folder = shared_data()
+    if folder is None:
+        settings.facts["real vectors"] = "left out: no folder of public data sets"
+        return
+    for name, load in REAL_SETS.items():
+        if full or name == next(iter(REAL_SETS)):
+            X, Q = hold_out(load(folder), N_QUERIES, seed)
+            yield Case(name, "real", X, Q, contenders(len(X), seed, full=full))
+
+
+def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
+    settings.facts.update(queries=N_QUERIES, k=K, threads=1)
+    missing = sorted(name for name in _RIVALS if not version(name))
+    if missing:
+        settings.facts["not installed"] = f"{', '.join(missing)}: pip install 'musicsim[bench]'"
+    if not settings.full:
+        settings.facts["left out of the short form"] = (
+            "1,000,000 rows, hard with 2,000 clusters, MNIST, SIFT, faiss HNSW, voyager on separated, "
+            "annoy with 10 and 50 trees, spill trees with leaves of 1,000 and 100"
+        )
+    rows: list[Row] = []
+    made: list[Claim] = []
+    with threadpool_limits(1):
+        small = hard(5_000, 10, seed=settings.seed)
+        for contender in contenders(5_000, settings.seed, full=False, graph=False):  # compiles what is ours
+            if not contender.rival:
+                contender.build(small[0]).ask(small[1], (contender.knob or (0,))[0])
+        for case in cases(settings):
+            progress(f"{case}: {len(case.X):,} x {case.X.shape[1]} and {len(case.Q)} queries drawn")
+            measured = measure(case, progress)
+            rows += measured
+            if case.kind != "real":
+                made += claims(case.kind, str(case), measured)
+    settings.facts["CPU seconds"] = round(time.process_time())
+    return rows, made
+
+
+if __name__ == "__main__":
+    main("search", "indexes for nearest neighbours", run, rivals=("scikit-learn", *_RIVALS))

@@ -1,0 +1,388 @@
+"""Spill trees, thesis 6.4: recall of the 100 nearest songs against the share of songs examined.
+
+Trees of depth 13 for four split rules and four spills tau. Cut off at depth 5 to 13, each gives the
+retrieval set of a held-out song (algorithm 6.3); recall is the share of its true 100 nearest songs in
+that set (6.6), "recall@10" that of its ten nearest. Figures are medians over the queries, as in figure
+6.4, and "rows examined" is the median size of the set; a half of the queries lies between the quartiles.
+A direction is found from 4,096 rows of a node at most, in the thesis from all: on 100,000 rows medians
+differed by 0.03 at most (tau 0 and 0.1, depths 7, 9 and 13). Thresholds are quantiles of all rows.
+
+- generated: songs of the kind of the thesis, see `_song_vectors`; its own are not to be had. What is
+  found depends on the number of rows: among fewer songs the 100 nearest lie further away and more of them
+  are lost, while the ten nearest of 100,000 are about the share that 100 of the thesis's 890,205 are.
+  ``--full`` takes as many rows as the thesis. Claims are about these songs.
+- songs, SIFT: real vectors of other kinds, far fewer; to depth 13 while leaves have ten rows. Columns of
+  the songs are z-scored, so that all have the same variance, of which KD has little.
+
+"At equal share" reads the recall at a given share off the line between two depths, share on a logarithmic
+scale; empty where no depth examines so few. "Topics" asks what the printed figures depend on: PCA trees
+on 100,000 songs made of fewer or more sounds. Where they are few, songs lie close and their noise, which
+has many dimensions, counts among the nearest. Milliseconds are CPU time, queries one by one on one
+thread; the full scan is `ExactIndex`. The thesis has looked up its leaves beforehand, here a query goes
+down the tree.
+"""
+
+import itertools
+import math
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from joblib import effective_n_jobs
+from threadpoolctl import threadpool_limits
+
+from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, race, shared_data
+from benchmarks._search_data import REAL_SETS, hold_out
+from experiments._song_vectors import N_TOPICS, intrinsic_dimension, song_vectors, spectrum
+from musicsim.search import ExactIndex, SpillTree
+
+__all__ = ["Point", "at_share", "hits", "measure"]
+
+GENERATED = "generated"
+RULES = ("pca", "kd", "2means", "random")
+SPILLS = (0.0, 0.01, 0.05, 0.1)
+DEEPEST = 13
+N_SAMPLE = 4_096
+DEPTHS = range(5, DEEPEST + 1)
+REAL_DEPTHS = range(3, DEEPEST + 1)
+REAL = ("songs, 13 Spotify descriptors", "SIFT, 128 values")
+SMALLEST_LEAF = 10
+"""Rows of the leaves of real vectors, at least."""
+
+K, NEAR = 100, 10
+SHARES = (1.0, 3.0)
+"""Of the rows, in %."""
+TOPICS = (12, N_TOPICS, 200)
+N_ROWS, N_QUERIES = 100_000, 300
+FULL_ROWS, FULL_QUERIES = 890_205, 1_000
+_BYTES_A_ROW = 3_000
+"""Rows, a tree with spill 0.1 and what it takes to grow it."""
+
+TIMED = {0.05: 119.5, 0.1: 17.8}
+"""Times faster than a full scan in the thesis, by spill."""
+_TIMED_KS = (10, 50, 100)
+_TIMED_QUERIES, _SCANS = 100, 20
+_QUERIES_AT_ONCE = 16
+
+WITHOUT, WITH = ("pca", 0.0, 7), ("pca", 0.1, DEEPEST)
+IN_THESIS = {WITHOUT: (6_955, 0.24), WITH: (6_819, 0.53)}
+"""Rows examined, and recall."""
+
+WIDTH, LOCAL_WIDTH = "dimensions of 95 % of the variance", "intrinsic dimension of the 100 nearest"
+
+Ids = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+Vectors = npt.NDArray[np.float32]
+Setting = tuple[str, float, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A tree cut off at a depth: rows that each query retrieves, shares of its neighbours among them."""
+
+    sizes: Ids
+    recall: FloatArray
+    recall_near: FloatArray
+
+    def share(self, n_rows: int) -> float:
+        """Median share examined, in %."""
+        return 100.0 * float(np.median(self.sizes)) / n_rows
+
+
+Points = dict[Setting, Point]
+
+
+# --- measures -------------------------------------------------------------------------------------
+
+
+def hits(retrieved: Sequence[Ids], true: Ids, n_rows: int) -> npt.NDArray[np.bool_]:
+    """Which of the true neighbours, (n_queries, k), are in the retrieval set of their query (6.6)."""
+    inside = np.zeros(n_rows, dtype=bool)
+    found = np.empty(true.shape, dtype=bool)
+    for i, ids in enumerate(retrieved):
+        inside[ids] = True
+        found[i] = inside[true[i]]
+        inside[ids] = False
+    return found
+
+
+def measure(tree: SpillTree, Q: Vectors, true: Ids, depth: int) -> Point:
+    """Retrieval sets of the tree cut off at `depth`, against the true neighbours, nearest first."""
+
+    def ask(start: int) -> tuple[list[int], npt.NDArray[np.bool_]]:
+        part = slice(start, start + _QUERIES_AT_ONCE)
+        retrieved = tree.retrieve(Q[part], depth=depth)
+        return [len(ids) for ids in retrieved], hits(retrieved, true[part], tree.n_samples_)
+
+    with ThreadPoolExecutor(effective_n_jobs(-1)) as pool:
+        parts = list(pool.map(ask, range(0, len(Q), _QUERIES_AT_ONCE)))
+    found = np.concatenate([part[1] for part in parts])
+    return Point(
+        np.concatenate([part[0] for part in parts]), found.mean(axis=1), found[:, :NEAR].mean(axis=1)
+    )
+
+
+def at_share(share: float, shares: Sequence[float], recalls: Sequence[float]) -> float | None:
+    """Recall at a share, on the line between two depths, share on a logarithmic scale; None outside them."""
+    order = np.argsort(shares)
+    x, y = np.log(np.asarray(shares)[order]), np.asarray(recalls)[order]
+    return float(np.interp(math.log(share), x, y)) if x[0] <= math.log(share) <= x[-1] else None
+
+
+def depths_for(n_rows: int, tau: float) -> list[int]:
+    """Depths at which leaves of real vectors are not too small."""
+    return [depth for depth in REAL_DEPTHS if n_rows * (0.5 + tau) ** depth >= SMALLEST_LEAF]
+
+
+def _tree(X: Vectors, rule: str, tau: float, seed: int) -> SpillTree:
+    return SpillTree(rule, tau, DEEPEST, leaf_size=1, n_sample=N_SAMPLE, random_state=seed).fit(X)
+
+
+def _truth(X: Vectors, Q: Vectors) -> tuple[Vectors, Ids]:
+    with threadpool_limits(1):
+        return ExactIndex().fit(X).query(Q, K)
+
+
+def timing_rows(tree: SpillTree, X: Vectors, Q: Vectors) -> Iterator[Row]:
+    """Milliseconds of a query by the tree and by a full scan."""
+    scan = ExactIndex().fit(X)
+    tree.set_params(n_jobs=1)
+    for k in _TIMED_KS:
+
+        def of_tree(k: int = k) -> None:
+            for q in Q[:_TIMED_QUERIES]:
+                tree.query(q[None], k)
+
+        def of_scan(k: int = k) -> None:
+            for q in Q[:_SCANS]:
+                scan.query(q[None], k)
+
+        with threadpool_limits(1):
+            seconds = race({"tree": of_tree, "scan": of_scan}, repeats=3)
+        tree_ms = 1e3 * seconds["tree"] / min(len(Q), _TIMED_QUERIES)
+        scan_ms = 1e3 * seconds["scan"] / min(len(Q), _SCANS)
+        yield {
+            "timed, tau": tree.spill,
+            "k": k,
+            "tree, ms": tree_ms,
+            "full scan, ms": scan_ms,
+            "times faster": scan_ms / tree_ms,
+            "thesis times faster": TIMED[tree.spill],
+        }
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def curve_rows(points: Points, n_rows: int) -> Iterator[Row]:
+    """Figure 6.4: a row a rule, spill and depth."""
+    for (rule, tau, depth), point in points.items():
+        low, middle, high = np.quantile(point.recall, (0.25, 0.5, 0.75))
+        rows_in_thesis, recall_in_thesis = IN_THESIS.get((rule, tau, depth), (None, None))
+        yield {
+            "rule": rule,
+            "tau": tau,
+            "depth": depth,
+            "rows examined": float(np.median(point.sizes)),
+            "thesis rows examined": rows_in_thesis,
+            "share examined, %": point.share(n_rows),
+            "recall@100": float(middle),
+            "thesis recall@100": recall_in_thesis,
+            "lower quartile": float(low),
+            "upper quartile": float(high),
+            "recall@10": float(np.median(point.recall_near)),
+        }
+
+
+def share_rows(data: str, points: Points, n_rows: int) -> Iterator[Row]:
+    """A row a rule and spill."""
+    for rule in RULES:
+        for tau in SPILLS:
+            own = [point for (r, t, _), point in points.items() if (r, t) == (rule, tau)]
+            shares = [point.share(n_rows) for point in own]
+            row: dict[str, Any] = {"at equal share": data, "rows": n_rows, "rule": rule, "tau": tau}
+            for share in SHARES:
+                for name, recalls in (
+                    ("recall@100", [p.recall for p in own]),
+                    ("recall@10", [p.recall_near for p in own]),
+                ):
+                    medians = [float(np.median(recall)) for recall in recalls]
+                    row[f"{name} at {share:g} %"] = at_share(share, shares, medians)
+            yield row
+
+
+def topic_row(n_topics: int, about: dict[str, Any], points: Points) -> Row:
+    """The printed figures on songs of so many topics; `about` is what :func:`_about` says of them."""
+    n_rows = about["rows"]
+    row: dict[str, Any] = {"topics": n_topics, **{name: about[name] for name in (WIDTH, LOCAL_WIDTH)}}
+    for setting in (WITHOUT, WITH):
+        name = f"tau {setting[1]:g}, depth {setting[2]}"
+        row[f"{name}: recall@100"] = float(np.median(points[setting].recall))
+        row[f"{name}: recall@10"] = float(np.median(points[setting].recall_near))
+        row[f"{name}: share examined, %"] = points[setting].share(n_rows)
+    return row
+
+
+# --- claims ---------------------------------------------------------------------------------------
+
+
+def claims(points: Points, n_rows: int, timings: Sequence[Row]) -> Iterator[Claim]:
+    """What the thesis says in 6.4.4 and 6.4.5, of the generated songs."""
+    median = {setting: float(np.median(point.recall)) for setting, point in points.items()}
+    for setting, (_, recall_in_thesis) in IN_THESIS.items():
+        yield at_least(
+            f"PCA, tau {setting[1]:g}, depth {setting[2]}: recall@100", median[setting], recall_in_thesis
+        )
+    yield at_most(
+        "PCA, tau 0.1, depth 13: share examined, %",
+        points[WITH].share(n_rows),
+        100 * IN_THESIS[WITH][0] / FULL_ROWS,
+    )
+    times = median[WITH] / median[WITHOUT] if median[WITHOUT] else None
+    yield at_least(
+        "PCA: times the recall of tau 0, depth 7 at tau 0.1, depth 13 ('nearly doubled')", times, 2.0
+    )
+    places = [(tau, depth) for tau in SPILLS for depth in DEPTHS]
+    yield at_least(
+        "share of tau and depth where PCA finds as much as KD or more",
+        _share(median["pca", *place] >= median["kd", *place] for place in places),
+        1.0,
+    )
+    for better in ("pca", "kd"):
+        for worse in ("2means", "random"):
+            yield at_least(
+                f"share of tau and depth where {better} finds more than {worse}",
+                _share(median[better, *place] > median[worse, *place] for place in places),
+                1.0,
+            )
+    yield at_least(
+        "share of steps down a depth in which recall falls or stays",
+        _share(median[r, t, d + 1] <= median[r, t, d] for r in RULES for t in SPILLS for d in DEPTHS[:-1]),
+        1.0,
+    )
+    yield at_least(
+        "share of steps up in tau in which recall grows or stays",
+        _share(
+            median[r, more, d] >= median[r, less, d]
+            for r in RULES
+            for less, more in itertools.pairwise(SPILLS)
+            for d in DEPTHS
+        ),
+        1.0,
+    )
+    gains = {r: float(np.mean([median[r, SPILLS[-1], d] - median[r, 0.0, d] for d in DEPTHS])) for r in RULES}
+    most = max(gain for rule, gain in gains.items() if rule != "pca")
+    yield at_least(
+        "gain of recall by spill 0.1, mean over depths, PCA less the best other", gains["pca"] - most, 0.0
+    )
+    for tau, goal in TIMED.items():
+        found = [float(row["times faster"]) for row in timings if row["timed, tau"] == tau]
+        yield at_least(
+            f"PCA, tau {tau:g}, depth {DEEPEST}: times faster than a full scan, least of k 10, 50, 100",
+            min(found, default=None),
+            goal,
+        )
+
+
+def _share(holds: Iterator[bool]) -> float:
+    return float(np.mean(list(holds)))
+
+
+# --- runs -----------------------------------------------------------------------------------------
+
+
+def rows_that_fit() -> int:
+    """As many rows as the thesis, or as half of the machine's memory holds."""
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # Windows has no sysconf
+        return FULL_ROWS
+    return min(FULL_ROWS, memory // 2 // _BYTES_A_ROW)
+
+
+def _generated(X: Vectors, Q: Vectors, true: Ids, seed: int, progress: Progress) -> tuple[Points, list[Row]]:
+    """All points of figure 6.4, one tree in memory at a time, and the timings."""
+    points: Points = {}
+    timings: list[Row] = []
+    for rule in RULES:
+        for tau in SPILLS:
+            tree = _tree(X, rule, tau, seed)
+            progress(f"{GENERATED}: {rule}, tau {tau:g}: grown, {tree.nbytes_ / 1e6:.0f} MB")
+            points |= {(rule, tau, depth): measure(tree, Q, true, depth) for depth in DEPTHS}
+            progress(f"{GENERATED}: {rule}, tau {tau:g}: asked")
+            if rule == "pca" and tau in TIMED:
+                timings += timing_rows(tree, X, Q)
+            del tree  # before the next one is grown
+    return points, timings
+
+
+def _topics(n_topics: int, settings: Settings) -> Row:
+    X, Q = song_vectors(N_ROWS, N_QUERIES, n_topics=n_topics, seed=settings.seed)
+    distances, true = _truth(X, Q)
+    points = {
+        (rule, tau, depth): measure(_tree(X, rule, tau, settings.seed), Q, true, depth)
+        for rule, tau, depth in (WITHOUT, WITH)
+    }
+    return topic_row(n_topics, _about(X, distances), points)
+
+
+def _real(name: str, X: Vectors, settings: Settings) -> Iterator[Row]:
+    X, Q = hold_out(X, N_QUERIES, settings.seed)
+    distances, true = _truth(X, Q)
+    settings.facts["data"][name] = _about(X, distances)
+    points: Points = {}
+    for rule in RULES:
+        for tau in SPILLS:
+            tree = _tree(X, rule, tau, settings.seed)
+            points |= {(rule, tau, d): measure(tree, Q, true, d) for d in depths_for(len(X), tau)}
+    yield from share_rows(name, points, len(X))
+
+
+def _about(X: Vectors, distances: Vectors) -> dict[str, Any]:
+    """Size and spectrum of vectors, and their dimension by distances from queries to their K nearest."""
+    held = np.cumsum(spectrum(X))
+    held /= held[-1]
+    return {
+        "rows": len(X),
+        "dimensions": X.shape[1],
+        WIDTH: int(np.searchsorted(held, 0.95)) + 1,
+        "variance in the first 1, 2, 5, 10, 20, 50, 100": [
+            round(float(held[i - 1]), 3) for i in (1, 2, 5, 10, 20, 50, 100) if i <= len(held)
+        ],
+        LOCAL_WIDTH: round(intrinsic_dimension(distances), 1),
+    }
+
+
+def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
+    """Grow and ask all trees; 100,000 generated rows, 890,205 with ``--full``."""
+    n_rows, n_queries = (rows_that_fit(), FULL_QUERIES) if settings.full else (N_ROWS, N_QUERIES)
+    settings.facts.update(
+        queries={GENERATED: n_queries, "others": N_QUERIES}, neighbours=K, rows_in_thesis=FULL_ROWS, data={}
+    )
+    X, Q = song_vectors(n_rows, n_queries, seed=settings.seed)
+    progress(f"{GENERATED}: {n_rows} rows drawn")
+    distances, true = _truth(X, Q)
+    settings.facts["data"][GENERATED] = _about(X, distances)
+    progress(f"{GENERATED}: true neighbours found")
+    points, timings = _generated(X, Q, true, settings.seed, progress)
+    rows = [*curve_rows(points, n_rows), *share_rows(GENERATED, points, n_rows)]
+    del X, Q
+    shared = shared_data()
+    if shared is None:
+        settings.facts["real data"] = "absent: set MUSICSIM_SHARED_DATA to the folder of public data sets"
+    else:
+        for name in REAL:
+            rows += _real(name, REAL_SETS[name](shared), settings)
+            progress(name)
+    for n_topics in TOPICS:
+        rows.append(_topics(n_topics, settings))
+        progress(f"{n_topics} topics")
+    return [*rows, *timings], list(claims(points, n_rows, timings))
+
+
+if __name__ == "__main__":
+    main("spill", __doc__.splitlines()[0], run)

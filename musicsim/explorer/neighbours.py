@@ -1,0 +1,153 @@
+"""Which index answers for a library: every song is compared in a small one, a large one has a forest beside its model.
+
+The forest is made of the rows of the model's file, which only grows: songs that are forgotten leave it as it is, new
+ones are added to it. It is brought up to the library by the job that places new songs; until there is one, every song
+is compared.
+"""
+
+import logging
+import shutil
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import filelock
+import numpy as np
+import numpy.typing as npt
+
+from musicsim.search import ExactIndex, SpillForest, calibrate
+
+if TYPE_CHECKING:
+    from musicsim.explorer.rows import Rows
+
+__all__ = ["FOREST_FROM", "INDEX_FILE", "Neighbours", "build_soon", "neighbours_among", "update_index"]
+
+_log = logging.getLogger(__name__)
+
+FOREST_FROM = 100_000
+"""Songs from which a library gets a forest: comparing with all of fewer takes less than 15 ms."""
+
+_FOLDER = "index"
+INDEX_FILE = f"{_FOLDER}/index.json"
+
+# Of the candidates that hub reduction takes its order from, so many are found; of the nearest ten more than 99 %.
+_K, _RECALL = 500, 0.95
+_N_QUERIES = 100
+# Rows that may be missing in the file and are added whenever it is read, as a share of all.
+_ADDED_ON_READING = 0.02
+# A forest whose leaves have been split so often is built anew.
+_GROWTH = 1.5
+_SEED = 0
+
+
+class Neighbours:
+    """The nearest rows of a library's songs.
+
+    Parameters
+    ----------
+    index : SpillForest or ExactIndex
+        Of the rows of a model's file.
+    file_rows : int64 ndarray of shape (n_rows,), ascending
+        Rows of the file that are songs here.
+
+    Notes
+    -----
+    Changes the index: rows that are no songs here are removed from it.
+    """
+
+    def __init__(self, index: SpillForest | ExactIndex, file_rows: npt.NDArray[np.int64]) -> None:
+        self._index, self._n = index, len(file_rows)
+        self._file_rows: npt.NDArray[np.int64] | None = None
+        if self._n < index.n_samples_:
+            self._file_rows = file_rows
+            is_here = np.zeros(index.n_samples_, bool)
+            is_here[file_rows] = True
+            index.remove(np.flatnonzero(~is_here))
+
+    def query(
+        self, Q: npt.ArrayLike, k: int = 10, *, allowed: npt.NDArray[np.bool_] | None = None
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+        """Distances and rows, as :meth:`ExactIndex.query` gives them, of the library's rows."""
+        if self._file_rows is None:
+            return self._index.query(Q, k, allowed=allowed)
+        if allowed is not None:
+            mask = np.zeros(self._index.n_samples_, bool)
+            mask[self._file_rows] = allowed
+            allowed = mask
+        distances, found = self._index.query(Q, k, allowed=allowed)
+        return distances, np.searchsorted(self._file_rows, found)
+
+
+def neighbours_among(rows: "Rows") -> Neighbours:
+    """What answers for some rows: the forest beside their model, or the comparison with all."""
+    if len(rows.ids) >= FOREST_FROM:
+        try:
+            return Neighbours(SpillForest.load(rows.folder / _FOLDER, rows.file), rows.file_rows)
+        except FileNotFoundError:
+            _log.info("%s has no index yet: every song is compared.", rows.folder)
+        except (ValueError, KeyError, OSError) as error:
+            _log.warning("The index in %s is not used, every song is compared: %s", rows.folder, error)
+    return Neighbours(ExactIndex().fit(rows.X), np.arange(len(rows.X)))
+
+
+def update_index(folder: Path, X: npt.NDArray[np.float32]) -> bool:
+    """Build the forest of a model, or add the rows that are new.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the model.
+    X : float32 ndarray of shape (n_rows, n_dimensions)
+        All rows of its file.
+
+    Returns
+    -------
+    bool
+        Whether there was anything to do; also False while another process is at it, or where the folder cannot be
+        written to.
+    """
+    if len(X) < FOREST_FROM:
+        return False
+    try:
+        with filelock.FileLock(folder / f"{_FOLDER}.lock", timeout=0):
+            for left in folder.glob(f".{_FOLDER}-*"):  # of a process that was ended while it wrote
+                shutil.rmtree(left, ignore_errors=True)
+            forest = _brought_up(folder / _FOLDER, X)
+            if forest is None:
+                return False
+            calibrate(forest, X, _K, _RECALL, n_queries=_N_QUERIES, random_state=_SEED)
+            forest.save(folder / _FOLDER)
+            return True
+    except filelock.Timeout:
+        return False
+    except OSError as error:
+        _log.warning("%s cannot be written to, every song is compared: %s", folder, error)
+        return False
+
+
+def _brought_up(target: Path, X: npt.NDArray[np.float32]) -> SpillForest | None:
+    """The forest of all rows; None where the file has nearly all of them."""
+    try:
+        n, n_built = SpillForest.saved_rows(target)
+        known = SpillForest.load(target, X[:n])
+        if len(X) - n <= _ADDED_ON_READING * n:
+            return None
+        if len(X) <= _GROWTH * n_built:
+            del known
+            return SpillForest.load(target, X)
+    except FileNotFoundError:
+        pass
+    except (ValueError, KeyError, OSError) as error:
+        _log.warning("The index in %s is built again: %s", target, error)
+    return SpillForest(random_state=_SEED).fit(X)
+
+
+def build_soon(rows: "Rows") -> None:
+    """Build the forest of rows that have none beside the service, on a thread of its own; once in a process."""
+    if len(rows.ids) < FOREST_FROM or rows.folder in _building:
+        return
+    _building.add(rows.folder)
+    threading.Thread(target=update_index, args=(rows.folder, rows.file), name="index", daemon=True).start()
+
+
+_building: set[Path] = set()

@@ -1,0 +1,372 @@
+"""Compiled loops that ask spill trees: defeatist search, best-first probing of many trees, exact distances.
+
+How trees lie in flat arrays is said in :mod:`musicsim.search._trees`.
+"""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+from musicsim.search._kernels import BLOCK, N_LINKS, dot, larger, select
+
+__all__ = ["defeat", "nearest_of", "probe", "rank", "retrieve"]
+
+_LINE = 16  # float32 numbers of a cache line
+
+# Branches that are followed at once: memory is fetched for all of them while one is worked on.
+_BATCH = 8
+
+# Steps of a code beyond which a query counts as no farther off: its square has to fit float32.
+_FAR = np.float32(1e15)
+
+# Of a query's length: rounding of an inner product, for which a query counts as being on both sides.
+_ROUNDING = np.float32(1e-6)
+
+
+def _fetch(typingctx, array, index):
+    """Ask for the memory at an index of a flat array, to be there when it is read."""
+
+    def generate(context, builder, signature, arguments):
+        data = context.make_array(signature.args[0])(context, builder, value=arguments[0]).data
+        place = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+        kind = ir.FunctionType(ir.VoidType(), [place.type, ir.IntType(32), ir.IntType(32), ir.IntType(32)])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [place.type], kind)
+        # to read, to keep in all caches, data
+        builder.call(function, [place, *(ir.Constant(ir.IntType(32), number) for number in (0, 3, 1))])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate
+
+
+_prefetch: Any = intrinsic(_fetch)  # called without its first argument
+
+
+@njit(cache=True, nogil=True)
+def _push(keys, values, n, key, value):
+    """Put a pair into a heap of n whose least key stands first."""
+    i = n
+    while i > 0:
+        parent = (i - 1) >> 1
+        if keys[parent] <= key:
+            break
+        keys[i], values[i] = keys[parent], values[parent]
+        i = parent
+    keys[i], values[i] = key, value
+
+
+@njit(cache=True, nogil=True)
+def _sink(keys, values, n, key, value):
+    """Put a pair in the place of the first of a heap of n whose least key stands first."""
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= n:
+            break
+        if child + 1 < n and keys[child + 1] < keys[child]:
+            child += 1
+        if keys[child] >= key:
+            break
+        keys[i], values[i] = keys[child], values[child]
+        i = child
+    keys[i], values[i] = key, value
+
+
+@njit(cache=True, nogil=True)
+def _enter(table, number):
+    """Enter a number into a hash table of a power of two places, -1 where free; False if it is there."""
+    mask = table.shape[0] - 1
+    place = (number * 0x9E3779B1) & mask
+    while table[place] >= 0:
+        if table[place] == number:
+            return False
+        place = (place + 1) & mask
+    table[place] = number
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _table_for(n):
+    """An empty hash table for n numbers."""
+    size = 64
+    while size < 2 * n:
+        size *= 2
+    return np.full(size, -1, np.int32)
+
+
+@njit(cache=True, nogil=True)
+def _rehashed(table):
+    """The same numbers in twice the room."""
+    result = np.full(2 * table.shape[0], -1, np.int32)
+    for number in table:
+        if number >= 0:
+            _enter(result, number)
+    return result
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _scan(codes, start, n, query, distances):
+    """Squared distances of a query to the codes of a leaf's first n rows, in units of a code's step."""
+    d = query.shape[0]
+    distances[: (n + BLOCK - 1) // BLOCK * BLOCK] = np.float32(0.0)
+    for block in range(0, n, BLOCK):
+        sums = distances[block : block + BLOCK]
+        place = (start + block) * d
+        for j in range(d):
+            x, column = query[j], codes[place : place + BLOCK]
+            for i in range(BLOCK):
+                sums[i] += (np.float32(column[i]) - x) ** 2
+            place += BLOCK
+
+
+@njit(cache=True, nogil=True)
+def _prefetch_node(flat, leaves, node, width):
+    """Ask for the row of an inner node, or for the entry of a leaf."""
+    if node >= 0:
+        for place in range(node * width, (node + 1) * width, _LINE):
+            _prefetch(flat, place)
+        _prefetch(flat, (node + 1) * width - 1)
+    else:
+        _prefetch(leaves, 4 * (-1 - node))
+
+
+@njit(cache=True, nogil=True)
+def _take_first(front, front_nodes, n_front, at, keys, n, flat, entries, width):
+    """Move the n most promising branches from the queue to `at` and `keys`; returns how many are left."""
+    for b in range(n):
+        keys[b], at[b] = front[0], front_nodes[0]
+        n_front -= 1
+        if n_front:
+            _sink(front, front_nodes, n_front, front[n_front], front_nodes[n_front])
+        _prefetch_node(flat, entries, at[b], width)
+    return n_front
+
+
+@njit(cache=True, nogil=True)
+def _descend(query, nodes, links, flat, entries, at, keys, n, front, front_nodes, n_front):
+    """Follow n branches to their leaves side by side; the sides not taken join the queue."""
+    d = query.shape[0]
+    going = True
+    while going:
+        going = False
+        for b in range(n):
+            node = at[b]
+            if node < 0:
+                continue
+            row = nodes[node]
+            margin = dot(row[:d], query) - np.float32(0.5) * (row[d] + row[d + 1])
+            side = 1 if margin > 0.0 else 0
+            at[b] = links[node, d + 2 + side]
+            going = going or at[b] >= 0
+            _prefetch_node(flat, entries, at[b], d + N_LINKS)
+            front, front_nodes = larger(front, n_front + 1), larger(front_nodes, n_front + 1)
+            _push(front, front_nodes, n_front, keys[b] + margin * margin, links[node, d + 3 - side])
+            n_front += 1
+    return front, front_nodes, n_front
+
+
+@njit(cache=True, nogil=True)
+def _offer(numbers, distances, shown, table, n_entered, best, best_ids, n_kept):
+    """Keep the rows of a leaf that are among the best so far, each once; returns the table and both counts."""
+    n_best = best.shape[0]
+    worst = -best[0] if n_kept == n_best else np.float32(np.inf)
+    for i in range(numbers.shape[0]):
+        if distances[i] >= worst:
+            continue
+        number = numbers[i]
+        if shown.shape[0] and not shown[number]:
+            continue
+        if 2 * n_entered >= table.shape[0]:
+            table = _rehashed(table)
+        if not _enter(table, number):
+            continue
+        n_entered += 1
+        if n_kept < n_best:
+            _push(best, best_ids, n_kept, -distances[i], number)
+            n_kept += 1
+        else:
+            _sink(best, best_ids, n_best, -distances[i], number)
+        if n_kept == n_best:
+            worst = -best[0]
+    return table, n_entered, n_kept
+
+
+@njit(cache=True, nogil=True)
+def probe(Q, nodes, leaves, items, codes, step, roots, shown, n_probes, longest, found, n_found):
+    """The rows nearest by their codes in the leaves that are most promising, over all trees.
+
+    One queue holds the branches that were not taken, least sum of squared margins first. Leaves are looked into
+    until `n_probes` have been and as many rows were met as `found` has room for, or none is left.
+
+    Parameters
+    ----------
+    Q : float32 (n_queries, d)
+    codes : int8 (n_slots * d,), in units of `step`
+    shown : uint8 (n,) or (0,)
+        Rows that may be answers; all if it is empty.
+    longest : int
+        Most rows of a leaf.
+    found : int32 (n_queries, n_best), n_found : int64 (n_queries,)
+        The answers, in no order.
+    """
+    d, n_best = Q.shape[1], found.shape[1]
+    links = nodes.view(np.int32)
+    flat, entries = nodes.reshape(-1), leaves.reshape(-1)
+    front, front_nodes = np.empty(1024, np.float32), np.empty(1024, np.int32)
+    best, distances = np.empty(n_best, np.float32), np.empty(longest + BLOCK, np.float32)
+    at, keys = np.empty(_BATCH, np.int64), np.empty(_BATCH, np.float32)
+    empty = _table_for(4 * n_best)
+    for q in range(Q.shape[0]):
+        query, scaled = Q[q], np.minimum(np.maximum(Q[q] / step, -_FAR), _FAR)
+        table, n_entered = empty.copy(), 0
+        n_front = n_kept = n_seen = 0
+        for root in roots:
+            front, front_nodes = larger(front, n_front + 1), larger(front_nodes, n_front + 1)
+            _push(front, front_nodes, n_front, np.float32(0.0), root)
+            n_front += 1
+        while n_front and (n_seen < n_probes or n_kept < n_best):
+            n = min(_BATCH, n_front, max(n_probes - n_seen, 1))
+            n_front = _take_first(front, front_nodes, n_front, at, keys, n, flat, entries, d + N_LINKS)
+            front, front_nodes, n_front = _descend(
+                query, nodes, links, flat, entries, at, keys, n, front, front_nodes, n_front
+            )
+            for b in range(n):
+                start, size = leaves[-1 - at[b], 0], leaves[-1 - at[b], 1]
+                for place in range(start * d, (start + size) * d, 4 * _LINE):
+                    _prefetch(codes, place)
+            for b in range(n):
+                start, size = leaves[-1 - at[b], 0], leaves[-1 - at[b], 1]
+                _scan(codes, start, size, scaled, distances)
+                table, n_entered, n_kept = _offer(
+                    items[start : start + size], distances, shown, table, n_entered, best, found[q], n_kept
+                )
+            n_seen += n
+        n_found[q] = n_kept
+
+
+@njit(cache=True, nogil=True)
+def _gather(node, links, d, leaves, items, shown, waiting, table, ids, n):
+    """Append the rows below a node that are shown and were not entered yet; returns the arrays that grew, and n."""
+    waiting[0] = node
+    n_waiting = 1
+    while n_waiting:
+        n_waiting -= 1
+        here = waiting[n_waiting]
+        if here >= 0:
+            waiting = larger(waiting, n_waiting + 2)
+            waiting[n_waiting], waiting[n_waiting + 1] = links[here, d + 3], links[here, d + 2]
+            n_waiting += 2
+            continue
+        start = leaves[-1 - here, 0]
+        for slot in range(start, start + leaves[-1 - here, 1]):
+            number = items[slot]
+            if shown.shape[0] and not shown[number]:
+                continue
+            if 2 * n >= table.shape[0]:
+                table = _rehashed(table)
+            if _enter(table, number):
+                ids = larger(ids, n + 1)
+                ids[n] = number
+                n += 1
+    return waiting, table, ids, n
+
+
+@njit(cache=True, nogil=True)
+def retrieve(query, nodes, leaves, items, root, shown, depth, fewest):
+    """The retrieval set of a query (algorithm 6.3): all rows of the nodes at `depth`, or leaves, that it reaches.
+
+    Where fewer than `fewest` are met, every node gives way to its parent until they are enough.
+
+    Returns
+    -------
+    int32 (n,)
+        Each row once.
+    """
+    d = query.shape[0]
+    links = nodes.view(np.int32)
+    slack = _ROUNDING * np.sqrt(dot(query, query))
+    waiting, depths = np.empty(64, np.int64), np.empty(64, np.int64)
+    reached = np.empty(64, np.int64)
+    waiting[0], depths[0] = root, 0
+    n_waiting, n_reached = 1, 0
+    while n_waiting:
+        n_waiting -= 1
+        node, level = waiting[n_waiting], depths[n_waiting]
+        if node < 0 or level == depth:
+            reached = larger(reached, n_reached + 1)
+            reached[n_reached] = node
+            n_reached += 1
+            continue
+        row = nodes[node]
+        projection = dot(row[:d], query)
+        waiting, depths = larger(waiting, n_waiting + 2), larger(depths, n_waiting + 2)
+        if projection > row[d] - slack:
+            waiting[n_waiting], depths[n_waiting] = links[node, d + 3], level + 1
+            n_waiting += 1
+        if projection <= row[d + 1] + slack:
+            waiting[n_waiting], depths[n_waiting] = links[node, d + 2], level + 1
+            n_waiting += 1
+    ids, table, n = np.empty(1024, np.int32), _table_for(1024), 0
+    while True:
+        for r in range(n_reached):
+            waiting, table, ids, n = _gather(
+                reached[r], links, d, leaves, items, shown, waiting, table, ids, n
+            )
+        if n >= fewest or (n_reached == 1 and reached[0] == root):
+            return ids[:n].copy()
+        n_parents = 0
+        for r in range(n_reached):
+            parent = links[reached[r], d + 4] if reached[r] >= 0 else leaves[-1 - reached[r], 3]
+            if parent < 0:
+                parent = root
+            known = False
+            for other in range(n_parents):
+                known = known or reached[other] == parent
+            if not known:
+                reached[n_parents] = parent
+                n_parents += 1
+        n_reached = n_parents
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _squares(X, query, candidates):
+    """Squared distances of a query to some rows."""
+    squares = np.empty(candidates.shape[0], np.float32)
+    for i in range(candidates.shape[0]):
+        row = X[candidates[i]]
+        total = np.float32(0.0)
+        for j in range(query.shape[0]):
+            total += (row[j] - query[j]) ** 2
+        squares[i] = total
+    return squares
+
+
+@njit(cache=True, nogil=True)
+def nearest_of(X, query, candidates, distances, ids):
+    """The k nearest of k or more rows by exact distance, equal ones by the lower id; fills (k,) arrays."""
+    squares, k = _squares(X, query, candidates), ids.shape[0]
+    limit = select(squares.copy(), k - 1)
+    kept = np.flatnonzero(squares <= limit)
+    kept = kept[np.argsort(candidates[kept])]
+    kept = kept[
+        np.argsort(squares[kept], kind="mergesort")
+    ]  # stable: equal ones stay in the order of their ids
+    for i in range(k):
+        distances[i], ids[i] = np.sqrt(squares[kept[i]]), candidates[kept[i]]
+
+
+@njit(cache=True, nogil=True)
+def rank(X, Q, found, n_found, distances, ids):
+    """Nearest first among the rows found for each query; fills (n_queries, k) arrays."""
+    for q in range(Q.shape[0]):
+        nearest_of(X, Q[q], found[q, : n_found[q]], distances[q], ids[q])
+
+
+@njit(cache=True, nogil=True)
+def defeat(X, Q, nodes, leaves, items, root, shown, distances, ids):
+    """Nearest first in the retrieval set of each query, which has k rows or more; fills (n_queries, k) arrays."""
+    for q in range(Q.shape[0]):
+        candidates = retrieve(Q[q], nodes, leaves, items, root, shown, -1, ids.shape[1])
+        nearest_of(X, Q[q], candidates, distances[q], ids[q])

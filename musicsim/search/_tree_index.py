@@ -1,0 +1,214 @@
+"""What a spill tree and a forest share: growing, adding, keeping in a folder."""
+
+import json
+import shutil
+import tempfile
+import zlib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from musicsim.search._rows import Index, checked
+from musicsim.search._trees import Growth, Trees, n_threads
+
+__all__ = ["TreeIndex"]
+
+_META = "index.json"
+_DAMAGED = "The index in {} is damaged or of another version: build it again."
+# Queries for each thread, below which it costs more than it gives.
+_QUERIES_A_THREAD = 16
+
+
+class TreeIndex(Index):
+    """Trees over rows; subclasses say how they are grown and asked."""
+
+    _KEPT: ClassVar[tuple[str, ...]] = ("shown",)
+    """Arrays that are kept beside the trees, named by their attributes without the underscore."""
+
+    n_jobs: int | None
+    random_state: int | np.random.Generator | None
+    n_built_: int
+    _trees: Trees
+
+    def _begin(self, X: npt.NDArray[np.float32], trees: Trees) -> None:
+        """Take the rows in, and the trees that were grown over them."""
+        self._take(X)
+        self._trees, self.n_built_ = trees, len(X)
+
+    @property
+    def _growth(self) -> Growth:
+        raise NotImplementedError
+
+    def _seeds(self, n: int) -> tuple[int, ...]:
+        return tuple(np.random.default_rng(self.random_state).integers(2**63, size=n).tolist())
+
+    @property
+    def n_leaves_(self) -> int:
+        """Leaves of all trees."""
+        return self._trees.n_leaves
+
+    @property
+    def depth_(self) -> int:
+        """Splits on the longest way from a root to a leaf."""
+        return self._trees.depth()
+
+    @property
+    def nbytes_(self) -> int:
+        """Memory besides the rows."""
+        return self._trees.nbytes
+
+    def add(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Add rows after ``fit``; leaves that grow too large are split.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features)
+
+        Returns
+        -------
+        int64 ndarray of shape (n_new,), the ids
+
+        Raises
+        ------
+        ValueError
+            If `X` has another width than the rows or holds NaN.
+        """
+        check_is_fitted(self, "n_samples_")
+        rows = self._same_width(X, "X")
+        first = self._append(rows)
+        self._insert(rows, first)
+        return np.arange(first, self.n_samples_)
+
+    def _insert(self, rows: npt.NDArray[np.float32], first: int) -> None:
+        """Put rows that are in the store already into the trees."""
+        raise NotImplementedError
+
+    def _for_parts(self, n: int, ask: Callable[[slice], None]) -> None:
+        """Ask for parts of n queries, on as many threads as are worth it."""
+        # a single query is not kept waiting by counting cores
+        n_parts = min(n_threads(self.n_jobs), n // _QUERIES_A_THREAD) if n >= 2 * _QUERIES_A_THREAD else 1
+        if n_parts == 1:
+            ask(slice(0, n))
+            return
+        with ThreadPoolExecutor(n_parts) as pool:
+            list(pool.map(ask, [slice(i * n // n_parts, (i + 1) * n // n_parts) for i in range(n_parts)]))
+
+    def save(self, folder: str | Path) -> None:
+        """Keep the index in a folder of its own, which is replaced whole; the rows are not written.
+
+        Parameters
+        ----------
+        folder : path
+            Its parent has to exist.
+        """
+        check_is_fitted(self, "n_samples_")
+        target = Path(folder)
+        options = {name: value for name, value in self.get_params().items() if name != "random_state"}
+        meta = {
+            "kind": type(self).__name__,
+            "options": options,
+            "shape": [self.n_samples_, self.n_features_in_],
+            "built": self.n_built_,
+            "fingerprint": _fingerprint(self._X),
+        }
+        temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}-"))
+        try:
+            self._trees.save(temporary)
+            for name in self._KEPT:
+                np.save(temporary / f"{name}.npy", getattr(self, f"_{name}"), allow_pickle=False)
+            # options may be numbers of numpy
+            (temporary / _META).write_text(json.dumps(meta, default=lambda n: n.item()), encoding="utf-8")
+            if target.exists():
+                old = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}-"))
+                target.replace(old / "old")
+                temporary.replace(target)
+                shutil.rmtree(old, ignore_errors=True)
+            else:
+                temporary.replace(target)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+    @classmethod
+    def load(cls, folder: str | Path, X: npt.ArrayLike) -> Self:
+        """Map a saved index into memory.
+
+        Parameters
+        ----------
+        folder : path
+        X : array-like of shape (n_samples, n_features)
+            The rows it was made of. More rows at their end are added to it, in this process only.
+
+        Raises
+        ------
+        ValueError
+            If it is damaged, of another kind or version, or `X` does not begin with the rows it was made of.
+        FileNotFoundError
+            If there is none.
+        """
+        source = Path(folder)
+        meta = _read_meta(source)
+        if meta["kind"] != cls.__name__:
+            raise ValueError(f"{source} holds a {meta['kind']}, not a {cls.__name__}.")
+        n, width = meta["shape"]
+        rows = checked(X, "X", first=n)
+        if rows.shape[1] != width or len(rows) < n or _fingerprint(rows[:n]) != meta["fingerprint"]:
+            raise ValueError(f"the index in {source} was made of other rows: build it again.")
+        try:
+            index = cls(**meta["options"])
+            index._trees = Trees.load(source)
+            index._take(rows[:n])
+            index.n_built_ = meta["built"]
+            for name in cls._KEPT:
+                setattr(index, f"_{name}", np.load(source / f"{name}.npy", allow_pickle=False))
+        except (OSError, EOFError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(_DAMAGED.format(source)) from error
+        if not index._fits():
+            raise ValueError(_DAMAGED.format(source))
+        if len(rows) > n:
+            index._extend(rows)
+        return index
+
+    @staticmethod
+    def saved_rows(folder: str | Path) -> tuple[int, int]:
+        """Rows of a saved index, and how many of them it was built over; the others were added."""
+        meta = _read_meta(Path(folder))
+        return meta["shape"][0], meta["built"]
+
+    @property
+    def _width(self) -> int:
+        """Numbers of a row in the space of the trees."""
+        return self.n_features_in_
+
+    def _fits(self) -> bool:
+        """Whether what was read from files fits together and the rows; the kernels follow every number blindly."""
+        return len(self._shown) in {0, self.n_samples_} and self._trees.fits(self._width, self.n_samples_)
+
+    def _extend(self, rows: npt.NDArray[np.float32]) -> None:
+        """Go on with rows that begin with those it has."""
+        n, shown = self.n_samples_, self._shown
+        self._take(rows)
+        if len(shown):
+            self._shown = np.concatenate([shown, np.ones(len(rows) - n, np.uint8)])
+        self._insert(rows[n:], n)
+
+
+def _read_meta(folder: Path) -> dict[str, Any]:
+    """What an index says of itself."""
+    try:
+        meta = json.loads((folder / _META).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(_DAMAGED.format(folder)) from error
+    if not isinstance(meta, dict) or not {"kind", "options", "shape", "built", "fingerprint"} <= meta.keys():
+        raise ValueError(_DAMAGED.format(folder))
+    return meta
+
+
+def _fingerprint(X: npt.NDArray[np.float32]) -> int:
+    """A number that other rows will not have: of 64 rows spread over all."""
+    chosen = np.linspace(0, len(X) - 1, 64).astype(np.int64) if len(X) else np.empty(0, np.int64)
+    return zlib.crc32(np.ascontiguousarray(X[chosen]).tobytes(), len(X))

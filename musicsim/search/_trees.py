@@ -1,0 +1,368 @@
+"""Spill trees as flat arrays: how they lie in memory, how they are grown on all cores, kept in a file, and added to.
+
+All trees of a forest share the arrays. A *node* is an inner node if its number is 0 or more, else leaf ``-1 - number``.
+
+- ``nodes``, float32 (n_inner, d + 5): the direction, then b_r and b_l (algorithm 6.2: a row goes left where its
+  projection is at most b_l, right where it is above b_r), then, as int32, left child, right child and parent.
+- ``leaves``, int64 (n_leaves, 4): first slot, number of rows, room, parent.
+- ``items``, int32 (n_slots,): the row in each slot; -1 in slots that are not used.
+- ``codes``, int8 (n_slots * d,): what a leaf keeps of its rows, in units of ``step``; blocks of 32 slots, column after
+  column. Empty for trees that keep row numbers only.
+- ``roots``, int32 (n_trees,).
+
+A parent of -1 is above the root. Memory: 4 bytes a slot, with codes 4 + d; (d + 5) * 4 a node. Slots are the rows of
+all leaves, rounded up to whole blocks.
+"""
+
+import json
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from numbers import Integral
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim.search import _kernels as kernels
+
+__all__ = ["Growth", "Trees", "grow_trees", "n_threads"]
+
+_DEEPEST = 1 << 30
+_UINT64 = (1 << 64) - 1  # numbers of nodes far down are cut to it, as the kernels do
+_PARTS = ("nodes", "leaves", "items", "codes", "roots")
+_META = "trees.json"
+_FORMAT = 1
+# Slots to those in use, above which the others are left out.
+_LOOSEST = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """How a tree is grown: the split rule and when to stop; see :class:`musicsim.search.SpillTree`."""
+
+    rule: str
+    spill: float
+    max_depth: int | None
+    leaf_size: int
+    n_sample: int | None
+    fills_leaves: bool = False
+    n_iterations: int = 32
+    n_directions: int = 64
+
+    def check(self) -> None:
+        """Raise ValueError for an option that is out of range."""
+        if self.rule not in kernels.RULES:
+            raise ValueError(f"split={self.rule!r} should be one of {', '.join(kernels.RULES)}.")
+        if not 0 <= self.spill < 0.5:
+            raise ValueError(f"spill={self.spill} should be at least 0 and below 0.5.")
+        for name in ("max_depth", "leaf_size", "n_sample"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, Integral):
+                raise ValueError(f"{name}={value!r} should be a whole number.")
+        if self.max_depth is not None and self.max_depth < 0:
+            raise ValueError(f"max_depth={self.max_depth} should be 0 or more, or None.")
+        if self.leaf_size < 1:
+            raise ValueError(f"leaf_size={self.leaf_size} should be at least 1.")
+        if self.n_sample is not None and self.n_sample < 2:
+            raise ValueError(f"n_sample={self.n_sample} should be at least 2, or None for all rows.")
+
+    @property
+    def options(self) -> tuple[int, float, int, int, int, int, int]:
+        """For the kernels: rule, spill, max_depth, leaf_size, n_sample, n_iterations, n_directions."""
+        depth = _DEEPEST if self.max_depth is None else self.max_depth
+        return (
+            kernels.RULES.index(self.rule), float(self.spill), depth, self.leaf_size,
+            self.n_sample or 0, self.n_iterations, self.n_directions,
+        )  # fmt: skip
+
+    @property
+    def whole(self) -> int:
+        """The size of which sides are multiples, 0 for halves."""
+        return self.leaf_size if self.fills_leaves else 0
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Threads for `n_jobs` as scikit-learn reads it: None is one, -1 all cores.
+
+    Raises
+    ------
+    ValueError
+        If it is 0.
+    """
+    from joblib import effective_n_jobs
+
+    if n_jobs == 0:
+        raise ValueError("n_jobs=0 has no meaning; 1 is one thread, -1 one a core.")
+    return effective_n_jobs(n_jobs)
+
+
+@dataclass(slots=True)
+class Trees:
+    """The arrays; see the module. Those that grow have room at their end, `sizes` says how much counts."""
+
+    nodes: npt.NDArray[np.float32]
+    leaves: npt.NDArray[np.int64]
+    items: npt.NDArray[np.int32]
+    codes: npt.NDArray[np.int8]
+    roots: npt.NDArray[np.int32]
+    step: float = 1.0
+    seeds: tuple[int, ...] = ()
+    sizes: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, np.int64))
+    longest: int = 0
+    """Rows of the largest leaf."""
+
+    def __post_init__(self) -> None:
+        self._measure()
+
+    def _measure(self) -> None:
+        self.longest = int(self.leaves[: self.n_leaves, 1].max(initial=0))
+
+    @property
+    def n_leaves(self) -> int:
+        """Leaves of all trees."""
+        return int(self.sizes[1])
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all arrays."""
+        return sum(getattr(self, part).nbytes for part in _PARTS)
+
+    def depth(self) -> int:
+        """Splits on the longest way from a root to a leaf."""
+        links = self.nodes.view(np.int32)[:, -3:]
+        reached, depth = self.roots[self.roots >= 0], 0
+        while len(reached):
+            children = links[reached, :2].ravel()
+            reached, depth = children[children >= 0], depth + 1
+        return depth
+
+    def add(
+        self, rows: npt.NDArray[np.float32], first: int, X: npt.NDArray[np.float32], growth: Growth
+    ) -> None:
+        """Put rows into every tree; see :func:`musicsim.search._kernels.insert`."""
+        for tree, seed in enumerate(self.seeds):
+            root, self.nodes, self.leaves, self.items, self.codes = kernels.insert(
+                rows, first, X, self.roots[tree], self.nodes, self.leaves, self.items, self.codes,
+                np.float32(self.step), self.sizes, growth.options, np.uint64(seed),
+            )  # fmt: skip
+            self.roots[tree] = root
+        if self.sizes[2] > _LOOSEST * self.leaves[: self.n_leaves, 2].sum():
+            self._compact()
+        self._measure()
+
+    def _compact(self) -> None:
+        """Leave out the slots that no leaf uses any more."""
+        leaves = self.leaves[: self.n_leaves]
+        n_blocks = leaves[:, 2] // kernels.BLOCK
+        ends = np.cumsum(n_blocks)
+        first = leaves[:, 0] // kernels.BLOCK - (ends - n_blocks)
+        blocks = np.repeat(first, n_blocks) + np.arange(n_blocks.sum())
+        n_slots, d = int(self.sizes[2]), self.nodes.shape[1] - kernels.N_LINKS
+        self.items = self.items[:n_slots].reshape(-1, kernels.BLOCK)[blocks].ravel()
+        if len(self.codes):
+            self.codes = self.codes[: n_slots * d].reshape(-1, kernels.BLOCK * d)[blocks].ravel()
+        leaves[:, 0] = (ends - n_blocks) * kernels.BLOCK
+        self.sizes[2] = len(self.items)
+
+    def encode(self, Y: npt.NDArray[np.float32], step: float, threads: int) -> None:
+        """Let leaves keep 8-bit codes of their rows, in units of `step`."""
+        self.step = float(np.float32(step))
+        n, size = (
+            len(self.items),
+            kernels.BLOCK * max(1, -(-len(self.items) // (kernels.BLOCK * 4 * threads))),
+        )
+        parts = [self.items[start : start + size] for start in range(0, n, size)]
+        with ThreadPoolExecutor(threads) as pool:
+            coded = list(pool.map(lambda part: kernels.encode(Y, part, np.float32(step)), parts))
+        self.codes = np.concatenate(coded) if coded else np.empty(0, np.int8)
+
+    def save(self, folder: Path) -> None:
+        """Write the arrays as ``.npy`` files and their meaning as JSON into a folder."""
+        n_inner, n_leaves, n_slots = self.sizes.tolist()
+        d = self.nodes.shape[1] - kernels.N_LINKS
+        counted = {
+            "nodes": n_inner,
+            "leaves": n_leaves,
+            "items": n_slots,
+            "codes": n_slots * d if len(self.codes) else 0,
+        }
+        for part in _PARTS:
+            array = getattr(self, part)
+            np.save(folder / f"{part}.npy", array[: counted.get(part, len(array))], allow_pickle=False)
+        meta = {"format": _FORMAT, "step": self.step, "seeds": self.seeds, "sizes": self.sizes.tolist()}
+        (folder / _META).write_text(json.dumps(meta), encoding="utf-8")
+
+    def fits(self, d: int, n: int) -> bool:
+        """Whether every number leads downwards to a node of its own, or to one of n rows of width d."""
+        n_inner, n_leaves, n_slots = self.sizes.tolist()
+        shapes = (n_inner, d + kernels.N_LINKS), (n_leaves, 4), (n_slots,), (len(self.seeds),)
+        if (self.nodes.shape, self.leaves.shape, self.items.shape, self.roots.shape) != shapes:
+            return False
+        links, own = self.nodes.view(np.int32)[:, -3:], np.arange(n_inner)
+        children, parents = links[:, :2], np.concatenate([links[:, 2], self.leaves[:, 3]])
+        first, size, room = self.leaves.T[:3]
+        return bool(
+            len(self.codes) in {0, n_slots * d}
+            and np.array_equal(
+                np.sort(np.concatenate([self.roots, children.ravel()])), np.arange(-n_leaves, n_inner)
+            )
+            and ((children < 0) | (children > own[:, None])).all()
+            and _within(parents, -1, n_inner)
+            and (links[:, 2] < own).all()
+            and _within(first, 0, n_slots)
+            and ((size >= 0) & (size <= room) & (first + room <= n_slots)).all()
+            and _within(self.items, -1, n)
+            and size.sum() >= n * len(self.roots)
+            and (np.bincount(self.items[self.items >= 0], minlength=n) >= len(self.roots)).all()
+        )
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Map the arrays of a folder into memory; what is changed stays in this process.
+
+        Raises
+        ------
+        ValueError
+            If the files are of another format.
+        """
+        meta = json.loads((folder / _META).read_text(encoding="utf-8"))
+        if meta.get("format") != _FORMAT:
+            raise ValueError(f"{folder / _META} is of another version: build the index again.")
+        arrays = {
+            part: np.load(folder / f"{part}.npy", mmap_mode="c", allow_pickle=False).view(np.ndarray)
+            for part in _PARTS
+        }
+        return cls(
+            **arrays, step=meta["step"], seeds=tuple(meta["seeds"]), sizes=np.array(meta["sizes"], np.int64)
+        )
+
+
+def _within(numbers: npt.NDArray[np.integer], low: int, end: int) -> bool:
+    """Whether all are `low` at least and below `end`."""
+    return not numbers.size or (int(numbers.min()) >= low and int(numbers.max()) < end)
+
+
+@dataclass(slots=True)
+class _Part:
+    """Rows that wait to be grown into a tree below `parent`."""
+
+    ids: npt.NDArray[np.int32]
+    tree: int
+    depth: int = 0
+    path: int = 1
+    parent: int = -1
+    side: int = 0
+
+
+Subtree = tuple[npt.NDArray[np.float32], npt.NDArray[np.int64], npt.NDArray[np.int32]]
+
+
+def grow_trees(X: npt.NDArray[np.float32], growth: Growth, seeds: Sequence[int], threads: int) -> Trees:
+    """Grow a tree over all rows for each seed, on several threads.
+
+    Parameters
+    ----------
+    X : float32 ndarray of shape (n, d), C-contiguous
+    growth : Growth
+    seeds : sequence of int in [0, 2**63)
+    threads : int >= 1
+
+    Notes
+    -----
+    Nodes near the roots are split one level after another until there are subtrees enough for all threads.
+    Memory while growing: a thread holds (1 + 2 * spill) ** depth row numbers a row.
+    """
+    d = X.shape[1]
+    ids = np.arange(len(X), dtype=np.int32)
+    parts = [_Part(ids, tree) for tree in range(len(seeds))]
+    top: list[npt.NDArray[np.float32]] = []
+    roots = np.full(len(seeds), -1, np.int32)
+    with ThreadPoolExecutor(threads) as pool:
+        while threads > 1 and 0 < len(parts) < 2 * threads:
+            halves = list(pool.map(lambda part: _halves(X, part, growth, seeds[part.tree]), parts))
+            if not any(halves):
+                break
+            following = []
+            for part, half in zip(parts, halves, strict=True):
+                if half is None:
+                    following.append(part)
+                    continue
+                node, left, right = half
+                _link(top, roots, part, len(top))
+                node.view(np.int32)[-1] = part.parent
+                for side, rows in enumerate((left, right)):
+                    following.append(
+                        _Part(rows, part.tree, part.depth + 1, 2 * part.path + side & _UINT64, len(top), side)
+                    )
+                top.append(node)
+            parts = following
+        grown = list(pool.map(lambda part: _grown(X, part, growth, seeds[part.tree]), parts))
+    return _joined(d, top, roots, parts, grown, seeds)
+
+
+def _halves(
+    X: npt.NDArray[np.float32], part: _Part, growth: Growth, seed: int
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int32], npt.NDArray[np.int32]] | None:
+    """The node of some rows and the rows on its two sides; None for a leaf."""
+    rule, spill, max_depth, leaf_size, n_sample, n_iterations, n_directions = growth.options
+    if len(part.ids) <= leaf_size or part.depth >= max_depth:
+        return None
+    node = np.zeros(X.shape[1] + kernels.N_LINKS, np.float32)
+    projections, scratch = np.empty((2, len(part.ids)), np.float32)
+    b_r, b_l, _, n_right = kernels.split(
+        X, part.ids, rule, spill, growth.whole, n_sample, n_iterations, n_directions,
+        np.uint64(seed + part.path & _UINT64), node[: X.shape[1]], projections, scratch,
+    )  # fmt: skip
+    if n_right == 0:
+        return None
+    node[X.shape[1] : X.shape[1] + 2] = b_r, b_l
+    return node, part.ids[projections <= b_l], part.ids[projections > b_r]
+
+
+def _grown(X: npt.NDArray[np.float32], part: _Part, growth: Growth, seed: int) -> Subtree:
+    rule, spill, max_depth, leaf_size, n_sample, n_iterations, n_directions = growth.options
+    return kernels.grow(
+        X, part.ids, part.depth, np.uint64(part.path), rule, spill, growth.whole, max_depth, leaf_size, n_sample,
+        n_iterations, n_directions, np.uint64(seed),
+    )  # fmt: skip
+
+
+def _link(top: list[npt.NDArray[np.float32]], roots: npt.NDArray[np.int32], part: _Part, number: int) -> None:
+    """Let the parent of a part, or the list of roots, know its number."""
+    if part.parent < 0:
+        roots[part.tree] = number
+    else:
+        top[part.parent].view(np.int32)[-3 + part.side] = number
+
+
+def _joined(
+    d: int,
+    top: list[npt.NDArray[np.float32]],
+    roots: npt.NDArray[np.int32],
+    parts: Sequence[_Part],
+    grown: Sequence[Subtree],
+    seeds: Sequence[int],
+) -> Trees:
+    """All subtrees in one set of arrays, below the nodes of the top."""
+    n_inner, n_leaves, n_slots = len(top), 0, 0
+    for part, (nodes, leaves, items) in zip(parts, grown, strict=True):
+        _link(top, roots, part, n_inner if len(nodes) else -1 - n_leaves)
+        links = nodes.view(np.int32)[:, -3:]
+        children = links[:, :2]
+        links[:, :2] = np.where(children >= 0, children + n_inner, children - n_leaves)
+        leaves[:, 0] += n_slots
+        for parents in (links[:, 2], leaves[:, 3]):
+            parents[:] = np.where(parents >= 0, parents + n_inner, part.parent)
+        n_inner, n_leaves, n_slots = n_inner + len(nodes), n_leaves + len(leaves), n_slots + len(items)
+    width = d + kernels.N_LINKS
+    return Trees(
+        np.concatenate([np.array(top, np.float32).reshape(-1, width), *(part[0] for part in grown)]),
+        np.concatenate([np.empty((0, 4), np.int64), *(part[1] for part in grown)]),
+        np.concatenate([np.empty(0, np.int32), *(part[2] for part in grown)]),
+        np.empty(0, np.int8),
+        roots,
+        seeds=tuple(seeds),
+        sizes=np.array([n_inner, n_leaves, n_slots], np.int64),
+    )

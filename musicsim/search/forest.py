@@ -1,0 +1,254 @@
+"""A forest of spill trees, probed best first: recall for time."""
+
+from numbers import Integral
+from typing import ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim.search import _query_kernels as kernels
+from musicsim.search._kernels import N_LINKS
+from musicsim.search._rows import Answers, checked
+from musicsim.search._tree_index import TreeIndex
+from musicsim.search._trees import Growth, grow_trees, n_threads
+
+__all__ = ["SpillForest"]
+
+_BASIS_ROWS = 20_000
+_BLOCK_ROWS = 16_384
+# Rows that are compared, wherever they lie, in the time of looking into one leaf.
+_ROWS_A_LEAF = 12
+
+
+class SpillForest(TreeIndex):
+    """Approximate neighbours from the most promising leaves of several trees.
+
+    The trees have different seeds and, unlike :class:`SpillTree`, no overlap by default: a query comes back to the
+    branches it did not take. One queue holds them for all trees, least sum of squared margins first, and leaves are
+    looked into until `n_probes` have been. Leaves hold 8-bit codes of their rows along the main axes of all rows; the
+    best by their codes are ranked by their exact distance.
+
+    Parameters
+    ----------
+    n_trees : int >= 1
+        More trees: better leaves for the same number of probes, and more memory.
+    leaf_size : int
+        A node with so many rows or fewer is a leaf.
+    n_probes : int >= 1
+        Leaves a query looks into, over all trees; :func:`musicsim.search.tune` finds the number for a recall.
+    split, spill : as in :class:`SpillTree`
+    explained : float in (0, 1]
+        The share of the variance that the main axes keep of which trees and codes are made. Fewer axes are faster and
+        smaller; what is left out still counts in the exact distances.
+    n_sample : int or None
+        Rows that a node's direction is worked out from.
+    n_jobs : int or None
+        Threads that build, and that answer when many queries come at once: None is 1, -1 one a core.
+    random_state : int, numpy.random.Generator or None
+
+    Attributes
+    ----------
+    n_samples_, n_features_in_ : int
+    n_axes_ : int
+        Main axes that are kept.
+    n_leaves_, depth_ : int
+    nbytes_ : int
+        Memory besides the rows: for each tree ``n_axes_ + 4`` bytes a row where leaves are full, 864 MB for 8 trees
+        over a million rows with 100 axes; a third of it where 30 axes are enough.
+
+    Notes
+    -----
+    METHODS of multi-probe search; margins are added up squared as in kd-trees whose cells are boxes. While it builds
+    it holds ``4 * n_axes_`` bytes a row besides.
+    """
+
+    _KEPT: ClassVar = ("shown", "centre", "axes")
+    _centre: npt.NDArray[np.float32]
+    _axes: npt.NDArray[np.float32]
+
+    def __init__(
+        self,
+        n_trees: int = 8,
+        leaf_size: int = 64,
+        n_probes: int = 100,
+        *,
+        split: str = "pca",
+        spill: float = 0.0,
+        explained: float = 0.99,
+        n_sample: int | None = 1024,
+        n_jobs: int | None = -1,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self.n_trees, self.leaf_size, self.n_probes = n_trees, leaf_size, n_probes
+        self.split, self.spill, self.explained = split, spill, explained
+        self.n_sample, self.n_jobs, self.random_state = n_sample, n_jobs, random_state
+
+    @property
+    def _growth(self) -> Growth:
+        growth = Growth(
+            self.split, self.spill, None, self.leaf_size, self.n_sample, fills_leaves=True, n_iterations=4
+        )
+        growth.check()
+        if not (isinstance(self.n_trees, Integral) and self.n_trees >= 1):
+            raise ValueError(f"n_trees={self.n_trees!r} should be a whole number of at least 1.")
+        if not 0 < self.explained <= 1:
+            raise ValueError(f"explained={self.explained} should be above 0 and at most 1.")
+        return growth
+
+    @property
+    def n_axes_(self) -> int:
+        """Main axes that are kept."""
+        return self._axes.shape[1]
+
+    @property
+    def _width(self) -> int:
+        return self.n_axes_
+
+    def _fits(self) -> bool:
+        d, width = self.n_features_in_, self._trees.nodes.shape[1] - N_LINKS
+        return (
+            (self._centre.shape, self._axes.shape) == ((d,), (d, width))
+            and len(self._trees.codes) == len(self._trees.items) * width
+            and super()._fits()
+        )
+
+    def fit(self, X: npt.ArrayLike, y: None = None) -> Self:
+        """Build the trees; float32 rows are used where they lie, not copied.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+
+        Raises
+        ------
+        ValueError
+            If `X` is not two-dimensional or holds NaN, or an option is out of range.
+        """
+        rows, growth, threads = checked(X, "X"), self._growth, n_threads(self.n_jobs)
+        seeds = self._seeds(self.n_trees + 1)
+        self._centre, self._axes = _main_axes(rows, self.explained, seeds[-1])
+        Y = self._along_axes(rows)
+        trees = grow_trees(Y, growth, seeds[:-1], threads)
+        sizes = (float(np.abs(Y[i : i + _BLOCK_ROWS]).max()) for i in range(0, len(Y), _BLOCK_ROWS))
+        step = np.float32(max(sizes, default=0.0) / 127)
+        trees.encode(Y, float(step) if step > 0 else 1.0, threads)
+        self._begin(rows, trees)
+        return self
+
+    def _along_axes(self, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Coordinates along the main axes, float32 (n_rows, n_axes)."""
+        Y = np.empty((len(rows), self._axes.shape[1]), np.float32)
+        for start in range(0, len(rows), _BLOCK_ROWS):
+            block = slice(start, start + _BLOCK_ROWS)
+            np.matmul(rows[block] - self._centre, self._axes, out=Y[block])
+        return Y
+
+    def _insert(self, rows: npt.NDArray[np.float32], first: int) -> None:
+        none = np.empty((0, self.n_axes_), np.float32)
+        for start in range(0, len(rows), _BLOCK_ROWS):
+            block = rows[start : start + _BLOCK_ROWS]
+            self._trees.add(self._along_axes(block), first + start, none, self._growth)
+
+    def query(
+        self,
+        Q: npt.ArrayLike,
+        k: int = 10,
+        *,
+        n_probes: int | None = None,
+        allowed: npt.NDArray[np.bool_] | None = None,
+    ) -> Answers:
+        """The nearest rows that the most promising leaves hold, nearest first; equal distances by the lower id.
+
+        Leaves are looked into until there are enough rows: as many come back as from :class:`ExactIndex`.
+
+        Parameters
+        ----------
+        Q : array-like of shape (n_queries, n_features)
+        k : int >= 1
+        n_probes : int, optional
+            Instead of the index's own. Where only some rows are allowed it is multiplied by ``n / n_allowed``, unless
+            comparing with each of them takes less time.
+        allowed : bool ndarray of shape (n_samples,), optional
+            Rows that may be answers; all by default.
+
+        Returns
+        -------
+        distances : float32 ndarray of shape (n_queries, min(k, n_allowed))
+        ids : int64 ndarray of the same shape
+
+        Raises
+        ------
+        ValueError
+            If `Q` has another width than the rows or holds NaN, `k` or `n_probes` is below 1, or `allowed` has another
+            length.
+        """
+        queries = self._asked(Q, k)
+        probes = self.n_probes if n_probes is None else n_probes
+        if probes < 1:
+            raise ValueError(f"n_probes={probes} should be at least 1.")
+        shown, n_shown = self._visible(allowed)
+        shape = len(queries), min(k, n_shown)
+        distances, ids = np.zeros(shape, np.float32), np.zeros(shape, np.int64)
+        probes = min(-(-probes * self.n_samples_ // max(n_shown, 1)), max(self.n_leaves_, 1))
+        few = None
+        if len(shown) and n_shown <= _ROWS_A_LEAF * probes:
+            few = np.flatnonzero(shown).astype(np.int32)
+
+        def ask(part: slice) -> None:
+            if few is None:
+                self._probe(queries[part], probes, shown, n_shown, distances[part], ids[part])
+            else:
+                self._compare(queries[part], few, distances[part], ids[part])
+
+        if ids.size:
+            self._for_parts(len(queries), ask)
+        return distances, ids
+
+    def _compare(
+        self,
+        Q: npt.NDArray[np.float32],
+        rows: npt.NDArray[np.int32],
+        distances: npt.NDArray[np.float32],
+        ids: npt.NDArray[np.int64],
+    ) -> None:
+        for i, query in enumerate(Q):
+            kernels.nearest_of(self._X, query, rows, distances[i], ids[i])
+
+    def _probe(
+        self,
+        Q: npt.NDArray[np.float32],
+        n_probes: int,
+        shown: npt.NDArray[np.uint8],
+        n_shown: int,
+        distances: npt.NDArray[np.float32],
+        ids: npt.NDArray[np.int64],
+    ) -> None:
+        trees, k = self._trees, ids.shape[1]
+        n_best = min(
+            k + k // 2 + 10, n_shown
+        )  # codes are rounded: the exact distance chooses among some more
+        found, n_found = np.empty((len(Q), n_best), np.int32), np.empty(len(Q), np.int64)
+        kernels.probe(
+            self._along_axes(Q), trees.nodes, trees.leaves, trees.items, trees.codes, np.float32(trees.step),
+            trees.roots, shown, n_probes, trees.longest, found, n_found,
+        )  # fmt: skip
+        kernels.rank(self._X, Q, found, n_found, distances, ids)
+
+
+def _main_axes(
+    X: npt.NDArray[np.float32], explained: float, seed: int
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    """Centre (d,), and the axes (d, n_axes) that keep a share of the variance, of a sample of rows."""
+    n, d = X.shape
+    if n == 0:
+        return np.zeros(d, np.float32), np.eye(d, max(1, d), dtype=np.float32)
+    chosen = np.sort(np.random.default_rng(seed).permutation(n)[:_BASIS_ROWS])
+    sample = X[chosen].astype(np.float64)
+    centre = sample.mean(axis=0)
+    sample -= centre
+    variances, axes = np.linalg.eigh(sample.T @ sample)
+    variances, axes = np.maximum(variances[::-1], 0.0), axes[:, ::-1]
+    kept = np.cumsum(variances) < explained * variances.sum() * (1 - 1e-9)
+    n_axes = min(int(kept.sum()) + 1, d)
+    return centre.astype(np.float32), np.ascontiguousarray(axes[:, :n_axes], dtype=np.float32)

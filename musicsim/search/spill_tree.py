@@ -1,0 +1,165 @@
+"""Spill trees: one tree whose two sides overlap, searched where a query falls (thesis 6.3, algorithms 6.2 and 6.3)."""
+
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim.search import _query_kernels as kernels
+from musicsim.search._rows import Answers, checked
+from musicsim.search._tree_index import TreeIndex
+from musicsim.search._trees import Growth, grow_trees, n_threads
+
+__all__ = ["SpillTree"]
+
+
+class SpillTree(TreeIndex):
+    """Approximate neighbours from the leaves that a query falls into.
+
+    Every node splits its rows along one direction at the median. With spill, rows near the boundary go to both sides,
+    so that fewer neighbours are parted. A query descends into every side it belongs to, and the rows of the leaves it
+    reaches are ranked by their exact distance.
+
+    Parameters
+    ----------
+    split : {"pca", "kd", "2means", "random"}
+        The direction of a node: of greatest variance (6.2), the coordinate of greatest variance (6.1), from one of two
+        centroids to the other (6.3), or of 64 random ones that of the largest projected diameter (6.5).
+    spill : float in [0, 1/2)
+        tau of algorithm 6.2: each side gets the share 1/2 + spill of a node's rows.
+    max_depth : int or None
+        Splits on the way to a leaf, at most.
+    leaf_size : int
+        A node with so many rows or fewer is a leaf.
+    n_sample : int or None
+        Rows that a node's direction is worked out from; None for all, as the thesis has it. The thresholds are always
+        the quantiles of all rows.
+    n_jobs : int or None
+        Threads that build, and that answer when many queries come at once: None is 1, -1 one a core. The tree is the
+        same with any number.
+    random_state : int, numpy.random.Generator or None
+
+    Attributes
+    ----------
+    n_samples_, n_features_in_ : int
+    n_leaves_, depth_ : int
+    nbytes_ : int
+        Memory besides the rows.
+
+    Notes
+    -----
+    Depth grows the copies: a tree of depth D holds each row (1 + 2 * spill) ** D times on average, as a number of
+    4 bytes; 10.7 times for spill 0.1 and depth 13. Rows that are all equal cannot be split and stay one leaf.
+    """
+
+    def __init__(
+        self,
+        split: str = "pca",
+        spill: float = 0.05,
+        max_depth: int | None = None,
+        leaf_size: int = 256,
+        *,
+        n_sample: int | None = 4096,
+        n_jobs: int | None = -1,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self.split, self.spill, self.max_depth, self.leaf_size = split, spill, max_depth, leaf_size
+        self.n_sample, self.n_jobs, self.random_state = n_sample, n_jobs, random_state
+
+    @property
+    def _growth(self) -> Growth:
+        growth = Growth(self.split, self.spill, self.max_depth, self.leaf_size, self.n_sample)
+        growth.check()
+        return growth
+
+    def fit(self, X: npt.ArrayLike, y: None = None) -> Self:
+        """Build the tree; float32 rows are used where they lie, not copied.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+
+        Raises
+        ------
+        ValueError
+            If `X` is not two-dimensional or holds NaN, or an option is out of range.
+        """
+        rows = checked(X, "X")
+        self._begin(rows, grow_trees(rows, self._growth, self._seeds(1), n_threads(self.n_jobs)))
+        return self
+
+    def _insert(self, rows: npt.NDArray[np.float32], first: int) -> None:
+        self._trees.add(rows, first, self._X, self._growth)
+
+    def query(
+        self, Q: npt.ArrayLike, k: int = 10, *, allowed: npt.NDArray[np.bool_] | None = None
+    ) -> Answers:
+        """The nearest rows among those that the queries' leaves hold, nearest first; equal distances by the lower id.
+
+        A query whose leaves hold fewer than `k` rows goes back to the parents of these leaves, and further up until
+        there are enough: as many rows come back as from :class:`ExactIndex`.
+
+        Parameters
+        ----------
+        Q : array-like of shape (n_queries, n_features)
+        k : int >= 1
+        allowed : bool ndarray of shape (n_samples,), optional
+            Rows that may be answers; all by default.
+
+        Returns
+        -------
+        distances : float32 ndarray of shape (n_queries, min(k, n_allowed))
+        ids : int64 ndarray of the same shape
+
+        Raises
+        ------
+        ValueError
+            If `Q` has another width than the rows or holds NaN, `k` is below 1, or `allowed` has another length.
+        """
+        queries = self._asked(Q, k)
+        shown, n_shown = self._visible(allowed)
+        shape = len(queries), min(k, n_shown)
+        distances, ids = np.zeros(shape, np.float32), np.zeros(shape, np.int64)
+        trees = self._trees
+
+        def ask(part: slice) -> None:
+            kernels.defeat(
+                self._X, queries[part], trees.nodes, trees.leaves, trees.items, int(trees.roots[0]), shown,
+                distances[part], ids[part],
+            )  # fmt: skip
+
+        if ids.size:
+            self._for_parts(len(queries), ask)
+        return distances, ids
+
+    def retrieve(self, Q: npt.ArrayLike, *, depth: int | None = None) -> list[npt.NDArray[np.int64]]:
+        """The retrieval set of each query (algorithm 6.3), as a tree of a smaller depth would have it.
+
+        Parameters
+        ----------
+        Q : array-like of shape (n_queries, n_features)
+        depth : int, optional
+            The tree is cut off at this depth: what lies below a node is its leaf.
+
+        Returns
+        -------
+        list of int64 ndarrays
+            Ids in no order, each once; never backed up to a parent.
+
+        Raises
+        ------
+        ValueError
+            If `Q` has another width than the rows or holds NaN, or `depth` is below 0.
+        """
+        queries = self._asked(Q, 1)
+        if depth is not None and depth < 0:
+            raise ValueError(f"depth={depth} should be 0 or more, or None.")
+        trees, shown = self._trees, self._shown
+        cut = -1 if depth is None else depth
+        return [
+            kernels.retrieve(
+                q, trees.nodes, trees.leaves, trees.items, int(trees.roots[0]), shown, cut, 0
+            ).astype(np.int64)
+            for q in queries
+        ]

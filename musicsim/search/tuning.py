@@ -1,0 +1,253 @@
+"""Setting an index up for a recall: which trees, and how many leaves to look into (thesis 6.4, turned round).
+
+Recall is measured on rows that are drawn from the index itself, each without itself among its answers. An answer is
+right if it is no farther than the k-th true neighbour, so that ties count for nothing and against nothing.
+"""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim.search._rows import checked
+from musicsim.search.exact import ExactIndex
+from musicsim.search.forest import SpillForest
+
+__all__ = ["EXACT_BELOW", "Calibration", "calibrate", "tune"]
+
+EXACT_BELOW = 20_000
+"""Rows below which comparing with every one is as fast as a forest (`benchmarks.search`)."""
+
+_SETTINGS: tuple[dict[str, Any], ...] = tuple(
+    {"n_trees": n_trees, "leaf_size": leaf_size, "spill": spill}
+    for n_trees, leaf_size, spill in (
+        (4, 64, 0.0), (8, 64, 0.0), (16, 64, 0.0), (8, 32, 0.0), (8, 128, 0.0), (4, 128, 0.05), (1, 256, 0.1),
+    )
+)  # fmt: skip
+_TRIAL_ROWS = 100_000
+# A setting that takes less memory is chosen if it is slower by no more than this.
+_AS_FAST = 1.1
+# Steps in which the number of probes is refined.
+_FINENESS = 1.05
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """How an index answers with the number of probes that was found for it.
+
+    Attributes
+    ----------
+    k, n_probes : int
+    goal : float
+        The recall that was asked for.
+    recall : float
+        Mean recall of the queries that had no part in the choice.
+    error : float
+        Its standard error.
+    seconds : float
+        CPU seconds a query, one at a time on one thread.
+    """
+
+    k: int
+    n_probes: int
+    goal: float
+    recall: float
+    error: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Queries:
+    """Rows that ask, and how far their k-th neighbour is."""
+
+    rows: npt.NDArray[np.int64]
+    Q: npt.NDArray[np.float32]
+    limits: npt.NDArray[np.float32]
+    k: int
+
+    def recalls(self, index: SpillForest, n_probes: int) -> npt.NDArray[np.float64]:
+        """Share of true neighbours among the answers to each query."""
+        distances, ids = index.query(self.Q, self.k + 1, n_probes=n_probes)
+        right = (distances <= self.limits[:, None]) & (ids != self.rows[:, None])
+        return np.minimum(right.sum(axis=1), self.k) / self.k
+
+
+def _queries(X: npt.NDArray[np.float32], k: int, n: int, seed: int) -> tuple[_Queries, _Queries]:
+    """Two sets of at most n rows that have no row in common."""
+    rows = np.random.default_rng(seed).permutation(len(X))[: 2 * n]
+    distances, ids = ExactIndex().fit(X).query(X[rows], k + 1)
+    # the row itself stands among its neighbours, unless k + 1 copies have a lower number
+    others = np.where(ids == rows[:, None], -np.inf, distances)
+    limits = np.sort(others, axis=1)[:, -1].astype(np.float32) * np.float32(1 + 1e-6)
+    halves = np.array_split(np.arange(len(rows)), 2)
+    first, second = (_Queries(rows[half], np.asarray(X[rows[half]]), limits[half], k) for half in halves)
+    return first, second
+
+
+def _least_probes(index: SpillForest, queries: _Queries, recall: float) -> int:
+    """The least number of leaves, to 5 %, with which mean recall less its standard error reaches the goal."""
+
+    def reaches(n_probes: int) -> bool:
+        values = queries.recalls(index, n_probes)
+        return bool(values.mean() - values.std() / np.sqrt(len(values)) >= min(recall, 1.0 - 1e-12))
+
+    most = index.n_leaves_
+    high = min(index.n_trees, most)
+    while high < most and not reaches(high):
+        high = min(2 * high, most)
+    low = high // 2
+    while high > max(low + 1, round(low * _FINENESS)):
+        middle = (low + high) // 2
+        if reaches(middle):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _seconds(index: SpillForest, queries: _Queries, n_probes: int) -> float:
+    """CPU seconds of one query, asked one at a time."""
+    best = np.inf
+    n_jobs, index.n_jobs = index.n_jobs, 1
+    try:
+        for _ in range(3):
+            started = time.thread_time()
+            for query in queries.Q[:100]:
+                index.query(query[None, :], queries.k, n_probes=n_probes)
+            best = min(best, (time.thread_time() - started) / len(queries.Q[:100]))
+    finally:
+        index.n_jobs = n_jobs
+    return best
+
+
+def calibrate(
+    index: SpillForest,
+    X: npt.ArrayLike,
+    k: int = 10,
+    recall: float = 0.95,
+    *,
+    n_queries: int = 400,
+    random_state: int | np.random.Generator | None = None,
+) -> Calibration:
+    """Find the number of leaves a forest has to look into for a recall, and set its ``n_probes`` to it.
+
+    Parameters
+    ----------
+    index : SpillForest
+        Fitted.
+    X : float32 array of shape (n_samples, n_features)
+        The rows it was fitted to, none of them removed.
+    k : int >= 1
+    recall : float in (0, 1]
+        Mean share of the `k` true neighbours among the answers.
+    n_queries : int >= 2
+        Rows that the number is chosen on, and as many others that it is checked on. Their true neighbours cost
+        ``2 * n_queries`` exact searches.
+    random_state : int, numpy.random.Generator or None
+
+    Returns
+    -------
+    Calibration
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range or `X` has another shape than the index.
+
+    Notes
+    -----
+    The number is raised until the queries it was not chosen on reach the recall too. Of an index with fewer than
+    ``k + 2`` rows every leaf is looked into.
+    """
+    rows = checked(X, "X")
+    if not 0 < recall <= 1:
+        raise ValueError(f"recall={recall} should be above 0 and at most 1.")
+    if k < 1 or n_queries < 2:
+        raise ValueError(f"k={k} should be at least 1, n_queries={n_queries} at least 2.")
+    if rows.shape != (index.n_samples_, index.n_features_in_):
+        raise ValueError(f"X has shape {rows.shape}, the index {(index.n_samples_, index.n_features_in_)}.")
+    if len(rows) < k + 2:
+        index.n_probes = max(1, index.n_leaves_)
+        return Calibration(k, index.n_probes, recall, 1.0, 0.0, 0.0)
+    seed = int(np.random.default_rng(random_state).integers(2**63))
+    return _calibrated(index, _queries(rows, k, n_queries, seed), recall)
+
+
+def _calibrated(index: SpillForest, queries: tuple[_Queries, _Queries], recall: float) -> Calibration:
+    chosen_on, checked_on = queries
+    n_probes = _least_probes(index, chosen_on, recall)
+    values = checked_on.recalls(index, n_probes)
+    while values.mean() < recall - 1e-12 and n_probes < index.n_leaves_:
+        n_probes = min(int(np.ceil(n_probes * _FINENESS)), index.n_leaves_)
+        values = checked_on.recalls(index, n_probes)
+    index.n_probes = n_probes
+    error = float(values.std() / np.sqrt(len(values)))
+    seconds = _seconds(index, checked_on, n_probes)
+    return Calibration(chosen_on.k, n_probes, recall, float(values.mean()), error, seconds)
+
+
+def tune(
+    X: npt.ArrayLike,
+    k: int = 10,
+    recall: float = 0.95,
+    *,
+    settings: Iterable[dict[str, Any]] | None = None,
+    n_queries: int = 400,
+    n_jobs: int | None = -1,
+    random_state: int | np.random.Generator | None = None,
+) -> SpillForest | ExactIndex:
+    """Build the index that finds a share of the true neighbours in the least time.
+
+    Trees, leaf size (and with it depth) and spill are tried on at most 100 000 rows; of those that are as fast as the
+    fastest within a tenth the smallest is built over all rows, and the number of probes is found for it.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+    k : int >= 1
+    recall : float in (0, 1]
+        Mean share of the `k` true neighbours among the answers.
+    settings : iterable of dict, optional
+        Parameters of :class:`SpillForest` to try, instead of seven that suit most data.
+    n_queries, random_state : as in :func:`calibrate`
+    n_jobs : as in :class:`SpillForest`
+
+    Returns
+    -------
+    SpillForest or ExactIndex
+        Fitted; exact below 20 000 rows, and where no setting is faster. A forest has ``calibration_``, what was
+        measured on queries that had no part in the choice, and ``trials_``, a dict for each setting: its parameters,
+        ``n_probes``, ``seconds`` a query and ``nbytes``.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    """
+    rows = checked(X, "X")
+    if not 0 < recall <= 1:
+        raise ValueError(f"recall={recall} should be above 0 and at most 1.")
+    if len(rows) < max(EXACT_BELOW, k + 2):
+        return ExactIndex().fit(rows)
+    draws = np.random.default_rng(random_state)
+    seed, tree_seed = (int(number) for number in draws.integers(2**63, size=2))
+    tried = rows
+    if len(rows) > _TRIAL_ROWS:
+        tried = rows[np.sort(draws.permutation(len(rows))[:_TRIAL_ROWS])]
+    queries, trials = _queries(tried, k, n_queries, seed), []
+    for setting in _SETTINGS if settings is None else settings:
+        index = SpillForest(**setting, n_jobs=n_jobs, random_state=tree_seed).fit(tried)
+        n_probes = _least_probes(index, queries[0], recall)
+        seconds = _seconds(index, queries[1], n_probes)
+        trials.append({**setting, "n_probes": n_probes, "seconds": seconds, "nbytes": index.nbytes_})
+    fastest = min(trial["seconds"] for trial in trials)
+    best = min((t for t in trials if t["seconds"] <= _AS_FAST * fastest), key=lambda trial: trial["nbytes"])
+    chosen = {name: value for name, value in best.items() if name not in ("n_probes", "seconds", "nbytes")}
+    index = SpillForest(**chosen, n_jobs=n_jobs, random_state=tree_seed).fit(rows)
+    if len(tried) < len(rows):
+        queries = _queries(rows, k, n_queries, seed)
+    index.calibration_, index.trials_ = _calibrated(index, queries, recall), trials
+    return index

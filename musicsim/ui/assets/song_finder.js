@@ -1,0 +1,279 @@
+// A box that finds while one types. What is typed goes to Python, what is found comes back as lines below the box:
+// a combobox with a listbox (WAI-ARIA 1.2). Every text comes from files' tags and is set as text, never as markup.
+
+const TYPED_MS = 150;
+const GAP_PX = 4;
+const TALLEST_PX = 380;
+const SPACE = "http://www.w3.org/2000/svg";
+const ICONS = { search: "M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14zM16.2 16.2L20 20", clear: "M6 6l12 12M18 6L6 18" };
+let boxes = 0;
+
+function element(name, className, ...children) {
+  const made = document.createElement(name);
+  if (className) made.className = className;
+  made.append(...children);
+  return made;
+}
+
+function icon(name) {
+  const drawing = document.createElementNS(SPACE, "svg");
+  drawing.setAttribute("viewBox", "0 0 24 24");
+  drawing.setAttribute("aria-hidden", "true");
+  const path = document.createElementNS(SPACE, "path");
+  path.setAttribute("d", ICONS[name]);
+  drawing.append(path);
+  return drawing;
+}
+
+function iconButton(className, label, act) {
+  const made = element("button", className, icon("clear"));
+  made.type = "button";
+  made.title = label;
+  made.setAttribute("aria-label", label);
+  made.addEventListener("click", act);
+  return made;
+}
+
+class Finder {
+  constructor(root) {
+    this.root = root;
+    this.id = `musicsim-finder-${(boxes += 1)}`;
+    this.matches = [];
+    this.active = 0;
+    this.isOpen = false;
+    this.chosen = null;
+    this.label = element("label");
+    this.input = this.makeInput();
+    this.clear = iconButton("clear", "Clear", () => { this.type(""); this.input.focus(); });
+    this.box = element("div", "box", icon("search"), this.input, this.clear);
+    this.list = this.makeList();
+    this.sheet = element("div", "musicsim-finder-sheet", this.list);
+    this.sheet.popover = "manual";
+    this.chips = element("div", "chips");
+    root.append(this.label, this.box, this.sheet, this.chips);
+    this.closing = new AbortController();
+    const place = () => this.isOpen && this.place();
+    const options = { signal: this.closing.signal };
+    window.addEventListener("resize", place, options);
+    document.addEventListener("scroll", place, { capture: true, passive: true, ...options });
+  }
+
+  makeInput() {
+    const input = element("input");
+    Object.assign(input, { id: this.id, type: "text", autocomplete: "off", spellcheck: false });
+    const aria = { role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false" };
+    for (const [name, value] of Object.entries(aria)) input.setAttribute(name, value);
+    input.setAttribute("aria-controls", `${this.id}-list`);
+    input.addEventListener("input", () => this.typed());
+    input.addEventListener("keydown", (event) => this.key(event));
+    input.addEventListener("focus", () => this.show());
+    input.addEventListener("blur", () => this.hide());
+    return input;
+  }
+
+  makeList() {
+    const list = element("ul");
+    list.id = `${this.id}-list`;
+    list.setAttribute("role", "listbox");
+    list.addEventListener("mousedown", (event) => event.preventDefault()); // the box keeps the focus
+    list.addEventListener("click", (event) => {
+      const line = event.target.closest("[role=option]");
+      if (line) this.pick(this.matches[Number(line.dataset.index)]);
+    });
+    list.addEventListener("mousemove", (event) => {
+      const line = event.target.closest("[role=option]");
+      if (line) this.activate(Number(line.dataset.index), false);
+    });
+    return list;
+  }
+
+  receive(component) {
+    this.component = component;
+    const { data } = component;
+    this.label.textContent = data.label;
+    this.label.htmlFor = this.id;
+    this.label.hidden = !data.is_labelled;
+    this.input.placeholder = data.placeholder;
+    this.input.setAttribute("aria-label", data.label);
+    this.list.setAttribute("aria-label", data.label);
+    this.clear.hidden = !this.input.value;
+    this.drawChips();
+    if (data.text !== this.asked && this.asked !== undefined) return; // of what was typed before
+    this.matches = data.matches;
+    this.active = 0;
+    this.drawLines();
+    if (this.isHasty && this.isCurrent() && this.matches.length) this.pick(this.matches[0]);
+    else if (document.activeElement === this.input) this.show();
+    this.isHasty = false;
+  }
+
+  // ----------------------------------------------------------------------------------- typing
+
+  typed() {
+    this.isHasty = false;
+    this.clear.hidden = !this.input.value;
+    clearTimeout(this.waiting);
+    this.waiting = setTimeout(() => this.ask(), TYPED_MS);
+    if (!this.input.value.trim()) this.hide();
+  }
+
+  ask() {
+    const text = this.input.value;
+    if (text === this.asked) return;
+    this.asked = text;
+    this.component.setStateValue("text", text);
+  }
+
+  type(text) {
+    this.input.value = text;
+    clearTimeout(this.waiting);
+    this.clear.hidden = !text;
+    this.hide();
+    this.ask();
+  }
+
+  key(event) {
+    const steps = { ArrowDown: 1, ArrowUp: -1 };
+    if (event.key in steps) {
+      event.preventDefault();
+      const n = this.matches.length;
+      if (!this.isOpen) this.show();
+      else if (n) this.activate((this.active + steps[event.key] + n) % n);
+    } else if (event.key === "Enter" && this.input.value.trim()) {
+      event.preventDefault();
+      this.enter();
+    } else if (event.key === "Escape" && (this.isOpen || this.input.value)) {
+      event.preventDefault();
+      event.stopPropagation(); // a popover around it stays open
+      if (this.isOpen) this.hide();
+      else this.type("");
+    }
+  }
+
+  /** Take the line that is marked; the first one as soon as it is there, if the text was sent off just now. */
+  enter() {
+    if (!this.isCurrent()) {
+      this.isHasty = true;
+      clearTimeout(this.waiting);
+      this.ask();
+    } else if (this.isOpen && this.matches.length) {
+      this.pick(this.matches[this.active]);
+    }
+  }
+
+  /** Whether the lines are of what stands in the box. */
+  isCurrent() {
+    return this.component.data.text === this.input.value;
+  }
+
+  pick(match) {
+    const { data, setStateValue, setTriggerValue } = this.component;
+    this.input.value = "";
+    clearTimeout(this.waiting);
+    this.clear.hidden = true;
+    this.hide();
+    this.matches = [];
+    this.asked = "";
+    if (data.takes_many) this.choose([...(this.chosen ?? []).filter((c) => c !== match.value), match.value]);
+    else setTriggerValue("picked", { kind: match.kind, value: match.value });
+    setStateValue("text", "");
+  }
+
+  // ----------------------------------------------------------------------------- chosen names
+
+  choose(names) {
+    this.chosen = names;
+    this.drawChips();
+    this.component.setStateValue("chosen", names);
+  }
+
+  drawChips() {
+    const chips = (this.chosen ?? []).map((name) => {
+      const drop = iconButton("drop", `Remove ${name}`, () => this.choose(this.chosen.filter((c) => c !== name)));
+      const chip = element("span", "chip", element("span", "", name), drop);
+      chip.title = name;
+      return chip;
+    });
+    this.chips.replaceChildren(...chips);
+  }
+
+  // --------------------------------------------------------------------------------- the list
+
+  drawLines() {
+    const lines = this.matches.map((match, index) => {
+      const line = element("li", "", element("div", "title", match.title));
+      if (match.sub) line.append(element("div", "sub", match.sub));
+      line.id = `${this.id}-${index}`;
+      line.title = match.sub ? `${match.title}\n${match.sub}` : match.title;
+      line.dataset.index = index;
+      line.setAttribute("role", "option");
+      return line;
+    });
+    if (!lines.length) {
+      const nothing = element("li", "nothing", this.component.data.nothing);
+      nothing.setAttribute("role", "status");
+      lines.push(nothing);
+    }
+    this.list.replaceChildren(...lines);
+    this.activate(0, false);
+  }
+
+  activate(index, isSeen = true) {
+    this.active = index;
+    const lines = [...this.list.querySelectorAll("[role=option]")];
+    lines.forEach((line, i) => line.setAttribute("aria-selected", String(i === index)));
+    if (isSeen) lines[index]?.scrollIntoView({ block: "nearest" });
+    if (lines[index] && this.isOpen) this.input.setAttribute("aria-activedescendant", lines[index].id);
+    else this.input.removeAttribute("aria-activedescendant");
+  }
+
+  show() {
+    if (!this.component?.data.text.trim() || !this.input.value.trim()) return;
+    if (!this.isOpen) this.sheet.showPopover();
+    this.isOpen = true;
+    this.input.setAttribute("aria-expanded", "true");
+    this.place();
+    this.activate(this.active, false);
+  }
+
+  hide() {
+    if (this.isOpen) this.sheet.hidePopover();
+    this.isOpen = false;
+    this.input.setAttribute("aria-expanded", "false");
+    this.input.removeAttribute("aria-activedescendant");
+  }
+
+  /** Below the box, or above it where there is more room. */
+  place() {
+    const box = this.box.getBoundingClientRect();
+    const below = window.innerHeight - box.bottom - 2 * GAP_PX;
+    const isBelow = below >= Math.min(TALLEST_PX / 2, box.top);
+    const room = Math.min(TALLEST_PX, isBelow ? below : box.top - 2 * GAP_PX);
+    this.list.style.maxHeight = `${room}px`;
+    Object.assign(this.sheet.style, {
+      left: `${box.left}px`,
+      width: `${box.width}px`,
+      top: isBelow ? `${box.bottom + GAP_PX}px` : "auto",
+      bottom: isBelow ? "auto" : `${window.innerHeight - box.top + GAP_PX}px`,
+    });
+  }
+
+  close() {
+    clearTimeout(this.waiting);
+    this.closing.abort();
+    this.root.remove();
+  }
+}
+
+export default function (component) {
+  const { parentElement } = component;
+  let root = parentElement.querySelector(".musicsim-finder");
+  if (!root) {
+    root = element("div", "musicsim-finder");
+    root.dataset.testid = "finder";
+    root.finder = new Finder(root);
+    parentElement.append(root);
+  }
+  root.finder.receive(component);
+  return () => root.finder.close();
+}

@@ -1,0 +1,160 @@
+"""Which index answers for a library, and that it follows what happens to the songs."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from benchmarks._million import write_library
+from musicsim.explorer import neighbours
+from musicsim.explorer.neighbours import Neighbours, neighbours_among, update_index
+from musicsim.explorer.query import Filters, find_similar
+from musicsim.explorer.snapshot import take_snapshot
+from musicsim.library import Library, schema
+from musicsim.search import ExactIndex, SpillForest
+
+N = 1200
+
+
+@pytest.fixture(autouse=True)
+def _forests_from_a_thousand(monkeypatch):
+    monkeypatch.setattr(neighbours, "FOREST_FROM", 1000)
+    monkeypatch.setattr("musicsim.explorer.placing.FOREST_FROM", 1000)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("many") / "library"
+    write_library(folder, N, random_state=3).close()
+    return folder
+
+
+@pytest.fixture
+def library(written, tmp_path):
+    folder = tmp_path / "library"
+    shutil.copytree(written, folder)
+    with Library.open(folder) as opened:
+        yield opened
+
+
+@pytest.fixture
+def vectors(rng):
+    return rng.standard_normal((N, 12)).astype(np.float32)
+
+
+def _model_folder(library):
+    return library.models.path(library.models.get().id)
+
+
+def _index(library):
+    return take_snapshot(library).index._index
+
+
+def _forget(library, song_ids):
+    f = schema.files.c
+    with library.write() as connection:
+        connection.execute(schema.files.delete().where(f.song_id.in_(song_ids)))
+    assert library.files.forget_songs(song_ids) == len(song_ids)
+
+
+def test_a_small_library_compares_with_every_song(library, monkeypatch):
+    monkeypatch.setattr(neighbours, "FOREST_FROM", N + 1)
+    assert not update_index(_model_folder(library), take_snapshot(library).X)
+    assert isinstance(_index(library), ExactIndex)
+
+
+def test_a_large_library_compares_until_it_has_a_forest_and_then_asks_it(library):
+    before = find_similar(take_snapshot(library), 7, 10)
+    assert isinstance(_index(library), ExactIndex)
+    assert update_index(_model_folder(library), take_snapshot(library).X)
+    now = take_snapshot(library)
+    assert isinstance(now.index._index, SpillForest)
+    # 500 candidates with a recall of 0.95: the nearest ten are all among them
+    assert [hit.song.id for hit in find_similar(now, 7, 10)] == [hit.song.id for hit in before]
+    assert not update_index(_model_folder(library), now.X)
+
+
+def test_forgotten_songs_are_no_answers_of_the_forest(library):
+    update_index(_model_folder(library), take_snapshot(library).X)
+    gone = [hit.song.id for hit in find_similar(take_snapshot(library), 7, 10)]
+    _forget(library, gone[:4])
+    now = take_snapshot(library)
+    assert isinstance(now.index._index, SpillForest)
+    again = [hit.song.id for hit in find_similar(now, 7, 10)]
+    assert not set(gone[:4]) & set(again)
+    truth = ExactIndex().fit(now.X)
+    for row in (0, 5, 600, now.n_indexed - 1):
+        found = now.index.query(now.X[row : row + 1], 20)
+        np.testing.assert_array_equal(found[1], truth.query(now.X[row : row + 1], 20)[1])
+
+
+def test_filters_reach_through_to_rows_of_the_file(library):
+    update_index(_model_folder(library), take_snapshot(library).X)
+    _forget(library, [1, 2, 500])
+    now = take_snapshot(library)
+    genre = now.columns.genre.names[0]
+    hits = find_similar(now, 7, 10, filters=Filters(genres=frozenset({genre})))
+    assert hits
+    assert {hit.song.genre for hit in hits} == {genre}
+
+
+def test_new_rows_are_added_when_the_forest_is_read_and_kept_when_they_are_many(vectors, tmp_path):
+    assert update_index(tmp_path, vectors[:1100])
+    few = vectors[:1110]  # less than 2 %
+    assert not update_index(tmp_path, few)
+    assert SpillForest.saved_rows(tmp_path / "index") == (1100, 1100)
+    index = SpillForest.load(tmp_path / "index", few)
+    assert index.query(few[1105:1106], 1)[1].item() == 1105
+    assert update_index(tmp_path, vectors)
+    assert SpillForest.saved_rows(tmp_path / "index") == (N, 1100)
+
+
+def test_a_forest_that_has_grown_by_half_is_built_anew(rng, tmp_path):
+    X = rng.standard_normal((1700, 6)).astype(np.float32)
+    update_index(tmp_path, X[:1000])
+    assert update_index(tmp_path, X)
+    assert SpillForest.saved_rows(tmp_path / "index") == (1700, 1700)
+
+
+def test_rows_that_are_others_now_make_a_new_forest(vectors, tmp_path):
+    update_index(tmp_path, vectors)
+    assert update_index(tmp_path, vectors[::-1].copy())
+    SpillForest.load(tmp_path / "index", vectors[::-1].copy())
+
+
+@pytest.mark.parametrize("damage", ["nodes.npy", "index.json", "trees.json"])
+def test_a_damaged_forest_leaves_searching_exact_and_is_built_again(library, damage):
+    X = take_snapshot(library).X
+    update_index(_model_folder(library), X)
+    file = _model_folder(library) / "index" / damage
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    assert isinstance(neighbours_among(take_snapshot(library)._rows)._index, ExactIndex)
+    assert update_index(_model_folder(library), X)
+    assert isinstance(_index(library), SpillForest)
+
+
+def test_what_a_process_left_half_written_is_swept(vectors, tmp_path):
+    (tmp_path / ".index-abc").mkdir()
+    (tmp_path / ".index-abc" / "nodes.npy").write_bytes(b"half")
+    update_index(tmp_path, vectors)
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["index"]
+
+
+def test_two_processes_do_not_build_at_once(vectors, tmp_path):
+    import filelock
+
+    with filelock.FileLock(tmp_path / "index.lock"):
+        assert not update_index(tmp_path, vectors)
+
+
+def test_neighbours_give_rows_of_the_library_not_of_the_file(vectors):
+    here = np.flatnonzero(np.arange(N) % 3)
+    X = vectors[here]
+    found = Neighbours(SpillForest(n_probes=10_000, random_state=0).fit(vectors), here)
+    truth = ExactIndex().fit(X)
+    allowed = np.arange(len(X)) % 2 == 0
+    for mask in (None, allowed):
+        distances, rows = found.query(X[:30], 8, allowed=mask)
+        expected = truth.query(X[:30], 8, allowed=mask)
+        np.testing.assert_array_equal(rows, expected[1])
+        np.testing.assert_allclose(distances, expected[0], rtol=1e-5, atol=1e-6)  # float32 sums

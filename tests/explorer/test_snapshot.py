@@ -1,0 +1,292 @@
+"""A library at one revision: its names agree with each other, and nothing stale outlives a change."""
+
+import numpy as np
+import pytest
+
+from musicsim.errors import NotFoundError
+from musicsim.explorer.artifacts import load_map, save_map
+from musicsim.explorer.query import find_similar
+from musicsim.explorer.snapshot import Snapshot, take_snapshot
+from musicsim.library import Library, schema
+from musicsim.library.duplicate_store import SamePair
+
+
+def forget(library, *song_ids):
+    with library.write() as connection:
+        connection.execute(schema.songs.delete().where(schema.songs.c.id.in_(song_ids)))
+
+
+def assert_agrees(snapshot):
+    """What is read as columns says the same as the song objects."""
+    songs = snapshot.indexed
+    assert (snapshot.n_songs, snapshot.n_indexed) == (len(snapshot.songs), len(songs))
+    assert snapshot.row_ids.tolist() == [song.id for song in songs]
+    assert len(snapshot.X) == len(snapshot.map) == len(songs)
+    assert snapshot.rows_of(snapshot.by_id).tolist() == [snapshot.row_of.get(i, -1) for i in snapshot.by_id]
+    rows = np.arange(len(songs))
+    assert snapshot.songs_at(rows) == songs
+    assert snapshot.names_at(rows) == [(song.title, song.by) for song in songs]
+    np.testing.assert_array_equal(snapshot.vectors_at(rows), snapshot.X)
+    columns = snapshot.columns
+    for name in ("artist", "genre", "folder", "group"):
+        labels = getattr(columns, name)
+        texts = [labels.names[code] if code >= 0 else None for code in labels.codes.tolist()]
+        assert texts == [getattr(song, name) for song in songs]
+    assert columns.year.tolist() == [song.year or 0 for song in songs]
+    assert columns.duration_s.tolist() == [song.duration_s for song in songs]
+    stored = snapshot.library.vectors(snapshot.record.id)
+    vector_of = dict(zip(stored.song_ids.tolist(), stored.X, strict=True))
+    for song, vector in zip(songs, snapshot.X, strict=True):
+        np.testing.assert_array_equal(vector, vector_of[song.id])
+
+
+def test_columns_and_objects_agree(snapshot):
+    assert_agrees(snapshot)
+
+
+def test_songs_come_in_the_order_asked_for(snapshot):
+    ids = [song.id for song in snapshot.songs]
+    asked = [ids[3], 999, ids[0], ids[3]]
+    assert [song.id for song in snapshot.songs_by_id(asked)] == [ids[3], ids[0], ids[3]]
+    assert [song.id for song in snapshot.songs_at([5, 2])] == snapshot.row_ids[[5, 2]].tolist()
+    assert snapshot.songs_by_id(()) == snapshot.songs_at([]) == []
+    assert snapshot.rows_of(np.array([999, ids[0]]))[0] == -1
+    assert snapshot.rows_of(()).tolist() == []
+
+
+def test_more_songs_than_are_held_come_all_the_same(tiny_library, monkeypatch):
+    monkeypatch.setattr("musicsim.explorer.snapshot._SONGS_HELD", 3)
+    snapshot = take_snapshot(tiny_library)
+    for _ in range(2):
+        assert snapshot.songs_at(range(12)) == snapshot.indexed
+
+
+def test_an_empty_library_has_no_rows(store):
+    snapshot = take_snapshot(store)
+    assert (snapshot.n_songs, snapshot.n_indexed, len(snapshot.row_ids)) == (0, 0, 0)
+    assert snapshot.songs == snapshot.indexed == snapshot.songs_by_id([1]) == []
+    assert snapshot.rows_of([1, 2]).tolist() == [-1, -1]
+    assert (len(snapshot.X), len(snapshot.map), snapshot.clusters, snapshot.names_at([])) == (0, 0, {}, [])
+    assert len(snapshot.columns.year) == 0
+    assert snapshot.model is None
+    found = snapshot.find("a")
+    assert (found.artists, found.songs) == ([], [])
+    with pytest.raises(NotFoundError, match="no songs to compare"):
+        _ = snapshot.index
+
+
+def test_a_song_without_a_vector_counts_and_is_found_and_has_no_row(tiny_library):
+    with tiny_library.write() as connection:
+        connection.execute(schema.vectors.delete().where(schema.vectors.c.song_id == 3))
+    snapshot = take_snapshot(tiny_library)
+    assert (snapshot.n_songs, snapshot.n_indexed) == (12, 11)
+    assert snapshot.rows_of([3]).tolist() == [-1]
+    title = tiny_library.song(3).title
+    assert [song.id for song in snapshot.find(title).songs] == [3]
+    assert_agrees(snapshot)
+    with pytest.raises(NotFoundError, match="not been compared yet"):
+        find_similar(snapshot, 3)
+
+
+# --- finding by name ------------------------------------------------------------------------------
+
+
+def by_definition(songs, text, limit):
+    """Songs that match, those that begin with the text first; artists likewise, then by their songs."""
+    wanted = text.casefold()
+    matching = [song for song in songs if song.matches(text)]
+    matching.sort(
+        key=lambda song: (not f"{song.title} {song.artist or ''}".casefold().startswith(wanted), song.id)
+    )
+    counts = {}
+    for song in songs:
+        if song.artist and wanted in song.artist.casefold():
+            counts[song.artist] = counts.get(song.artist, 0) + 1
+    artists = sorted(counts.items(), key=lambda one: (not one[0].casefold().startswith(wanted), -one[1]))
+    return artists, matching
+
+
+@pytest.mark.parametrize(
+    "text", ["NOISE", "song t", "artist", "s 3", "Song noise 1 a", "", "none of them", "ß"]
+)
+@pytest.mark.parametrize("limit", [1, 4, 20])
+def test_what_is_found_by_name(tiny_library, text, limit):
+    tiny_library.edits.edit([2], {"title": "STRASSE noise", "artist": "Noise of the Street"})
+    snapshot = take_snapshot(tiny_library)
+    artists, songs = by_definition(snapshot.songs, text, limit)
+    found = snapshot.find(text, limit)
+    assert len(found.artists) + len(found.songs) == min(limit, len(artists) + len(songs))
+    assert found.songs == songs[: len(found.songs)]
+    assert found.artists == artists[: len(found.artists)]
+    if len(artists) >= limit and len(songs) >= limit:
+        assert len(found.artists) == limit // 2
+    assert snapshot.songs_with(text, limit) == songs[:limit]
+
+
+def test_songs_of_an_artist(snapshot):
+    rows = snapshot.songs_of_artist("Artist noise")
+    assert [song.artist for song in snapshot.songs_at(rows)] == ["Artist noise"] * 4
+    assert snapshot.songs_of_artist("artist noise").tolist() == []
+
+
+# --- what is shared, and what must not be -----------------------------------------------------------
+
+
+def shared(snapshot):
+    return snapshot.X, snapshot.row_ids, snapshot.index, snapshot.proximity, snapshot.model, snapshot.map
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda lib: lib.set_feedback(1, 1),
+        lambda lib: lib.note_change(),
+        lambda lib: lib.add_playlists([("mine", None, [1, 3])], "saved"),
+        lambda lib: lib.edits.edit([1], {"title": "another", "artist": "Somebody"}),
+    ],
+    ids=["thumb", "no change", "playlist", "title"],
+)
+def test_a_change_of_other_things_leaves_rows_and_index(tiny_library, change):
+    before = shared(take_snapshot(tiny_library))
+    change(tiny_library)
+    after = shared(take_snapshot(tiny_library))
+    assert all(one is other for one, other in zip(before, after, strict=True))
+    assert_agrees(take_snapshot(tiny_library))
+
+
+def test_a_new_title_is_everywhere_at_once(tiny_library):
+    before = take_snapshot(tiny_library)
+    other = before.songs[1].id
+    assert before.songs_by_id([other])[0].title == before.names_at(before.rows_of([other]))[0][0]
+    tiny_library.edits.edit(
+        [other], {"title": "Renamed", "artist": "Somebody", "genre": "Polka", "year": 1933}
+    )
+    now = take_snapshot(tiny_library)
+    row = now.rows_of([other])
+    assert now.names_at(row) == [("Renamed", "Somebody")]
+    assert now.songs_at(row)[0].title == "Renamed"
+    assert [song.id for song in now.find("renamed").songs] == [other]
+    assert now.find("somebody").artists == [("Somebody", 1)]
+    assert now.songs_of_artist("Somebody").tolist() == row.tolist()
+    assert now.columns.year[row].tolist() == [1933]
+    hits = find_similar(now, before.songs[0].id, 11, max_per_artist=None)
+    assert "Renamed" in {hit.song.title for hit in hits}
+    assert_agrees(now)
+
+
+@pytest.mark.parametrize("is_by_another_process", [False, True])
+def test_a_forgotten_song_is_nowhere(tiny_library, is_by_another_process):
+    before = take_snapshot(tiny_library)
+    find_similar(before, 1)
+    title = before.by_id[4].title
+    if is_by_another_process:
+        with Library.open(tiny_library.folder) as other:
+            forget(other, 4)
+    else:
+        forget(tiny_library, 4)
+    now = take_snapshot(tiny_library)
+    assert (now.n_songs, now.n_indexed) == (11, 11)
+    assert 4 not in now.row_ids
+    assert now.rows_of([4]).tolist() == [-1]
+    assert now.songs_by_id([4]) == []
+    assert title not in {song.title for song in now.find(title).songs}
+    assert 4 not in {hit.song.id for hit in find_similar(now, 1, 20, max_per_artist=None)}
+    assert_agrees(now)
+    with pytest.raises(NotFoundError, match="no song 4"):
+        find_similar(now, 4)
+
+
+def test_a_song_whose_file_has_gone_is_no_row_until_it_is_back(tiny_library):
+    path = tiny_library.song(4).path
+    tiny_library.files.mark(missing=[path], back=[])
+    now = take_snapshot(tiny_library)
+    assert (now.n_songs, now.n_indexed) == (11, 11)
+    assert 4 not in now.row_ids
+    assert_agrees(now)
+    tiny_library.files.mark(missing=[], back=[path])
+    now = take_snapshot(tiny_library)
+    assert now.n_indexed == 12
+    assert_agrees(now)
+
+
+def test_a_song_that_goes_while_one_looks_is_left_out(tiny_library):
+    """Another process may forget a song after the snapshot has loaded its rows."""
+    snapshot = take_snapshot(tiny_library)
+    ids = [hit.song.id for hit in find_similar(snapshot, 1, 3, max_per_artist=None)]
+    looked = Snapshot(tiny_library, snapshot.revision)
+    assert looked.n_indexed == 12
+    forget(tiny_library, ids[0])
+    assert [hit.song.id for hit in find_similar(looked, 1, 3, max_per_artist=None)] == ids[1:]
+    assert ids[0] not in {song.id for song in looked.songs_at(range(12))}
+    with pytest.raises(NotFoundError, match="just been forgotten"):
+        _ = looked.indexed
+
+
+def test_an_id_and_a_row_used_again_are_another_song(tiny_library):
+    """The last song goes, and the next one takes its id and its row in the file of vectors."""
+    before = take_snapshot(tiny_library)
+    last = int(tiny_library.models.song_rows(before.record.id).song_ids[-1])
+    features = tiny_library.models.features()
+    old = before.vectors_at(before.rows_of([last]))[0].copy()
+    assert before.index is not None
+    with tiny_library.engine.connect() as connection:
+        song = dict(
+            connection.execute(schema.songs.select().where(schema.songs.c.id == last)).mappings().one()
+        )
+        file = dict(
+            connection.execute(schema.files.select().where(schema.files.c.song_id == last)).mappings().one()
+        )
+    forget(tiny_library, last)
+    with tiny_library.write() as connection:
+        connection.execute(schema.songs.insert().values(song | {"title": "Another"}))
+        connection.execute(schema.files.insert().values(file))
+    tiny_library.models.append(before.record.id, [last], features.X[:1].copy(), old[None, ::-1].copy())
+    now = take_snapshot(tiny_library)
+    np.testing.assert_array_equal(now.vectors_at(now.rows_of([last]))[0], old[::-1])
+    assert now.names_at(now.rows_of([last]))[0][0] == "Another"
+    assert now.index is not before.index
+    assert_agrees(now)
+
+
+def test_a_copy_stands_behind_its_song_as_long_as_they_are_the_same(tiny_library):
+    tiny_library.duplicates.enter([SamePair(1, 2, 1.0, 0.0)], [])
+    folded = take_snapshot(tiny_library)
+    (copy, first), *others = folded.same_as.items()
+    assert not others
+    assert (folded.n_songs, folded.n_indexed) == (12, 11)
+    assert folded.rows_of([copy, first, 3]).tolist() == [folded.row_of[i] for i in (copy, first, 3)]
+    assert len(folded.vectors_at([0, 1])) == 2
+    assert_agrees(folded)
+    tiny_library.files.mark(missing=[tiny_library.song(first).path], back=[])
+    alone = take_snapshot(tiny_library)
+    assert alone.same_as == {}
+    assert copy in alone.row_ids
+    assert_agrees(alone)
+
+
+def test_a_new_map_is_seen(tiny_library):
+    before = take_snapshot(tiny_library)
+    ids, places = load_map(tiny_library.models.path(before.record.id))
+    save_map(tiny_library.models.path(before.record.id), ids[:-1], places[:-1] + 100.0)
+    tiny_library.note_change()
+    now = take_snapshot(tiny_library)
+    shown = now.map[now.rows_of(ids)]
+    np.testing.assert_array_equal(shown[:-1], places[:-1] + 100.0)
+    assert np.isnan(shown[-1]).all(), "a song without a place has none"
+    assert now.X is before.X
+
+
+def test_two_models_have_rows_of_their_own(taught):
+    native = take_snapshot(taught)
+    record = native.record
+    other = type(record)("other", "other", 1.0, 3, record.n_features, record.n_dimensions, kind="learned")
+    taught.models.register(other)
+    taught.models.append("other", [5, 9, 2], np.ones((3, record.n_features)), np.eye(3, record.n_dimensions))
+    taught.models.finish("other")
+    seen = take_snapshot(taught, "other")
+    assert seen.row_ids.tolist() == [5, 9, 2]
+    assert (
+        seen.columns.artist.codes.tolist() == native.columns.artist.codes[native.rows_of([5, 9, 2])].tolist()
+    )
+    assert len(take_snapshot(taught).X) == 200
+    assert take_snapshot(taught).X is native.X

@@ -1,0 +1,178 @@
+"""Explore and Search by example without a browser: what is clicked, encircled, typed and filtered for."""
+
+import json
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from musicsim.library import Library, Song
+from musicsim.ui import map_chart, song_finder, song_map
+from tests.pages.test_pages import SHELL, full, maps  # noqa: F401  # full is a fixture
+
+SEARCHED = "searched"
+
+
+@pytest.fixture(autouse=True)
+def buttons(monkeypatch):
+    """Texts to write into where AppTest cannot reach into a component: ids to click, to encircle, to choose."""
+
+    def chart(snapshot, *, key, on_pick=None, on_outline=None, **options):
+        by_artist: dict[str | None, list[int]] = {}
+        for song in snapshot.songs:
+            by_artist.setdefault(song.artist, []).append(song.id)
+            st.button("click", key=f"{key} click {song.id}", on_click=on_pick, args=(song.id,))
+        for artist, ids in by_artist.items():
+            rows = snapshot.row_ids[snapshot.rows_of(ids)]
+            st.button(
+                "lasso",
+                key=f"{key} lasso {artist}",
+                on_click=on_outline,
+                args=(rows,),
+                disabled=not on_outline,
+            )
+        st.caption(f"{key}: {options['chosen']} {sorted(options['found'])}")
+
+    def find(label, *, key, search, on_pick, is_labelled=True):
+        for match in search(st.session_state.get(SEARCHED, "")):
+            st.button(
+                match.title,
+                key=f"{key} {match.kind} {match.value}",
+                on_click=on_pick,
+                args=(match.kind, match.value),
+            )
+
+    monkeypatch.setattr(map_chart, "map_chart", chart)
+    monkeypatch.setattr(song_finder, "find_song", find)
+
+
+def open_page(name: str = "explore", **session: object) -> AppTest:
+    app = AppTest.from_file(SHELL, default_timeout=60)
+    for key, value in session.items():
+        app.session_state[key] = value
+    app.run()
+    app = app.switch_page(f"{name}.py").run() if name != "explore" else app
+    assert not app.exception
+    return app
+
+
+def press(app: AppTest, key: str) -> AppTest:
+    app.button(key=key).click().run()
+    assert not app.exception
+    return app
+
+
+def headings(app: AppTest) -> list[str]:
+    return [s.value for s in app.subheader]
+
+
+def shown_on_map(app: AppTest, key: str = "explore_map") -> str:
+    return next(c.value for c in app.caption if c.value.startswith(f"{key}:"))
+
+
+def played(app: AppTest) -> list[int]:
+    """Songs of the last command that the player got."""
+    return [t["song_id"] for t in app.session_state["player.link"].commands[-1].payload["tracks"]]
+
+
+def listed(app: AppTest) -> list[int]:
+    (rows,) = [
+        json.loads(c.proto.json)["rows"]
+        for c in app.get("bidi_component")
+        if c.proto.component_name.endswith("song_list")
+    ]
+    return [row["song_id"] for row in rows]
+
+
+def of_artist(library: Library, artist: str) -> list[Song]:
+    return [song for song in library.songs() if song.artist == artist]
+
+
+def test_a_click_chooses_and_plays_a_song(full):  # noqa: F811
+    song = full.songs()[5]
+    app = press(open_page(), f"explore_map click {song.id}")
+    assert song.title in headings(app)
+    assert played(app) == [song.id]
+    neighbours = listed(app)
+    assert song.id not in neighbours
+    assert shown_on_map(app) == f"explore_map: {song.id} {sorted(neighbours)}"
+
+
+def test_a_song_that_left_the_library_since_is_no_error(full):  # noqa: F811
+    song = full.songs()[5]
+    app = open_page()
+    full.files.mark(missing=[song.path], back=[])
+    app = press(app, f"explore_map click {song.id}")
+    assert "Nothing chosen yet" in headings(app)
+
+
+def test_a_lasso_marks_songs_and_around_one_it_is_a_click(full):  # noqa: F811
+    songs = of_artist(full, "Artist noise")
+    app = press(open_page(), "explore_map lasso Artist noise")
+    assert headings(app)[0] == "4 songs marked"
+    assert shown_on_map(app) == f"explore_map: None {[song.id for song in songs]}"
+    press(app, next(b.key for b in app.button if b.label == "Play them"))
+    assert sorted(played(app)) == [song.id for song in songs]
+    full.edits.edit([songs[0].id], {"artist": "Alone"})
+    app = press(app.run(), "explore_map lasso Alone")
+    assert songs[0].title in headings(app)
+    assert not any("marked" in heading for heading in headings(app))
+
+
+def test_of_very_many_marked_songs_some_have_a_ring_and_all_are_counted(full, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(song_map, "MOST_MARKED", 3)
+    app = press(open_page(), "explore_map lasso Artist tones")
+    assert headings(app)[0] == "4 songs marked"
+    assert any(c.value == "3 of them have a ring." for c in app.caption)
+    assert any(b.label == "Play 3 of them" for b in app.button)
+
+
+def test_a_title_is_chosen_and_an_artist_marked(full):  # noqa: F811
+    song = of_artist(full, "Artist clicks")[1]
+    app = open_page(searched="clicks")
+    assert [b.label for b in app.button if b.key.startswith("explore_find artist")] == ["Artist clicks"]
+    app = press(app, "explore_find artist Artist clicks")
+    assert headings(app)[0] == "4 songs marked"
+    app = press(app, f"explore_find song {song.id}")
+    assert headings(app)[0] == song.title
+    assert f": {song.id} " in shown_on_map(app)
+
+
+def test_a_song_is_searched_with(full):  # noqa: F811
+    song = full.songs()[7]
+    app = open_page("search", searched=song.title)
+    assert not [b for b in app.button if b.key.startswith("search_song artist")], "one song is searched with"
+    app = press(app, f"search_song song {song.id}")
+    assert "6 most similar songs" in headings(app)
+    assert shown_on_map(app, "search_map") == f"search_map: {song.id} {sorted(listed(app))}"
+
+
+def test_filters_are_of_the_songs_that_are_there(full):  # noqa: F811
+    app = open_page("search", chosen=full.songs()[0].id)
+    assert app.multiselect(key="search_artists").options == ["Artist clicks", "Artist noise", "Artist tones"]
+    assert app.slider[0].value == (1970, 1993)
+    app.multiselect(key="search_genres").select("Genre noise").run()
+    assert set(listed(app)) <= {song.id for song in of_artist(full, "Artist noise")}
+    app.slider[0].set_value((1980, 1980)).run()
+    assert listed(app) == [song.id for song in of_artist(full, "Artist noise") if song.year == 1980]
+
+
+def test_of_very_many_names_none_is_sent_before_one_types(full, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(song_finder, "_FEW", 2)
+    app = open_page("search", chosen=full.songs()[0].id)
+    assert not app.multiselect
+    boxes = [
+        json.loads(c.proto.json)
+        for c in app.get("bidi_component")
+        if c.proto.component_name.endswith("finder")
+    ]
+    assert [box["label"] for box in boxes] == ["Artists", "Genres", "Folders"]
+    assert all(box["matches"] == [] for box in boxes)
+    assert len(listed(app)) == 6, "nothing is filtered"
+
+
+def test_names_that_begin_with_the_text_come_first():
+    names = ["Blue Note", "note", "The Notes", "Notebook", "Other"]
+    found = [match.value for match in song_finder.name_matches(names, "NOTE")]
+    assert found == ["Notebook", "note", "Blue Note", "The Notes"]
+    assert len(song_finder.name_matches([f"note {n}" for n in range(100)], "note")) == 20

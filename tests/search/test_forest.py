@@ -1,0 +1,264 @@
+"""Best-first search in many trees: probes, codes, allowed rows; what trees share is tested in test_spill_tree."""
+
+import heapq
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from musicsim.search import ExactIndex, SpillForest
+from musicsim.search import forest as module
+from musicsim.search._kernels import RULES
+from tests.search.naive_trees import same_answers
+from tests.search.test_spill_tree import assert_answers, assert_each_finds_itself, rows_of, shapes, songs
+
+SMALL = SpillForest(3, 8, 6, n_jobs=1, random_state=0)
+ALL_LEAVES = 10**6
+
+forests = st.builds(
+    SpillForest,
+    st.integers(1, 5),
+    st.integers(1, 70),
+    st.sampled_from([1, 5, ALL_LEAVES]),
+    split=st.sampled_from(RULES),
+    spill=st.sampled_from([0.0, 0.05]),
+    explained=st.sampled_from([0.5, 0.99, 1.0]),
+    n_sample=st.sampled_from([None, 2, 30]),
+    n_jobs=st.just(1),
+    random_state=st.just(0),
+)
+
+
+@pytest.fixture(params=[0, 10**9], ids=["probed", "compared"])
+def is_compared(request, monkeypatch):
+    """Rows that are allowed are met in leaves, or each is looked at, however many there are."""
+    monkeypatch.setattr(module, "_ROWS_A_LEAF", request.param)
+    return request.param > 0
+
+
+def recall(found, true):
+    return np.mean(
+        [len(set(a) & set(b)) / len(b) for a, b in zip(found.tolist(), true.tolist(), strict=True)]
+    )
+
+
+@settings(deadline=None, max_examples=80)
+@given(
+    shape=shapes, forest=forests, k=st.sampled_from([1, 3, 10_000]), gone=st.sampled_from([0.0, 0.4, 0.97])
+)
+@pytest.mark.parametrize("rows_a_leaf", [0, 10**9])
+def test_answers_are_distinct_and_exact(shape, forest, k, gone, rows_a_leaf):
+    X, rng = rows_of(**shape), np.random.default_rng(shape["seed"])
+    forest.fit(X)
+    Q = np.concatenate([X[:6], X[:3] + np.float32(0.3)])
+    assert_answers(X, Q, forest.query(Q, k), k)
+    shown = rng.random(len(X)) >= gone
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_ROWS_A_LEAF", rows_a_leaf)
+        assert_answers(X, Q, forest.query(Q, k, allowed=shown), k, shown)
+        forest.remove(np.flatnonzero(~shown))
+        assert_answers(X, Q, forest.query(Q, k), k, shown)
+        assert_answers(X, Q, forest.query(Q, k, n_probes=1), k, shown)
+
+
+@settings(deadline=None, max_examples=60)
+@given(shape=shapes, forest=forests, k=st.sampled_from([1, 3, 10_000]))
+def test_all_rows_in_all_leaves_are_the_exact_answer(shape, forest, k):
+    # k + k / 2 + 10 rows are looked at again: from two thirds of all rows on that is every one
+    X = rows_of(**shape)
+    k = max(k, 2 * len(X) // 3)
+    Q = rows_of(6, shape["d"], 4, shape["seed"] + 1)
+    same_answers(forest.fit(X).query(Q, k, n_probes=ALL_LEAVES), ExactIndex().fit(X).query(Q, k))
+
+
+@settings(deadline=None, max_examples=60)
+@given(shape=shapes, forest=forests, first=st.integers(1, 300), block=st.integers(1, 90))
+def test_every_row_finds_itself_whenever_it_was_added(shape, forest, first, block):
+    # all axes and steps smaller than the distance of two whole numbers: codes tell rows apart
+    X = rows_of(**shape)
+    X[:1], X[1:2] = 0, shape["n_values"] - 1
+    forest.set_params(explained=1.0)
+    first = max(first, 10 * shape["d"])
+    forest.fit(X[:first])
+    for start in range(first, len(X), block):
+        ids = forest.add(X[start : start + block])
+        np.testing.assert_array_equal(ids, np.arange(start, min(start + block, len(X))))
+    distances, ids = forest.query(X, 1, n_probes=ALL_LEAVES)
+    np.testing.assert_array_equal(distances, 0.0)
+    np.testing.assert_array_equal(X[ids.ravel()], X)
+
+
+def test_songs_find_themselves_with_few_probes():
+    X = songs(6000, 20)
+    forest = SpillForest(4, 32, 8, random_state=0).fit(X[:3000])
+    for start in range(3000, 6000, 500):
+        forest.add(X[start : start + 500])
+    assert_each_finds_itself(forest, X, np.arange(6000))
+
+
+def test_all_leaves_find_nearly_all_neighbours(rng):
+    # what is missing is due to codes and axes alone
+    X, Q = songs(5000, 24), songs(100, 24, seed=1)
+    true = ExactIndex().fit(X).query(Q, 10)[1]
+    assert recall(SpillForest(random_state=0).fit(X).query(Q, 10, n_probes=ALL_LEAVES)[1], true) > 0.99
+    assert recall(SpillForest(1, explained=1.0).fit(X).query(Q, 10, n_probes=ALL_LEAVES)[1], true) > 0.99
+
+
+def test_recall_grows_with_probes_and_trees():
+    X, Q = songs(5000, 24), songs(200, 24, seed=1)
+    true = ExactIndex().fit(X).query(Q, 10)[1]
+
+    def of(n_trees, n_probes):
+        return recall(
+            SpillForest(n_trees, 32, random_state=0).fit(X).query(Q, 10, n_probes=n_probes)[1], true
+        )
+
+    few, some, many = of(4, 4), of(4, 16), of(4, 64)
+    # one leaf a tree is a fiftieth of the rows at most
+    assert 0.1 < few + 0.1 < some < many - 0.05
+    assert of(1, 16) < some
+
+
+def leaves_met(forest, q, n_probes):
+    """Rows of the leaves that best-first search looks into, eight branches at a time."""
+    trees, d, tie = forest._trees, forest.n_axes_, itertools.count()
+    y, links = forest._along_axes(q[None])[0].astype(np.float64), trees.nodes.view(np.int32)[:, -3:-1]
+    queue, met = [(0.0, next(tie), int(root)) for root in trees.roots], []
+    while queue and n_probes:
+        taken = [heapq.heappop(queue) for _ in range(min(8, len(queue), n_probes))]
+        n_probes -= len(taken)
+        for cost, _, start in taken:
+            node = start
+            while node >= 0:
+                b_r, b_l = trees.nodes[node, d : d + 2]
+                margin = trees.nodes[node, :d] @ y - (float(b_r) + float(b_l)) / 2
+                near, far = links[node, ::-1] if margin > 0 else links[node]
+                heapq.heappush(queue, (cost + margin**2, next(tie), int(far)))
+                node = int(near)
+            first, n = trees.leaves[-1 - node, :2]
+            met += trees.items[first : first + n].tolist()
+    return set(met)
+
+
+@pytest.mark.parametrize("n_trees", [1, 3])
+@pytest.mark.parametrize("spill", [0.0, 0.05])
+def test_leaves_of_least_squared_margins_are_looked_into_first(n_trees, spill):
+    X = songs(3000, 5)
+    forest = SpillForest(n_trees, 40, spill=spill, n_jobs=1, random_state=0).fit(X)
+    for q in songs(20, 5, seed=1):
+        for n_probes in (n_trees, 5, 12, 30):  # roots tie: all of them come first
+            met = leaves_met(forest, q, n_probes)
+            k = 2 * (len(met) - 10) // 3  # k + k / 2 + 10 rows are kept by their codes
+            found = forest.query(q[None], k, n_probes=n_probes)[1][0]
+            nearest = sorted(met, key=lambda row: np.linalg.norm(X[row].astype(np.float64) - q))[:k]
+            # of the last ones one may be lost to the rounding of codes
+            assert set(found.tolist()) <= met
+            assert len(set(found.tolist()) & set(nearest)) >= k - 1
+
+
+def test_more_leaves_than_asked_for_where_rows_are_too_few():
+    X = songs(500)
+    forest = clone(SMALL).fit(X)
+    assert_answers(X, X[:5], forest.query(X[:5], 400, n_probes=1), 400)
+
+
+def test_probes_grow_where_rows_are_hidden(is_compared):
+    X, Q = songs(8000, 24), songs(100, 24, seed=1)
+    forest = SpillForest(4, 32, 60, random_state=0).fit(X)
+    allowed = np.random.default_rng(2).random(8000) < 0.1
+    among = recall(
+        forest.query(Q, 10, allowed=allowed)[1], ExactIndex().fit(X).query(Q, 10, allowed=allowed)[1]
+    )
+    of_all = recall(forest.query(Q, 10)[1], ExactIndex().fit(X).query(Q, 10)[1])
+    assert among == 1.0 if is_compared else among > of_all - 0.02
+
+
+def test_allowed_rows_that_are_compared_are_answered_exactly(rng, is_compared):
+    X, Q = songs(3000, 12), songs(20, 12, seed=1)
+    forest, exact, allowed = SpillForest(random_state=0).fit(X), ExactIndex().fit(X), rng.random(3000) < 0.2
+    answers = forest.query(Q, 9, n_probes=1, allowed=allowed)
+    if is_compared:
+        np.testing.assert_array_equal(answers[1], exact.query(Q, 9, allowed=allowed)[1])
+        forest.remove(np.flatnonzero(~allowed))
+        same_answers(forest.query(Q, 9, n_probes=1), answers)
+    else:
+        assert_answers(X, Q, answers, 9, allowed)
+
+
+@pytest.mark.parametrize("n_probes", [10**9, 10**18, 10**30])
+def test_more_probes_than_leaves(n_probes):
+    X = songs(300)
+    forest, allowed = clone(SMALL).fit(X), np.arange(300) % 3 == 0
+    same_answers(forest.query(X, 5, n_probes=n_probes), forest.query(X, 5, n_probes=ALL_LEAVES))
+    assert_answers(X, X, forest.query(X, 5, n_probes=n_probes, allowed=allowed), 5, allowed)
+
+
+def test_rows_far_outside_the_first_ones_are_found():
+    # their codes are cut at the end of the range
+    X = songs(600, 8)
+    forest = clone(SMALL).fit(X)
+    forest.add(X[:50] + 2.0)
+    far = np.concatenate([X, X[:50] + 2.0])[600:]
+    distances, ids = forest.query(far, 1)
+    np.testing.assert_array_equal(distances, 0.0)
+    np.testing.assert_array_equal(ids.ravel(), np.arange(600, 650))
+
+
+def test_main_axes_keep_the_share_of_variance(rng):
+    rotation = np.linalg.qr(rng.standard_normal((6, 6)))[0]
+    X = (rng.standard_normal((4000, 6)) * [8, 4, 2, 1, 0.5, 0] @ rotation + 3).astype(np.float32)
+    variances = np.sort(np.linalg.eigvalsh(np.cov(X.T.astype(np.float64))))[::-1]
+    shares = np.cumsum(variances) / variances.sum()
+    for explained in (0.5, 0.9, 0.99, 0.999):
+        forest = SpillForest(1, explained=explained).fit(X)
+        assert forest.n_axes_ == np.searchsorted(shares, explained) + 1
+        Y = forest._along_axes(X).astype(np.float64)
+        assert Y.var(axis=0).sum() == pytest.approx(shares[forest.n_axes_ - 1] * variances.sum(), rel=1e-3)
+        np.testing.assert_allclose(Y.mean(axis=0), 0.0, atol=1e-4)
+        np.testing.assert_allclose(forest._axes.T @ forest._axes, np.eye(forest.n_axes_), atol=1e-6)
+    assert SpillForest(1, explained=1.0).fit(X).n_axes_ == 5  # the sixth has no variance
+
+
+def test_rows_may_be_a_read_only_map(tmp_path):
+    X = songs(400)
+    X.tofile(tmp_path / "rows.f32")
+    rows = np.memmap(tmp_path / "rows.f32", dtype=np.float32, mode="r", shape=X.shape)
+    forest = clone(SMALL).fit(rows)
+    assert np.shares_memory(forest._X, rows)
+    same_answers(forest.query(X, 5), clone(SMALL).fit(X).query(X, 5))
+    assert forest.add(X[:2]).tolist() == [400, 401]
+    assert forest.query(X[:2], 2)[1].tolist() == [[0, 400], [1, 401]]
+
+
+def test_memory_is_what_the_arrays_take():
+    X = songs(4096, 12)
+    forest = SpillForest(3, 64, random_state=0).fit(X)
+    leaves = 3 * 4096 * (4 + forest.n_axes_)  # full leaves
+    nodes = 3 * 63 * 4 * (forest.n_axes_ + 5) + 3 * 64 * 32
+    assert forest.nbytes_ == leaves + nodes + 3 * 4
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_trees": 0}, "n_trees=0"),
+        ({"n_trees": 2.5}, "n_trees=2.5"),
+        ({"explained": 0.0}, "explained=0"),
+        ({"explained": 1.01}, "explained=1.01"),
+        ({"explained": float("nan")}, "explained=nan"),
+    ],
+)
+def test_options_out_of_range_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        clone(SMALL).set_params(**options).fit(songs(20))
+
+
+def test_probes_out_of_range_are_named():
+    forest = clone(SMALL).fit(songs(20))
+    with pytest.raises(ValueError, match="n_probes=0"):
+        forest.query(songs(1), n_probes=0)
+    with pytest.raises(ValueError, match="n_probes=-3"):
+        forest.set_params(n_probes=-3).query(songs(1))

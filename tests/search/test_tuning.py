@@ -1,0 +1,95 @@
+"""An index that was set up for a recall keeps it on queries that had no part in setting it up."""
+
+import numpy as np
+import pytest
+
+from benchmarks._search_data import hard
+from musicsim.search import ExactIndex, SpillForest, calibrate, tune
+
+K = 10
+
+
+@pytest.fixture(scope="module")
+def task():
+    """Rows, queries of the same kind that are no rows, and how far their tenth neighbour is."""
+    X, Q = hard(24_000, 500, seed=4)
+    return X, Q, ExactIndex().fit(X).query(Q, K)[0][:, -1:]
+
+
+def _recall(index, task):
+    _, Q, limits = task
+    return (index.query(Q, K)[0] <= limits * (1 + 1e-6)).mean()
+
+
+@pytest.mark.parametrize("goal", [0.8, 0.95])
+def test_calibrate_keeps_its_promise_on_fresh_queries(task, goal):
+    X = task[0]
+    index = SpillForest(n_trees=4, random_state=0).fit(X)
+    found = calibrate(index, X, K, goal, random_state=1)
+    assert index.n_probes == found.n_probes
+    assert found.recall >= goal
+    # two standard errors of 500 queries and of the calibration's 400
+    assert _recall(index, task) >= goal - 2 * np.hypot(found.error, found.error)
+    # and it is no larger than it has to be: a third of the probes misses the goal
+    index.n_probes = max(1, found.n_probes // 3)
+    assert _recall(index, task) < goal
+
+
+def test_a_recall_of_one_looks_wherever_it_must(task):
+    X = task[0][:3000]
+    index = SpillForest(n_trees=2, random_state=0).fit(X)
+    assert calibrate(index, X, K, 1.0, n_queries=50, random_state=0).recall == 1.0
+
+
+def test_copies_of_the_query_do_not_lower_the_recall(rng):
+    X = np.repeat(rng.standard_normal((300, 6)), 8, axis=0).astype(np.float32)
+    index = SpillForest(n_trees=2, random_state=0).fit(X)
+    assert calibrate(index, X, 5, 0.99, n_queries=100, random_state=0).recall >= 0.99
+
+
+def test_tune_chooses_among_the_fastest_the_smallest_and_keeps_its_promise(task):
+    settings = [
+        {"n_trees": 1, "leaf_size": 512},
+        {"n_trees": 4, "leaf_size": 64},
+        {"n_trees": 8, "leaf_size": 64},
+    ]
+    index = tune(task[0], K, 0.9, settings=settings, n_queries=200, random_state=0)
+    assert [{name: trial[name] for name in ("n_trees", "leaf_size")} for trial in index.trials_] == settings
+    fastest = min(trial["seconds"] for trial in index.trials_)
+    among = [trial for trial in index.trials_ if trial["seconds"] <= 1.1 * fastest]
+    smallest = min(among, key=lambda trial: trial["nbytes"])
+    assert (index.n_trees, index.leaf_size) == (smallest["n_trees"], smallest["leaf_size"])
+    assert index.calibration_.recall >= 0.9
+    assert _recall(index, task) >= 0.9 - 3 * index.calibration_.error
+
+
+def test_tune_compares_with_every_row_of_a_small_set(rng):
+    assert isinstance(tune(rng.standard_normal((500, 4))), ExactIndex)
+
+
+def test_so_few_rows_that_there_are_no_neighbours_are_no_trouble(rng):
+    X = rng.standard_normal((5, 3)).astype(np.float32)
+    index = SpillForest(random_state=0).fit(X)
+    assert calibrate(index, X, 10).recall == 1.0
+    assert index.query(X, 3)[1][:, 0].tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"recall": 0.0}, "recall=0.0"),
+        ({"recall": 1.1}, "recall=1.1"),
+        ({"k": 0}, "k=0"),
+        ({"n_queries": 1}, "n_queries=1"),
+    ],
+)
+def test_bad_arguments_are_named(rng, arguments, message):
+    X = rng.standard_normal((50, 3)).astype(np.float32)
+    with pytest.raises(ValueError, match=message):
+        calibrate(SpillForest(random_state=0).fit(X), X, **arguments)
+
+
+def test_other_rows_than_the_index_has_are_refused(rng):
+    X = rng.standard_normal((50, 3)).astype(np.float32)
+    with pytest.raises(ValueError, match="X has shape"):
+        calibrate(SpillForest(random_state=0).fit(X), X[:40])
