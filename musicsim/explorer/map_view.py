@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["MOST_DRAWN", "SAMPLE", "OncePer", "MapView", "Shown", "Window", "map_view", "place_by_neighbours"]
+__all__ = ["MOST_DRAWN", "SAMPLE", "MapView", "OncePer", "Shown", "Window", "map_view", "place_by_neighbours"]
 
 MOST_DRAWN = 20_000
 """Songs up to which all are drawn: as many points are 1.4 MB, and a browser without a graphics card moves them."""

@@ -143,11 +143,19 @@ def _brought_up(target: Path, X: npt.NDArray[np.float32]) -> SpillForest | None:
 
 
 def build_soon(rows: "Rows") -> None:
-    """Build the forest of rows that have none beside the service, on a thread of its own; once in a process."""
-    if len(rows.ids) < FOREST_FROM or rows.folder in _building:
+    """Let rows of a large library be ready to be searched, on a thread of its own; once in a process for each model.
+
+    The forest is built if there is none, and asked once: what numba has compiled takes a second to load.
+    """
+    if len(rows.ids) < FOREST_FROM or rows.folder in _prepared:
         return
-    _building.add(rows.folder)
-    threading.Thread(target=update_index, args=(rows.folder, rows.file), name="index", daemon=True).start()
+    _prepared.add(rows.folder)
+    threading.Thread(target=_prepare, args=(rows,), name="index", daemon=True).start()
 
 
-_building: set[Path] = set()
+def _prepare(rows: "Rows") -> None:
+    update_index(rows.folder, rows.file)
+    rows.index.query(rows.file[:1], _K)
+
+
+_prepared: set[Path] = set()

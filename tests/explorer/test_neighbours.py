@@ -1,6 +1,7 @@
 """Which index answers for a library, and that it follows what happens to the songs."""
 
 import shutil
+import threading
 
 import numpy as np
 import pytest
@@ -158,3 +159,12 @@ def test_neighbours_give_rows_of_the_library_not_of_the_file(vectors):
         expected = truth.query(X[:30], 8, allowed=mask)
         np.testing.assert_array_equal(rows, expected[1])
         np.testing.assert_allclose(distances, expected[0], rtol=1e-5, atol=1e-6)  # float32 sums
+
+
+def test_opening_a_large_library_prepares_its_index_beside_the_service(library):
+    snapshot = take_snapshot(library)
+    snapshot.build_index_soon()
+    for thread in threading.enumerate():
+        if thread.name == "index":
+            thread.join(timeout=120)
+    assert isinstance(snapshot.index._index, SpillForest)

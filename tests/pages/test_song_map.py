@@ -7,12 +7,16 @@ import json
 import numpy as np
 import pytest
 from PIL import Image
+from streamlit.testing.v1 import AppTest
 
 from benchmarks._million import write_library
 from musicsim.explorer.map_view import MOST_DRAWN, SAMPLE, Window, map_view
+from musicsim.explorer.query import read_example
 from musicsim.explorer.snapshot import Snapshot, take_snapshot
 from musicsim.library import schema
 from musicsim.ui.song_map import COLOUR_BY, MOST_MARKED, colours_of, label_colours, map_figure, map_spec
+from tests.pages.test_pages import SHELL, maps
+from tests.sounds import write_song
 
 N_LARGE = MOST_DRAWN + 1_000
 
@@ -156,3 +160,17 @@ def test_years_keep_their_colours_in_every_window(large):
     scale = [traces(spec)["year"]["marker"][end] for spec in (whole, part) for end in ("cmin", "cmax")]
     years = [song.year for song in large.indexed if song.year]
     assert scale == [min(years), max(years)] * 2
+
+
+@pytest.mark.slow
+def test_a_file_stands_among_what_is_like_it_on_a_large_map(large, tmp_path, monkeypatch):
+    monkeypatch.setenv("MUSICSIM_LIBRARY", str(large.library.folder))
+    app = AppTest.from_file(SHELL, default_timeout=60).run().switch_page("search.py").run()
+    data = write_song(tmp_path / "q.wav", "noise", seed=9).read_bytes()
+    app.get("file_uploader")[0].set_value(("q.wav", data, "audio/wav")).run()
+    assert not app.exception
+    (spec,) = maps(app)
+    star = traces(spec)["your query"]
+    model_query = read_example(large, data, "q.wav")
+    _, rows = large.index.query(model_query.vector[None, :], 10)
+    assert (star["x"], star["y"]) == tuple([v] for v in np.median(large.map[rows[0]], axis=0).tolist())
