@@ -1,13 +1,14 @@
 """Rows to search in: checked, growing at their end, some of them removed."""
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-__all__ = ["Index", "checked"]
+__all__ = ["Index", "checked", "read_only"]
 
 _BLOCK_ROWS = 65_536
 _LARGEST = float(np.finfo(np.float32).max)
@@ -42,7 +43,14 @@ def checked(rows: npt.ArrayLike, name: str, *, first: int = 0) -> npt.NDArray[np
             raise ValueError(f"{name} holds NaN or infinite values.")
         if low < -limit or high > limit:
             raise ValueError(f"{name} holds {max(-low, high):.2g}: distances need values below {limit:.2g}.")
-    return np.ascontiguousarray(array)
+    return read_only(np.ascontiguousarray(array))
+
+
+def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A view that cannot be written to: numba compiles a kernel once for all rows, be they in memory or in a file."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 class Index(BaseEstimator):
@@ -71,7 +79,7 @@ class Index(BaseEstimator):
             self._buffer = np.empty((max(n, 2 * first), self.n_features_in_), np.float32)
             self._buffer[:first] = self._X
         self._buffer[first:n] = rows
-        self._X, self.n_samples_ = self._buffer[:n], n
+        self._X, self.n_samples_ = read_only(self._buffer[:n]), n
         if len(self._shown):
             self._shown = np.concatenate([self._shown, np.ones(len(rows), np.uint8)])
         return first

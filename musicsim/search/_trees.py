@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim.search import _kernels as kernels
+from musicsim.search._rows import read_only
 
 __all__ = ["Growth", "Trees", "grow_trees", "n_threads"]
 
@@ -274,7 +275,7 @@ def grow_trees(X: npt.NDArray[np.float32], growth: Growth, seeds: Sequence[int],
     Nodes near the roots are split one level after another until there are subtrees enough for all threads.
     Memory while growing: a thread holds (1 + 2 * spill) ** depth row numbers a row.
     """
-    d = X.shape[1]
+    X, d = read_only(X), X.shape[1]
     ids = np.arange(len(X), dtype=np.int32)
     parts = [_Part(ids, tree) for tree in range(len(seeds))]
     top: list[npt.NDArray[np.float32]] = []

@@ -13,8 +13,12 @@ __all__ = ["ExactIndex"]
 # Rows whose distances are held at once; of single queries more, so that the loop over parts costs nothing.
 _PART_ENTRIES = 1 << 22
 
-# Found beside the k nearest: |x|^2 - 2qx loses digits, and the differences themselves decide between near ones.
+# Found beside the k nearest: |x|^2 - 2qx loses digits, and the differences themselves decide between near ones. Where
+# that many are as near as rounding can tell, all that are come into question.
 _SPARE = 16
+
+_CENTRE_ROWS = 1001
+_BLOCK_ROWS = 16_384
 
 
 class ExactIndex(Index):
@@ -50,7 +54,9 @@ class ExactIndex(Index):
         if self.block_rows < 1:
             raise ValueError(f"block_rows={self.block_rows} should be at least 1.")
         self._take(checked(X, "X"))
-        self._halves = _half_squares(self._X)
+        self._centre = _middle(self._X)
+        self._longest = self._farthest = 0.0
+        self._halves = self._half_squares(self._X)
         return self
 
     def add(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
@@ -58,7 +64,7 @@ class ExactIndex(Index):
         check_is_fitted(self, "n_samples_")
         rows = self._same_width(X, "X")
         first = self._append(rows)
-        self._halves = np.concatenate([self._halves, _half_squares(rows)])
+        self._halves = np.concatenate([self._halves, self._half_squares(rows)])
         return np.arange(first, self.n_samples_)
 
     def query(
@@ -91,18 +97,48 @@ class ExactIndex(Index):
         distances = np.empty((len(queries), k), dtype=np.float32)
         nearest = np.empty((len(queries), k), dtype=np.int64)
         for start in range(0, len(queries) if k else 0, self.block_rows):
-            block = slice(start, start + self.block_rows)
-            candidates = self._candidates(queries[block], min(k + _SPARE, n_shown), rows)
-            for i, chosen in enumerate(candidates, start):
-                exact = np.linalg.norm(self._X[chosen] - queries[i], axis=1)
+            centred = queries[start : start + self.block_rows] - self._centre
+            values, candidates = self._candidates(centred, min(k + _SPARE, n_shown), rows)
+            limits = values[:, k - 1] + 2 * self._rounding(centred)
+            for i, limit in enumerate(limits):
+                chosen = candidates[i]
+                if len(chosen) < n_shown and values[i, -1] <= limit:
+                    chosen = self._up_to(limit, centred[i], rows)
+                exact = np.linalg.norm(self._X[chosen] - queries[start + i], axis=1)
                 order = np.lexsort((chosen, exact))[:k]
-                distances[i], nearest[i] = exact[order], chosen[order]
+                distances[start + i], nearest[start + i] = exact[order], chosen[order]
         return distances, nearest
+
+    def _half_squares(self, X: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Half of each row's squared distance from the centre; keeps the largest, and the length of the longest row."""
+        halves = np.empty(len(X), np.float32)
+        for start in range(0, len(X), _BLOCK_ROWS):
+            block = X[start : start + _BLOCK_ROWS]
+            self._longest = max(self._longest, float(np.einsum("ij,ij->i", block, block).max()) ** 0.5)
+            block = block - self._centre
+            halves[start : start + _BLOCK_ROWS] = 0.5 * np.einsum("ij,ij->i", block, block)
+        self._farthest = max(self._farthest, float(halves.max(initial=0.0)))
+        return halves
+
+    def _rounding(self, Q: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """What the values of centred queries may be off by, (n_queries,)."""
+        eps = np.finfo(np.float32).eps
+        size = self._longest * np.linalg.norm(Q, axis=1) + self._farthest
+        # errors of the sum of d products grow as the square root of d
+        return (4 + self.n_features_in_**0.5) * eps * size
+
+    def _up_to(
+        self, limit: float, q: npt.NDArray[np.float32], rows: npt.NDArray[np.int64] | None
+    ) -> npt.NDArray[np.int64]:
+        """All rows whose value for a centred query is not above a limit."""
+        numbers = np.arange(self.n_samples_) if rows is None else rows
+        parts = [numbers[start : start + _BLOCK_ROWS] for start in range(0, len(numbers), _BLOCK_ROWS)]
+        return np.concatenate([part[self._halves[part] - self._X[part] @ q <= limit] for part in parts])
 
     def _candidates(
         self, Q: npt.NDArray[np.float32], m: int, rows: npt.NDArray[np.int64] | None
-    ) -> npt.NDArray[np.int64]:
-        """The `m` nearest of each query up to rounding, ties by the lower id; int64 (n_queries, m)."""
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+        """The `m` nearest of each centred query up to rounding, ties by the lower id: their values and ids."""
         n = self.n_samples_ if rows is None else len(rows)
         size = max(m, _PART_ENTRIES // len(Q))
         best = np.full((len(Q), m), np.inf, np.float32)
@@ -110,7 +146,7 @@ class ExactIndex(Index):
         for start in range(0, n, size):
             numbers = None if rows is None else rows[start : start + size]
             part = slice(start, start + size) if numbers is None else numbers
-            # half of |x - q|^2 without |q|^2, which changes no order
+            # half of |x - q|^2 without what is the same for all x; around the centre, where it is small
             D = self._halves[part] - Q @ self._X[part].T
             for i, values in enumerate(D):
                 limit = best[i, -1]
@@ -124,8 +160,12 @@ class ExactIndex(Index):
                 merged = np.concatenate([best[i], values[columns]])
                 order = np.argsort(merged, kind="stable")[:m]
                 best[i], ids[i] = merged[order], np.concatenate([ids[i], found])[order]
-        return ids
+        return best, ids
 
 
-def _half_squares(X: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    return 0.5 * np.einsum("ij,ij->i", X, X)
+def _middle(X: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Medians of the columns over a sample, each a value that occurs: whole numbers stay whole."""
+    if not len(X):
+        return np.zeros(X.shape[1], np.float32)
+    sample = X[np.linspace(0, len(X) - 1, min(len(X), _CENTRE_ROWS)).astype(np.int64)]
+    return np.partition(sample, (len(sample) - 1) // 2, axis=0)[(len(sample) - 1) // 2]

@@ -8,14 +8,16 @@ import numpy.typing as npt
 
 from musicsim.search import _query_kernels as kernels
 from musicsim.search._kernels import N_LINKS
-from musicsim.search._rows import Answers, checked
+from musicsim.search._rows import Answers, checked, read_only
 from musicsim.search._tree_index import TreeIndex
-from musicsim.search._trees import Growth, grow_trees, n_threads
+from musicsim.search._trees import Growth, Trees, grow_trees, n_threads
 
 __all__ = ["SpillForest"]
 
 _BASIS_ROWS = 20_000
 _BLOCK_ROWS = 16_384
+# A forest that has grown by more is built anew: its axes, codes and leaves are those of the first rows.
+_MOST_GROWN = 2.0
 # Rows that are compared, wherever they lie, in the time of looking into one leaf.
 _ROWS_A_LEAF = 12
 
@@ -125,16 +127,21 @@ class SpillForest(TreeIndex):
         ValueError
             If `X` is not two-dimensional or holds NaN, or an option is out of range.
         """
-        rows, growth, threads = checked(X, "X"), self._growth, n_threads(self.n_jobs)
-        seeds = self._seeds(self.n_trees + 1)
+        rows = checked(X, "X")
+        growth = self._growth  # options are checked before they count
+        self._begin(rows, self._grown(rows, growth, self._seeds(self.n_trees + 1)))
+        return self
+
+    def _grown(self, rows: npt.NDArray[np.float32], growth: Growth, seeds: tuple[int, ...]) -> Trees:
+        """The trees of some rows, a seed for each and one more; sets their axes."""
+        threads = n_threads(self.n_jobs)
         self._centre, self._axes = _main_axes(rows, self.explained, seeds[-1])
         Y = self._along_axes(rows)
         trees = grow_trees(Y, growth, seeds[:-1], threads)
         sizes = (float(np.abs(Y[i : i + _BLOCK_ROWS]).max()) for i in range(0, len(Y), _BLOCK_ROWS))
         step = np.float32(max(sizes, default=0.0) / 127)
         trees.encode(Y, float(step) if step > 0 else 1.0, threads)
-        self._begin(rows, trees)
-        return self
+        return trees
 
     def _along_axes(self, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Coordinates along the main axes, float32 (n_rows, n_axes)."""
@@ -145,10 +152,15 @@ class SpillForest(TreeIndex):
         return Y
 
     def _insert(self, rows: npt.NDArray[np.float32], first: int) -> None:
-        none = np.empty((0, self.n_axes_), np.float32)
+        if self.n_samples_ > _MOST_GROWN * self.n_built_:
+            seeds = self._trees.seeds  # the same after loading
+            self._trees = self._grown(self._X, self._growth, (*seeds, seeds[0]))
+            self.n_built_ = self.n_samples_
+            return
+        none = read_only(np.empty((0, self.n_axes_), np.float32))
         for start in range(0, len(rows), _BLOCK_ROWS):
             block = rows[start : start + _BLOCK_ROWS]
-            self._trees.add(self._along_axes(block), first + start, none, self._growth)
+            self._trees.add(read_only(self._along_axes(block)), first + start, none, self._growth)
 
     def query(
         self,

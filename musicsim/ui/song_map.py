@@ -214,7 +214,7 @@ def _category_traces(points: _Points, by: str, size: float, is_sampled: bool) ->
         of_it = np.flatnonzero(place == k)
         name, (colour, symbol) = escape(colouring.names[k]), colouring.styles[k]
         marker = _look(size, is_sampled, color=colour, symbol=symbol)
-        about = {"name": name, "uid": f"{by} {k}", "marker": marker}
+        about = {"name": name, "uid": f"{by}-{k}", "marker": marker}
         if len(of_it):
             traces.append(points.trace(of_it, **about))
         elif is_kept:
@@ -228,14 +228,14 @@ def _year_traces(points: _Points, size: float, is_sampled: bool) -> list[Trace]:
     traces = []
     if (years == 0).any():
         marker = _look(size, is_sampled, color=UNKNOWN_COLOUR)
-        traces.append(points.trace(years == 0, name="unknown", uid="year 0", marker=marker))
+        traces.append(points.trace(years == 0, name="unknown", uid="year-0", marker=marker))
     if (of_all > 0).any():
         marker = _look(
             size, is_sampled, color=_packed(years[years > 0]), colorscale="Cividis", cmax=int(of_all.max()),
             cmin=int(of_all[of_all > 0].min()),
             colorbar={"title": {"text": "year"}, "thickness": 10, "tickformat": "d"},
         )  # fmt: skip
-        traces.append(points.trace(years > 0, name="year", uid="year 1", showlegend=False, marker=marker))
+        traces.append(points.trace(years > 0, name="year", uid="year-1", showlegend=False, marker=marker))
     return traces
 
 

@@ -107,6 +107,28 @@ def test_a_row_is_at_distance_zero_of_itself_though_far_from_the_origin(rng):
     assert distances[0][ids[0] == 7] == 0.0
 
 
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e4])
+def test_neighbours_far_from_the_origin(offset, rng):
+    # |x|^2 is up to 10^9 there, and float32 counts it in steps of 64
+    X, Q = ((offset + rng.standard_normal((n, 8))).astype(np.float32) for n in (2000, 10))
+    _assert_by_definition(ExactIndex().fit(X).query(Q, 10), X, Q, 10)
+    index = ExactIndex().fit(X[:700])
+    index.add(X[700:])
+    _assert_by_definition(index.query(Q, 10), X, Q, 10)
+
+
+@pytest.mark.parametrize("jitter", [1e-3, 1e-4, 1e-5])
+@pytest.mark.parametrize("hidden", [0.0, 0.5])
+def test_more_near_copies_than_are_kept_for_rounding(jitter, hidden, rng):
+    songs = np.sqrt(rng.dirichlet(np.ones(20), 30))
+    X = (np.repeat(songs, 100, axis=0) + jitter * rng.standard_normal((3000, 20))).astype(np.float32)
+    allowed = rng.random(3000) >= hidden
+    distances, _ = ExactIndex().fit(X).query(X[::300], 10, allowed=allowed)
+    truth, _ = _by_definition(X, X[::300], 10, allowed)
+    # float32 rounds the rows' differences; ids of distances that are equal to it may change places
+    np.testing.assert_allclose(distances, truth, rtol=1e-4, atol=1e-9)
+
+
 def test_added_rows_are_found_under_new_ids(rng):
     X, new = rng.standard_normal((10, 3)), rng.standard_normal((2, 3))
     index = ExactIndex().fit(X)

@@ -99,6 +99,23 @@ def test_songs_find_themselves_with_few_probes():
     assert_each_finds_itself(forest, X, np.arange(6000))
 
 
+@pytest.mark.parametrize("first", [0, 1, 3, 50, 1000])
+def test_a_forest_that_grew_is_as_good_as_one_of_all_rows(first):
+    X, Q = songs(3000, 20), songs(100, 20, seed=1)
+    forest = SpillForest(4, 32, random_state=0).fit(X[:first])
+    ends = [first, *range(first + 1, 60), 200, 1100, 1500, 2300, 3000]
+    for start, end in itertools.pairwise(end for end in ends if end >= first):
+        forest.add(X[start:end])
+    forest.remove(7)
+    assert_each_finds_itself(forest, X[8:], np.arange(8, 3000))
+    true = ExactIndex().fit(X)
+    true.remove(7)
+    new = SpillForest(4, 32, random_state=0).fit(X)
+    new.remove(7)
+    recalls = [recall(index.query(Q, 10)[1], true.query(Q, 10)[1]) for index in (forest, new)]
+    assert recalls[0] > recalls[1] - 0.02
+
+
 def test_all_leaves_find_nearly_all_neighbours(rng):
     # what is missing is due to codes and axes alone
     X, Q = songs(5000, 24), songs(100, 24, seed=1)
