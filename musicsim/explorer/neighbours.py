@@ -129,11 +129,10 @@ def _brought_up(target: Path, X: npt.NDArray[np.float32]) -> SpillForest | None:
     """The forest of all rows; None where the file has nearly all of them."""
     try:
         n, n_built = SpillForest.saved_rows(target)
-        known = SpillForest.load(target, X[:n])
+        SpillForest.load(target, X[:n])  # refuses what was made of other rows
         if len(X) - n <= _ADDED_ON_READING * n:
             return None
         if len(X) <= _GROWTH * n_built:
-            del known
             return SpillForest.load(target, X)
     except FileNotFoundError:
         pass

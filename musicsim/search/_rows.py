@@ -125,6 +125,15 @@ class Index(BaseEstimator):
             raise ValueError(f"{name} has {array.shape[1]} columns, the index has {self.n_features_in_}.")
         return array
 
+    def _prepared(
+        self, Q: npt.ArrayLike, k: int, allowed: npt.ArrayLike | None
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.uint8], int, Answers]:
+        """What a query begins with: checked rows, which may be answers, how many, and room for the answers."""
+        queries = self._asked(Q, k)
+        shown, n_shown = self._visible(allowed)
+        shape = len(queries), min(k, n_shown)
+        return queries, shown, n_shown, (np.zeros(shape, np.float32), np.zeros(shape, np.int64))
+
     def _visible(self, allowed: npt.ArrayLike | None) -> tuple[npt.NDArray[np.uint8], int]:
         """Which rows may be answers (of no row: all), and how many."""
         shown = self._shown

@@ -90,12 +90,9 @@ class ExactIndex(Index):
         ValueError
             If `Q` has another width than the rows or holds NaN, `k` is below 1, or `allowed` has another length.
         """
-        queries = self._asked(Q, k)
-        shown, n_shown = self._visible(allowed)
+        queries, shown, n_shown, (distances, nearest) = self._prepared(Q, k, allowed)
         rows = np.flatnonzero(shown) if len(shown) else None
-        k = min(k, n_shown)
-        distances = np.empty((len(queries), k), dtype=np.float32)
-        nearest = np.empty((len(queries), k), dtype=np.int64)
+        k = nearest.shape[1]
         for start in range(0, len(queries) if k else 0, self.block_rows):
             centred = queries[start : start + self.block_rows] - self._centre
             values, candidates = self._candidates(centred, min(k + _SPARE, n_shown), rows)

@@ -195,13 +195,10 @@ class SpillForest(TreeIndex):
             If `Q` has another width than the rows or holds NaN, `k` or `n_probes` is below 1, or `allowed` has another
             length.
         """
-        queries = self._asked(Q, k)
+        queries, shown, n_shown, (distances, ids) = self._prepared(Q, k, allowed)
         probes = self.n_probes if n_probes is None else n_probes
         if probes < 1:
             raise ValueError(f"n_probes={probes} should be at least 1.")
-        shown, n_shown = self._visible(allowed)
-        shape = len(queries), min(k, n_shown)
-        distances, ids = np.zeros(shape, np.float32), np.zeros(shape, np.int64)
         probes = min(-(-probes * self.n_samples_ // max(n_shown, 1)), max(self.n_leaves_, 1))
         few = None
         if len(shown) and n_shown <= _ROWS_A_LEAF * probes:

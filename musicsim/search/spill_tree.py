@@ -117,10 +117,7 @@ class SpillTree(TreeIndex):
         ValueError
             If `Q` has another width than the rows or holds NaN, `k` is below 1, or `allowed` has another length.
         """
-        queries = self._asked(Q, k)
-        shown, n_shown = self._visible(allowed)
-        shape = len(queries), min(k, n_shown)
-        distances, ids = np.zeros(shape, np.float32), np.zeros(shape, np.int64)
+        queries, shown, _, (distances, ids) = self._prepared(Q, k, allowed)
         trees = self._trees
 
         def ask(part: slice) -> None:
