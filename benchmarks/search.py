@@ -12,8 +12,8 @@ already. An index without a knob has `recall` and `ms` instead; so has ours as `
 `build_s` is the trials and the index.
 
 Data: see `_search_data`. `hard` are 200 overlapping clusters of intrinsic dimension 20 (in the full form also 2,000),
-`separated` 2,000 clusters of random covariance, `songs` real descriptors. Ours has 8 and 16 trees, annoy 20 and 50, in
-the full form also 10; the quickest at a level counts in the claims. The tree of the thesis (PCA, spill 0.05 and 0.1,
+`separated` 2,000 clusters of random covariance, `songs` real descriptors. Ours has 8 and 24 trees, annoy 50, in the
+full form also 10 and 20; the quickest at a level counts in the claims. The tree of the thesis (PCA, spill 0.05 and 0.1,
 defeatist search) is grown to three depths, whose leaves hold about 1,000, 316 and 100 rows.
 """
 
@@ -42,6 +42,7 @@ K = 10
 LEVELS = {"ms_90": 0.90, "ms_95": 0.95, "ms_98": 0.98, "ms_99": 0.99}
 N_QUERIES = 500
 _ROUNDS = 3
+_TREES = (8, 24)
 _LEAF_SIZES = (1000, 316, 100)
 _RIVALS = ("faiss-cpu", "voyager", "annoy")
 _OURS, _HNSW, _ANNOY = "musicsim SpillForest", "voyager", "annoy"
@@ -335,10 +336,10 @@ def depth_for(leaf_size: int, n_rows: int, spill: float) -> int:
     return max(1, round(math.log(n_rows / leaf_size) / -math.log(0.5 + spill)))
 
 
-def contenders(n_rows: int, seed: int, *, full: bool, graph: bool = True) -> list[Contender]:
-    """All indexes for so many rows; `graph` says whether there is time for voyager.
+def contenders(n_rows: int, seed: int, *, full: bool, slow: bool = True) -> list[Contender]:
+    """All indexes for so many rows; `slow` says whether there is time for voyager and for `tune`.
 
-    The short form leaves out faiss HNSW, annoy with 10 trees and the spill tree's other depths.
+    The short form leaves out faiss HNSW, annoy with fewer trees and the spill tree's other depths.
     """
     lists = n_lists(n_rows)
     beam = geometric(10, 1_280)
@@ -359,9 +360,9 @@ def contenders(n_rows: int, seed: int, *, full: bool, graph: bool = True) -> lis
     return [
         *(
             Contender(_OURS, f"{n} trees", partial(_forest, n_trees=n, seed=seed), geometric(2, 8_192))
-            for n in (8, 16)
+            for n in _TREES
         ),
-        Contender("musicsim tune", "recall 0.95", partial(_tuned, seed=seed)),
+        *([Contender("musicsim tune", "recall 0.95", partial(_tuned, seed=seed))] if slow else []),
         *(
             tree(spill, leaf_size)
             for spill in (0.05, 0.1)
@@ -371,12 +372,12 @@ def contenders(n_rows: int, seed: int, *, full: bool, graph: bool = True) -> lis
         Contender("musicsim ExactIndex", "GEMM, batch", partial(_exact, batch=True)),
         Contender("faiss IndexFlat", "", flat, n_queries=100, rival="faiss-cpu"),
         Contender("scikit-learn KDTree", "leaf_size 40", _kd_tree, n_queries=20),
-        *(annoy(n_trees) for n_trees in ((20, 50, 10) if full else (20, 50))),
+        *(annoy(n_trees) for n_trees in ((50, 20, 10) if full else (50,))),
         Contender("faiss IVF", f"{lists} lists", ivf, geometric(1, lists), rival="faiss-cpu"),
         *([Contender("faiss HNSW", graph_setting, hnsw, beam, rival="faiss-cpu")] if full else []),
         *(
             [Contender(_HNSW, graph_setting, partial(_voyager, seed=seed), beam, rival="voyager")]
-            if graph
+            if slow
             else []
         ),
     ]
@@ -422,8 +423,8 @@ def cases(settings: Settings) -> Iterator[Case]:
         ]
     for name, kind, draw, n_rows in mixtures:
         X, Q = draw(n_rows, N_QUERIES, seed=seed)
-        graph = full or kind == "hard"
-        yield Case(name, kind, X, Q, contenders(n_rows, seed, full=full, graph=graph))
+        slow = full or kind == "hard"
+        yield Case(name, kind, X, Q, contenders(n_rows, seed, full=full, slow=slow))
     folder = shared_data()
     if folder is None:
         settings.facts["real vectors"] = "left out: no folder of public data sets"
@@ -441,14 +442,14 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         settings.facts["not installed"] = f"{', '.join(missing)}: pip install 'musicsim[bench]'"
     if not settings.full:
         settings.facts["left out of the short form"] = (
-            "1,000,000 rows, hard with 2,000 clusters, MNIST, SIFT, faiss HNSW, voyager on separated, "
-            "annoy with 10 trees, spill trees with leaves of 1,000 and 100"
+            "1,000,000 rows, hard with 2,000 clusters, MNIST, SIFT, faiss HNSW, voyager and tune on separated, "
+            "annoy with 10 and 20 trees, spill trees with leaves of 1,000 and 100"
         )
     rows: list[Row] = []
     made: list[Claim] = []
     with threadpool_limits(1):
         small = hard(5_000, 10, seed=settings.seed)
-        for contender in contenders(5_000, settings.seed, full=False, graph=False):  # compiles what is ours
+        for contender in contenders(5_000, settings.seed, full=False, slow=False):  # compiles what is ours
             if not contender.rival:
                 contender.build(small[0]).ask(small[1], (contender.knob or (0,))[0])
         for case in cases(settings):

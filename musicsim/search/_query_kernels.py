@@ -12,7 +12,7 @@ from numba.extending import intrinsic
 
 from musicsim.search._kernels import BLOCK, N_LINKS, dot, larger, select
 
-__all__ = ["defeat", "nearest_of", "probe", "rank", "retrieve"]
+__all__ = ["defeat", "nearest_of", "probe", "retrieve"]
 
 _LINE = 16  # float32 numbers of a cache line
 
@@ -24,6 +24,11 @@ _FAR = np.float32(1e15)
 
 # Of a query's length: rounding of an inner product, for which a query counts as being on both sides.
 _ROUNDING = np.float32(1e-6)
+
+# A neighbour's margin is the query's plus a Gaussian step, so it lies on the query's side of a split with probability
+# Phi(z). Of its logarithm: (_ROOT - _FALL z)^2 for -log Phi(z), and _SLOPE z + _BEND z^2 for the odds of both sides.
+_ROOT, _FALL = np.float32(0.8326), np.float32(0.479)
+_SLOPE, _BEND = np.float32(1.596), np.float32(0.2)
 
 
 def _fetch(typingctx, array, index):
@@ -144,27 +149,69 @@ def _take_first(front, front_nodes, n_front, at, keys, n, flat, entries, width):
     return n_front
 
 
-@njit(cache=True, nogil=True)
-def _descend(query, nodes, links, flat, entries, at, keys, n, front, front_nodes, n_front):
-    """Follow n branches to their leaves side by side; the sides not taken join the queue."""
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _descend(
+    query, flat, links, entries, sharpness, at, keys, doubts, n, front, front_nodes, owners, n_front
+):
+    """Follow n branches to their leaves side by side; the sides not taken are appended to the queue, unordered.
+
+    A side's key is that of its branch and the odds against it. `doubts` adds up, branch by branch, how unsure the sides
+    are that were taken; `owners` says whose branch a side left.
+    """
     d = query.shape[0]
+    width = d + N_LINKS
     going = True
     while going:
         going = False
+        if n_front + n > front.shape[0]:
+            front, front_nodes = larger(front, n_front + n), larger(front_nodes, n_front + n)
+            owners = larger(owners, n_front + n)
         for b in range(n):
             node = at[b]
             if node < 0:
                 continue
-            row = nodes[node]
-            margin = dot(row[:d], query) - np.float32(0.5) * (row[d] + row[d + 1])
+            # rows of the flat array, not views: making a view costs as much as a quarter of the product
+            base = node * width
+            margin = np.float32(-0.5) * (flat[base + d] + flat[base + d + 1])
+            for j in range(d):
+                margin += flat[base + j] * query[j]
             side = 1 if margin > 0.0 else 0
-            at[b] = links[node, d + 2 + side]
+            at[b] = links[base + d + 2 + side]
             going = going or at[b] >= 0
-            _prefetch_node(flat, entries, at[b], d + N_LINKS)
-            front, front_nodes = larger(front, n_front + 1), larger(front_nodes, n_front + 1)
-            _push(front, front_nodes, n_front, keys[b] + margin * margin, links[node, d + 3 - side])
+            _prefetch_node(flat, entries, at[b], width)
+            z = abs(margin) * sharpness
+            front[n_front] = keys[b] + z * (_SLOPE + _BEND * z)
+            front_nodes[n_front], owners[n_front] = links[base + d + 3 - side], b
             n_front += 1
-    return front, front_nodes, n_front
+            doubt = max(_ROOT - _FALL * z, np.float32(0.0))
+            doubts[b] += doubt * doubt
+    return front, front_nodes, owners, n_front
+
+
+@njit(cache=True, nogil=True)
+def _begin(query, flat, links, entries, sharpness, roots, at, keys, doubts, front, front_nodes, owners):
+    """Descend every tree once; the queue then holds each first leaf, surest first, and the sides not taken."""
+    width = query.shape[0] + N_LINKS
+    n_front = 0
+    for first in range(0, roots.shape[0], _BATCH):
+        n = min(_BATCH, roots.shape[0] - first)
+        for b in range(n):
+            at[b], keys[b], doubts[b] = roots[first + b], np.float32(0.0), np.float32(0.0)
+            _prefetch_node(flat, entries, at[b], width)
+        start = n_front
+        front, front_nodes, owners, n_front = _descend(
+            query, flat, links, entries, sharpness, at, keys, doubts, n, front, front_nodes, owners, n_front
+        )
+        for i in range(start, n_front):
+            front[i] += doubts[owners[i]]
+        front, front_nodes = larger(front, n_front + n), larger(front_nodes, n_front + n)
+        owners = larger(owners, n_front + n)
+        for b in range(n):
+            front[n_front], front_nodes[n_front] = doubts[b], at[b]
+            n_front += 1
+    for i in range(n_front):
+        _push(front, front_nodes, i, front[i], front_nodes[i])
+    return front, front_nodes, owners, n_front
 
 
 @njit(cache=True, nogil=True)
@@ -193,57 +240,123 @@ def _offer(numbers, distances, shown, table, n_entered, best, best_ids, n_kept):
     return table, n_entered, n_kept
 
 
-@njit(cache=True, nogil=True)
-def probe(Q, nodes, leaves, items, codes, step, roots, shown, n_probes, longest, found, n_found):
-    """The rows nearest by their codes in the leaves that are most promising, over all trees.
+@njit(cache=True, nogil=True, fastmath=True)
+def _squares(X, query, candidates):
+    """Squared distances of a query to some rows."""
+    squares = np.empty(candidates.shape[0], np.float32)
+    for i in range(candidates.shape[0]):
+        row = X[candidates[i]]
+        total = np.float32(0.0)
+        for j in range(query.shape[0]):
+            total += (row[j] - query[j]) ** 2
+        squares[i] = total
+    return squares
 
-    One queue holds the branches that were not taken, least sum of squared margins first. Leaves are looked into
-    until `n_probes` have been and as many rows were met as `found` has room for, or none is left.
+
+@njit(cache=True, nogil=True)
+def nearest_of(X, query, candidates, distances, ids):
+    """The k nearest of k or more rows by exact distance, equal ones by the lower id; fills (k,) arrays."""
+    squares, k = _squares(X, query, candidates), ids.shape[0]
+    limit = select(squares.copy(), k - 1)
+    kept = np.flatnonzero(squares <= limit)
+    kept = kept[np.argsort(candidates[kept])]
+    kept = kept[
+        np.argsort(squares[kept], kind="mergesort")
+    ]  # stable: equal ones stay in the order of their ids
+    for i in range(k):
+        distances[i], ids[i] = np.sqrt(squares[kept[i]]), candidates[kept[i]]
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _along(query, centre, axes, result):
+    """Coordinates of a query along axes (d, n_axes)."""
+    result[:] = 0.0
+    for i in range(query.shape[0]):
+        difference = query[i] - centre[i]
+        for j in range(result.shape[0]):
+            result[j] += difference * axes[i, j]
+
+
+@njit(cache=True, nogil=True)
+def probe(
+    X, Q, centre, axes, nodes, leaves, items, codes, step, sharpness, roots, shown, n_probes, longest, n_best,
+    distances, ids,
+):  # fmt: skip
+    """The nearest rows in the leaves that are most likely to hold neighbours, over all trees, nearest first.
+
+    One queue holds the leaves and branches that were not looked into, surest first. Leaves are looked into until
+    `n_probes` have been and as many rows were met as there is room for, or none is left. The best by their codes are
+    ranked by their exact distance.
 
     Parameters
     ----------
+    X : float32 (n, d)
     Q : float32 (n_queries, d)
-    codes : int8 (n_slots * d,), in units of `step`
+    centre : float32 (d,), axes : float32 (d, n_axes)
+        Where the trees and codes live.
+    codes : int8 (n_slots * n_axes,), in units of `step`
+    sharpness : float32
+        One over the deviation of a neighbour's difference from the query, along an axis.
     shown : uint8 (n,) or (0,)
         Rows that may be answers; all if it is empty.
     longest : int
         Most rows of a leaf.
-    found : int32 (n_queries, n_best), n_found : int64 (n_queries,)
-        The answers, in no order.
+    n_best : int
+        Rows that are ranked; at least k.
+    distances : float32 (n_queries, k), ids : int64 (n_queries, k)
+        The answers.
     """
-    d, n_best = Q.shape[1], found.shape[1]
-    links = nodes.view(np.int32)
+    d = axes.shape[1]
     flat, entries = nodes.reshape(-1), leaves.reshape(-1)
-    front, front_nodes = np.empty(1024, np.float32), np.empty(1024, np.int32)
-    best, distances = np.empty(n_best, np.float32), np.empty(longest + BLOCK, np.float32)
-    at, keys = np.empty(_BATCH, np.int64), np.empty(_BATCH, np.float32)
+    links = flat.view(np.int32)
+    query, scaled = np.empty(d, np.float32), np.empty(d, np.float32)
+    front, front_nodes, owners = np.empty(1024, np.float32), np.empty(1024, np.int32), np.empty(1024, np.int8)
+    found, best = np.empty(n_best, np.int32), np.empty(n_best, np.float32)
+    spans = np.empty(longest + BLOCK, np.float32)
+    at, keys, doubts = np.empty(_BATCH, np.int64), np.empty(_BATCH, np.float32), np.empty(_BATCH, np.float32)
     empty = _table_for(4 * n_best)
     for q in range(Q.shape[0]):
-        query, scaled = Q[q], np.minimum(np.maximum(Q[q] / step, -_FAR), _FAR)
+        _along(Q[q], centre, axes, query)
+        for j in range(d):
+            scaled[j] = min(max(query[j] / step, -_FAR), _FAR)
         table, n_entered = empty.copy(), 0
-        n_front = n_kept = n_seen = 0
-        for root in roots:
-            front, front_nodes = larger(front, n_front + 1), larger(front_nodes, n_front + 1)
-            _push(front, front_nodes, n_front, np.float32(0.0), root)
-            n_front += 1
+        n_kept = n_seen = 0
+        front, front_nodes, owners, n_front = _begin(
+            query, flat, links, entries, sharpness, roots, at, keys, doubts, front, front_nodes, owners
+        )
         while n_front and (n_seen < n_probes or n_kept < n_best):
             n = min(_BATCH, n_front, max(n_probes - n_seen, 1))
             n_front = _take_first(front, front_nodes, n_front, at, keys, n, flat, entries, d + N_LINKS)
-            front, front_nodes, n_front = _descend(
-                query, nodes, links, flat, entries, at, keys, n, front, front_nodes, n_front
+            start = n_front
+            front, front_nodes, owners, n_front = _descend(
+                query,
+                flat,
+                links,
+                entries,
+                sharpness,
+                at,
+                keys,
+                doubts,
+                n,
+                front,
+                front_nodes,
+                owners,
+                n_front,
             )
+            for i in range(start, n_front):
+                _push(front, front_nodes, i, front[i], front_nodes[i])
             for b in range(n):
                 start, size = leaves[-1 - at[b], 0], leaves[-1 - at[b], 1]
                 for place in range(start * d, (start + size) * d, 4 * _LINE):
                     _prefetch(codes, place)
             for b in range(n):
                 start, size = leaves[-1 - at[b], 0], leaves[-1 - at[b], 1]
-                _scan(codes, start, size, scaled, distances)
+                _scan(codes, start, size, scaled, spans)
                 table, n_entered, n_kept = _offer(
-                    items[start : start + size], distances, shown, table, n_entered, best, found[q], n_kept
+                    items[start : start + size], spans, shown, table, n_entered, best, found, n_kept
                 )
             n_seen += n
-        n_found[q] = n_kept
+        nearest_of(X, Q[q], found[:n_kept], distances[q], ids[q])
 
 
 @njit(cache=True, nogil=True)
@@ -328,40 +441,6 @@ def retrieve(query, nodes, leaves, items, root, shown, depth, fewest):
                 reached[n_parents] = parent
                 n_parents += 1
         n_reached = n_parents
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def _squares(X, query, candidates):
-    """Squared distances of a query to some rows."""
-    squares = np.empty(candidates.shape[0], np.float32)
-    for i in range(candidates.shape[0]):
-        row = X[candidates[i]]
-        total = np.float32(0.0)
-        for j in range(query.shape[0]):
-            total += (row[j] - query[j]) ** 2
-        squares[i] = total
-    return squares
-
-
-@njit(cache=True, nogil=True)
-def nearest_of(X, query, candidates, distances, ids):
-    """The k nearest of k or more rows by exact distance, equal ones by the lower id; fills (k,) arrays."""
-    squares, k = _squares(X, query, candidates), ids.shape[0]
-    limit = select(squares.copy(), k - 1)
-    kept = np.flatnonzero(squares <= limit)
-    kept = kept[np.argsort(candidates[kept])]
-    kept = kept[
-        np.argsort(squares[kept], kind="mergesort")
-    ]  # stable: equal ones stay in the order of their ids
-    for i in range(k):
-        distances[i], ids[i] = np.sqrt(squares[kept[i]]), candidates[kept[i]]
-
-
-@njit(cache=True, nogil=True)
-def rank(X, Q, found, n_found, distances, ids):
-    """Nearest first among the rows found for each query; fills (n_queries, k) arrays."""
-    for q in range(Q.shape[0]):
-        nearest_of(X, Q[q], found[q, : n_found[q]], distances[q], ids[q])
 
 
 @njit(cache=True, nogil=True)

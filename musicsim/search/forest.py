@@ -20,15 +20,16 @@ _BLOCK_ROWS = 16_384
 _MOST_GROWN = 2.0
 # Rows that are compared, wherever they lie, in the time of looking into one leaf.
 _ROWS_A_LEAF = 12
+_SPACING_LEAVES = 1024
 
 
 class SpillForest(TreeIndex):
     """Approximate neighbours from the most promising leaves of several trees.
 
     The trees have different seeds and, unlike :class:`SpillTree`, no overlap by default: a query comes back to the
-    branches it did not take. One queue holds them for all trees, least sum of squared margins first, and leaves are
-    looked into until `n_probes` have been. Leaves hold 8-bit codes of their rows along the main axes of all rows; the
-    best by their codes are ranked by their exact distance.
+    branches it did not take. One queue holds them for all trees, those first that are most likely to hold neighbours
+    by the margins on the way, and leaves are looked into until `n_probes` have been. Leaves hold 8-bit codes of their
+    rows along the main axes of all rows; the best by their codes are ranked by their exact distance.
 
     Parameters
     ----------
@@ -60,13 +61,15 @@ class SpillForest(TreeIndex):
 
     Notes
     -----
-    METHODS of multi-probe search; margins are added up squared as in kd-trees whose cells are boxes. While it builds
-    it holds ``4 * n_axes_`` bytes a row besides.
+    Multi-probe search. A neighbour is taken to differ from the query by a Gaussian step of one deviation along any
+    axis: margins then say how likely it is to be on either side of a split, and the trees in which the query lies deep
+    inside its leaf come first. While it builds it holds ``4 * n_axes_`` bytes a row besides.
     """
 
-    _KEPT: ClassVar = ("shown", "centre", "axes")
+    _KEPT: ClassVar = ("shown", "centre", "axes", "sharpness")
     _centre: npt.NDArray[np.float32]
     _axes: npt.NDArray[np.float32]
+    _sharpness: npt.NDArray[np.float32]
 
     def __init__(
         self,
@@ -109,7 +112,7 @@ class SpillForest(TreeIndex):
     def _fits(self) -> bool:
         d, width = self.n_features_in_, self._trees.nodes.shape[1] - N_LINKS
         return (
-            (self._centre.shape, self._axes.shape) == ((d,), (d, width))
+            (self._centre.shape, self._axes.shape, self._sharpness.shape) == ((d,), (d, width), (1,))
             and len(self._trees.codes) == len(self._trees.items) * width
             and super()._fits()
         )
@@ -138,6 +141,7 @@ class SpillForest(TreeIndex):
         self._centre, self._axes = _main_axes(rows, self.explained, seeds[-1])
         Y = self._along_axes(rows)
         trees = grow_trees(Y, growth, seeds[:-1], threads)
+        self._sharpness = _sharpness(trees, Y)
         sizes = (float(np.abs(Y[i : i + _BLOCK_ROWS]).max()) for i in range(0, len(Y), _BLOCK_ROWS))
         step = np.float32(max(sizes, default=0.0) / 127)
         trees.encode(Y, float(step) if step > 0 else 1.0, threads)
@@ -234,15 +238,35 @@ class SpillForest(TreeIndex):
         ids: npt.NDArray[np.int64],
     ) -> None:
         trees, k = self._trees, ids.shape[1]
-        n_best = min(
-            k + k // 2 + 10, n_shown
-        )  # codes are rounded: the exact distance chooses among some more
-        found, n_found = np.empty((len(Q), n_best), np.int32), np.empty(len(Q), np.int64)
+        # codes are rounded: the exact distance chooses among some more
+        n_best = min(k + k // 2 + 10, n_shown)
         kernels.probe(
-            self._along_axes(Q), trees.nodes, trees.leaves, trees.items, trees.codes, np.float32(trees.step),
-            trees.roots, shown, n_probes, trees.longest, found, n_found,
+            self._X, Q, self._centre, self._axes, trees.nodes, trees.leaves, trees.items, trees.codes,
+            np.float32(trees.step), self._sharpness[0], trees.roots, shown, n_probes, trees.longest, n_best,
+            distances, ids,
         )  # fmt: skip
-        kernels.rank(self._X, Q, found, n_found, distances, ids)
+
+
+def _sharpness(trees: Trees, Y: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """One over the root mean square by which neighbours differ along an axis, of shape (1,).
+
+    Taken from the nearest in the same leaf, of some leaves; a factor of two makes no difference to the order.
+    """
+    chosen = (
+        np.unique(np.linspace(0, trees.n_leaves - 1, _SPACING_LEAVES).astype(np.int64))
+        if trees.n_leaves
+        else ()
+    )
+    squares = []
+    for leaf in chosen:
+        start, size = trees.leaves[leaf, :2]
+        rows = Y[trees.items[start : start + size]].astype(np.float64)
+        if size > 1:
+            apart = ((rows[0] - rows[1:]) ** 2).sum(axis=1)
+            squares.append(np.sort(apart)[: max(1, size // 8)].mean())
+    deviation = np.sqrt(np.mean(squares) / Y.shape[1]) if squares else 0.0
+    most = float(np.finfo(np.float32).max)  # of rows that hardly differ
+    return np.array([min(1.0 / deviation, most) if deviation > 0 else 1.0], np.float32)
 
 
 def _main_axes(

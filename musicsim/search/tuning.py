@@ -24,7 +24,7 @@ EXACT_BELOW = 20_000
 _SETTINGS: tuple[dict[str, Any], ...] = tuple(
     {"n_trees": n_trees, "leaf_size": leaf_size, "spill": spill}
     for n_trees, leaf_size, spill in (
-        (4, 64, 0.0), (8, 64, 0.0), (16, 64, 0.0), (8, 32, 0.0), (8, 128, 0.0), (4, 128, 0.05), (1, 256, 0.1),
+        (4, 64, 0.0), (8, 64, 0.0), (16, 64, 0.0), (24, 64, 0.0), (8, 128, 0.0), (4, 128, 0.05), (1, 256, 0.1),
     )
 )  # fmt: skip
 _TRIAL_ROWS = 100_000

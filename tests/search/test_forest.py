@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 from sklearn.base import clone
 
 from musicsim.search import ExactIndex, SpillForest
@@ -139,34 +140,66 @@ def test_recall_grows_with_probes_and_trees():
     assert of(1, 16) < some
 
 
+def doubt(z):
+    """About -log Phi(z): how unsure the side of a split is that the query lies on, z deviations inside."""
+    return max(0.8326 - 0.479 * z, 0.0) ** 2
+
+
+def odds(z):
+    """About log Phi(z) / Phi(-z): what speaks against the other side."""
+    return z * (1.596 + 0.2 * z)
+
+
+@pytest.mark.parametrize("z", np.linspace(0, 4, 17))
+def test_margins_weigh_as_a_gaussian_step_says(z):
+    inside, outside = stats.norm.logcdf([z, -z])
+    # what orders leaves need not be exact: the square is 0 from 1.74 on, where .04 is left
+    assert doubt(z) == pytest.approx(-inside, abs=0.07)
+    assert odds(z) == pytest.approx(inside - outside, rel=0.1, abs=0.05)
+
+
 def leaves_met(forest, q, n_probes):
     """Rows of the leaves that best-first search looks into, eight branches at a time."""
     trees, d, tie = forest._trees, forest.n_axes_, itertools.count()
     y, links = forest._along_axes(q[None])[0].astype(np.float64), trees.nodes.view(np.int32)[:, -3:-1]
-    queue, met = [(0.0, next(tie), int(root)) for root in trees.roots], []
+    queue, met = [], []
+
+    def descend(node):
+        """The leaf, how unsure the way to it is, and the sides not taken with the odds against them."""
+        unsure, left = 0.0, []
+        while node >= 0:
+            b_r, b_l = trees.nodes[node, d : d + 2]
+            margin = trees.nodes[node, :d] @ y - (float(b_r) + float(b_l)) / 2
+            near, far = links[node, ::-1] if margin > 0 else links[node]
+            z = abs(margin) * float(forest._sharpness[0])
+            left.append((odds(z), int(far)))
+            unsure += doubt(z)
+            node = int(near)
+        return node, unsure, left
+
+    for root in trees.roots:
+        leaf, unsure, left = descend(int(root))
+        for cost, node in (*left, (0.0, leaf)):
+            heapq.heappush(queue, (unsure + cost, next(tie), node))
     while queue and n_probes:
         taken = [heapq.heappop(queue) for _ in range(min(8, len(queue), n_probes))]
         n_probes -= len(taken)
-        for cost, _, start in taken:
-            node = start
-            while node >= 0:
-                b_r, b_l = trees.nodes[node, d : d + 2]
-                margin = trees.nodes[node, :d] @ y - (float(b_r) + float(b_l)) / 2
-                near, far = links[node, ::-1] if margin > 0 else links[node]
-                heapq.heappush(queue, (cost + margin**2, next(tie), int(far)))
-                node = int(near)
-            first, n = trees.leaves[-1 - node, :2]
+        for key, _, start in taken:
+            leaf, _, left = descend(start)
+            for cost, node in left:
+                heapq.heappush(queue, (key + cost, next(tie), node))
+            first, n = trees.leaves[-1 - leaf, :2]
             met += trees.items[first : first + n].tolist()
     return set(met)
 
 
 @pytest.mark.parametrize("n_trees", [1, 3])
 @pytest.mark.parametrize("spill", [0.0, 0.05])
-def test_leaves_of_least_squared_margins_are_looked_into_first(n_trees, spill):
+def test_the_surest_leaves_are_looked_into_first(n_trees, spill):
     X = songs(3000, 5)
     forest = SpillForest(n_trees, 40, spill=spill, n_jobs=1, random_state=0).fit(X)
     for q in songs(20, 5, seed=1):
-        for n_probes in (n_trees, 5, 12, 30):  # roots tie: all of them come first
+        for n_probes in (1, 2, 5, 12, 30):
             met = leaves_met(forest, q, n_probes)
             k = 2 * (len(met) - 10) // 3  # k + k / 2 + 10 rows are kept by their codes
             found = forest.query(q[None], k, n_probes=n_probes)[1][0]
