@@ -6,11 +6,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from musicsim.metric._cone import Cone
-from musicsim.metric._coordinates import Axes, Columns
+from musicsim.metric._kernel_spaces import KernelSpaces, new_kernels, training_kernels
 from musicsim.metric._learner import RankingLearner, as_relevance
 from musicsim.metric._problem import StepCallback
-from musicsim.metric.mlr import factor
 
 __all__ = ["MultipleKernelMLR"]
 
@@ -43,9 +41,9 @@ class MultipleKernelMLR(RankingLearner):
 
     Notes
     -----
-    In the kernel's principal coordinates z = V^T K_x / sqrt(s), K = V diag(s) V^T, the penalty <W, K> is the
-    trace of the metric of z: with a full structure the problem is that of :class:`MLR` with one block a kernel,
-    of its rank. Memory: 8 (sum of squared ranks) bytes a plane.
+    In the principal coordinates of the kernels the penalty <W, K> is the trace of the metric: with a full structure
+    the problem is that of :class:`MLR` with one block a kernel, of its rank. Memory: 8 (sum of squared ranks) bytes
+    a plane.
     """
 
     def __init__(
@@ -89,26 +87,14 @@ class MultipleKernelMLR(RankingLearner):
             semi-definite.
         """
         self._check_parameters()
-        checked = [_checked_kernel(kernel, i) for i, kernel in enumerate(_as_list(kernels))]
+        checked = training_kernels(kernels)
         n = len(checked[0])
-        if any(len(kernel) != n for kernel in checked):
-            raise ValueError(
-                f"kernels are of {[len(kernel) for kernel in checked]} songs; they should be of the same."
-            )
         relevance = as_relevance(y, n)
-        maps = [_diagonal_map(K) if self.structure == "diagonal" else _full_map(K) for K in checked]
-        widths = [len(coordinates.weights) for coordinates in maps]
-        if sum(widths) == 0:
-            raise ValueError("All kernels are constant; there is nothing to tell songs apart by.")
-        used = [i for i, width in enumerate(widths) if width > 0]
-        cone = Cone(
-            [widths[i] for i in used], self.structure, np.concatenate([maps[i].weights for i in used])
+        spaces = KernelSpaces.of(checked, self.structure)
+        flat, _ = self._solve(
+            spaces.songs, relevance, spaces.cone, callback and (lambda step, _best: callback(step))
         )
-        songs = np.concatenate([maps[i].apply(checked[i]) for i in used], axis=1)
-        flat, _ = self._solve(songs, relevance, cone, callback and (lambda step, _best: callback(step)))
-        self.components_ = [np.empty((0, n)) for _ in checked]
-        for i, block in zip(used, cone.blocks(flat), strict=True):
-            self.components_[i] = _pulled_back(maps[i], block)
+        self.components_ = spaces.components(flat, n)
         self.n_kernels_in_, self.n_songs_in_ = len(checked), n
         return self
 
@@ -134,64 +120,5 @@ class MultipleKernelMLR(RankingLearner):
         float64 ndarray of shape (n_new, sum of r_k)
         """
         check_is_fitted(self)
-        given = [np.asarray(kernel, dtype=np.float64) for kernel in _as_list(kernels)]
-        if len(given) != self.n_kernels_in_:
-            raise ValueError(f"kernels holds {len(given)}, the model was fitted on {self.n_kernels_in_}.")
-        for i, kernel in enumerate(given):
-            if kernel.ndim != 2 or kernel.shape[1] != self.n_songs_in_ or len(kernel) != len(given[0]):
-                raise ValueError(
-                    f"kernels[{i}] has the shape {kernel.shape}; it should be ({len(given[0])}, {self.n_songs_in_}), "
-                    f"new songs by training songs."
-                )
-            if not np.isfinite(kernel).all():
-                raise ValueError(f"kernels[{i}] holds NaN or infinite values.")
+        given = new_kernels(kernels, self.n_kernels_in_, self.n_songs_in_)
         return np.concatenate([K @ L.T for K, L in zip(given, self.components_, strict=True)], axis=1)
-
-
-def _as_list(kernels: Any) -> list[Any]:
-    listed = list(kernels)
-    if not listed:
-        raise ValueError("kernels is empty; give at least one.")
-    if np.ndim(listed[0]) != 2:
-        raise ValueError("kernels should be a sequence of matrices, also where it is but one.")
-    return listed
-
-
-def _checked_kernel(kernel: Any, i: int) -> FloatArray:
-    K = np.asarray(kernel, dtype=np.float64)
-    if K.ndim != 2 or K.shape[0] != K.shape[1] or len(K) < 2:
-        raise ValueError(f"kernels[{i}] has the shape {K.shape}; it should be square, two songs or more.")
-    if not np.isfinite(K).all():
-        raise ValueError(f"kernels[{i}] holds NaN or infinite values.")
-    if not np.allclose(K, K.T, rtol=1e-6, atol=1e-6 * np.abs(K).max(initial=0.0)):
-        raise ValueError(f"kernels[{i}] is not symmetric.")
-    return 0.5 * (K + K.T)
-
-
-def _full_map(K: FloatArray) -> Axes:
-    """From columns of K to scaled principal coordinates of its feature space."""
-    values, vectors = np.linalg.eigh(K)
-    if len(values) and values[0] < -1e-6 * max(values[-1], -values[0]):
-        raise ValueError(f"a kernel has the eigenvalue {values[0]:.3g}; it should be positive semi-definite.")
-    kept = values > 1e-10 * values[-1]
-    whitening = vectors[:, kept] / np.sqrt(values[kept])
-    axes = Axes.principal(K @ whitening)
-    return Axes(axes.weights, whitening @ axes.basis)
-
-
-def _diagonal_map(K: FloatArray) -> Columns:
-    """Weights of columns, whose penalty is diag(K)."""
-    try:
-        np.linalg.cholesky(K + 1e-6 * max(np.abs(K).max(), 1e-300) * np.eye(len(K)))
-    except np.linalg.LinAlgError:
-        raise ValueError("a kernel has a negative eigenvalue; it should be positive semi-definite.") from None
-    return Columns.scaled(np.where(np.diag(K) > 0, K, 0.0), np.diag(K))
-
-
-def _pulled_back(coordinates: Axes | Columns, block: FloatArray) -> FloatArray:
-    """A factor of W^k from the metric of the scaled coordinates."""
-    if isinstance(coordinates, Axes):
-        L = factor(block)
-        return L[np.abs(L).max(axis=1) > 0] @ coordinates.basis.T
-    L = np.diag(np.sqrt(coordinates.diagonal(block)))
-    return L[np.flatnonzero(np.diag(L))]

@@ -1,0 +1,150 @@
+"""Compiled loops over comparisons: acyclic subgraphs, transitive reduction, distances of pairs."""
+
+import numpy as np
+from numba import njit
+
+__all__ = ["acyclic_edges", "pair_distances", "redundant_edges"]
+
+
+@njit(cache=True, nogil=True)
+def _reached(root, limit, other, position, start, size, neighbours, sign, seen, waiting, found):
+    """Vertices that paths from `root` reach within the positions up to `limit`; -1 if `other` is one of them.
+
+    `sign` is 1 to follow edges forward, -1 backward. Fills `found`, marks `seen`, returns how many there are.
+    """
+    waiting[0] = root
+    seen[root] = True
+    n_waiting, n_found = 1, 0
+    while n_waiting:
+        n_waiting -= 1
+        vertex = waiting[n_waiting]
+        found[n_found] = vertex
+        n_found += 1
+        for place in range(start[vertex], start[vertex] + size[vertex]):
+            neighbour = neighbours[place]
+            if neighbour == other:
+                for i in range(n_found):
+                    seen[found[i]] = False
+                for i in range(n_waiting):
+                    seen[waiting[i]] = False
+                return -1
+            if not seen[neighbour] and sign * position[neighbour] < sign * limit:
+                seen[neighbour] = True
+                waiting[n_waiting] = neighbour
+                n_waiting += 1
+    for i in range(n_found):
+        seen[found[i]] = False
+    return n_found
+
+
+@njit(cache=True, nogil=True)
+def acyclic_edges(tails, heads, position):
+    """Which edges a greedy acyclic subgraph takes, in the order given (algorithm 2.1 of the thesis).
+
+    A topological order is kept from edge to edge (Pearce and Kelly, 2006): only vertices between the ends of an
+    edge that runs against it are looked at. The answer does not depend on the order that it starts from.
+
+    Parameters
+    ----------
+    tails, heads : int64 (n_edges,)
+        No edge from a vertex to itself.
+    position : int64 (n_vertices,)
+        A permutation, the first order; changed into a topological order of the result.
+
+    Returns
+    -------
+    bool (n_edges,)
+    """
+    n, m = position.shape[0], tails.shape[0]
+    out_start, in_start = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
+    for e in range(m):
+        out_start[tails[e] + 1] += 1
+        in_start[heads[e] + 1] += 1
+    for v in range(n):
+        out_start[v + 1] += out_start[v]
+        in_start[v + 1] += in_start[v]
+    out_size, in_size = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    successors, predecessors = np.empty(m, np.int32), np.empty(m, np.int32)
+    seen, waiting = np.zeros(n, np.bool_), np.empty(n, np.int64)
+    ahead, behind = np.empty(n, np.int64), np.empty(n, np.int64)
+    taken = np.ones(m, np.bool_)
+    for e in range(m):
+        tail, head = tails[e], heads[e]
+        low, high = position[head], position[tail]
+        if low < high:
+            n_ahead = _reached(
+                head, high, tail, position, out_start, out_size, successors, 1, seen, waiting, ahead
+            )
+            if n_ahead < 0:
+                taken[e] = False
+                continue
+            n_behind = _reached(
+                tail, low, -1, position, in_start, in_size, predecessors, -1, seen, waiting, behind
+            )
+            # what leads to the edge moves before what follows from it, in the places that both had
+            first, last = behind[:n_behind], ahead[:n_ahead]
+            places = np.sort(np.concatenate((position[first], position[last])))
+            first, last = first[np.argsort(position[first])], last[np.argsort(position[last])]
+            position[first] = places[:n_behind]
+            position[last] = places[n_behind:]
+        successors[out_start[tail] + out_size[tail]] = head
+        predecessors[in_start[head] + in_size[head]] = tail
+        out_size[tail] += 1
+        in_size[head] += 1
+    return taken
+
+
+@njit(cache=True, nogil=True)
+def redundant_edges(order, start, heads, columns, n_columns, n_words):
+    """Which edges of an acyclic graph other paths replace.
+
+    What a vertex reaches is a row of bits, made of the rows of its successors; as many targets at a time as fit
+    into `n_words` words of 64 bits.
+
+    Parameters
+    ----------
+    order : int64 (n_vertices,)
+        Vertices in topological order.
+    start : int64 (n_vertices + 1,), heads : int64 (n_edges,)
+        Edges by their tails: those of v end in ``heads[start[v] : start[v + 1]]``.
+    columns : int64 (n_vertices,)
+        The number of a vertex among those that may end a redundant edge, -1 for others.
+
+    Returns
+    -------
+    bool (n_edges,)
+    """
+    redundant = np.zeros(heads.shape[0], np.bool_)
+    reach = np.empty((order.shape[0], n_words), np.uint64)
+    one = np.uint64(1)
+    for first in range(0, n_columns, 64 * n_words):
+        reach[:] = 0
+        for i in range(order.shape[0] - 1, -1, -1):
+            row = reach[order[i]]
+            ends = heads[start[order[i]] : start[order[i] + 1]]
+            for head in ends:
+                further = reach[head]
+                for w in range(n_words):
+                    row[w] |= further[w]
+            for e in range(ends.shape[0]):
+                bit = columns[ends[e]] - first
+                if 0 <= bit < 64 * n_words and (row[bit >> 6] >> np.uint64(bit & 63)) & one:
+                    redundant[start[order[i]] + e] = True
+            for head in ends:
+                bit = columns[head] - first
+                if 0 <= bit < 64 * n_words:
+                    row[bit >> 6] |= one << np.uint64(bit & 63)
+    return redundant
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def pair_distances(Y, pairs):
+    """Squared distances between rows of Y: float64 (n_pairs,), for int64 pairs (n_pairs, 2)."""
+    squares = np.empty(pairs.shape[0])
+    for p in range(pairs.shape[0]):
+        a, b = Y[pairs[p, 0]], Y[pairs[p, 1]]
+        total = 0.0
+        for j in range(Y.shape[1]):
+            total += (a[j] - b[j]) ** 2
+        squares[p] = total
+    return squares

@@ -1,0 +1,111 @@
+"""The convex problem of partial order embedding (thesis 2.4 and 2.B).
+
+    minimise  f(W) = penalty(W) + C / m sum over comparisons of max(0, 1 - <W, psi>)   over the cone,
+
+psi of a comparison (i, j, k, l) being ``(k - l)(k - l)^T - (i - j)(i - j)^T`` of its songs. For any weights a of
+comparisons between 0 and C / m, and t >= 1 with sum(a psi) below t times the gradient of the penalty on the cone,
+sum(a) / t is a lower bound of the optimum: that is the certificate of both solvers.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from musicsim.metric._cone import Cone, Projection
+
+__all__ = ["Objective"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """The different pairs of songs, and the places in a symmetric matrix that the weights of pairs go to."""
+
+    ends: IntArray
+    near: IntArray
+    far: IntArray
+    entries: IntArray
+    columns: npt.NDArray[np.int32]
+    starts: npt.NDArray[np.int32]
+
+    @classmethod
+    def of(cls, comparisons: IntArray, n_songs: int) -> "_Pairs":
+        low_first = np.sort(comparisons.reshape(-1, 2), axis=1)
+        keys, places = np.unique(low_first[:, 0] * n_songs + low_first[:, 1], return_inverse=True)
+        ends = np.stack(np.divmod(keys, n_songs), axis=1)
+        near, far = places.reshape(-1, 2).T
+        rows = np.concatenate([ends[:, 0], ends[:, 1]])
+        columns = np.concatenate([ends[:, 1], ends[:, 0]])
+        by_row = np.lexsort((columns, rows))
+        starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_songs))])
+        return cls(
+            ends, near, far, by_row % len(ends), columns[by_row].astype(np.int32), starts.astype(np.int32)
+        )
+
+
+class Objective:
+    """f, its slopes and its bounds, for songs in coordinates of their own.
+
+    Parameters
+    ----------
+    songs : ndarray of shape (n_songs, d)
+    comparisons : int ndarray of shape (m, 4)
+    cone : Cone
+        Of d columns; its weights are those of the penalty.
+    C : float
+
+    Notes
+    -----
+    Memory besides the songs: as much again twice, and 60 bytes a comparison.
+    """
+
+    def __init__(self, songs: FloatArray, comparisons: IntArray, cone: Cone, C: float) -> None:
+        self.cone, self.n_comparisons = cone, len(comparisons)
+        self.weight = C / len(comparisons)
+        self._songs = songs - songs.mean(axis=0)
+        self._pairs = _Pairs.of(comparisons, len(songs))
+        ends = np.cumsum(cone.widths)
+        self._columns = [slice(end - w, end) for end, w in zip(ends, cone.widths, strict=True)]
+
+    def penalty(self, flat: FloatArray) -> float:
+        return float(self.cone.unit @ flat)
+
+    def margins(self, W: Projection) -> FloatArray:
+        """<W, psi> of each comparison: how much farther the farther pair is, linear in W."""
+        from musicsim.order._kernels import pair_distances
+
+        squares = pair_distances(self.mapped(W), self._pairs.ends)
+        return squares[self._pairs.far] - squares[self._pairs.near]
+
+    def mapped(self, W: Projection) -> FloatArray:
+        """The songs where Euclidean distance is that of W."""
+        if W.factors is None:
+            return self._songs * np.sqrt(W.point)
+        parts = [self._songs[:, c] @ L.T for c, L in zip(self._columns, W.factors, strict=True)]
+        return np.ascontiguousarray(np.concatenate(parts, axis=1))
+
+    def value(self, W: Projection, margins: FloatArray) -> float:
+        return self.penalty(W.point) + self.weight * float(np.maximum(0.0, 1.0 - margins).sum())
+
+    def combine(self, weights: FloatArray) -> FloatArray:
+        """The sum of weights times psi, flat: one sparse matrix between two products with the songs (2.B)."""
+        pairs, X = self._pairs, self._songs
+        n_pairs = len(pairs.ends)
+        sums = np.bincount(pairs.far, weights, n_pairs) - np.bincount(pairs.near, weights, n_pairs)
+        off_diagonal = sparse.csr_array(
+            (sums[pairs.entries], pairs.columns, pairs.starts), shape=(len(X), len(X))
+        )
+        degrees = np.bincount(pairs.ends.ravel(), np.repeat(sums, 2), len(X))
+        folded = degrees[:, None] * X - off_diagonal @ X
+        if self.cone.structure == "diagonal":
+            return np.asarray(np.einsum("ij,ij->j", folded, X))
+        blocks = [folded[:, c].T @ X[:, c] for c in self._columns]
+        return np.concatenate([(0.5 * (block + block.T)).ravel() for block in blocks])
+
+    def lower_bound(self, weights: FloatArray, combined: FloatArray) -> float:
+        """The bound of weights between 0 and C / m, `combined` being their sum of psi."""
+        return float(weights.sum()) / max(1.0, self.cone.reach(combined))

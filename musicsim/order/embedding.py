@@ -1,0 +1,340 @@
+"""Partial order embedding: spaces where pairs of songs are as near as comparisons say (thesis 2.3 and 2.4)."""
+
+import warnings
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from musicsim.metric._cone import Cone, Projection
+from musicsim.metric._coordinates import Axes, Columns
+from musicsim.metric._kernel_spaces import KernelSpaces, new_kernels, training_kernels
+from musicsim.metric._oracles import one_blas_thread
+from musicsim.metric.mlr import factor
+from musicsim.order._objective import Objective
+from musicsim.order._solvers import Course, solve_accelerated, solve_subgradient
+from musicsim.order.comparisons import checked_comparisons
+
+__all__ = ["LinearPartialOrderEmbedding", "PartialOrderEmbedding", "share_in_order"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+StepCallback = Callable[[dict[str, Any]], object]
+
+_CHOICES = {
+    "structure": ("full", "diagonal"),
+    "combination": ("concatenated", "sum"),
+    "solver": ("accelerated", "subgradient"),
+}
+
+
+def share_in_order(embedding: npt.ArrayLike, comparisons: npt.ArrayLike) -> float:
+    """Share of comparisons whose nearer pair is nearer in a space; equal distances are not in order.
+
+    Parameters
+    ----------
+    embedding : array-like of shape (n_songs, r)
+    comparisons : int array-like of shape (m, 4)
+        Rows (i, j, k, l) for d(i, j) < d(k, l).
+
+    Returns
+    -------
+    float
+        NaN if there is no comparison.
+
+    Notes
+    -----
+    The generalised AUC of thesis 2.C.
+    """
+    from musicsim.order._kernels import pair_distances
+
+    Y = np.ascontiguousarray(embedding, dtype=np.float64)
+    asked = checked_comparisons(comparisons, len(Y))
+    if not len(asked):
+        return float("nan")
+    near, far = pair_distances(Y, asked[:, :2]), pair_distances(Y, asked[:, 2:])
+    return float(np.mean(near < far))
+
+
+class _OrderEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Parameters and results that both embeddings share."""
+
+    structure: str
+    C: float
+    solver: str
+    tol: float
+    max_iter: int
+
+    def _check_parameters(self) -> None:
+        for name, legal in _CHOICES.items():
+            if hasattr(self, name) and getattr(self, name) not in legal:
+                raise ValueError(f"{name}={getattr(self, name)!r} should be one of {', '.join(legal)}.")
+        if not isinstance(self.max_iter, Integral) or self.max_iter < 1:
+            raise ValueError(f"max_iter={self.max_iter!r} should be a whole number, at least 1.")
+        for name in ("C", "tol"):
+            value = getattr(self, name)
+            if not (isinstance(value, Real) and 0 < float(value) < np.inf):
+                raise ValueError(f"{name}={value!r} should be a number greater than 0.")
+
+    def _solve(
+        self, songs: FloatArray, comparisons: IntArray, cone: Cone, callback: StepCallback | None
+    ) -> Projection:
+        """Learn a metric of `cone`, set what tells how it went, and warn where the gap is not closed."""
+        objective = Objective(songs, comparisons, cone, float(self.C))
+        course = Course(float(self.tol), int(self.max_iter), callback)
+        solve = solve_accelerated if self.solver == "accelerated" else solve_subgradient
+        with one_blas_thread():  # matrices are small; threads wait for each other
+            solve(objective, course)
+        assert course.best is not None
+        self.objective_, self.dual_bound_ = course.objective, course.dual_bound
+        self.n_iter_, self.history_ = course.n_iter, course.history
+        if course.gap > self.tol and not course.is_stopped:
+            warnings.warn(
+                f"The relative gap is {course.gap:.2g} after {course.n_iter} iterations, above tol={self.tol:g}: the "
+                f"objective is {course.objective:.6g}, the optimum at least {course.dual_bound:.6g}. Raise "
+                f"max_iter, or lower C, which is {self.C:g}.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return course.best
+
+
+def _asked(comparisons: npt.ArrayLike, n_songs: int) -> IntArray:
+    asked = checked_comparisons(comparisons, n_songs)
+    if not len(asked):
+        raise ValueError("comparisons are empty; there is nothing to learn from.")
+    return asked
+
+
+class PartialOrderEmbedding(_OrderEmbedding):
+    """Embed songs, by one kernel or several, so that distances keep to comparisons.
+
+    Solves ``min over W^p >= 0 of sum_p <W^p, K^p> + C / m * sum of max(0, 1 + d(i, j) - d(k, l))`` with the squared
+    distances ``d(x, y) = sum_p (K_x^p - K_y^p)^T W^p (K_x^p - K_y^p)`` (algorithms 2.3 and 2.4).
+
+    Parameters
+    ----------
+    structure : "full" or "diagonal"
+        W^p any positive semi-definite matrix, or a weight a training song.
+    C : float > 0
+        Weight of the mean hinge loss.
+    combination : "concatenated" or "sum"
+        A projection for each kernel (K_4), or one for the sum of kernels (K_1, equation 2.7).
+    solver : "accelerated" or "subgradient"
+        Projected gradients of a smoothed hinge, or the thesis's projected sub-gradients (2.B), which are slower.
+    tol : float > 0
+        Relative gap between objective and lower bound at which it ends.
+    max_iter : int >= 1
+    max_rank : int or None
+        Directions of each kernel's feature space, the widest, that a full structure uses; None is all. Thousands
+        of songs with kernels of full rank need it.
+    random_state : ignored
+        Nothing is drawn; for the convention.
+
+    Attributes
+    ----------
+    components_ : list of ndarrays of shape (r_p, n_songs)
+        N^p, W^p = N^p^T N^p. One with no row belongs to a kernel that was not needed.
+    metrics_ : list of ndarrays of shape (n_songs, n_songs)
+        W^p.
+    kernel_weights_ : ndarray of shape (n_kernels,)
+        Each kernel's share of the mean squared distance between training songs; they sum to 1, or are 0 where W is.
+    objective_, dual_bound_ : float
+    n_iter_ : int
+    history_ : list of dict
+    n_kernels_in_, n_songs_in_ : int
+
+    Notes
+    -----
+    K = I gives generalised non-metric multidimensional scaling, without new songs (2.3.3). Comparisons should be
+    cleaned (:func:`clean_comparisons`); repeated ones count as often as they come. Time of an iteration: a
+    decomposition of every W^p in its rank r, ``m r`` and ``n r^2``; memory ``10 r^2 + 4 n r`` numbers and the
+    kernels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> model = PartialOrderEmbedding(C=10.0).fit([np.eye(3)], [[0, 1, 0, 2]])
+    >>> model.score([np.eye(3)], [[0, 1, 0, 2]])
+    1.0
+    """
+
+    def __init__(
+        self,
+        structure: str = "full",
+        C: float = 1.0,
+        combination: str = "concatenated",
+        solver: str = "accelerated",
+        tol: float = 1e-2,
+        max_iter: int = 2000,
+        max_rank: int | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self.structure = structure
+        self.C = C
+        self.combination = combination
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_rank = max_rank
+        self.random_state = random_state
+
+    def fit(self, kernels: Any, comparisons: npt.ArrayLike, callback: StepCallback | None = None) -> Self:
+        """Learn the projections.
+
+        Parameters
+        ----------
+        kernels : array-like of shape (n_songs, n_songs), or a sequence of such
+            Symmetric, positive semi-definite.
+        comparisons : int array-like of shape (m, 4)
+            Rows (i, j, k, l): songs i and j are nearer to each other than k and l.
+        callback : callable, optional
+            Told a dict each iteration: iteration, objective, dual_bound, gap, seconds. True ends the fit with the
+            best so far.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, a kernel is not square, finite, symmetric and positive semi-definite, or
+            comparisons are empty or of other songs.
+        """
+        self._check_parameters()
+        if self.max_rank is not None and not (isinstance(self.max_rank, Integral) and self.max_rank >= 1):
+            raise ValueError(f"max_rank={self.max_rank!r} should be None, or a whole number of at least 1.")
+        checked = training_kernels(_several(kernels))
+        n = len(checked[0])
+        asked = _asked(comparisons, n)
+        spaces = KernelSpaces.of(self._combined(checked), self.structure, self.max_rank)
+        W = self._solve(spaces.songs, asked, spaces.cone, callback)
+        self.components_ = spaces.components(W.point, n)
+        self.n_kernels_in_, self.n_songs_in_ = len(checked), n
+        spread = [
+            (K @ N.T).var(axis=0).sum()
+            for K, N in zip(self._combined(checked), self.components_, strict=True)
+        ]
+        self.kernel_weights_ = np.array(spread) / max(sum(spread), 1e-300)
+        return self
+
+    def _combined(self, kernels: list[FloatArray]) -> list[FloatArray]:
+        return [np.sum(kernels, axis=0)] if self.combination == "sum" else kernels
+
+    @property
+    def _n_features_out(self) -> int:
+        return sum(map(len, self.components_))
+
+    @property
+    def metrics_(self) -> list[FloatArray]:
+        check_is_fitted(self)
+        return [N.T @ N for N in self.components_]
+
+    def transform(self, kernels: Any) -> FloatArray:
+        """Map songs, also new ones: g(x) = (N^p K_x^p)_p (equation 2.9).
+
+        Parameters
+        ----------
+        kernels : array-like of shape (n_new, n_songs), or a sequence of such, in the order of the fit
+
+        Returns
+        -------
+        float64 ndarray of shape (n_new, sum of r_p)
+        """
+        check_is_fitted(self)
+        given = self._combined(new_kernels(_several(kernels), self.n_kernels_in_, self.n_songs_in_))
+        return np.concatenate([K @ N.T for K, N in zip(given, self.components_, strict=True)], axis=1)
+
+    def score(self, kernels: Any, comparisons: npt.ArrayLike) -> float:
+        """Share of comparisons that come out in order, among songs given as for :meth:`transform`."""
+        return share_in_order(self.transform(kernels), comparisons)
+
+
+def _several(kernels: Any) -> Any:
+    """A sequence of kernels, also where it is but one."""
+    return [kernels] if np.ndim(kernels[0]) == 1 else kernels
+
+
+class LinearPartialOrderEmbedding(_OrderEmbedding):
+    """A linear metric of songs that keeps to comparisons.
+
+    Solves ``min over W >= 0 of trace(W) + C / m * sum of max(0, 1 + d(i, j) - d(k, l))`` with the squared distances
+    ``d(x, y) = (x - y)^T W (x - y)`` (algorithm 2.2).
+
+    Parameters
+    ----------
+    structure : "full" or "diagonal"
+        W any positive semi-definite matrix, or a weight a column.
+    C, solver, tol, max_iter, random_state
+        As of :class:`PartialOrderEmbedding`.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (r, n_features)
+        M, W = M^T M.
+    metric_ : ndarray of shape (n_features, n_features)
+    objective_, dual_bound_, n_iter_, history_
+        As of :class:`PartialOrderEmbedding`.
+    """
+
+    def __init__(
+        self,
+        structure: str = "full",
+        C: float = 1.0,
+        solver: str = "accelerated",
+        tol: float = 1e-2,
+        max_iter: int = 2000,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self.structure = structure
+        self.C = C
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def fit(self, X: npt.ArrayLike, comparisons: npt.ArrayLike, callback: StepCallback | None = None) -> Self:
+        """Learn the metric.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_songs, n_features)
+        comparisons, callback
+            As of :meth:`PartialOrderEmbedding.fit`.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, `X` is not finite or constant, or comparisons are empty or of other songs.
+        """
+        self._check_parameters()
+        songs: FloatArray = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        asked = _asked(comparisons, len(songs))
+        coordinates = Columns.scaled(songs) if self.structure == "diagonal" else Axes.principal(songs)
+        if not len(coordinates.weights):
+            raise ValueError("All rows of X are the same; there is nothing to tell songs apart by.")
+        cone = Cone([len(coordinates.weights)], self.structure, coordinates.weights)
+        W = self._solve(coordinates.apply(songs), asked, cone, callback).point
+        if isinstance(coordinates, Columns):
+            self.metric_ = np.diag(coordinates.diagonal(W))
+            self.components_ = np.sqrt(self.metric_)[np.flatnonzero(np.diag(self.metric_))]
+        else:
+            self.metric_ = coordinates.metric(W.reshape(len(coordinates.weights), -1))
+            self.components_ = factor(self.metric_)
+        return self
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def transform(self, X: npt.ArrayLike) -> FloatArray:
+        """Map songs so that Euclidean distance is the learned distance: float64 (n_songs, r)."""
+        check_is_fitted(self)
+        songs: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.asarray(songs @ self.components_.T)
+
+    def score(self, X: npt.ArrayLike, comparisons: npt.ArrayLike) -> float:
+        """Share of comparisons of rows of X that come out in order."""
+        return share_in_order(self.transform(X), comparisons)

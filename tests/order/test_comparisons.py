@@ -1,0 +1,170 @@
+"""Cleaning of comparisons, judged by networkx, by a greedy subgraph that searches anew for every edge, and by hand."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from musicsim.order import CleaningReport, clean_comparisons
+
+
+def _edges(comparisons):
+    return [(frozenset(map(int, row[:2])), frozenset(map(int, row[2:]))) for row in comparisons]
+
+
+def _graph(comparisons):
+    return nx.DiGraph(_edges(comparisons))
+
+
+def _drawn(n_songs, n_comparisons, seed):
+    return np.random.default_rng(seed).integers(n_songs, size=(n_comparisons, 4))
+
+
+def _from_a_line(n_songs, n_comparisons, seed):
+    """Comparisons that all hold for songs on a line."""
+    rng = np.random.default_rng(seed)
+    places = rng.standard_normal(n_songs)
+    drawn = rng.integers(n_songs, size=(n_comparisons, 4))
+    drawn = drawn[(drawn[:, 0] != drawn[:, 1]) & (drawn[:, 2] != drawn[:, 3])]
+    i, j, k, m = places[drawn].T
+    swapped = drawn[:, [2, 3, 0, 1]]
+    near = np.abs(i - j) < np.abs(k - m)
+    result = np.where(near[:, None], drawn, swapped)
+    same = np.sort(result[:, :2], axis=1) == np.sort(result[:, 2:], axis=1)
+    return result[~same.all(axis=1)]
+
+
+comparison_lists = st.lists(st.tuples(*[st.integers(0, 5)] * 4), max_size=60)
+
+
+@settings(max_examples=200, deadline=None)
+@given(comparison_lists, st.integers(0, 3))
+def test_what_is_left_is_acyclic_and_says_all_that_the_acyclic_graph_said(comparisons, seed):
+    whole, _ = clean_comparisons(comparisons, reduce=False, random_state=seed)
+    kept, _ = clean_comparisons(comparisons, random_state=seed)
+    assert nx.is_directed_acyclic_graph(_graph(whole))
+    assert set(_edges(kept)) == set(nx.transitive_reduction(_graph(whole)).edges)
+    closure = nx.transitive_closure_dag(_graph(whole)).edges
+    assert set(nx.transitive_closure_dag(_graph(kept)).edges) == set(closure)
+
+
+@settings(max_examples=200, deadline=None)
+@given(comparison_lists, st.integers(0, 3))
+def test_the_acyclic_subgraph_is_maximal(comparisons, seed):
+    agreed, _ = clean_comparisons(comparisons, acyclic=False, reduce=False)
+    kept, _ = clean_comparisons(comparisons, reduce=False, random_state=seed)
+    closure = nx.transitive_closure_dag(_graph(kept))
+    left_out = set(_edges(agreed)) - set(_edges(kept))
+    assert all(closure.has_edge(head, tail) for tail, head in left_out)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_greedy_subgraph_is_that_of_a_search_for_every_edge(seed):
+    comparisons = _drawn(7, 400, seed)
+    agreed, _ = clean_comparisons(comparisons, acyclic=False, reduce=False)
+    kept, _ = clean_comparisons(comparisons, reduce=False, random_state=seed)
+    # edges are put into random order as they are sorted by their pairs
+    width = int(comparisons.max()) + 1
+    keys = [
+        tuple(min(row[a], row[b]) * width + max(row[a], row[b]) for a, b in ((0, 1), (2, 3)))
+        for row in agreed
+    ]
+    edges = sorted(set(zip(keys, _edges(agreed), strict=True)))
+    graph = nx.DiGraph()
+    for place in np.random.default_rng(seed).permutation(len(edges)):
+        tail, head = edges[place][1]
+        graph.add_nodes_from((tail, head))
+        if not nx.has_path(graph, head, tail):
+            graph.add_edge(tail, head)
+    assert set(_edges(kept)) == set(graph.edges)
+
+
+def test_nothing_but_repeats_and_what_follows_leaves_comparisons_that_agree():
+    comparisons = _from_a_line(30, 3_000, 0)
+    kept, report = clean_comparisons(comparisons, reduce=False)
+    assert report.n_contradictory == report.n_cyclic == 0
+    assert set(_edges(kept)) == set(_edges(comparisons))
+    reduced, _ = clean_comparisons(comparisons)
+    assert set(_edges(reduced)) == set(nx.transitive_reduction(_graph(comparisons)).edges)
+
+
+def test_wide_reductions_take_more_than_one_block_of_targets(monkeypatch):
+    from musicsim.order import comparisons as module
+
+    comparisons = _from_a_line(60, 6_000, 1)
+    whole, _ = clean_comparisons(comparisons)
+    monkeypatch.setattr(module, "_REACH_BYTES", 1)
+    narrow, _ = clean_comparisons(comparisons)
+    assert np.array_equal(whole, narrow)
+
+
+def test_counts_of_every_step():
+    comparisons = [
+        (0, 1, 0, 2), (1, 0, 2, 0),  # the same, said twice
+        (0, 3, 0, 4), (0, 4, 0, 3),  # opposites
+        (5, 5, 0, 1), (0, 1, 1, 0), (0, 1, 6, 6),  # of songs or pairs with themselves
+        (0, 2, 0, 5), (0, 1, 0, 5),  # the second follows
+    ]  # fmt: skip
+    kept, report = clean_comparisons(comparisons)
+    assert kept.tolist() == [[0, 1, 0, 2], [0, 2, 0, 5]]
+    assert report == CleaningReport(
+        n_given=9, n_self=3, n_repeated=1, n_contradictory=2, n_cyclic=0, n_redundant=1, n_kept=2, n_pairs=3
+    )
+
+
+def test_one_comparison_of_a_cycle_goes():
+    _, report = clean_comparisons([(0, 1, 0, 2), (0, 2, 0, 3), (0, 3, 0, 1)], random_state=0)
+    assert (report.n_cyclic, report.n_kept) == (1, 2)
+
+
+def test_a_majority_keeps_what_was_said_more_often():
+    comparisons = [(0, 1, 0, 2)] * 2 + [(0, 2, 0, 1)] + [(0, 3, 0, 4), (0, 4, 0, 3)]
+    kept, report = clean_comparisons(comparisons, contradictions="majority")
+    assert kept.tolist() == [[0, 1, 0, 2]]
+    assert report.n_contradictory == 3
+    kept, report = clean_comparisons(comparisons, contradictions="keep", acyclic=False, reduce=False)
+    assert (report.n_contradictory, len(kept)) == (0, 4)
+
+
+@settings(max_examples=50, deadline=None)
+@given(comparison_lists)
+def test_numbers_add_up_and_rows_are_those_given_in_their_order(comparisons):
+    kept, r = clean_comparisons(comparisons, random_state=1)
+    assert r.n_given == len(comparisons)
+    assert r.n_given == r.n_self + r.n_repeated + r.n_contradictory + r.n_cyclic + r.n_redundant + r.n_kept
+    assert len(kept) == r.n_kept
+    given_rows = [tuple(row) for row in comparisons]
+    places = [given_rows.index(tuple(row)) for row in kept.tolist()]
+    assert places == sorted(places)
+
+
+def test_a_seed_gives_the_same_and_another_seed_another_subgraph():
+    comparisons = _drawn(8, 300, 0)
+    first, again = (clean_comparisons(comparisons, random_state=3)[0] for _ in range(2))
+    others = [clean_comparisons(comparisons, random_state=s)[0] for s in range(5)]
+    assert np.array_equal(first, again)
+    assert any(not np.array_equal(first, other) for other in others)
+
+
+@pytest.mark.parametrize(
+    ("comparisons", "options", "words"),
+    [
+        ([(0, 1, 2)], {}, "four a row"),
+        ([(0.5, 1, 2, 3)], {}, "whole numbers"),
+        ([(0, -1, 2, 3)], {}, "-1"),
+        ([(0, 1, 0, 2)], {"contradictions": "vote"}, "contradictions='vote'"),
+        ([(0, 1, 0, 2)], {"acyclic": False}, "reduce=True needs"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(comparisons, options, words):
+    with pytest.raises(ValueError, match=words):
+        clean_comparisons(comparisons, **options)
+
+
+def test_none_at_all_is_cleaned_to_none():
+    kept, report = clean_comparisons([])
+    assert kept.shape == (0, 4)
+    assert str(report) == (
+        "given 0, self 0, repeated 0, contradictory 0, cyclic 0, redundant 0, kept 0, pairs 0"
+    )
