@@ -1,0 +1,261 @@
+"""What the experiments on comparisons share: what is held out, settings by validation, and lines of tables.
+
+A question is what a listener was asked at once: a comparison, or which of three songs does not belong. A part of
+the questions, or of the songs, is held out; each method's setting is chosen on a part held out of the rest.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks._report import Row
+from musicsim.order import PartialOrderEmbedding
+from musicsim.order.comparisons import checked_comparisons
+
+__all__ = [
+    "IN_ORDER",
+    "TIES",
+    "Method",
+    "Result",
+    "Space",
+    "Split",
+    "everything",
+    "kernel_learner",
+    "levelled",
+    "measure",
+    "order_score",
+    "points_of",
+    "questions_held_out",
+    "songs_held_out",
+    "summary_rows",
+]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+IN_ORDER, TIES = "in order", "ties"
+"""The first is the score that validation goes by."""
+_ROUNDING = 1e-9
+"""Relative to a squared distance; rounding is of some 1e-14."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Rows of the songs that training knows, and of the questions for training and for testing."""
+
+    songs: IntArray
+    train: IntArray
+    test: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Points of all songs, (n_songs, r), and each kernel's share of the distances where there are kernels."""
+
+    points: FloatArray
+    kernel_weights: FloatArray | None = None
+
+
+Learn = Callable[[IntArray, IntArray, float], Space]
+"""From the rows of training songs, rows of training questions, and a setting."""
+Score = Callable[[FloatArray, IntArray], dict[str, float]]
+"""From points and rows of questions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A way to a space; with several settings (C, or dimensions) one of them is chosen by validation."""
+
+    name: str
+    learn: Learn
+    settings: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A method on one split."""
+
+    method: str
+    scores: dict[str, float]
+    setting: float | None
+    kernel_weights: FloatArray | None = None
+
+
+# --- what is held out ---------------------------------------------------------------------------------
+
+
+def everything(n_songs: int, n_questions: int) -> Split:
+    """All for training."""
+    return Split(np.arange(n_songs), np.arange(n_questions), np.empty(0, np.int64))
+
+
+def questions_held_out(
+    inside: Split, groups: IntArray, n_folds: int, random_state: int | np.random.Generator | None
+) -> list[Split]:
+    """Training questions in `n_folds` parts, each held out once; all songs stay.
+
+    Parameters
+    ----------
+    groups : int array of shape (n_questions,)
+        Questions of the same group stay together: the same one asked twice is in one part only.
+    """
+    asked = np.unique(groups[inside.train])
+    parts = np.array_split(np.random.default_rng(random_state).permutation(asked), n_folds)
+    is_held = [np.isin(groups[inside.train], part) for part in parts]
+    return [Split(inside.songs, inside.train[~held], inside.train[held]) for held in is_held]
+
+
+def songs_held_out(
+    inside: Split,
+    members: IntArray,
+    n_folds: int,
+    random_state: int | np.random.Generator | None,
+    *,
+    is_anchored: bool = False,
+) -> list[Split]:
+    """Training songs in `n_folds` parts, each held out once, with all questions that one of its songs is in.
+
+    Parameters
+    ----------
+    members : int array of shape (n_questions, q)
+        Songs of each question.
+    is_anchored : bool
+        Test only with questions of which the first song is held out and no other (thesis 2.5).
+    """
+    parts = np.array_split(np.random.default_rng(random_state).permutation(inside.songs), n_folds)
+    splits = []
+    for part in parts:
+        is_new = np.isin(members[inside.train], part)
+        if is_anchored:
+            # a comparison names its anchor twice
+            anchor = members[inside.train][:, :1]
+            tested = is_new[:, 0] & ~(is_new & (members[inside.train] != anchor)).any(axis=1)
+        else:
+            tested = is_new.any(axis=1)
+        splits.append(
+            Split(np.setdiff1d(inside.songs, part), inside.train[~is_new.any(axis=1)], inside.train[tested])
+        )
+    return splits
+
+
+# --- methods ------------------------------------------------------------------------------------------
+
+
+def levelled(K: FloatArray, songs: IntArray) -> FloatArray:
+    """A kernel divided by the mean squared distance of the training songs, so that a C means the same for all."""
+    inside = K[np.ix_(songs, songs)]
+    spread = float(np.diag(inside).mean() - inside.mean())
+    return K / (2.0 * spread) if spread > 0 else K
+
+
+def points_of(K: FloatArray) -> FloatArray:
+    """Points whose inner products are the kernel."""
+    values, vectors = np.linalg.eigh(K)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+def kernel_learner(
+    kernels: Callable[[IntArray], Sequence[FloatArray]],
+    comparisons: Callable[[IntArray], IntArray],
+    **parameters: Any,
+) -> Learn:
+    """Partial order embedding of kernels.
+
+    Parameters
+    ----------
+    kernels : callable
+        From training songs to kernels (n_songs, n_songs) of all songs.
+    comparisons : callable
+        From rows of questions to comparisons (m, 4).
+    **parameters
+        Of :class:`PartialOrderEmbedding`.
+    """
+
+    def learn(songs: IntArray, questions: IntArray, C: float) -> Space:
+        all_songs = kernels(songs)
+        place = np.full(len(all_songs[0]), -1)
+        place[songs] = np.arange(len(songs))
+        model = PartialOrderEmbedding(C=C, **parameters)
+        model.fit(
+            [K[np.ix_(songs, songs)] for K in all_songs],
+            checked_comparisons(place[comparisons(questions)], len(songs)),
+        )
+        return Space(model.transform([K[:, songs] for K in all_songs]), model.kernel_weights_)
+
+    return learn
+
+
+def measure(method: Method, split: Split, validation: Sequence[Split], score: Score) -> Result:
+    """Choose a setting by the mean over validation splits, learn from all training questions, and test."""
+    setting = method.settings[0] if len(method.settings) == 1 else None
+    if len(method.settings) > 1:
+        means = [
+            np.mean([score(method.learn(s.songs, s.train, one).points, s.test)[IN_ORDER] for s in validation])
+            for one in method.settings
+        ]
+        setting = method.settings[int(np.argmax(means))]  # of equally good ones the first
+    space = method.learn(split.songs, split.train, np.nan if setting is None else setting)
+    return Result(method.name, score(space.points, split.test), setting, space.kernel_weights)
+
+
+def order_score(points: FloatArray, comparisons: IntArray) -> dict[str, float]:
+    """The share of comparisons in order, a tie being worth a half, and the share of ties.
+
+    Distances that differ by rounding only are equal: songs of the same labels have the same distance to others.
+    """
+    near, far = (np.square(points[a] - points[b]).sum(axis=1) for a, b in comparisons.T.reshape(2, 2, -1))
+    is_tied = np.abs(near - far) <= _ROUNDING * np.maximum(near, far)
+    return {
+        IN_ORDER: float(np.mean(np.where(is_tied, 0.5, near < far))),
+        TIES: float(np.mean(is_tied)),
+    }
+
+
+# --- lines of tables ----------------------------------------------------------------------------------
+
+
+def summary_rows(
+    title: str,
+    results: Sequence[Sequence[Result]],
+    n_folds: int,
+    *,
+    reference: str | None = None,
+    **more: dict[str, Any],
+) -> list[Row]:
+    """A line a method: mean and standard error of each score, and of its lead over a reference.
+
+    Parameters
+    ----------
+    title : str
+        Heads the column of the methods.
+    results : sequence of shape (n_splits, n_methods)
+    n_folds : int
+        Splits of one repeat. Repeats ask the same questions again, so that the standard error is the deviation
+        over the root of `n_folds`, not of all splits.
+    more : dict of dicts
+        Further columns, by method.
+    """
+    rows: list[Row] = []
+    for nth, first in enumerate(results[0]):
+        own = [of_split[nth] for of_split in results]
+        row: dict[str, Any] = {title: first.method}
+        for name in first.scores:
+            values = np.array([result.scores[name] for result in own])
+            row[name], row[f"{name}, standard error"] = _mean(values, n_folds)
+            if reference is not None and first.method != reference and name != TIES:
+                base = [next(r for r in of_split if r.method == reference) for of_split in results]
+                lead = values - np.array([result.scores[name] for result in base])
+                row[f"{name}: lead"], row[f"{name}: lead, standard error"] = _mean(lead, n_folds)
+        chosen = [result.setting for result in own if result.setting is not None]
+        row["chosen most often"] = max(chosen, key=chosen.count) if chosen else None
+        row |= {name: of_method.get(first.method) for name, of_method in more.items()}
+        rows.append(row)
+    return rows
+
+
+def _mean(values: FloatArray, n_folds: int) -> tuple[float, float | None]:
+    error = float(np.nanstd(values, ddof=1) / np.sqrt(n_folds)) if len(values) > 1 else None
+    return float(np.nanmean(values)), error

@@ -1,0 +1,144 @@
+"""Two surveys of listeners, thesis 2.5.2's and that behind bliss, and what of their answers can be named at most."""
+
+import csv
+import lzma
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks._report import Row
+
+__all__ = [
+    "Survey",
+    "agreement",
+    "ceiling",
+    "ceiling_row",
+    "comparisons_of",
+    "label_kernel",
+    "load_artists",
+    "load_survey",
+    "odd_named",
+]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_BOOTSTRAPS = 10_000
+
+
+# --- data ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Songs by descriptors, and answers: three songs each, and the place of the odd one among them."""
+
+    X: FloatArray
+    songs: IntArray
+    odd: IntArray
+
+    @property
+    def groups(self) -> IntArray:
+        """A number for each set of three songs."""
+        groups: IntArray = np.unique(np.sort(self.songs, axis=1), axis=0, return_inverse=True)[1]
+        return groups.ravel()
+
+
+@lru_cache(1)
+def load_survey(folder: Path) -> Survey:
+    """The survey of `bliss_triplets`."""
+    with lzma.open(folder / "analysis.csv.xz", "rt", encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))[1:]
+    place = {row[0]: i for i, row in enumerate(rows)}
+    with (folder / "answer.csv").open(encoding="utf-8", newline="") as file:
+        answers = list(csv.DictReader(file))
+    asked = [[answer[f"song{i}"] for i in (1, 2, 3)] for answer in answers]
+    return Survey(
+        np.array([row[1:] for row in rows], dtype=np.float64),
+        np.array([[place[name] for name in names] for names in asked]),
+        np.array([names.index(a["picked_song"]) for names, a in zip(asked, answers, strict=True)]),
+    )
+
+
+@lru_cache(1)
+def load_artists(folder: Path) -> tuple[IntArray, FloatArray]:
+    """Comparisons (m, 4) of `aset400`, those of an artist with itself left out, and labels (n_artists, n_labels)."""
+    with np.load(folder / "aset400.npz") as held:
+        triplets, labels = held["triplets"].astype(np.int64), held["labels"].astype(np.float64)
+    triplets = triplets[[len(set(row)) == 3 for row in triplets.tolist()]]
+    return triplets[:, [0, 1, 0, 2]], labels
+
+
+# --- measures -----------------------------------------------------------------------------------------
+
+
+def comparisons_of(songs: IntArray, odd: IntArray) -> IntArray:
+    """Two comparisons an answer, (2 m, 4): the other two are nearer to each other than either to the odd one."""
+    rows = np.arange(len(songs))
+    o, a, b = (songs[rows, (odd + shift) % 3] for shift in range(3))
+    return np.concatenate([np.stack([a, b, a, o], axis=1), np.stack([a, b, b, o], axis=1)])
+
+
+def odd_named(points: FloatArray, songs: IntArray, odd: IntArray) -> float:
+    """Share of answers whose odd one is outside the nearest pair; of equally near pairs one is guessed."""
+    others = [(1, 2), (2, 0), (0, 1)]
+    D = np.stack(
+        [np.square(points[songs[:, a]] - points[songs[:, b]]).sum(axis=1) for a, b in others], axis=1
+    )
+    is_nearest = D.min(axis=1, keepdims=True) == D
+    named = is_nearest[np.arange(len(D)), odd] / is_nearest.sum(axis=1)
+    return float(named.mean())
+
+
+def agreement(groups: IntArray, odd_songs: IntArray) -> FloatArray:
+    """Of each question that was asked several times: the share of pairs of its answers that are the same."""
+    shares = []
+    for group in np.flatnonzero(np.bincount(groups) > 1):
+        counts = np.unique(odd_songs[groups == group], return_counts=True)[1]
+        n = counts.sum()
+        shares.append(float((counts * (counts - 1)).sum() / (n * (n - 1))))
+    return np.array(shares)
+
+
+def ceiling(agreed: float) -> float:
+    """The most answers that one can name if everyone errs alike: one song is odd with probability q, else chance.
+
+    Two answers agree with ``q^2 + (1 - q)^2 / 2``; 1/3 where they agree less than by chance.
+    """
+    return float((1.0 + np.sqrt(max(6.0 * agreed - 2.0, 0.0))) / 3.0)
+
+
+def label_kernel(labels: FloatArray) -> FloatArray:
+    """Cosine of 0/1 labels; an artist without labels is like none but itself."""
+    norms = np.linalg.norm(labels, axis=1)
+    unit = labels / np.maximum(norms, 1.0)[:, None]
+    return np.asarray(unit @ unit.T + np.diag((norms == 0).astype(np.float64)))
+
+
+def ceiling_row(survey: Survey, seed: int) -> Row:
+    """What questions that were asked several times say of the most that can be reached, intervals by bootstrap."""
+    odd_songs = survey.songs[np.arange(len(survey.odd)), survey.odd]
+    shares = agreement(survey.groups, odd_songs)
+    rng = np.random.default_rng(seed)
+    drawn = shares[rng.integers(len(shares), size=(_BOOTSTRAPS, len(shares)))].mean(axis=1)
+    low, high = np.quantile(drawn, (0.025, 0.975))
+    q, q_low, q_high = (ceiling(a) for a in (float(shares.mean()), low, high))
+    counts = np.bincount(survey.groups)
+    return {
+        "questions asked several times": len(shares),
+        "answers": int(counts[counts > 1].sum()),
+        "all the same": int(np.count_nonzero(shares == 1.0)),
+        "pairs of answers that agree": float(shares.mean()),
+        "from": float(low),
+        "to": float(high),
+        "ceiling, odd one named": q,
+        "ceiling from": q_low,
+        "ceiling to": q_high,
+        # the nearest pair as foretold: both comparisons right; another song odd: one or none, equally likely
+        "ceiling, in order": q + (1.0 - q) / 4.0,
+        "its lower end": q_low + (1.0 - q_low) / 4.0,
+        "its upper end": q_high + (1.0 - q_high) / 4.0,
+    }

@@ -1,0 +1,478 @@
+"""What can be learned from listeners' answers: a survey on songs, and the artist survey of thesis 2.5.2.
+
+- songs: bliss's survey, 601 answers to "which of these three songs does not belong?", 715 songs with 20
+  descriptors of their sound, z-scored. An answer is two comparisons. Ten folds, by question (one that was asked
+  several times is in one fold) and by song (test answers have at least one song that training has not heard). "Odd
+  one named" is the share of answers whose odd one is the song outside the nearest pair. Chance is 1/3, and 1/2 of
+  comparisons. Kernels are RBF of a family of descriptors, 1/e at the median distance; alone, as it is, such a kernel
+  orders as Euclid on its columns.
+- artists: aset400, 9,107 comparisons of 412 artists, the thesis's own survey without contradictory pairs. Without
+  features of the artists, K = I is all there is, which knows no new artists; so comparisons are held out, not
+  artists. Genre labels, 58 of them and 2.6 an artist, are a weak kernel, with which artists can be held out as in
+  the thesis. The thesis's own kernels are not to be had: its figures stand beside, of other features.
+
+C, or the number of dimensions, is chosen on a third of the training questions (or songs). A tie is worth what a guess
+is. Standard errors are of the mean over folds: of a score, and of its lead over Euclid (labels as they are) on
+the same answers. The short form ends fits earlier (matrices that are diagonal after 20 steps), takes two splits of
+the artists in place of ten, and one C without a choice for single families, diagonal matrices and K = I.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks._report import Claim, Progress, Row, Settings, at_least, main, shared_data
+from benchmarks._triplets import classical_mds, crowd_kernel, embed, said_farther, student_t
+from experiments._orders import (
+    IN_ORDER,
+    Learn,
+    Method,
+    Result,
+    Space,
+    Split,
+    everything,
+    kernel_learner,
+    levelled,
+    measure,
+    order_score,
+    points_of,
+    questions_held_out,
+    songs_held_out,
+    summary_rows,
+)
+from experiments._surveys import (
+    Survey,
+    ceiling_row,
+    comparisons_of,
+    label_kernel,
+    load_artists,
+    load_survey,
+    odd_named,
+)
+from experiments._uci import one_core_each
+from musicsim.metric import MLR
+from musicsim.order import LinearPartialOrderEmbedding, clean_comparisons
+from musicsim.relevance import Relevance
+
+__all__ = ["claims", "cleaning_rows", "rbf_kernels"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+FAMILIES = {
+    "tempo": slice(0, 1),
+    "zcr": slice(1, 2),
+    "spectral": slice(2, 8),
+    "loudness": slice(8, 10),
+    "chroma": slice(10, 20),
+}
+ODD_NAMED = "odd one named"
+EUCLID, MKPOE, SUM = "Euclid", "MKPOE, full", "sum of kernels, full"
+LOGISTIC = "logistic loss, diagonal"
+GNMDS, TSTE, CKL, MDS = "GNMDS (K = I)", "t-STE", "crowd kernel", "classical MDS"
+LABELS, LABELS_FULL, LABELS_DIAGONAL = "labels as they are", "labels, full", "labels, diagonal"
+CLEANED = ", cleaned"
+IN_METHODS = {ODD_NAMED: 0.468, IN_ORDER: 0.617}
+"""The logistic metric in an earlier run of ten folds by answer."""
+REFINED = {"length-2": 6684.5, "processed": 4814.5}
+"""Table 2.2: training comparisons left, of those among nine tenths of the artists."""
+OTHER_FEATURES = {
+    "by artist": {LABELS_FULL: 0.714, LABELS_DIAGONAL: 0.630, LABELS_FULL + CLEANED: 0.716},
+    "by comparison": {},
+}
+"""Table 2.2, biographies in place of labels."""
+N_FOLDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """Repeats of the ten folds, splits of aset400, and what fits may take."""
+
+    repeats: int
+    artist_splits: int
+    validations: int
+    tol: float
+    max_iter: int
+    family_grid: tuple[float, ...]
+    identity_grid: tuple[float, ...]
+    diagonal_grid: tuple[float, ...]
+    diagonal_iter: int
+    max_rank: int
+
+
+SHORT = Protocol(
+    repeats=1, artist_splits=2, validations=1, tol=2e-2, max_iter=60, family_grid=(30.0,), identity_grid=(3e3,),
+    diagonal_grid=(30.0,), diagonal_iter=20,
+    max_rank=20,
+)  # fmt: skip
+FULL = Protocol(
+    repeats=5, artist_splits=10, validations=3, tol=1e-2, max_iter=500, family_grid=(10.0, 30.0, 100.0),
+    identity_grid=(1e3, 3e3, 1e4), diagonal_grid=(10.0, 30.0, 100.0),
+    diagonal_iter=200, max_rank=50,
+)  # fmt: skip
+KERNEL_CS = (10.0, 30.0, 100.0)
+LINEAR_CS = (0.3, 1.0, 3.0, 10.0)
+MLR_CS = (0.1, 1.0, 10.0)
+LOGISTIC_CS = (0.01, 0.1, 1.0, 10.0)
+LABEL_CS = (300.0, 1e3, 3e3)
+DIMENSIONS = (2.0, 5.0, 10.0, 20.0)
+MDS_DIMENSIONS = (5.0, 20.0, 50.0, 100.0)
+
+
+# --- methods on songs ---------------------------------------------------------------------------------
+
+
+def _song_methods(survey: Survey, protocol: Protocol) -> Iterator[Method]:
+    fits = {"tol": protocol.tol, "max_iter": protocol.max_iter}
+
+    def asked(questions: IntArray) -> IntArray:
+        return comparisons_of(survey.songs[questions], survey.odd[questions])
+
+    kernels = _remembered(partial(rbf_kernels, survey.X))
+    yield Method(EUCLID, lambda songs, *_: Space(_scaled(survey.X, songs)))
+    for nth, (name, columns) in enumerate(FAMILIES.items()):
+        one = kernel_learner(
+            lambda songs, nth=nth: [kernels(songs)[nth]], asked, max_rank=protocol.max_rank, **fits
+        )
+        yield Method(f"{name} as it is", lambda songs, *_, c=columns: Space(_scaled(survey.X, songs)[:, c]))
+        yield Method(f"{name}, full", one, protocol.family_grid)
+    yield Method("sum of kernels as it is", lambda songs, *_: Space(points_of(sum(kernels(songs)))))
+    of_sum = kernel_learner(kernels, asked, combination="sum", max_rank=2 * protocol.max_rank, **fits)
+    yield Method(SUM, of_sum, KERNEL_CS)
+    few = {"tol": protocol.tol, "max_iter": protocol.diagonal_iter}
+    of_sum = kernel_learner(kernels, asked, structure="diagonal", combination="sum", **few)
+    yield Method("sum of kernels, diagonal", of_sum, protocol.diagonal_grid)
+    yield Method(MKPOE, kernel_learner(kernels, asked, max_rank=protocol.max_rank, **fits), KERNEL_CS)
+    diagonal = kernel_learner(kernels, asked, structure="diagonal", **few)
+    yield Method("MKPOE, diagonal", diagonal, protocol.diagonal_grid)
+    for structure in ("full", "diagonal"):
+        linear = partial(_linear, survey, structure, fits)
+        yield Method(f"LPOE, {structure}", linear, LINEAR_CS)
+    yield Method("MLR-AUC on the same answers", partial(_mlr, survey), MLR_CS)
+    yield Method(LOGISTIC, partial(_logistic, survey), LOGISTIC_CS)
+
+
+def _remembered(kernels: Callable[[IntArray], list[FloatArray]]) -> Callable[[IntArray], list[FloatArray]]:
+    """The same kernels where the same songs are asked for again: by every method, for every C."""
+    held: dict[bytes, list[FloatArray]] = {}
+
+    def of(songs: IntArray) -> list[FloatArray]:
+        if songs.tobytes() not in held:
+            held[songs.tobytes()] = kernels(songs)
+        return held[songs.tobytes()]
+
+    return of
+
+
+def _scaled(X: FloatArray, songs: IntArray) -> FloatArray:
+    """Columns z-scored by the training songs."""
+    return np.asarray((X - X[songs].mean(axis=0)) / X[songs].std(axis=0))
+
+
+def rbf_kernels(X: FloatArray, songs: IntArray) -> list[FloatArray]:
+    """A kernel of all songs for each family, 1/e at the median squared distance of training songs."""
+    from scipy.spatial.distance import cdist
+
+    Z = _scaled(X, songs)
+    kernels = []
+    for columns in FAMILIES.values():
+        D = cdist(Z[:, columns], Z[:, columns], "sqeuclidean")
+        inside = D[np.ix_(songs, songs)]
+        kernels.append(np.exp(-D / np.median(inside[np.triu_indices(len(songs), 1)])))
+    return kernels
+
+
+def _placed(songs: IntArray, n_songs: int) -> IntArray:
+    place = np.full(n_songs, -1)
+    place[songs] = np.arange(len(songs))
+    return place
+
+
+def _linear(
+    survey: Survey, structure: str, fits: dict[str, float], songs: IntArray, questions: IntArray, C: float
+) -> Space:
+    Z = _scaled(survey.X, songs)
+    place = _placed(songs, len(Z))
+    asked = place[comparisons_of(survey.songs[questions], survey.odd[questions])]
+    model = LinearPartialOrderEmbedding(structure, C=C, **fits).fit(Z[songs], asked)  # type: ignore[arg-type]
+    return Space(model.transform(Z))
+
+
+def _mlr(survey: Survey, songs: IntArray, questions: IntArray, C: float) -> Space:
+    """Each of the two that belong is a query, to which the other is relevant and the odd one is not."""
+    Z = _scaled(survey.X, songs)
+    place = _placed(songs, len(Z))
+    relevant: list[set[int]] = [set() for _ in songs]
+    irrelevant: list[set[int]] = [set() for _ in songs]
+    # the farther pair is the query and the odd one
+    for a, b, query, odd in place[comparisons_of(survey.songs[questions], survey.odd[questions])].tolist():
+        relevant[query].add(b if query == a else a)
+        irrelevant[query].add(odd)
+    disputed = [a & b for a, b in zip(relevant, irrelevant, strict=True)]
+    relevance = Relevance.from_lists(
+        [sorted(a - d) for a, d in zip(relevant, disputed, strict=True)],
+        irrelevant=[sorted(a - d) for a, d in zip(irrelevant, disputed, strict=True)],
+    )
+    return Space(MLR("auc", C=C, tol=1e-2, max_cuts=100).fit(Z[songs], relevance).transform(Z))
+
+
+def _logistic(survey: Survey, songs: IntArray, questions: IntArray, C: float) -> Space:
+    """Weights of columns w >= 0 that minimise ``|w|^2 / 2 + C sum over comparisons of log(1 + exp(-margin))``."""
+    from scipy.optimize import minimize
+
+    Z = _scaled(survey.X, songs)
+    near, far = comparisons_of(survey.songs[questions], survey.odd[questions]).T.reshape(2, 2, -1)
+    psi = np.square(Z[far[0]] - Z[far[1]]) - np.square(Z[near[0]] - Z[near[1]])
+
+    def loss(w: FloatArray) -> tuple[float, FloatArray]:
+        margins = psi @ w
+        wrong = 1.0 / (1.0 + np.exp(np.clip(margins, -500.0, 500.0)))
+        return float(0.5 * w @ w + C * np.logaddexp(0.0, -margins).sum()), w - C * (wrong @ psi)
+
+    d = Z.shape[1]
+    found = minimize(loss, np.full(d, 1.0 / d), jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * d)
+    return Space(Z * np.sqrt(found.x))
+
+
+# --- methods on artists -------------------------------------------------------------------------------
+
+
+def _artist_methods(
+    comparisons: IntArray, labels: FloatArray, by_artist: bool, protocol: Protocol, seed: int
+) -> Iterator[Method]:
+    n = len(labels)
+    fits = {"tol": protocol.tol, "max_iter": protocol.max_iter}
+
+    def asked(questions: IntArray) -> IntArray:
+        return comparisons[questions]
+
+    def cleaned(questions: IntArray) -> IntArray:
+        return clean_comparisons(comparisons[questions], random_state=seed)[0]
+
+    def identity(_: IntArray) -> list[FloatArray]:
+        return [np.eye(n)]
+
+    K = label_kernel(labels)
+
+    def of_labels(songs: IntArray) -> list[FloatArray]:
+        return [levelled(K, songs)]
+
+    yield Method(LABELS, lambda *_: Space(points_of(K)))
+    for how, suffix in ((asked, ""), (cleaned, CLEANED)):
+        yield Method(LABELS_FULL + suffix, kernel_learner(of_labels, how, **fits), LABEL_CS)
+    diagonal = kernel_learner(of_labels, asked, structure="diagonal", **fits)
+    yield Method(LABELS_DIAGONAL, diagonal, LABEL_CS)
+    if by_artist:
+        return
+    for how, suffix in ((asked, ""), (cleaned, CLEANED)):
+        yield Method(GNMDS + suffix, kernel_learner(identity, how, **fits), protocol.identity_grid)
+    both = kernel_learner(lambda songs: [*identity(songs), *of_labels(songs)], asked, **fits)
+    yield Method("MKPOE of K = I and labels", both, protocol.identity_grid)
+
+    def embedded(kind: str) -> Learn:
+        def learn(_: IntArray, questions: IntArray, r: float) -> Space:
+            loss = student_t(int(r)) if kind == TSTE else crowd_kernel()
+            return Space(embed(n, asked(questions), loss, int(r), random_state=seed).points)
+
+        return learn
+
+    yield Method(TSTE, embedded(TSTE), DIMENSIONS)
+    yield Method(CKL, embedded(CKL), DIMENSIONS)
+    yield Method(
+        MDS,
+        lambda _, questions, r: Space(classical_mds(said_farther(n, asked(questions)), int(r))),
+        MDS_DIMENSIONS,
+    )
+
+
+def cleaning_rows(comparisons: IntArray, splits: Sequence[Split], seed: int) -> list[Row]:
+    """Table 2.2: comparisons among training artists, and what cleaning leaves, means over splits."""
+    reports = [
+        clean_comparisons(comparisons[s.train], random_state=seed + n)[1] for n, s in enumerate(splits)
+    ]
+    counts = {
+        "length-2": [report.n_given for report in reports],
+        "processed": [report.n_kept for report in reports],
+    }
+    return [
+        {
+            "training comparisons": name,
+            "left": float(np.mean(found)),
+            "thesis": REFINED[name],
+            "on cycles": float(np.mean([r.n_cyclic for r in reports])) if name == "processed" else None,
+            "redundant": float(np.mean([r.n_redundant for r in reports])) if name == "processed" else None,
+        }
+        for name, found in counts.items()
+    ]
+
+
+# --- runs ---------------------------------------------------------------------------------------------
+
+
+def _survey_splits(survey: Survey, by: str, protocol: Protocol, seed: int) -> list[Split]:
+    whole = everything(len(survey.X), len(survey.odd))
+    seeds = [[seed, repeat] for repeat in range(protocol.repeats)]
+    if by == "by question":
+        return [s for one in seeds for s in questions_held_out(whole, survey.groups, N_FOLDS, _rng(one))]
+    return [s for one in seeds for s in songs_held_out(whole, survey.songs, N_FOLDS, _rng(one))]
+
+
+def _artist_splits(comparisons: IntArray, n: int, by: str, n_splits: int, seed: int) -> list[Split]:
+    whole = everything(n, len(comparisons))
+    if by == "by comparison":
+        return questions_held_out(whole, np.arange(len(comparisons)), N_FOLDS, _rng([seed]))[:n_splits]
+    return songs_held_out(whole, comparisons, N_FOLDS, _rng([seed]), is_anchored=True)[:n_splits]
+
+
+def _rng(seed: list[int]) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def _measure_songs(folder: Path, by: str, nth: int, protocol: Protocol, seed: int) -> list[Result]:
+    survey = load_survey(folder)
+    split = _survey_splits(survey, by, protocol, seed)[nth]
+    rng = _rng([seed, nth])
+    inner = (
+        questions_held_out(split, survey.groups, 3, rng)
+        if by == "by question"
+        else songs_held_out(split, survey.songs, 3, rng)
+    )[: protocol.validations]
+
+    def score(points: FloatArray, questions: IntArray) -> dict[str, float]:
+        songs, odd = survey.songs[questions], survey.odd[questions]
+        return {
+            ODD_NAMED: odd_named(points, songs, odd),
+            IN_ORDER: order_score(points, comparisons_of(songs, odd))[IN_ORDER],
+        }
+
+    return [measure(method, split, inner, score) for method in _song_methods(survey, protocol)]
+
+
+def _measure_artists(folder: Path, by: str, nth: int, protocol: Protocol, seed: int) -> list[Result]:
+    comparisons, labels = load_artists(folder)
+    split = _artist_splits(comparisons, len(labels), by, protocol.artist_splits, seed)[nth]
+    rng = _rng([seed, nth])
+    inner = (
+        questions_held_out(split, np.arange(len(comparisons)), 3, rng)
+        if by == "by comparison"
+        else songs_held_out(split, comparisons, 3, rng, is_anchored=True)
+    )[: protocol.validations]
+
+    def score(points: FloatArray, questions: IntArray) -> dict[str, float]:
+        return order_score(points, comparisons[questions])
+
+    methods = _artist_methods(comparisons, labels, by == "by artist", protocol, seed)
+    return [measure(method, split, inner, score) for method in methods]
+
+
+def weight_rows(by: str, results: Sequence[Sequence[Result]]) -> Iterator[Row]:
+    """Mean share of each family in the distances of MKPOE."""
+    for by_method in zip(*results, strict=True):
+        weights = [r.kernel_weights for r in by_method if r.kernel_weights is not None]
+        if weights and len(weights[0]) == len(FAMILIES):
+            shares = dict(zip(FAMILIES, np.mean(weights, axis=0), strict=True))
+            yield {f"songs, {by}: share of the distances": by_method[0].method, **shares}
+
+
+def claims(rows: dict[str, list[Row]]) -> Iterator[Claim]:
+    """What METHODS and the thesis found, and the orders that they imply."""
+    of = {by: {next(iter(row.values())): row for row in table} for by, table in rows.items()}
+    by_question = of.get("by question", {})
+    if by_question:
+        for name, goal in IN_METHODS.items():
+            yield at_least(f"songs, by question: {name}, {LOGISTIC}", by_question[LOGISTIC][name], goal)
+        for by in ("by question", "by song"):
+            for method in (MKPOE, "LPOE, diagonal"):
+                yield at_least(
+                    f"songs, {by}: comparisons in order, {method}, lead over Euclid",
+                    of[by][method][f"{IN_ORDER}: lead"],
+                    0.0,
+                )
+            yield at_least(
+                f"songs, {by}: comparisons in order, MKPOE less the sum of kernels, both full",
+                of[by][MKPOE][IN_ORDER] - of[by][SUM][IN_ORDER],
+                0.0,
+            )
+    by_comparison = of.get("by comparison", {})
+    if by_comparison:
+        best = max((TSTE, CKL, MDS), key=lambda name: by_comparison[name][IN_ORDER])
+        yield at_least(
+            f"artists, held-out comparisons in order, GNMDS (goal: the best rival's, {best})",
+            by_comparison[GNMDS][IN_ORDER],
+            by_comparison[best][IN_ORDER],
+        )
+        yield at_least(
+            "artists, held-out comparisons in order, GNMDS cleaned less not cleaned (thesis: no worse; .01 allowed)",
+            by_comparison[GNMDS + CLEANED][IN_ORDER] - by_comparison[GNMDS][IN_ORDER],
+            -0.01,
+        )
+        by_artist = of["by artist"]
+        yield at_least(
+            "new artists, comparisons in order: labels learned (full), lead over labels as they are",
+            by_artist[LABELS_FULL][f"{IN_ORDER}: lead"],
+            0.0,
+        )
+
+
+def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
+    data = shared_data()
+    protocol = FULL if settings.full else SHORT
+    settings.facts.update(
+        {"folds": N_FOLDS, "repeats": protocol.repeats, "artist splits": protocol.artist_splits}
+    )
+    songs, artists = (data / name if data else None for name in ("bliss_triplets", "aset400"))
+    missing = [n for n, f in (("bliss_triplets", songs), ("aset400", artists)) if f is None or not f.is_dir()]
+    if missing:
+        settings.facts["not there"] = ", ".join(missing)
+        progress(
+            f"{', '.join(missing)}: not there; set MUSICSIM_SHARED_DATA to the folder of public data sets"
+        )
+    tasks: dict[str, list[Future[list[Result]]]] = {}
+    tables: dict[str, list[Row]] = {}
+    rows: list[Row] = []
+    with one_core_each() as pool:
+        if artists is not None and "aset400" not in missing:  # first: they take longest
+            for by in ("by comparison", "by artist"):
+                tasks[by] = [
+                    pool.submit(_measure_artists, artists, by, nth, protocol, settings.seed)
+                    for nth in range(protocol.artist_splits)
+                ]
+        if songs is not None and "bliss_triplets" not in missing:
+            rows.append(ceiling_row(load_survey(songs), settings.seed))
+            for by in ("by question", "by song"):
+                tasks[by] = [
+                    pool.submit(_measure_songs, songs, by, nth, protocol, settings.seed)
+                    for nth in range(N_FOLDS * protocol.repeats)
+                ]
+        for by in ("by question", "by song", "by comparison", "by artist"):
+            results: list[list[Result]] = []
+            for nth, task in enumerate(tasks.get(by, []), start=1):
+                results.append(task.result())
+                progress(f"{by}: split {nth} of {len(tasks[by])}")
+            if results:
+                tables[by] = _tabulated(by, results, protocol)
+                rows += tables[by]
+                if by in ("by question", "by song"):
+                    rows += weight_rows(by, results)
+    if artists is not None and "aset400" not in missing:
+        comparisons, labels = load_artists(artists)
+        splits = _artist_splits(comparisons, len(labels), "by artist", N_FOLDS, settings.seed)
+        rows += cleaning_rows(comparisons, splits, settings.seed)
+    return rows, list(claims(tables))
+
+
+def _tabulated(by: str, results: Sequence[Sequence[Result]], protocol: Protocol) -> list[Row]:
+    if by not in OTHER_FEATURES:
+        return summary_rows(f"songs, {by}", results, N_FOLDS, reference=EUCLID)
+    n_splits = protocol.artist_splits
+    thesis = {"thesis, biographies": OTHER_FEATURES[by]}
+    return summary_rows(f"artists, {by}", results, n_splits, reference=LABELS, **thesis)
+
+
+if __name__ == "__main__":
+    main("listeners", "learning from listeners' answers", run, rivals=("scikit-learn",))

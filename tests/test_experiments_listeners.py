@@ -1,0 +1,339 @@
+"""What the experiments on listeners' answers hold out, choose and count; their surveys; the synthetic truth."""
+
+import numpy as np
+import pytest
+
+from experiments import listeners, order_synthetic
+from experiments._orders import (
+    IN_ORDER,
+    TIES,
+    Method,
+    Result,
+    Space,
+    everything,
+    kernel_learner,
+    levelled,
+    measure,
+    order_score,
+    points_of,
+    questions_held_out,
+    songs_held_out,
+    summary_rows,
+)
+from experiments._surveys import (
+    Survey,
+    agreement,
+    ceiling,
+    ceiling_row,
+    comparisons_of,
+    label_kernel,
+    load_artists,
+    load_survey,
+    odd_named,
+)
+from experiments.listeners import cleaning_rows, rbf_kernels
+from musicsim.order import PartialOrderEmbedding, share_in_order
+from tests.shared import SHARED
+
+WHERE = "set MUSICSIM_SHARED_DATA to the folder of public data sets"
+needs_survey = pytest.mark.skipif(not (SHARED / "bliss_triplets").is_dir(), reason=f"no answers: {WHERE}")
+needs_artists = pytest.mark.skipif(not (SHARED / "aset400").is_dir(), reason=f"no comparisons: {WHERE}")
+TINY = order_synthetic.Protocol(
+    n_songs=25, n_new=8, n_listed=4, n_tested=200, draws=1, tol=1e-2, max_iter=100
+)
+
+
+@pytest.fixture
+def questions(rng):
+    """Sixty questions on three of thirty songs each."""
+    return np.stack([rng.choice(30, 3, replace=False) for _ in range(60)])
+
+
+# --- what is held out ---------------------------------------------------------------------------------
+
+
+def test_each_question_is_held_out_once_and_repeats_stay_together(rng):
+    groups = rng.integers(20, size=60)
+    whole = everything(30, 60)
+    splits = questions_held_out(whole, groups, 5, 0)
+    assert sorted(np.concatenate([split.test for split in splits])) == list(range(60))
+    for split in splits:
+        assert not set(groups[split.train]) & set(groups[split.test])
+        assert sorted([*split.train, *split.test]) == list(range(60))
+        assert np.array_equal(split.songs, np.arange(30))
+
+
+def test_a_song_held_out_is_in_no_question_of_training(questions):
+    splits = songs_held_out(everything(30, 60), questions, 5, 0)
+    held = [set(range(30)) - set(split.songs) for split in splits]
+    assert sorted(song for part in held for song in part) == list(range(30))
+    for split, new in zip(splits, held, strict=True):
+        assert not new & set(questions[split.train].ravel())
+        assert all(new & set(question) for question in questions[split.test])
+        assert len(split.train) + len(split.test) == 60
+
+
+def test_anchored_questions_ask_a_new_song_about_two_of_training(questions):
+    i, j, k = questions.T
+    comparisons = np.stack([i, j, i, k], axis=1)
+    splits = songs_held_out(everything(30, 60), comparisons, 5, 0, is_anchored=True)
+    assert sum(len(split.test) for split in splits) > 0
+    for split in splits:
+        known = set(split.songs)
+        truth = [
+            r for r, (a, b, _, c) in enumerate(comparisons) if a not in known and b in known and c in known
+        ]
+        assert split.test.tolist() == truth
+        assert set(comparisons[split.train].ravel()) <= known
+
+
+def test_a_split_within_a_split_stays_inside_it(questions):
+    outer = songs_held_out(everything(30, 60), questions, 5, 0)[0]
+    for inner in songs_held_out(outer, questions, 3, 1):
+        assert set(inner.songs) < set(outer.songs)
+        assert set(inner.train) | set(inner.test) <= set(outer.train)
+
+
+# --- choosing and counting ----------------------------------------------------------------------------
+
+
+def test_the_setting_of_the_best_validation_is_used_and_the_first_of_equals():
+    split, inner = everything(4, 10), questions_held_out(everything(4, 10), np.arange(10), 2, 0)
+    seen = []
+
+    def learn(_, rows, setting):
+        seen.append((len(rows), setting))
+        return Space(np.full((4, 1), setting))
+
+    def score(points, _):
+        return {IN_ORDER: {1.0: 0.5, 2.0: 0.9, 3.0: 0.9}[points[0, 0]]}
+
+    result = measure(Method("m", learn, (1.0, 2.0, 3.0)), split, inner, score)
+    assert (result.setting, result.scores) == (2.0, {IN_ORDER: 0.9})
+    assert seen[-1] == (10, 2.0)  # learned anew from all questions
+    assert seen[:-1] == [(5, setting) for setting in (1.0, 2.0, 3.0) for _ in inner]
+
+
+def test_kernel_learner_sees_training_songs_only(rng):
+    X = rng.normal(size=(12, 3))
+    K = X @ X.T
+    songs = np.array([0, 2, 3, 5, 7, 8, 10])
+    asked = np.array([[0, 2, 3, 5], [7, 8, 10, 0], [2, 3, 2, 10], [0, 1, 2, 3]])
+    learn = kernel_learner(lambda _: [K], lambda rows: asked[rows], tol=0.05)
+    space = learn(songs, np.arange(3), 20.0)
+    model = PartialOrderEmbedding(C=20.0, tol=0.05)
+    model.fit([K[np.ix_(songs, songs)]], np.searchsorted(songs, asked[:3]))
+    np.testing.assert_array_equal(space.points, model.transform([K[:, songs]]))
+    with pytest.raises(ValueError, match="song -1"):  # 1 is not among the training songs
+        learn(songs, np.arange(4), 20.0)
+
+
+def test_order_score_counts_as_share_in_order_and_ties_as_a_half(rng):
+    points = rng.normal(size=(9, 2))
+    comparisons = rng.integers(9, size=(50, 4))
+    comparisons = comparisons[
+        (comparisons[:, 0] != comparisons[:, 1]) & (comparisons[:, 2] != comparisons[:, 3])
+    ]
+    found = order_score(points, comparisons)
+    same = (np.sort(comparisons[:, :2]) == np.sort(comparisons[:, 2:])).all(axis=1)
+    assert found[TIES] == np.mean(same)
+    assert found[IN_ORDER] == pytest.approx(share_in_order(points, comparisons) + 0.5 * same.mean())
+    assert order_score(np.zeros((9, 1)), comparisons) == {IN_ORDER: 0.5, TIES: 1.0}
+    # equal but for rounding
+    assert order_score(np.array([[0.0], [0.1], [0.1 + 1e-14]]), np.array([[0, 1, 0, 2]]))[TIES] == 1.0
+
+
+def test_levelled_kernels_have_a_mean_squared_distance_of_one(rng):
+    X = 7.0 * rng.normal(size=(20, 4)) + 3.0
+    songs = np.arange(0, 20, 2)
+    P = points_of(levelled(X @ X.T, songs))[songs]
+    D = np.square(P[:, None] - P[None]).sum(axis=2)
+    assert D.mean() == pytest.approx(1.0)
+
+
+def test_summary_has_means_errors_and_leads_by_hand():
+    folds = [(0.5, 0.7), (0.6, 0.6), (0.7, 0.9), (0.6, 0.8)]
+    results = [[Result("a", {IN_ORDER: a}, None), Result("b", {IN_ORDER: b}, 10.0)] for a, b in folds]
+    first, second = summary_rows("method", results, 2, reference="a", thesis={"b": 0.77})
+    leads = np.array([0.2, 0.0, 0.2, 0.2])
+    assert (first["method"], first[IN_ORDER], first["thesis"]) == ("a", pytest.approx(0.6), None)
+    assert second[f"{IN_ORDER}: lead"] == pytest.approx(0.15)
+    # two folds of two repeats: the repeats ask the same again and make nothing surer
+    assert second[f"{IN_ORDER}: lead, standard error"] == pytest.approx(leads.std(ddof=1) / np.sqrt(2))
+    assert (second["chosen most often"], second["thesis"]) == (10.0, 0.77)
+
+
+# --- surveys ------------------------------------------------------------------------------------------
+
+
+def test_an_answer_is_two_comparisons():
+    songs, odd = np.array([[4, 7, 9], [1, 2, 3]]), np.array([1, 0])
+    found = {tuple(row) for row in comparisons_of(songs, odd).tolist()}
+    ends = {(*sorted(row[:2]), *sorted(row[2:])) for row in found}
+    assert ends == {(4, 9, 7, 9), (4, 9, 4, 7), (2, 3, 1, 2), (2, 3, 1, 3)}
+
+
+@pytest.mark.parametrize("odd", [0, 1, 2])
+def test_the_odd_one_is_outside_the_nearest_pair(odd):
+    points = np.array([[0.0], [0.1], [0.2]])
+    points[odd] = 5.0
+    songs = np.array([[0, 1, 2]])
+    assert [odd_named(points, songs, np.array([place])) for place in range(3)] == [
+        float(place == odd) for place in range(3)
+    ]
+    assert odd_named(np.zeros((3, 1)), songs, np.array([odd])) == pytest.approx(1 / 3)
+    assert odd_named(np.array([[0.0], [1.0], [2.0]]), songs, np.array([1])) == 0.0
+    assert odd_named(np.array([[0.0], [1.0], [2.0]]), songs, np.array([0])) == 0.5
+
+
+def test_agreement_by_hand():
+    groups = np.array([0, 0, 1, 1, 1, 2, 3, 3, 3, 3])
+    odd = np.array([5, 5, 1, 1, 2, 9, 1, 1, 2, 2])
+    np.testing.assert_allclose(agreement(groups, odd), [1.0, 1 / 3, 1 / 3])
+
+
+@pytest.mark.parametrize("q", [1 / 3, 0.5, 0.8, 1.0])
+def test_the_ceiling_inverts_the_agreement_that_it_makes(q, rng):
+    assert ceiling(q**2 + (1 - q) ** 2 / 2) == pytest.approx(q)
+    answers = rng.choice(3, p=[q, (1 - q) / 2, (1 - q) / 2], size=(4_000, 2))
+    found = agreement(np.repeat(np.arange(4_000), 2), answers.ravel()).mean()
+    # four standard errors of 4,000 pairs
+    assert found == pytest.approx(q**2 + (1 - q) ** 2 / 2, abs=4 * np.sqrt(0.25 / 4_000))
+
+
+def test_less_agreement_than_by_chance_has_the_ceiling_of_chance():
+    assert ceiling(0.1) == pytest.approx(1 / 3)
+
+
+def test_ceiling_of_unanimous_listeners_is_all():
+    songs = np.repeat(np.arange(30).reshape(10, 3), 2, axis=0)
+    row = ceiling_row(Survey(np.zeros((30, 1)), songs, np.repeat(np.arange(10) % 3, 2)), 0)
+    assert row["questions asked several times"] == row["all the same"] == 10
+    assert (
+        row["ceiling, odd one named"] == row["ceiling from"] == row["ceiling, in order"] == pytest.approx(1.0)
+    )
+
+
+def test_unlabelled_artists_are_like_none():
+    K = label_kernel(np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [1.0, 1.0, 0.0]]))
+    np.testing.assert_allclose(K[0], [1.0, np.sqrt(0.5), 0.0, 1.0], rtol=1e-12)
+    assert K[2].tolist() == [0, 0, 1, 0]
+
+
+def test_rbf_kernels_are_as_wide_as_the_training_songs_are_apart(rng):
+    X = rng.normal(size=(15, 20)) * np.arange(1, 21)
+    songs = np.arange(10)
+    for K in rbf_kernels(X, songs):
+        pairs = -np.log(K[:10, :10][np.triu_indices(10, 1)])
+        assert np.median(pairs) == pytest.approx(1.0)
+        np.testing.assert_allclose(np.diag(K), 1.0)
+
+
+@needs_survey
+def test_survey_is_the_published_one():
+    survey = load_survey(SHARED / "bliss_triplets")
+    assert (survey.X.shape, survey.songs.shape) == ((715, 20), (601, 3))
+    assert len(np.unique(survey.groups)) == 574
+    Z = (survey.X - survey.X.mean(axis=0)) / survey.X.std(axis=0)
+    # METHODS 5: Euclid names .446 and orders .602
+    assert odd_named(Z, survey.songs, survey.odd) == pytest.approx(0.446, abs=5e-4)
+    assert share_in_order(Z, comparisons_of(survey.songs, survey.odd)) == pytest.approx(0.602, abs=5e-4)
+    row = ceiling_row(survey, 0)
+    assert (row["questions asked several times"], row["all the same"]) == (10, 3)
+
+
+@needs_artists
+def test_artists_are_the_published_ones():
+    comparisons, labels = load_artists(SHARED / "aset400")
+    # 17 of the 9,107 name an artist twice
+    assert (comparisons.shape, labels.shape) == ((9_090, 4), (412, 58))
+    splits = [everything(412, len(comparisons))]
+    given, left = cleaning_rows(comparisons, splits, 0)
+    assert given["left"] == 9_090
+    assert left["left"] + left["on cycles"] + left["redundant"] == 9_090
+
+
+def _some_results(methods, names, n_kernels):
+    weights = np.full(n_kernels, 1 / n_kernels)
+    return [
+        [Result(m.name, dict.fromkeys(names, 0.5 + 0.01 * split), 1.0, weights) for m in methods]
+        for split in range(2)
+    ]
+
+
+def test_every_method_has_a_line_and_every_claim_a_figure(rng):
+    songs = np.stack([rng.choice(20, 3, replace=False) for _ in range(8)])
+    survey = Survey(rng.normal(size=(20, 20)), songs, np.zeros(8, np.int64))
+    methods = {
+        by: list(listeners._song_methods(survey, listeners.SHORT)) for by in ("by question", "by song")
+    }
+    names = dict.fromkeys(methods, (listeners.ODD_NAMED, IN_ORDER))
+    for by in ("by comparison", "by artist"):
+        of_artists = listeners._artist_methods(
+            songs[:, [0, 1, 0, 2]], np.eye(20), by == "by artist", listeners.SHORT, 0
+        )
+        methods[by], names[by] = list(of_artists), (IN_ORDER, TIES)
+    results = {by: _some_results(methods[by], names[by], 5) for by in methods}
+    tables = {by: listeners._tabulated(by, results[by], listeners.SHORT) for by in methods}
+    for by, table in tables.items():
+        assert [next(iter(row.values())) for row in table] == [m.name for m in methods[by]]
+    claims = list(listeners.claims(tables))
+    assert len(claims) == 2 + 2 * 3 + 3
+    assert all(claim.value is not None and np.isfinite(claim.value) for claim in claims)
+    shares = next(listeners.weight_rows("by song", results["by song"]))
+    assert sum(value for value in shares.values() if isinstance(value, float)) == pytest.approx(1.0)
+
+
+# --- synthetic truth ----------------------------------------------------------------------------------
+
+
+def test_unasked_and_new_comparisons_are_true_and_new():
+    truth = order_synthetic.draw(TINY, 0.3, 0)
+    asked = truth.comparisons[: truth.n_asked]
+    unasked = truth.comparisons[truth.n_asked : truth.n_asked + truth.n_unasked]
+    of_new = truth.comparisons[truth.n_asked + truth.n_unasked :]
+    for rows in (unasked, of_new):
+        assert len(rows) > 50
+        i, j, _, k = rows.T
+        assert (truth.distances[i, j] <= truth.distances[i, k]).all()
+    assert unasked.max() < TINY.n_songs
+    assert (of_new[:, 0] >= TINY.n_songs).all()
+    assert of_new[:, [1, 3]].max() < TINY.n_songs
+    questions = {(i, frozenset((j, k))) for i, j, _, k in asked.tolist()}
+    assert len(questions) == len(asked) == 25 * 6
+    assert not questions & {(i, frozenset((j, k))) for i, j, _, k in unasked.tolist()}
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_as_many_are_wrong_as_was_asked_for(noise):
+    clear, noisy = (order_synthetic.draw(order_synthetic.SHORT, level, 0) for level in (0.0, noise))
+    n = clear.n_asked
+    is_wrong = (clear.comparisons[:n] != noisy.comparisons[:n]).any(axis=1)
+    # four standard errors of 2,100 draws
+    assert is_wrong.mean() == pytest.approx(noise, abs=4 * np.sqrt(0.25 / n) if noise else 0)
+    np.testing.assert_array_equal(clear.comparisons[n:], noisy.comparisons[n:])
+
+
+def test_true_distances_order_all_that_is_true():
+    truth = order_synthetic.draw(TINY, 0.0, 1)
+    i, j, k, m = truth.comparisons.T
+    assert (truth.distances[i, j] <= truth.distances[k, m]).all()
+    assert order_synthetic.noise_weight(
+        np.array([0.5, 0.2, 0.1, 0.1, 0.05, 0.05, 0.0, 0.0])
+    ) == pytest.approx(0.2)
+
+
+def test_noise_kernels_are_of_unit_vectors_in_three_dimensions():
+    truth = order_synthetic.draw(TINY, 0.0, 2)
+    for K in truth.kernels[order_synthetic.N_VIEWS :]:
+        np.testing.assert_allclose(np.diag(K), K[0, 0], rtol=1e-12)
+        assert np.linalg.matrix_rank(K, tol=1e-9) == 3
+
+
+def test_mkpoe_finds_the_views_among_noise():
+    truth = order_synthetic.draw(TINY, 0.0, 3)
+    n = TINY.n_songs
+    model = PartialOrderEmbedding(C=300.0, tol=5e-2)
+    model.fit([K[:n, :n] for K in truth.kernels], truth.comparisons[: truth.n_asked])
+    # the bound of the claim is 5 % for 100 songs; 25 songs leave more to chance
+    assert order_synthetic.noise_weight(model.kernel_weights_) < 0.15
