@@ -13,11 +13,15 @@ from sklearn.metrics.pairwise import cosine_similarity
 from musicsim.kernels import (
     chi2_rbf_kernel,
     gmm_kernel,
+    harmony_kernel,
+    harmony_map,
     human_tag_vectors,
     inverse_document_frequency,
     plays_cosine_kernel,
     ppk_kernel,
     ppk_map,
+    rhythm_kernel,
+    rhythm_map,
     tfidf_cosine_kernel,
     tfidf_map,
 )
@@ -257,3 +261,75 @@ def test_what_is_no_input_of_a_kernel_is_refused(act, message):
 def test_mixtures_of_other_features_are_refused(rng):
     with pytest.raises(ValueError, match="A has 4 features and B 5"):
         gmm_kernel(mixtures(rng, 1), mixtures(rng, 1, d=5))
+
+
+# --- harmony and rhythm -----------------------------------------------------------------------
+
+
+def two_histograms(rng, n, first, second):
+    return np.hstack([histograms(rng, n, first), histograms(rng, n, second)])
+
+
+def transposed(harmony, steps):
+    """Every class, and both classes of every pair, so many semitones higher."""
+    classes = np.roll(harmony[:, :12], steps, axis=1)
+    pairs = np.roll(harmony[:, 12:].reshape(-1, 12, 12), (steps, steps), axis=(1, 2))
+    return np.hstack([classes, pairs.reshape(-1, 144)])
+
+
+def test_harmony_and_rhythm_are_means_of_two_product_kernels(rng):
+    A, B = two_histograms(rng, 6, 12, 144), two_histograms(rng, 4, 12, 144)
+    expected = (ppk_kernel(A[:, :12], B[:, :12]) + ppk_kernel(A[:, 12:], B[:, 12:])) / 2
+    # maps are float32
+    np.testing.assert_allclose(harmony_kernel(A, B), expected, atol=1e-6)
+    A, B = two_histograms(rng, 6, 48, 192), two_histograms(rng, 4, 48, 192)
+    expected = (ppk_kernel(A[:, :48], B[:, :48]) + ppk_kernel(A[:, 48:], B[:, 48:])) / 2
+    np.testing.assert_allclose(rhythm_kernel(A, B), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("steps", range(12))
+def test_harmony_in_any_key_is_the_same_in_every_key(rng, steps):
+    A = two_histograms(rng, 5, 12, 144)
+    moved = transposed(A, steps)
+    np.testing.assert_allclose(
+        harmony_map(moved, key_invariant=True), harmony_map(A, key_invariant=True), atol=1e-6
+    )
+    np.testing.assert_allclose(np.diag(harmony_kernel(A, moved, key_invariant=True)), 1.0, atol=1e-6)
+    assert (np.diag(harmony_kernel(A, moved)) < 0.99).all() == (steps > 0)
+
+
+def test_harmony_in_any_key_is_no_less_than_in_the_best_of_keys(rng):
+    A, B = two_histograms(rng, 8, 12, 144), two_histograms(rng, 7, 12, 144)
+    best = np.max([harmony_kernel(A, transposed(B, steps)) for steps in range(12)], axis=0)
+    assert (harmony_kernel(A, B, key_invariant=True) >= best - 1e-6).all()
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [harmony_kernel, lambda *of: harmony_kernel(*of, key_invariant=True)],
+    ids=["as it is", "in any key"],
+)
+def test_harmony_kernels_are_kernels(rng, kernel):
+    A = two_histograms(rng, 30, 12, 144)
+    K = kernel(A)
+    np.testing.assert_allclose(K, kernel(A, A), atol=1e-12)  # BLAS sums symmetric products in another order
+    np.testing.assert_allclose(np.diag(K), 1.0, atol=1e-6)
+    assert K.min() >= 0.0
+    assert np.linalg.eigvalsh((K + K.T) / 2).min() > -1e-6  # float32 maps
+
+
+def test_maps_of_harmony_and_rhythm_are_unit_rows(rng):
+    for mapped in (
+        harmony_map(two_histograms(rng, 5, 12, 144)),
+        harmony_map(two_histograms(rng, 5, 12, 144), key_invariant=True),
+        rhythm_map(two_histograms(rng, 5, 48, 192)),
+    ):
+        assert mapped.dtype == np.float32
+        np.testing.assert_allclose(np.linalg.norm(mapped, axis=1), 1.0, atol=1e-6)
+
+
+def test_other_rows_are_no_harmony():
+    with pytest.raises(ValueError, match=r"harmony: shape \(2, 240\) should be \(n_songs, 156\)"):
+        harmony_map(np.ones((2, 240)))
+    with pytest.raises(ValueError, match="rhythm: row 0 sums to 48"):
+        rhythm_map(np.ones((1, 240)))

@@ -2,7 +2,7 @@
 
 from musicsim.errors import AudioDecodeError, AudioError, AudioTooShortError
 
-from .analysis import TYPICAL_S, Sound, analyse_sound
+from .analysis import ASPECT_VERSION, TYPICAL_S, Sound, analyse_sound
 from .decode import AUDIO_EXTENSIONS, Decoded, decode, load
 from .encode import BROWSER_EXTENSIONS, media_type, plays_in_browser, transcode, transcode_suffix
 from .features import (
@@ -17,17 +17,23 @@ from .features import (
     derivatives,
     mfcc,
 )
+from .harmony import HARMONY_SIZE, harmony
+from .rhythm import RHYTHM_SIZE, TEMPOS, rhythm
 from .waveform import peaks
 
 __all__ = [
+    "ASPECT_VERSION",
     "AUDIO_EXTENSIONS",
     "BROWSER_EXTENSIONS",
     "DELTA_WIDTH",
     "FEATURE_CHANGES",
     "FEATURE_VERSION",
     "FRAME",
+    "HARMONY_SIZE",
     "HOP",
+    "RHYTHM_SIZE",
     "SAMPLE_RATE",
+    "TEMPOS",
     "TYPICAL_S",
     "AudioDecodeError",
     "AudioError",
@@ -39,11 +45,13 @@ __all__ = [
     "delta_mfcc",
     "derivative_blocks",
     "derivatives",
+    "harmony",
     "load",
     "media_type",
     "mfcc",
     "peaks",
     "plays_in_browser",
+    "rhythm",
     "transcode",
     "transcode_suffix",
 ]

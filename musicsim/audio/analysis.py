@@ -22,10 +22,14 @@ import numpy.typing as npt
 from ._mono import MonoSound, read_mono
 from ._reader import AudioSource, open_source
 from .features import HOP, N_MELS, N_MFCC, SAMPLE_RATE, LevelStream, cepstra
+from .harmony import HarmonyStream
+from .rhythm import RhythmStream
 from .waveform import Outline
 
-__all__ = ["TYPICAL_S", "Sound", "analyse_sound"]
+__all__ = ["ASPECT_VERSION", "TYPICAL_S", "Sound", "analyse_sound"]
 
+ASPECT_VERSION = 1
+"""Of the numbers of harmony and rhythm, which songs may lack; those of timbre have `FEATURE_VERSION`."""
 TYPICAL_S = 30
 # 2048 frames: a whole number of the blocks in which levels are computed
 _BLOCK_FRAMES = 2048
@@ -67,6 +71,10 @@ class Sound:
         lossless containers differ.
     mfcc : ndarray of shape (n_frames, 13), float16, or None
         None if they were written to a file.
+    harmony : ndarray of shape (156,), float32, or None
+        See :func:`musicsim.audio.harmony`; None if aspects were not asked for.
+    rhythm : ndarray of shape (240,), float32, or None
+        See :func:`musicsim.audio.rhythm`; None if aspects were not asked for.
     """
 
     duration_s: float
@@ -79,6 +87,8 @@ class Sound:
     typical_s: float
     sound_hash: str
     mfcc: npt.NDArray[np.float16] | None
+    harmony: npt.NDArray[np.float32] | None = None
+    rhythm: npt.NDArray[np.float32] | None = None
 
 
 def analyse_sound(
@@ -87,6 +97,7 @@ def analyse_sound(
     sr: int = SAMPLE_RATE,
     name: str | None = None,
     frames_to: Path | None = None,
+    aspects: bool = False,
 ) -> Sound:
     """Read a source once and describe its sound.
 
@@ -101,6 +112,8 @@ def analyse_sound(
     frames_to : Path, optional
         Where to write the coefficients, as a .npy file (version 1.0), instead of returning them. What
         is there is overwritten, and removed if the writing fails: give a path that nobody else uses.
+    aspects : bool
+        Whether harmony and rhythm are taken, too; `sr` is then at least 8000.
 
     Returns
     -------
@@ -130,7 +143,7 @@ def analyse_sound(
         def new_sink() -> _Levels:
             spool.seek(0)
             spool.truncate()
-            return _Levels(sr, spool)
+            return _Levels(sr, spool, aspects)
 
         sound = read_mono(opened, label, sr, new_sink)
         sound.sink.finish()
@@ -175,17 +188,21 @@ def _describe(
         seconds.typical_start(levels.n_samples // levels.sr - TYPICAL_S + 1),
         digest.hexdigest(),
         kept,
+        None if levels.harmony is None else levels.harmony.finish(),
+        None if levels.rhythm is None else levels.rhythm.finish(),
     )
 
 
 class _Levels:
-    """A sink that keeps the outline in memory and the mel levels in a file."""
+    """A sink that keeps outline and harmony in memory and the mel levels, of which rhythm is taken, in a file."""
 
-    def __init__(self, sr: int, spool: IO[bytes]) -> None:
+    def __init__(self, sr: int, spool: IO[bytes], aspects: bool) -> None:
         self.sr, self.spool = sr, spool
         self.n_samples = self.n_frames = 0
         self.energy = 0.0
         self.outline = Outline()
+        self.harmony = HarmonyStream(sr) if aspects else None
+        self.rhythm = RhythmStream(sr) if aspects else None
         self._stream = LevelStream(sr)
         self._waiting = np.empty(_BATCH, np.float32)
         self._n_waiting = 0
@@ -212,6 +229,8 @@ class _Levels:
             part = samples[start : start + _DOT]
             self.energy += float(part @ part)
         self.outline.add(samples)
+        if self.harmony is not None:
+            self.harmony.add(samples)
         self._keep(self._stream.add(samples))
 
     def _keep(self, blocks: Iterator[npt.NDArray[np.float32]]) -> None:
@@ -220,12 +239,15 @@ class _Levels:
             self.n_frames += len(block)
 
     def coefficients(self) -> Iterator[npt.NDArray[np.float16]]:
-        """Yield the rows of the coefficients in order."""
+        """Yield the rows of the coefficients in order; rhythm is complete after the last."""
         self.spool.seek(0)
         for start in range(0, self.n_frames, _BLOCK_FRAMES):
             levels = np.empty((min(_BLOCK_FRAMES, self.n_frames - start), N_MELS), np.float32)
             levels.reshape(-1).view(np.uint8)[:] = np.frombuffer(self.spool.read(levels.nbytes), np.uint8)
-            yield cepstra(levels, self._stream.loudest).astype("<f2")
+            coefficients = cepstra(levels, self._stream.loudest).astype("<f2")
+            if self.rhythm is not None:
+                self.rhythm.add(levels)
+            yield coefficients
 
 
 class _Seconds:

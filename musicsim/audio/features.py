@@ -29,10 +29,12 @@ __all__ = [
     "SAMPLE_RATE",
     "LevelStream",
     "cepstra",
+    "checked_samples",
     "delta_mfcc",
     "derivative_blocks",
     "derivatives",
     "mfcc",
+    "raise_to_floor",
 ]
 
 FEATURE_VERSION = 2
@@ -88,7 +90,7 @@ def mfcc(y: npt.NDArray[np.floating], sr: float = SAMPLE_RATE) -> npt.NDArray[np
     Levels below 1e-10 and more than 80 dB below the song's loudest band are raised to that limit, so
     silence gives constant rows, never NaN. Holds 160 bytes a frame besides the result.
     """
-    y = _checked(y, sr)
+    y = checked_samples(y, sr)
     levels = np.empty((1 + len(y) // HOP, N_MELS), np.float32)
     stream, start = LevelStream(sr), 0
     for blocks in (stream.add(y), stream.finish()):
@@ -222,7 +224,7 @@ def delta_mfcc(y: npt.NDArray[np.floating], sr: float = SAMPLE_RATE) -> npt.NDAr
     >>> delta_mfcc(np.zeros(22050, np.float32)).shape
     (87, 39)
     """
-    y = _checked(y, sr)
+    y = checked_samples(y, sr)
     n_frames = 1 + len(y) // HOP
     if n_frames < DELTA_WIDTH:
         shortest = (DELTA_WIDTH - 1) * HOP
@@ -233,7 +235,14 @@ def delta_mfcc(y: npt.NDArray[np.floating], sr: float = SAMPLE_RATE) -> npt.NDAr
     return derivatives(mfcc(y, sr))
 
 
-def _checked(y: npt.NDArray[np.floating], sr: float) -> npt.NDArray[np.floating]:
+def checked_samples(y: npt.NDArray[np.floating], sr: float) -> npt.NDArray[np.floating]:
+    """Return mono samples that can be described.
+
+    Raises
+    ------
+    ValueError
+        If `y` is empty, not 1-D, not floating or not finite, or `sr` is not positive.
+    """
     if not isinstance(y, np.ndarray) or not np.issubdtype(y.dtype, np.floating):
         kind = y.dtype if isinstance(y, np.ndarray) else type(y).__name__
         raise ValueError(f"y must be an array of floating-point samples, not {kind}.")
@@ -321,7 +330,7 @@ def cepstra(levels: npt.NDArray[np.float32], loudest: float) -> npt.NDArray[np.f
     ----------
     levels : ndarray of shape (n_frames, 40), float32, dB
         The first frame is the song's first, or one that many whole blocks of 256 frames behind it.
-        Overwritten.
+        Raised in place, see :func:`raise_to_floor`.
     loudest : float
         The song's highest level, dB.
 
@@ -329,12 +338,23 @@ def cepstra(levels: npt.NDArray[np.float32], loudest: float) -> npt.NDArray[np.f
     -------
     ndarray of shape (n_frames, 13), float32
     """
-    np.maximum(levels, np.float32(loudest) - _TOP_DB, out=levels)
+    raise_to_floor(levels, loudest)
     result = np.empty((len(levels), N_MFCC), np.float32)
     for start in range(0, len(levels), _BLOCK_FRAMES):
         block = slice(start, start + _BLOCK_FRAMES)
         np.matmul(levels[block], _dct_basis(), out=result[block])
     return result
+
+
+def raise_to_floor(levels: npt.NDArray[np.float32], loudest: float) -> None:
+    """Raise levels in place to 80 dB below the song's highest.
+
+    Parameters
+    ----------
+    levels : ndarray of shape (n_frames, 40), float32, dB
+    loudest : float, dB
+    """
+    np.maximum(levels, np.float32(loudest) - _TOP_DB, out=levels)
 
 
 @lru_cache(maxsize=1)

@@ -71,7 +71,7 @@ class Skipped(_Outcome):
 
 @dataclass(frozen=True, slots=True)
 class Analysis(_Outcome):
-    """A song: its name, tags and sound; its frames lie in the library already."""
+    """A song: its name, tags and sound; its frames and aspects lie in the library already."""
 
     content_hash: str
     tags: FileTags
@@ -86,7 +86,7 @@ class _NoSong(Exception):
 
 
 def analyse(task: Task) -> Analysis | Same | Skipped:
-    """Decode a file, keep its frames, take its tags and name.
+    """Decode a file, keep its frames and aspects, take its tags and name.
 
     Raises
     ------
@@ -116,10 +116,14 @@ def _read(task: Task, size: int, mtime_ns: int) -> Analysis | Same | Skipped:
     digest = content_hash(task.path)
     if digest in task.known_hashes:
         return Same(size, mtime_ns, 0.0, digest)
+    store = FrameStore(task.frames_folder)
     try:
-        with atomic_path(FrameStore(task.frames_folder).path(digest)) as frames:
-            sound = analyse_sound(task.path, frames_to=frames)
+        with atomic_path(store.path(digest)) as frames:
+            sound = analyse_sound(task.path, frames_to=frames, aspects=True)
             _check_song(task, sound)
+            assert sound.harmony is not None
+            assert sound.rhythm is not None
+            store.keep_aspects(digest, sound.harmony, sound.rhythm)
     except _NoSong as no_song:
         return Skipped(size, mtime_ns, 0.0, no_song.kind, no_song.reason, no_song.duration_s)
     outline = np.round(255 * sound.outline).astype(np.uint8).tobytes()

@@ -181,7 +181,8 @@ class Scan:
 
     def _plan(self, found: Found, known: dict[Path, KnownFile], retry: bool) -> list[Task]:
         failed = self.library.files.failed()
-        kept = self.library.frame_files.kept() if self._settings["keep_frames"] else None
+        store = self.library.frame_files
+        kept = store.kept() & store.kept_aspects() if self._settings["keep_frames"] else None
         by_size: dict[int, list[str]] = {}
         for file in known.values():
             if self._is_current(file, kept):

@@ -9,7 +9,7 @@ import soundfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from musicsim.audio import AudioDecodeError, analyse_sound, decode, mfcc, peaks
+from musicsim.audio import AudioDecodeError, analyse_sound, decode, harmony, mfcc, peaks, rhythm
 from musicsim.audio.features import LevelStream
 from musicsim.audio.waveform import Outline
 from tests.shared import RECORDINGS, needs_recordings
@@ -125,6 +125,38 @@ def test_how_the_samples_are_cut_into_blocks_changes_no_bit(cuts, n_samples):
     np.testing.assert_array_equal(np.concatenate(levels), np.concatenate(expected))
     assert stream.loudest == whole.loudest
     np.testing.assert_array_equal(outline.finish(), peaks(y))
+
+
+# --- harmony and rhythm ---
+
+
+def test_aspects_are_those_of_the_plain_functions():
+    # longer than a batch of samples and than a block of levels
+    data = wav(melody(60))
+    sound, samples = analyse_sound(data, aspects=True), decode(data).samples
+    np.testing.assert_array_equal(sound.harmony, harmony(samples))
+    # levels come in other blocks: products round otherwise
+    np.testing.assert_allclose(sound.rhythm, rhythm(samples), atol=1e-6)
+
+
+def test_aspects_change_nothing_else_and_are_optional():
+    data = wav(melody(20))
+    plain, more = analyse_sound(data), analyse_sound(data, aspects=True)
+    assert plain.harmony is None
+    assert plain.rhythm is None
+    assert more.sound_hash == plain.sound_hash
+    assert more.typical_s == plain.typical_s
+
+
+def test_aspects_of_opposite_channels_are_of_the_channel_that_is_used():
+    y = melody(5)
+    sound = analyse_sound(wav(np.stack([y, -y], axis=1)), aspects=True)
+    np.testing.assert_array_equal(sound.harmony, analyse_sound(wav(y), aspects=True).harmony)
+
+
+def test_aspects_need_a_rate():
+    with pytest.raises(ValueError, match="sr=4000 should be at least 8000"):
+        analyse_sound(wav(melody(2)), sr=4000, aspects=True)
 
 
 # --- files ---

@@ -116,7 +116,8 @@ def test_a_source_that_does_not_exist_is_an_error_before_anything_is_done(store,
 def test_progress_counts_up_to_all_files(store, music):
     steps = []
     store.add(music, progress=steps.append)
-    assert [s.done for s in steps] == list(range(1, 8))
+    # it is told twice a second, too, where no file has been finished meanwhile
+    assert list(dict.fromkeys(s.done for s in steps if s.done)) == list(range(1, 8))
     assert steps[-1].total == 7
     assert steps[-1].failed == 4
 

@@ -1,0 +1,243 @@
+"""Harmony of a song: which pitch classes sound, and which follow each other, as two histograms.
+
+Conventions: pitch class 0 is C, 9 is A; the tuning of a song is found to 20 cents within half a semitone of
+A = 440 Hz. The sound is brought to a quarter of its rate, since its partials up to 2 kHz are all that is
+taken; spectra of 0.37 s, one after the other, give peaks, those of two spectra one chord: what its four
+strongest classes have above the fifth, brought to the sum 1. A song is the mean of its chords (12 numbers
+that sum to 1) and of the products of each chord with the next (12 x 12 numbers that sum to 1). Where nothing
+sounds, all numbers are equal. Everything is summed as the sound comes: memory does not grow with its length.
+A change of any number here needs a new `musicsim.audio.ASPECT_VERSION`.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from ._histogram import joined_histograms
+from .features import SAMPLE_RATE, checked_samples
+
+__all__ = ["HARMONY_SIZE", "N_CLASSES", "HarmonyStream", "harmony"]
+
+N_CLASSES = 12
+HARMONY_SIZE = N_CLASSES + N_CLASSES**2
+
+_RATE = 5512.5  # Hz, at which spectra are taken, or somewhat above
+_SPECTRUM_S = 0.3715
+# from a quarter tone below C2 on: lower semitones are nearer than spectra tell
+_LOWEST_HZ, _HIGHEST_HZ = 63.5, 2000.0
+_TAPS = 12  # of the low-pass, in samples of the lower rate: 50 dB down where partials would be mirrored
+_OUTPUTS = 16  # of the low-pass at once: a matrix product instead of a convolution
+_PRODUCTS = 32  # of a block: so small that BLAS wakes no threads, which cost more than they bring
+_BLOCK_SPECTRA = 16  # whole chords; 2 MB are at work at once
+_CHORD_SPECTRA = 2
+_STRONGEST = 4
+_FINE = 5  # steps a semitone: of 20 cents
+_TUNINGS = (0, 1, -1, 2, -2)  # steps; of equally good ones the first
+# power, relative to a sine of full scale: what is softer than -90 dB is no tone but dither,
+# and what is 50 dB below the loudest partial of its spectrum is a side lobe, or not heard
+_LEAST_POWER, _LEAST_SHARE = 1e-9, 1e-5
+# power, relative to the mean of a group of bins: noise seldom stands out so much
+_TONAL, _GROUP = 5.0, 32
+_TINY = 1e-30
+_C0_HZ = 440.0 * 2.0 ** (-4.75)
+
+
+def harmony(y: npt.NDArray[np.floating], sr: float = SAMPLE_RATE) -> npt.NDArray[np.float32]:
+    """Describe the harmony of mono samples.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,), floating, finite, full scale 1.0
+    sr : float >= 8000
+        Samples per second.
+
+    Returns
+    -------
+    ndarray of shape (156,), float32
+        The histogram of pitch classes (12), and that of pairs of pitch classes that follow each other within
+        1.5 s (144, row by row: from, to); each sums to 1.
+
+    Raises
+    ------
+    ValueError
+        If `y` is empty, not 1-D, not floating or not finite, or `sr` is too low.
+    """
+    y = checked_samples(y, sr)
+    stream = HarmonyStream(sr)
+    stream.add(y)
+    return stream.finish()
+
+
+class HarmonyStream:
+    """Turn samples that come block by block into the harmony of a song; see :func:`harmony`.
+
+    Parameters
+    ----------
+    sr : float >= 8000
+        Samples per second.
+
+    Raises
+    ------
+    ValueError
+        If `sr` is too low.
+    """
+
+    def __init__(self, sr: float) -> None:
+        if not sr >= 8000:
+            raise ValueError(
+                f"sr={sr} should be at least 8000 samples a second: partials up to 2 kHz are looked at."
+            )
+        self._step = max(1, int(sr / _RATE))
+        self._filter = _low_pass(self._step)
+        rate = sr / self._step
+        self._size = 1 << round(np.log2(_SPECTRUM_S * rate))
+        self._spectra = _Spectra(self._size, rate)
+        # what the filter reaches back to stands before the block, zeros at first
+        self._history = len(self._filter) - _OUTPUTS * self._step
+        self._samples = np.zeros(self._history + _BLOCK_SPECTRA * self._size * self._step, np.float32)
+        self._n_samples = self._history
+        windows = np.lib.stride_tricks.sliding_window_view(self._samples, len(self._filter))
+        self._stretches = windows[:: _OUTPUTS * self._step]
+        # a copy of what is looked through, since BLAS takes no rows that overlap
+        self._rows = np.empty((_PRODUCTS, len(self._stretches) // _PRODUCTS, len(self._filter)), np.float32)
+        self._slow = np.empty((_BLOCK_SPECTRA, self._size), np.float32)
+        self._chords = _Chords()
+
+    def add(self, samples: npt.NDArray[np.floating]) -> None:
+        """Take the next samples: (n,), floating."""
+        at = 0
+        while at < len(samples):
+            part = samples[at : at + len(self._samples) - self._n_samples]
+            self._samples[self._n_samples : self._n_samples + len(part)] = part
+            self._n_samples += len(part)
+            at += len(part)
+            if self._n_samples == len(self._samples):
+                self._take_block(_BLOCK_SPECTRA)
+
+    def finish(self) -> npt.NDArray[np.float32]:
+        """Return the harmony of all samples: (156,), float32."""
+        n_new = self._n_samples - self._history
+        self._samples[self._n_samples :] = 0
+        # rounded up, so that what does not fill a spectrum counts, too
+        self._take_block(-(-n_new // (self._size * self._step)))
+        return self._chords.finish()
+
+    def _take_block(self, n_spectra: int) -> None:
+        np.copyto(self._rows, self._stretches.reshape(self._rows.shape))
+        np.matmul(self._rows, self._filter, out=self._slow.reshape(_PRODUCTS, -1, _OUTPUTS))
+        if n_spectra:
+            self._chords.add(self._spectra.fine_classes(self._slow[:n_spectra]))
+        history = self._history
+        self._samples[:history] = self._samples[len(self._samples) - history :]
+        self._n_samples = history
+
+
+class _Spectra:
+    """Peaks of spectra, folded to pitch classes of 20 cents."""
+
+    def __init__(self, size: int, rate: float) -> None:
+        self._window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(size) / size)
+        self._window *= 4.0 / size  # a sine of full scale has a peak of 1
+        self._windowed = np.empty((_BLOCK_SPECTRA, size))
+        self._spectrum = np.empty((_BLOCK_SPECTRA, size // 2 + 1), np.complex128)
+        self._first = int(_LOWEST_HZ * size / rate)
+        self._n_groups = round((_HIGHEST_HZ - _LOWEST_HZ) * size / rate / _GROUP)
+        self._hz = rate / size
+
+    def fine_classes(self, frames: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+        """Strength of 60 fine pitch classes in each frame: (n_frames, 60)."""
+        windowed, spectrum = self._windowed[: len(frames)], self._spectrum[: len(frames)]
+        np.multiply(frames, self._window, out=windowed)
+        # float64, since numpy is slower in float32
+        np.fft.rfft(windowed, out=spectrum)
+        n_bins = self._n_groups * _GROUP  # and one more on each side, by which a peak is told
+        bins = spectrum[:, self._first - 1 : self._first + n_bins + 1].astype(np.complex64)
+        power = np.square(bins.real) + np.square(bins.imag)
+        middle = power[:, 1:-1].reshape(len(frames), self._n_groups, _GROUP)
+        floor = middle.mean(axis=2) * np.float32(_TONAL)
+        loudest = middle.max(axis=(1, 2))[:, None]
+        np.maximum(floor, np.maximum(_LEAST_SHARE * loudest, _LEAST_POWER), out=floor)
+        # the few that stand out first: whether they are higher than both neighbours is asked of these only
+        frame, k = np.divmod(np.flatnonzero(middle > floor[:, :, None]), n_bins)
+        at = frame * (n_bins + 2) + k + 1
+        power = power.ravel()
+        highest = (power[at] > power[at - 1]) & (power[at] >= power[at + 1])
+        frame, k, at = frame[highest], k[highest], at[highest]
+        peak = power[at].astype(np.float64)
+        below, above = (np.log(np.maximum(power[at + side], _TINY) / peak) for side in (-1, 1))
+        # the top of the parabola through the logarithms
+        top = k + 0.5 * (below - above) / np.minimum(below + above, -_TINY)
+        hz = (self._first + top) * self._hz
+        steps = np.round(np.log2(hz / _C0_HZ) * (N_CLASSES * _FINE)).astype(np.int64)
+        n_fine = N_CLASSES * _FINE
+        # the fourth root of power, so that soft notes of a chord count beside its loud ones
+        strength = np.sqrt(np.sqrt(peak))
+        found = np.bincount(frame * n_fine + steps % n_fine, weights=strength, minlength=len(frames) * n_fine)
+        return found.astype(np.float64, copy=False).reshape(len(frames), n_fine)
+
+
+class _Chords:
+    """Sums of chords and of what follows what, for every tuning; the best is chosen at the end."""
+
+    def __init__(self) -> None:
+        self._classes = np.zeros((len(_TUNINGS), N_CLASSES))
+        self._pairs = np.zeros((len(_TUNINGS), N_CLASSES, N_CLASSES))
+        self._in_tune = np.zeros(len(_TUNINGS))
+        self._last = np.zeros((1, len(_TUNINGS), N_CLASSES))
+
+    def add(self, fine: npt.NDArray[np.float64]) -> None:
+        """Take the fine classes of spectra; each call begins a chord."""
+        sums = np.add.reduceat(fine, np.arange(0, len(fine), _CHORD_SPECTRA))
+        to_classes, to_tunings = _folding()
+        folded = (sums @ to_classes).reshape(-1, len(_TUNINGS), N_CLASSES)
+        self._in_tune += (sums @ to_tunings / np.maximum(sums.sum(axis=1, keepdims=True), _TINY)).sum(axis=0)
+        # what the next one has is taken off, so that a class that is about as strong makes no difference
+        next_one = np.partition(folded, N_CLASSES - 1 - _STRONGEST, axis=2)[
+            :, :, N_CLASSES - 1 - _STRONGEST, None
+        ]
+        chords = np.maximum(folded - next_one, 0)
+        chords /= np.maximum(chords.sum(axis=2, keepdims=True), _TINY)
+        self._classes += chords.sum(axis=0)
+        before = np.concatenate([self._last, chords[:-1]])
+        self._pairs += before.transpose(1, 2, 0) @ chords.transpose(1, 0, 2)
+        self._last = chords[-1:]
+
+    def finish(self) -> npt.NDArray[np.float32]:
+        """The histograms in the best tuning, one after the other."""
+        best = int(np.argmax(self._in_tune))
+        return joined_histograms(self._classes[best], self._pairs[best])
+
+
+@lru_cache(maxsize=4)
+def _low_pass(step: int) -> npt.NDArray[np.float32]:
+    """A filter as a matrix from samples to every `step`-th of the filtered ones: (inputs, 16).
+
+    A windowed sinc that passes 2 kHz of a rate of 5.5 kHz whole and lets what is mirrored onto it, from 3.5 kHz
+    on, pass by less than -50 dB.
+    """
+    n_taps = _TAPS * step if step > 1 else 1
+    t = (np.arange(n_taps) - (n_taps - 1) / 2) / step
+    taps = np.sinc(t) * np.kaiser(n_taps, 5.0)
+    taps /= taps.sum()
+    matrix = np.zeros((n_taps + (_OUTPUTS - 1) * step, _OUTPUTS), np.float32)
+    for column in range(_OUTPUTS):
+        matrix[column * step : column * step + n_taps, column] = taps
+    return matrix
+
+
+@lru_cache(maxsize=1)
+def _folding() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """From 60 fine classes to 12 classes in each tuning, (60, 5 * 12), and to how well each tuning fits, (60, 5)."""
+    fine = np.arange(N_CLASSES * _FINE)
+    to_classes = np.zeros((len(fine), len(_TUNINGS), N_CLASSES))
+    to_tunings = np.zeros((len(fine), len(_TUNINGS)))
+    for t, tuning in enumerate(_TUNINGS):
+        nearest = np.round((fine - tuning) / _FINE).astype(int)
+        away = np.abs(fine - tuning - _FINE * nearest)
+        # what lies between two classes tells little of either
+        to_classes[fine, t, nearest % N_CLASSES] = np.where(away < 2, 1.0, 0.5)
+        to_tunings[:, t] = np.cos(np.pi * away / _FINE) ** 2
+    return to_classes.reshape(len(fine), -1), to_tunings

@@ -1,0 +1,93 @@
+"""Harmony and rhythm beside the frames: kept with them, gone with them, filled in where an older version left none."""
+
+import numpy as np
+import pytest
+
+from musicsim.audio import analyse_sound
+from musicsim.errors import FeatureVersionError
+from musicsim.library.frame_store import FrameStore
+from tests.sounds import write_song
+
+HASH, OTHER = "ab" * 16, "cd" * 16
+
+
+@pytest.fixture
+def music(tmp_path):
+    folder = tmp_path / "music"
+    for n, kind in enumerate(("tones", "clicks")):
+        write_song(folder / f"{kind}.flac", kind, seed=n, seconds=6.0, title=kind)
+    return folder
+
+
+def aspect_files(store):
+    return sorted(store.frame_files.folder.glob("??/*.npz"))
+
+
+def test_a_scan_keeps_aspects_beside_frames(store, music):
+    store.add(music)
+    songs = store.songs()
+    hashes = [song.content_hash for song in songs]
+    assert store.frame_files.kept_aspects() == set(hashes) == store.frame_files.kept()
+    kept = store.frame_files.aspects(hashes)
+    for row, song in enumerate(songs):
+        sound = analyse_sound(song.path, aspects=True)
+        np.testing.assert_array_equal(kept.harmony[row], sound.harmony)
+        np.testing.assert_array_equal(kept.rhythm[row], sound.rhythm)
+    assert max(path.stat().st_size for path in aspect_files(store)) < 4096
+
+
+def test_songs_of_an_older_version_are_readable_and_filled_in(store, music):
+    store.add(music)
+    ids = {song.title: song.id for song in store.songs()}
+    for path in aspect_files(store):
+        path.unlink()
+    song = store.songs()[0]
+    assert store.frames(song).shape[1] == 39
+    with pytest.raises(FeatureVersionError, match="add its folder again"):
+        store.frame_files.aspects([song.content_hash])
+    report = store.add(music)
+    assert (report.n_added, report.n_unchanged) == (0, 0)
+    assert store.frame_files.kept_aspects() == store.frame_files.kept()
+    assert {song.title: song.id for song in store.songs()} == ids
+    assert store.add(music).n_unchanged == 2, "nothing is analysed a third time"
+
+
+def test_a_library_that_keeps_no_frames_does_not_analyse_again(store, music):
+    store.set_setting("keep_frames", False)
+    store.add(music)
+    for song in store.songs():
+        store.frame_files.drop(song.content_hash)
+    assert aspect_files(store) == []
+    assert store.add(music).n_unchanged == 2
+
+
+def test_aspects_are_swept_with_their_songs(tmp_path):
+    frames = FrameStore(tmp_path)
+    for content_hash in (HASH, OTHER):
+        frames.keep_aspects(content_hash, np.zeros(156, np.float32), np.zeros(240, np.float32))
+        np.save(frames.path(content_hash), np.zeros((9, 13), np.float16))
+    older = tmp_path / "ab" / f"{HASH}.v0.npz"
+    cut_off = tmp_path / "ab" / f".{HASH}.v1-xyz.npz"
+    for path in (older, cut_off):
+        path.touch()
+    assert frames.kept_aspects() == {HASH, OTHER}
+    frames.sweep([HASH])
+    assert frames.kept_aspects() == frames.kept() == {HASH}
+    assert not older.exists()
+    assert not cut_off.exists()
+
+
+def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
+    frames = FrameStore(tmp_path)
+    first = np.arange(156, dtype=np.float32)
+    frames.keep_aspects(HASH, first, np.zeros(240, np.float32))
+
+    def full(file, **arrays):
+        file.write(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(OSError, match="No space left"):
+        frames.keep_aspects(HASH, 2 * first, np.zeros(240, np.float32))
+    np.testing.assert_array_equal(frames.aspects([HASH]).harmony[0], first)
+    assert len(list((tmp_path / "ab").iterdir())) == 1
