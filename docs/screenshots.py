@@ -1,7 +1,7 @@
 """Take the pictures of the pages: ``python docs/screenshots.py`` with the demo collection in ``data/library``.
 
 Serves the app as the browser tests do, plays a song, draws a playlist, and writes ``docs/images/*.png``. With
-``playlists`` behind it only the pictures of playlists are taken.
+``playlists`` or ``compare`` behind it only the pictures of playlists, or of comparing songs, are taken.
 """
 
 import sys
@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 from playwright.sync_api import Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -17,12 +18,15 @@ sys.path.insert(0, str(ROOT))
 from musicsim.audio import transcode, transcode_suffix  # noqa: E402
 from musicsim.demo import plan_collection, write_song  # noqa: E402
 from musicsim.explorer.libraries import default_folder  # noqa: E402
+from musicsim.explorer.snapshot import take_snapshot  # noqa: E402
+from musicsim.explorer.survey import foreseen, next_question  # noqa: E402
 from musicsim.explorer.training import refresh  # noqa: E402
 from musicsim.library import Library, Song  # noqa: E402
 from tests.browser.chromium import FLAGS, find  # noqa: E402
 from tests.browser.serving import serve  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
+PEOPLE = ("Ann", "Ben")
 
 
 def _shoot(page: Page, name: str) -> None:
@@ -37,9 +41,8 @@ def _switch(page: Page, title: str) -> None:
     page.get_by_role("heading", name=title, exact=True).wait_for()
 
 
-def take(address: str, page: Page, song: int, query: Path, history: Path) -> None:
+def take(page: Page, query: Path, history: Path) -> None:
     """Walk through the pages: explore, search, draw a playlist, import, learn, compare, ask why."""
-    page.goto(f"{address}/?song={song}", wait_until="commit")
     page.get_by_test_id("song-row").first.wait_for()
     page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
     _shoot(page, "explore")
@@ -79,6 +82,19 @@ def take_playlists(page: Page) -> None:
     _shoot(page, "weights")
 
 
+def take_comparison(page: Page) -> None:
+    """Hear a song of a question, and look at what the answers before are worth."""
+    _switch(page, "Compare")
+    page.get_by_role("combobox", name="Who listens").click()
+    page.get_by_role("option", name=PEOPLE[0]).click()
+    page.get_by_test_id("compare-card").first.wait_for()
+    page.get_by_role("heading", name="Compare", exact=True).click()
+    page.keyboard.press("2")
+    page.get_by_test_id("compare-last").get_by_text("You said").wait_for()
+    page.get_by_test_id("compare-play").nth(1).click()
+    _shoot(page, "compare")
+
+
 def _learn(page: Page, history: Path) -> None:
     page.get_by_test_id("stButtonGroup").get_by_text("Listening").click()
     form = page.get_by_test_id("stForm").filter(has_text="Files of listening")
@@ -107,6 +123,7 @@ def _learn(page: Page, history: Path) -> None:
     page.get_by_test_id("two-waves").wait_for()
     _shoot(page, "why")
     page.keyboard.press("Escape")
+    take_comparison(page)
     _switch(page, "Evaluate")
     genres = page.get_by_role("heading", name="By genre")
     genres.wait_for(timeout=120_000)
@@ -127,6 +144,21 @@ def _add_old_disc(library: Library, folder: Path) -> None:
     refresh(library)
 
 
+def _answer(library: Library, n_questions: int = 60) -> None:
+    """Let two people answer mostly as the model would, else by chance."""
+    rng = np.random.default_rng(0)
+    now = take_snapshot(library)
+    for name in PEOPLE:
+        for _ in range(n_questions):
+            asked = next_question(now, library.answers.all(), listener=name, rng=rng)
+            (expected,) = (place for place in range(3) if foreseen(now, asked, place))
+            chosen = expected if rng.random() < 0.7 else int(rng.integers(3))
+            library.answers.add(
+                name, asked.form, asked.song_ids, chosen, is_random=asked.is_random,
+                foreseen=chosen == expected, model=now.record.name if now.record else "",
+            )  # fmt: skip
+
+
 def _write_history(songs: Sequence[Song], target: Path) -> Path:
     """A year of one person's listening, as Last.fm exports it, with a misspelling and a song from elsewhere."""
     names = [(song.artist or "", song.title) for song in songs[::6]]
@@ -140,12 +172,15 @@ def _write_history(songs: Sequence[Song], target: Path) -> Path:
 
 
 def main() -> None:
-    """Take all pictures."""
+    """Take all pictures, or those of the parts that are named."""
+    known = {"playlists": take_playlists, "compare": take_comparison}
+    parts = [take_part for name, take_part in known.items() if name in sys.argv[1:]]
     IMAGES.mkdir(exist_ok=True)
     with Library.open(default_folder(), create=False) as library:
         songs = library.songs()
-        if "playlists" not in sys.argv[1:]:
+        if not parts:
             _add_old_disc(library, library.folder.parent / "old disc")
+        _answer(library)
     with (
         tempfile.TemporaryDirectory() as folder,
         sync_playwright() as playwright,
@@ -157,12 +192,15 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=find(), args=list(FLAGS))
         history = _write_history(songs, Path(folder) / "scrobbles.csv")
         page = browser.new_page(viewport={"width": 1400, "height": 1000})
-        if "playlists" in sys.argv[1:]:
-            page.goto(f"{address}/?song={songs[10].id}", wait_until="commit")
-            take_playlists(page)
-        else:
-            take(address, page, songs[10].id, query, history)
+        page.goto(f"{address}/?song={songs[10].id}", wait_until="commit")
+        for take_part in parts:
+            take_part(page)
+        if not parts:
+            take(page, query, history)
         browser.close()
+    with Library.open(default_folder(), create=False) as library:
+        for name in PEOPLE:
+            library.answers.forget_listener(name)
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ TITLES = {
     "search": ("Search by example", ":material/search:"),
     "playlist": ("Playlist", ":material/queue_music:"),
     "train": ("Train", ":material/school:"),
+    "compare": ("Compare", ":material/compare_arrows:"),
     "evaluate": ("Evaluate", ":material/insights:"),
     "library": ("Library", ":material/library_music:"),
 }

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from musicsim import __version__
-from musicsim.cli import collection, importing, listening, models, playlists, quality
+from musicsim.cli import answers, collection, importing, listening, models, playlists, quality
 from musicsim.cli._console import SOME_FAILED, errors, safe
 from musicsim.errors import MusicsimError
 
@@ -43,6 +43,7 @@ playlists.register(app)
 importing.register(app)
 quality.register(app)
 models.register(app)
+answers.register(app)
 
 
 def main() -> None:

@@ -48,12 +48,17 @@ def train(
     source: Annotated[
         str,
         typer.Option(
-            "--from", help="What says similar: plays, sittings, playlists, tags, genre, artist or folder."
+            "--from",
+            help="What says similar: plays, sittings, playlists, tags, genre, artist, folder, or answers.",
         ),
     ] = "plays",
     loss: Annotated[
-        str, typer.Option(help="What is to become best: auc, map, ndcg, mrr or precision.")
-    ] = "auc",
+        str,
+        typer.Option(
+            help="What is to become best: auc, map, ndcg, mrr, precision, or for answers order.",
+            show_default="auc; order for answers",
+        ),
+    ] = "",
     strength: Annotated[
         str, typer.Option(help="C, a number above 0; auto chooses it on held-out artists.")
     ] = "auto",
@@ -74,13 +79,15 @@ def train(
 
     Ctrl-C once stops and keeps the best so far; twice leaves everything as it was.
     """
-    from musicsim.explorer.learning import LOSSES, LearningSettings, learn
+    from musicsim.explorer.learning import LOSSES, ORDER, LearningSettings, learn
     from musicsim.explorer.model_text import name_for, report_of
     from musicsim.explorer.progress import Stopped
-    from musicsim.explorer.supervision import KINDS
+    from musicsim.explorer.supervision import ANSWERS, KINDS
 
+    losses = LOSSES if source == ANSWERS else [name for name in LOSSES if name != ORDER]
+    loss = loss or (ORDER if source == ANSWERS else "auc")
     for option, value, known in (
-        ("--from", source, KINDS), ("--loss", loss, LOSSES), ("--penalty", penalty, ("trace", "l21")),
+        ("--from", source, KINDS), ("--loss", loss, losses), ("--penalty", penalty, ("trace", "l21")),
     ):  # fmt: skip
         if value not in known:
             raise typer.BadParameter(f"{option} should be one of {', '.join(known)}, not {value!r}.")

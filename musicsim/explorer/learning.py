@@ -19,10 +19,11 @@ from musicsim.errors import ModelError
 from musicsim.evaluation import ArtistSplit, query_scores
 from musicsim.explorer.artifacts import save_report
 from musicsim.explorer.fitting import new_record
+from musicsim.explorer.learning_answers import Answered, learn_from_answers, shares_in_order
 from musicsim.explorer.placing import SEED, follow_owner, save_clusters_and_map
 from musicsim.explorer.snapshot import Snapshot, take_snapshot
-from musicsim.explorer.supervision import Supervision
-from musicsim.explorer.verdict import changed_queries, compare, is_better, space_hubness
+from musicsim.explorer.supervision import ANSWERS, Supervision
+from musicsim.explorer.verdict import Lead, changed_queries, compare, is_better, space_hubness
 from musicsim.explorer.walk_fit import fit_walk
 from musicsim.library import Library
 from musicsim.relevance import Relevance
@@ -31,6 +32,7 @@ __all__ = [
     "CS",
     "LEARNED_KIND",
     "LOSSES",
+    "ORDER",
     "LearningSettings",
     "Watcher",
     "learn",
@@ -38,14 +40,16 @@ __all__ = [
 ]
 
 LEARNED_KIND = "learned"
+ORDER = "order"
 LOSSES = {
     "auc": "AUC: the whole ranking",
     "map": "MAP: the order, from the top",
     "ndcg": "NDCG: the first few, the top counts most",
     "mrr": "MRR: the first right song",
     "precision": "P@k: how many of the first few are right",
+    ORDER: "the order of pairs, as answers give it",
 }
-"""What a ranking is judged by while learning, in words."""
+"""What a ranking is judged by while learning, in words; the last is of answers only."""
 CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 _TOLERANCE, _MOST_CUTS = 1e-2, 150
 _MOST_SONGS = 4_000  # of a fit: a cut takes half a second then
@@ -69,13 +73,16 @@ class LearningSettings:
     on : str
         Name of the model whose vectors are taken; empty for the native one.
     loss, structure, regularizer
-        As of :class:`musicsim.metric.MLR`.
+        As of :class:`musicsim.metric.MLR`; or "order", for answers: that of
+        :class:`musicsim.order.LinearPartialOrderEmbedding`.
     C : float or None
         None chooses among :data:`CS` on held-out artists.
     k, threshold
         As of :class:`musicsim.explorer.supervision.Supervision`.
     random_state : int
         Of the split.
+    listener : str
+        Whose answers are learned from; empty for everybody's.
     """
 
     supervision: str = "plays"
@@ -87,10 +94,15 @@ class LearningSettings:
     structure: str = "full"
     regularizer: str = "trace"
     random_state: int = 0
+    listener: str = ""
 
     def __post_init__(self) -> None:
         if self.loss not in LOSSES:
             raise ValueError(f"loss={self.loss!r} should be one of {', '.join(LOSSES)}.")
+        if self.loss == ORDER and self.supervision != ANSWERS:
+            raise ValueError(
+                f"loss={self.loss!r} is for answers; {self.supervision} say who is similar, not in which order."
+            )
         if self.C is not None and not 0 < self.C < float("inf"):
             raise ValueError(f"C={self.C!r} should be a number greater than 0, or None to have it chosen.")
 
@@ -262,12 +274,11 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
         raise ModelError(f"{base.name!r} has been learned itself: learn on the model it was learned on.")
     snapshot = take_snapshot(library, base.id)
     assert snapshot.model is not None
-    task = _Task.of(snapshot, settings)
-    chosen, path, finished = _chosen(task, watcher)
-    L = _final(task, chosen, watcher) if finished else chosen["components"]
-    model = snapshot.model.with_metric(L, task.X)
-    report = _report(task, snapshot, L, chosen, path, watcher)
-    report |= {"stopped_early": not finished or watcher.is_enough()}
+    if settings.supervision == ANSWERS:
+        L, report = _from_answers(snapshot, settings, watcher)
+    else:
+        L, report = _from_relevance(snapshot, settings, watcher)
+    model = snapshot.model.with_metric(L, np.asarray(snapshot.X, dtype=np.float64))
     report |= {"name": name, "base": base.name, "created_at": started, "seconds": time.time() - started}
     n_songs = len(library.models.features(base.id).song_ids)
     record = new_record(LEARNED_KIND, name, model, n_songs, base_id=base.features_of, **asdict(settings))
@@ -279,6 +290,72 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
     fit_walk(library, record.id, watcher.tell)
     library.models.finish(record.id)
     return record.id
+
+
+def _from_relevance(
+    snapshot: Snapshot, settings: LearningSettings, watcher: Watcher
+) -> tuple[FloatArray, dict[str, Any]]:
+    """L, and the report, of a ranking that follows who is similar to whom."""
+    task = _Task.of(snapshot, settings)
+    chosen, path, finished = _chosen(task, watcher)
+    L = _final(task, chosen, watcher) if finished else chosen["components"]
+    report = _report(task, snapshot, L, chosen, path, watcher)
+    return L, report | {"stopped_early": not finished or watcher.is_enough()}
+
+
+def _from_answers(
+    snapshot: Snapshot, settings: LearningSettings, watcher: Watcher
+) -> tuple[FloatArray, dict[str, Any]]:
+    """L, and the report, of a metric that keeps to answers."""
+    X = np.asarray(snapshot.X, dtype=np.float64)
+    answered = Answered.of(snapshot, settings.listener)
+    plain = float(np.mean(shares_in_order(X, answered))) if len(answered) else float("nan")
+
+    def told(message: str, C: float, share: float, step: dict[str, Any]) -> bool:
+        names = ("objective", "dual_bound", "gap", "seconds")
+        point = {n: step[n] for n in names} | {"C": C, "cut": step["iteration"], "untrained": plain}
+        watcher.trace(point if np.isnan(share) else point | {"quality": share})
+        watcher.tell(message)
+        return watcher.is_enough()
+
+    judged = learn_from_answers(
+        X, answered, Cs=CS if settings.C is None else (settings.C,), loss=settings.loss,
+        structure=settings.structure, random_state=settings.random_state, told=told,
+    )  # fmt: skip
+    leads = {} if judged.lead is None else {ORDER: judged.lead}
+    rows = np.unique(answered.all())
+    return judged.L, {
+        "answers": {
+            "n": len(answered), "questions": len(set(answered.questions)), "comparisons": len(answered.all()),
+            "songs": len(rows),
+        },
+        "detail": f"{len(answered):,} answers",
+        "C": judged.C,
+        "untrained": judged.untrained,
+        "path": judged.path,
+        "stopped_early": watcher.is_enough(),
+        **_verdict(snapshot, settings, X, judged.L, leads),
+    }  # fmt: skip
+
+
+def _verdict(
+    snapshot: Snapshot, settings: LearningSettings, X: FloatArray, L: FloatArray, leads: dict[str, Lead]
+) -> dict[str, Any]:
+    """What every report says: the settings, whether it is better, and what it changed."""
+    after = X @ L.T
+    songs = snapshot.indexed
+    return {
+        "version": __version__,
+        "settings": asdict(settings),
+        "n_songs": len(songs),
+        "leads": {measure: asdict(lead) for measure, lead in leads.items()},
+        "is_better": is_better(leads, settings.loss),
+        "hubness": {"before": space_hubness(X), "after": space_hubness(after)},
+        "changed": [
+            {"query": songs[q].id, "before": [songs[i].id for i in a], "after": [songs[i].id for i in b]}
+            for q, a, b in changed_queries(X, after)
+        ],
+    }
 
 
 def _sampled(task: _Task, rows: Rows) -> Rows:
@@ -363,18 +440,9 @@ def _report(
     queries, database = task.queries(task.split.test, _MOST_TESTED)
     held_out = task.X @ chosen["components"].T  # what is kept was learned from the test artists too
     leads = compare(task.X, held_out, task.relevance, queries, database, task.supervision.groups)
-    after = task.X @ L.T
-    songs = snapshot.indexed
-    changed = [
-        {"query": songs[q].id, "before": [songs[i].id for i in a], "after": [songs[i].id for i in b]}
-        for q, a, b in changed_queries(task.X, after)
-    ]
     groups = np.asarray(task.supervision.groups)
     return {
-        "version": __version__,
-        "settings": asdict(task.settings),
         "detail": task.supervision.detail,
-        "n_songs": len(songs),
         "n_artists": len(np.unique(groups)),
         "split": {
             part: {"songs": len(rows), "artists": len(np.unique(groups[rows]))}
@@ -385,8 +453,5 @@ def _report(
         "C": chosen["C"],
         "untrained": task.score(None, *task.queries(task.split.validation, _MOST_TESTED)),
         "path": [{n: v for n, v in entry.items() if n != "components"} for entry in path],
-        "leads": {measure: asdict(lead) for measure, lead in leads.items()},
-        "is_better": is_better(leads, task.settings.loss),
-        "hubness": {"before": space_hubness(task.X), "after": space_hubness(after)},
-        "changed": changed,
+        **_verdict(snapshot, task.settings, task.X, L, leads),
     }  # fmt: skip

@@ -8,7 +8,7 @@ from musicsim.explorer.artifacts import load_report
 from musicsim.explorer.learning import LEARNED_KIND
 from musicsim.explorer.models import TAKEN_KIND, free_name
 from musicsim.explorer.representations import CODEWORDS, REPRESENTATIONS
-from musicsim.explorer.supervision import KINDS
+from musicsim.explorer.supervision import ANSWERS, KINDS
 from musicsim.explorer.verdict import MEASURES, NO_DIFFERENCE, Lead
 from musicsim.library import Library
 from musicsim.library.model_store import ModelRecord
@@ -33,6 +33,7 @@ _NAMES = {
     "genre": "by genre",
     "artist": "by artist",
     "folder": "by folder",
+    ANSWERS: "as people answer",
 }
 
 
@@ -55,7 +56,8 @@ def kind_words(record: ModelRecord) -> str:
 
 def settings_words(settings: Mapping[str, Any], base: str) -> str:
     """Settings of a training in one line."""
-    strength = "chosen on held-out artists" if settings["C"] is None else f"{settings['C']:g}"
+    held_out = "answers" if settings["supervision"] == ANSWERS else "artists"
+    strength = f"chosen on held-out {held_out}" if settings["C"] is None else f"{settings['C']:g}"
     parts = [
         f"loss {settings['loss']}",
         f"C {strength}",
@@ -123,18 +125,22 @@ def headline(report: Mapping[str, Any]) -> tuple[str, str]:
     sentence : str
     """
     leads = _leads(report)
-    asked = [name for name in dict.fromkeys((report["settings"]["loss"], "auc")) if name in leads]
+    asked = [name for name in dict.fromkeys((report["settings"]["loss"], "auc", "order")) if name in leads]
     if not asked:
-        return NO_DIFFERENCE, "Nothing can be said: no artist it had not heard has anything to be judged by."
+        return NO_DIFFERENCE, "Nothing can be said: what it had not learned from has nothing to judge it by."
     verdict = "better" if report["is_better"] else NO_DIFFERENCE
     if any(leads[name].high < 0 for name in asked):
         verdict = "worse"
     name = next((n for n in asked if leads[n].words == verdict), asked[0])
     lead = leads[name]
-    n_artists = report["split"]["test"]["artists"]
     said = verdict if verdict == NO_DIFFERENCE else f"it is {verdict}"
+    judges = (
+        f"{report['answers']['n']:,} answers, each held out in its turn"
+        if "answers" in report
+        else f"{report['split']['test']['artists']} artists it never heard"
+    )
     return verdict, (
-        f"On {n_artists} artists it never heard, {said}: {MEASURES[name]} {lead.after:.3f} against "
+        f"On {judges}, {said}: {MEASURES[name]} {lead.after:.3f} against "
         f"{lead.before:.3f} ({lead.mean:+.3f}, 95 % between {lead.low:+.3f} and {lead.high:+.3f})."
     )
 
@@ -158,10 +164,17 @@ def figures(report: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def judged_on(report: Mapping[str, Any]) -> str:
-    """The parts that the artists were held out in, in one sentence."""
+    """The parts that the artists, or answers, were held out in, in one sentence."""
+    stopped = " It was stopped early." if report["stopped_early"] else ""
+    if "answers" in report:
+        about = report["answers"]
+        return (
+            f"Learned from {about['comparisons']:,} comparisons of {about['songs']:,} songs; each fifth of the "
+            f"{about['questions']:,} questions was judged by what was learned from the others, C chosen among "
+            f"these.{stopped}"
+        )
     parts = report["split"]
     songs = {name: f"{part['songs']:,} songs by {part['artists']:,} artists" for name, part in parts.items()}
-    stopped = " It was stopped early." if report["stopped_early"] else ""
     return (
         f"Learned from {songs['train']}, C chosen on {songs['validation']}, judged on {songs['test']}; no artist is "
         f"in two of them.{stopped}"

@@ -17,7 +17,7 @@ from musicsim.evaluation import hubness, k_occurrence, paired_bootstrap, query_s
 from musicsim.explorer.artifacts import load_report
 from musicsim.explorer.snapshot import Snapshot
 from musicsim.explorer.supervision import Supervision
-from musicsim.explorer.verdict import MEASURES, Lead
+from musicsim.explorer.verdict import RANKED, Lead
 from musicsim.library import Library
 from musicsim.library.model_store import ModelRecord
 from musicsim.relevance import group_codes, label_codes
@@ -298,7 +298,7 @@ def measure_scores(
     asked = _sampled(able, most_queries, random_state)
     _tell(tell, "asking songs for what is similar", 0, len(asked))
     X = np.asarray(snapshot.X, dtype=np.float64)
-    scores = {name: np.empty(len(asked)) for name in MEASURES}
+    scores = {name: np.empty(len(asked)) for name in RANKED}
     for start in range(0, len(asked), 256):
         block = slice(start, start + 256)
         found = query_scores(X[asked[block]], X, relevance.restrict(asked[block]), K)

@@ -16,7 +16,7 @@ from musicsim.errors import ModelError
 from musicsim.explorer.snapshot import Snapshot
 from musicsim.relevance import Relevance, label_codes
 
-__all__ = ["KINDS", "Coverage", "Supervision", "coverage"]
+__all__ = ["ANSWERS", "KINDS", "Coverage", "Supervision", "coverage"]
 
 _SIMILAR_BY_TAGS = 10
 _FEWEST_QUERIES = 10
@@ -32,6 +32,7 @@ class Kind:
     of: str
 
 
+ANSWERS = "answers"
 KINDS = {
     "plays": Kind("artists that the same people listen to", "artists"),
     "sittings": Kind("songs played in one sitting", "songs"),
@@ -40,8 +41,9 @@ KINDS = {
     "genre": Kind("songs of one genre", "songs"),
     "artist": Kind("songs of one artist", "songs"),
     "folder": Kind("songs in one folder", "songs"),
+    ANSWERS: Kind("what people answered on the Compare page", "songs"),
 }
-"""In the order in which they are worth trying."""
+"""In the order in which they are worth trying, but for answers, which are few and asked for by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +58,20 @@ class Coverage:
         Of all songs.
     detail : str
         What it stands on, in words.
+    lacks : str
+        Why it is not enough to learn from; empty where it is.
     """
 
     kind: str
     n_songs: int
     share: float
     detail: str
+    lacks: str = ""
 
     @property
     def is_enough(self) -> bool:
         """Whether a metric can be learned from it."""
-        return self.n_songs >= _FEWEST_QUERIES
+        return not self.lacks
 
 
 class Supervision:
@@ -86,6 +91,10 @@ class Supervision:
     ----------
     groups : list of str
         The artist of each song, or what stands for one: songs of one are never split.
+    detail : str
+        What it stands on, in words.
+    lacks : str
+        Why it is too little to learn from, as far as that does not depend on the songs.
     searches_itself : bool
         Whether held-out songs are sought among themselves, because what is relevant to them is held out too.
 
@@ -101,7 +110,7 @@ class Supervision:
         self._snapshot, self.kind, self._k, self._threshold = snapshot, kind, k, threshold
         self.groups = [song.group for song in snapshot.indexed]
         self.searches_itself = kind in ("artist", "folder")
-        self.detail = ""
+        self.detail = self.lacks = ""
         self._make = self._prepared()
 
     def relevance(self, database: IntArray | None = None) -> Relevance:
@@ -122,6 +131,8 @@ class Supervision:
             return self._songs_together(table)
         if self.kind == "tags":
             return self._tags()
+        if self.kind == ANSWERS:
+            return self._answers()
         return self._labels()
 
     # --- by kind ------------------------------------------------------------------------------
@@ -192,6 +203,17 @@ class Supervision:
 
         return make
 
+    def _answers(self) -> Callable[[IntArray], Relevance]:
+        from musicsim.explorer.learning_answers import Answered, relevance_of, too_few
+
+        answered = Answered.of(self._snapshot)
+        if not len(answered):
+            raise ModelError("nobody has compared songs yet: answer some questions on the Compare page.")
+        self.detail = f"{len(answered):,} answers, {len(answered.all()):,} comparisons"
+        self.lacks = too_few(answered)
+        relevance = relevance_of(answered.all(), len(self.groups))
+        return lambda _rows: relevance
+
     def _tags(self) -> Callable[[IntArray], Relevance]:
         from musicsim.kernels import human_tag_vectors
 
@@ -234,9 +256,12 @@ def coverage(snapshot: Snapshot) -> list[Coverage]:
         try:
             supervision = Supervision(snapshot, kind)
         except ModelError as error:
-            found.append(Coverage(kind, 0, 0.0, str(error)))
+            found.append(Coverage(kind, 0, 0.0, str(error), str(error)))
             continue
         relevance = supervision.relevance()
         n_songs = sum(len(relevance.relevant(i)) > 0 for i in range(len(relevance)))
-        found.append(Coverage(kind, n_songs, n_songs / n, supervision.detail))
+        lacks = supervision.lacks
+        if not lacks and kind != ANSWERS and n_songs < _FEWEST_QUERIES:
+            lacks = f"{n_songs:,} of {n:,} songs have a similar one; at least {_FEWEST_QUERIES} should."
+        found.append(Coverage(kind, n_songs, n_songs / n, supervision.detail, lacks))
     return found

@@ -9,9 +9,19 @@ import numpy.typing as npt
 from musicsim.evaluation import hubness, nearest_neighbours, paired_bootstrap, query_scores
 from musicsim.relevance import Relevance
 
-__all__ = ["MEASURES", "NO_DIFFERENCE", "Lead", "changed_queries", "compare", "is_better", "space_hubness"]
+__all__ = [
+    "MEASURES",
+    "NO_DIFFERENCE",
+    "RANKED",
+    "Lead",
+    "changed_queries",
+    "compare",
+    "is_better",
+    "space_hubness",
+]
 
-MEASURES = {"auc": "AUC", "map": "MAP", "mrr": "MRR", "precision": "P@10"}
+RANKED = {"auc": "AUC", "map": "MAP", "mrr": "MRR", "precision": "P@10"}
+MEASURES = RANKED | {"order": "comparisons in order"}
 NO_DIFFERENCE = "no difference shown"
 _MOST_FOR_HUBS = 5_000
 _SHOWN = 5
@@ -65,7 +75,7 @@ def compare(
     if len(set(artists)) < 2:
         return {}
     leads = {}
-    for name in MEASURES:
+    for name in RANKED:
         a, b = scores[1][name][counted], scores[0][name][counted]
         leads[name] = Lead(
             float(b.mean()), float(a.mean()), *paired_bootstrap(a, b, artists, 2000, random_state)
@@ -75,7 +85,7 @@ def compare(
 
 def is_better(leads: dict[str, Lead], loss: str) -> bool:
     """Whether the measure that was asked for, or AUC, rose beyond its interval and neither of them fell so."""
-    asked = [leads[name] for name in {loss, "auc"} & leads.keys()]
+    asked = [leads[name] for name in {loss, "auc", "order"} & leads.keys()]
     return any(lead.low > 0 for lead in asked) and not any(lead.high < 0 for lead in asked)
 
 

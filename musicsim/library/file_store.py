@@ -158,7 +158,8 @@ class FileStore:
     def tidy(self) -> None:
         """Forget old places of songs that have moved, and songs that lost their file to other music.
 
-        A song of which listeners have said something (plays, tags, thumbs, edits, playlists) is never forgotten here.
+        A song of which listeners have said something (plays, tags, thumbs, edits, playlists, answers) is never
+        forgotten here.
         """
         f = schema.files.c
         here = schema.ids_with_file()
@@ -167,6 +168,7 @@ class FileStore:
             sa.select(table.c.song_id)
             for table in (schema.plays, schema.tags, schema.feedback, schema.playlist_songs)
         ]
+        said += [sa.select(song).where(song.is_not(None)) for song in schema.ANSWER_SONGS]
         silent = sa.and_(*(schema.songs.c.id.not_in(query) for query in said), schema.songs.c.edits.is_(None))
         with self._engine.connect() as connection:
             n_old = connection.scalar(

@@ -11,9 +11,11 @@ from sqlalchemy.types import TypeDecorator
 from musicsim.errors import LibraryError
 
 __all__ = [
+    "ANSWER_SONGS",
     "SCHEMA_VERSION",
     "FilePath",
     "aliases",
+    "answers",
     "duplicates",
     "failures",
     "feedback",
@@ -38,7 +40,7 @@ __all__ = [
     "waiting",
 ]
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 # Bytes of a file name that are not UTF-8 reach Python as lone surrogates, which no database stores
 # as text. They are kept as characters of a private plane that no real name uses.
@@ -318,6 +320,28 @@ preferences = sa.Table(
     sa.Column("details", sa.JSON(none_as_null=True)),
 )
 
+# What listeners said when they were asked to compare songs; an answer goes with the first of its songs that goes.
+answers = sa.Table(
+    "answers",
+    _metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("created_at", sa.Float, nullable=False),
+    sa.Column("listener", sa.Text, nullable=False, index=True),
+    sa.Column("form", sa.Text, nullable=False),
+    sa.Column("song_1", sa.ForeignKey("songs.id", ondelete="CASCADE"), nullable=False, index=True),
+    sa.Column("song_2", sa.ForeignKey("songs.id", ondelete="CASCADE"), nullable=False, index=True),
+    sa.Column("song_3", sa.ForeignKey("songs.id", ondelete="CASCADE"), nullable=False, index=True),
+    sa.Column("song_4", sa.ForeignKey("songs.id", ondelete="CASCADE"), index=True),  # None: three were shown
+    sa.Column("chosen", sa.Integer),  # 0 for song_1; None: unsure
+    sa.Column("is_random", sa.Boolean, nullable=False),
+    sa.Column("foreseen", sa.Boolean),
+    sa.Column("model", sa.Text, nullable=False),  # a name, which outlives its model
+    sqlite_autoincrement=True,  # whoever takes an answer back twice takes no other one
+)
+
+ANSWER_SONGS = (answers.c.song_1, answers.c.song_2, answers.c.song_3, answers.c.song_4)
+"""Where an answer keeps its songs, in the order in which they were shown."""
+
 # Columns and tables that came with version 2, as they stood then: later versions may change the tables above.
 _VERSION_2 = (
     "ALTER TABLE songs ADD COLUMN mb_recording_id TEXT",
@@ -424,11 +448,31 @@ def _to_version_4(connection: sa.Connection) -> None:
         connection.exec_driver_sql(statement)
 
 
+# The same for version 5.
+_VERSION_5 = (
+    """CREATE TABLE answers (
+        id INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, created_at FLOAT NOT NULL, listener TEXT NOT NULL,
+        form TEXT NOT NULL, song_1 INTEGER NOT NULL REFERENCES songs (id) ON DELETE CASCADE,
+        song_2 INTEGER NOT NULL REFERENCES songs (id) ON DELETE CASCADE,
+        song_3 INTEGER NOT NULL REFERENCES songs (id) ON DELETE CASCADE,
+        song_4 INTEGER REFERENCES songs (id) ON DELETE CASCADE,
+        chosen INTEGER, is_random BOOLEAN NOT NULL, foreseen BOOLEAN, model TEXT NOT NULL)""",
+    "CREATE INDEX ix_answers_listener ON answers (listener)",
+    *(f"CREATE INDEX ix_answers_song_{n} ON answers (song_{n})" for n in range(1, 5)),
+)
+
+
+def _to_version_5(connection: sa.Connection) -> None:
+    for statement in _VERSION_5:
+        connection.exec_driver_sql(statement)
+
+
 # MIGRATIONS[v] takes a store of version v to v + 1; it runs inside one transaction.
 MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {
     1: _to_version_2,
     2: _to_version_3,
     3: _to_version_4,
+    4: _to_version_5,
 }
 
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import filelock
 import numpy as np
@@ -30,6 +30,7 @@ from musicsim import LIBRARY_FILE, __version__
 from musicsim.audio import derivatives
 from musicsim.errors import LibraryError, NotFoundError, StoreLockedError
 from musicsim.library import schema
+from musicsim.library.answers import AnswerStore
 from musicsim.library.artists import artist_group, stand_in_name
 from musicsim.library.changes import ChangeLog
 from musicsim.library.columns import SongTable, nobody, some_ids
@@ -45,6 +46,9 @@ from musicsim.library.model_store import ModelStore, Vectors
 from musicsim.library.preferences import PreferenceStore, checked_details
 from musicsim.library.song_tables import SongTables
 from musicsim.library.tag_edits import TagEdits
+
+if TYPE_CHECKING:
+    from musicsim.library.importing.matching import Matcher
 
 __all__ = ["DEFAULTS", "OWN_PLAYLISTS", "NewPlaylist", "SavedPlaylist", "Song", "Store"]
 
@@ -159,6 +163,7 @@ class Store:
         self.listening = ListeningStore(engine, self.write)
         self.lyrics = LyricsStore(engine, self.write)
         self.preferences = PreferenceStore(engine, self._writer)
+        self.answers = AnswerStore(engine, self._writer, self._matcher)
         self._tables = SongTables(folder / "cache" / "songs.npz", engine, self._log, self.duplicates)
 
     @classmethod
@@ -232,6 +237,11 @@ class Store:
     def _meta(self, key: str) -> str | None:
         with self.engine.connect() as connection:
             return connection.scalar(sa.select(schema.meta.c.value).where(schema.meta.c.key == key))
+
+    def _matcher(self) -> "Matcher":
+        from musicsim.library.importing.matching import Matcher  # which is made of stores
+
+        return Matcher(self)
 
     @property
     def is_refreshed(self) -> bool:

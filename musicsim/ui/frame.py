@@ -4,7 +4,8 @@ from musicsim.ui.asset import asset
 
 __all__ = ["FRAME_CSS", "LOGO", "PAGES"]
 
-PAGES = {name: f"{name}.py" for name in ("explore", "search", "playlist", "train", "evaluate", "library")}
+_NAMES = ("explore", "search", "playlist", "train", "compare", "evaluate", "library")
+PAGES = {name: f"{name}.py" for name in _NAMES}
 """Files of the pages beside the shell, by the name in their address."""
 
 LOGO = asset("logo.svg")

@@ -154,17 +154,17 @@ def _models_table(now: Snapshot, others: Sequence[ModelRecord], kind: str) -> No
 
 def _line(of: Snapshot, record: ModelRecord, kind: str, known: "HeldOut | None") -> dict[str, str]:
     """A model's row of the table; empty cells where nothing has been worked out."""
-    from musicsim.explorer.verdict import MEASURES
+    from musicsim.explorer.verdict import RANKED
 
     line = {"Model": plain(record.name)}
     scores, both = (result_of(desk().known(_key(of, what))) for what in (f"scores by {kind}", "lists"))
-    for name, title in MEASURES.items():
+    for name, title in RANKED.items():
         line[title] = _written(scores.figures[name]) if scores else ""
     line["Hubness"] = f"{both.plain.hubness:.2f} → {both.reduced.hubness:.2f}" if both else ""
     line["Coverage"] = f"{both.plain.coverage:.0%} → {both.reduced.coverage:.0%}" if both else ""
     for name in ("auc", "map"):
         lead = known.leads.get(name) if known else None
-        line[f"Held out: {MEASURES[name]}"] = f"{lead.before:.3f} → **{lead.after:.3f}**" if lead else ""
+        line[f"Held out: {RANKED[name]}"] = f"{lead.before:.3f} → **{lead.after:.3f}**" if lead else ""
     return line
 
 

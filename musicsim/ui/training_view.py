@@ -10,10 +10,10 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from musicsim.explorer import jobs
-from musicsim.explorer.learning import LEARNED_KIND, LOSSES, LearningSettings
+from musicsim.explorer.learning import LEARNED_KIND, LOSSES, ORDER, LearningSettings
 from musicsim.explorer.model_text import name_for
 from musicsim.explorer.snapshot import Snapshot
-from musicsim.explorer.supervision import KINDS, Coverage, coverage
+from musicsim.explorer.supervision import ANSWERS, KINDS, Coverage, coverage
 from musicsim.library import Library
 from musicsim.library.job_store import Job
 from musicsim.ui.frame import PAGES
@@ -39,10 +39,12 @@ _THRESHOLD: Key[int] = Key("train_threshold", lambda: _DEFAULT.threshold, "plays
 _STRUCTURE: Key[str] = Key("train_structure", lambda: _DEFAULT.structure, "full or diagonal metric")
 _REGULARIZER: Key[str] = Key("train_regularizer", lambda: _DEFAULT.regularizer, "penalty on the metric")
 _SEED: Key[int] = Key("train_seed", lambda: _DEFAULT.random_state, "seed of the split")
+_LISTENER: Key[str] = Key("train_listener", str, "whose answers are learned from; empty for everybody's")
+_LAST_KIND: Key[str] = Key("train_last_kind", str, "what was chosen when the page was drawn last")
 _NAME: Key[str] = Key("train_name", str, "name of the model to be")
 _WATCHED: Key[int | None] = Key("train_watched", lambda: None, "id of the training that was seen at work")
 _CHOICES: tuple[Key[Any], ...] = (
-    _KIND, _LOSS, _BY_HAND, _C, _ON, _K, _THRESHOLD, _STRUCTURE, _REGULARIZER, _SEED, _NAME,
+    _KIND, _LOSS, _BY_HAND, _C, _ON, _K, _THRESHOLD, _STRUCTURE, _REGULARIZER, _SEED, _LISTENER, _NAME,
 )  # fmt: skip
 
 
@@ -71,10 +73,11 @@ def choices(of: Snapshot, *, busy: bool) -> None:
     enough = [c for c in found if c.is_enough]
     if enough and _KIND.get() not in {c.kind for c in enough}:
         _KIND.set(enough[0].kind)
+    _follow_kind()
     left, right = st.columns(2, gap="large")
     with left:
         st.subheader("1 · What says “similar”?", anchor=False)
-        _kinds(enough, [c for c in found if not c.is_enough], len(of.indexed))
+        _kinds(enough, [c for c in found if not c.is_enough])
     with right:
         st.subheader("2 · How?", anchor=False)
         _how(of.library)
@@ -90,12 +93,22 @@ def choices(of: Snapshot, *, busy: bool) -> None:
             st.caption("Learning: the live lines stand below.")
 
 
+def _follow_kind() -> None:
+    """Answers say in which order pairs are: they begin with the loss that is theirs, and others cannot have it."""
+    kind, last = _KIND.get(), _LAST_KIND.get()
+    if kind == ANSWERS and last != ANSWERS:
+        _LOSS.set(ORDER)
+    elif kind != ANSWERS and _LOSS.get() == ORDER:
+        _LOSS.set(_DEFAULT.loss)
+    _LAST_KIND.set(kind)
+
+
 def _words(kind: str) -> str:
     words = KINDS[kind].words
     return words[0].upper() + words[1:]
 
 
-def _kinds(enough: list[Coverage], lacking: list[Coverage], n_songs: int) -> None:
+def _kinds(enough: list[Coverage], lacking: list[Coverage]) -> None:
     """A choice of what there is enough of; what there is not stands below with its reason."""
     if enough:
         of = {c.kind: c for c in enough}
@@ -112,18 +125,11 @@ def _kinds(enough: list[Coverage], lacking: list[Coverage], n_songs: int) -> Non
         return
     st.radio(
         "Not enough for" if enough else "What is missing", [c.kind for c in lacking], index=None,
-        format_func=_words, disabled=True, key="train_lacking", captions=[_reason(c, n_songs) for c in lacking],
+        format_func=_words, disabled=True, key="train_lacking", captions=[plain(c.lacks) for c in lacking],
     )  # fmt: skip
     if st.button("Import plays, tags or playlists", icon=":material/upload:", type="tertiary"):
         SECTION.set("listening")
         st.switch_page(PAGES["library"])
-
-
-def _reason(lacking: Coverage, n_songs: int) -> str:
-    """Why something cannot be learned from."""
-    if lacking.n_songs == 0 and not lacking.detail[:1].isdigit():
-        return plain(lacking.detail)
-    return f"{lacking.n_songs:,} of {n_songs:,} songs have a similar one; at least 10 should."
 
 
 def _how(library: Library) -> None:
@@ -131,20 +137,28 @@ def _how(library: Library) -> None:
     if _ON.get() not in bases:
         native = library.models.native()
         _ON.set(native.name if native else bases[0])
-    st.selectbox("What is to become best", list(LOSSES), format_func=LOSSES.__getitem__, key=_LOSS.name)
+    losses = [loss for loss in LOSSES if loss != ORDER or _KIND.get() == ANSWERS]
+    st.selectbox("What is to become best", losses, format_func=LOSSES.__getitem__, key=_LOSS.name)
     by_hand = st.toggle(
         "Choose the strength C by hand", key=_BY_HAND.name,
         help="Small values stay close to what there was, large ones follow the examples. Otherwise values from 1 "
-        "to 100,000 are tried, and the one that is best on held-out artists is taken.",
+        "to 100,000 are tried, and the one that is best on held-out artists, or answers, is taken.",
     )  # fmt: skip
     st.select_slider("C", _CS, key=_C.name, format_func=lambda C: f"{C:,g}", disabled=not by_hand)
     with st.expander("More choices", icon=":material/tune:"):
-        _more(bases)
+        _more(library, bases)
     st.text_input("Name", key=_NAME.name, max_chars=50, placeholder=name_for(library, _KIND.get()))
 
 
-def _more(bases: list[str]) -> None:
+def _more(library: Library, bases: list[str]) -> None:
     kind, loss = _KIND.get(), _LOSS.get()
+    if kind == ANSWERS:
+        people = ["", *library.answers.listeners()]
+        if _LISTENER.get() not in people:
+            _LISTENER.set("")
+        st.selectbox(
+            "Whose answers", people, key=_LISTENER.name, format_func=lambda name: plain(name) or "everybody's"
+        )
     has_k = kind in ("plays", "sittings", "playlists")
     st.selectbox("Learn on", bases, key=_ON.name, help="The model whose vectors of songs are weighed anew.")
     first, second = st.columns(2)
@@ -160,7 +174,10 @@ def _more(bases: list[str]) -> None:
     shapes = {"full": "full", "diagonal": "diagonal: one weight a direction"}
     first.radio("Metric", list(shapes), format_func=shapes.__getitem__, key=_STRUCTURE.name)
     penalties = {"trace": "trace: few directions", "l21": "L2,1: few dimensions"}
-    second.radio("Penalty", list(penalties), format_func=penalties.__getitem__, key=_REGULARIZER.name)
+    second.radio(
+        "Penalty", list(penalties), format_func=penalties.__getitem__, key=_REGULARIZER.name,
+        disabled=kind == ANSWERS,
+    )  # fmt: skip
     st.number_input("Seed of the split", 0, 2**31 - 1, key=_SEED.name)
 
 
@@ -176,6 +193,7 @@ def _start(library: Library) -> None:
         structure=_STRUCTURE.get(),
         regularizer=_REGULARIZER.get(),
         random_state=_SEED.get(),
+        listener=_LISTENER.get() if _KIND.get() == ANSWERS else "",
     )
     start_job(
         library, "train", name=name_for(library, settings.supervision, _NAME.get()), settings=asdict(settings)
@@ -267,8 +285,8 @@ def _charts(points: list[dict[str, Any]], job: Job) -> None:
     left, right = st.columns(2)
     config = {"displayModeBar": False}
     left.plotly_chart(_objective_figure(points), key=f"train_objective_{job.id}", config=config)
-    loss = job.arguments["settings"]["loss"]
-    right.plotly_chart(_quality_figure(points, loss), key=f"train_quality_{job.id}", config=config)
+    settings = job.arguments["settings"]
+    right.plotly_chart(_quality_figure(points, settings), key=f"train_quality_{job.id}", config=config)
 
 
 def _fits(points: list[dict[str, Any]]) -> list[int]:
@@ -305,7 +323,8 @@ def _framed(figure: go.Figure, title: str, points: list[dict[str, Any]]) -> go.F
         legend={"orientation": "h", "x": 0, "y": -0.34, "yanchor": "top"}, showlegend=True,
     )  # fmt: skip
     figure.update_xaxes(
-        title={"text": "cuts, one fit after the other", "standoff": 6}, range=[0, max(20, len(points) * 1.02)]
+        title={"text": "steps, one fit after the other", "standoff": 6},
+        range=[0, max(20, len(points) * 1.02)],
     )
     return figure
 
@@ -319,14 +338,17 @@ def _objective_figure(points: list[dict[str, Any]]) -> go.Figure:
     return _framed(figure, "Objective and its bound (log)", points)
 
 
-def _quality_figure(points: list[dict[str, Any]], loss: str) -> go.Figure:
+def _quality_figure(points: list[dict[str, Any]], settings: dict[str, Any]) -> go.Figure:
+    of_answers = settings["supervision"] == ANSWERS
+    who = "held-out answers" if of_answers else "held-out artists"
+    what = "Comparisons in order" if of_answers else LOSSES[settings["loss"]].split(":")[0]
     seen = [point for point in points if "quality" in point]
     figure = go.Figure()
     x, y = _with_gaps(seen, "quality")
-    figure.add_scatter(x=x, y=y, name="held-out artists", mode="lines", line={"width": 2})
+    figure.add_scatter(x=x, y=y, name=who, mode="lines", line={"width": 2})
     if seen:
         figure.add_scatter(
             x=[1, len(points)], y=[seen[0]["untrained"]] * 2, name="untrained", mode="lines",
             line={"width": 2, "dash": "dash", "color": UNKNOWN_COLOUR},
         )  # fmt: skip
-    return _framed(figure, f"{LOSSES[loss].split(':')[0]} on held-out artists", points)
+    return _framed(figure, f"{what} on {who}", points)

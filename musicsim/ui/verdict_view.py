@@ -66,9 +66,7 @@ def _figures(now: Snapshot, record: ModelRecord, report: dict[str, Any], *, busy
         )
     with right:
         st.table(pd.DataFrame(path_rows(report)), hide_index=True, border="horizontal")
-        st.caption(
-            f"Held-out quality by C, on the artists that choose it; {report['untrained']:.3f} before learning."
-        )
+        st.caption(f"Held-out quality by C, where it is chosen; {report['untrained']:.3f} before learning.")
 
 
 def _changed(now: Snapshot, changed: list[dict[str, Any]]) -> None:

@@ -22,6 +22,7 @@ PAGES = {
     "search": "Search by example",
     "playlist": "Playlist",
     "train": "Train",
+    "compare": "Compare",
     "evaluate": "Evaluate",
     "library": "Library",
 }

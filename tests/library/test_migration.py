@@ -45,12 +45,28 @@ def make_version_1(folder, music, digest="abc"):
 def make_version_3(folder, music, digest="abc"):
     """The same library as the third version left it, and what that version could say besides."""
     make_version_1(folder, music, digest)
+    step_to(3, folder, "INSERT INTO tags VALUES (7, 'calm', 'import:1', 2.0)")
+
+
+def make_version_4(folder, music, digest="abc"):
+    """The same for the fourth version."""
+    make_version_3(folder, music, digest)
+    step_to(4, folder, "INSERT INTO preferences VALUES (1, 5.0, 'playlists', 'x', 'y', 'b', NULL)")
+
+
+def step_to(version, folder, *more):
+    """Bring a library to a version, and say something that only this version can."""
     engine = sa.create_engine(f"sqlite:///{folder / 'library.sqlite'}")
     with engine.begin() as connection:
-        for version in (1, 2):
-            schema.MIGRATIONS[version](connection)
-        connection.exec_driver_sql("UPDATE meta SET value = '3' WHERE key = 'schema_version'")
-        connection.exec_driver_sql("INSERT INTO tags VALUES (7, 'calm', 'import:1', 2.0)")
+        meta = schema.meta.c
+        now = connection.scalar(sa.select(meta.value).where(meta.key == "schema_version"))
+        for step in range(int(now), version):
+            schema.MIGRATIONS[step](connection)
+        connection.execute(
+            schema.meta.update().where(meta.key == "schema_version").values(value=str(version))
+        )
+        for statement in more:
+            connection.exec_driver_sql(statement)
     engine.dispose()
 
 
@@ -66,7 +82,16 @@ def test_the_third_version_is_no_more_than_it_was(tmp_path):
     assert of_playlists == ["id", "name", "category", "source", "created_at"]
 
 
-@pytest.mark.parametrize("make", [make_version_1, make_version_3])
+def test_the_fourth_version_is_no_more_than_it_was(tmp_path):
+    make_version_4(tmp_path / "old", tmp_path / "music")
+    with sqlite3.connect(tmp_path / "old" / "library.sqlite") as old:
+        tables = {row[0] for row in old.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    old.close()
+    assert "answers" not in tables
+    assert {"lyrics", "preferences"} <= tables
+
+
+@pytest.mark.parametrize("make", [make_version_1, make_version_3, make_version_4])
 def test_an_old_version_has_all_that_a_new_library_has(store, tmp_path, make):
     make(tmp_path / "old", tmp_path / "music")
     with Library.open(tmp_path / "old") as old:
@@ -117,6 +142,34 @@ def test_lyrics_and_preferences_of_an_old_library_can_be_written(tmp_path, make)
         with old.write() as connection:
             connection.execute(schema.songs.delete())
         assert old.lyrics.words(7) == {}
+
+
+@pytest.mark.parametrize("make", [make_version_1, make_version_4])
+def test_answers_of_an_old_library_can_be_written_and_go_with_their_songs(tmp_path, make):
+    make(tmp_path / "old", tmp_path / "music")
+    with sqlite3.connect(tmp_path / "old" / "library.sqlite") as old:
+        for i in (8, 9, 10):
+            old.execute(
+                "INSERT INTO songs (id, content_hash, title, duration_s, notes, outline, feature_version, added_at) "
+                "VALUES (?, ?, 'x', 1.0, '', x'00', 1, 2.0)",
+                (i, str(i)),
+            )
+    old.close()
+    with Library.open(tmp_path / "old") as old:
+        first = old.answers.add("me", "odd", (7, 8, 9), 1)
+        assert old.answers.add("me", "like", (10, 9, 8, 7), 2) == first + 1
+        assert [a.song_ids for a in old.answers.all()] == [(7, 8, 9), (10, 9, 8, 7)]
+        with old.write() as connection:
+            connection.execute(schema.songs.delete().where(schema.songs.c.id == 10))
+        assert [a.id for a in old.answers.all()] == [first]
+        old.answers.forget(first)
+        assert old.answers.add("me", "odd", (7, 8, 9), 1) == first + 2, "no number is given twice"
+
+
+def test_version_4_keeps_preferences(tmp_path):
+    make_version_4(tmp_path / "old", tmp_path / "music")
+    with Library.open(tmp_path / "old") as old:
+        assert [p.winner for p in old.preferences.all()] == ["y"]
 
 
 def test_version_3_keeps_tags_and_plays(tmp_path):

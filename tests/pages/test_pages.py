@@ -18,7 +18,7 @@ from musicsim.library.duplicate_store import SamePair
 from tests.sounds import write_song
 
 SHELL = str(Path(__file__).parents[2] / "pages" / "shell.py")
-PAGES = ("explore", "search", "playlist", "train", "evaluate", "library")
+PAGES = ("explore", "search", "playlist", "train", "compare", "evaluate", "library")
 
 
 def open_page(name: str) -> AppTest:

@@ -1,0 +1,78 @@
+"""Commands on what listeners answered about songs: ``musicsim answers export`` and ``import``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from musicsim.cli._console import (
+    SOME_FAILED,
+    JsonOption,
+    LibraryOption,
+    emit,
+    errors,
+    open_library,
+    plain,
+    safe,
+)
+
+__all__ = ["register"]
+
+_answers = typer.Typer(help="Export and import what listeners answered about songs.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module to the program."""
+    _answers.command("export")(export_answers)
+    _answers.command("import")(import_answers)
+    app.add_typer(_answers, name="answers")
+
+
+def export_answers(
+    file: Annotated[Path, typer.Argument(help="The CSV file to write.")],
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write every answer as CSV, songs named so that another library finds them.
+
+    The names of the listeners stand in the file, and the titles and the ends of the paths of the songs.
+    """
+    with open_library(library) as lib:
+        n_answers = lib.answers.write_csv(file.expanduser())
+        listeners = lib.answers.listeners()
+    if as_json:
+        emit({"file": str(file), "answers": n_answers, "listeners": listeners})
+    else:
+        typer.echo(plain(f"{n_answers} answers of {len(listeners)} listeners written to {file}."))
+
+
+def import_answers(
+    file: Annotated[
+        Path, typer.Argument(help="A CSV file of an export, or of song1,song2,song3,picked_song.")
+    ],
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take the answers of a file; those that are here already are not taken again.
+
+    Leaves with 3 where rows were left out: their songs are not in the library, or they make no sense.
+    """
+    with open_library(library) as lib:
+        result = lib.answers.read_csv(file.expanduser())
+    n_left = result.n_read - result.n_added - result.n_known
+    if as_json:
+        emit(
+            {
+                "read": result.n_read,
+                "added": result.n_added,
+                "known": result.n_known,
+                "unmatched": result.n_unmatched,
+                "problems": result.problems,
+            }
+        )
+    else:
+        typer.echo(f"{result.n_read} answers read: {result.n_added} added, {result.n_known} known already.")
+        for problem in result.problems:
+            errors.print(f"[yellow]left out:[/yellow] {safe(problem)}", highlight=False, soft_wrap=True)
+    if n_left:
+        raise typer.Exit(SOME_FAILED)

@@ -1,0 +1,303 @@
+// Songs to compare by ear, with the answer by click or by key. The songs play in the page's own player, which is
+// asked without a round trip to Python; answers go there as one trigger, "action", with the turn they are about.
+// Every text comes from files' tags or people and is set as text, never as markup.
+
+const LOOK_MS = 250; // how often the player is looked at: it tells one view only, and that is its own
+const PATIENCE_MS = 5000; // an answer that came to nothing may be given again
+const PLAY = "M8 5.5v13l11-6.5z";
+const PAUSE = "M8 5.5h3v13H8zM13.5 5.5h3v13h-3z";
+
+const pagePlayer = () => window[Symbol.for("musicsim.player")];
+
+function element(tag, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(tag), properties);
+  made.append(...children);
+  return made;
+}
+
+function icon(path) {
+  const space = "http://www.w3.org/2000/svg";
+  const drawing = document.createElementNS(space, "svg");
+  drawing.setAttribute("viewBox", "0 0 24 24");
+  drawing.setAttribute("aria-hidden", "true");
+  const line = document.createElementNS(space, "path");
+  line.setAttribute("d", path);
+  drawing.append(line);
+  return drawing;
+}
+
+/** A button with its key; `name` is how the keyboard finds its way back to it after a change. */
+function button(name, words, key, act, disabled = false) {
+  const made = element("button", { type: "button", className: "act", disabled }, words);
+  if (key) made.append(element("kbd", { textContent: key }));
+  Object.assign(made.dataset, { name, testid: `compare-${name}` });
+  if (key) made.setAttribute("aria-keyshortcuts", key);
+  made.addEventListener("click", act);
+  return made;
+}
+
+/** Whether somebody types, or a list, a slider or a window that lies over the page has the key. */
+function isTaken(event, target) {
+  const texts = "input:not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable=true]";
+  const others = "[role=textbox], [role=combobox], [role=listbox], [role=dialog], [data-testid=stPopoverBody]";
+  if (target.closest(`${texts}, ${others}`)) return true;
+  const moves = "[role=slider], [role=radiogroup], [role=tablist], [role=menu], input";
+  return event.key.startsWith("Arrow") && target.closest(moves) !== null;
+}
+
+class Comparison {
+  constructor(root) {
+    this.root = root;
+    this.cards = [];
+    this.broken = new Set(); // addresses that the player could not play
+    this.heard = new Set(); // addresses that have played in this turn
+    this.content = element("div");
+    this.status = element("div", { className: "status" }); // stays, or readers of screens would not hear of changes
+    this.status.setAttribute("role", "status");
+    root.append(this.content, this.status);
+    this.closing = new AbortController();
+    const { signal } = this.closing;
+    // what a card does with a key comes before the page and its player hear of it
+    root.addEventListener("keydown", (event) => this.onCard(event), { signal });
+    document.addEventListener("keydown", (event) => this.onKey(event), { signal });
+    this.looking = setInterval(() => this.look(), LOOK_MS);
+  }
+
+  close() {
+    this.closing.abort();
+    clearInterval(this.looking);
+    clearTimeout(this.unlocking);
+    this.root.remove();
+  }
+
+  receive({ data, setTriggerValue }) {
+    const isNew = data.turn !== this.data?.turn;
+    const before = isNew ? this.data?.songs.find((song) => this.isCurrent(song)) : null;
+    const wasPlaying = before && this.isPlaying(before);
+    this.data = data;
+    this.send = (kind, chosen = null) => setTriggerValue("action", { kind, at: data.turn, chosen });
+    if (isNew) {
+      this.broken.clear();
+      this.heard.clear();
+      this.unlock();
+    }
+    this.draw(isNew);
+    if (before) this.takeOver(wasPlaying);
+  }
+
+  // ------------------------------------------------------------------------------------- the songs
+
+  isCurrent(song) {
+    return song.track !== null && pagePlayer()?.track?.url === song.track.url;
+  }
+
+  isPlaying(song) {
+    return this.isCurrent(song) && pagePlayer().state === "playing";
+  }
+
+  /** Hear a song from its typical seconds on, the others after it; the one that plays already pauses. */
+  play(index) {
+    const song = this.data.songs[index];
+    if (!pagePlayer() || !song.track) return;
+    if (this.isCurrent(song)) pagePlayer().toggle();
+    else this.load(song);
+    this.look();
+  }
+
+  load(song) {
+    const there = this.data.songs.filter((other) => other.track);
+    const tracks = there.map((other) => other.track);
+    pagePlayer().carryOut({ kind: "play", tracks, start: there.indexOf(song) });
+    if (!this.data.is_queue_ours) this.send("heard");
+  }
+
+  /** The player held songs of the question before: as "Song 1" they would be taken for songs of this one. */
+  takeOver(wasPlaying) {
+    const first = this.data.songs.find((song) => song.track);
+    if (!first) return;
+    this.load(first);
+    if (!wasPlaying) pagePlayer().pause();
+    this.look();
+  }
+
+  // ------------------------------------------------------------------------------------ the answer
+
+  choose(index) {
+    if (index === 0 && this.data.form === "like") this.play(0);
+    else if (index < this.cards.length) this.answer("choose", index);
+  }
+
+  /** One answer a turn, however often a key is pressed before the next question is here. */
+  answer(kind, chosen = null) {
+    if (this.isLocked || (kind === "undo" && !this.data.last)) return;
+    this.isLocked = true;
+    this.unlocking = setTimeout(() => [this.unlock(), this.draw()], PATIENCE_MS);
+    if (chosen !== null) this.cards[chosen].root.dataset.state = "chosen";
+    this.send(kind, chosen);
+  }
+
+  unlock() {
+    clearTimeout(this.unlocking);
+    this.isLocked = false;
+  }
+
+  // -------------------------------------------------------------------------------------- the keys
+
+  /** Enter and space on a card; on its buttons they press these. */
+  onCard(event) {
+    const index = this.cards.findIndex((card) => card.root === event.target);
+    if (index < 0 || event.repeat || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    if (event.key === " ") this.play(index);
+    else this.choose(index);
+  }
+
+  onKey(event) {
+    const target = event.composedPath()[0];
+    if (event.defaultPrevented || event.repeat || !(target instanceof Element) || isTaken(event, target)) return;
+    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    const isHeld = event.ctrlKey || event.metaKey;
+    if (event.altKey || event.shiftKey || (isHeld && key !== "z")) return;
+    const acts = { s: "skip", u: "unsure", z: "undo" };
+    if (key in acts) this.answer(acts[key]);
+    else if (/^[1-4]$/.test(key)) this.choose(Number(key) - (this.data.form === "odd" ? 1 : 0));
+    else if (key === " " && !pagePlayer()?.track && target === document.body) this.play(0);
+    else if (!this.move(key, target)) return;
+    event.preventDefault();
+  }
+
+  /** To the card before or after; up and down only from card to card, for elsewhere they scroll the page. */
+  move(key, target) {
+    const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[key];
+    const at = this.cards.findIndex((card) => card.root.contains(target));
+    if (!by || (at < 0 && (key === "ArrowUp" || key === "ArrowDown"))) return false;
+    const last = this.cards.length - 1;
+    const to = at < 0 ? (by > 0 ? 0 : last) : Math.max(0, Math.min(last, at + by));
+    this.cards[to].root.focus();
+    return true;
+  }
+
+  // ------------------------------------------------------------------------------------- the looks
+
+  /** Build all anew; the keyboard goes on where it was, at a new question from the first song on. */
+  draw(isNew = false) {
+    const { data, root } = this;
+    const focused = root.getRootNode().activeElement?.closest("[data-name]")?.dataset.name;
+    const focus = focused && isNew ? "card-0" : focused;
+    this.cards = data.songs.map((song, index) => this.card(song, index));
+    const list = element("ol", { className: "cards" }, ...this.cards.map((card) => card.root));
+    list.dataset.n = String(data.songs.length);
+    const heading = element("h3", { textContent: data.question });
+    this.content.replaceChildren(heading, list, this.acts(), this.last());
+    if (isNew) this.status.textContent = [data.last?.said, `Question ${data.turn}: ${data.question}`].filter(Boolean).join(" ");
+    Object.assign(root.dataset, { turn: String(data.turn), form: data.form });
+    if (focus) root.querySelector(`[data-name="${focus}"]`)?.focus({ preventScroll: true });
+    this.look();
+  }
+
+  card(song, index) {
+    const isAskedAbout = this.data.form === "like" && index === 0;
+    const name = song.title ?? (isAskedAbout ? "The first song" : `Song ${song.mark}`);
+    const play = element("button", { type: "button", className: "play", disabled: !song.track });
+    play.dataset.testid = "compare-play";
+    play.addEventListener("click", () => this.play(index));
+    const words = element("div", { className: "words" }, element("div", { className: "title", textContent: name }));
+    const sub = element("div", { className: "sub", textContent: song.by ?? "" });
+    words.append(sub);
+    words.title = [name, song.by].filter(Boolean).join("\n");
+    const bar = element("i");
+    const root = element(
+      "li",
+      { className: "card", tabIndex: 0 },
+      element("span", { className: "mark", textContent: isAskedAbout ? "★" : song.mark }),
+      play,
+      words,
+      element("div", { className: "bar" }, bar),
+    );
+    root.setAttribute("aria-label", name);
+    Object.assign(root.dataset, { name: `card-${index}`, testid: "compare-card" });
+    if (isAskedAbout) root.append(element("div", { className: "asked", textContent: "the one asked about" }));
+    else root.append(this.chooser(song, index, name));
+    return { root, play, sub, bar, song, name };
+  }
+
+  chooser(song, index, name) {
+    const isOdd = this.data.form === "odd";
+    const chooser = button(`choose-${index}`, isOdd ? "Does not belong" : "More like it", song.mark, () => this.choose(index));
+    chooser.classList.add("choose");
+    chooser.setAttribute("aria-label", isOdd ? `${name} does not belong` : `${name} is more like the first`);
+    return chooser;
+  }
+
+  acts() {
+    const none = !this.data.last;
+    return element(
+      "div",
+      { className: "acts" },
+      button("unsure", "I am unsure", "u", () => this.answer("unsure")),
+      button("skip", "Another question", "s", () => this.answer("skip")),
+      button("undo", "Take the last answer back", "z", () => this.answer("undo"), none),
+      element("span", { className: "keys", textContent: "← → from song to song, space to hear, Enter to choose" }),
+    );
+  }
+
+  last() {
+    const box = element("div", { className: "last" });
+    box.dataset.testid = "compare-last";
+    const { last } = this.data;
+    if (!last) return box;
+    box.append(element("span", { textContent: last.said }));
+    for (const { mark, name, is_chosen: isChosen } of last.songs) {
+      box.append(element("span", { className: isChosen ? "name chosen" : "name", textContent: `${mark}: ${name}` }));
+    }
+    return box;
+  }
+
+  /** Show what the player does with these songs. */
+  look() {
+    const player = pagePlayer();
+    if (player && player !== this.player) {
+      this.player = player;
+      const { signal } = this.closing;
+      for (const name of ["play", "pause", "error"]) player.audio.addEventListener(name, () => this.look(), { signal });
+    }
+    const failed = player ? player.tracks.filter((track) => player.failed.has(track.uid)) : [];
+    failed.forEach((track) => this.broken.add(track.url));
+    for (const card of this.cards) this.show(card, player);
+  }
+
+  show({ root, play, sub, bar, song, name }, player) {
+    const [isPlaying, isCurrent] = [this.isPlaying(song), this.isCurrent(song)];
+    const url = song.track?.url;
+    if (isPlaying) {
+      this.heard.add(url);
+      this.broken.delete(url);
+    }
+    const trouble = !url ? "its file is not there" : this.broken.has(url) ? "cannot be played" : "";
+    const state = isPlaying ? "playing" : trouble ? "silent" : this.heard.has(url) ? "heard" : "new";
+    if (root.dataset.state !== state || !play.firstChild) {
+      if (root.dataset.state !== "chosen") root.dataset.state = state;
+      play.replaceChildren(icon(isPlaying ? PAUSE : PLAY));
+      const label = `${isPlaying ? "Pause" : "Play"} ${name}`;
+      play.setAttribute("aria-label", label);
+      play.title = label;
+      sub.textContent = trouble || (song.by ?? "");
+    }
+    const share = isCurrent && player.duration > 0 ? player.position / player.duration : 0;
+    bar.style.width = `${(100 * Math.min(1, share)).toFixed(1)}%`;
+  }
+}
+
+export default function (component) {
+  const { parentElement } = component;
+  let root = parentElement.querySelector(".compare");
+  if (!root) {
+    root = element("div", { className: "compare" });
+    root.dataset.testid = "compare";
+    root.comparison = new Comparison(root);
+    parentElement.append(root);
+  }
+  root.comparison.receive(component);
+  return () => root.comparison.close();
+}

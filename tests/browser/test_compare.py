@@ -1,0 +1,227 @@
+"""The Compare page in the browser: songs heard, judged by keys, taken back, kept under a name, on a phone."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from musicsim.explorer.artifacts import load_map
+from musicsim.library import Library
+from musicsim.library.answers import Answer
+from tests.browser.serving import PATIENCE_MS
+from tests.browser.test_app import address, home, page, player_plays, switch  # noqa: F401  # fixtures
+
+pytestmark = pytest.mark.browser
+
+IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
+
+
+@pytest.fixture(autouse=True)
+def no_answers(home: Path):  # noqa: F811
+    """Every test begins without answers."""
+    with Library.open(home / "library") as library:
+        for name in library.answers.listeners():
+            library.answers.forget_listener(name)
+
+
+def compare(page: Page, address: str) -> Locator:  # noqa: F811
+    """Open the page; the question."""
+    page.goto(f"{address}/compare", wait_until="commit")
+    question = page.get_by_test_id("compare")
+    expect(question.get_by_test_id("compare-card")).to_have_count(3)
+    page.wait_for_selector(IDLE)
+    return question
+
+
+def press(page: Page, question: Locator, key: str) -> None:  # noqa: F811
+    """Press a key that leads to another question, and wait for it."""
+    before = question.get_attribute("data-turn")
+    page.keyboard.press(key)
+    expect(question).not_to_have_attribute("data-turn", str(before))
+
+
+def kept(home: Path) -> list[Answer]:  # noqa: F811
+    with Library.open(home / "library") as library:
+        return library.answers.all()
+
+
+def shown_songs(question: Locator) -> list[str | None]:
+    """Names of the cards, whatever they say."""
+    return [card.get_attribute("aria-label") for card in question.get_by_test_id("compare-card").all()]
+
+
+def test_ten_questions_are_answered_by_keys_one_taken_back_and_one_unsure(page, address, home):  # noqa: F811
+    question = compare(page, address)
+    keys = "1231u23123"
+    for key in keys:
+        press(page, question, key)
+    said = [None if key == "u" else int(key) - 1 for key in keys]
+    assert [a.chosen for a in kept(home)] == said
+    expect(page.get_by_text("10 answers, 1 of them unsure · 15 more to 25")).to_be_visible()
+    press(page, question, "z")
+    expect(page.get_by_text("9 answers, 1 of them unsure")).to_be_visible()
+    assert [a.chosen for a in kept(home)] == said[:-1]
+    press(page, question, "1")
+    press(page, question, "s")
+    press(page, question, "Control+z")
+    assert [a.chosen for a in kept(home)] == said[:-1]
+    assert {a.listener for a in kept(home)} == {"me"}
+    assert {a.model for a in kept(home)} == {"as it sounds"}
+
+
+def test_a_key_that_is_held_or_pressed_twice_is_one_answer(page, address, home):  # noqa: F811
+    question = compare(page, address)
+    before = question.get_attribute("data-turn")
+    for _ in range(3):
+        page.keyboard.down("2")  # the second and third are repeats
+    page.keyboard.up("2")
+    page.keyboard.press("1")
+    expect(question).not_to_have_attribute("data-turn", str(before))
+    page.wait_for_selector(IDLE)
+    page.wait_for_timeout(500)
+    assert [a.chosen for a in kept(home)] == [1]
+
+
+def test_arrows_space_and_enter_hear_and_choose(page, address, home):  # noqa: F811
+    question = compare(page, address)
+    cards = question.get_by_test_id("compare-card")
+    page.keyboard.press("ArrowRight")
+    expect(cards.nth(0)).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(cards.nth(1)).to_be_focused()
+    page.keyboard.press("Space")
+    player = player_plays(page)
+    expect(page.get_by_test_id("player-title")).to_have_text("Song 2")
+    expect(cards.nth(1)).to_have_attribute("data-state", "playing")
+    expect(player).to_have_attribute("data-queue-length", "3")
+    page.keyboard.press("Space")
+    expect(player).to_have_attribute("data-state", "paused")
+    page.keyboard.press("Space")
+    player_plays(page)
+    press(page, question, "Enter")
+    assert [a.chosen for a in kept(home)] == [1]
+    # what played were songs of the question before: the first of this one plays on
+    expect(cards.nth(0)).to_be_focused()
+    expect(cards.nth(0)).to_have_attribute("data-state", "playing")
+    expect(page.get_by_test_id("player-title")).to_have_text("Song 1")
+
+
+def test_the_space_bar_begins_with_the_first_song_and_then_is_the_players(page, address):  # noqa: F811
+    question = compare(page, address)
+    page.keyboard.press("Space")
+    player = player_plays(page)
+    expect(question.get_by_test_id("compare-card").nth(0)).to_have_attribute("data-state", "playing")
+    page.keyboard.press("Space")
+    expect(player).to_have_attribute("data-state", "paused")
+    expect(question.get_by_test_id("compare-card").nth(0)).to_have_attribute("data-state", "heard")
+    page.keyboard.press("k")
+    player_plays(page)
+    expect(question.get_by_test_id("compare-card").nth(1)).to_have_attribute("data-state", "playing")
+
+
+def test_typing_a_name_answers_nothing_and_the_name_is_remembered(page, address, home):  # noqa: F811
+    question = compare(page, address)
+    box = page.get_by_role("combobox", name="Who listens")
+    box.click()
+    page.keyboard.type("Suzu 12", delay=30)
+    expect(box).to_have_value("Suzu 12")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(IDLE)
+    assert kept(home) == []
+    expect(page.get_by_text("Suzu 12: 0 answers")).to_be_visible()
+    page.get_by_role("heading", name="Compare", exact=True).click()
+    press(page, question, "3")
+    assert [(a.listener, a.chosen) for a in kept(home)] == [("Suzu 12", 2)]
+    switch(page, "library")
+    page.keyboard.press("1")
+    page.get_by_test_id("stSidebarNavLink").filter(has_text="Compare").click()
+    expect(page.get_by_text("Suzu 12: 1 answer ·")).to_be_visible()
+    assert len(kept(home)) == 1, "keys of this page do nothing on another one"
+
+
+def test_names_come_after_the_answer_or_when_asked_for(page, address, home):  # noqa: F811
+    question = compare(page, address)
+    assert shown_songs(question) == ["Song 1", "Song 2", "Song 3"]
+    expect(question.get_by_test_id("compare-last")).to_have_text("")
+    press(page, question, "2")
+    expect(question.get_by_test_id("compare-last")).to_contain_text("You said: 2 does not belong.")
+    (answer,) = kept(home)
+    with Library.open(home / "library") as library:
+        chosen = library.songs([answer.song_ids[1]])[0]
+    expect(question.get_by_test_id("compare-last").locator(".chosen")).to_have_text(f"2: {chosen.label}")
+    page.get_by_text("Show names").click()
+    expect(question.locator(".sub").first).to_contain_text("Artist")
+
+
+def test_more_like_the_first_among_four(page, address, home):  # noqa: F811
+    question = compare(page, address)
+    page.get_by_text("More like the first").first.click()
+    expect(question).to_have_attribute("data-form", "like")
+    page.get_by_test_id("stButtonGroup").nth(1).get_by_text("4", exact=True).click()
+    expect(question.get_by_test_id("compare-card")).to_have_count(4)
+    expect(question.get_by_role("heading", name="Which is more like the first?")).to_be_visible()
+    page.wait_for_selector(IDLE)
+    page.get_by_role("heading", name="Compare", exact=True).click()
+    page.keyboard.press("4")  # there are three to choose from
+    press(page, question, "3")
+    (answer,) = kept(home)
+    assert (answer.form, len(answer.song_ids), answer.chosen) == ("like", 4, 3)
+
+
+def test_answers_are_exported_and_lead_to_the_train_page(page, address, home, tmp_path):  # noqa: F811
+    question = compare(page, address)
+    press(page, question, "1")
+    press(page, question, "u")
+    page.wait_for_selector(IDLE)  # the file's address is another one after every answer
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export").click()
+    download.value.save_as(tmp_path / "answers.csv")
+    with open(tmp_path / "answers.csv", encoding="utf-8", newline="") as file:
+        assert len(list(csv.DictReader(file))) == 2
+    page.get_by_role("button", name="Train on these answers").click()
+    expect(page.get_by_role("heading", name="Train", exact=True)).to_be_visible()
+
+
+def test_answers_by_keys_are_learned_from_and_the_map_moves(page, address, home):  # noqa: F811
+    question = compare(page, address)
+    for key in "1231323123":
+        press(page, question, key)
+    page.get_by_role("button", name="Train on these answers").click()
+    expect(page.get_by_role("heading", name="Train", exact=True)).to_be_visible()
+    expect(page.get_by_role("radio", name="What people answered on the Compare page")).to_be_checked()
+    page.get_by_test_id("stBaseButton-primary").filter(has_text="Train").click()
+    verdict = page.get_by_text("10 answers, each held out in its turn")
+    expect(verdict).to_be_visible(timeout=8 * PATIENCE_MS)
+    expect(verdict).to_contain_text("comparisons in order 0.")
+    expect(page.get_by_text("comparisons in order", exact=True).first).to_be_visible()
+    with Library.open(home / "library") as library:
+        plain, learned = library.models.native(), library.models.all()[-1]
+        assert learned.settings["supervision"] == "answers"
+        maps = [load_map(library.models.path(model.id)) for model in (plain, learned)]
+    assert np.array_equal(maps[0][0], maps[1][0])
+    assert not np.allclose(maps[0][1], maps[1][1])
+
+
+@pytest.mark.parametrize("form", ["The odd one out", "More like the first"])
+def test_a_phone_shows_all_of_it(page, address, form):  # noqa: F811
+    page.set_viewport_size({"width": 400, "height": 900})
+    question = compare(page, address)
+    page.get_by_text(form).first.click()
+    page.get_by_text("Show names").click()
+    expect(question.locator(".sub").first).to_contain_text("Artist")
+    page.wait_for_selector(IDLE)
+    press(page, question, "s")
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= 400
+    texts = question.locator("h3, .title, .sub, .act, .last, .mark")
+    clipped = texts.evaluate_all(
+        "all => all.filter(e => e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1)"
+        ".map(e => e.className + ': ' + e.textContent)"
+    )
+    assert clipped == []
+    for part in [*question.locator(".act:visible").all(), *question.get_by_test_id("compare-play").all()]:
+        box = part.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 400
+        assert box["height"] >= 36, "room for a finger"

@@ -1,0 +1,162 @@
+"""A metric is learned from answers of people with a known taste, and judged on answers that were held out."""
+
+import numpy as np
+import pytest
+
+from musicsim.errors import ModelError
+from musicsim.explorer.artifacts import load_report
+from musicsim.explorer.learning import CS, LearningSettings, learn
+from musicsim.explorer.learning_answers import Answered, learn_from_answers, relevance_of, shares_in_order
+from musicsim.explorer.model_text import figures, headline, judged_on, report_of
+from musicsim.explorer.snapshot import take_snapshot
+from musicsim.explorer.supervision import ANSWERS, Supervision
+from musicsim.library.answers import comparisons
+from tests.learning import Watcher
+
+
+def _odd(places):
+    """Which of three songs lies farthest from the other two."""
+    apart = np.linalg.norm(places[:, None] - places[None], axis=2)
+    return int(apart.sum(axis=1).argmax())
+
+
+def _answered(X, taste, n, seed, share_wrong=0.0):
+    """Answers to "which does not belong?" of somebody who hears some columns only."""
+    rng = np.random.default_rng(seed)
+    found = Answered([], [])
+    for _ in range(n):
+        songs = rng.choice(len(X), 3, replace=False)
+        odd = _odd(X[songs][:, taste])
+        if rng.random() < share_wrong:
+            odd = int(rng.integers(3))
+        a, b = np.delete(songs, odd)
+        found.comparisons.append(np.array([(a, b, a, songs[odd]), (a, b, b, songs[odd])]))
+        found.questions.append(tuple(sorted(songs.tolist())))
+    return found
+
+
+def _quiet(*_):
+    return False
+
+
+@pytest.mark.parametrize(("loss", "Cs"), [("order", (1.0, 10.0, 100.0)), ("auc", (10.0,))])
+def test_a_taste_is_found_and_foresees_answers_it_has_not_seen(loss, Cs):  # the field's name
+    X = np.random.default_rng(0).standard_normal((60, 8)) * [1, 1, 3, 3, 3, 3, 3, 3]
+    answered, fresh = _answered(X, [0, 1], 150, 1, 0.1), _answered(X, [0, 1], 300, 2)
+    judged = learn_from_answers(X, answered, Cs=Cs, loss=loss, told=_quiet)
+    before, after = shares_in_order(X, fresh).mean(), shares_in_order(X @ judged.L.T, fresh).mean()
+    assert after > before + 0.15
+    assert judged.lead.low > 0
+    # held-out answers, a tenth of which is guessed, are foreseen as fresh ones are up to that and chance
+    assert judged.lead.after == pytest.approx(after - 0.05, abs=0.07)
+    assert judged.untrained == pytest.approx(shares_in_order(X, answered).mean())
+
+
+def test_answers_at_random_are_no_better_held_out_than_chance():
+    X = np.random.default_rng(3).standard_normal((60, 8))
+    judged = learn_from_answers(X, _answered(X, [0], 120, 4, share_wrong=1.0), Cs=(100.0,), told=_quiet)
+    # 120 answers of two comparisons: a standard error of .04 about the share that guessing has in order, .5
+    assert judged.lead.after == pytest.approx(0.5, abs=0.12)
+
+
+def test_a_question_asked_again_stays_in_one_part():
+    answered = Answered([np.zeros((1, 4), np.int64)] * 12, [("odd", i % 4) for i in range(12)])
+    for rest, judged in answered.folds(3, 0):
+        assert {answered.questions[i] for i in rest}.isdisjoint(answered.questions[i] for i in judged)
+        assert sorted([*rest.tolist(), *judged.tolist()]) == list(range(12))
+    assert answered.some(np.array([0])).folds(3, 0) == []
+
+
+def test_votes_of_comparisons_make_songs_relevant():
+    asked = np.array([(0, 1, 0, 2), (0, 1, 0, 3), (0, 2, 0, 1), (0, 3, 0, 1), (2, 1, 2, 0), (4, 5, 6, 7)])
+    relevance = relevance_of(asked, 8)
+    assert relevance.relevant(0).tolist() == []
+    assert relevance.irrelevant(0).tolist() == []
+    assert relevance.relevant(2).tolist() == [1]
+    assert relevance.irrelevant(2).tolist() == [0]
+    assert not any(len(relevance.relevant(i)) for i in (4, 5, 6, 7))
+
+
+def test_equal_distances_count_half():
+    answered = Answered([np.array([(0, 1, 0, 1)])], [("q",)])
+    assert shares_in_order(np.zeros((2, 1)), answered).tolist() == [0.5]
+
+
+def _answer(library, n, seed=0, listener="Ann"):
+    """Let somebody with a taste answer, who hears the last of the main axes only."""
+    snapshot = take_snapshot(library, library.models.native().id)
+    rng, taste = np.random.default_rng(seed), [3, 4]
+    for _ in range(n):
+        songs = rng.choice(len(snapshot.indexed), 3, replace=False)
+        odd = _odd(np.asarray(snapshot.X)[songs][:, taste])
+        library.answers.add(listener, "odd", [snapshot.indexed[i].id for i in songs], odd)
+    return snapshot
+
+
+def test_a_library_learns_from_answers_and_says_how_well(taught):
+    snapshot = _answer(taught, 60)
+    watcher = Watcher()
+    settings = LearningSettings(supervision=ANSWERS, loss="order")
+    model_id = learn(taught, settings, "my ears", watcher)
+    report = load_report(taught.models.path(model_id))
+    assert report["answers"] == {
+        "n": 60, "questions": report["answers"]["questions"], "comparisons": 120,
+        "songs": len({i for a in taught.answers.all() for i in a.song_ids}),
+    }  # fmt: skip
+    assert report["C"] in CS
+    lead = report["leads"]["order"]
+    assert lead["after"] > lead["before"]
+    answered = Answered.of(snapshot)
+    assert lead["before"] == pytest.approx(
+        shares_in_order(np.asarray(snapshot.X, np.float64), answered).mean()
+    )
+    # what is kept was learned from all answers: it follows more of them than plain distance
+    learned = take_snapshot(taught, model_id)
+    assert shares_in_order(learned.X.astype(np.float64), Answered.of(learned)).mean() > lead["before"]
+    record = taught.models.get(model_id)
+    said = report_of(taught, record)
+    assert "60 answers" in headline(said)[1]
+    assert "comparisons in order" in headline(said)[1]
+    assert figures(said)[0]["measure"] == "comparisons in order"
+    assert judged_on(said).startswith("Learned from 120 comparisons")
+    assert all({"C", "cut", "objective", "gap", "seconds"} <= point.keys() for point in watcher.points)
+
+
+def test_answers_are_relevance_feedback_for_ranking_losses(taught):
+    snapshot = _answer(taught, 40)
+    model_id = learn(taught, LearningSettings(supervision=ANSWERS, loss="map", C=100.0), "ranked", Watcher())
+    assert "order" in load_report(taught.models.path(model_id))["leads"]
+    relevance = Supervision(snapshot, ANSWERS).relevance()
+    answer = taught.answers.all()[0]
+    near = {snapshot.row_of[i] for i in comparisons(answer)[0][:2]}
+    assert any(len(relevance.relevant(i)) for i in near)
+
+
+def test_one_listener_may_be_learned_from_alone(taught):
+    _answer(taught, 20, listener="Ann")
+    _answer(taught, 10, seed=1, listener="Bob")
+    settings = LearningSettings(supervision=ANSWERS, loss="order", C=10.0, listener="Bob")
+    model_id = learn(taught, settings, "Bob's", Watcher())
+    assert load_report(taught.models.path(model_id))["answers"]["n"] == 10
+
+
+def test_stopping_early_keeps_what_there_is(taught):
+    _answer(taught, 30)
+    model_id = learn(
+        taught, LearningSettings(supervision=ANSWERS, loss="order"), "early", Watcher(enough_after=1)
+    )
+    assert load_report(taught.models.path(model_id))["stopped_early"]
+
+
+def test_too_few_answers_are_said_to_be_too_few(taught):
+    _answer(taught, 3)
+    with pytest.raises(ModelError, match="3 answers are too few"):
+        learn(taught, LearningSettings(supervision=ANSWERS, loss="order"), "x", Watcher())
+    taught.answers.forget_listener("Ann")
+    with pytest.raises(ModelError, match="nobody has compared"):
+        Supervision(take_snapshot(taught, taught.models.native().id), ANSWERS)
+
+
+def test_only_answers_say_in_which_order_pairs_are():
+    with pytest.raises(ValueError, match="order"):
+        LearningSettings(supervision="plays", loss="order")

@@ -1,0 +1,451 @@
+"""What listeners answered about songs: kept, taken back, and carried from library to library."""
+
+import csv
+import io
+import shutil
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from musicsim.errors import LibraryError, NotFoundError
+from musicsim.library import Library, schema
+from musicsim.library.answer_files import FiledAnswer, FiledSong, read_answers, write_answers
+from musicsim.library.answers import Answer, AnswersImport, comparisons
+from tests.sounds import open_library, write_collection, write_song
+
+
+def ids_of(library):
+    return [song.id for song in library.songs()]
+
+
+def forget_song(library, song_id):
+    with library.write() as connection:
+        connection.execute(schema.songs.delete().where(schema.songs.c.id == song_id))
+
+
+def exported(library):
+    file = io.BytesIO()
+    library.answers.write_csv(file)
+    return file.getvalue()
+
+
+def imported(library, content):
+    return library.answers.read_csv(io.BytesIO(content))
+
+
+def said(answers):
+    """All but the numbers, which another library gives anew."""
+    return [
+        (a.created_at, a.listener, a.form, a.song_ids, a.chosen, a.is_random, a.foreseen, a.model)
+        for a in answers
+    ]
+
+
+# --- one by one -----------------------------------------------------------------------------------
+
+
+def test_answers_come_back_as_they_were_given(tiny_library):
+    a, b, c, d = ids_of(tiny_library)[:4]
+    store = tiny_library.answers
+    first = store.add("Ann", "odd", (b, a, c), 0, is_random=True, foreseen=False, model="native")
+    second = store.add("  Bob  the\tbuilder ", "like", [d, c, b, a], np.int64(3), foreseen=np.True_)
+    third = store.add("Ann", "odd", np.array([a, c, d]), None, model="native")
+    with Library.open(tiny_library.folder) as again:
+        answers = again.answers.all()
+        assert [x.id for x in answers] == [first, second, third]
+        assert said(answers) == [
+            (answers[0].created_at, "Ann", "odd", (b, a, c), 0, True, False, "native"),
+            (answers[1].created_at, "Bob the builder", "like", (d, c, b, a), 3, False, True, ""),
+            (answers[2].created_at, "Ann", "odd", (a, c, d), None, False, None, "native"),
+        ]
+        assert answers[0].created_at > 1e9
+        assert [x.id for x in again.answers.all("Ann")] == [first, third]
+        assert again.answers.listeners() == ["Ann", "Bob the builder"]
+        assert [again.answers.count(who) for who in (None, "Ann", "Nobody")] == [3, 2, 0]
+
+
+def test_an_answer_is_taken_back_alone_and_its_number_is_not_given_again(tiny_library):
+    store, songs = tiny_library.answers, ids_of(tiny_library)[:3]
+    numbers = [store.add("Ann", "odd", songs, i) for i in range(3)]
+    store.forget(numbers[1])
+    store.forget(numbers[2])
+    store.forget(999)
+    assert [a.id for a in store.all()] == numbers[:1]
+    assert store.add("Ann", "odd", songs, 0) > numbers[2]
+
+
+def test_listeners_are_renamed_joined_and_forgotten(tiny_library):
+    store, songs = tiny_library.answers, ids_of(tiny_library)[:3]
+    for who in ("Ann", "Bob", "Ann", "Cy"):
+        store.add(who, "odd", songs, 1)
+    store.rename("Bob", " Ann ")
+    store.rename("Nobody", "Dee")
+    assert (store.listeners(), store.count("Ann")) == (["Ann", "Cy"], 3)
+    with pytest.raises(ValueError, match="listener must not be empty"):
+        store.rename("Ann", " ")
+    assert [store.forget_listener(who) for who in ("Ann", "Ann", "Nobody")] == [3, 0, 0]
+    assert store.listeners() == ["Cy"]
+
+
+def test_an_answer_is_no_change_that_pages_are_drawn_again_for(tiny_library):
+    before = tiny_library.revision
+    tiny_library.answers.forget(tiny_library.answers.add("Ann", "odd", ids_of(tiny_library)[:3], 1))
+    tiny_library.answers.rename("Ann", "Bob")
+    imported(tiny_library, exported(tiny_library))
+    assert tiny_library.revision == before
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"listener": " \t"}, "listener must not be empty"),
+        ({"listener": "\udc80"}, "listener=.* UTF-8"),
+        ({"form": "even"}, "form='even' must be one of odd, like"),
+        ({"song_ids": (1, 2)}, "song_ids=.* must be 3 or 4 different songs"),
+        ({"song_ids": (1, 2, 2)}, "song_ids=.* must be 3 or 4 different songs"),
+        ({"song_ids": (1, 2, 3, 4, 5)}, "song_ids=.* must be 3 or 4 different songs"),
+        ({"chosen": 3}, "chosen=3 must be a place from 0 to 2"),
+        ({"chosen": -1}, "chosen=-1"),
+        ({"chosen": 1.0}, "chosen=1.0"),
+        ({"form": "like", "chosen": 0}, "chosen=0 must be a place from 1 to 2"),
+        ({"chosen": None, "foreseen": True}, "foreseen=True must be None"),
+        ({"model": "\ud800"}, "model="),
+    ],
+)
+def test_what_makes_no_sense_is_refused(tiny_library, change, message):
+    answer = {"listener": "Ann", "form": "odd", "song_ids": (1, 2, 3), "chosen": 1} | change
+    with pytest.raises(ValueError, match=message):
+        tiny_library.answers.add(**answer)
+    assert tiny_library.answers.count() == 0
+
+
+def test_songs_that_have_gone_cannot_be_answered_about(tiny_library):
+    with pytest.raises(NotFoundError, match="not in the library"):
+        tiny_library.answers.add("Ann", "odd", (*ids_of(tiny_library)[:2], 999), 1)
+    assert tiny_library.answers.count() == 0
+
+
+def test_an_answer_goes_with_any_of_its_songs(tiny_library):
+    a, b, c, d, e, f, g = ids_of(tiny_library)[:7]
+    for songs in ((a, b, c, d), (b, c, d, e), (c, d, a), (e, f, g)):
+        tiny_library.answers.add("Ann", "odd", songs, 1)
+    forget_song(tiny_library, a)
+    assert [x.song_ids for x in tiny_library.answers.all()] == [(b, c, d, e), (e, f, g)]
+    forget_song(tiny_library, e)
+    assert tiny_library.answers.all() == []
+
+
+def test_songs_with_an_answer_are_not_tidied_away(tiny_library):
+    *others, a, b, c, d = ids_of(tiny_library)
+    tiny_library.answers.add("Ann", "odd", (a, b, c), None)
+    with tiny_library.write() as connection:
+        connection.execute(schema.files.delete().where(schema.files.c.song_id.in_((a, d))))
+    tiny_library.files.tidy()
+    assert [s.id for s in tiny_library.songs(missing=True)] == sorted([*others, a, b, c])
+    assert tiny_library.answers.count() == 1
+    assert tiny_library.files.forget_songs([a]) == 1, "asked for, a song goes with all that was said of it"
+    assert tiny_library.answers.count() == 0
+
+
+# --- comparisons ----------------------------------------------------------------------------------
+
+
+def answer(form, song_ids, chosen):
+    return Answer(1, 0.0, "Ann", form, song_ids, chosen, False, None, "")
+
+
+def test_what_an_answer_says_of_distances():
+    assert set(comparisons(answer("odd", (7, 8, 9), 1))) == {(7, 9, 7, 8), (7, 9, 9, 8)}
+    assert comparisons(answer("like", (7, 8, 9), 2)) == [(7, 9, 7, 8)]
+    assert comparisons(answer("like", (7, 8, 9, 6), 1)) == [(7, 8, 7, 9), (7, 8, 7, 6)]
+    assert comparisons(answer("odd", (7, 8, 9, 6), 0)) == [
+        (8, 9, 8, 7), (8, 9, 9, 7), (8, 6, 8, 7), (8, 6, 6, 7), (9, 6, 9, 7), (9, 6, 6, 7),
+    ]  # fmt: skip
+    assert comparisons(answer("odd", (7, 8, 9), None)) == comparisons(answer("like", (7, 8, 9), None)) == []
+
+
+@pytest.mark.parametrize("n_songs", [3, 4])
+@pytest.mark.parametrize("form", ["odd", "like"])
+def test_an_answer_that_is_plain_agrees_with_its_distances(rng, form, n_songs):
+    """Two songs together and the others far off: whoever names what is far says what the distances are."""
+    places = {10 + i: rng.normal(size=2) for i in range(n_songs)}
+    ids = tuple(places)
+    if form == "odd":
+        places[ids[2]] += 1000
+        one = answer(form, ids, 2)
+    else:
+        places |= {i: places[i] + 1000 * k for k, i in enumerate(ids) if k not in (0, 1)}
+        one = answer(form, ids, 1)
+    distance = {(a, b): np.linalg.norm(places[a] - places[b]) for a, b in combinations(ids, 2)}
+    distance |= {(b, a): d for (a, b), d in distance.items()}
+    assert len(comparisons(one)) == {"odd": {3: 2, 4: 6}, "like": {3: 1, 4: 2}}[form][n_songs]
+    assert all(distance[i, j] < distance[k, m] for i, j, k, m in comparisons(one))
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def answer_some(library):
+    a, b, c, d, e = ids_of(library)[:5]
+    store = library.answers
+    store.add("Ann", "odd", (a, b, c), 2, is_random=True, foreseen=True, model="native")
+    store.add('=Bo "the, man"', "like", (d, e, a, b), 1, foreseen=False, model="learned, +2")
+    store.add("Ann", "odd", (c, d, e), None)
+    store.add("Ünïcode ☂", "odd", (a, b, c), 2)
+
+
+def test_a_file_brings_every_answer_back_and_only_once(tiny_library):
+    answer_some(tiny_library)
+    before, content = tiny_library.answers.all(), exported(tiny_library)
+    assert imported(tiny_library, content) == AnswersImport(4, 0, 4, 0, ())
+    assert tiny_library.answers.all() == before
+    tiny_library.answers.forget(before[1].id)
+    for who in ("Ann", "Ünïcode ☂"):
+        tiny_library.answers.forget_listener(who)
+    assert imported(tiny_library, content) == AnswersImport(4, 4, 0, 0, ())
+    assert said(tiny_library.answers.all()) == said(before)
+    assert imported(tiny_library, content).n_added == 0
+
+
+def test_paths_are_written_and_read_as_well(tiny_library, tmp_path):
+    answer_some(tiny_library)
+    path = tmp_path / "answers.csv"
+    assert tiny_library.answers.write_csv(path) == 4
+    assert path.read_bytes() == exported(tiny_library)
+    assert tiny_library.answers.read_csv(str(path)).n_known == 4
+    with pytest.raises(LibraryError, match="cannot be written"):
+        tiny_library.answers.write_csv(tmp_path / "no folder" / "answers.csv")
+    with pytest.raises(LibraryError, match="cannot be read"):
+        tiny_library.answers.read_csv(tmp_path / "no.csv")
+
+
+def test_no_answers_make_a_file_without_lines(tiny_library):
+    assert exported(tiny_library).count(b"\r\n") == 1
+    assert imported(tiny_library, exported(tiny_library)) == AnswersImport(0, 0, 0, 0, ())
+
+
+def test_no_cell_is_a_formula_and_no_folder_of_the_owner_is_told(tiny_library):
+    answer_some(tiny_library)
+    song = tiny_library.songs()[0]
+    tiny_library.edits.edit([song.id], {"title": "=HYPERLINK(1)", "artist": "@me"})
+    rows = list(csv.reader(io.StringIO(exported(tiny_library).decode(), newline="")))
+    cells = [cell for row in rows for cell in row]
+    assert "'=HYPERLINK(1)" in cells
+    assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r")) for cell in cells)
+    assert f"{song.path.parts[-3]}/{song.path.parent.name}/{song.path.name}" in cells
+    assert not any(str(song.path.parents[2]) in cell for cell in cells)
+
+
+@pytest.fixture
+def other_library(tmp_path):
+    """The same music on another machine: other folders, other numbers of songs."""
+    write_song(tmp_path / "there" / "0 first.flac", seed=77, seconds=2, title="First", artist="Somebody")
+    with open_library(tmp_path / "elsewhere") as library:
+        library.add(tmp_path / "there" / "0 first.flac", n_workers=1)
+        yield library
+
+
+def by_title(library, answers):
+    title = {song.id: song.title for song in library.songs()}
+    return [
+        (a.listener, a.form, tuple(title[i] for i in a.song_ids), a.chosen, a.created_at) for a in answers
+    ]
+
+
+def test_another_library_finds_the_same_files(tiny_library, other_library, collection, tmp_path):
+    shutil.copytree(collection, tmp_path / "there" / "copy")
+    other_library.add(tmp_path / "there", n_workers=1)
+    answer_some(tiny_library)
+    assert imported(other_library, exported(tiny_library)) == AnswersImport(4, 4, 0, 0, ())
+    mine, theirs = tiny_library.answers.all(), other_library.answers.all()
+    assert [a.song_ids for a in mine] != [a.song_ids for a in theirs], "or the test shows nothing"
+    assert by_title(other_library, theirs) == by_title(tiny_library, mine)
+    assert imported(tiny_library, exported(other_library)).n_known == 4, "and back again"
+
+
+def test_another_library_finds_the_same_songs_by_their_names(tiny_library, other_library, tmp_path):
+    """Other sounds under the same names, in folders that say nothing: only title and artist agree."""
+    write_collection(tmp_path / "music", n_songs=3, seconds=2)
+    for n, path in enumerate(sorted((tmp_path / "music").rglob("*.flac"))):
+        shutil.copy(path, tmp_path / "there" / f"{n}.flac")
+    other_library.add(tmp_path / "there", n_workers=1)
+    answer_some(tiny_library)
+    answers, missing = tiny_library.answers.all(), {3, 4}
+    result = imported(other_library, exported(tiny_library))
+    titles = [song.title for song in tiny_library.songs()[:5]]
+    assert titles[3].endswith("3"), "the fourth song is not among the three of each artist"
+    kept = [a for a in answers if not missing & {ids_of(tiny_library).index(i) for i in a.song_ids}]
+    assert (result.n_read, result.n_added, result.n_unmatched) == (4, len(kept), 4 - len(kept))
+    assert by_title(other_library, other_library.answers.all()) == by_title(tiny_library, kept)
+    assert result.problems[0] == f"Line 3: “{titles[3]}” by Artist clicks is not in this library."
+
+
+HEADER = ",".join(
+    ["listener", "form", "chosen", *(f"song{n}_{x}" for n in (1, 2, 3) for x in ("hash", "artist", "title", "path"))]
+)  # fmt: skip
+
+
+def line_of(library, *, listener="Ann", form="odd", chosen="song1", songs=(0, 1, 2)):
+    found = library.songs()
+    return ",".join([listener, form, chosen, *(f"{found[i].content_hash},,," for i in songs)])
+
+
+def test_lines_that_are_wrong_are_named_and_the_others_taken(tiny_library):
+    lines = [
+        HEADER,
+        line_of(tiny_library, chosen="song4"),
+        line_of(tiny_library, chosen="unsure"),
+        line_of(tiny_library, form="like"),
+        line_of(tiny_library, songs=(0, 0, 1)),
+        line_of(tiny_library, listener=" "),
+        line_of(tiny_library, form="even"),
+        "one,two",
+        "",
+        "Ann,odd,song1" + ",," * 6,
+        line_of(tiny_library, form=" LIKE ", chosen=" Song2 "),
+    ]
+    result = imported(tiny_library, "\n".join(lines).encode())
+    assert (result.n_read, result.n_added, result.n_known, result.n_unmatched) == (9, 2, 0, 1)
+    assert [(a.form, a.chosen) for a in tiny_library.answers.all()] == [("odd", None), ("like", 1)]
+    assert [p.split(":")[0] for p in result.problems] == [f"Line {n}" for n in (2, 4, 5, 6, 7, 8, 10)]
+    assert "chosen is 'song4'; it should be one of unsure, song1, song2, song3." in result.problems[0]
+    assert "different songs" in result.problems[2]
+    assert "has 2 values, the header 15." in result.problems[5]
+
+
+def test_not_every_wrong_line_is_told(tiny_library):
+    lines = [HEADER] + [line_of(tiny_library, chosen="x")] * 30
+    problems = imported(tiny_library, "\n".join(lines).encode()).problems
+    assert len(problems) == 21
+    assert problems[-1] == "10 more rows were left out."
+
+
+def test_lines_without_a_time_are_known_by_how_often_they_occur(tiny_library):
+    twice = "\n".join([HEADER, *[line_of(tiny_library)] * 2, line_of(tiny_library, chosen="song2")]).encode()
+    assert imported(tiny_library, twice).n_added == 3
+    assert imported(tiny_library, twice).n_added == 0
+    once_more = twice + b"\n" + line_of(tiny_library).encode()
+    assert imported(tiny_library, once_more).n_added == 1
+
+
+def test_a_line_with_a_time_that_occurs_twice_is_one_answer(tiny_library):
+    answer_some(tiny_library)
+    content = exported(tiny_library)
+    tiny_library.answers.forget_listener("Ann")
+    header, first, *_ = content.splitlines(keepends=True)
+    assert imported(tiny_library, header + first + first) == AnswersImport(2, 1, 1, 0, ())
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is of another kind"),
+        (b"artist,title,plays\nx,y,1\n", "is of another kind"),
+        (b"listener,form,chosen\nx,odd,song1\n", "lacks song1_hash"),
+        (HEADER.encode() + b"\n\xff\xfe", "not UTF-8"),
+        (HEADER.encode() + b'\n"open', "is not CSV"),
+        (HEADER.encode() + b"\n" + b"x" * 200_000, "is not CSV"),
+    ],
+)
+def test_what_is_no_file_of_answers_is_refused_whole(tiny_library, content, message):
+    with pytest.raises(LibraryError, match=message):
+        imported(tiny_library, content)
+    assert tiny_library.answers.count() == 0
+
+
+def test_the_survey_of_bliss_is_read(tiny_library):
+    a, b, c, d = tiny_library.songs()[:4]
+    text = (
+        "\ufeffid,song1,song2,song3,picked_song,person_id,updated_date,time_spent\n"
+        f"1,{a.path.name},{b.path.name},{c.path.name},{b.path.name},1,2018-03-05 18:59:10.268249,00:00:16.037805\n"
+        f"2,{b.path.name},{c.path.name},{d.path},{d.path},2,2018-03-05 18:59:34.231003,00:00:23.962754\n"
+        f"3,{b.path.name},{c.path.name},{d.path.name},,2,2018-03-05 19:59:34.231003,\n"
+        f"4,{b.path.name},032683.mp3,{d.path.name},{d.path.name},2,2018-03-05 20:59:34,\n"
+        f"5,{b.path.name},{c.path.name},{d.path.name},{a.path.name},2,2018-03-05 21:59:34,\n"
+    )
+    result = imported(tiny_library, text.encode())
+    assert (result.n_read, result.n_added, result.n_known, result.n_unmatched) == (5, 3, 0, 1)
+    assert "“032683.mp3” is not in this library" in result.problems[0]
+    assert "none of the three" in result.problems[1]
+    assert said(tiny_library.answers.all()) == [
+        (1520276350.268249, "1", "odd", (a.id, b.id, c.id), 1, False, None, ""),
+        (1520276374.231003, "2", "odd", (b.id, c.id, d.id), 2, False, None, ""),
+        (1520279974.231003, "2", "odd", (b.id, c.id, d.id), None, False, None, ""),
+    ]
+    assert imported(tiny_library, text.encode()).n_added == 0
+
+
+def test_file_names_that_are_numbers_find_their_one_song(store, tmp_path):
+    for n in range(4):
+        write_song(tmp_path / "music" / f"00{n // 3}" / f"00{n % 3}.flac", seed=n, seconds=2)
+    store.add(tmp_path / "music", n_workers=1)
+    song = {f"{s.path.parent.name}/{s.path.name}": s.id for s in store.songs()}
+    lines = [
+        "song1,song2,song3,picked_song",
+        "001.flac,002.flac,000/000.flac,002.flac",
+        "001.flac,002.flac,000.flac,",
+    ]
+    result = imported(store, "\n".join(lines).encode())
+    assert (result.n_added, result.n_unmatched) == (1, 1), "two songs are called 000.flac"
+    (only,) = store.answers.all()
+    assert only.song_ids == (song["000/001.flac"], song["000/002.flac"], song["000/000.flac"])
+    assert (only.listener, only.chosen) == ("me", 1)
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.text(
+    "=+-@',\"\n\r\t 1A＝", max_size=6
+)
+moments = st.integers(0, 4_000_000_000 * 10**6).map(lambda us: us / 1e6)
+
+
+@st.composite
+def filed_answers(draw):
+    n_songs = draw(st.integers(3, 4))
+    # the last three parts of a path are what a file keeps
+    paths = st.lists(texts.map(lambda t: t.replace("/", "").replace("\0", "") or "x"), min_size=1, max_size=3)
+    songs = [
+        FiledSong(draw(texts), draw(texts), draw(texts), "/".join(p for p in draw(paths) if p != "."))
+        for _ in range(n_songs - 1)
+    ]
+    songs.append(FiledSong("hash", draw(texts), draw(texts), ""))  # a fourth song that is empty is none
+    return FiledAnswer(
+        draw(moments),
+        draw(texts),
+        draw(st.sampled_from(["odd", "like"])),
+        tuple(songs),
+        draw(st.none() | st.integers(0, n_songs - 1)),
+        draw(st.booleans()),
+        draw(st.none() | st.booleans()),
+        draw(texts),
+    )
+
+
+@settings(max_examples=200, deadline=None)
+@given(answers=st.lists(filed_answers(), max_size=3))
+def test_any_text_survives_a_file_and_no_cell_is_a_formula(answers):
+    file = io.BytesIO()
+    write_answers(file, answers)
+    content = file.getvalue()
+    for row in csv.reader(io.StringIO(content.decode(), newline="")):
+        for cell in row:
+            assert not cell.startswith(("\t", "\r", "\n"))
+            assert not cell.lstrip().startswith(("=", "+", "-", "@", "＝"))
+    assert [row for _, row in read_answers(io.BytesIO(content), "x.csv")] == answers
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(listener=texts.filter(str.strip), model=texts)
+def test_any_listener_survives_store_and_file(tiny_library, listener, model):
+    songs = ids_of(tiny_library)[:3]
+    tiny_library.answers.add(listener, "odd", songs, 1, model=model)
+    (kept,) = tiny_library.answers.all()
+    assert (kept.listener, kept.model) == (" ".join(listener.split()), model)
+    content = exported(tiny_library)
+    assert imported(tiny_library, content).n_known == 1
+    assert tiny_library.answers.forget_listener(kept.listener) == 1
+    assert imported(tiny_library, content).n_added == 1
+    assert said(tiny_library.answers.all()) == said([kept])
+    tiny_library.answers.forget_listener(kept.listener)

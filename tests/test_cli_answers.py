@@ -1,0 +1,56 @@
+"""Answers on the command line."""
+
+import csv
+import json
+
+from tests.test_cli import run
+
+
+def answer_some(library):
+    ids = [song.id for song in library.songs()]
+    library.answers.add("Ann", "odd", ids[:3], 1)
+    library.answers.add("Zoë [b]", "like", ids[4:8], None)
+
+
+def test_answers_go_out_and_come_back(tiny_library, tmp_path):
+    library, file = tiny_library.folder, tmp_path / "answers.csv"
+    answer_some(tiny_library)
+    before = tiny_library.answers.all()
+    told = json.loads(run("answers", "export", file, "--json", library=library)[0])
+    assert told == {"file": str(file), "answers": 2, "listeners": ["Ann", "Zoë [b]"]}
+    tiny_library.answers.forget_listener("Ann")
+    told = json.loads(run("answers", "import", file, "--json", library=library)[0])
+    assert told == {"read": 2, "added": 1, "known": 1, "unmatched": 0, "problems": []}
+    back = tiny_library.answers.all()
+    assert [(a.created_at, a.listener, a.song_ids, a.chosen) for a in back] == [
+        (a.created_at, a.listener, a.song_ids, a.chosen) for a in before
+    ]
+
+
+def test_people_read_what_came_of_it(tiny_library, tmp_path):
+    library, file = tiny_library.folder, tmp_path / "answers.csv"
+    answer_some(tiny_library)
+    out, _ = run("answers", "export", file, library=library)
+    assert f"2 answers of 2 listeners written to {file}." in out
+    rows = list(csv.reader(file.read_text("utf-8").splitlines()))
+    rows.append(
+        [cell if name != "song2_hash" else "gone" for name, cell in zip(rows[0], rows[1], strict=True)]
+    )
+    for name in ("song2_artist", "song2_path"):
+        rows[-1][rows[0].index(name)] = "[red]"
+    with file.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream).writerows(rows)
+    out, problems = run("answers", "import", file, library=library, expect=3)
+    assert "3 answers read: 0 added, 2 known already." in out
+    assert "left out: Line 4: “Song clicks 1” by [red] is not in this library." in problems
+
+
+def test_a_file_of_another_kind_is_an_error(tiny_library, tmp_path):
+    file = tmp_path / "plays.csv"
+    file.write_text("artist,title,plays\nx,y,1\n")
+    _, problem = run("answers", "import", file, library=tiny_library.folder, expect=1)
+    assert "plays.csv: the file is of another kind" in problem
+    _, problem = run("answers", "import", tmp_path / "no.csv", library=tiny_library.folder, expect=1)
+    assert "cannot be read" in problem
+    _, problem = run("answers", "export", tmp_path / "no" / "x.csv", library=tiny_library.folder, expect=1)
+    assert "cannot be written" in problem
