@@ -6,14 +6,10 @@ PYTHON ?= $(shell for p in python3 python3.12 python3.13 python3.11; do $$p -c '
 VENV := .venv
 JOBS ?= 2
 BIN := $(VENV)/bin
-UV := $(shell command -v uv)
-ifdef UV
-  NEW_VENV = uv venv --quiet --seed --python $(PYTHON) $(VENV)
-  INSTALL = VIRTUAL_ENV=$(CURDIR)/$(VENV) uv pip install --quiet
-else
-  NEW_VENV = $(PYTHON) -m venv $(VENV)
-  INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
-endif
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# uv takes a fraction of pip's time; where it cannot be had, or does not find a package, pip installs.
+NEW_VENV = $(PYTHON) -m venv $(VENV) && { $(PIP) uv || true; }
+install = { $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python $(1) || $(PIP) $(1); }
 
 .PHONY: app install test lint format bench rivals clean
 
@@ -40,7 +36,7 @@ format: $(VENV)/tested
 	$(BIN)/ruff check --fix .
 
 bench: $(VENV)/tested rivals
-	$(INSTALL) -e '.[bench]'
+	@$(call install,-e '.[bench]')
 	$(BIN)/python -m benchmarks.codebook
 	$(BIN)/python -m benchmarks.extraction
 	$(BIN)/python -m benchmarks.ingest
@@ -64,11 +60,11 @@ $(BIN)/python:
 
 $(VENV)/installed: pyproject.toml | $(BIN)/python
 	@echo "Installing musicsim into $(VENV), once; about a minute…"
-	$(INSTALL) -e .
+	@$(call install,-e .)
 	@touch $@
 
 $(VENV)/tested: pyproject.toml $(VENV)/installed
-	$(INSTALL) -e '.[test]'
+	@$(call install,-e '.[test]')
 	@touch $@
 
 $(VENV)/browser: $(VENV)/tested

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import skew
 
 from musicsim.relevance import Relevance, group_codes
 
@@ -102,6 +101,8 @@ def hubness(neighbours: npt.NDArray[np.int64], n_songs: int | None = None) -> fl
     -----
     Schnitzer et al., JMLR 2012; 0 by definition where all occurrences are equal.
     """
+    from scipy.stats import skew  # takes a second and a half to import
+
     counts = k_occurrence(neighbours, n_songs).astype(np.float64)
     return float(skew(counts)) if counts.std() > 0 else 0.0
 

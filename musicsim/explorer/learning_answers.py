@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.model_selection import GroupKFold
 
 from musicsim.errors import ModelError
 from musicsim.evaluation import paired_bootstrap
@@ -74,6 +73,8 @@ class Answered:
 
     def folds(self, n: int, random_state: int) -> list[tuple[IntArray, IntArray]]:
         """Places to learn from and to judge on; as many parts as there are different questions, at most n."""
+        from sklearn.model_selection import GroupKFold
+
         codes = {question: i for i, question in enumerate(dict.fromkeys(self.questions))}
         n = min(n, len(codes))
         if n < 2:

@@ -6,7 +6,6 @@ Of a large collection some songs are laid out, and the others stand beside those
 import numpy as np
 import numpy.typing as npt
 
-from musicsim.search import ExactIndex, SpillForest
 
 __all__ = ["MOST_LAID_OUT", "MapPlacer", "align", "fit_map"]
 
@@ -100,6 +99,8 @@ def _beside(
     X: npt.NDArray[np.floating], places: npt.NDArray[np.floating], X_new: npt.NDArray[np.floating]
 ) -> npt.NDArray[np.float32]:
     """Places of songs between their nearest ones, by closeness; float32 (n_new, 2)."""
+    from musicsim.search import ExactIndex, SpillForest
+
     is_worth_it = len(X_new) > _MANY
     index = (SpillForest(n_probes=32, random_state=_SEED) if is_worth_it else ExactIndex()).fit(X)
     result = np.empty((len(X_new), 2), np.float32)

@@ -7,7 +7,6 @@ import numpy.typing as npt
 
 from musicsim.explorer.artifacts import load_clusters, load_map, save_clusters, save_map
 from musicsim.explorer.map import MapPlacer, fit_map
-from musicsim.explorer.neighbours import FOREST_FROM, update_index
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.representations import FRAMES
 from musicsim.explorer.similarity_model import SimilarityModel
@@ -117,6 +116,8 @@ def save_clusters_and_map(library: Library, record: ModelRecord, tell: Tell) -> 
 
 
 def _update_index(library: Library, record: ModelRecord, tell: Tell) -> None:
+    from musicsim.explorer.neighbours import FOREST_FROM, update_index
+
     X = library.models.vector_file(record.id, library.models.song_rows(record.id))
     if len(X) >= FOREST_FROM:
         tell("putting songs in order for searching")

@@ -20,7 +20,6 @@ N = 1200
 @pytest.fixture(autouse=True)
 def _forests_from_a_thousand(monkeypatch):
     monkeypatch.setattr(neighbours, "FOREST_FROM", 1000)
-    monkeypatch.setattr("musicsim.explorer.placing.FOREST_FROM", 1000)
 
 
 @pytest.fixture(scope="module")
