@@ -235,7 +235,7 @@ def test_survey_is_the_published_one():
     assert (survey.X.shape, survey.songs.shape) == ((715, 20), (601, 3))
     assert len(np.unique(survey.groups)) == 574
     Z = (survey.X - survey.X.mean(axis=0)) / survey.X.std(axis=0)
-    # METHODS 5: Euclid names .446 and orders .602
+    # an earlier run elsewhere: Euclid names .446 and orders .602
     assert odd_named(Z, survey.songs, survey.odd) == pytest.approx(0.446, abs=5e-4)
     assert share_in_order(Z, comparisons_of(survey.songs, survey.odd)) == pytest.approx(0.602, abs=5e-4)
     row = ceiling_row(survey, 0)

@@ -68,7 +68,7 @@ def test_plays_have_a_long_tail_of_songs_and_of_listeners(tables):
 def test_plays_are_whole_positive_and_listed_once(tables):
     assert all(1 <= int(r["plays"]) <= 999 for r in tables["plays"])
     assert len({(r["listener"], r["artist"], r["title"]) for r in tables["plays"]}) == len(tables["plays"])
-    # METHODS' threshold of ten plays must leave something to learn from, and drop something.
+    # the thesis's threshold of ten plays must leave something to learn from, and drop something.
     often = np.mean([int(r["plays"]) >= 10 for r in tables["plays"]])
     assert 0.1 < often < 0.6
 
