@@ -6,7 +6,6 @@ Of a large collection some songs are laid out, and the others stand beside those
 import numpy as np
 import numpy.typing as npt
 
-
 __all__ = ["MOST_LAID_OUT", "MapPlacer", "align", "fit_map"]
 
 MOST_LAID_OUT = 20_000

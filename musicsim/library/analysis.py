@@ -36,6 +36,8 @@ class Task:
         What is shorter is skipped.
     take_silent : bool
         Whether silence is wanted, too.
+    aspects : bool
+        Whether harmony and rhythm are.
     """
 
     path: Path
@@ -44,6 +46,7 @@ class Task:
     known_hashes: tuple[str, ...] = ()
     shortest_s: float = 0.0
     take_silent: bool = True
+    aspects: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +122,10 @@ def _read(task: Task, size: int, mtime_ns: int) -> Analysis | Same | Skipped:
     store = FrameStore(task.frames_folder)
     try:
         with atomic_path(store.path(digest)) as frames:
-            sound = analyse_sound(task.path, frames_to=frames, aspects=True)
+            sound = analyse_sound(task.path, frames_to=frames, aspects=task.aspects)
             _check_song(task, sound)
-            assert sound.harmony is not None
-            assert sound.rhythm is not None
-            store.keep_aspects(digest, sound.harmony, sound.rhythm)
+            if sound.harmony is not None and sound.rhythm is not None:
+                store.keep_aspects(digest, sound.harmony, sound.rhythm)
     except _NoSong as no_song:
         return Skipped(size, mtime_ns, 0.0, no_song.kind, no_song.reason, no_song.duration_s)
     outline = np.round(255 * sound.outline).astype(np.uint8).tobytes()

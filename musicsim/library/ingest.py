@@ -182,7 +182,9 @@ class Scan:
     def _plan(self, found: Found, known: dict[Path, KnownFile], retry: bool) -> list[Task]:
         failed = self.library.files.failed()
         store = self.library.frame_files
-        kept = store.kept() & store.kept_aspects() if self._settings["keep_frames"] else None
+        kept = store.kept() if self._settings["keep_frames"] else None
+        if kept is not None and self._settings["aspects"]:
+            kept &= store.kept_aspects()
         by_size: dict[int, list[str]] = {}
         for file in known.values():
             if self._is_current(file, kept):
@@ -220,6 +222,7 @@ class Scan:
             known_hashes,
             0.0 if wanted else self._settings["shortest_s"],
             wanted,
+            self._settings["aspects"],
         )
 
     def run(self, progress: ProgressCallback | None = None, *, n_files: int | None = None) -> bool:
@@ -413,7 +416,7 @@ def add_stream(
 
     def tasks() -> Iterator[Task]:
         for path in paths:
-            yield Task(path, 1, library.frame_files.folder)
+            yield Task(path, 1, library.frame_files.folder, aspects=library.settings["aspects"])
 
     counts = _Counts(0, len(planned), Forecast((path, 1) for path in planned), progress)
     with library.exclusive():

@@ -57,6 +57,7 @@ OWN_PLAYLISTS = "saved"  # the source of playlists that the listener keeps here
 
 DEFAULTS: dict[str, Any] = {
     "keep_frames": True,  # keep MFCC frames on the disk: a codebook is fitted again without decoding
+    "aspects": True,  # take harmony and rhythm beside timbre, for about a tenth of the time
     "shortest_s": 20.0,  # what is shorter is no song
     "n_workers": 0,  # worker processes of a scan; 0: one a core
     "file_memory_mb": 1024,  # a decoder that takes more is stopped

@@ -88,6 +88,12 @@ def settings(library: Library, *, busy: bool, has_songs: bool) -> None:
         help="2.2 kB a second of music. Without them a new codebook has to decode every song again.",
     )  # fmt: skip
     st.toggle(
+        "Take harmony and rhythm", library.settings["aspects"], key="library_aspects",
+        on_change=lambda: library.set_setting("aspects", st.session_state["library_aspects"]),
+        help="2 kB a song beside the frames, and about a tenth more time to analyse it. Songs that lack them are read again "
+        "by the next scan of their folder.",
+    )  # fmt: skip
+    st.toggle(
         "Hub reduction", library.settings["hub_reduction"], key="library_hub_reduction",
         on_change=lambda: library.set_setting("hub_reduction", st.session_state["library_hub_reduction"]),
         help="A few songs are near to very many others, and would crowd every list of answers. With this, two songs "

@@ -52,6 +52,17 @@ def test_songs_of_an_older_version_are_readable_and_filled_in(store, music):
     assert store.add(music).n_unchanged == 2, "nothing is analysed a third time"
 
 
+def test_they_can_be_left_out_and_asked_for_later(store, music):
+    store.set_setting("aspects", False)
+    store.add(music)
+    assert aspect_files(store) == []
+    assert len(store.frame_files.kept()) == 2
+    assert store.add(music).n_unchanged == 2
+    store.set_setting("aspects", True)
+    assert store.add(music).n_unchanged == 0
+    assert len(aspect_files(store)) == 2
+
+
 def test_a_library_that_keeps_no_frames_does_not_analyse_again(store, music):
     store.set_setting("keep_frames", False)
     store.add(music)
