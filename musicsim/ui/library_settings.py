@@ -90,8 +90,8 @@ def settings(library: Library, *, busy: bool, has_songs: bool) -> None:
     st.toggle(
         "Take harmony and rhythm", library.settings["aspects"], key="library_aspects",
         on_change=lambda: library.set_setting("aspects", st.session_state["library_aspects"]),
-        help="2 kB a song beside the frames, and about a tenth more time to analyse it. Songs that lack them are read again "
-        "by the next scan of their folder.",
+        help="2 kB a song beside the frames, and about a tenth more time to analyse it. Songs that lack them are read "
+        "again by the next scan of their folder.",
     )  # fmt: skip
     st.toggle(
         "Hub reduction", library.settings["hub_reduction"], key="library_hub_reduction",
