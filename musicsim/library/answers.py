@@ -188,6 +188,13 @@ class AnswerStore:
         with self._engine.connect() as connection:
             return connection.scalar(query) or 0
 
+    def mark(self) -> tuple[int, int]:
+        """How many answers there are, and the number of the last, which is never given again: others for others."""
+        a = schema.answers.c
+        with self._engine.connect() as connection:
+            n, last = connection.execute(sa.select(sa.func.count(), sa.func.max(a.id))).one()
+        return n, last or 0
+
     def forget(self, answer_id: int) -> None:
         """Take an answer back; one that is not there is no error."""
         with self._writing.begin() as connection:

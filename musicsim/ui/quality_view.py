@@ -53,7 +53,7 @@ def _ask_coverage(of: Snapshot) -> Task:
         tell("looking at what this library says about likeness", 0, 0)
         return coverage(of)
 
-    return desk().ask(_key(of, "coverage"), work)
+    return desk().ask(_key(of, f"coverage {of.library.answers.mark()}"), work)
 
 
 def _ask_scores(of: Snapshot, kind: str) -> Task:

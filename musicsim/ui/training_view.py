@@ -52,7 +52,9 @@ _CHOICES: tuple[Key[Any], ...] = (
 
 
 @st.cache_resource(max_entries=8, show_spinner="Looking at what listeners said…")
-def _coverage(folder: Path, revision: int, model_id: str, _snapshot: Snapshot) -> list[Coverage]:
+def _coverage(
+    folder: Path, revision: int, model_id: str, answers: tuple[int, int], _snapshot: Snapshot
+) -> list[Coverage]:
     return coverage(_snapshot)
 
 
@@ -69,7 +71,8 @@ def choices(of: Snapshot, *, busy: bool) -> None:
     for key in _CHOICES:
         key.keep()
     assert of.record is not None
-    found = _coverage(of.library.folder, of.revision, of.record.id, of)
+    # answers are no change of the library's revision, or every page would be drawn anew after each of them
+    found = _coverage(of.library.folder, of.revision, of.record.id, of.library.answers.mark(), of)
     enough = [c for c in found if c.is_enough]
     if enough and _KIND.get() not in {c.kind for c in enough}:
         _KIND.set(enough[0].kind)

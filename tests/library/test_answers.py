@@ -449,3 +449,16 @@ def test_any_listener_survives_store_and_file(tiny_library, listener, model):
     assert imported(tiny_library, content).n_added == 1
     assert said(tiny_library.answers.all()) == said([kept])
     tiny_library.answers.forget_listener(kept.listener)
+
+
+def test_marks_differ_where_answers_do(tiny_library):
+    answers, songs = tiny_library.answers, ids_of(tiny_library)[:3]
+    seen = [answers.mark()]
+    for chosen in (0, 1, 2):
+        number = answers.add("Ann", "odd", songs, chosen)
+        seen.append(answers.mark())
+    answers.forget(number)
+    assert answers.mark() == seen[-2], "these are the answers that there were before"
+    answers.add("Ann", "odd", songs, 1)
+    seen.append(answers.mark())
+    assert len(set(seen)) == len(seen)
