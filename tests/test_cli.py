@@ -1,28 +1,12 @@
 """The command line as a person and a machine use it."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.command import run, run_process
 from tests.sounds import write_collection, write_song
-
-
-def run(*arguments, library, expect=0):
-    """Run ``python -m musicsim``; give back what it printed on stdout and stderr."""
-    done = subprocess.run(
-        [sys.executable, "-m", "musicsim", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"MUSICSIM_LIBRARY": str(library), "COLUMNS": "200"},
-        timeout=240,
-        check=False,
-    )
-    assert done.returncode == expect, done.stderr
-    return done.stdout, done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -34,15 +18,15 @@ def test_a_folder_goes_the_whole_way(tmp_path):
     music = write_collection(tmp_path / "music", n_songs=2, seconds=2)
     (music / "broken.mp3").write_text("no music")
     library = tmp_path / "library"
-    out, _ = run("add", music, "--shortest", 1, "--json", library=library, expect=3)
+    out, _ = run_process("add", music, "--shortest", 1, "--json", library=library, expect=3)
     result = json.loads(out)
     assert (result["added"], result["songs"]) == (6, 6)
     assert [Path(f["path"]).name for f in result["failed"]] == ["broken.mp3"]
-    out, _ = run("failed", "--json", library=library, expect=3)
+    out, _ = run_process("failed", "--json", library=library, expect=3)
     assert "broken.mp3" in json.loads(out)[0]["reason"]
-    songs = json.loads(run("list", "--json", library=library)[0])
+    songs = json.loads(run_process("list", "--json", library=library)[0])
     assert len(songs) == 6
-    info = json.loads(run("info", "--json", library=library)[0])
+    info = json.loads(run_process("info", "--json", library=library)[0])
     assert info["songs"] == 6
     assert info["model"]["fitted_on_songs"] == 6
 

@@ -3,7 +3,7 @@
 import csv
 import json
 
-from tests.test_cli import run
+from tests.command import run
 
 
 def answer_some(library):

@@ -11,9 +11,9 @@ import pytest
 
 from musicsim.explorer.training import refresh
 from musicsim.library import Library
+from tests.command import run
 from tests.learning import write_styles
 from tests.sounds import open_library
-from tests.test_cli import run
 
 
 @pytest.fixture(scope="module")

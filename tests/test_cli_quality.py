@@ -5,7 +5,7 @@ import json
 import pytest
 
 from musicsim.library import Library
-from tests.test_cli import run
+from tests.command import run
 
 
 @pytest.fixture

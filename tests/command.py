@@ -1,0 +1,51 @@
+"""The command line, run by tests: within this process, or as one of its own."""
+
+import io
+import os
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from unittest import mock
+
+from musicsim.cli import main
+
+
+def run(*arguments, library, expect=0):
+    """Run a command as ``musicsim`` does; give back what it printed on stdout and stderr.
+
+    Within this process: starting Python and loading what commands need takes longer than most of them.
+    """
+    out, err = io.StringIO(), io.StringIO()
+    argv = ["musicsim", *map(str, arguments)]
+    with (
+        mock.patch.dict(os.environ, _environment(library)),
+        mock.patch.object(sys, "argv", argv),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code or 0
+        else:
+            code = 0
+    assert code == expect, err.getvalue()
+    return out.getvalue(), err.getvalue()
+
+
+def run_process(*arguments, library, expect=0):
+    """Run ``python -m musicsim`` in a process of its own; give back what it printed on stdout and stderr."""
+    done = subprocess.run(
+        [sys.executable, "-m", "musicsim", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=os.environ | _environment(library),
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == expect, done.stderr
+    return done.stdout, done.stderr
+
+
+def _environment(library):
+    return {"MUSICSIM_LIBRARY": str(library), "COLUMNS": "200"}
