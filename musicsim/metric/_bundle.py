@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim.metric._cone import Projection
+from musicsim.metric._convergence import next_momentum
 from musicsim.metric._planes import Planes
 from musicsim.metric._problem import Problem, Search
 from musicsim.metric._qp import solve_dual
@@ -100,19 +101,13 @@ def solve_bundle(problem: Problem, search: Search, state: BundleState | None = N
         over = search.note(trial.W, objective, bound, len(planes))
         ratio = (best - objective) / max(best - trial.model, 1e-300)
         if objective <= best:
-            momentum, ahead = _faster(momentum)
+            momentum, ahead = next_momentum(momentum)
             Y = trial.W.point + ahead * (trial.W.point - center.point)
             center, best = trial.W, objective
         else:
             Y, momentum = center.point, 1.0
         steering.step(ratio, best)
     return BundleState(planes, weights, center, steering.mu, C)
-
-
-def _faster(momentum: float) -> tuple[float, float]:
-    """Nesterov's next momentum, and how far to run ahead of a step, as a share of it."""
-    faster = (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum)) / 2.0
-    return faster, (momentum - 1.0) / faster
 
 
 class _Steering:
@@ -197,7 +192,7 @@ def solve_master(
         new_G = G if penalty.is_linear else penalty.project_slope(G + (mu / stretch) * W.point)
         if rise @ (new_a - old_a) + W.point @ (new_G - old_G) < 0.0:
             momentum = 1.0
-        momentum, ahead = _faster(momentum)
+        momentum, ahead = next_momentum(momentum)
         a = np.maximum(new_a + ahead * (new_a - old_a), 0.0)
         if a.sum() > C:
             a *= C / a.sum()

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
 
 from musicsim.metric._cone import Cone
 from musicsim.metric._coordinates import Axes, Columns
 from musicsim.metric.mlr import factor
 
-__all__ = ["KernelSpaces", "new_kernels", "training_kernels"]
+__all__ = ["KernelProjections", "KernelSpaces", "new_kernels", "training_kernels"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -59,6 +60,32 @@ class KernelSpaces:
             _pulled_back(coordinates, next(blocks)) if len(coordinates.weights) else np.empty((0, n_songs))
             for coordinates in self._maps
         ]
+
+
+class KernelProjections:
+    """What estimators share that learn a projection of each of several kernels."""
+
+    components_: list[FloatArray]
+    n_kernels_in_: int
+    n_songs_in_: int
+
+    @property
+    def _n_features_out(self) -> int:
+        return sum(map(len, self.components_))
+
+    @property
+    def metrics_(self) -> list[FloatArray]:
+        check_is_fitted(self)
+        return [L.T @ L for L in self.components_]
+
+    def _given(self, kernels: Any) -> list[FloatArray]:
+        """Kernels of new songs, checked against those of the fit."""
+        check_is_fitted(self)
+        return new_kernels(kernels, self.n_kernels_in_, self.n_songs_in_)
+
+    def _projected(self, kernels: list[FloatArray]) -> FloatArray:
+        """Projections of all kernels side by side, (n_new, sum of r_k)."""
+        return np.concatenate([K @ L.T for K, L in zip(kernels, self.components_, strict=True)], axis=1)
 
 
 def training_kernels(kernels: Any) -> list[FloatArray]:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim.metric._cone import Cone, Projection
+from musicsim.metric._convergence import relative_gap
 from musicsim.metric._oracles import Cut
 from musicsim.metric._planes import Planes
 from musicsim.metric._regularizers import Regularizer
@@ -98,8 +99,7 @@ class Search:
 
     @property
     def gap(self) -> float:
-        """(objective - bound) / objective, 0 where the objective is 0."""
-        return max(0.0, self.objective - self.dual_bound) / self.objective if self.objective > 0 else 0.0
+        return relative_gap(self.objective, self.dual_bound)
 
     @property
     def has_converged(self) -> bool:

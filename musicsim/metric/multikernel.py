@@ -4,9 +4,8 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
-from musicsim.metric._kernel_spaces import KernelSpaces, new_kernels, training_kernels
+from musicsim.metric._kernel_spaces import KernelProjections, KernelSpaces, training_kernels
 from musicsim.metric._learner import RankingLearner, as_relevance
 from musicsim.metric._problem import StepCallback
 
@@ -15,7 +14,7 @@ __all__ = ["MultipleKernelMLR"]
 FloatArray = npt.NDArray[np.float64]
 
 
-class MultipleKernelMLR(RankingLearner):
+class MultipleKernelMLR(KernelProjections, RankingLearner):
     """A metric in the feature spaces of several kernels together.
 
     Song x is, for kernel k, the column K_x^k of its similarities to the training songs, and its squared
@@ -98,15 +97,6 @@ class MultipleKernelMLR(RankingLearner):
         self.n_kernels_in_, self.n_songs_in_ = len(checked), n
         return self
 
-    @property
-    def _n_features_out(self) -> int:
-        return sum(map(len, self.components_))
-
-    @property
-    def metrics_(self) -> list[FloatArray]:
-        check_is_fitted(self)
-        return [L.T @ L for L in self.components_]
-
     def transform(self, kernels: Any) -> FloatArray:
         """Map songs so that Euclidean distance is the learned distance.
 
@@ -119,6 +109,4 @@ class MultipleKernelMLR(RankingLearner):
         -------
         float64 ndarray of shape (n_new, sum of r_k)
         """
-        check_is_fitted(self)
-        given = new_kernels(kernels, self.n_kernels_in_, self.n_songs_in_)
-        return np.concatenate([K @ L.T for K, L in zip(given, self.components_, strict=True)], axis=1)
+        return self._projected(self._given(kernels))

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim.metric._cone import Projection
+from musicsim.metric._convergence import next_momentum, relative_gap
 from musicsim.order._objective import Objective
 
 __all__ = ["Course", "solve_accelerated", "solve_subgradient"]
@@ -45,8 +46,7 @@ class Course:
 
     @property
     def gap(self) -> float:
-        """(objective - bound) / objective, 0 where the objective is 0."""
-        return max(0.0, self.objective - self.dual_bound) / self.objective if self.objective > 0 else 0.0
+        return relative_gap(self.objective, self.dual_bound)
 
     @property
     def is_over(self) -> bool:
@@ -139,9 +139,7 @@ def solve_accelerated(objective: Objective, course: Course) -> None:
                 break
             length *= 0.5
         turned = float((ahead - new.point) @ (new.point - W.point)) > 0.0
-        faster = (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum)) / 2.0
-        share = 0.0 if turned else (momentum - 1.0) / faster
-        momentum = 1.0 if turned else faster
+        momentum, share = (1.0, 0.0) if turned else next_momentum(momentum)
         ahead = new.point + share * (new.point - W.point)
         ahead_margins = new_margins + share * (new_margins - margins)
         W, margins = new, new_margins

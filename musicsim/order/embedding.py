@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from musicsim.metric._cone import Cone, Projection
 from musicsim.metric._coordinates import Axes, Columns
-from musicsim.metric._kernel_spaces import KernelSpaces, new_kernels, training_kernels
+from musicsim.metric._kernel_spaces import KernelProjections, KernelSpaces, training_kernels
 from musicsim.metric._oracles import one_blas_thread
 from musicsim.metric.mlr import factor
 from musicsim.order._objective import Objective
@@ -111,7 +111,7 @@ def _asked(comparisons: npt.ArrayLike, n_songs: int) -> IntArray:
     return asked
 
 
-class PartialOrderEmbedding(_OrderEmbedding):
+class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
     """Embed songs, by one kernel or several, so that distances keep to comparisons.
 
     Solves ``min over W^p >= 0 of sum_p <W^p, K^p> + C / m * sum of max(0, 1 + d(i, j) - d(k, l))`` with the squared
@@ -223,15 +223,6 @@ class PartialOrderEmbedding(_OrderEmbedding):
     def _combined(self, kernels: list[FloatArray]) -> list[FloatArray]:
         return [np.sum(kernels, axis=0)] if self.combination == "sum" else kernels
 
-    @property
-    def _n_features_out(self) -> int:
-        return sum(map(len, self.components_))
-
-    @property
-    def metrics_(self) -> list[FloatArray]:
-        check_is_fitted(self)
-        return [N.T @ N for N in self.components_]
-
     def transform(self, kernels: Any) -> FloatArray:
         """Map songs, also new ones: g(x) = (N^p K_x^p)_p (equation 2.9).
 
@@ -243,9 +234,7 @@ class PartialOrderEmbedding(_OrderEmbedding):
         -------
         float64 ndarray of shape (n_new, sum of r_p)
         """
-        check_is_fitted(self)
-        given = self._combined(new_kernels(_several(kernels), self.n_kernels_in_, self.n_songs_in_))
-        return np.concatenate([K @ N.T for K, N in zip(given, self.components_, strict=True)], axis=1)
+        return self._projected(self._combined(self._given(_several(kernels))))
 
     def score(self, kernels: Any, comparisons: npt.ArrayLike) -> float:
         """Share of comparisons that come out in order, among songs given as for :meth:`transform`."""

@@ -13,10 +13,11 @@ from musicsim.ui.frame import PAGES
 from musicsim.ui.song_list import Action
 from musicsim.ui.state import CHOSEN, EXAMPLE, LIBRARY, QUEUE_LIBRARY, active_library
 
-__all__ = ["enqueue_songs", "follow", "on_player_event", "play_songs", "thumbs"]
+__all__ = ["enqueue_songs", "follow", "on_player_event", "play_songs", "thumbs", "track"]
 
 
-def _track(library: Library, song: Song, *, preview: bool = False) -> player.Track:
+def track(library: Library, song: Song, *, preview: bool = False) -> player.Track:
+    """What the player needs to know of a song; a preview starts at its most typical 30 seconds."""
     where = f"/songs/{song.id}/{{}}?library={quote(library.name)}"
     return player.Track(
         song.id,
@@ -32,7 +33,7 @@ def _track(library: Library, song: Song, *, preview: bool = False) -> player.Tra
 def play_songs(library: Library, songs: Sequence[Song], start: int = 0, *, preview: bool = False) -> None:
     """Replace the queue by these songs and play; a preview starts each at its most typical 30 seconds."""
     QUEUE_LIBRARY.set(library.name)
-    player.play([_track(library, song, preview=preview) for song in songs], start)
+    player.play([track(library, song, preview=preview) for song in songs], start)
 
 
 def enqueue_songs(library: Library, songs: Sequence[Song]) -> None:
@@ -41,7 +42,7 @@ def enqueue_songs(library: Library, songs: Sequence[Song]) -> None:
         play_songs(library, songs)
         return
     QUEUE_LIBRARY.set(library.name)
-    player.enqueue([_track(library, song) for song in songs])
+    player.enqueue([track(library, song) for song in songs])
 
 
 def follow(action: Action, snapshot: Snapshot, songs: Sequence[Song]) -> None:
