@@ -1,5 +1,7 @@
-"""Measures of quality: neighbours, hubs, rankings, and splits by artist."""
+"""Measures of quality: neighbours, hubs, rankings, splits by artist, and files of ranking sets."""
 
+from musicsim.evaluation.graded import graded_scores
+from musicsim.evaluation.letor import RankingRows, load_letor, load_lightgbm
 from musicsim.evaluation.ranking import (
     distance_scores,
     hubness,
@@ -15,9 +17,13 @@ from musicsim.evaluation.splits import ArtistKFold, ArtistSplit
 __all__ = [
     "ArtistKFold",
     "ArtistSplit",
+    "RankingRows",
     "distance_scores",
+    "graded_scores",
     "hubness",
     "k_occurrence",
+    "load_letor",
+    "load_lightgbm",
     "nearest_neighbours",
     "paired_bootstrap",
     "query_scores",

@@ -1,0 +1,301 @@
+"""Rankers of documents on one fold: for experiments.letor."""
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim.evaluation.graded import graded_scores
+from musicsim.evaluation.letor import RankingRows
+from musicsim.metric import GMML, LGMML, MLR
+from musicsim.relevance import Relevance
+
+__all__ = [
+    "KS",
+    "Fitted",
+    "Fold",
+    "as_they_are",
+    "best_of",
+    "euclid",
+    "global_gmml",
+    "halves",
+    "judged",
+    "lambdarank",
+    "lgmml",
+    "mlr",
+    "ndcg",
+    "pair_differences",
+    "ranknet",
+    "scores_of_known",
+    "within_queries",
+]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Score = Callable[[RankingRows], FloatArray]
+
+KS = (1, 3, 5, 10)
+_MOST_ANCHORS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Documents of training, validation and test; no query is in two of them."""
+
+    name: str
+    train: RankingRows
+    validation: RankingRows
+    test: RankingRows
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A ranker, the setting that validation chose with its place in the grid, CPU seconds of its fit, and of all."""
+
+    score: Score
+    chosen: str
+    place: int
+    seconds: float
+    choosing_s: float
+
+
+def ndcg(scores: FloatArray, rows: RankingRows) -> float:
+    """Mean NDCG@10, by which validation chooses."""
+    return float(graded_scores(scores, rows.y, rows.group, (10,))["ndcg@10"].mean())
+
+
+def best_of(fits: Iterator[tuple[str, Callable[[], Score]]], fold: Fold) -> Fitted:
+    """Fit every setting and keep that of the best NDCG@10 in validation, the first of equal ones."""
+    best: tuple[float, Score, str, int, float] | None = None
+    total = 0.0
+    for place, (setting, fit) in enumerate(fits):
+        started = time.process_time()
+        score = fit()
+        spent = time.process_time() - started
+        total += spent
+        found = ndcg(score(fold.validation), fold.validation)
+        if best is None or found > best[0]:
+            best = found, score, setting, place, spent
+    assert best is not None
+    return Fitted(*best[1:], total)
+
+
+def within_queries(rows: RankingRows) -> FloatArray:
+    """Features z-scored within each query; those that are the same throughout a query are 0."""
+    starts = np.concatenate([[0], np.cumsum(rows.group)[:-1]])
+    sizes = rows.group[:, None]
+    X = rows.X.astype(np.float64)
+    away = X - np.repeat(np.add.reduceat(X, starts) / sizes, rows.group, axis=0)
+    deviation = np.sqrt(np.add.reduceat(away * away, starts) / sizes)
+    return away / np.repeat(np.where(deviation > 1e-9, deviation, 1.0), rows.group, axis=0)
+
+
+def as_they_are(rows: RankingRows) -> FloatArray:
+    """Features of the file."""
+    return rows.X.astype(np.float64)
+
+
+# --- local metrics -------------------------------------------------------------------------------------------------
+
+
+def lgmml(fold: Fold, grid: list[dict[str, Any]], seed: int, **fixed: Any) -> Fitted:
+    """L-GMML, shared phi."""
+
+    def fits() -> Iterator[tuple[str, Callable[[], Score]]]:
+        for parameters in grid:
+
+            def fit(parameters: dict[str, Any] = parameters) -> Score:
+                ranker = LGMML(random_state=seed, **fixed | parameters).fit(*fold.train)
+                return lambda rows: ranker.predict(rows.X, rows.group)
+
+            yield ", ".join(f"{name} {value}" for name, value in parameters.items()), fit
+
+    return best_of(fits(), fold)
+
+
+def halves(rows: RankingRows, seed: int) -> tuple[RankingRows, RankingRows]:
+    """The documents of each query dealt out to two files at random; queries of a single document are in neither."""
+    rng = np.random.default_rng(seed)
+    order = np.lexsort((rng.random(len(rows.y)), np.repeat(np.arange(len(rows.group)), rows.group)))
+    sizes = rows.group
+    place = np.arange(len(rows.y)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    kept = np.repeat(sizes >= 2, sizes)
+    parts = []
+    for first in (0, 1):
+        chosen = order[kept & (place % 2 == first)]
+        group = (sizes[sizes >= 2] + 1 - first) // 2
+        parts.append(RankingRows(rows.X[chosen], rows.y[chosen], group, (), ()))
+    return parts[0], parts[1]
+
+
+def scores_of_known(
+    learned: RankingRows, ranked: RankingRows, seed: int, n_seeds: int, ks: tuple[int, ...], **parameters: Any
+) -> dict[str, dict[str, FloatArray]]:
+    """Scores of other documents of the same queries, by the shared phi and by each query's own, means over seeds."""
+    queries = np.arange(len(ranked.group))
+    each: dict[str, list[dict[str, FloatArray]]] = {"shared phi": [], "phi of the query": []}
+    for i in range(n_seeds):
+        ranker = LGMML(per_query=True, random_state=seed + i, **parameters).fit(*learned)
+        for name, asked in (("shared phi", None), ("phi of the query", queries)):
+            f = ranker.predict(ranked.X, ranked.group, queries=asked)
+            each[name].append(graded_scores(f, ranked.y, ranked.group, ks))
+    return {
+        name: {measure: np.mean([one[measure] for one in found], axis=0) for measure in found[0]}
+        for name, found in each.items()
+    }
+
+
+# --- one metric, one anchor ----------------------------------------------------------------------------------------
+
+
+def _anchored(fold: Fold, components: FloatArray, seed: int) -> Score:
+    """Rank by the distance to the relevant training document that ranks the training queries best."""
+    train = fold.train
+    songs = within_queries(train) @ components.T
+    relevant = np.flatnonzero(train.y > 0)
+    if len(relevant) > _MOST_ANCHORS:
+        relevant = np.random.default_rng(seed).choice(relevant, _MOST_ANCHORS, replace=False)
+
+    def near(anchor: FloatArray, X: FloatArray) -> FloatArray:
+        return -np.sum((X - anchor) ** 2, axis=1)
+
+    best = max(relevant, key=lambda row: ndcg(near(songs[row], songs), train))
+    anchor = songs[best]
+    return lambda rows: near(anchor, within_queries(rows) @ components.T)
+
+
+def euclid(fold: Fold, seed: int) -> Fitted:
+    """Plain distance."""
+    return best_of(iter([("", lambda: _anchored(fold, np.eye(fold.train.X.shape[1]), seed))]), fold)
+
+
+def judged(rows: RankingRows) -> Relevance:
+    """Relevant documents ask; relevant are the others of their query, irrelevant its documents of label 0."""
+    starts = np.concatenate([[0], np.cumsum(rows.group)])
+    near: list[IntArray] = [np.empty(0, np.int64)] * len(rows.y)
+    far = list(near)
+    for first, last in pairwise(starts):
+        here = np.arange(first, last)
+        up, down = here[rows.y[here] > 0], here[rows.y[here] == 0]
+        for row in up:
+            near[row], far[row] = up[up != row], down
+    return Relevance.from_lists(near, len(rows.y), irrelevant=far)
+
+
+def global_gmml(fold: Fold, regs: tuple[float, ...], seed: int) -> Fitted:
+    """One geometric mean metric of all training documents."""
+    X, relevance = within_queries(fold.train), judged(fold.train)
+
+    def fits() -> Iterator[tuple[str, Callable[[], Score]]]:
+        for reg in regs:
+            yield (
+                f"reg {reg:g}",
+                lambda reg=reg: _anchored(fold, GMML(reg=reg).fit(X, relevance).components_, seed),
+            )
+
+    return best_of(fits(), fold)
+
+
+def mlr(
+    fold: Fold, Cs: tuple[float, ...], regularizer: str, n_queries: int, max_cuts: int, seed: int
+) -> Fitted:
+    """Metric learning to rank on the documents of some training queries; its own loss is AUC."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    rng = np.random.default_rng(seed)
+    whole = judged(fold.train)
+    query = np.repeat(np.arange(len(fold.train.group)), fold.train.group)
+    drawn = rng.choice(len(fold.train.group), min(n_queries, len(fold.train.group)), replace=False)
+    rows = np.flatnonzero(np.isin(query, drawn))
+    X, relevance = within_queries(fold.train)[rows], whole.restrict(rows, rows)
+
+    def fits() -> Iterator[tuple[str, Callable[[], Score]]]:
+        for C in Cs:
+
+            def fit(C: float = C) -> Score:
+                with warnings.catch_warnings():
+                    warnings.simplefilter(
+                        "ignore", ConvergenceWarning
+                    )  # the last digits do not rank documents
+                    learner = MLR(C=C, regularizer=regularizer, tol=1e-2, max_cuts=max_cuts).fit(X, relevance)
+                return _anchored(fold, learner.components_, seed)
+
+            yield f"C {C:g}", fit
+
+    return best_of(fits(), fold)
+
+
+# --- others --------------------------------------------------------------------------------------------------------
+
+
+def pair_differences(X: FloatArray, y: FloatArray, group: IntArray) -> FloatArray:
+    """More relevant less less relevant, for all pairs of a query, (n_pairs, d)."""
+    starts = np.concatenate([[0], np.cumsum(group)])
+    rows = []
+    for first, last in pairwise(starts):
+        up, down = np.nonzero(y[first:last, None] > y[None, first:last])
+        rows.append(np.column_stack([first + up, first + down]))
+    pairs = np.concatenate(rows)
+    return X[pairs[:, 0]] - X[pairs[:, 1]]
+
+
+def ranknet(
+    fold: Fold, Cs: tuple[float, ...], features: Callable[[RankingRows], FloatArray] = within_queries
+) -> Fitted:
+    """Linear RankNet: a logistic loss on the differences of all pairs."""
+    from sklearn.linear_model import LogisticRegression
+
+    differences = pair_differences(features(fold.train), fold.train.y, fold.train.group)
+    sign = np.where(np.arange(len(differences)) % 2 == 0, 1, -1)
+
+    def fits() -> Iterator[tuple[str, Callable[[], Score]]]:
+        for C in Cs:
+
+            def fit(C: float = C) -> Score:
+                learner = LogisticRegression(C=C, fit_intercept=False, max_iter=500)
+                weights = learner.fit(differences * sign[:, None], sign).coef_[0]
+                return lambda rows: features(rows) @ weights
+
+            yield f"C {C:g}", fit
+
+    return best_of(fits(), fold)
+
+
+def lambdarank(fold: Fold, grid: list[dict[str, Any]], seed: int) -> Fitted:
+    """LightGBM's LambdaRank on one thread, its number of trees chosen by early stopping in validation.
+
+    Raises
+    ------
+    ImportError
+        If lightgbm is not installed.
+    """
+    import lightgbm
+
+    def fits() -> Iterator[tuple[str, Callable[[], Score]]]:
+        for parameters in grid:
+
+            def fit(parameters: dict[str, Any] = parameters) -> Score:
+                ranker = lightgbm.LGBMRanker(
+                    objective="lambdarank", n_estimators=500, n_jobs=1, random_state=seed, verbose=-1,
+                    deterministic=True, **parameters,
+                )  # fmt: skip
+                validation = fold.validation
+                with warnings.catch_warnings():
+                    warnings.simplefilter(
+                        "ignore", FutureWarning
+                    )  # eval_set is to be eval_X, which older releases lack
+                    ranker.fit(
+                        fold.train.X, fold.train.y.astype(int), group=fold.train.group, eval_at=[10],
+                        eval_set=[(validation.X, validation.y.astype(int))], eval_group=[validation.group],
+                        callbacks=[lightgbm.early_stopping(50, verbose=False)],
+                    )  # fmt: skip
+                return lambda rows: np.asarray(ranker.predict(rows.X), dtype=np.float64)
+
+            yield ", ".join(f"{name} {value}" for name, value in parameters.items()), fit
+
+    return best_of(fits(), fold)

@@ -1,0 +1,207 @@
+"""Local metrics of a ranker: geometric means of sampled queries, each around an anchor (SIGIR 2017, algorithm 2)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim.metric._geometric import geometric_mean_metric, regularized
+from musicsim.metric._scatter import cross_scatter, within_scatter
+
+__all__ = ["QUANTILE", "LocalMetrics", "Queries", "closeness", "learn_local_metrics", "squared_lengths"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+QUANTILE = 0.95
+"""Share of the documents that lie within distance 1 of an anchor, on average."""
+_MOST_CANDIDATES = 100
+"""Documents that are tried as an anchor."""
+_BEYOND = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0)
+"""How far an ideal document may be beyond the mean of the relevant ones, in steps from the mean of the others."""
+_NDCG_AT = 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Queries:
+    """Documents, those of a query together and in the order of rising labels.
+
+    Attributes
+    ----------
+    X : float64 ndarray of shape (n, d)
+    y : float64 ndarray of shape (n,)
+    starts : int64 ndarray of shape (n_queries + 1,)
+    lower : int64 ndarray of shape (n,)
+        Documents of the same query that are less relevant.
+    usable : int64 ndarray
+        Queries with documents of different relevance.
+    """
+
+    X: FloatArray
+    y: FloatArray
+    starts: IntArray
+    lower: IntArray
+    usable: IntArray
+
+    @classmethod
+    def sorted(cls, X: FloatArray, y: FloatArray, starts: IntArray) -> "Queries":
+        query = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        order = np.lexsort((y, query))
+        X, y = X[order], y[order]
+        rows = np.arange(len(y))
+        is_new = np.concatenate([[True], (y[1:] != y[:-1]) | (query[1:] != query[:-1])])
+        first = np.maximum.accumulate(np.where(is_new, rows, 0))
+        return cls(X, y, starts, first - starts[query], np.flatnonzero(y[starts[1:] - 1] > y[starts[:-1]]))
+
+    def rows(self, queries: IntArray) -> IntArray:
+        """Of some queries, one after the other."""
+        return np.concatenate([np.arange(self.starts[q], self.starts[q + 1]) for q in queries])
+
+    def gains(self, k: int) -> FloatArray:
+        """(2^label - 1) over the best DCG@k of the query, (n,)."""
+        gains: FloatArray = np.exp2(self.y) - 1.0
+        last = np.repeat(self.starts[1:], np.diff(self.starts))
+        rank = last - np.arange(len(gains))  # of the best order
+        discounted = np.where(rank <= k, gains / np.log2(rank + 1.0), 0.0)
+        best = np.add.reduceat(discounted, self.starts[:-1])
+        return gains / np.repeat(np.where(best > 0, best, 1.0), np.diff(self.starts))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LocalMetrics:
+    """Metrics, each of squared distances to an anchor.
+
+    Attributes
+    ----------
+    metrics : float64 ndarray of shape (m, d, d), or of their diagonals (m, d)
+    anchors : float64 ndarray of shape (m, d)
+    """
+
+    metrics: FloatArray
+    anchors: FloatArray
+
+    def squares(self, X: FloatArray, r: int) -> FloatArray:
+        """t_r, squared distances of documents to anchor r."""
+        return squared_lengths(self.metrics[r], X - self.anchors[r])
+
+
+def squared_lengths(metric: FloatArray, away: FloatArray) -> FloatArray:
+    """Of rows, (n,), in a metric (d, d) or of a diagonal (d,); columns that are 0 in it cost nothing."""
+    seen = np.flatnonzero(metric if metric.ndim == 1 else np.diag(metric))
+    if len(seen) < len(metric):
+        away, metric = away[:, seen], metric[seen] if metric.ndim == 1 else metric[np.ix_(seen, seen)]
+    along = away * metric if metric.ndim == 1 else away @ metric
+    squares: FloatArray = np.einsum("ij,ij->i", along, away)
+    return np.maximum(squares, 0.0)
+
+
+def closeness(local: LocalMetrics, X: FloatArray) -> tuple[npt.NDArray[np.float32], float]:
+    """g_r = t_r exp(-t_r) of all documents and anchors, and the share of them where t_r > 1, which falls again."""
+    table = np.empty((len(X), len(local.metrics)), dtype=np.float32)
+    beyond = 0.0
+    for r in range(len(local.metrics)):
+        t = local.squares(X, r)
+        beyond += np.count_nonzero(t > 1.0)
+        table[:, r] = t * np.exp(-t)
+    return table, beyond / max(1, table.size)
+
+
+def learn_local_metrics(
+    documents: Queries,
+    n_metrics: int,
+    n_queries: int,
+    structure: str,
+    anchor: str,
+    t: float,
+    prior: FloatArray,
+    reg: float,
+    n_columns: int,
+    rng: np.random.Generator,
+    tell: Callable[[int], bool],
+) -> LocalMetrics:
+    """Metrics of `n_queries` drawn queries each, scaled so that 95 % of all documents are within 1 of the anchor.
+
+    Similar are all pairs of documents above the least label of their query, dissimilar these and those at it. The
+    anchor is the candidate that ranks the drawn queries, but its own, with the best mean NDCG@10: with "document" each
+    of the relevant documents, with "ideal" points on the way from the mean of the irrelevant ones through that of the
+    relevant ones and beyond. A metric sees `n_columns` drawn columns. `tell` is called with the number of metrics so
+    far; True ends the loop.
+    """
+    metrics, anchors = [], []
+    gains = documents.gains(_NDCG_AT)
+    n_queries = min(n_queries, len(documents.usable))
+    for number in range(1, n_metrics + 1):
+        drawn = np.sort(rng.choice(documents.usable, n_queries, replace=False))
+        rows = documents.rows(drawn)
+        is_up = documents.lower[rows] > 0
+        ups, downs = documents.X[rows[is_up]], documents.X[rows[~is_up]]
+        columns = np.sort(rng.choice(len(prior), n_columns, replace=False))
+        metric = _mean(ups, downs, columns, structure, t, prior, reg)
+        sizes = documents.starts[drawn + 1] - documents.starts[drawn]
+        if anchor == "ideal":
+            middle = ups.mean(axis=0)
+            candidates = middle + np.outer(_BEYOND, middle - downs.mean(axis=0))
+            owners = np.full(len(candidates), -1)
+        else:
+            places = np.flatnonzero(is_up)
+            if len(places) > _MOST_CANDIDATES:
+                places = np.sort(rng.choice(places, _MOST_CANDIDATES, replace=False))
+            candidates = documents.X[rows[places]]
+            owners = np.repeat(np.arange(n_queries), sizes)[places]
+        scores = _ndcg(documents.X[rows], gains[rows], sizes, candidates, metric)
+        if n_queries > 1:
+            known = owners >= 0
+            scores[known, owners[known]] = 0.0
+        best = candidates[int(np.argmax(scores.sum(axis=1)))]
+        scale = np.quantile(squared_lengths(metric, documents.X - best), QUANTILE)
+        metrics.append(metric / scale if scale > 0 else metric)
+        anchors.append(best)
+        if tell(number):
+            break
+    return LocalMetrics(np.stack(metrics), np.stack(anchors))
+
+
+def _mean(
+    ups: FloatArray,
+    downs: FloatArray,
+    columns: IntArray,
+    structure: str,
+    t: float,
+    prior: FloatArray,
+    reg: float,
+) -> FloatArray:
+    """The metric of some columns, 0 along the others."""
+    within = within_scatter(ups)
+    # a single relevant document: only the prior says what is similar
+    similar = within.mean() if within.n_pairs else np.eye(ups.shape[1])
+    S, D = regularized(similar, cross_scatter(ups, downs).mean(), prior, reg)
+    if structure == "diagonal":
+        s, e = np.diag(S)[columns], np.diag(D)[columns]
+        if not ((s > 0).all() and (e > 0).all()):
+            raise ValueError("A column is the same in all documents of a sample; raise reg above 0.")
+        metric = np.zeros(len(S))
+        metric[columns] = s ** (t - 1.0) * e**t
+        return metric
+    here = np.ix_(columns, columns)
+    metric = np.zeros(S.shape)
+    metric[here] = geometric_mean_metric(S[here], D[here], t)
+    return metric
+
+
+def _ndcg(
+    X: FloatArray, gains: FloatArray, sizes: IntArray, candidates: FloatArray, metric: FloatArray
+) -> FloatArray:
+    """NDCG@10 of queries of some `sizes`, ranked by the distance to each candidate, (n_candidates, n_queries).
+
+    Rows are in the order of rising labels within their query.
+    """
+    turned = candidates * metric if metric.ndim == 1 else candidates @ metric
+    D = squared_lengths(metric, X) - 2.0 * turned @ X.T  # a candidate's own length changes no order
+    ends = np.cumsum(sizes)
+    scores = np.empty((len(candidates), len(sizes)))
+    for q, (first, last) in enumerate(zip(ends - sizes, ends, strict=True)):
+        # stable: of equal distances the less relevant is first
+        order = np.argsort(D[:, first:last], axis=1, kind="stable")[:, :_NDCG_AT]
+        scores[:, q] = gains[first:last][order] @ (1.0 / np.log2(np.arange(2.0, order.shape[1] + 2.0)))
+    return scores

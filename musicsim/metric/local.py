@@ -1,0 +1,236 @@
+"""Query by example with local geometric mean metrics (Su, King, Lyu, SIGIR 2017, 4.4)."""
+
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from musicsim.metric._geometric import (
+    check_mean_parameters,
+    checked_prior,
+    geometric_mean_metric,
+    regularized,
+)
+from musicsim.metric._learner import as_relevance
+from musicsim.metric._local import QUANTILE, squared_lengths
+from musicsim.metric._scatter import Scatter, relevance_scatters
+from musicsim.metric.feedback import Feedback, adapt_weights, feedback_metric
+from musicsim.metric.mlr import factor
+
+__all__ = ["LGMMLByExample"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_SONGS_A_METRIC = 10
+
+
+class LGMMLByExample(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A metric for every place: songs near a query are compared by what tells songs apart there.
+
+    Songs are put into clusters; M_r is the geometric mean metric of the pairs (song of cluster r, song relevant or
+    irrelevant to it), its anchor p_r the middle of the cluster. A query x is its own ideal document, and songs are
+    ranked by ``M(x) = sum_r w_r(x) M_r`` with weights as exp(-rho/2 t_r), t_r the squared distance from x to p_r in M_r
+    (equations 3 and 11), here made to sum to 1.
+
+    Parameters
+    ----------
+    n_metrics : int >= 1
+        m, of small collections at most one for ten songs; 1 is a single metric, as :class:`GMML`.
+    rho : float >= 0
+        How local: 0 is the same mean of all metrics everywhere, hundreds the metric of the nearest anchor alone.
+    t, prior
+        As of :class:`GMML`; None for `prior` is here the metric of all songs' pairs, which local ones stay near.
+    reg : float >= 0
+        How near they stay; of the metric of all pairs, how near to plain distance.
+    random_state : int, Generator or None
+        Seed of the clusters.
+
+    Attributes
+    ----------
+    metrics_ : float64 ndarray of shape (m, d, d)
+        Scaled so that 95 % of the songs of the fit have t_r <= 1.
+    anchors_ : float64 ndarray of shape (m, d)
+    mean_metric_ : float64 ndarray of shape (d, d)
+        The mean of M(x) over the songs of the fit, for maps and indexes, which want one metric.
+    components_ : float64 ndarray of shape (r, d)
+        Its factor, L^T L; rows in the order of falling weight.
+    n_features_in_ : int
+
+    Notes
+    -----
+    Distances of different queries are of different metrics: neither symmetric nor a triangle. A cluster without a
+    similar and a dissimilar pair has the metric of all pairs. Time: O(n^2 d) for the pairs, O(m d^3), and
+    :meth:`distances`. Memory: 16 m d^2 bytes, 1.6 MB for 10 metrics of 100 dimensions, and 16 MB for blocks of pairs.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(60, 3)), np.arange(60) % 3
+    >>> X[:, 0] += 4 * y
+    >>> model = LGMMLByExample(n_metrics=2, random_state=0).fit(X, y)
+    >>> model.metric_at(X[0]).shape, int(model.rank(X[:1], X)[0, 0])
+    ((3, 3), 0)
+    """
+
+    def __init__(
+        self,
+        n_metrics: int = 20,
+        rho: float = 64.0,
+        t: float = 0.25,
+        prior: Any = None,
+        reg: float = 0.01,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self.n_metrics = n_metrics
+        self.rho = rho
+        self.t = t
+        self.prior = prior
+        self.reg = reg
+        self.random_state = random_state
+
+    def fit(self, X: npt.ArrayLike, y: Any) -> Self:
+        """Learn metrics and anchors.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_songs, d)
+        y : array-like of shape (n_songs,) or Relevance
+            Class labels, or who is similar to whom among the rows of X.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, X is not finite, y does not fit X, or there are no pairs.
+        """
+        from sklearn.cluster import KMeans
+
+        self._check_parameters()
+        songs: FloatArray = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        relevance = as_relevance(y, len(songs))
+        m = min(int(self.n_metrics), max(1, len(songs) // _SONGS_A_METRIC), len(np.unique(songs, axis=0)))
+        # scikit-learn takes no Generator
+        seed = int(np.random.default_rng(self.random_state).integers(2**31))
+        clusters = KMeans(m, n_init=1, random_state=seed).fit(songs)
+        pairs = [
+            relevance_scatters(songs, relevance, np.flatnonzero(clusters.labels_ == r)) for r in range(m)
+        ]
+        similar, dissimilar = (
+            Scatter(np.sum([p[kind].total for p in pairs], axis=0), sum(p[kind].n_pairs for p in pairs))
+            for kind in (0, 1)
+        )
+        if not similar.n_pairs:
+            raise ValueError(
+                "y: no song has both a similar and a dissimilar one; there is nothing to learn from."
+            )
+        plain = checked_prior(self.prior, songs)
+        whole = self._mean(similar, dissimilar, plain)
+        near = whole if self.prior is None else plain
+        metrics = [self._mean(*p, near) if p[0].n_pairs else whole for p in pairs]
+        self.anchors_ = clusters.cluster_centers_
+        scales = [
+            np.quantile(squared_lengths(M, songs - p), QUANTILE)
+            for M, p in zip(metrics, self.anchors_, strict=True)
+        ]
+        self.metrics_ = np.stack([M / s if s > 0 else M for M, s in zip(metrics, scales, strict=True)])
+        self.mean_metric_ = np.tensordot(self._weights(songs).mean(axis=0), self.metrics_, 1)
+        self.components_ = factor(self.mean_metric_)
+        return self
+
+    def weights_at(self, X: npt.ArrayLike) -> FloatArray:
+        """w_r of equation 11 at some places, made to sum to 1, shape (n_places, m)."""
+        check_is_fitted(self)
+        return self._weights(validate_data(self, X, dtype=np.float64, reset=False))
+
+    def metric_at(self, x: npt.ArrayLike) -> FloatArray:
+        """M(x) of equation 3 at one place, (d, d)."""
+        weights = self.weights_at(np.asarray(x, dtype=np.float64)[None])[0]
+        metric: FloatArray = np.tensordot(weights, self.metrics_, 1)
+        return metric
+
+    def distances(self, Q: npt.ArrayLike, X: npt.ArrayLike) -> FloatArray:
+        """Distances of songs to queries, each by the query's own metric; not squared.
+
+        Parameters
+        ----------
+        Q : array-like of shape (n_queries, d)
+        X : array-like of shape (n_songs, d)
+
+        Returns
+        -------
+        float64 ndarray of shape (n_queries, n_songs)
+
+        Notes
+        -----
+        Up to m queries: a metric each, O(n_queries n_songs d^2). More: the lengths of all songs in all metrics once,
+        O(m n_songs d^2) and 8 m n_songs bytes, and products of matrices, O(n_queries n_songs (m + d)).
+        """
+        check_is_fitted(self)
+        queries: FloatArray = validate_data(self, Q, dtype=np.float64, reset=False)
+        songs: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
+        weights = self._weights(queries)
+        if len(queries) <= len(self.metrics_):
+            squares = np.empty((len(queries), len(songs)))
+            for q, (x, w) in enumerate(zip(queries, weights, strict=True)):
+                squares[q] = squared_lengths(np.tensordot(w, self.metrics_, 1), songs - x)
+            return np.sqrt(squares)
+        # lengths are of differences from one place, so that little cancels
+        middle = songs.mean(axis=0)
+        songs, queries = songs - middle, queries - middle
+        lengths = np.stack([squared_lengths(M, songs) for M in self.metrics_])
+        turned = np.einsum("qr,qri->qi", weights, np.stack([queries @ M for M in self.metrics_], axis=1))
+        own = np.einsum("qi,qi->q", turned, queries)
+        squares = weights @ lengths - 2.0 * turned @ songs.T + own[:, None]
+        return np.sqrt(np.maximum(squares, 0.0))
+
+    def rank(self, Q: npt.ArrayLike, X: npt.ArrayLike, k: int | None = None) -> npt.NDArray[np.int64]:
+        """Rows of X by their distance to each query, nearest first, (n_queries, k); equal ones by row."""
+        return np.argsort(self.distances(Q, X), axis=1, kind="stable")[:, :k]
+
+    def transform(self, X: npt.ArrayLike) -> FloatArray:
+        """Map songs so that Euclidean distance is that of the mean metric, (n_songs, r)."""
+        check_is_fitted(self)
+        songs: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
+        return songs @ self.components_.T
+
+    def feedback(self, x: npt.ArrayLike, up: npt.ArrayLike, down: npt.ArrayLike, **how: float) -> Feedback:
+        """Metric and ideal song of a query after marks: its weights first, then the metric that they give.
+
+        Parameters
+        ----------
+        x, up, down
+            As of :func:`feedback_metric`.
+        **how
+            `strength` and `move` of :func:`feedback_metric`.
+        """
+        query = np.asarray(x, dtype=np.float64)
+        weights = adapt_weights(query, up, down, self.metrics_, self.weights_at(query[None])[0])
+        return feedback_metric(
+            query, up, down, np.tensordot(weights, self.metrics_, 1), weights=weights, **how
+        )
+
+    def _check_parameters(self) -> None:
+        check_mean_parameters(self.t, self.reg)
+        if not isinstance(self.n_metrics, Integral) or self.n_metrics < 1:
+            raise ValueError(f"n_metrics={self.n_metrics!r} should be a whole number, at least 1.")
+        if not (isinstance(self.rho, Real) and 0 <= float(self.rho) < np.inf):
+            raise ValueError(f"rho={self.rho!r} should be a number, at least 0.")
+
+    def _mean(self, similar: Scatter, dissimilar: Scatter, prior: FloatArray) -> FloatArray:
+        S, D = regularized(similar.mean(), dissimilar.mean(), prior, float(self.reg))
+        return geometric_mean_metric(S, D, float(self.t))
+
+    def _weights(self, places: FloatArray) -> FloatArray:
+        t = np.stack(
+            [squared_lengths(M, places - p) for M, p in zip(self.metrics_, self.anchors_, strict=True)],
+            axis=1,
+        )
+        # of the nearest anchor at least 1, so that far places have weights too
+        weights = np.exp(-0.5 * float(self.rho) * (t - t.min(axis=1, keepdims=True)))
+        return weights / weights.sum(axis=1, keepdims=True)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)

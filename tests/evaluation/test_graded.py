@@ -1,0 +1,71 @@
+"""NDCG and average precision of queries against loops, and against scikit-learn where it says the same."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score, ndcg_score
+
+from musicsim.evaluation.graded import graded_scores
+
+queries = st.lists(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(-3, 3)), min_size=1, max_size=8), min_size=1, max_size=5
+)
+
+
+def looped(labels, scores, k):
+    """From the definition, the less relevant of equal scores first."""
+    order = sorted(range(len(labels)), key=lambda i: (-scores[i], labels[i]))
+    gain = [(2 ** labels[i] - 1) / np.log2(place + 2) for place, i in enumerate(order)]
+    best = [(2**label - 1) / np.log2(place + 2) for place, label in enumerate(sorted(labels, reverse=True))]
+    precisions, found = [], 0
+    for place, i in enumerate(order, 1):
+        if labels[i] > 0:
+            found += 1
+            precisions.append(found / place)
+    return (sum(gain[:k]) / sum(best[:k]), np.mean(precisions)) if found else (0.0, 0.0)
+
+
+@given(queries, st.integers(1, 10))
+def test_scores_are_those_of_a_loop(asked, k):
+    y = [label for query in asked for label, _ in query]
+    f = [score for query in asked for _, score in query]
+    found = graded_scores(f, y, [len(query) for query in asked], (k,))
+    expected = [looped(*zip(*query, strict=True), k) for query in asked]
+    np.testing.assert_allclose(found[f"ndcg@{k}"], [e[0] for e in expected], atol=1e-12)
+    np.testing.assert_allclose(found["map"], [e[1] for e in expected], atol=1e-12)
+
+
+def test_scores_are_scikit_learn_s_where_there_are_no_ties(rng):
+    y, f = rng.integers(0, 5, 40), rng.normal(size=40)
+    found = graded_scores(f, y, [40], (5, 40))
+    assert found["ndcg@5"][0] == pytest.approx(ndcg_score([2.0**y - 1], [f], k=5))
+    assert found["ndcg@40"][0] == pytest.approx(ndcg_score([2.0**y - 1], [f]))
+    assert found["map"][0] == pytest.approx(average_precision_score(y > 0, f))
+
+
+def test_a_query_without_a_relevant_document_is_nothing_or_left_out():
+    assert graded_scores([1.0, 2.0], [0, 0], [2])["ndcg@1"].tolist() == [0.0]
+    assert np.isnan(graded_scores([1.0, 2.0], [0, 0], [2], without_relevant=np.nan)["map"]).all()
+
+
+def test_a_constant_ranker_gains_the_least():
+    found = graded_scores(np.zeros(4), [2, 0, 1, 0], [4], (1, 2, 4))
+    assert found["ndcg@2"][0] == 0.0
+    assert found["map"][0] == pytest.approx((1 / 3 + 2 / 4) / 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1.0], [1, 2], [1]), "scores and y: shapes"),
+        (([np.nan, 1.0], [1, 2], [2]), "scores: row 0 is not finite"),
+        (([1.0, 1.0], [1, -2], [2]), "the label of row 1"),
+        (([1.0, 1.0], [1, 2], [3]), "group sums to 3, but there are 2 rows"),
+        (([1.0, 1.0], [1, 2], [2, 0]), "whole numbers of at least 1"),
+        (([1.0, 1.0], [1, 2], [2], (0,)), "ks="),
+    ],
+)
+def test_what_does_not_fit_is_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        graded_scores(*arguments)

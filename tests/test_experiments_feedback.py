@@ -1,0 +1,69 @@
+"""The experiment on feedback: what counts as an answer, and a run on made-up genres."""
+
+import numpy as np
+import pytest
+
+from benchmarks._report import Settings
+from experiments import feedback
+from musicsim.metric import feedback_metric
+from tests.shared import SHARED
+
+
+def made_up(n=240, seed=0):
+    """Genres lie apart in two of six dimensions."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(4, size=n)
+    X = rng.normal(size=(n, 6))
+    X[:, 0] += 2.0 * (y % 2)
+    X[:, 1] += 2.0 * (y // 2)
+    return X, y
+
+
+def test_neither_the_query_nor_a_song_that_was_shown_counts():
+    X, y = made_up()
+    seen = []
+
+    class Watched:
+        def __init__(self, inner):
+            self.inner = inner
+
+        def distances(self, rows):
+            seen.append(len(rows))
+            return self.inner.distances(rows)
+
+    def answer(*marks, **how):
+        return Watched(feedback_metric(*marks, **how))
+
+    found = feedback.precision(X, y, 7, 3, answer, np.random.default_rng(0))
+    assert set(found) == set(feedback.WAYS)
+    assert seen == [240] + [240 - 1 - feedback.SHOWN] * len(feedback.WAYS)
+    nearest = np.argsort(np.linalg.norm(X - X[7], axis=1))[1 + feedback.SHOWN :][: feedback.LOOKED_AT]
+    assert found["before"] == pytest.approx(np.mean(y[nearest] == y[7]))
+
+
+def test_a_run_measures_every_space(monkeypatch):
+    monkeypatch.setattr(feedback, "load", lambda: made_up(100))
+    monkeypatch.setattr(feedback, "MARKS", (1, 15))
+    settings = Settings()
+    rows, claims = feedback.run(settings, lambda line: None)
+    assert len(rows) == len(claims) == 6
+    assert settings.facts["queries"] == 50
+    plain = rows[1]
+    assert plain["both"] > plain["before"]  # the songs differ in what nobody asks for
+
+
+@pytest.mark.skipif(
+    not (SHARED / "gtzan").is_dir(),
+    reason="no GTZAN: set MUSICSIM_SHARED_DATA to the folder of public data sets",
+)
+def test_the_real_songs_have_ten_genres():
+    X, y = feedback.load()
+    assert X.shape == (1000, 57)
+    assert np.bincount(y).tolist() == [100] * 10
+    np.testing.assert_allclose(X.std(axis=0), 1.0)
+
+
+def test_without_data_it_says_what_to_set(monkeypatch):
+    monkeypatch.setattr(feedback, "shared_data", lambda: None)
+    with pytest.raises(SystemExit, match="MUSICSIM_SHARED_DATA"):
+        feedback.load()
