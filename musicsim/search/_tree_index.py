@@ -1,25 +1,21 @@
 """What a spill tree and a forest share: growing, adding, keeping in a folder."""
 
-import json
-import shutil
-import tempfile
-import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from musicsim.search._folders import DAMAGED, fingerprint, read_meta, replaced, write_meta
 from musicsim.search._rows import Index, checked
 from musicsim.search._trees import Growth, Trees, n_threads
 
 __all__ = ["TreeIndex"]
 
-_META = "index.json"
-_DAMAGED = "The index in {} is damaged or of another version: build it again."
+_SAID = ("kind", "options", "shape", "built", "fingerprint")
 # Queries for each thread, below which it costs more than it gives.
 _QUERIES_A_THREAD = 16
 
@@ -114,24 +110,13 @@ class TreeIndex(Index):
             "options": options,
             "shape": [self.n_samples_, self.n_features_in_],
             "built": self.n_built_,
-            "fingerprint": _fingerprint(self._X),
+            "fingerprint": fingerprint(self._X),
         }
-        temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}-"))
-        try:
-            self._trees.save(temporary)
+        with replaced(target) as written:
+            self._trees.save(written)
             for name in self._KEPT:
-                np.save(temporary / f"{name}.npy", getattr(self, f"_{name}"), allow_pickle=False)
-            # options may be numbers of numpy
-            (temporary / _META).write_text(json.dumps(meta, default=lambda n: n.item()), encoding="utf-8")
-            if target.exists():
-                old = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}-"))
-                target.replace(old / "old")
-                temporary.replace(target)
-                shutil.rmtree(old, ignore_errors=True)
-            else:
-                temporary.replace(target)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+                np.save(written / f"{name}.npy", getattr(self, f"_{name}"), allow_pickle=False)
+            write_meta(written, meta)
 
     @classmethod
     def load(cls, folder: str | Path, X: npt.ArrayLike) -> Self:
@@ -151,12 +136,12 @@ class TreeIndex(Index):
             If there is none.
         """
         source = Path(folder)
-        meta = _read_meta(source)
+        meta = read_meta(source, _SAID)
         if meta["kind"] != cls.__name__:
             raise ValueError(f"{source} holds a {meta['kind']}, not a {cls.__name__}.")
         n, width = meta["shape"]
         rows = checked(X, "X", first=n)
-        if rows.shape[1] != width or len(rows) < n or _fingerprint(rows[:n]) != meta["fingerprint"]:
+        if rows.shape[1] != width or len(rows) < n or fingerprint(rows[:n]) != meta["fingerprint"]:
             raise ValueError(f"the index in {source} was made of other rows: build it again.")
         try:
             index = cls(**meta["options"])
@@ -166,9 +151,9 @@ class TreeIndex(Index):
             for name in cls._KEPT:
                 setattr(index, f"_{name}", np.load(source / f"{name}.npy", allow_pickle=False))
         except (OSError, EOFError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(_DAMAGED.format(source)) from error
+            raise ValueError(DAMAGED.format(source)) from error
         if not index._fits():
-            raise ValueError(_DAMAGED.format(source))
+            raise ValueError(DAMAGED.format(source))
         if len(rows) > n:
             index._extend(rows)
         return index
@@ -176,7 +161,7 @@ class TreeIndex(Index):
     @staticmethod
     def saved_rows(folder: str | Path) -> tuple[int, int]:
         """Rows of a saved index, and how many of them it was built over; the others were added."""
-        meta = _read_meta(Path(folder))
+        meta = read_meta(Path(folder), _SAID)
         return meta["shape"][0], meta["built"]
 
     @property
@@ -195,20 +180,3 @@ class TreeIndex(Index):
         if len(shown):
             self._shown = np.concatenate([shown, np.ones(len(rows) - n, np.uint8)])
         self._insert(rows[n:], n)
-
-
-def _read_meta(folder: Path) -> dict[str, Any]:
-    """What an index says of itself."""
-    try:
-        meta = json.loads((folder / _META).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(_DAMAGED.format(folder)) from error
-    if not isinstance(meta, dict) or not {"kind", "options", "shape", "built", "fingerprint"} <= meta.keys():
-        raise ValueError(_DAMAGED.format(folder))
-    return meta
-
-
-def _fingerprint(X: npt.NDArray[np.float32]) -> int:
-    """A number that other rows will not have: of 64 rows spread over all."""
-    chosen = np.linspace(0, len(X) - 1, 64).astype(np.int64) if len(X) else np.empty(0, np.int64)
-    return zlib.crc32(np.ascontiguousarray(X[chosen]).tobytes(), len(X))

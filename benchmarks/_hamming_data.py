@@ -1,0 +1,87 @@
+"""Bit codes to search in, and queries of the same kind that are none of them.
+
+- `clustered`: 10,000 random centres; a code is one of them, each bit turned with probability 0.05. As codes that were
+  learned to say what is alike: the ten nearest of 1.46 million differ in 1.5 of 32, 3.6 of 64, 19 of 256 bits.
+- `loose`: the same with probability 0.15: 3.9, 12 and 57 bits.
+- `projected`: signs of random projections of the vectors `hard` of :mod:`benchmarks._search_data`, 200 overlapping
+  clusters of intrinsic dimension 20: 2.1, 7.5 and 43 bits. Bits depend on each other, some buckets are crowded.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks._search_data import N_DIMENSIONS, hard
+
+__all__ = ["KINDS", "Codes", "bytes_of"]
+
+Codes = npt.NDArray[np.uint64]
+
+_CENTRES = 10_000
+_BLOCK = 65_536
+_PROJECTED_ROWS = 1 << 19
+
+
+def _packed(bits: npt.NDArray[np.bool_]) -> Codes:
+    """Rows of booleans as codes, the first in the lowest bit."""
+    n, n_bits = bits.shape
+    packed = np.zeros((n, 8 * -(-n_bits // 64)), np.uint8)
+    packed[:, : -(-n_bits // 8)] = np.packbits(bits, axis=1, bitorder="little")
+    return packed.view(np.uint64)
+
+
+def _turned(n_codes: int, n_queries: int, n_bits: int, turned: float, seed: int) -> tuple[Codes, Codes]:
+    rng = np.random.default_rng(seed)
+    centres = rng.integers(2, size=(_CENTRES, n_bits), dtype=np.uint8).astype(bool)
+    drawn = []
+    for start in range(0, n_codes + n_queries, _BLOCK):
+        n = min(_BLOCK, n_codes + n_queries - start)
+        turns = rng.random((n, n_bits), dtype=np.float32) < turned
+        drawn.append(_packed(centres[rng.integers(_CENTRES, size=n)] ^ turns))
+    codes = np.concatenate(drawn)
+    return codes[:n_codes], codes[n_codes:]
+
+
+def clustered(n_codes: int, n_queries: int, n_bits: int, seed: int = 0) -> tuple[Codes, Codes]:
+    """Draw codes and queries around centres, 5 % of the bits turned.
+
+    Parameters
+    ----------
+    n_codes, n_queries, n_bits, seed : int
+
+    Returns
+    -------
+    codes : uint64 ndarray of shape (n_codes, ceil(n_bits / 64))
+    queries : uint64 ndarray of shape (n_queries, ceil(n_bits / 64))
+    """
+    return _turned(n_codes, n_queries, n_bits, 0.05, seed)
+
+
+def loose(n_codes: int, n_queries: int, n_bits: int, seed: int = 0) -> tuple[Codes, Codes]:
+    """As :func:`clustered`, 15 % of the bits turned."""
+    return _turned(n_codes, n_queries, n_bits, 0.15, seed)
+
+
+def projected(n_codes: int, n_queries: int, n_bits: int, seed: int = 0) -> tuple[Codes, Codes]:
+    """Signs of random projections of vectors; sizes as :func:`clustered`."""
+    directions = np.random.default_rng(seed).standard_normal((N_DIMENSIONS, n_bits), dtype=np.float32)
+    # seeds of `hard` place its clusters too: one draw, its vectors turned to codes part by part
+    vectors, asked = hard(n_codes, n_queries, seed=seed)
+    drawn = [
+        _packed(part @ directions > 0)
+        for part in (*np.split(vectors, range(_PROJECTED_ROWS, n_codes, _PROJECTED_ROWS)), asked)
+    ]
+    return np.concatenate(drawn[:-1]), drawn[-1]
+
+
+KINDS: dict[str, Callable[[int, int, int, int], tuple[Codes, Codes]]] = {
+    "clustered": clustered,
+    "loose": loose,
+    "projected": projected,
+}
+
+
+def bytes_of(codes: Codes, n_bits: int) -> npt.NDArray[np.uint8]:
+    """Codes as other libraries take them, (n, n_bits / 8); `n_bits` is a multiple of 8."""
+    return np.ascontiguousarray(codes.view(np.uint8)[:, : n_bits // 8])

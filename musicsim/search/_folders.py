@@ -1,0 +1,85 @@
+"""Folders that hold an index and are replaced whole, what it says of itself, and which rows it was made of."""
+
+import json
+import shutil
+import tempfile
+import zlib
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["DAMAGED", "META_FILE", "fingerprint", "kind_of_index", "read_meta", "replaced", "write_meta"]
+
+META_FILE = "index.json"
+DAMAGED = "The index in {} is damaged or of another version: build it again."
+
+
+@contextmanager
+def replaced(target: Path) -> Iterator[Path]:
+    """Give a temporary folder to write into, which takes the place of `target` once that went well.
+
+    Parameters
+    ----------
+    target : Path
+        Its parent has to exist.
+    """
+    temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}-"))
+    try:
+        written = temporary / "new"
+        written.mkdir()
+        yield written
+        if target.exists():
+            target.replace(temporary / "old")
+        try:
+            written.replace(target)
+        except OSError:
+            if (temporary / "old").exists():
+                (temporary / "old").replace(target)
+            raise
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def read_meta(folder: Path, names: Collection[str]) -> dict[str, Any]:
+    """What an index says of itself.
+
+    Parameters
+    ----------
+    folder : Path
+    names : collection of str
+        What it has to say.
+
+    Raises
+    ------
+    ValueError
+        If it does not.
+    FileNotFoundError
+        If there is none.
+    """
+    try:
+        meta = json.loads((folder / META_FILE).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(DAMAGED.format(folder)) from error
+    if not isinstance(meta, dict) or not set(names) <= meta.keys():
+        raise ValueError(DAMAGED.format(folder))
+    return meta
+
+
+def kind_of_index(folder: Path) -> str:
+    """The name of the class whose index a folder holds; raises as :func:`read_meta`."""
+    return str(read_meta(folder, ("kind",))["kind"])
+
+
+def write_meta(folder: Path, meta: dict[str, Any]) -> None:
+    """Write what :func:`read_meta` reads; options may be numbers of numpy."""
+    (folder / META_FILE).write_text(json.dumps(meta, default=lambda n: n.item()), encoding="utf-8")
+
+
+def fingerprint(X: npt.NDArray[np.float32]) -> int:
+    """A number that other rows will not have: of 64 rows spread over all."""
+    chosen = np.linspace(0, len(X) - 1, 64).astype(np.int64) if len(X) else np.empty(0, np.int64)
+    return zlib.crc32(np.ascontiguousarray(X[chosen]).tobytes(), len(X))

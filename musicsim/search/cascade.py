@@ -1,0 +1,171 @@
+"""Search in stages: short codes make a shortlist, long codes rank it, vectors decide among the best."""
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from musicsim.search import _hamming_kernels as kernels
+from musicsim.search._rows import checked
+from musicsim.search.hamming import HammingIndex, checked_codes
+
+__all__ = ["HammingCascade"]
+
+
+class HammingCascade(BaseEstimator):
+    """Neighbours by long codes, or by vectors, among those that short codes leave.
+
+    Parameters
+    ----------
+    n_short : int
+        Songs that the short codes leave at least. No ties are broken there: all that are as near as the last one
+        stay, whole bins of equal distance.
+    n_long : int
+        Songs that the long codes leave for the vectors, where there are some; no more than `n_short`.
+    method : "scan" or "balls"
+        How the short codes are searched; see :class:`HammingIndex`.
+    n_short_bits, n_long_bits : int, optional
+        Bits that count; by default all, 64 a word.
+    n_jobs : int or None
+        Threads of the first stage.
+
+    Attributes
+    ----------
+    short_ : HammingIndex
+    n_samples_ : int
+    nbytes_ : int
+        Memory: that of `short_`, which has its own copy, and 8 bytes a word for each long code. Vectors and long codes
+        are used where they lie. Ten million codes of 32 bits before ones of 256: 600 MB, by "scan" 360 MB.
+
+    Notes
+    -----
+    The cascade of WWW 2012 (Nair, Mahajan, Sundararajan), 6: there 8 bits, then 256.
+    """
+
+    def __init__(
+        self,
+        n_short: int = 1000,
+        n_long: int = 100,
+        *,
+        method: str = "balls",
+        n_short_bits: int | None = None,
+        n_long_bits: int | None = None,
+        n_jobs: int | None = -1,
+    ) -> None:
+        self.n_short, self.n_long, self.method = n_short, n_long, method
+        self.n_short_bits, self.n_long_bits, self.n_jobs = n_short_bits, n_long_bits, n_jobs
+
+    def fit(self, short: npt.ArrayLike, long: npt.ArrayLike, vectors: npt.ArrayLike | None = None) -> Self:
+        """Take the codes of songs, and their vectors if these should decide.
+
+        Parameters
+        ----------
+        short : uint64 array-like of shape (n_samples, n_short_words)
+        long : uint64 array-like of shape (n_samples, n_long_words)
+        vectors : float32 array-like of shape (n_samples, n_features), optional
+
+        Raises
+        ------
+        ValueError
+            If they are of different lengths or of another type or shape, or `n_long` is below 1 or above `n_short`.
+        """
+        if not 1 <= self.n_long <= self.n_short:
+            raise ValueError(f"n_long={self.n_long} should be 1 to n_short={self.n_short}.")
+        rows = checked_codes(long, "long", self.n_long_bits)
+        n_short = len(np.asarray(short))
+        points = None if vectors is None else checked(vectors, "vectors")
+        if len(rows) != n_short or (points is not None and len(points) != n_short):
+            n_vectors = "" if points is None else f", vectors {len(points)}"
+            raise ValueError(
+                f"short has {n_short} rows, long {len(rows)}{n_vectors}: they should be of the same songs."
+            )
+        self.short_ = HammingIndex(self.method, n_bits=self.n_short_bits, n_jobs=self.n_jobs).fit(short)
+        self._long, self._vectors, self.n_samples_ = rows, points, n_short
+        return self
+
+    @property
+    def nbytes_(self) -> int:
+        """Memory besides the vectors."""
+        return self.short_.nbytes_ + self._long.nbytes
+
+    def shortlist(self, short: npt.ArrayLike) -> list[npt.NDArray[np.int64]]:
+        """The songs that the first stage leaves to each query, by distance of their short codes, then id.
+
+        Parameters
+        ----------
+        short : uint64 array-like of shape (n_queries, n_short_words)
+        """
+        check_is_fitted(self, "n_samples_")
+        distances, _ = self.short_.query(short, self.n_short)
+        if not distances.size:
+            return [np.empty(0, np.int64)] * len(distances)
+        return self.short_.radius(short, distances[:, -1])[1]
+
+    def query(
+        self, short: npt.ArrayLike, long: npt.ArrayLike, vectors: npt.ArrayLike | None = None, k: int = 10
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+        """The `k` nearest by the last stage among those the earlier ones left; equal distances by the lower id.
+
+        Parameters
+        ----------
+        short, long : uint64 array-like of shape (n_queries, n_words)
+        vectors : float32 array-like of shape (n_queries, n_features), optional
+            To be given if :meth:`fit` had some.
+        k : int >= 1
+            At most `n_long` with vectors, else at most `n_short`.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_queries, min(k, n_samples))
+            Euclidean distances of vectors, float32; without them the bits of the long codes that differ, int32.
+        ids : int64 ndarray of the same shape
+
+        Raises
+        ------
+        ValueError
+            If `k` is out of range, or the queries do not fit the songs or each other.
+        """
+        check_is_fitted(self, "n_samples_")
+        most = self.n_short if self._vectors is None else self.n_long
+        if not 1 <= k <= most:
+            raise ValueError(f"k={k} should be 1 to {most}, which the stage before leaves.")
+        queries = checked_codes(long, "long", self.n_long_bits)
+        if queries.shape[1] != self._long.shape[1]:
+            raise ValueError(f"long has {queries.shape[1]} words, those of the songs {self._long.shape[1]}.")
+        if (vectors is None) != (self._vectors is None):
+            raise ValueError("vectors should be given to query if they were to fit, and only then.")
+        lists = self.shortlist(short)
+        if len(lists) != len(queries):
+            raise ValueError(f"short has {len(lists)} rows, long {len(queries)}.")
+        answers = self._ranked(queries, lists, min(k if vectors is None else self.n_long, self.n_samples_))
+        ids = answers & ((1 << kernels.ID_BITS) - 1)
+        if vectors is None:
+            return (answers >> kernels.ID_BITS).astype(np.int32), ids
+        return self._decided(checked(vectors, "vectors"), ids, k)
+
+    def _ranked(self, queries: npt.NDArray[np.uint64], lists: list[npt.NDArray[np.int64]], k: int) -> Any:
+        """The `k` nearest of each list by long codes, as numbers that hold distance and id."""
+        heaps = np.zeros((len(queries), k), np.int64)
+        if heaps.size:
+            starts = np.cumsum([0, *(len(ids) for ids in lists)])
+            kernels.nearest_among(self._long, np.concatenate(lists), starts, queries, heaps)
+        return np.sort(-heaps, axis=1)
+
+    def _decided(
+        self, Q: npt.NDArray[np.float32], ids: npt.NDArray[np.int64], k: int
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+        """The `k` nearest of each row of ids by their vectors."""
+        assert self._vectors is not None
+        if Q.shape != (len(ids), self._vectors.shape[1]):
+            raise ValueError(
+                f"vectors has shape {Q.shape}, ({len(ids)}, {self._vectors.shape[1]}) is asked for."
+            )
+        k = min(k, ids.shape[1])
+        distances, nearest = np.zeros((len(ids), k), np.float32), np.zeros((len(ids), k), np.int64)
+        for i, found in enumerate(ids):
+            exact = np.linalg.norm(self._vectors[found] - Q[i], axis=1)
+            order = np.lexsort((found, exact))[:k]
+            distances[i], nearest[i] = exact[order], found[order]
+        return distances, nearest
