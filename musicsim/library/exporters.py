@@ -114,7 +114,11 @@ def location(path: PurePath, relative_to: Path | None = None) -> str:
     from urllib.parse import quote
 
     way = _relative(path, relative_to)
-    return path.as_uri() if way is None else quote(os.fsencode(way.replace(os.sep, "/")))
+    if way is None:
+        return path.as_uri()
+    # such a beginning is read as the root of a drive, once its quoting has gone
+    way = os.path.join(os.curdir, way) if way.startswith("\\") else way
+    return quote(os.fsencode(way.replace(os.sep, "/")))
 
 
 def xspf(title: str, songs: Sequence[Song], *, relative_to: Path | None = None) -> bytes:

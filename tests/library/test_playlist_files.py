@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from musicsim.errors import LibraryError
 from musicsim.library import schema
-from musicsim.library.exporters import FORMATS
+from musicsim.library.exporters import FORMATS, location
 from musicsim.library.importing import (
     Matcher,
     NamedSong,
@@ -727,3 +727,8 @@ def test_undoing_an_import_leaves_the_listeners_own_lists_whatever_it_is_called(
     report = import_files(tiny_library, [tmp_path / "saved"])
     undo(tiny_library, report.import_id)
     assert [p.name for p in tiny_library.playlists()] == ["mine"]
+
+
+def test_a_relative_path_that_begins_with_a_backslash_is_no_root(tmp_path):
+    assert location(tmp_path / "\\" / "0", tmp_path) == "./%5C/0"
+    assert location(tmp_path / "a" / "0", tmp_path) == "a/0"
