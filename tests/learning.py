@@ -4,9 +4,10 @@ import json
 from pathlib import Path
 
 from musicsim.explorer.progress import Stopped
+from musicsim.library.lyrics import ReadWords, UnreadSong
 from tests.sounds import KINDS, write_song
 
-__all__ = ["Watcher", "write_styles"]
+__all__ = ["Watcher", "hush", "sing_by_kind", "tag_by_kind", "write_styles"]
 
 
 def write_styles(folder: Path, artists: int = 15, n_songs: int = 2, seconds: float = 2.0) -> Path:
@@ -44,3 +45,24 @@ class Watcher:
 
     def is_enough(self):
         return self._enough_after is not None and len(self.points) >= self._enough_after
+
+
+def hush(*_):
+    """Nobody listens."""
+
+
+def tag_by_kind(library):
+    """A tag a song: its kind of sound."""
+    library.add_tags([{"song_id": s.id, "tag": s.genre.lower(), "weight": 1.0} for s in library.songs()])
+
+
+def sing_by_kind(library):
+    """Lyrics whose words go with the kind of sound; one word that all say, and one of each song's own."""
+    kind_of = {song.id: song.genre.lower() for song in library.songs()}
+    library.lyrics.put(
+        ReadWords(
+            UnreadSong(file.song_id, path, file.mtime_ns, None),
+            {kind_of[file.song_id]: 3, "la": 9, f"own{file.song_id}": 1},
+        )
+        for path, file in library.files.known().items()
+    )

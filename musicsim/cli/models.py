@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from musicsim.cli._console import (
+    SOME_FAILED,
     JsonOption,
     LibraryOption,
     emit,
@@ -32,7 +33,7 @@ _models = typer.Typer(help="List, use, rename, delete, export, import and add mo
 def register(app: typer.Typer) -> None:
     """Add the commands of this module to the program."""
     app.command()(train)
-    for command in (use, rename, delete, export, add):
+    for command in (use, rename, delete, export, add, add_embedding):
         _models.command()(command)
     _models.command("list")(list_models)
     _models.command("import")(import_model)
@@ -59,12 +60,22 @@ def train(
             show_default="auc; order for answers",
         ),
     ] = "",
+    method: Annotated[
+        str,
+        typer.Option(
+            help="ranking, in steps; mean, in closed form; or local, the same for each region of songs."
+        ),
+    ] = "ranking",
     strength: Annotated[
         str, typer.Option(help="C, a number above 0; auto chooses it on held-out artists.")
     ] = "auto",
     on: Annotated[
-        str, typer.Option(help="Model whose vectors are learned on; the native one by default.")
-    ] = "",
+        list[str] | None,
+        typer.Option(
+            help="Model whose vectors are learned on; the native one by default. Given more than once, each has a "
+            "metric of its own, and they are weighed against each other."
+        ),
+    ] = None,
     name: Annotated[str, typer.Option(help="Name of the model; gets a number where it is taken.")] = "",
     k: Annotated[int, typer.Option(min=1, help="Artists or songs that count as similar.")] = 10,
     threshold: Annotated[int, typer.Option(min=1, help="Plays that make a listener of an artist.")] = 10,
@@ -79,7 +90,7 @@ def train(
 
     Ctrl-C once stops and keeps the best so far; twice leaves everything as it was.
     """
-    from musicsim.explorer.learning import LOSSES, ORDER, LearningSettings, learn
+    from musicsim.explorer.learning import LOSSES, METHODS, ORDER, RANKING, LearningSettings, learn
     from musicsim.explorer.model_text import name_for, report_of
     from musicsim.explorer.progress import Stopped
     from musicsim.explorer.supervision import ANSWERS, KINDS
@@ -88,11 +99,21 @@ def train(
     loss = loss or (ORDER if source == ANSWERS else "auc")
     for option, value, known in (
         ("--from", source, KINDS), ("--loss", loss, losses), ("--penalty", penalty, ("trace", "l21")),
+        ("--method", method, [RANKING] if source == ANSWERS else METHODS),
     ):  # fmt: skip
         if value not in known:
             raise typer.BadParameter(f"{option} should be one of {', '.join(known)}, not {value!r}.")
     settings = LearningSettings(
-        source, on, loss, _strength(strength), k, threshold, "diagonal" if diagonal else "full", penalty, seed
+        source,
+        tuple(on or ()),
+        loss,
+        _strength(strength),
+        k,
+        threshold,
+        "diagonal" if diagonal else "full",
+        penalty,
+        seed,
+        method=method,
     )
     with open_library(library) as lib:
         with _watched() as watcher:
@@ -140,6 +161,9 @@ class _Terminal:
         self._report(message=self._line or message, done=done, total=total)
 
     def trace(self, point: dict[str, Any]) -> None:
+        if "setting" in point:
+            self._line = f"{point['setting']}: held out {point['quality']:.3f}"
+            return
         strength = "all songs" if point["C"] is None else f"C {point['C']:g}"
         quality = f", held out {point['quality']:.3f}" if "quality" in point else ""
         self._line = f"{strength}: gap {point['gap']:.1%}{quality}"
@@ -170,15 +194,16 @@ def _watched() -> Iterator[_Terminal]:
 
 def _tell(name: str, report: dict[str, Any], *, is_active: bool, was_asked: bool) -> None:
     """The verdict for people."""
-    from musicsim.explorer.model_text import figures, headline, judged_on
+    from musicsim.explorer.model_text import figures, headline, judged_on, source_rows
 
     _, sentence = headline(report)
     typer.echo(plain(f"{name}: {sentence}"))
-    rows = figures(report)
-    table = Table(*rows[0], caption=judged_on(report))
-    for row in rows:
-        table.add_row(*(safe(cell) for cell in row.values()))
-    show(table)
+    for rows, caption in ((figures(report), judged_on(report)), (source_rows(report), None)):
+        if rows:
+            table = Table(*rows[0], caption=caption)
+            for row in rows:
+                table.add_row(*(safe(cell) for cell in row.values()))
+            show(table)
     if is_active:
         typer.echo("It is in use now.")
     elif was_asked:
@@ -288,7 +313,12 @@ def import_model(
 
 
 def add(
-    representation: Annotated[str, typer.Argument(help="ppk, histogram, tfidf, gmm, semantic or tags.")],
+    representation: Annotated[
+        str,
+        typer.Argument(
+            help="ppk, histogram, tfidf, gmm, semantic (words foreseen), tags, harmony, rhythm or lyrics."
+        ),
+    ],
     library: LibraryOption = None,
     codewords: Annotated[int, typer.Option(min=2, max=4096, help="Of ppk, histogram and tfidf.")] = 1024,
     tau: Annotated[int, typer.Option(min=1, help="Codewords a frame is shared among.")] = 4,
@@ -297,11 +327,11 @@ def add(
     """Describe all songs in another way, to compare with and to learn on."""
     from musicsim.explorer.fitting import RepresentationSettings
     from musicsim.explorer.models import add_representation, free_name
-    from musicsim.explorer.representations import REPRESENTATIONS
+    from musicsim.explorer.representations import OFFERED
 
-    if representation not in REPRESENTATIONS:
+    if representation not in OFFERED:
         raise typer.BadParameter(
-            f"REPRESENTATION should be one of {', '.join(REPRESENTATIONS)}, not {representation!r}."
+            f"REPRESENTATION should be one of {', '.join(OFFERED)}, not {representation!r}."
         )
     if tau > codewords:
         raise typer.BadParameter(f"--tau {tau} should be at most --codewords {codewords}.")
@@ -310,6 +340,47 @@ def add(
         made = add_representation(lib, settings, free_name(lib, name or settings.name), _teller(report))
         record = lib.models.get(made)
     typer.echo(plain(f"{record.name} is here; `musicsim models use {record.name!r}` puts it into use."))
+
+
+def add_embedding(
+    file: Annotated[
+        Path, typer.Argument(help="An .npz, .npy or .parquet file: a vector a song, and whose it is.")
+    ],
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    name: Annotated[str, typer.Option(help="Name of the model; that of the file by default.")] = "",
+) -> None:
+    """Make a model of vectors that another program made, to search with and to learn on.
+
+    Songs are found by id, by path (from the root, or from a folder of the library), or by the hash of their file.
+    Leaves with 3 where rows were left out or are of no song of the library.
+    """
+    from musicsim.explorer.model_text import match_words
+    from musicsim.explorer.models import add_own_vectors, free_name
+
+    with open_library(library) as lib, progress_bar() as report:
+        source = file.expanduser().absolute()
+        called = free_name(lib, name or source.stem)
+        made, about, matched = add_own_vectors(lib, source, called, _teller(report))
+        record = lib.models.get(made)
+    if as_json:
+        emit(
+            {
+                "model": record.name,
+                "vectors": about.n_rows,
+                "dimensions": about.n_dimensions,
+                "songs": len(matched.song_ids),
+                "unmatched": matched.n_unmatched,
+                "problems": about.problems,
+            }
+        )
+    else:
+        typer.echo(plain(match_words(about, matched)))
+        for problem in about.problems:
+            errors.print(f"[yellow]left out:[/yellow] {safe(problem)}", highlight=False, soft_wrap=True)
+        typer.echo(plain(f"{record.name} is here; `musicsim models use {record.name!r}` puts it into use."))
+    if matched.n_unmatched or about.problems:
+        raise typer.Exit(SOME_FAILED)
 
 
 def _teller(report: Any) -> Any:

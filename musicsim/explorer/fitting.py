@@ -10,11 +10,26 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim.audio import FEATURE_VERSION
-from musicsim.errors import ModelError
-from musicsim.explorer.placing import SEED, feature_blocks, follow_owner, save_clusters_and_map
+from musicsim.errors import FeatureVersionError, ModelError
+from musicsim.explorer.placing import SEED, follow_owner, save_clusters_and_map
 from musicsim.explorer.progress import Tell
-from musicsim.explorer.representations import CODEWORDS, TAGS, TagVocabulary
+from musicsim.explorer.representations import (
+    ASPECTS,
+    CODEWORDS,
+    FRAMES,
+    LYRICS,
+    OFFERED,
+    OWN,
+    REPRESENTATIONS,
+    TAGS,
+    VECTORS,
+    AspectRows,
+    LyricVocabulary,
+    OwnVectors,
+    TagVocabulary,
+)
 from musicsim.explorer.similarity_model import SimilarityModel
+from musicsim.explorer.song_features import feature_blocks
 from musicsim.explorer.walk_fit import fit_walk
 from musicsim.library import Library, Song
 from musicsim.library.model_store import NATIVE_KIND, ModelRecord
@@ -23,10 +38,12 @@ from musicsim.mixtures import MixtureSpace, SemanticMultinomials, fit_mixtures
 __all__ = [
     "NATIVE",
     "REPRESENTATION_KIND",
+    "SONGS_FOR_AXES",
     "RepresentationSettings",
     "fit_native",
     "fit_representation",
     "new_record",
+    "songs_to_describe",
     "songs_with_frames",
 ]
 
@@ -34,9 +51,9 @@ NATIVE = "as it sounds"
 REPRESENTATION_KIND = "representation"
 _TRAINING_FRAMES = 200_000  # 31 MB; 195 a codeword at 1,024 codewords
 _FEWEST_FRAMES_A_SONG = 50  # beyond 4,000 songs a seeded sample of the songs is used
-_SONGS_FOR_PCA = 20_000  # 82 MB of histograms at 1,024 codewords
+SONGS_FOR_AXES = 20_000  # 82 MB of histograms at 1,024 codewords
 _SONGS_FOR_MIXTURES = 1_000
-_MOST_TAGS = 300
+_MOST_TAGS, _MOST_WORDS = 300, 1_000
 _FEWEST_SONGS_A_TAG = 2
 
 
@@ -48,17 +65,46 @@ def songs_with_frames(library: Library, songs: list[Song]) -> list[Song]:
     return sorted(current, key=lambda song: song.content_hash)
 
 
+def songs_to_describe(library: Library, representation: str) -> list[Song]:
+    """Songs that a representation may describe: where it listens those with frames, else all."""
+    if REPRESENTATIONS[representation].needs == FRAMES:
+        return songs_with_frames(library, library.songs())
+    return sorted(library.songs(), key=lambda song: song.content_hash)
+
+
 @dataclass(frozen=True, slots=True)
 class RepresentationSettings:
-    """A representation to compare with: one of thesis 5.4.3, by its name in ``REPRESENTATIONS``."""
+    """A representation to compare with.
+
+    Attributes
+    ----------
+    representation : str
+        By its name in ``REPRESENTATIONS``.
+    n_codewords, tau : int
+        Of those that are made of codewords.
+    vectors : str
+        Of vectors of the listener's own, the key of :class:`musicsim.library.embeddings.EmbeddingStore`.
+    label : str
+        What these are called.
+    """
 
     representation: str = "ppk"
     n_codewords: int = 1024
     tau: int = 4
+    vectors: str = ""
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        if self.representation not in (*OFFERED, OWN):
+            raise ValueError(
+                f"representation={self.representation!r} should be one of {', '.join((*OFFERED, OWN))}."
+            )
 
     @property
     def name(self) -> str:
         """What the model is called unless a person names it."""
+        if self.representation == OWN:
+            return self.label.rpartition(".")[0] or self.label
         if self.representation not in CODEWORDS:
             return self.representation
         return f"{self.representation}, {self.n_codewords} codewords, tau {self.tau}"
@@ -97,11 +143,11 @@ def fit_representation(
     Parameters
     ----------
     songs : sequence of Song
-        Songs with kept frames.
+        Those of :func:`songs_to_describe`.
 
     Raises
     ------
-    ModelError
+    ModelError, LibraryError
         If the library lacks what the representation is made of.
 
     Notes
@@ -114,7 +160,7 @@ def fit_representation(
         plain = SimilarityModel.load(library.models.path(native.id))
         if (plain.n_codewords, plain.tau) == (settings.n_codewords, settings.tau):
             histograms = library.models.features(native.id).X
-            model.use_front(plain.front_).fit_space(histograms[:_SONGS_FOR_PCA])
+            model.use_front(plain.front_).fit_space(histograms[:SONGS_FOR_AXES])
             record = new_record(
                 REPRESENTATION_KIND, name, model, len(histograms), base_id=native.id, **asdict(settings)
             )
@@ -125,8 +171,8 @@ def fit_representation(
             fit_walk(library, record.id, tell)
             library.models.finish(record.id)
             return record.id
-    if model.kind.needs == TAGS:
-        songs, model = _tagged(library, songs, model)
+    if model.kind.needs in _BESIDE:
+        songs, model = _BESIDE[model.kind.needs](library, songs, model, settings, tell)
     elif settings.representation in CODEWORDS:
         model.fit_codebook(_sample_frames(library, songs, tell))
     else:
@@ -161,10 +207,13 @@ def _mixture_front(
     return MixtureSpace(random_state=SEED).fit(fit_mixtures(frames(), random_state=SEED))
 
 
+# --- what is beside the sound: songs that have it, and the model with its front -------------------
+
+
 def _tagged(
-    library: Library, songs: Sequence[Song], model: SimilarityModel
+    library: Library, songs: Sequence[Song], model: SimilarityModel, _settings: object, _tell: Tell
 ) -> tuple[list[Song], SimilarityModel]:
-    """Songs with tags, and the model with the tags that at least two songs have."""
+    """With the tags that at least two songs have."""
     tags = library.tags()
     counts: dict[str, int] = {}
     for song in songs:
@@ -181,6 +230,67 @@ def _tagged(
     return tagged, model.use_front(vocabulary)
 
 
+def _with_lyrics(
+    library: Library, songs: Sequence[Song], model: SimilarityModel, _settings: object, tell: Tell
+) -> tuple[list[Song], SimilarityModel]:
+    """With the words that most songs say, but for those that more than half of them do."""
+    from musicsim.library.lyrics import read_lyrics
+
+    read_lyrics(library, tell=tell)
+    table = library.lyrics.table(min_songs=_FEWEST_SONGS_A_TAG)
+    n_songs = np.asarray((table.counts > 0).sum(axis=0)).ravel()
+    chosen = np.sort(np.argsort(-n_songs, kind="stable")[:_MOST_WORDS])
+    says = np.asarray((table.counts > 0)[:, chosen].sum(axis=1)).ravel() > 0
+    known = set(table.song_ids[says].tolist())
+    singing = [song for song in songs if song.id in known]
+    if not singing:
+        raise ModelError(
+            "no two songs of this library share a word: no lyrics are in its files, or beside them."
+        )
+    return singing, model.use_front(LyricVocabulary(tuple(table.vocabulary[i] for i in chosen.tolist())))
+
+
+def _with_aspect(
+    library: Library,
+    songs: Sequence[Song],
+    model: SimilarityModel,
+    settings: RepresentationSettings,
+    _tell: Tell,
+) -> tuple[list[Song], SimilarityModel]:
+    kept = library.frame_files.kept_aspects()
+    described = [song for song in songs if song.content_hash in kept]
+    if not described:
+        raise FeatureVersionError(
+            f"{library.folder}: harmony and rhythm of its songs were not kept. Turn on keep_frames and add the folders "
+            f"again."
+        )
+    return described, model.use_front(AspectRows(settings.representation))
+
+
+def _with_vectors(
+    library: Library,
+    songs: Sequence[Song],
+    model: SimilarityModel,
+    settings: RepresentationSettings,
+    _tell: Tell,
+) -> tuple[list[Song], SimilarityModel]:
+    from musicsim.library.embeddings import EmbeddingStore
+
+    store = EmbeddingStore(library)
+    matched = set(store.match(settings.vectors).song_ids.tolist())
+    described = [song for song in songs if song.id in matched]
+    about = store.about(settings.vectors)
+    if not described:
+        raise ModelError(
+            f"none of the {about.n_rows:,} vectors of {about.label} is of a song of this library: songs are found by "
+            f"id, by path, or by the hash of their file."
+        )
+    return described, model.use_front(OwnVectors(about.key, about.n_dimensions))
+
+
+_BESIDE = {TAGS: _tagged, LYRICS: _with_lyrics, ASPECTS: _with_aspect, VECTORS: _with_vectors}
+
+
 def _fit_rest(
     library: Library,
     model: SimilarityModel,
@@ -192,7 +302,7 @@ def _fit_rest(
 ) -> ModelRecord:
     """From a fitted front to a model with the rows, clusters and map of all songs, ready to be finished."""
     order = [songs[i] for i in np.random.default_rng(SEED).permutation(len(songs))]
-    first, rest = order[:_SONGS_FOR_PCA], order[_SONGS_FOR_PCA:]
+    first, rest = order[:SONGS_FOR_AXES], order[SONGS_FOR_AXES:]
     first_features = np.concatenate([f for _, f in feature_blocks(library, model, first, tell)])
     model.fit_space(first_features)
     record = new_record(kind, name, model, len(songs), **settings)

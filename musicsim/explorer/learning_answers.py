@@ -16,9 +16,10 @@ import numpy.typing as npt
 
 from musicsim.errors import ModelError
 from musicsim.evaluation import paired_bootstrap
+from musicsim.explorer.learning_sources import SourceEmbedding, SourceMLR
 from musicsim.explorer.snapshot import Snapshot
-from musicsim.explorer.verdict import Lead
-from musicsim.library.answers import Answer, comparisons
+from musicsim.explorer.verdict import ORDER, Lead
+from musicsim.library.answers import comparisons, question_key
 from musicsim.relevance import Relevance
 
 __all__ = ["Answered", "Judged", "learn_from_answers", "relevance_of", "shares_in_order", "too_few"]
@@ -58,7 +59,7 @@ class Answered:
             known = np.array([row for row in rows if min(row) >= 0], dtype=np.int64).reshape(-1, 4)
             if len(known):
                 found.comparisons.append(known)
-                found.questions.append(_question(answer))
+                found.questions.append(question_key(answer.form, answer.song_ids))
         return found
 
     def __len__(self) -> int:
@@ -83,12 +84,6 @@ class Answered:
             [codes[q] for q in self.questions]
         ]
         return list(GroupKFold(n).split(groups, groups=groups))
-
-
-def _question(answer: Answer) -> tuple[Any, ...]:
-    if answer.form == "like":
-        return answer.form, answer.song_ids[0], *sorted(answer.song_ids[1:])
-    return answer.form, *sorted(answer.song_ids)
 
 
 def relevance_of(asked: IntArray, n_songs: int) -> Relevance:
@@ -140,11 +135,11 @@ class _Learner:
     loss: str
     structure: str
     random_state: int
+    blocks: Sequence[slice] = ()
 
     def fit(self, asked: IntArray, C: float, told: Told) -> tuple[FloatArray, dict[str, Any]]:
         """L, and what is told of the fit."""
-        from musicsim.metric import MLR
-        from musicsim.order import LinearPartialOrderEmbedding, clean_comparisons
+        from musicsim.order import clean_comparisons
 
         # without the transitive reduction, which loses what answers with errors in them say twice
         kept, _ = clean_comparisons(
@@ -156,21 +151,34 @@ class _Learner:
         here = places.reshape(-1, 4)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of open gaps, which the report tells
-            if self.loss == "order":
-                model: Any = LinearPartialOrderEmbedding(
-                    self.structure, C, tol=_TOLERANCE, max_iter=_MOST_STEPS
-                )
+            model = self._model(C)
+            if self.loss == ORDER:
                 model.fit(self.X[rows], here, callback=told)
                 n_cuts = model.n_iter_
             else:
                 relevance = relevance_of(here, len(rows))
-                model = MLR(self.loss, C=C, structure=self.structure, tol=_TOLERANCE, max_cuts=_MOST_STEPS)
                 model.fit(
                     self.X[rows], relevance, callback=lambda step: told(step | {"iteration": step["cut"]})
                 )
                 n_cuts = model.n_cuts_
         gap = max(0.0, model.objective_ - model.dual_bound_) / max(model.objective_, 1e-300)
         return model.components_, {"gap": gap, "n_cuts": n_cuts}
+
+    def _model(self, C: float) -> Any:
+        """The learner; with a kernel a block where there are several, unless the metric is of single dimensions."""
+        from musicsim.metric import MLR
+        from musicsim.order import LinearPartialOrderEmbedding
+
+        has_kernels = bool(self.blocks) and self.structure == "full"
+        if self.loss == ORDER:
+            steps: dict[str, Any] = {"tol": _TOLERANCE, "max_iter": _MOST_STEPS}
+            if has_kernels:
+                return SourceEmbedding(self.blocks, C, **steps)
+            return LinearPartialOrderEmbedding(self.structure, C, **steps)
+        cuts: dict[str, Any] = {"C": C, "tol": _TOLERANCE, "max_cuts": _MOST_STEPS}
+        if has_kernels:
+            return SourceMLR(self.blocks, self.loss, **cuts)
+        return MLR(self.loss, structure=self.structure, **cuts)
 
 
 def shares_in_order(Y: FloatArray, answered: Answered) -> FloatArray:
@@ -198,10 +206,11 @@ def learn_from_answers(
     answered: Answered,
     *,
     Cs: Sequence[float],
-    loss: str = "order",
+    loss: str = ORDER,
     structure: str = "full",
+    blocks: Sequence[slice] = (),
     random_state: int = 0,
-    told: Callable[[str, float, float, dict[str, Any]], bool],
+    told: Callable[[str, dict[str, Any]], bool],
 ) -> Judged:
     """Learn a metric from answers, and judge it on answers that were held out.
 
@@ -214,9 +223,15 @@ def learn_from_answers(
     loss : str
         "order" for the comparisons themselves (algorithm 2.2), or a loss of :class:`musicsim.metric.MLR`, for which
         they say what is relevant.
-    structure, random_state
-    told : callable of (message, C, held-out share so far or NaN, step)
-        Told every few steps of a fit; True ends it, and goes on with what there is.
+    structure : str
+        Full or diagonal.
+    blocks : sequence of slice
+        The columns of each of several models, which have a block of a full metric each.
+    random_state : int
+    told : callable of (message, point)
+        Told every few steps of a fit: the point of the live lines, with "untrained", the share of the answers that
+        are in order without learning, and once some are held out "quality". True ends it, and goes on with what
+        there is.
 
     Returns
     -------
@@ -229,8 +244,9 @@ def learn_from_answers(
     """
     if too_few(answered):
         raise ModelError(too_few(answered))
-    learner = _Learner(X, loss, structure, random_state)
+    learner = _Learner(X, loss, structure, random_state, blocks)
     plain = shares_in_order(X, answered)
+    untrained = float(plain.mean())
     held_out = np.full(len(answered), np.nan)
     folds = answered.folds(_OUTER, random_state)
     is_over = False
@@ -239,8 +255,11 @@ def learn_from_answers(
         def tell(step: dict[str, Any]) -> bool:
             nonlocal is_over
             if step["iteration"] % _TRACE_EVERY == 1:
-                share = float(np.nanmean(held_out)) if np.isfinite(held_out).any() else float("nan")
-                is_over = told(message, C, share, step) or is_over
+                point = {name: step[name] for name in ("objective", "dual_bound", "gap", "seconds")}
+                point |= {"C": C, "cut": step["iteration"], "untrained": untrained}
+                if np.isfinite(held_out).any():
+                    point["quality"] = float(np.nanmean(held_out))
+                is_over = told(message, point) or is_over
             return is_over
 
         return tell
@@ -270,7 +289,7 @@ def learn_from_answers(
         if len(set(questions)) > 1:
             interval = paired_bootstrap(after, before, questions, 2000, random_state)
             lead = Lead(float(before.mean()), float(after.mean()), *interval)
-    return Judged(L, C, path, lead, float(plain.mean()))
+    return Judged(L, C, path, lead, untrained)
 
 
 def _chosen(

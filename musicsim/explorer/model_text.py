@@ -1,16 +1,19 @@
 """What models, their settings and their verdicts are called, for pages and the command line; no Streamlit here."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from musicsim.errors import MusicsimError
 from musicsim.explorer.artifacts import load_report
-from musicsim.explorer.learning import LEARNED_KIND
+from musicsim.explorer.combination import COMBINED_KIND
+from musicsim.explorer.learning import LEARNED_KIND, METHODS, RANKING
 from musicsim.explorer.models import TAKEN_KIND, free_name
-from musicsim.explorer.representations import CODEWORDS, REPRESENTATIONS
-from musicsim.explorer.supervision import ANSWERS, KINDS
-from musicsim.explorer.verdict import MEASURES, NO_DIFFERENCE, Lead
+from musicsim.explorer.representations import CODEWORDS, OWN, REPRESENTATIONS
+from musicsim.explorer.supervision import ANSWERS, JUDGEMENTS, KINDS
+from musicsim.explorer.verdict import MEASURES, NO_DIFFERENCE, ORDER, Lead
 from musicsim.library import Library
+from musicsim.library.embeddings import AboutEmbedding, EmbeddingStore, Matched
 from musicsim.library.model_store import ModelRecord
 
 __all__ = [
@@ -19,10 +22,12 @@ __all__ = [
     "headline",
     "judged_on",
     "kind_words",
+    "match_words",
     "name_for",
     "path_rows",
     "report_of",
     "settings_words",
+    "source_rows",
 ]
 
 _NAMES = {
@@ -33,6 +38,7 @@ _NAMES = {
     "genre": "by genre",
     "artist": "by artist",
     "folder": "by folder",
+    JUDGEMENTS: "by thumbs",
     ANSWERS: "as people answer",
 }
 
@@ -49,6 +55,8 @@ def kind_words(record: ModelRecord) -> str:
     if record.kind == TAKEN_KIND:
         return f"taken in from {record.settings.get('taken_from', 'a file')}"
     words = REPRESENTATIONS[record.settings.get("representation", "ppk")].words
+    if record.settings.get("representation") == OWN:
+        words += f" ({record.settings['label']})"
     if record.settings.get("representation") in CODEWORDS:
         words += f" ({record.settings['n_codewords']:,}, {record.settings['tau']} a frame)"
     return words
@@ -58,13 +66,14 @@ def settings_words(settings: Mapping[str, Any], base: str) -> str:
     """Settings of a training in one line."""
     held_out = "answers" if settings["supervision"] == ANSWERS else "artists"
     strength = f"chosen on held-out {held_out}" if settings["C"] is None else f"{settings['C']:g}"
-    parts = [
-        f"loss {settings['loss']}",
-        f"C {strength}",
-        f"on “{base}”",
-        f"{settings['structure']} metric, {settings['regularizer']} penalty",
-        f"seed {settings['random_state']}",
-    ]
+    # models of older versions know one method
+    if settings.get("method", RANKING) == RANKING:
+        parts = [f"loss {settings['loss']}", f"C {strength}", f"on {base}"]
+        shape = [f"{settings['structure']} metric, {settings['regularizer']} penalty"]
+    else:
+        parts = [METHODS[settings["method"]], f"chosen by {settings['loss']}", f"on {base}"]
+        shape = []
+    parts += [*shape, f"seed {settings['random_state']}"]
     if settings["supervision"] in ("plays", "sittings", "playlists"):
         parts.insert(3, f"{settings['k']} {KINDS[settings['supervision']].of} count as similar")
     if settings["supervision"] == "plays":
@@ -79,14 +88,54 @@ def facts(library: Library, record: ModelRecord, report: Mapping[str, Any]) -> l
     if report:
         about += [f"{report['seconds']:.0f} s", f"musicsim {report['version']}"]
     lines = [" · ".join(about)]
-    if record.base_id is not None and not report:
-        lines.append(f"Shares the features of “{library.models.get(record.base_id).name}”.")
+    base = None if record.base_id is None else library.models.get(record.base_id)
+    if base is not None and not report:
+        of = base.settings["sources"] if base.kind == COMBINED_KIND else [base.name]
+        lines.append(f"Shares the features of {_quoted(of)}.")
+    if record.settings.get("representation") == OWN:
+        lines.append(_coverage_words(library, record))
     if report:
-        lines.append(f"{report['detail']}; {settings_words(report['settings'], report['base'])}.")
-        lines.append(f"C = {report['C']:g}. {headline(report)[1]}")
+        of = [source["name"] for source in report.get("sources", ())] or [report["base"]]
+        lines.append(f"{report['detail']}; {settings_words(report['settings'], _quoted(of))}.")
+        lines.append(f"{_chosen(report)}. {headline(report)[1]}")
+        shares = [f"{row['of the distances']} “{row['source']}”" for row in source_rows(report)]
+        lines += [f"Of its distances: {', '.join(shares)}."] if shares else []
         hubs = report["hubness"]
         lines.append(f"Hubness {hubs['before']:.2f} → {hubs['after']:.2f} (lower is better).")
     return lines
+
+
+def _chosen(report: Mapping[str, Any]) -> str:
+    """What was chosen on held-out artists: C, or the settings of a metric in closed form."""
+    return str(report["setting"]) if "setting" in report else f"C = {report['C']:g}"
+
+
+def match_words(about: AboutEmbedding, matched: Matched) -> str:
+    """How many vectors of a file are of songs that are here, and of which they are not."""
+    words = (
+        f"{about.n_rows:,} vectors of {about.n_dimensions:,} numbers in {about.label}: {len(matched.song_ids):,} are "
+        f"of songs of this library, {matched.n_unmatched:,} of none"
+    )
+    words += f", {matched.n_double:,} of songs that have another" if matched.n_double else ""
+    if matched.unmatched:
+        words += f" ({', '.join(matched.unmatched[:3])}{', …' if matched.n_unmatched > 3 else ''})"
+    return f"{words}."
+
+
+def _quoted(names: Sequence[str]) -> str:
+    *first, last = (f"“{name}”" for name in names)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _coverage_words(library: Library, record: ModelRecord) -> str:
+    """How many songs have one of the vectors that the listener brought."""
+    n_songs = len(library.models.song_rows(record.id).rows)
+    words = f"{n_songs:,} of {len(library):,} songs have a vector"
+    try:
+        about = EmbeddingStore(library).about(record.settings["vectors"])
+    except MusicsimError:
+        return f"{words}; the file that they came in is not here any more."
+    return f"{words}; there are {about.n_rows:,}, of {about.n_dimensions:,} numbers each, compared by their cosine."
 
 
 def report_of(library: Library, record: ModelRecord) -> dict[str, Any]:
@@ -97,7 +146,13 @@ def report_of(library: Library, record: ModelRecord) -> dict[str, Any]:
     try:
         report = load_report(library.models.path(record.id))
         if report:
-            facts(library, record, report), figures(report), judged_on(report), path_rows(report)
+            (
+                facts(library, record, report),
+                figures(report),
+                judged_on(report),
+                path_rows(report),
+                source_rows(report),
+            )
             [(one["query"], one["before"], one["after"]) for one in report["changed"]]
     except (KeyError, TypeError, ValueError, AttributeError):
         return {}
@@ -125,7 +180,7 @@ def headline(report: Mapping[str, Any]) -> tuple[str, str]:
     sentence : str
     """
     leads = _leads(report)
-    asked = [name for name in dict.fromkeys((report["settings"]["loss"], "auc", "order")) if name in leads]
+    asked = [name for name in dict.fromkeys((report["settings"]["loss"], "auc", ORDER)) if name in leads]
     if not asked:
         return NO_DIFFERENCE, "Nothing can be said: what it had not learned from has nothing to judge it by."
     verdict = "better" if report["is_better"] else NO_DIFFERENCE
@@ -176,13 +231,41 @@ def judged_on(report: Mapping[str, Any]) -> str:
     parts = report["split"]
     songs = {name: f"{part['songs']:,} songs by {part['artists']:,} artists" for name, part in parts.items()}
     return (
-        f"Learned from {songs['train']}, C chosen on {songs['validation']}, judged on {songs['test']}; no artist is "
+        f"Learned from {songs['train']}, {_parameter(report)} chosen on {songs['validation']}, judged on "
+        f"{songs['test']}; no artist is "
         f"in two of them.{stopped}"
     )
 
 
+def _parameter(report: Mapping[str, Any]) -> str:
+    return "settings" if "setting" in report else "C"
+
+
+def source_rows(report: Mapping[str, Any]) -> list[dict[str, str]]:
+    """What each of several models has in what was learned on them, as rows of a table; none of a single one."""
+    measure = ORDER if "answers" in report else report["settings"]["loss"]
+    return [
+        {
+            "source": str(source["name"]),
+            "dimensions": f"{source['dimensions']:,}",
+            "of the distances": f"{source['share']:.0%}",
+            f"alone: {MEASURES.get(measure, measure.upper())}": f"{source['alone']:.3f}",
+        }
+        for source in report.get("sources", ())
+    ]
+
+
 def path_rows(report: Mapping[str, Any]) -> list[dict[str, str]]:
-    """What came of every C, as rows of a table."""
+    """What came of every C, or of all settings of a metric in closed form, as rows of a table."""
+    if "setting" in report:
+        return [
+            {
+                "settings": str(entry["setting"]),
+                "held out": f"{entry['quality']:.3f}",
+                "": "taken" if entry["setting"] == report["setting"] else "",
+            }
+            for entry in report["path"]
+        ]
     return [
         {
             "C": f"{entry['C']:g}",

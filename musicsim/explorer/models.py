@@ -10,11 +10,13 @@ from typing import Any
 
 from musicsim.errors import FeatureVersionError, ModelError, MusicsimError
 from musicsim.explorer.artifacts import load_report, save_report
+from musicsim.explorer.combination import COMBINED_KIND, replaced_sources
 from musicsim.explorer.fitting import (
     REPRESENTATION_KIND,
     RepresentationSettings,
     fit_representation,
     new_record,
+    songs_to_describe,
     songs_with_frames,
 )
 from musicsim.explorer.learning import (
@@ -25,15 +27,18 @@ from musicsim.explorer.learning import (
 )
 from musicsim.explorer.placing import place_new, save_clusters_and_map
 from musicsim.explorer.progress import Tell
+from musicsim.explorer.representations import OWN, own_keys
 from musicsim.explorer.similarity_model import SimilarityModel
 from musicsim.explorer.walk_fit import fit_walk
 from musicsim.library import Library
 from musicsim.library.arrays import atomic_path
+from musicsim.library.embeddings import AboutEmbedding, EmbeddingStore, Matched
 from musicsim.library.model_store import LONGEST_NAME, ModelRecord
 
 __all__ = [
     "FILE_ENDING",
     "TAKEN_KIND",
+    "add_own_vectors",
     "add_representation",
     "free_name",
     "make_again",
@@ -66,7 +71,12 @@ def stale_reason(library: Library, record: ModelRecord) -> str | None:
     """Why a model should be made again, in words; None when it is up to date."""
     if record.kind not in (LEARNED_KIND, REPRESENTATION_KIND):
         return None
-    if record.base_id is not None and library.models.get(record.base_id).is_retired:
+    base = None if record.base_id is None else library.models.get(record.base_id)
+    if base is not None and base.kind == COMBINED_KIND:
+        replaced = replaced_sources(library, base)
+        if replaced:
+            return f"of what it was made of, {', '.join(replaced)} has been replaced"
+    elif base is not None and base.is_retired:
         return "the codewords it was made of have been replaced"
     n_songs = len(library.models.features(record.id).song_ids)
     if n_songs >= 2 * record.n_songs_fitted:
@@ -92,8 +102,8 @@ def make_again(library: Library, record: ModelRecord, watcher: Watcher) -> bool:
         if record.kind == LEARNED_KIND:
             learn_unlocked(library, LearningSettings(**record.settings), record.name, watcher)
         else:
-            songs = songs_with_frames(library, library.songs())
             settings = RepresentationSettings(**record.settings)
+            songs = songs_to_describe(library, settings.representation)
             fit_representation(library, songs, settings, record.name, watcher.tell)
     except (MusicsimError, ValueError) as error:
         _log.warning("%s stays as it is: %s", record.name, error)
@@ -116,15 +126,66 @@ def add_representation(library: Library, settings: RepresentationSettings, name:
     with library.exclusive():
         try:
             songs = library.songs()
-            with_frames = songs_with_frames(library, songs)
-            if len(with_frames) < len(songs) or not songs:
+            described = songs_to_describe(library, settings.representation)
+            if len(described) < len(songs) or not songs:
                 raise FeatureVersionError(
-                    f"{library.folder}: the frames of {len(songs) - len(with_frames)} of {len(songs)} songs were not "
+                    f"{library.folder}: the frames of {len(songs) - len(described)} of {len(songs)} songs were not "
                     f"kept. Turn on keep_frames and add their folders again."
                 )
-            return fit_representation(library, with_frames, settings, name, tell)
+            return fit_representation(library, described, settings, name, tell)
         finally:
             library.models.discard_unfinished()
+            _forget_unused_vectors(library)
+
+
+def add_own_vectors(
+    library: Library, file: Path, name: str, tell: Tell, label: str = ""
+) -> tuple[str, AboutEmbedding, Matched]:
+    """Take in a file of vectors that another program made, and make a model of it.
+
+    Parameters
+    ----------
+    library : Library
+    file : Path
+        See :mod:`musicsim.library.embedding_files` for what is read.
+    name : str
+        Of the model.
+    tell : callable
+    label : str
+        What to call the file; its name by default.
+
+    Returns
+    -------
+    model_id : str
+    about : AboutEmbedding
+    matched : Matched
+
+    Raises
+    ------
+    LibraryError
+        If the file cannot be read.
+    ModelError
+        If none of it is of a song of this library.
+    StoreLockedError
+        If another process is adding to this library.
+
+    Notes
+    -----
+    Vectors are brought to length 1: distances are those of the cosine, scaled so that they read as those of other
+    models do.
+    """
+    store = EmbeddingStore(library)
+    about = store.keep(file, label)
+    settings = RepresentationSettings(OWN, vectors=about.key, label=about.label)
+    model_id = add_representation(library, settings, name, tell)
+    return model_id, about, store.match(about.key)
+
+
+def _forget_unused_vectors(library: Library) -> None:
+    used: set[str] = set()
+    for record in library.models.all(retired=True):
+        used |= {record.settings.get("vectors", ""), *record.settings.get("keys", ())}
+    EmbeddingStore(library).sweep(used)
 
 
 # --- as one file ----------------------------------------------------------------------------------
@@ -174,12 +235,17 @@ def take_model(library: Library, source: Path, tell: Tell) -> str:
                     f"folders again."
                 )
             name = free_name(library, str(about.get("name", source.stem)))
-            record = new_record(TAKEN_KIND, name, model, len(songs), taken_from=source.name)
+            keys = own_keys(model.front_)
+            record = new_record(TAKEN_KIND, name, model, len(songs), taken_from=source.name, keys=keys)
             model.save(library.models.path(record.id))
             report = json.loads((Path(scratch) / "report.json").read_text(encoding="utf-8"))
             save_report(library.models.path(record.id), report)
             library.models.register(record)
             place_new(library, record, songs, tell)
+            if not len(library.models.song_rows(record.id).rows):
+                raise ModelError(
+                    f"{source.name}: no song of this library has what it compares, {model.kind.words}."
+                )
             save_clusters_and_map(library, record, tell)
             fit_walk(library, record.id, tell)
             library.models.finish(record.id)

@@ -1,6 +1,6 @@
 """Songs under a model: their features and vectors, their clusters, their places on the map."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -8,15 +8,15 @@ import numpy.typing as npt
 from musicsim.explorer.artifacts import load_clusters, load_map, save_clusters, save_map
 from musicsim.explorer.map import MapPlacer, fit_map
 from musicsim.explorer.progress import Tell
-from musicsim.explorer.representations import FRAMES
+from musicsim.explorer.representations import has_features
 from musicsim.explorer.similarity_model import SimilarityModel
+from musicsim.explorer.song_features import feature_blocks
 from musicsim.library import Library, Song
 from musicsim.library.model_store import ModelRecord
 
 __all__ = [
     "SEED",
     "cluster_sizes",
-    "feature_blocks",
     "follow_owner",
     "place_new",
     "save_clusters_and_map",
@@ -24,26 +24,10 @@ __all__ = [
 ]
 
 SEED = 0
-_BLOCK = 64
 _ROWS = 4096
 _CLUSTERS = (16, 64, 256)
 _SONGS_A_CLUSTER = 4
 _GROWTH_FOR_NEW_MAP = 1.2
-
-
-def feature_blocks(
-    library: Library, model: SimilarityModel, songs: Sequence[Song], tell: Tell
-) -> Iterator[tuple[Sequence[Song], npt.NDArray[np.float32]]]:
-    """The features of songs under a model, some songs at a time."""
-    tags = library.tags() if model.kind.needs != FRAMES else {}
-    for start in range(0, len(songs), _BLOCK):
-        tell(f"describing songs by {model.kind.words}", start, len(songs))
-        block = songs[start : start + _BLOCK]
-        if model.kind.needs == FRAMES:
-            yield block, model.features(library.frame_files.blocks(song.content_hash) for song in block)
-        else:
-            lists = [[tag for tag, _ in tags.get(song.id, ())] for song in block]
-            yield block, model.features_of_tags(lists)
 
 
 def place_new(library: Library, record: ModelRecord, songs: Sequence[Song], tell: Tell) -> None:
@@ -64,7 +48,7 @@ def place_new(library: Library, record: ModelRecord, songs: Sequence[Song], tell
     model = SimilarityModel.load(library.models.path(record.id))
     for block, features in feature_blocks(library, model, new, tell):
         ids = [song.id for song in block]
-        kept = np.flatnonzero(features.any(axis=1))  # songs without any tag have no place among tags
+        kept = np.flatnonzero(has_features(features))  # songs without any tag have no place among tags
         if len(kept):
             rows = [ids[i] for i in kept.tolist()]
             library.models.append(record.id, rows, features[kept], model.vectors(features[kept]))
@@ -116,12 +100,12 @@ def save_clusters_and_map(library: Library, record: ModelRecord, tell: Tell) -> 
 
 
 def _update_index(library: Library, record: ModelRecord, tell: Tell) -> None:
-    from musicsim.explorer.neighbours import FOREST_FROM, update_index
+    from musicsim.explorer.neighbours import INDEXED_FROM, update_index
 
     X = library.models.vector_file(record.id, library.models.song_rows(record.id))
-    if len(X) >= FOREST_FROM:
+    if len(X) >= INDEXED_FROM:
         tell("putting songs in order for searching")
-        update_index(library.models.path(record.id), X)
+        update_index(library.models.path(record.id), X, library.settings["index_memory_mb"])
 
 
 def _places_of(

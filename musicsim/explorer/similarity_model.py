@@ -20,6 +20,7 @@ from musicsim.audio import FEATURE_VERSION
 from musicsim.codebook import Codebook, suggest_n_codewords
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer import representations
+from musicsim.explorer.local_metrics import LocalMetrics
 from musicsim.explorer.representations import (
     FRAMES,
     REPRESENTATIONS,
@@ -28,6 +29,7 @@ from musicsim.explorer.representations import (
     Representation,
     TagVocabulary,
 )
+from musicsim.explorer.sources import Sources, column_scales
 
 __all__ = ["FORMAT_VERSION", "SimilarityModel"]
 
@@ -66,6 +68,8 @@ class SimilarityModel:
         Principal axes, orthogonal rows of one length (the identity below 50 songs).
     metric_ : float64 ndarray of shape (r, n_axes) or None
         L of a learned metric, None before learning.
+    local_ : LocalMetrics or None
+        Metrics on the vectors, one for each region of songs, whose mean is plain distance; None for most models.
     n_songs_ : int
         Songs the principal axes were taken from.
 
@@ -92,6 +96,7 @@ class SimilarityModel:
         self.representation, self.n_codewords, self.tau = representation, n_codewords, tau
         self.variance, self.random_state = variance, random_state
         self.metric_: npt.NDArray[np.float64] | None = None
+        self.local_: LocalMetrics | None = None
 
     @property
     def kind(self) -> Representation:
@@ -126,6 +131,13 @@ class SimilarityModel:
         self.weights_ = self.kind.weights(features)
         mapped = self.mapped(features)
         width = mapped.shape[1]
+        if isinstance(self.front_, Sources):
+            # principal axes would mix the sources, whose weights are to be told
+            self.mean_ = mapped.mean(axis=0, dtype=np.float64)
+            self.axes_ = np.diag(column_scales(features, self.front_.blocks))
+            spread = float(np.var(mapped @ self.axes_, axis=0, dtype=np.float64).sum())
+            self.axes_ *= np.sqrt(_USUAL_SPREAD / spread) if spread > 0 else 1.0
+            return self
         if self.n_songs_ < _FEWEST_SONGS_FOR_PCA:
             self.mean_, self.axes_ = np.zeros(width), np.eye(width)
         else:
@@ -139,6 +151,12 @@ class SimilarityModel:
         if not self.kind.is_unit and spread > 0:
             self.axes_ = self.axes_ * np.sqrt(_USUAL_SPREAD / spread)
         return self
+
+    def with_local(self, local: LocalMetrics) -> "SimilarityModel":
+        """The same model with metrics of its own for each region of its vectors."""
+        model = copy.copy(self)
+        model.local_ = local
+        return model
 
     def with_metric(self, L: npt.NDArray[np.float64], vectors: npt.NDArray[np.floating]) -> "SimilarityModel":
         """The same model with a learned metric on its vectors, after the one it has, if any.
@@ -163,6 +181,7 @@ class SimilarityModel:
                 "nothing was learned: the metric is 0, so all songs would be the same. Take a larger C."
             )
         learned = copy.copy(self)
+        learned.local_ = None
         scaled = np.asarray(L, dtype=np.float64) * np.sqrt(before / after)
         learned.metric_ = scaled if self.metric_ is None else scaled @ self.metric_
         return learned
@@ -170,7 +189,7 @@ class SimilarityModel:
     def untrained(self) -> "SimilarityModel":
         """The same model before all learning."""
         plain = copy.copy(self)
-        plain.metric_ = None
+        plain.metric_, plain.local_ = None, None
         return plain
 
     # --- use ----------------------------------------------------------------------------------
@@ -179,6 +198,13 @@ class SimilarityModel:
     def components_(self) -> npt.NDArray[np.float64]:
         """Float64 (n_dimensions, n_mapped): from mapped features, less their mean, to vectors."""
         return self.axes_ if self.metric_ is None else self.metric_ @ self.axes_
+
+    @property
+    def listens(self) -> bool:
+        """Whether frames of sound give it features, or some of them."""
+        if isinstance(self.front_, Sources):
+            return any(part.listens for part in self.front_.parts)
+        return self.kind.needs == FRAMES
 
     @property
     def n_dimensions(self) -> int:
@@ -193,16 +219,17 @@ class SimilarityModel:
     def features(self, list_of_frames: Iterable[Frames]) -> npt.NDArray[np.float32]:
         """Features of songs by their sound, float32 (n_songs, n_features).
 
-        Frames of a song are one array (n_frames, 39), or an iterator of arrays where the song is long.
+        Frames of a song are one array (n_frames, 39), or an iterator of arrays where the song is long. Of several
+        models together, those columns that are heard; the others are NaN.
 
         Raises
         ------
         ModelError
             If the representation does not listen.
         """
-        if self.kind.needs != FRAMES:
+        if not self.listens:
             raise ModelError(
-                f"the model in use compares {self.kind.words}, which sound from outside does not have. Switch to "
+                f"the model in use compares {self.kind.words}, which is not known of sound from outside. Switch to "
                 f"another model."
             )
         return representations.features_of(self.front_, list_of_frames)
@@ -241,21 +268,25 @@ class SimilarityModel:
         folder.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
         try:
-            np.savez(temporary / "model.npz", **self._arrays())
-            (temporary / "model.json").write_text(json.dumps(self._description(), indent=2), encoding="utf-8")
+            np.savez(temporary / "model.npz", **self.arrays())
+            (temporary / "model.json").write_text(json.dumps(self.description(), indent=2), encoding="utf-8")
             temporary.replace(folder)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
-    def _arrays(self) -> dict[str, Any]:
+    def arrays(self) -> dict[str, Any]:
+        """What is learned, for an archive without pickle."""
         arrays = {"mean": self.mean_, "components": self.axes_}
         if self.weights_ is not None:
             arrays["weights"] = self.weights_
         if self.metric_ is not None:
             arrays["metric"] = self.metric_
+        if self.local_ is not None:
+            arrays |= self.local_.arrays()
         return arrays | representations.front_arrays(self.front_)
 
-    def _description(self) -> dict[str, Any]:
+    def description(self) -> dict[str, Any]:
+        """What else it takes to make it again, JSON values."""
         from musicsim import __version__
 
         return {
@@ -286,7 +317,7 @@ class SimilarityModel:
             about = json.loads((folder / "model.json").read_text(encoding="utf-8"))
             with np.load(folder / "model.npz", allow_pickle=False) as stored:
                 arrays = dict(stored)
-            model = cls._from(about, arrays)
+            model = cls.from_arrays(about, arrays)
         except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
             raise ModelError(
                 f"{folder}: no similarity model can be read here ({error}). Fit it again from the Library page."
@@ -300,16 +331,25 @@ class SimilarityModel:
         return model
 
     @classmethod
-    def _from(cls, about: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> "SimilarityModel":
+    def from_arrays(cls, about: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> "SimilarityModel":
+        """The model that :meth:`description` and :meth:`arrays` took apart.
+
+        Raises
+        ------
+        ValueError, KeyError
+            If they do not fit each other.
+        """
         settings = (about["n_codewords"], about["tau"], about["variance"], about["random_state"])
         model = cls(about.get("representation", "ppk"), *settings)
         model.n_songs_ = int(about["n_songs"])
         model.mean_, model.axes_ = arrays["mean"], arrays["components"]
         model.weights_, model.metric_ = arrays.get("weights"), arrays.get("metric")
+        model.local_ = LocalMetrics.from_arrays(arrays)
         front = representations.front_from(model.kind, arrays, tau=model.tau, random_state=model.random_state)
         model.use_front(front)
         shapes = [model.mean_.shape[:1] == model.axes_.shape[1:]]
         shapes += [model.metric_.shape[1:] == model.axes_.shape[:1]] if model.metric_ is not None else []
+        shapes += [model.local_.anchors.shape[1] == model.n_dimensions] if model.local_ is not None else []
         if not all(shapes):
             raise ValueError("its arrays do not fit each other")
         return model

@@ -16,7 +16,7 @@ from musicsim.errors import ModelError
 from musicsim.explorer.snapshot import Snapshot
 from musicsim.relevance import Relevance, label_codes
 
-__all__ = ["ANSWERS", "KINDS", "Coverage", "Supervision", "coverage"]
+__all__ = ["ANSWERS", "JUDGEMENTS", "KINDS", "Coverage", "Supervision", "coverage"]
 
 _SIMILAR_BY_TAGS = 10
 _FEWEST_QUERIES = 10
@@ -32,7 +32,7 @@ class Kind:
     of: str
 
 
-ANSWERS = "answers"
+ANSWERS, JUDGEMENTS = "answers", "judgements"
 KINDS = {
     "plays": Kind("artists that the same people listen to", "artists"),
     "sittings": Kind("songs played in one sitting", "songs"),
@@ -41,6 +41,7 @@ KINDS = {
     "genre": Kind("songs of one genre", "songs"),
     "artist": Kind("songs of one artist", "songs"),
     "folder": Kind("songs in one folder", "songs"),
+    JUDGEMENTS: Kind("thumbs that were kept while searching", "songs"),
     ANSWERS: Kind("what people answered on the Compare page", "songs"),
 }
 """In the order in which they are worth trying, but for answers, which are few and asked for by name."""
@@ -133,6 +134,8 @@ class Supervision:
             return self._tags()
         if self.kind == ANSWERS:
             return self._answers()
+        if self.kind == JUDGEMENTS:
+            return self._judgements()
         return self._labels()
 
     # --- by kind ------------------------------------------------------------------------------
@@ -212,6 +215,24 @@ class Supervision:
         self.detail = f"{len(answered):,} answers, {len(answered.all()):,} comparisons"
         self.lacks = too_few(answered)
         relevance = relevance_of(answered.all(), len(self.groups))
+        return lambda _rows: relevance
+
+    def _judgements(self) -> Callable[[IntArray], Relevance]:
+        """Songs that fit and songs that do not, by the song that was searched with; others are in no ranking."""
+        row_of, kept = self._snapshot.row_of, self._snapshot.library.judgements.all()
+        relevant: list[list[int]] = [[] for _ in self.groups]
+        irrelevant: list[list[int]] = [[] for _ in self.groups]
+        for query, judged in kept.items():
+            here = row_of.get(query)
+            for song, value in judged.items():
+                row = row_of.get(song)
+                if here is not None and row not in (None, here):
+                    (relevant if value > 0 else irrelevant)[here].append(row)
+        n = sum(map(len, relevant)) + sum(map(len, irrelevant))
+        if not n:
+            raise ModelError("no thumbs were kept yet: press some on the Search page, and Keep.")
+        self.detail = f"{n:,} thumbs on answers to {len(kept):,} searches"
+        relevance = Relevance.from_lists(relevant, irrelevant=irrelevant)
         return lambda _rows: relevance
 
     def _tags(self) -> Callable[[IntArray], Relevance]:

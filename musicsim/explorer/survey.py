@@ -24,7 +24,7 @@ import numpy.typing as npt
 from musicsim.errors import ModelError, NotFoundError
 from musicsim.explorer.snapshot import Snapshot
 from musicsim.explorer.tastes import costs, information, pairs_apart, sample_tastes, softness
-from musicsim.library.answers import FORMS, Answer, comparisons, listener_name
+from musicsim.library.answers import FORMS, Answer, QuestionKey, comparisons, listener_name, question_key
 
 __all__ = ["Question", "Rate", "Standing", "foreseen", "next_question", "standing"]
 
@@ -182,7 +182,7 @@ def next_question(
         told = information(apart, n_songs, form, tastes, scale)
         places = places[np.argsort(-told / (1 + asked.times(pool)[places].mean(axis=1)), kind="stable")]
     for rows in pool[places]:
-        if _key(form, rows.tolist()) not in asked.keys:
+        if question_key(form, rows.tolist()) not in asked.keys:
             ids = snapshot.row_ids[rows].tolist()  # their order is by chance already
             return Question(form, tuple(ids), is_random=kind == "random", is_repeat=False)
     return asked.to_repeat(rng, least_between=0) or asked.any(rng)
@@ -223,14 +223,6 @@ def _gaps(snapshot: Snapshot, answers: Sequence[Answer]) -> tuple[Floats, Ints]:
     return gaps[finite], np.unique(of_answer[finite], return_inverse=True)[1]
 
 
-_Key = tuple[int, frozenset[int]]
-
-
-def _key(form: str, songs: Sequence[int]) -> _Key:
-    """The same for the same question, in whatever order its songs are shown."""
-    return (songs[0], frozenset(songs[1:])) if form == "like" else (-1, frozenset(songs))
-
-
 class _Asked:
     """Which questions of a form and size have been answered; songs by their rows, so that copies are one."""
 
@@ -240,17 +232,17 @@ class _Asked:
         self._snapshot, self._form = snapshot, form
         asked = [a for a in answers if a.form == form and len(a.song_ids) == n_songs]
         rows = snapshot.rows_of([i for a in asked for i in a.song_ids]).reshape(-1, n_songs)
-        self._mine: list[tuple[_Key, Answer]] = []
-        self._others: list[tuple[_Key, Answer]] = []
+        self._mine: list[tuple[QuestionKey, Answer]] = []
+        self._others: list[tuple[QuestionKey, Answer]] = []
         self._rows_of_mine: list[int] = []
         for answer, of_answer in zip(asked, rows.tolist(), strict=True):
             if min(of_answer) < 0 or len(set(of_answer)) < n_songs:
                 continue  # a song has no vector, or two are copies: it cannot be asked
             if answer.listener == listener:
-                self._mine.append((_key(form, of_answer), answer))
+                self._mine.append((question_key(form, of_answer), answer))
                 self._rows_of_mine += of_answer
             elif answer.is_random:
-                self._others.append((_key(form, of_answer), answer))
+                self._others.append((question_key(form, of_answer), answer))
         self.keys = {key for key, _ in self._mine}
 
     def times(self, rows: Ints) -> Ints:
@@ -355,10 +347,10 @@ def standing(answers: Sequence[Answer], listener: str | None = None) -> Standing
     interval of `agreement` is too narrow.
     """
     counted = [a for a in answers if listener is None or a.listener == listener]
-    by_question: dict[tuple[str, _Key], dict[str, list[Answer]]] = defaultdict(lambda: defaultdict(list))
+    by_question: dict[QuestionKey, dict[str, list[Answer]]] = defaultdict(lambda: defaultdict(list))
     for answer in answers:
         if answer.chosen is not None:
-            by_question[answer.form, _key(answer.form, answer.song_ids)][answer.listener].append(answer)
+            by_question[question_key(answer.form, answer.song_ids)][answer.listener].append(answer)
     repeated: list[tuple[bool, float]] = []
     shared: list[tuple[bool, float]] = []
     for by_listener in by_question.values():

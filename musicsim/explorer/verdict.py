@@ -1,5 +1,6 @@
 """Is a learned model better? Two spaces of the same songs, compared on queries by artists that were held out."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,16 +13,19 @@ from musicsim.relevance import Relevance
 __all__ = [
     "MEASURES",
     "NO_DIFFERENCE",
+    "ORDER",
     "RANKED",
     "Lead",
     "changed_queries",
     "compare",
     "is_better",
+    "leads_of",
     "space_hubness",
 ]
 
+ORDER = "order"
 RANKED = {"auc": "AUC", "map": "MAP", "mrr": "MRR", "precision": "P@10"}
-MEASURES = RANKED | {"order": "comparisons in order"}
+MEASURES = RANKED | {ORDER: "comparisons in order"}
 NO_DIFFERENCE = "no difference shown"
 _MOST_FOR_HUBS = 5_000
 _SHOWN = 5
@@ -70,13 +74,23 @@ def compare(
     """
     split = relevance.restrict(queries, database)
     scores = [query_scores(X[queries], X[database], split, k=10) for X in (before, after)]
-    counted = np.isfinite(scores[0]["auc"])
-    artists = [groups[q] for q in queries[counted]]
+    return leads_of(scores[0], scores[1], [groups[q] for q in queries], random_state)
+
+
+def leads_of(
+    before: Mapping[str, npt.NDArray[np.float64]],
+    after: Mapping[str, npt.NDArray[np.float64]],
+    groups: Sequence[Any],
+    random_state: int = 0,
+) -> dict[str, Lead]:
+    """As :func:`compare`, of the scores of the same queries, and the artist of each."""
+    counted = np.isfinite(before["auc"])
+    artists = [group for group, counts in zip(groups, counted, strict=True) if counts]
     if len(set(artists)) < 2:
         return {}
     leads = {}
     for name in RANKED:
-        a, b = scores[1][name][counted], scores[0][name][counted]
+        a, b = after[name][counted], before[name][counted]
         leads[name] = Lead(
             float(b.mean()), float(a.mean()), *paired_bootstrap(a, b, artists, 2000, random_state)
         )
@@ -85,7 +99,7 @@ def compare(
 
 def is_better(leads: dict[str, Lead], loss: str) -> bool:
     """Whether the measure that was asked for, or AUC, rose beyond its interval and neither of them fell so."""
-    asked = [leads[name] for name in {loss, "auc", "order"} & leads.keys()]
+    asked = [leads[name] for name in {loss, "auc", ORDER} & leads.keys()]
     return any(lead.low > 0 for lead in asked) and not any(lead.high < 0 for lead in asked)
 
 

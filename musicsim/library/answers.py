@@ -20,7 +20,17 @@ if TYPE_CHECKING:  # which are made of stores
     from musicsim.library.answer_files import FiledAnswer, FiledSong
     from musicsim.library.importing.matching import Matcher
 
-__all__ = ["FORMS", "Answer", "AnswerStore", "AnswersImport", "comparisons", "listener_name"]
+__all__ = [
+    "FORMS",
+    "Answer",
+    "AnswerStore",
+    "AnswersImport",
+    "QuestionKey",
+    "comparisons",
+    "listener_name",
+    "question_key",
+    "shortened",
+]
 
 FORMS = ("odd", "like")
 """Which one does not belong? Which one is more like the first?"""
@@ -110,6 +120,15 @@ def comparisons(answer: Answer) -> list[tuple[int, int, int, int]]:
         first, *rest = others
         return [(first, chosen, first, other) for other in rest]
     return [(a, b, near, chosen) for a, b in combinations(others, 2) for near in (a, b)]
+
+
+QuestionKey = tuple[str, tuple[int, ...]]
+
+
+def question_key(form: str, songs: Sequence[int]) -> QuestionKey:
+    """What tells questions apart: the same for the same question, in whatever order its songs are shown."""
+    n_fixed = int(form == "like")  # the song that is asked about stays the first
+    return form, (*songs[:n_fixed], *sorted(songs[n_fixed:]))
 
 
 class AnswerStore:
@@ -312,7 +331,7 @@ class AnswerStore:
         if added:
             with self._writing.begin() as connection:
                 connection.execute(schema.answers.insert(), added)
-        return AnswersImport(len(rows), len(added), n_known, n_unmatched, _shortened(problems))
+        return AnswersImport(len(rows), len(added), n_known, n_unmatched, shortened(problems))
 
     def _filed_songs(self, ids: set[int]) -> "dict[int, FiledSong]":
         """What to call songs in a file, by id."""
@@ -495,6 +514,7 @@ def _called(song: "FiledSong") -> str:
     return f"“{song.title}” by {song.artist or 'an unknown artist'}" if song.title else f"“{song.path}”"
 
 
-def _shortened(problems: list[str]) -> tuple[str, ...]:
+def shortened(problems: list[str]) -> tuple[str, ...]:
+    """The first 20 of what is wrong with the rows of a file, and how many more there are."""
     more = len(problems) - _MOST_PROBLEMS
     return (*problems[:_MOST_PROBLEMS], *([f"{more} more rows were left out."] if more > 0 else ()))

@@ -21,8 +21,6 @@ __all__ = ["so_far"]
 _STAGE = 25
 _LISTED = 20
 
-# the Train page's own widget: what it says similarity comes from
-_TRAIN_KIND: Key[str] = Key("train_kind", str, "what says that two songs are similar")
 _ROUND: Key[int] = Key("compare_import_round", lambda: 0, "counts imports, so that the box empties")
 _IMPORTED: Key[tuple[Path, AnswersImport | str] | None] = Key(
     "compare_imported",
@@ -134,7 +132,9 @@ def _uses(library: Library, answers: Sequence[Answer], listener: str) -> None:
         "Train on these answers", icon=":material/school:", key="compare_train", disabled=not n_sure,
         help="Opens the Train page with answers chosen as what says similar. Some 50 are a beginning.",
     ):  # fmt: skip
-        _TRAIN_KIND.set("answers")
+        from musicsim.ui.training_view import learn_from  # plotly and more come with it
+
+        learn_from("answers")
         st.switch_page(PAGES["train"])
     with st.container(horizontal=True):
         st.download_button(

@@ -1,9 +1,8 @@
 """The songs of a question side by side, to hear and to choose from, by clicks or by keys."""
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
-from urllib.parse import quote
 
 import streamlit as st
 
@@ -11,7 +10,7 @@ from musicsim.explorer.snapshot import Snapshot
 from musicsim.explorer.survey import Question
 from musicsim.library import Library, Song
 from musicsim.ui.asset import asset
-from musicsim.ui.player import Track
+from musicsim.ui.listening import track
 from musicsim.ui.state import QUEUE_LIBRARY
 from musicsim.ui.text import shown
 
@@ -91,18 +90,9 @@ def _track(library: Library, song: Song, mark: str, *, is_named: bool) -> dict[s
     """The song as the player takes it, from its most typical 30 seconds on; None where no file holds it."""
     if song.is_missing or not song.path.exists():
         return None
-    where = f"/songs/{song.id}/{{}}?library={quote(library.name)}"
     hidden = f"Song {mark}" if mark.isdigit() else "The first song"
-    track = Track(
-        song.id,
-        shown(song.title) if is_named else hidden,
-        shown(song.by) if is_named else "",
-        where.format("audio"),
-        where.format("peaks"),
-        song.duration_s,
-        song.typical_s,
-    )
-    return asdict(track)
+    title, by = (shown(song.title), shown(song.by)) if is_named else (hidden, "")
+    return asdict(replace(track(library, song, preview=True), title=title, artist=by))
 
 
 def _last(now: Snapshot, asked: Question, chosen: int | None) -> dict[str, Any]:

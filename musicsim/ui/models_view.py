@@ -13,11 +13,13 @@ from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
 from musicsim.explorer.building import keep_upload
 from musicsim.explorer.fitting import RepresentationSettings
-from musicsim.explorer.model_text import facts, figures, kind_words, report_of
+from musicsim.explorer.model_text import facts, figures, kind_words, match_words, report_of
 from musicsim.explorer.models import FILE_ENDING, free_name, save_model_file, stale_reason
-from musicsim.explorer.representations import CODEWORDS, REPRESENTATIONS
+from musicsim.explorer.representations import CODEWORDS, OFFERED, OWN, REPRESENTATIONS
 from musicsim.explorer.snapshot import Snapshot
 from musicsim.library import Library
+from musicsim.library.embedding_files import ENDINGS
+from musicsim.library.embeddings import EmbeddingStore
 from musicsim.library.model_store import LONGEST_NAME, NATIVE_KIND, ModelRecord
 from musicsim.ui.jobs_view import job_panel, start_job
 from musicsim.ui.state import MODEL, Key
@@ -30,6 +32,11 @@ _COMPARED: Key[list[str]] = Key("models_compared", list, "ids of the two models 
 _REPRESENTATION: Key[str] = Key("model_representation", lambda: "histogram", "what songs are described by")
 _CODEWORDS: Key[int] = Key("model_codewords", lambda: 1024, "codewords of a representation to be made")
 _TAU: Key[int] = Key("model_tau", lambda: 4, "codewords a frame is shared among")
+_BROUGHT: Key[tuple[Path, str, str] | None] = Key(
+    "models_brought",
+    lambda: None,
+    "the library that vectors of the listener's own were brought to, what is wrong with them, and what came of them",
+)
 
 
 # --- what can be done to a model ------------------------------------------------------------------
@@ -122,6 +129,7 @@ def models_section(now: Snapshot, *, busy: bool) -> None:
     taking, describing = st.columns(2, gap="large")
     with taking:
         _taking_in(library, busy=busy)
+        _bringing(library, busy=busy)
     with describing:
         _describing(library, busy=busy)
 
@@ -222,6 +230,48 @@ def _taking_in(library: Library, *, busy: bool) -> None:
         )  # fmt: skip
 
 
+def _bring(library: Library, name: str, data: bytes) -> None:
+    store = EmbeddingStore(library)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"vectors{Path(name).suffix}"
+            path.write_bytes(data)
+            about = store.keep(path, name)
+        matched = store.match(about.key)
+    except (MusicsimError, OSError) as error:
+        _BROUGHT.set((library.folder, str(error), ""))
+        return
+    lines = [match_words(about, matched), *about.problems]
+    if not len(matched.song_ids):
+        _BROUGHT.set((library.folder, lines[0], "\n".join(lines[1:])))
+        return
+    _BROUGHT.set((library.folder, "", "\n".join(lines)))
+    settings = RepresentationSettings(OWN, vectors=about.key, label=about.label)
+    start_job(library, "represent", name=free_name(library, settings.name), settings=asdict(settings))
+
+
+def _bringing(library: Library, *, busy: bool) -> None:
+    st.markdown("**Vectors of your own**")
+    file = st.file_uploader(
+        f"Embeddings as {', '.join(ENDINGS)}", type=[ending.lstrip(".") for ending in ENDINGS],
+        key="models_vectors",
+        help="One vector a song, of a neural network or anything else, with the ids, paths or hashes of the songs: "
+        "they become a model, to search with and to learn on, alone or beside others.",
+    )  # fmt: skip
+    if file is not None:
+        st.button(
+            "Take them in", icon=":material/input:", key="models_bring", disabled=busy,
+            on_click=_bring, args=(library, file.name, file.getvalue()),
+        )  # fmt: skip
+    told = _BROUGHT.get()
+    if told is None or told[0] != library.folder:
+        return
+    _, wrong, came = told
+    if wrong:
+        st.error(plain(wrong), icon=":material/error:")
+    st.caption("  \n".join(plain(line) for line in came.splitlines()))
+
+
 def _represent(library: Library) -> None:
     settings = RepresentationSettings(_REPRESENTATION.get(), _CODEWORDS.get(), _TAU.get())
     start_job(library, "represent", name=free_name(library, settings.name), settings=asdict(settings))
@@ -232,7 +282,7 @@ def _describing(library: Library, *, busy: bool) -> None:
         key.keep()
     st.markdown("**Another way to describe songs**")
     kind = st.selectbox(
-        "Songs are described by", list(REPRESENTATIONS), key=_REPRESENTATION.name,
+        "Songs are described by", OFFERED, key=_REPRESENTATION.name,
         format_func=lambda name: REPRESENTATIONS[name].words,
         help="To compare with, and to learn on. Mixtures of Gaussians take the longest: seconds a song.",
     )  # fmt: skip

@@ -46,6 +46,14 @@ def _key(of: Snapshot, what: str) -> Hashable:
     return (of.library.folder, of.revision, of.record.id if of.record else None, what)
 
 
+def _scores_key(of: Snapshot, kind: str) -> Hashable:
+    from musicsim.explorer.supervision import ANSWERS
+
+    # answers are no change of the library's revision, or every page would be drawn anew after each of them
+    of_answers = f" {of.library.answers.mark()}" if kind == ANSWERS else ""
+    return _key(of, f"scores by {kind}{of_answers}")
+
+
 def _ask_coverage(of: Snapshot) -> Task:
     def work(tell: Tell) -> "list[Coverage]":
         from musicsim.explorer.supervision import coverage
@@ -62,7 +70,7 @@ def _ask_scores(of: Snapshot, kind: str) -> Task:
 
         return measure_scores(of, kind, tell=tell)
 
-    return desk().ask(_key(of, f"scores by {kind}"), work)
+    return desk().ask(_scores_key(of, kind), work)
 
 
 def _ask_lists(of: Snapshot) -> Task:
@@ -144,7 +152,7 @@ def _models_table(now: Snapshot, others: Sequence[ModelRecord], kind: str) -> No
     columns = [name for name in lines[0] if any(line[name] for line in lines)]
     st.table(pd.DataFrame([{name: line[name] for name in columns} for line in lines]).set_index("Model"))
     _explain_table(now, kind, heard)
-    is_waiting = any(desk().known(_key(snapshot(r.id), f"scores by {kind}")) is None for r in others)
+    is_waiting = any(desk().known(_scores_key(snapshot(r.id), kind)) is None for r in others)
     if others and is_waiting:
         st.button(
             f"Work out all {len(others) + 1} models", icon=":material/calculate:", key="evaluate_all_models",
@@ -157,7 +165,7 @@ def _line(of: Snapshot, record: ModelRecord, kind: str, known: "HeldOut | None")
     from musicsim.explorer.verdict import RANKED
 
     line = {"Model": plain(record.name)}
-    scores, both = (result_of(desk().known(_key(of, what))) for what in (f"scores by {kind}", "lists"))
+    scores, both = (result_of(desk().known(key)) for key in (_scores_key(of, kind), _key(of, "lists")))
     for name, title in RANKED.items():
         line[title] = _written(scores.figures[name]) if scores else ""
     line["Hubness"] = f"{both.plain.hubness:.2f} → {both.reduced.hubness:.2f}" if both else ""

@@ -10,7 +10,14 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from musicsim.explorer import jobs
-from musicsim.explorer.learning import LEARNED_KIND, LOSSES, ORDER, LearningSettings
+from musicsim.explorer.learning import (
+    LEARNED_KIND,
+    LOSSES,
+    METHODS,
+    ORDER,
+    RANKING,
+    LearningSettings,
+)
 from musicsim.explorer.model_text import name_for
 from musicsim.explorer.snapshot import Snapshot
 from musicsim.explorer.supervision import ANSWERS, KINDS, Coverage, coverage
@@ -23,7 +30,7 @@ from musicsim.ui.song_map import UNKNOWN_COLOUR
 from musicsim.ui.state import SECTION, Key
 from musicsim.ui.text import plain
 
-__all__ = ["choices", "latest_training", "training_run"]
+__all__ = ["choices", "latest_training", "learn_from", "training_run"]
 
 _DEFAULT = LearningSettings()
 _CS = tuple(round(10 ** (half / 2), 1 if half < 2 else 0) for half in range(13))
@@ -31,9 +38,10 @@ _CHART_HEIGHT = 280
 
 _KIND: Key[str] = Key("train_kind", lambda: _DEFAULT.supervision, "what says that two songs are similar")
 _LOSS: Key[str] = Key("train_loss", lambda: _DEFAULT.loss, "what is made best")
+_METHOD: Key[str] = Key("train_method", lambda: _DEFAULT.method, "how a metric is learned")
 _BY_HAND: Key[bool] = Key("train_by_hand", lambda: False, "whether the listener chooses C")
 _C: Key[float] = Key("train_C", lambda: 1000.0, "C, where the listener chooses it")
-_ON: Key[str] = Key("train_on", str, "name of the model whose vectors are learned on")
+_ON: Key[list[str]] = Key("train_on", list, "names of the models whose vectors are learned on")
 _K: Key[int] = Key("train_k", lambda: _DEFAULT.k, "how many count as similar")
 _THRESHOLD: Key[int] = Key("train_threshold", lambda: _DEFAULT.threshold, "plays that make a listener")
 _STRUCTURE: Key[str] = Key("train_structure", lambda: _DEFAULT.structure, "full or diagonal metric")
@@ -44,16 +52,27 @@ _LAST_KIND: Key[str] = Key("train_last_kind", str, "what was chosen when the pag
 _NAME: Key[str] = Key("train_name", str, "name of the model to be")
 _WATCHED: Key[int | None] = Key("train_watched", lambda: None, "id of the training that was seen at work")
 _CHOICES: tuple[Key[Any], ...] = (
-    _KIND, _LOSS, _BY_HAND, _C, _ON, _K, _THRESHOLD, _STRUCTURE, _REGULARIZER, _SEED, _LISTENER, _NAME,
+    _KIND, _METHOD, _LOSS, _BY_HAND, _C, _ON, _K, _THRESHOLD, _STRUCTURE, _REGULARIZER, _SEED, _LISTENER, _NAME,
 )  # fmt: skip
 
 
 # --- what and how ---------------------------------------------------------------------------------
 
 
+def learn_from(kind: str) -> None:
+    """Let the page open with something chosen as what says that songs are similar.
+
+    Parameters
+    ----------
+    kind : str
+        One of :data:`musicsim.explorer.supervision.KINDS`.
+    """
+    _KIND.set(kind)
+
+
 @st.cache_resource(max_entries=8, show_spinner="Looking at what listeners said…")
 def _coverage(
-    folder: Path, revision: int, model_id: str, answers: tuple[int, int], _snapshot: Snapshot
+    folder: Path, revision: int, model_id: str, said: tuple[float, ...], _snapshot: Snapshot
 ) -> list[Coverage]:
     return coverage(_snapshot)
 
@@ -71,8 +90,9 @@ def choices(of: Snapshot, *, busy: bool) -> None:
     for key in _CHOICES:
         key.keep()
     assert of.record is not None
-    # answers are no change of the library's revision, or every page would be drawn anew after each of them
-    found = _coverage(of.library.folder, of.revision, of.record.id, of.library.answers.mark(), of)
+    # answers and thumbs are no change of the library's revision, or every page would be drawn anew after each of them
+    said = (*of.library.answers.mark(), *of.library.judgements.mark())
+    found = _coverage(of.library.folder, of.revision, of.record.id, said, of)
     enough = [c for c in found if c.is_enough]
     if enough and _KIND.get() not in {c.kind for c in enough}:
         _KIND.set(enough[0].kind)
@@ -101,13 +121,21 @@ def _follow_kind() -> None:
     kind, last = _KIND.get(), _LAST_KIND.get()
     if kind == ANSWERS and last != ANSWERS:
         _LOSS.set(ORDER)
+        _METHOD.set(RANKING)
     elif kind != ANSWERS and _LOSS.get() == ORDER:
         _LOSS.set(_DEFAULT.loss)
     _LAST_KIND.set(kind)
 
 
 def _words(kind: str) -> str:
-    words = KINDS[kind].words
+    return _capital(KINDS[kind].words)
+
+
+def _method_words(method: str) -> str:
+    return _capital(METHODS[method])
+
+
+def _capital(words: str) -> str:
     return words[0].upper() + words[1:]
 
 
@@ -137,23 +165,38 @@ def _kinds(enough: list[Coverage], lacking: list[Coverage]) -> None:
 
 def _how(library: Library) -> None:
     bases = [record.name for record in library.models.all() if record.kind != LEARNED_KIND]
-    if _ON.get() not in bases:
-        native = library.models.native()
-        _ON.set(native.name if native else bases[0])
+    native = library.models.native()
+    known = [name for name in _ON.get() if name in bases] or ([native.name] if native else bases[:1])
+    _ON.set(known)
+    methods = [RANKING] if _KIND.get() == ANSWERS else list(METHODS)
+    st.selectbox(
+        "Method", methods, format_func=_method_words, key=_METHOD.name,
+        help="A ranking is learned in steps, with a bound on what more could gain. In closed form pairs alike are "
+        "weighed against pairs unlike, once; by region, each part of the music has a metric of its own, and a search "
+        "uses that of the place where its query lies.",
+    )  # fmt: skip
+    in_steps = _METHOD.get() == RANKING
     losses = [loss for loss in LOSSES if loss != ORDER or _KIND.get() == ANSWERS]
     st.selectbox("What is to become best", losses, format_func=LOSSES.__getitem__, key=_LOSS.name)
     by_hand = st.toggle(
-        "Choose the strength C by hand", key=_BY_HAND.name,
+        "Choose the strength C by hand", key=_BY_HAND.name, disabled=not in_steps,
         help="Small values stay close to what there was, large ones follow the examples. Otherwise values from 1 "
         "to 100,000 are tried, and the one that is best on held-out artists, or answers, is taken.",
     )  # fmt: skip
-    st.select_slider("C", _CS, key=_C.name, format_func=lambda C: f"{C:,g}", disabled=not by_hand)
+    st.select_slider(
+        "C", _CS, key=_C.name, format_func=lambda C: f"{C:,g}", disabled=not (by_hand and in_steps)
+    )
+    st.multiselect(
+        "Learn on", bases, key=_ON.name, placeholder="Choose models",
+        help="The models whose vectors of songs are weighed anew. Each of several has a metric of its own, and they "
+        "are weighed against each other: sound, tags, lyrics, vectors of your own. More of them are made below.",
+    )  # fmt: skip
     with st.expander("More choices", icon=":material/tune:"):
-        _more(library, bases)
+        _more(library)
     st.text_input("Name", key=_NAME.name, max_chars=50, placeholder=name_for(library, _KIND.get()))
 
 
-def _more(library: Library, bases: list[str]) -> None:
+def _more(library: Library) -> None:
     kind, loss = _KIND.get(), _LOSS.get()
     if kind == ANSWERS:
         people = ["", *library.answers.listeners()]
@@ -163,7 +206,6 @@ def _more(library: Library, bases: list[str]) -> None:
             "Whose answers", people, key=_LISTENER.name, format_func=lambda name: plain(name) or "everybody's"
         )
     has_k = kind in ("plays", "sittings", "playlists")
-    st.selectbox("Learn on", bases, key=_ON.name, help="The model whose vectors of songs are weighed anew.")
     first, second = st.columns(2)
     first.number_input(
         f"{KINDS[kind].of.capitalize()} that count as similar" if has_k else "Songs that count as similar",
@@ -175,11 +217,14 @@ def _more(library: Library, bases: list[str]) -> None:
         help="Who has played an artist less often does not count as a listener.",
     )  # fmt: skip
     shapes = {"full": "full", "diagonal": "diagonal: one weight a direction"}
-    first.radio("Metric", list(shapes), format_func=shapes.__getitem__, key=_STRUCTURE.name)
+    in_steps = _METHOD.get() == RANKING
+    first.radio(
+        "Metric", list(shapes), format_func=shapes.__getitem__, key=_STRUCTURE.name, disabled=not in_steps
+    )
     penalties = {"trace": "trace: few directions", "l21": "L2,1: few dimensions"}
     second.radio(
         "Penalty", list(penalties), format_func=penalties.__getitem__, key=_REGULARIZER.name,
-        disabled=kind == ANSWERS,
+        disabled=kind == ANSWERS or not in_steps,
     )  # fmt: skip
     st.number_input("Seed of the split", 0, 2**31 - 1, key=_SEED.name)
 
@@ -188,15 +233,16 @@ def _start(library: Library) -> None:
     """Start a training as chosen; for callbacks, so that what was typed last counts."""
     settings = LearningSettings(
         supervision=_KIND.get(),
-        on=_ON.get(),
+        on=tuple(_ON.get()),
         loss=_LOSS.get(),
-        C=float(_C.get()) if _BY_HAND.get() else None,
+        C=float(_C.get()) if _BY_HAND.get() and _METHOD.get() == RANKING else None,
         k=_K.get(),
         threshold=_THRESHOLD.get(),
         structure=_STRUCTURE.get(),
         regularizer=_REGULARIZER.get(),
         random_state=_SEED.get(),
         listener=_LISTENER.get() if _KIND.get() == ANSWERS else "",
+        method=_METHOD.get(),
     )
     start_job(
         library, "train", name=name_for(library, settings.supervision, _NAME.get()), settings=asdict(settings)
@@ -239,8 +285,10 @@ def _at_work(library: Library, job: Job) -> None:
     share = min(1.0, job.done / job.total) if job.total else 0.0
     words = "paused" if job.state == "paused" else job.message or "waiting for its process"
     st.progress(share, text=f"**{plain(job.arguments['name'])}** · {plain(words)}")
-    facts = [clock(max(0.0, time.time() - job.created_at)), f"{len(points):,} cuts"]
-    facts += [f"gap {points[-1]['gap']:.1%}"] if points else []
+    in_steps = _in_steps(job)
+    facts = [clock(max(0.0, time.time() - job.created_at))]
+    facts += [f"{len(points):,} cuts" if in_steps else f"{len(points):,} tried"]
+    facts += [f"gap {points[-1]['gap']:.1%}"] if points and in_steps else []
     st.caption(" · ".join(facts))
     _charts(points, job)
     stopping = job.finish_requested or job.cancel_requested
@@ -285,11 +333,40 @@ def _ended(library: Library, job: Job) -> None:
 
 
 def _charts(points: list[dict[str, Any]], job: Job) -> None:
-    left, right = st.columns(2)
     config = {"displayModeBar": False}
+    if not _in_steps(job):
+        figure = _trials_figure(points, job.arguments["settings"])
+        st.plotly_chart(figure, key=f"train_trials_{job.id}", config=config)
+        return
+    left, right = st.columns(2)
     left.plotly_chart(_objective_figure(points), key=f"train_objective_{job.id}", config=config)
     settings = job.arguments["settings"]
     right.plotly_chart(_quality_figure(points, settings), key=f"train_quality_{job.id}", config=config)
+
+
+def _in_steps(job: Job) -> bool:
+    """Whether there are steps to watch; a metric in closed form has settings that are tried."""
+    return job.arguments["settings"].get("method", RANKING) == RANKING
+
+
+def _trials_figure(points: list[dict[str, Any]], settings: dict[str, Any]) -> go.Figure:
+    """Held-out quality of each of the settings that were tried."""
+    what = LOSSES[settings["loss"]].split(":")[0]
+    figure = go.Figure()
+    figure.add_bar(
+        x=[point["setting"] for point in points], y=[point["quality"] for point in points],
+        name="held-out artists",
+    )  # fmt: skip
+    if points:
+        figure.add_hline(
+            points[0]["untrained"], line={"width": 2, "dash": "dash", "color": UNKNOWN_COLOUR},
+            annotation_text="untrained",
+        )  # fmt: skip
+    figure.update_layout(
+        height=_CHART_HEIGHT, margin={"l": 56, "r": 48, "t": 48, "b": 96}, uirevision="kept",
+        title={"text": f"{what} on held-out artists", "font": {"size": 14}, "x": 0.0},
+    )  # fmt: skip
+    return figure
 
 
 def _fits(points: list[dict[str, Any]]) -> list[int]:

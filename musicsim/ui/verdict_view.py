@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from musicsim.explorer.model_text import figures, headline, judged_on, path_rows, report_of
+from musicsim.explorer.model_text import figures, headline, judged_on, path_rows, report_of, source_rows
 from musicsim.explorer.snapshot import Snapshot
 from musicsim.explorer.verdict import NO_DIFFERENCE
 from musicsim.library import Song
@@ -60,13 +60,20 @@ def _figures(now: Snapshot, record: ModelRecord, report: dict[str, Any], *, busy
     with left:
         st.table(pd.DataFrame(figures(report)), hide_index=True, border="horizontal")
         st.caption(
-            f"{plain(judged_on(report))} The model that is kept was learned anew with this C from all songs, so the "
-            f"figures are of its like, not of itself. Hubness is the skew of how often a song is among the ten "
+            f"{plain(judged_on(report))} The model that is kept was learned anew with these settings from all songs, "
+            f"so the figures are of its like, not of itself. Hubness is the skew of how often a song is among the ten "
             f"nearest of others."
         )
     with right:
         st.table(pd.DataFrame(path_rows(report)), hide_index=True, border="horizontal")
-        st.caption(f"Held-out quality by C, where it is chosen; {report['untrained']:.3f} before learning.")
+        st.caption(f"Held-out quality by what is chosen on it; {report['untrained']:.3f} before learning.")
+        sources = source_rows(report)
+        if sources:
+            st.table(pd.DataFrame(sources), hide_index=True, border="horizontal")
+            st.caption(
+                "What each of the models makes up of the distances, after learning; before it, all make up the same. "
+                "And how good each is by itself, before learning."
+            )
 
 
 def _changed(now: Snapshot, changed: list[dict[str, Any]]) -> None:

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks._libraries import generated_library
+from musicsim.explorer.training import refresh
 from musicsim.library import Library
+from tests.sounds import KINDS, open_library, write_song
 
 
 @pytest.fixture(scope="session")
@@ -23,4 +25,29 @@ def taught(taught_folder: Path, tmp_path: Path):
     folder = tmp_path / "taught"
     shutil.copytree(taught_folder, folder)
     with Library.open(folder) as library:
+        yield library
+
+
+@pytest.fixture(scope="session")
+def twelve_artists(tmp_path_factory):
+    """A described library of 24 songs, four artists a kind of sound, with genres; never changed by a test."""
+    folder = tmp_path_factory.mktemp("twelve")
+    for a in range(12):
+        for s in range(2):
+            name = f"Artist {a}"
+            tags = {"title": f"Song {a}{s}", "artist": name, "genre": KINDS[a % 3]}
+            write_song(
+                folder / "music" / name / f"{s}.flac", KINDS[a % 3], seed=10 * a + s, seconds=3, **tags
+            )
+    with open_library(folder / "library") as library:
+        library.add(folder / "music", n_workers=1)
+        refresh(library)
+    return folder / "library"
+
+
+@pytest.fixture
+def twelve(twelve_artists, tmp_path):
+    """A copy that the test may change."""
+    shutil.copytree(twelve_artists, tmp_path / "twelve")
+    with Library.open(tmp_path / "twelve") as library:
         yield library

@@ -10,7 +10,7 @@ from musicsim.explorer.learning_answers import Answered, learn_from_answers, rel
 from musicsim.explorer.model_text import figures, headline, judged_on, report_of
 from musicsim.explorer.snapshot import take_snapshot
 from musicsim.explorer.supervision import ANSWERS, Supervision
-from musicsim.library.answers import comparisons
+from musicsim.library.answers import comparisons, question_key
 from tests.learning import Watcher
 
 
@@ -65,6 +65,25 @@ def test_a_question_asked_again_stays_in_one_part():
         assert {answered.questions[i] for i in rest}.isdisjoint(answered.questions[i] for i in judged)
         assert sorted([*rest.tolist(), *judged.tolist()]) == list(range(12))
     assert answered.some(np.array([0])).folds(3, 0) == []
+
+
+def test_a_question_is_the_same_in_whatever_order_its_songs_are_shown():
+    assert question_key("odd", (3, 1, 2)) == question_key("odd", [1, 2, 3]) != question_key("odd", (1, 2, 4))
+    assert (
+        question_key("like", (1, 3, 2)) == question_key("like", (1, 2, 3)) != question_key("like", (2, 1, 3))
+    )
+    assert question_key("like", (1, 2, 3)) != question_key("odd", (1, 2, 3))
+
+
+def test_points_tell_what_the_verdict_says_of_no_learning():
+    X = np.random.default_rng(6).standard_normal((30, 4))
+    points = []
+    judged = learn_from_answers(
+        X, _answered(X, [0], 20, 7), Cs=(10.0,), told=lambda _, p: points.append(p) or False
+    )
+    assert {point["untrained"] for point in points} == {judged.untrained}
+    assert "quality" not in points[0]
+    assert "quality" in points[-1], "answers have been held out by then"
 
 
 def test_votes_of_comparisons_make_songs_relevant():

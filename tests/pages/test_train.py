@@ -1,18 +1,24 @@
 """The Train page without a browser: what it offers, what it says of a job, a verdict and the models."""
 
+import io
 import json
 import shutil
 from dataclasses import asdict
 
+import numpy as np
 import pytest
 
-from musicsim.errors import NotFoundError
+from musicsim.errors import ModelError, NotFoundError
 from musicsim.explorer import jobs
+from musicsim.explorer.fitting import RepresentationSettings
 from musicsim.explorer.learning import LearningSettings, learn
-from musicsim.explorer.models import save_model_file
+from musicsim.explorer.models import add_representation, save_model_file
+from musicsim.explorer.snapshot import take_snapshot
 from musicsim.explorer.training import refresh
+from musicsim.explorer.why import explain_pair
+from musicsim.explorer.why_sides import sides_of
 from musicsim.library import Library
-from tests.learning import Watcher, write_styles
+from tests.learning import Watcher, hush, write_styles
 from tests.pages.test_pages import model_choice, open_page
 from tests.sounds import open_library, write_song
 
@@ -89,7 +95,7 @@ def test_a_training_starts_with_what_was_chosen(learned, monkeypatch):
     app.number_input(key="train_k").set_value(3)
     app.radio(key="train_structure").set_value("diagonal").run()
     press(app, "Train")
-    wanted = LearningSettings("artist", "as it sounds", "ndcg", 100.0, 3, structure="diagonal")
+    wanted = LearningSettings("artist", ("as it sounds",), "ndcg", 100.0, 3, structure="diagonal")
     assert started == [("train", {"name": "by artist", "settings": asdict(wanted)})]
 
 
@@ -112,7 +118,8 @@ def test_a_name_that_is_taken_gets_a_number_so_that_no_model_is_lost(learned, mo
     ],
 )
 def test_a_training_that_did_not_end_well_says_so_and_starts_again(learned, monkeypatch, state, words):
-    arguments = {"name": "mine", "settings": asdict(LearningSettings("genre"))}
+    # as the database gives it back
+    arguments = json.loads(json.dumps({"name": "mine", "settings": asdict(LearningSettings("genre"))}))
     job_id = learned.jobs.create("train", arguments)
     learned.jobs.update(job_id, state=state, message="2 artists are too few to hold some out.")
     app = open_page("train")
@@ -196,7 +203,7 @@ def test_another_representation_is_asked_for_as_chosen(learned, monkeypatch):
     app = open_page("train")
     app.selectbox(key="model_representation").set_value("tfidf").run()
     press(app, "Describe the songs")
-    settings = {"representation": "tfidf", "n_codewords": 1024, "tau": 4}
+    settings = {"representation": "tfidf", "n_codewords": 1024, "tau": 4, "vectors": "", "label": ""}
     assert started == [("represent", {"name": "tfidf, 1024 codewords, tau 4", "settings": settings})]
 
 
@@ -213,6 +220,77 @@ def test_a_model_file_is_handed_to_the_job(learned, monkeypatch, tmp_path):
     assert (learned.folder / "uploads" / "sent.musicsim").read_bytes() == data
 
 
+def test_several_models_are_learned_on_together(learned, monkeypatch):
+    add_representation(learned, RepresentationSettings("rhythm"), "rhythm", hush)
+    started = []
+    monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append(arguments))
+    app = open_page("train")
+    chosen = app.multiselect(key="train_on")
+    assert (chosen.options, chosen.value) == (["as it sounds", "rhythm"], ["as it sounds"])
+    chosen.set_value(["as it sounds", "rhythm"]).run()
+    press(app, "Train")
+    assert started[0]["settings"]["on"] == ("as it sounds", "rhythm")
+    app.multiselect(key="train_on").set_value([]).run()
+    assert app.multiselect(key="train_on").value == ["as it sounds"], "something is learned on"
+
+
+def test_a_model_of_several_is_shown_with_their_weights_on_every_page(learned):
+    add_representation(learned, RepresentationSettings("rhythm"), "rhythm", hush)
+    settings = LearningSettings("genre", ("as it sounds", "rhythm"), C=100.0)
+    model_id = learn(learned, settings, "of both", Watcher())
+    learned.models.activate(model_id)
+    app = open_page("train")
+    assert not app.exception
+    words = captions(app)
+    assert "on “as it sounds” and “rhythm”, full metric" in words
+    assert "Of its distances\\: " in words
+    sources = next(table.value for table in app.table if "source" in table.value)
+    assert list(sources["source"]) == ["as it sounds", "rhythm"]
+    assert sum(int(share.rstrip("%")) for share in sources["of the distances"]) == pytest.approx(100, abs=1)
+    for name in ("explore", "search", "compare", "playlist", "evaluate"):
+        page = open_page(name)
+        assert not page.exception, name
+        assert model_choice(page).value == model_id
+    seen = take_snapshot(learned)
+    first, second = seen.row_ids[:2].tolist()
+    with pytest.raises(ModelError, match="there are no sounds to point at"):
+        explain_pair(*sides_of(seen, first, second), seen.model)
+
+
+def test_vectors_of_ones_own_are_matched_and_become_a_model(learned, monkeypatch):
+    songs = learned.songs()
+    data = io.BytesIO()
+    names = [str(song.path) for song in songs[1:]] + ["elsewhere.mp3"]
+    np.savez(data, paths=np.array(names), vectors=np.random.default_rng(0).standard_normal((len(names), 4)))
+    started = []
+    monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
+    app = open_page("train")
+
+    def bring(name, content):
+        app.get("file_uploader")[1].set_value((name, content, "application/octet-stream")).run()
+        press(app, "Take them in")
+
+    bring("net.npz", data.getvalue())
+    assert (
+        "30 vectors of 4 numbers in net.npz\\: 29 are of songs of this library, 1 of none (elsewhere.mp3)."
+        in captions(app)
+    )
+    ((kind, arguments),) = started
+    assert (kind, arguments["name"]) == ("represent", "net")
+    settings = RepresentationSettings(**arguments["settings"])
+    assert (settings.representation, settings.label) == ("own", "net.npz")
+    model_id = add_representation(learned, settings, arguments["name"], hush)
+    assert len(take_snapshot(learned, model_id).row_ids) == 29
+    app = open_page("train")
+    assert "29 of 30 songs have a vector; there are 30" in captions(app)
+    bring("net.npz", b"no zip")
+    assert any("no .npz file" in box.value for box in app.error)
+    np.savez(data := io.BytesIO(), paths=np.array(["nowhere"]), vectors=np.ones((1, 4)))
+    bring("other.npz", data.getvalue())
+    assert any("0 are of songs of this library, 1 of none (nowhere)" in box.value for box in app.error)
+    assert len(started) == 1, "nothing is made of what cannot be used"
+
+
 @pytest.mark.parametrize("report", ["no json", "[]", '{"version": 1}', '{"leads": {"auc": 3}}'])
 def test_a_report_that_somebody_made_up_breaks_no_page(learned, report):
     record = learned.models.named("by genre")
@@ -220,3 +298,16 @@ def test_a_report_that_somebody_made_up_breaks_no_page(learned, report):
     app = open_page("train")
     assert not app.exception
     assert "learned from songs of one genre" in captions(app)
+
+
+def test_figures_by_answers_are_worked_out_anew_after_an_answer(learned):
+    """On Evaluate: answers are no change of the library's revision, other kinds have one."""
+    from musicsim.ui.quality_view import _scores_key
+
+    seen = take_snapshot(learned)
+    before = {kind: _scores_key(seen, kind) for kind in ("answers", "genre")}
+    learned.answers.add("Ann", "odd", seen.row_ids[:3].tolist(), 0)
+    again = take_snapshot(learned)
+    assert again.revision == seen.revision
+    assert _scores_key(again, "answers") != before["answers"]
+    assert _scores_key(again, "genre") == before["genre"]

@@ -1,0 +1,322 @@
+"""Several models as one space: joined, of one spread, learned a block each, for new songs and other libraries, too."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from musicsim.errors import FeatureVersionError, ModelError
+from musicsim.explorer.artifacts import load_report
+from musicsim.explorer.fitting import RepresentationSettings
+from musicsim.explorer.learning import LearningSettings, learn
+from musicsim.explorer.learning_answers import Answered, learn_from_answers, shares_in_order
+from musicsim.explorer.learning_sources import SourceEmbedding, SourceMLR, source_shares
+from musicsim.explorer.model_text import facts, kind_words, report_of, source_rows
+from musicsim.explorer.models import (
+    add_own_vectors,
+    add_representation,
+    save_model_file,
+    stale_reason,
+    take_model,
+)
+from musicsim.explorer.query import find_similar, read_example
+from musicsim.explorer.snapshot import take_snapshot
+from musicsim.explorer.sources import column_scales, fill, statistics
+from musicsim.explorer.training import refresh
+from musicsim.metric import MultipleKernelMLR
+from musicsim.order import PartialOrderEmbedding
+from musicsim.relevance import Relevance
+from tests.learning import Watcher, hush, sing_by_kind, tag_by_kind
+from tests.sounds import write_song
+
+BLOCKS = [slice(0, 3), slice(3, 7)]
+SOUND = "as it sounds"
+
+
+# --- arithmetic -----------------------------------------------------------------------------------
+
+
+def test_what_is_missing_is_the_conditional_mean(rng):
+    """Of a normal distribution with known covariance: the regression of what is missing on what is known."""
+    A = rng.standard_normal((7, 7))
+    X = (rng.standard_normal((20_000, 7)) @ A).astype(np.float32)
+    weights = statistics(X)
+    lacking = X[:50].copy()
+    lacking[:25, BLOCKS[1]], lacking[25:40, BLOCKS[0]] = np.nan, np.nan
+    filled = fill(lacking, weights)
+    S = A.T @ A
+    wanted = X[:25, :3] @ np.linalg.solve(S[:3, :3], S[:3, 3:])
+    np.testing.assert_allclose(filled[:25, 3:], wanted, atol=0.15)  # 20 000 samples of spread 3: .02 a slope
+    np.testing.assert_array_equal(filled[~np.isnan(lacking)], lacking[~np.isnan(lacking)])
+    assert np.isfinite(filled).all()
+    np.testing.assert_array_equal(filled[40:], X[40:50])
+
+
+def test_with_no_song_that_has_all_the_mean_is_foreseen():
+    X = np.array([[1, 2, np.nan], [3, 4, np.nan], [np.nan, np.nan, 5]], dtype=np.float32)
+    filled = fill(X, statistics(X))
+    np.testing.assert_allclose(filled, [[1, 2, 5], [3, 4, 5], [2, 3, 5]])
+
+
+def test_every_source_has_the_same_spread(rng):
+    X = (rng.standard_normal((200, 7)) * [1, 2, 3, 40, 50, 60, 0]).astype(np.float32)
+    X[:150, BLOCKS[1]] = np.nan  # the songs that have it say how much it varies
+    scaled = X * column_scales(X, BLOCKS)
+    assert np.var(scaled[:, :3], axis=0).sum() == pytest.approx(1, rel=1e-5)
+    assert np.var(scaled[150:, 3:], axis=0).sum() == pytest.approx(1, rel=1e-5)
+    assert column_scales(np.ones((5, 7), np.float32), BLOCKS).tolist() == [0.0] * 7
+
+
+def _comparisons(X, n, seed):
+    """Which of two songs is nearer to a third, for somebody who hears the last four columns only."""
+    rng, asked = np.random.default_rng(seed), []
+    while len(asked) < n:
+        i, j, k = rng.choice(len(X), 3, replace=False)
+        near, far = np.linalg.norm(X[[j, k], 3:] - X[i, 3:], axis=1)
+        asked.append((i, j, i, k) if near < far else (i, k, i, j))
+    return np.array(asked)
+
+
+def test_an_embedding_of_sources_is_that_of_their_kernels_also_for_new_songs(rng):
+    """The out-of-sample map by kernels with training songs, equation 2.9, is the linear one."""
+    X, new = rng.standard_normal((40, 7)), rng.standard_normal((9, 7))
+    asked = _comparisons(X, 150, 0)
+    ours = SourceEmbedding(BLOCKS, C=20.0, tol=1e-3).fit(X, asked)
+    kernels = [X[:, b] @ X[:, b].T for b in BLOCKS]
+    theirs = PartialOrderEmbedding("full", 20.0, tol=1e-3).fit(kernels, asked)
+    there = theirs.transform([new[:, b] @ X[:, b].T for b in BLOCKS])
+    here = new @ ours.components_.T
+    squared = [((Y[:, None] - Y[None]) ** 2).sum(axis=2) for Y in (here, there)]
+    np.testing.assert_allclose(
+        *squared, atol=1e-8 * squared[1].max()
+    )  # of eigenvectors of a kernel of rank 3
+    assert ours.objective_ == theirs.objective_
+    M = ours.components_.T @ ours.components_
+    assert not M[BLOCKS[0], BLOCKS[1]].any()
+    shares = source_shares(X, ours.components_, BLOCKS)
+    assert sum(shares) == pytest.approx(1)
+    np.testing.assert_allclose(shares, theirs.kernel_weights_, atol=1e-8)
+    assert shares[1] > 0.8, "only the second is heard"
+
+
+def test_ranking_with_sources_is_that_of_their_kernels(rng):
+    labels = np.arange(36) % 3
+    X = rng.standard_normal((36, 7))
+    X[:, 3] += 3 * labels
+    ours = SourceMLR(BLOCKS, C=100.0, tol=1e-2).fit(X, Relevance.from_labels(labels))
+    kernels = [X[:, b] @ X[:, b].T for b in BLOCKS]
+    theirs = MultipleKernelMLR(C=100.0, tol=1e-2).fit(kernels, labels)
+    Y = theirs.transform(kernels)
+    mine = X @ ours.components_.T
+    squared = [((Z[:, None] - Z[None]) ** 2).sum(axis=2) for Z in (mine, Y)]
+    np.testing.assert_allclose(*squared, atol=1e-8 * squared[1].max())
+    steps = []
+    path = SourceMLR(BLOCKS, tol=1e-2).fit_path(
+        X, labels, (1.0, 100.0, 1e4), lambda s: steps.append(s) or s["C"] > 99
+    )
+    assert [one.C for one in path] == [1.0, 100.0], "the path ends with the fit that was told to"
+    assert steps[-1]["components"]() is not None
+
+
+def test_answers_about_one_source_give_it_the_weight():
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((50, 7))
+    asked = _comparisons(X, 120, 1)
+    answered = Answered([row[None] for row in asked], [tuple(row) for row in asked.tolist()])
+    judged = learn_from_answers(X, answered, Cs=(10.0,), blocks=BLOCKS, told=lambda *_: False)
+    assert judged.lead.low > 0
+    assert source_shares(X, judged.L, BLOCKS)[1] > 0.8
+    fresh = _comparisons(X, 300, 2)
+    later = Answered([row[None] for row in fresh], [()] * 300)
+    assert shares_in_order(X @ judged.L.T, later).mean() > shares_in_order(X, later).mean() + 0.1
+
+
+# --- in a library ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def three_sources_folder(twelve_artists, tmp_path_factory):
+    """A library with tags, lyrics and vectors of its own beside the sound, and a model learned on four of them."""
+    from musicsim.library import Library
+
+    folder = tmp_path_factory.mktemp("sources") / "library"
+    shutil.copytree(twelve_artists, folder)
+    with Library.open(folder) as library:
+        tag_by_kind(library)
+        sing_by_kind(library)
+        add_representation(library, RepresentationSettings("tags"), "tags", hush)
+        add_representation(library, RepresentationSettings("rhythm"), "rhythm", hush)
+        songs = library.songs()
+        kinds = {genre: i for i, genre in enumerate(sorted({song.genre for song in songs}))}
+        noise = np.random.default_rng(0).standard_normal((len(songs), 6))
+        X = np.eye(6)[[kinds[song.genre] for song in songs]] * 4 + noise
+        # four songs have none; one row waits for a song that comes later
+        names = [str(song.path) for song in songs[4:]] + [str(folder.parent / "new.flac")]
+        np.savez(
+            folder.parent / "net.npz", paths=np.array(names), vectors=np.vstack([X[4:], [4, 0, 0, 0, 0, 0]])
+        )
+        add_own_vectors(library, folder.parent / "net.npz", "net", hush)
+        settings = LearningSettings("genre", (SOUND, "tags", "rhythm", "net"), C=100.0)
+        learn(library, settings, "all of it", Watcher())
+    return folder
+
+
+@pytest.fixture
+def three_sources(three_sources_folder, tmp_path):
+    """A copy that the test may change."""
+    from musicsim.library import Library
+
+    shutil.copytree(three_sources_folder, tmp_path / "sources")
+    with Library.open(tmp_path / "sources") as library:
+        yield library
+
+
+def test_vectors_of_ones_own_are_a_model(three_sources):
+    record = three_sources.models.named("net")
+    seen = take_snapshot(three_sources, record.id)
+    assert len(seen.indexed) == 20
+    X = three_sources.models.features(record.id).X
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    squared = [((Y[:, None] - Y[None]) ** 2).sum(axis=2) for Y in (seen.X, unit)]
+    # the cosine, but for one scale: fewer than fifty songs keep the whole space
+    np.testing.assert_allclose(squared[0] * (squared[1].sum() / squared[0].sum()), squared[1], atol=1e-5)
+    assert find_similar(seen, seen.indexed[0].id, 1)[0].song.genre == seen.indexed[0].genre
+    assert kind_words(record) == "vectors of your own (net.npz)"
+    assert "20 of 24 songs have a vector; there are 21, of 6 numbers" in "\n".join(
+        facts(three_sources, record, {})
+    )
+
+
+def test_a_model_of_several_sources_is_whole_and_says_what_each_counts(three_sources):
+    record = three_sources.models.named("all of it")
+    assert [m.name for m in three_sources.models.all()] == [SOUND, "tags", "rhythm", "net", "all of it"]
+    seen = take_snapshot(three_sources, record.id)
+    assert len(seen.indexed) == 24
+    assert np.isfinite(seen.X).all()
+    assert np.isfinite(seen.map).all()
+    assert np.var(seen.X, axis=0, dtype=np.float64).sum() == pytest.approx(
+        0.5, rel=1e-4
+    )  # reads as others do
+    report = report_of(three_sources, record)
+    assert report["base"] == "as it sounds + tags + rhythm + net"
+    rows = source_rows(report)
+    assert [row["source"] for row in rows] == [SOUND, "tags", "rhythm", "net"]
+    assert sum(source["share"] for source in report["sources"]) == pytest.approx(1)
+    assert all(0 <= source["alone"] <= 1 for source in report["sources"])
+    words = "\n".join(facts(three_sources, record, report))
+    assert "on “as it sounds”, “tags”, “rhythm” and “net”, full metric" in words
+    assert "Of its distances: " in words
+    assert LearningSettings(**record.settings).on == (SOUND, "tags", "rhythm", "net")
+    assert stale_reason(three_sources, record) is None
+    json.dumps(report)
+
+
+def test_sound_from_outside_is_heard_by_those_that_listen(three_sources, tmp_path):
+    seen = take_snapshot(three_sources, three_sources.models.named("all of it").id)
+    data = write_song(tmp_path / "x.flac", "noise", seed=99).read_bytes()
+    example = read_example(seen, data, "x.flac")
+    assert np.isfinite(example.vector).all()
+    assert find_similar(seen, example, 1)[0].song.genre == "noise"
+
+
+def test_new_songs_join_with_what_is_known_of_them(three_sources, three_sources_folder, tmp_path):
+    fresh = write_song(
+        three_sources_folder.parent / "new.flac", "clicks", seed=77, title="new", artist="Nobody"
+    )
+    three_sources.add(fresh)
+    three_sources.add(write_song(tmp_path / "other.flac", "tones", seed=78, title="other", artist="Somebody"))
+    assert refresh(three_sources)
+    new, other = (next(s for s in three_sources.songs() if s.title == title) for title in ("new", "other"))
+    seen = take_snapshot(three_sources, three_sources.models.named("all of it").id)
+    assert {new.id, other.id} <= set(seen.row_of)
+    assert find_similar(seen, new.id, 1)[0].song.genre == "clicks"
+    own = take_snapshot(three_sources, three_sources.models.named("net").id)
+    assert new.id in own.row_of, "its vector waited for it"
+    assert other.id not in own.row_of
+
+
+def test_it_outlives_its_sources_and_travels(three_sources, tiny_library, tmp_path):
+    record = three_sources.models.named("all of it")
+    before = take_snapshot(three_sources, record.id).X.copy()
+    for name in ("tags", "net", "rhythm"):
+        three_sources.models.delete(three_sources.models.named(name).id)
+    three_sources.add(write_song(tmp_path / "new.flac", "clicks", seed=77, title="new", artist="Nobody"))
+    assert refresh(three_sources)
+    seen = take_snapshot(three_sources, record.id)
+    np.testing.assert_array_equal(seen.X[:24], before)
+    new = next(song for song in three_sources.songs() if song.title == "new")
+    assert find_similar(seen, new.id, 1)[0].song.genre == "clicks"
+    save_model_file(three_sources, record.id, tmp_path / "all.musicsim")
+    taken = take_snapshot(tiny_library, take_model(tiny_library, tmp_path / "all.musicsim", hush))
+    assert len(taken.indexed) == 12
+    assert find_similar(taken, taken.indexed[0].id, 1)[0].song.artist == taken.indexed[0].artist
+
+
+def test_it_is_made_again_when_a_source_was_replaced(three_sources):
+    first = three_sources.models.named("all of it")
+    assert refresh(three_sources, force=True)  # codewords anew
+    second = three_sources.models.named("all of it")
+    assert second.id != first.id
+    assert stale_reason(three_sources, second) is None
+    assert first.base_id not in {record.id for record in three_sources.models.all(retired=True)}
+    assert len(take_snapshot(three_sources, second.id).indexed) == 24
+
+
+def test_deleting_it_leaves_nothing(three_sources):
+    record = three_sources.models.named("all of it")
+    three_sources.models.delete(record.id)
+    left = {folder.name for folder in three_sources.models.folder.iterdir()}
+    assert left == {m.id for m in three_sources.models.all()}
+
+
+@pytest.mark.parametrize("structure", ["full", "diagonal"])
+def test_answers_teach_it_too(three_sources, structure):
+    songs = three_sources.songs()
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        a, b, c = rng.choice(len(songs), 3, replace=False)
+        kinds = [songs[i].genre for i in (a, b, c)]
+        odd = next((n for n in range(3) if kinds.count(kinds[n]) == 1), None)
+        three_sources.answers.add("Ann", "odd", [songs[i].id for i in (a, b, c)], odd)
+    settings = LearningSettings("answers", (SOUND, "net"), "order", C=10.0, structure=structure)
+    model_id = learn(three_sources, settings, "my ears", Watcher())
+    report = load_report(three_sources.models.path(model_id))
+    assert [source["name"] for source in report["sources"]] == [SOUND, "net"]
+    assert report["leads"]["order"]["after"] > 0.5
+
+
+def test_a_training_that_is_cancelled_leaves_no_hidden_model(three_sources):
+    from musicsim.explorer.progress import Stopped
+
+    before = [record.id for record in three_sources.models.all(retired=True)]
+    for moment in ("choosing", "drawing the map"):
+        settings = LearningSettings("genre", (SOUND, "tags"), C=100.0)
+        with pytest.raises(Stopped):
+            learn(three_sources, settings, "gone", Watcher(stop_at=moment))
+        assert [record.id for record in three_sources.models.all(retired=True)] == before
+        assert len(list(three_sources.models.folder.iterdir())) == len(before)
+
+
+def test_what_cannot_be_is_said(three_sources, tmp_path):
+    with pytest.raises(ModelError, match="learned itself"):
+        learn(three_sources, LearningSettings("genre", (SOUND, "all of it")), "x", Watcher())
+    np.savez(tmp_path / "none.npz", paths=np.array(["nowhere"]), vectors=np.ones((1, 3)))
+    with pytest.raises(ModelError, match=r"none of the 1 vectors of none\.npz"):
+        add_own_vectors(three_sources, tmp_path / "none.npz", "x", hush)
+    for song in three_sources.songs():
+        three_sources.frame_files._aspects_path(song.content_hash).unlink()
+    with pytest.raises(FeatureVersionError, match="harmony and rhythm"):
+        add_representation(three_sources, RepresentationSettings("harmony"), "x", hush)
+    with pytest.raises(ValueError, match="should be one of"):
+        RepresentationSettings("combined")
+
+
+def test_artists_are_parted_alike_for_one_model_and_for_several(three_sources):
+    """So that what is learned on one can be compared with what is learned on several."""
+    shown = []
+    for on in ((SOUND,), (SOUND, "net")):
+        model_id = learn(three_sources, LearningSettings("genre", on, C=100.0), "x", Watcher())
+        shown.append(load_report(three_sources.models.path(model_id)))
+    one, both = shown
+    assert both["sources"][0]["alone"] == pytest.approx(one["leads"]["auc"]["before"], abs=1e-6)

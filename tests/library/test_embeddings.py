@@ -1,0 +1,212 @@
+"""Vectors that other programs made: read from every kind of file, found for songs, and refused where they lie."""
+
+import io
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from musicsim.errors import LibraryError, NotFoundError
+from musicsim.library import embedding_files
+from musicsim.library.embedding_files import read_embedding
+from musicsim.library.embeddings import EmbeddingStore
+
+N, D = 12, 5
+
+
+def vectors(n=N):
+    return np.random.default_rng(0).standard_normal((n, D)).astype(np.float32)
+
+
+def save(folder, kind, songs, roots):
+    """The vectors of songs in a file of a kind."""
+    X = vectors(len(songs))
+    ids, paths = [song.id for song in songs], [str(song.path) for song in songs]
+    target = folder / f"own.{kind.split()[0]}"
+    if kind == "npz by id":
+        np.savez(target, ids=np.array(ids), vectors=X)
+    elif kind == "npz by path":
+        np.savez_compressed(target, paths=np.array(paths), embeddings=X.astype(np.float64))
+    elif kind == "npz by path from the root":
+        short = [str(song.path.relative_to(roots[0])) for song in songs]
+        np.savez(target, paths=np.array(short), vectors=X)
+    elif kind == "npz by hash":
+        np.savez(target, hashes=np.array([song.content_hash for song in songs]), vectors=X)
+    elif kind == "npy of fields":
+        rows = np.array(list(zip(ids, X, strict=True)), dtype=[("id", "i8"), ("vector", "f4", (D,))])
+        np.save(target, rows)
+    elif kind == "npy in the order of ids":
+        np.save(target, X[np.argsort(ids)])
+    elif kind == "parquet of lists":
+        pd.DataFrame({"path": paths, "vector": list(X)}).to_parquet(target)
+    else:
+        table = pd.DataFrame(X, columns=[f"d{i}" for i in range(D)], index=np.arange(100, 100 + len(X)))
+        table.assign(id=ids).to_parquet(target)
+    return target
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "npz by id", "npz by path", "npz by path from the root", "npz by hash", "npy of fields",
+        "npy in the order of ids", "parquet of lists", "parquet of columns",
+    ],
+)  # fmt: skip
+def test_every_kind_of_file_gives_each_song_its_vector(tiny_library, tmp_path, kind):
+    songs = tiny_library.songs()[::-1]
+    store = EmbeddingStore(tiny_library)
+    about = store.keep(save(tmp_path, kind, songs, tiny_library.files.roots()))
+    assert (about.n_rows, about.n_dimensions, about.problems) == (N, D, ())
+    matched = store.match(about.key)
+    assert (matched.n_unmatched, matched.n_double) == (0, 0)
+    found = dict(zip(matched.song_ids.tolist(), store.vectors(about.key)[matched.rows], strict=True))
+    for song, vector in zip(songs, vectors(), strict=True):
+        np.testing.assert_array_equal(found[song.id], vector)
+
+
+def test_what_is_of_no_song_is_counted_and_named(tiny_library, tmp_path):
+    songs = tiny_library.songs()
+    names = [str(songs[0].path), songs[0].content_hash, "elsewhere/one.mp3"]
+    np.savez(tmp_path / "own.npz", paths=np.array(names), vectors=vectors(3))
+    store = EmbeddingStore(tiny_library)
+    matched = store.match(store.keep(tmp_path / "own.npz").key)
+    assert matched.song_ids.tolist() == [songs[0].id]
+    assert matched.rows.tolist() == [0]
+    assert (matched.n_unmatched, matched.unmatched, matched.n_double) == (1, ("elsewhere/one.mp3",), 1)
+
+
+def test_rows_that_cannot_be_used_are_left_out_and_named(tmp_path):
+    X = vectors(6).astype(np.float64)
+    X[1, 2], X[2], X[4, 0] = np.nan, 0.0, 1e300
+    np.savez(tmp_path / "own.npz", paths=np.array(["a", "b", "c", "a", "e", ""]), vectors=X)
+    read = read_embedding(tmp_path / "own.npz")
+    assert read.names == ["a"]
+    assert read.n_read == 6
+    for what in (
+        "('b') holds NaN",
+        "('c') is 0",
+        "('a') comes more than once",
+        "('e') holds NaN",
+        "row 6 has no name",
+    ):
+        assert any(what in problem for problem in read.problems)
+
+
+def test_missing_vectors_of_a_table_are_named_and_the_rest_is_read(tmp_path):
+    table = pd.DataFrame({"id": [1.0, 2.0, None], "vector": [[1.0, 2.0], None, [3.0, 4.0]]})
+    table.to_parquet(tmp_path / "own.parquet")
+    read = read_embedding(tmp_path / "own.parquet")
+    assert read.names == [1]
+    np.testing.assert_array_equal(read.vectors, [[1.0, 2.0]])
+    assert len(read.problems) == 2
+
+
+class Evil:
+    """Would be called if it were unpickled."""
+
+    def __reduce__(self):
+        return (pytest.fail, ("a file has run code",))
+
+
+def _hostile(kind, path):
+    if kind == "objects":
+        np.savez(path, ids=np.arange(2), vectors=np.array([Evil(), Evil()], dtype=object))
+    elif kind == "objects as names":
+        np.savez(path, ids=np.array([Evil(), "b"], dtype=object), vectors=vectors(2))
+    elif kind == "text":
+        np.savez(path, ids=np.arange(2), vectors=np.array([["a"], ["b"]]))
+    elif kind == "one column":
+        np.savez(path, ids=np.arange(5), vectors=np.ones(5))
+    elif kind == "names of others":
+        np.savez(path, ids=np.arange(3), vectors=vectors(2))
+    elif kind == "no names":
+        np.savez(path, vectors=vectors(2))
+    elif kind == "nothing but NaN":
+        np.savez(path, ids=np.arange(2), vectors=np.full((2, 3), np.nan))
+    elif kind == "no zip":
+        path.write_bytes(b"PK\x03\x04 and nothing more")
+    elif kind == "cut off":
+        np.savez_compressed(path, ids=np.arange(200), vectors=vectors(200))
+        path.write_bytes(path.read_bytes()[:-400])
+    elif kind == "damaged":
+        np.savez_compressed(path, vectors=vectors(200), ids=np.arange(200))
+        data = bytearray(path.read_bytes())
+        data[300:400] = b"\xff" * 100
+        path.write_bytes(bytes(data))
+    elif kind == "more than there is":
+        stream = io.BytesIO()
+        header = {"descr": "<f4", "fortran_order": False, "shape": (10**12, 10)}
+        np.lib.format.write_array_header_1_0(stream, header)
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("vectors.npy", stream.getvalue() + b"\0" * 64)
+            archive.writestr("ids.npy", stream.getvalue())
+    elif kind == "larger than is read":
+        np.savez_compressed(path, ids=np.arange(5_000), vectors=np.ones((5_000, D)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("objects", "objects"), ("objects as names", "objects"), ("text", "should be numbers"),
+        ("one column", "should be (songs, numbers)"), ("names of others", "a name each"), ("no names", "lacks 'ids'"),
+        ("nothing but NaN", "none of its 2 rows"), ("no zip", "no .npz file"), ("cut off", "no .npz file"),
+        ("damaged", "damaged one"), ("more than there is", "bytes cannot"), ("larger than is read", "is larger than"),
+    ],
+)  # fmt: skip
+def test_a_file_that_lies_is_refused_and_leaves_nothing(tiny_library, tmp_path, monkeypatch, kind, words):
+    monkeypatch.setattr(embedding_files, "_MOST_NUMBERS", 20_000 if kind == "larger than is read" else 2**28)
+    monkeypatch.setattr(embedding_files, "_MOST_BYTES", 150_000 if kind == "larger than is read" else 2**31)
+    _hostile(kind, tmp_path / "own.npz")
+    store = EmbeddingStore(tiny_library)
+    with pytest.raises(LibraryError, match=words.replace("(", r"\(").replace(")", r"\)")):
+        store.keep(tmp_path / "own.npz")
+    assert not store.folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({"id": [1, 2], "vector": [[1.0], [1.0, 2.0]]}, "1, 2 numbers"),
+        ({"id": [1, 2], "title": ["a", "b"]}, "neither a column of lists"),
+        ({"title": ["a", "b"], "vector": [[1.0], [2.0]]}, "lacks 'ids'"),
+        ({"id": [1, 2], "vector": [None, [None]]}, "can be used"),
+    ],
+)
+def test_a_table_without_vectors_is_refused(tmp_path, table, words):
+    pd.DataFrame(table).to_parquet(tmp_path / "own.parquet")
+    with pytest.raises(LibraryError, match=words):
+        read_embedding(tmp_path / "own.parquet")
+
+
+def test_what_is_no_file_of_vectors_is_refused(tmp_path):
+    (tmp_path / "own.npy").write_bytes(b"\x80\x04\x95 a pickle")
+    (tmp_path / "own.parquet").write_bytes(b"PAR1 and nothing more")
+    for name in ("own.npy", "own.parquet", "own.npz", "own.txt"):
+        with pytest.raises(LibraryError, match=name):
+            read_embedding(tmp_path / name)
+
+
+def test_a_plain_array_of_another_length_is_refused(tiny_library, tmp_path):
+    np.save(tmp_path / "own.npy", vectors(7))
+    with pytest.raises(LibraryError, match="a row for each of the 12 songs"):
+        EmbeddingStore(tiny_library).keep(tmp_path / "own.npy")
+
+
+def test_the_same_vectors_are_kept_once_and_forgotten_when_nobody_needs_them(
+    tiny_library, tmp_path, monkeypatch
+):
+    np.savez(tmp_path / "own.npz", ids=np.arange(1, 13), vectors=vectors())
+    store = EmbeddingStore(tiny_library)
+    about = store.keep(tmp_path / "own.npz")
+    assert store.keep(tmp_path / "own.npz", "again").key == about.key
+    assert store.about(about.key).label == "own.npz"
+    store.sweep(())
+    assert store.about(about.key), "it has just come"
+    monkeypatch.setattr("musicsim.library.embeddings._UNUSED_S", -1.0)
+    store.sweep([about.key])
+    assert store.about(about.key), "a model is made of it"
+    store.sweep(())
+    for key in (about.key, "../frames", ""):
+        with pytest.raises(NotFoundError):
+            store.vectors(key)
