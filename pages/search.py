@@ -7,13 +7,15 @@ import streamlit as st
 from musicsim.audio import AUDIO_EXTENSIONS
 from musicsim.errors import MusicsimError
 from musicsim.explorer.building import keep_upload
+from musicsim.explorer.feedback import Thumbs
 from musicsim.explorer.map_view import MOST_DRAWN, place_by_neighbours
-from musicsim.explorer.query import Example, Filters, find_similar
+from musicsim.explorer.query import Example, Filters, Hit, find_similar
 from musicsim.library.files import content_hash
 from musicsim.ui.empty import stop_without_songs
 from musicsim.ui.jobs_view import start_job
 from musicsim.ui.listening import follow, play_songs
 from musicsim.ui.map_chart import map_chart
+from musicsim.ui.search_feedback import THUMBS, feedback_bar, feedback_on, say
 from musicsim.ui.song_finder import find_names, find_song, song_matches
 from musicsim.ui.song_list import Action, clock, hit_rows, song_list
 from musicsim.ui.state import CHOSEN, EXAMPLE, Upload, example, map_placer, snapshot
@@ -143,7 +145,19 @@ filters = Filters(
     None if seconds == (0, longest) else seconds,
 )
 
-hits = find_similar(now, query, k, max_per_artist=per_artist or None, filters=filters)
+searched = f"{now.library.name}:{upload.digest if upload is not None else query}"
+said = feedback_on(now.library, searched, seed.id if seed is not None else None)
+
+
+def found_with(thumbs: Thumbs) -> list[Hit]:
+    """Answers after what was said of some of them."""
+    return find_similar(
+        now, query, k, max_per_artist=per_artist or None, filters=filters, thumbs=thumbs,
+    )  # fmt: skip
+
+
+hits = found_with(said)
+hits_before = found_with(said.undone()) if said.said else hits
 songs = [hit.song for hit in hits]
 found, where = st.columns([3, 2], gap="large")
 with found:
@@ -152,12 +166,16 @@ with found:
         st.caption("There is no other song that these filters let through. Widen them.")
 
     def act_on(action: Action) -> None:
-        """Play, queue, or search on with an answer, or ask why it is one."""
+        """Play, queue, or search on with an answer, say whether it fits, or ask why it is one."""
         if action.kind == "why":
             ask_why(action.song_id)
-        follow(action, now, songs)
+        elif action.kind in THUMBS:
+            say(searched, action.song_id, THUMBS[action.kind])
+        else:
+            follow(action, now, songs)
 
-    song_list(hit_rows(hits, can_explain=True), key="hits", on_action=act_on)
+    feedback_bar(now, searched, seed.id if seed is not None else None, hits_before, hits)
+    song_list(hit_rows(hits, can_explain=True, judged=said.judged), key="hits", on_action=act_on)
     show_why(now, query)
 with where:
     map_chart(

@@ -8,6 +8,7 @@ from fastapi.responses import JSONResponse
 from musicsim import __version__
 from musicsim.errors import AudioError, MusicsimError, NotFoundError
 from musicsim.explorer.artifacts import load_report
+from musicsim.explorer.feedback import Thumbs
 from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.query import Filters, Hit, find_similar, read_example
 from musicsim.explorer.snapshot import snapshot_under, take_snapshot
@@ -21,6 +22,7 @@ _LARGEST_UPLOAD = 200 * 2**20
 _Count = Annotated[int, Query(ge=1, le=200)]
 _PerArtist = Annotated[int, Query(ge=0, description="at most so many of one artist; 0: no limit")]
 _Names = Annotated[list[str] | None, Query()]
+_Judged = Annotated[list[int] | None, Query(description="ids of answers")]
 _Model = Annotated[str | None, Query(description="name of a model; the one in use by default")]
 
 
@@ -69,11 +71,16 @@ def similar(
     genre: _Names = None,
     artist: _Names = None,
     model: _Model = None,
+    fits: _Judged = None,
+    does_not_fit: _Judged = None,
 ) -> list[dict[str, Any]]:
-    """The songs that sound most like a song of the library."""
+    """The songs that sound most like a song of the library; those that fit, or do not, bend what is meant by it."""
     filters = Filters(artists=frozenset(artist or ()), genres=frozenset(genre or ()))
     snapshot = snapshot_under(open_library(library), model)
-    return _hits(find_similar(snapshot, song_id, k, max_per_artist=per_artist or None, filters=filters))
+    thumbs = Thumbs.of(fits or (), does_not_fit or ())
+    return _hits(
+        find_similar(snapshot, song_id, k, max_per_artist=per_artist or None, filters=filters, thumbs=thumbs)
+    )
 
 
 @_router.post("/similar")

@@ -66,8 +66,15 @@ def similar(
             help="Whether songs that are near everything count for less; by default as the library is set.",
         ),
     ] = None,
+    fits: Annotated[
+        list[int] | None, typer.Option(help="Id of an answer that fits: more like it, too.")
+    ] = None,
+    not_fits: Annotated[
+        list[int] | None, typer.Option("--not", help="Id of an answer that does not fit.")
+    ] = None,
 ) -> None:
     """List the songs that sound most like a file or a song of the library."""
+    from musicsim.explorer.feedback import Thumbs
     from musicsim.explorer.query import Filters, find_similar
     from musicsim.explorer.snapshot import snapshot_under
 
@@ -88,6 +95,7 @@ def similar(
             max_per_artist=per_artist or None,
             filters=filters,
             hub_reduction=hub_reduction,
+            thumbs=Thumbs.of(fits or (), not_fits or ()),
         )
     if as_json:
         emit(

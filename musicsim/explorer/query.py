@@ -9,6 +9,7 @@ import numpy.typing as npt
 from musicsim.audio import analyse_sound, derivative_blocks
 from musicsim.errors import AudioTooShortError, ModelError, NotFoundError
 from musicsim.explorer.explain import short_reason
+from musicsim.explorer.feedback import Thumbs, bent
 from musicsim.explorer.snapshot import Snapshot
 from musicsim.kernels import ppk_similarity
 from musicsim.library import Song
@@ -21,6 +22,8 @@ __all__ = ["Example", "Filters", "Hit", "find_similar", "read_example"]
 # Of the nearest, from which mutual proximity takes its order, and the limit of songs an artist its choice: an artist
 # may have hundreds of songs in one place, and to ask a second time costs more than to ask for more at once.
 _CANDIDATES = 500
+# Of the nearest by one metric for all songs, from which the nearest by the metric of the query are taken.
+_BENT_CANDIDATES = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +145,7 @@ def find_similar(
     filters: Filters | None = None,
     exclude: Iterable[int] = (),
     hub_reduction: bool | None = None,
+    thumbs: Thumbs | None = None,
 ) -> list[Hit]:
     """The `k` songs most similar to a song of the library or to an example.
 
@@ -160,6 +164,9 @@ def find_similar(
     hub_reduction : bool, optional
         Order the nearest candidates by mutual proximity, so that songs that are near everything do not crowd
         every list; by default as the library's settings have it.
+    thumbs : Thumbs, optional
+        What was said of answers: songs that do not fit are no answers, those that do pass the limit an artist, and
+        the metric is bent around the query (:func:`musicsim.explorer.feedback.bent`).
 
     Returns
     -------
@@ -174,21 +181,28 @@ def find_similar(
     row, vector = _query_vector(snapshot, query)
     if not snapshot.n_indexed:
         return []
-    barred = np.unique(np.append(snapshot.rows_of(exclude), row))
+    unfitting = [] if thumbs is None else thumbs.unfitting
+    fitting = frozenset(snapshot.rows_of([] if thumbs is None else thumbs.fitting).tolist())
+    barred = np.unique(np.append(snapshot.rows_of([*exclude, *unfitting]), row))
     barred = barred[barred >= 0]
     allowed = None if filters is None else filters.mask(snapshot.columns)
     if allowed is not None:
         allowed[barred] = False
     n_allowed = snapshot.n_indexed - len(barred) if allowed is None else int(allowed.sum())
     reduce = snapshot.library.settings["hub_reduction"] if hub_reduction is None else hub_reduction
-    reach = min(n_allowed, max(4 * k, _CANDIDATES))
+    bending = bent(snapshot, vector, thumbs or Thumbs())
+    reach = min(n_allowed, max(4 * k, _CANDIDATES if bending is None else _BENT_CANDIDATES))
     while n_allowed:
         distances, rows = _candidates(snapshot, vector, reach, allowed, barred)
+        if bending is not None:
+            distances = bending.distances(snapshot.vectors_at(rows))
+            order = np.argsort(distances, kind="stable")
+            distances, rows = distances[order], rows[order]
         if reduce:
             distances = snapshot.adjusted(vector, distances, rows)
             order = np.argsort(distances, kind="stable")
             distances, rows = distances[order], rows[order]
-        chosen = _limit_per_artist(snapshot, rows, k, max_per_artist)
+        chosen = _limit_per_artist(snapshot, rows, k, max_per_artist, fitting)
         if len(chosen) == k or reach == n_allowed:
             return _hits(snapshot, row, rows[chosen], distances[chosen])
         reach = min(n_allowed, 4 * reach)
@@ -225,16 +239,21 @@ def _query_vector(snapshot: Snapshot, query: int | Example) -> tuple[int, npt.ND
 
 
 def _limit_per_artist(
-    snapshot: Snapshot, rows: npt.NDArray[np.int64], k: int, max_per_artist: int | None
+    snapshot: Snapshot,
+    rows: npt.NDArray[np.int64],
+    k: int,
+    max_per_artist: int | None,
+    always: frozenset[int],
 ) -> list[int]:
-    """Positions in `rows` of the first `k` that keep the limit."""
+    """Positions in `rows` of the first `k` that keep the limit, or that are asked for `always`."""
     if max_per_artist is None:
         return list(range(min(k, len(rows))))
     counts: dict[int, int] = {}
     chosen = []
-    for position, group in enumerate(snapshot.columns.group.codes[rows].tolist()):
+    groups = snapshot.columns.group.codes[rows].tolist()
+    for position, (row, group) in enumerate(zip(rows.tolist(), groups, strict=True)):
         counts[group] = counts.get(group, 0) + 1
-        if counts[group] <= max_per_artist:
+        if counts[group] <= max_per_artist or row in always:
             chosen.append(position)
             if len(chosen) == k:
                 break

@@ -23,6 +23,7 @@ __all__ = [
     "ids_with_file",
     "imports",
     "jobs",
+    "judgements",
     "listens",
     "lyrics",
     "meta",
@@ -40,7 +41,7 @@ __all__ = [
     "waiting",
 ]
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 # Bytes of a file name that are not UTF-8 reach Python as lone surrogates, which no database stores
 # as text. They are kept as characters of a private plane that no real name uses.
@@ -342,6 +343,16 @@ answers = sa.Table(
 ANSWER_SONGS = (answers.c.song_1, answers.c.song_2, answers.c.song_3, answers.c.song_4)
 """Where an answer keeps its songs, in the order in which they were shown."""
 
+# Which answers to a search with a song a listener said to be like it, or not, and kept to learn from.
+judgements = sa.Table(
+    "judgements",
+    _metadata,
+    sa.Column("query_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True, index=True),
+    sa.Column("value", sa.Integer, nullable=False),  # 1: more like this; -1: less
+    sa.Column("created_at", sa.Float, nullable=False),
+)
+
 # Columns and tables that came with version 2, as they stood then: later versions may change the tables above.
 _VERSION_2 = (
     "ALTER TABLE songs ADD COLUMN mb_recording_id TEXT",
@@ -467,12 +478,28 @@ def _to_version_5(connection: sa.Connection) -> None:
         connection.exec_driver_sql(statement)
 
 
+# The same for version 6.
+_VERSION_6 = (
+    """CREATE TABLE judgements (
+        query_id INTEGER NOT NULL REFERENCES songs (id) ON DELETE CASCADE,
+        song_id INTEGER NOT NULL REFERENCES songs (id) ON DELETE CASCADE,
+        value INTEGER NOT NULL, created_at FLOAT NOT NULL, PRIMARY KEY (query_id, song_id))""",
+    "CREATE INDEX ix_judgements_song_id ON judgements (song_id)",
+)
+
+
+def _to_version_6(connection: sa.Connection) -> None:
+    for statement in _VERSION_6:
+        connection.exec_driver_sql(statement)
+
+
 # MIGRATIONS[v] takes a store of version v to v + 1; it runs inside one transaction.
 MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {
     1: _to_version_2,
     2: _to_version_3,
     3: _to_version_4,
     4: _to_version_5,
+    5: _to_version_6,
 }
 
 

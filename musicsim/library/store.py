@@ -40,6 +40,7 @@ from musicsim.library.failure import SKIPPED
 from musicsim.library.file_store import FileStore
 from musicsim.library.frame_store import FrameStore
 from musicsim.library.job_store import JobStore
+from musicsim.library.judgements import JudgementStore
 from musicsim.library.listening_store import ListeningStore, Plays, put_playlists
 from musicsim.library.lyrics import LyricsStore
 from musicsim.library.model_store import ModelStore, Vectors
@@ -62,6 +63,7 @@ DEFAULTS: dict[str, Any] = {
     "n_workers": 0,  # worker processes of a scan; 0: one a core
     "file_memory_mb": 1024,  # a decoder that takes more is stopped
     "file_seconds": 600,  # so is one that takes longer
+    "index_memory_mb": 4096,  # of the index of a large library; where a forest takes more, bit codes are searched
     "hub_reduction": True,  # songs that are near everything do not crowd every list of answers
 }
 
@@ -165,6 +167,7 @@ class Store:
         self.lyrics = LyricsStore(engine, self.write)
         self.preferences = PreferenceStore(engine, self._writer)
         self.answers = AnswerStore(engine, self._writer, self._matcher)
+        self.judgements = JudgementStore(engine, self._writer)
         self._tables = SongTables(folder / "cache" / "songs.npz", engine, self._log, self.duplicates)
 
     @classmethod

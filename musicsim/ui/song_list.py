@@ -1,6 +1,6 @@
 """A list of songs with a play button, a measure and actions on each row: results, neighbours, playlists."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -12,14 +12,17 @@ from musicsim.ui.asset import asset
 
 __all__ = ["Action", "Row", "clock", "hit_rows", "song_list"]
 
-ActionKind = Literal["play", "similar", "enqueue", "move", "drop", "keep", "another", "redraw", "why"]
+ActionKind = Literal[
+    "play", "similar", "enqueue", "move", "drop", "keep", "another", "redraw", "why", "like", "unlike"
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One row. `similarity` in [0, 1] is drawn as a bar, otherwise the length stands there.
 
-    A row that `can_explain` has a button that asks why the song is here; one that `is_kept` has a filled pin.
+    A row that `can_explain` has a button that asks why the song is here; one that `is_kept` has a filled pin. One
+    that is `judged` has two thumbs: 1 and -1 press one of them, 0 neither, None shows none.
     """
 
     song_id: int
@@ -30,6 +33,7 @@ class Row:
     link: str | None = None
     can_explain: bool = False
     is_kept: bool = False
+    judged: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +61,18 @@ def row_of(song: Song, *, similarity: float | None = None, why: str = "", link: 
     )
 
 
-def hit_rows(hits: Sequence[Hit], *, can_explain: bool = False) -> list[Row]:
-    """Rows of answers: similarity, one short reason, and a button for all of them where the page can explain."""
+def hit_rows(
+    hits: Sequence[Hit], *, can_explain: bool = False, judged: Mapping[int, int] | None = None
+) -> list[Row]:
+    """Rows of answers: similarity, one short reason, a button for all of them where the page can explain.
+
+    With `judged`, 1 and -1 by song id, rows have thumbs.
+    """
     rows = [row_of(hit.song, similarity=hit.similarity, why=hit.reason) for hit in hits]
-    return [replace(row, can_explain=can_explain) for row in rows]
+    return [
+        replace(row, can_explain=can_explain, judged=None if judged is None else judged.get(row.song_id, 0))
+        for row in rows
+    ]
 
 
 def song_list(

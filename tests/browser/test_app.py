@@ -335,6 +335,33 @@ def test_a_recording_from_the_microphone_gives_results(playwright_driver, chromi
         browser.close()
 
 
+def test_thumbs_re_rank_the_answers_are_undone_and_kept(page, address, home):
+    song = songs_of(home)[0]
+    visit(page, address, "search", f"?song={song.id}")
+    expect(rows(page)).to_have_count(6)
+    before = row_ids(page)
+    rows(page).nth(5).get_by_role("button", name=re.compile("” fits$")).click()
+    pressed = page.locator("[data-icon=like][aria-pressed=true]")
+    expect(pressed).to_have_count(1)
+    expect(page.get_by_text(re.compile("rose from place|another order|stays as it was"))).to_be_visible()
+    first = page.locator(f"[data-song-id='{before[0]}']")
+    first.get_by_role("button", name=re.compile("does not fit$")).focus()
+    page.keyboard.press("Enter")
+    expect(first).to_have_count(0)
+    page.get_by_role("button", name="Keep", exact=True).click()
+    expect(page.get_by_text("the Train page can learn from it")).to_be_visible()
+    with Library.open(home / "library") as library:
+        assert library.judgements.of(song.id) == {before[5]: 1, before[0]: -1}
+    page.get_by_role("button", name="Undo", exact=True).click()
+    expect(first).to_have_count(1)
+    page.get_by_role("button", name="Start over").click()
+    expect(pressed).to_have_count(0)
+    expect(rows(page)).to_have_count(6)
+    assert row_ids(page) == before
+    page.get_by_role("button", name="Keep", exact=True).click()
+    expect(page.get_by_text("Forgotten.")).to_be_visible()
+
+
 def test_filters_and_limits_act_at_once(page, address, home):
     song = songs_of(home)[0]
     visit(page, address, "search", f"?song={song.id}")

@@ -18,6 +18,9 @@ function button(symbol, label, act, disabled = false) {
   return made;
 }
 
+// As the player draws it; upside down for no.
+const THUMB = "M8 11v8.5H4.5V11zM8 11l3.6-7.2c1.7.2 2.5 1.4 2.2 3L13.2 10h4.7a1.9 1.9 0 0 1 1.9 2.2l-1 5.6a2 2 0 0 1-2 1.7H8";
+
 // Strokes on a field of 24 x 24; fonts differ too much in the signs they have for these.
 const ICONS = {
   pin: "M9 3h6l-1 6 4 5H6l4-5zM12 14v7",
@@ -26,6 +29,8 @@ const ICONS = {
   down: "M6 10l6 6 6-6",
   after: "M12 3v6M6 9l6 5 6-5M6 15l6 5 6-5",
   drop: "M6 6l12 12M18 6L6 18",
+  like: THUMB,
+  unlike: THUMB,
   more: "M5 12h.01M12 12h.01M19 12h.01",
 };
 
@@ -78,12 +83,24 @@ function editing(row, index, data, send) {
   ];
 }
 
+function thumb(kind, value, label, row, index, send) {
+  const made = iconButton(kind, label, () => send(kind, index));
+  made.setAttribute("aria-pressed", String(row.judged === value));
+  return made;
+}
+
 function actions(row, index, data, send) {
   const box = element("div", "actions");
   const name = `“${row.title}”`;
   if (data.editable) {
     box.append(...editing(row, index, data, send));
   } else {
+    if (row.judged !== null) {
+      box.append(
+        thumb("like", 1, `${name} fits`, row, index, send),
+        thumb("unlike", -1, `${name} does not fit`, row, index, send),
+      );
+    }
     if (row.can_explain) box.append(button("?", `Why ${name}?`, () => send("why", index)));
     box.append(
       button("≈", `More like ${name}`, () => send("similar", index)),
@@ -145,10 +162,8 @@ function songRow(row, index, data, list, send) {
   words.append(element("div", "title", row.title), element("div", "sub", row.sub));
   words.title = `${row.title}\n${row.sub}`;
   item.append(element("span", "rank", String(index + 1)), play, words, measure(row));
-  if (data.editable) {
-    item.append(opener(item, row, list));
-    draggable(item, index, send);
-  }
+  if (list.classList.contains("crowded")) item.append(opener(item, row, list));
+  if (data.editable) draggable(item, index, send);
   item.append(actions(row, index, data, send));
   return item;
 }
@@ -179,6 +194,7 @@ export default function (component) {
     setTriggerValue("action", { kind, index, to, song_id: data.rows[index].song_id });
   const old = parentElement.querySelector("[data-testid=song-list]");
   const list = element("ol", data.editable ? "list editable" : "list");
+  list.classList.toggle("crowded", data.editable || data.rows.some((row) => row.judged !== null));
   list.dataset.testid = "song-list";
   list.dataset.open = old?.dataset.open ?? "";
   data.rows.forEach((row, index) => {

@@ -1,0 +1,109 @@
+"""Relevance feedback: answers that were said to fit, or not, bend the metric around what was searched with."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim.explorer.snapshot import Snapshot
+from musicsim.library import Song
+
+if TYPE_CHECKING:  # scipy and scikit-learn come with it: not before a thumb is pressed
+    from musicsim.metric.feedback import Feedback
+
+__all__ = ["Thumbs", "bent", "what_changed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Thumbs:
+    """What a listener said of the answers to one search.
+
+    Attributes
+    ----------
+    said : tuple of (song id, value)
+        In the order in which it was said: 1 for a song that fits, -1 for one that does not, 0 takes it back.
+    """
+
+    said: tuple[tuple[int, int], ...] = ()
+
+    @classmethod
+    def of(cls, fitting: Iterable[int], unfitting: Iterable[int]) -> "Thumbs":
+        """All said at once, by song ids."""
+        return cls((*((song_id, 1) for song_id in fitting), *((song_id, -1) for song_id in unfitting)))
+
+    @property
+    def judged(self) -> dict[int, int]:
+        """The last word on each song: 1 or -1 by song id."""
+        return {song_id: value for song_id, value in dict(self.said).items() if value}
+
+    @property
+    def fitting(self) -> list[int]:
+        """Ids of the songs that fit."""
+        return [song_id for song_id, value in self.judged.items() if value > 0]
+
+    @property
+    def unfitting(self) -> list[int]:
+        """Ids of the songs that do not."""
+        return [song_id for song_id, value in self.judged.items() if value < 0]
+
+    def saying(self, song_id: int, value: int) -> "Thumbs":
+        """With one word more."""
+        return Thumbs((*self.said, (song_id, value)))
+
+    def undone(self) -> "Thumbs":
+        """Without the last word."""
+        return Thumbs(self.said[:-1])
+
+
+def bent(snapshot: Snapshot, vector: npt.NDArray[np.floating], thumbs: Thumbs) -> "Feedback | None":
+    """The metric around a query: of the place where it lies, after what was said of answers to it.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    vector : ndarray of shape (n_dimensions,)
+        The query, as the model has it.
+    thumbs : Thumbs
+
+    Returns
+    -------
+    Feedback or None
+        None where nothing was said of songs that have a vector, and the model's metric is the same everywhere: then
+        it is plain distance.
+    """
+    up, down = (
+        rows[rows >= 0] for rows in (snapshot.rows_of(thumbs.fitting), snapshot.rows_of(thumbs.unfitting))
+    )
+    local = None if snapshot.model is None else snapshot.model.local_
+    if not len(up) and not len(down) and local is None:
+        return None
+    from musicsim.metric.feedback import adapt_weights, feedback_metric
+
+    liked, disliked = snapshot.vectors_at(up), snapshot.vectors_at(down)
+    if local is None:
+        return feedback_metric(vector, liked, disliked)
+    weights = adapt_weights(vector, liked, disliked, local.metrics, local.weights_at(vector))
+    return feedback_metric(vector, liked, disliked, np.tensordot(weights, local.metrics, 1), weights=weights)
+
+
+def what_changed(before: Sequence[Song], after: Sequence[Song]) -> str:
+    """What became of a list of answers, in a sentence."""
+    old = {song.id: place for place, song in enumerate(before, 1)}
+    n_new = sum(song.id not in old for song in after)
+    risen = [
+        (old[song.id] - place, old[song.id], place, song.title)
+        for place, song in enumerate(after, 1)
+        if song.id in old
+    ]
+    words = []
+    if n_new:
+        words.append(f"{n_new} new {'song' if n_new == 1 else 'songs'} in the list")
+    gain, was, now, title = max(risen, default=(0, 0, 0, ""))
+    if gain > 1:
+        words.append(f"“{title}” rose from place {was} to {now}")
+    if not words:
+        same = [song.id for song in before] == [song.id for song in after]
+        return "The list stays as it was." if same else "The same songs, in another order."
+    return "; ".join(words) + "."

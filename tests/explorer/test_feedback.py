@@ -1,0 +1,97 @@
+"""Thumbs on answers: what they say in the end, how they bend a search, and what is told of it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from musicsim.explorer.feedback import Thumbs, bent, what_changed
+from musicsim.explorer.query import find_similar
+from tests.command import run
+
+
+def ids(hits):
+    return [hit.song.id for hit in hits]
+
+
+def by_artist(snapshot, name):
+    return [song.id for song in snapshot.songs if song.artist == name]
+
+
+def test_the_last_word_counts_and_is_taken_back_first():
+    said = Thumbs().saying(1, 1).saying(2, -1).saying(1, -1)
+    assert said.judged == {1: -1, 2: -1}
+    assert (said.fitting, said.unfitting) == ([], [1, 2])
+    assert said.undone().judged == {1: 1, 2: -1}
+    assert said.saying(1, 0).judged == {2: -1}
+    assert Thumbs().undone() == Thumbs()
+    assert Thumbs.of([3], [4]).judged == {3: 1, 4: -1}
+
+
+def test_without_thumbs_a_search_is_as_it_was(snapshot):
+    song = snapshot.songs[0].id
+    plain = find_similar(snapshot, song, 11, max_per_artist=None)
+    for said in (Thumbs(), Thumbs.of([1], []).saying(1, 0), Thumbs.of([9999], [9998])):
+        assert find_similar(snapshot, song, 11, max_per_artist=None, thumbs=said) == plain
+
+
+def test_what_fits_draws_its_like_and_what_does_not_goes(snapshot):
+    tones, noise = by_artist(snapshot, "Artist tones"), by_artist(snapshot, "Artist noise")
+    plain = ids(find_similar(snapshot, tones[0], 11, max_per_artist=None))
+    assert set(plain[:3]) == set(tones[1:])
+    said = Thumbs.of(noise[:2], tones[1:2])
+    after = ids(find_similar(snapshot, tones[0], 11, max_per_artist=None, thumbs=said))
+    assert tones[1] not in after
+    assert len(after) == 10
+    places = [np.mean([order.index(i) for i in noise]) for order in (plain, after)]
+    assert places[1] < places[0] - 1
+
+
+def test_answers_are_those_of_the_bent_metric(snapshot):
+    song, up = snapshot.songs[0].id, snapshot.songs[5].id
+    said = Thumbs.of([up], [])
+    row = snapshot.row_of[song]
+    bending = bent(snapshot, snapshot.X[row], said)
+    order = [snapshot.indexed[r].id for r in np.argsort(bending.distances(snapshot.X)) if r != row]
+    hits = find_similar(snapshot, song, 11, max_per_artist=None, hub_reduction=False, thumbs=said)
+    assert ids(hits) == order
+
+
+def test_one_sentence_says_what_changed(snapshot):
+    a, b, c, d = snapshot.songs[:4]
+    assert what_changed([a, b, c], [a, b, c]) == "The list stays as it was."
+    assert what_changed([a, b], [b, a]) == "The same songs, in another order."
+    assert what_changed([a, b, c], [c, d]) == f"1 new song in the list; “{c.title}” rose from place 3 to 1."
+    assert what_changed([], [a, b]) == "2 new songs in the list."
+
+
+def test_the_command_line_takes_thumbs(snapshot):
+    tones, noise = by_artist(snapshot, "Artist tones"), by_artist(snapshot, "Artist noise")
+    options = ("-k", 11, "--per-artist", 0, "--fits", noise[0], "--not", tones[1], "--json")
+    out, _ = run("similar", tones[0], *options, library=snapshot.library.folder)
+    said = Thumbs.of(noise[:1], tones[1:2])
+    expected = ids(find_similar(snapshot, tones[0], 11, max_per_artist=None, thumbs=said))
+    assert [answer["song"]["id"] for answer in json.loads(out)] == expected
+
+
+@pytest.mark.parametrize("side", ["fits", "does_not_fit"])
+def test_the_interface_takes_thumbs(snapshot, monkeypatch, side):
+    from starlette.testclient import TestClient
+
+    from musicsim.api.http import http_interface
+
+    monkeypatch.setenv("MUSICSIM_LIBRARY", str(snapshot.library.folder))
+    song, other = snapshot.songs[0].id, snapshot.songs[7].id
+    answer = TestClient(http_interface()).get(f"/songs/{song}/similar?k=11&per_artist=0&{side}={other}")
+    said = Thumbs.of([other] * (side == "fits"), [other] * (side != "fits"))
+    expected = ids(find_similar(snapshot, song, 11, max_per_artist=None, thumbs=said))
+    assert [hit["id"] for hit in answer.json()] == expected
+
+
+def test_what_fits_passes_the_limit_of_its_artist(snapshot):
+    tones = by_artist(snapshot, "Artist tones")
+    plain = ids(find_similar(snapshot, tones[0], 11, max_per_artist=1))
+    (shown,) = set(plain) & set(tones)
+    others = [i for i in tones[1:] if i != shown]
+    after = ids(find_similar(snapshot, tones[0], 11, max_per_artist=1, thumbs=Thumbs.of(others, [])))
+    assert set(others) <= set(after)

@@ -1,0 +1,99 @@
+"""Thumbs on the Search page: the list follows, undo, start over, keep, and what is said of an upload."""
+
+import pytest
+import streamlit as st
+
+from musicsim.ui import song_list
+from tests.pages.test_pages import full, open_page  # noqa: F401  # full is a fixture
+from tests.sounds import write_song
+
+
+@pytest.fixture(autouse=True)
+def row_buttons(monkeypatch):
+    """Buttons for the thumbs of each row: AppTest cannot click into the component that draws the list."""
+
+    def buttons(rows, *, key, on_action, editable=False):
+        for index, row in enumerate(rows):
+            for kind in ("like", "unlike"):
+                action = song_list.Action(kind, index, row.song_id)
+                st.button(kind, key=f"{kind} {row.song_id}", on_click=on_action, args=(action,))
+            st.caption(f"{row.song_id}|{row.judged}")
+
+    monkeypatch.setattr(song_list, "song_list", buttons)
+
+
+@pytest.fixture
+def search(full):  # noqa: F811
+    app = open_page("search")
+    app.session_state["chosen"] = full.songs()[0].id
+    app.run()
+    assert not app.exception
+    return app
+
+
+def rows(app):
+    """Song id and thumb of each answer."""
+    return [tuple(c.value.split("|")) for c in app.caption if c.value.count("|") == 1]
+
+
+def press(app, key):
+    app.button(key=key).click().run()
+    assert not app.exception
+    return rows(app)
+
+
+def said(app):
+    return [c.value for c in app.caption]
+
+
+def test_thumbs_re_rank_at_once_and_are_taken_back(search):
+    before = rows(search)
+    assert {thumb for _, thumb in before} == {"0"}
+    last, first = before[-1][0], before[0][0]
+    after = press(search, f"like {last}")
+    assert (last, "1") in after
+    assert [i for i, _ in after].index(last) < len(before) - 1
+    assert any("rose from place" in line for line in said(search))
+    gone = press(search, f"unlike {first}")
+    assert first not in {i for i, _ in gone}
+    assert press(search, "feedback_undo") == after
+    assert press(search, f"like {last}") == before, "a thumb that is pressed again lets go"
+    press(search, f"unlike {first}")
+    assert press(search, "feedback_over") == before
+
+
+def test_what_is_kept_is_there_again_and_can_be_forgotten(search, full):  # noqa: F811
+    song = search.session_state["chosen"]
+    first, second = (int(i) for i, _ in rows(search)[:2])
+    press(search, f"like {first}")
+    press(search, f"unlike {second}")
+    assert full.judgements.of(song) == {}
+    press(search, "feedback_keep")
+    assert full.judgements.of(song) == {first: 1, second: -1}
+    assert search.button(key="feedback_keep").disabled
+    again = open_page("search")
+    again.session_state["chosen"] = song
+    again.run()
+    assert (str(first), "1") in rows(again)
+    press(again, "feedback_over")
+    press(again, "feedback_keep")
+    assert full.judgements.of(song) == {}
+
+
+def test_what_does_not_fit_can_be_taken_back_by_its_name(search):
+    first = rows(search)[0][0]
+    press(search, f"unlike {first}")
+    (pills,) = search.get("button_group")[-1:]
+    pills.set_value(int(first)).run()
+    assert not search.exception
+    assert (first, "0") in rows(search)
+
+
+def test_an_upload_is_searched_on_but_not_kept(full, tmp_path):  # noqa: F811
+    app = open_page("search")
+    query = write_song(tmp_path / "query.ogg", "tones", seed=5)
+    app.file_uploader[0].set_value((query.name, query.read_bytes(), "audio/ogg")).run()
+    assert not app.exception
+    last = rows(app)[-1][0]
+    assert (last, "1") in press(app, f"like {last}")
+    assert app.button(key="feedback_keep").disabled
