@@ -13,7 +13,13 @@ from musicsim.ui.empty import demo_button
 from musicsim.ui.jobs_view import job_panel, start_job
 from musicsim.ui.library_settings import folders, settings
 from musicsim.ui.listening_review import listening_review
-from musicsim.ui.review import artists_review, duplicates_review, failures_review, missing_review
+from musicsim.ui.review import (
+    artists_review,
+    duplicates_review,
+    failures_review,
+    genres_review,
+    missing_review,
+)
 from musicsim.ui.songs_table import songs_table
 from musicsim.ui.state import LIBRARY, SECTION, snapshot
 from musicsim.ui.text import plain
@@ -111,6 +117,7 @@ labels = {
     "missing": "Missing",
     "same": "Duplicates",
     "artists": "Artists",
+    "genres": "Genres",
     "listening": "Listening",
     "folders": "Folders",
     "settings": "Settings",
@@ -136,6 +143,8 @@ elif section == "same":
     duplicates_review(now, busy=busy)
 elif section == "artists":
     artists_review(library)
+elif section == "genres":
+    genres_review(now)
 elif section == "listening":
     listening_review(library, busy=busy)
 elif section == "folders":

@@ -268,3 +268,20 @@ def test_two_maps_stand_side_by_side(two_models):
     app.run()
     assert not app.exception
     assert len(maps(app)) == 1
+
+
+def test_genres_are_guessed_accepted_and_taken_back(full):
+    truth = {i: genre for genre, i in {song.genre: song.id for song in full.songs()}.items()}
+    full.edits.edit(truth, {"genre": None})
+    app = open_page("library")
+    app.session_state["library_section"] = "genres"
+    app.run()
+    assert not app.exception
+    app.slider(key="genres_votes").set_value(1).run()
+    assert any("3 of 3 songs without a genre" in c.value for c in app.caption)
+    app.button(key="genres_accept").click().run()
+    assert {song.id: song.genre for song in full.songs() if song.id in truth} == truth
+    assert any("Every song has a genre" in c.value for c in app.caption)
+    app.button(key="genres_back").click().run()
+    assert not app.exception
+    assert {song.genre for song in full.songs() if song.id in truth} == {None}
