@@ -23,8 +23,8 @@ Rows = npt.NDArray[np.int64]
 
 MEAN, LOCAL = "mean", "local"
 
-_TS, _REGS = (0.1, 0.3, 0.5, 0.7), (0.01, 0.1, 1.0)
-_REGIONS, _DECAYS = (2, 5, 10, 20), (1.0, 4.0)
+_TS, _REGS = (0.0, 0.1, 0.3, 0.5, 0.7), (0.01, 0.1, 1.0)
+_REGIONS, _LOCAL_TS, _LOCAL_REGS = (2, 5, 10, 20), (0.1, 0.5), (0.1, 1.0)
 _SEED = 0
 _QUERIES_AT_ONCE = 256
 
@@ -38,12 +38,12 @@ class Trial:
 
 
 def trials(method: str) -> list[Trial]:
-    """What is tried: of one metric, where on the geodesic, how near to plain distance; of many, how many, how local."""
+    """What is tried: of one metric, where on the geodesic, how near to plain distance; of many, how many, too."""
     if method == MEAN:
         return [Trial({"t": t, "reg": reg}, f"t {t:g}, reg {reg:g}") for t, reg in product(_TS, _REGS)]
     return [
-        Trial({"n_metrics": m, "rho": rho, "reg": reg}, f"{m} regions, rho {rho:g}, reg {reg:g}")
-        for m, rho, reg in product(_REGIONS, _DECAYS, _REGS[1:])
+        Trial({"n_metrics": m, "t": t, "reg": reg}, f"{m} regions, t {t:g}, reg {reg:g}")
+        for m, t, reg in product(_REGIONS, _LOCAL_TS, _LOCAL_REGS)
     ]
 
 

@@ -311,3 +311,29 @@ def test_figures_by_answers_are_worked_out_anew_after_an_answer(learned):
     assert again.revision == seen.revision
     assert _scores_key(again, "answers") != before["answers"]
     assert _scores_key(again, "genre") == before["genre"]
+
+
+def test_a_metric_in_closed_form_has_no_strength_and_shows_what_was_tried(learned, monkeypatch):
+    started = []
+    app = open_page("train")
+    app.selectbox(key="train_method").set_value("local").run()
+    assert app.toggle(key="train_by_hand").disabled
+    assert app.select_slider(key="train_C").disabled
+    with monkeypatch.context() as patched:
+        patched.setattr(jobs, "start", lambda library, kind, arguments: started.append(arguments))
+        press(app, "Train")
+    assert started[0]["settings"]["method"] == "local"
+    assert started[0]["settings"]["C"] is None
+    learn(learned, LearningSettings(supervision="genre", method="mean"), "closed", Watcher())
+    app = open_page("train")
+    assert not app.exception
+    assert any("t 0.5, reg 0.1" in str(table.value) for table in app.table)
+    job_id = learned.jobs.create("train", {**started[0], "name": "by region"})
+    learned.jobs.update(job_id, state="running", message="trying 2 regions", done=1, total=17)
+    learned.jobs.log_path(job_id).parent.mkdir(exist_ok=True)
+    learned.jobs.add_trace(job_id, {"quality": 0.7, "untrained": 0.6, "setting": "2 regions, t 0.1, reg 0.1"})
+    app = open_page("train")
+    assert not app.exception
+    assert "1 tried" in captions(app)
+    (chart,) = app.get("plotly_chart")
+    assert json.loads(chart.proto.spec)["data"][0]["y"] == [0.7]
