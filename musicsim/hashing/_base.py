@@ -1,0 +1,89 @@
+"""What all hashes share: rows to bits, bits to codes."""
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from musicsim.hashing._kernels import MOST_BITS
+from musicsim.hashing.packing import Codes, pack_bits
+
+__all__ = ["BitHash", "check_whole", "principal_axes"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_ROWS_AT_ONCE = 4096
+"""Memory of a transform besides rows and codes: some 16 bytes times (columns + bits) a row of them."""
+
+
+class BitHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Codes of `n_bits` bits; a subclass says in :meth:`_bits` how they come about."""
+
+    n_bits: int
+
+    def transform(self, X: npt.ArrayLike) -> Codes:
+        """The codes of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_songs, d)
+
+        Returns
+        -------
+        uint64 ndarray of shape (n_songs, ceil(n_bits / 64))
+            Bit j is bit ``j % 64`` of word ``j // 64``, least significant first; bits from `n_bits` on are 0.
+
+        Notes
+        -----
+        A fitted hash gives a row the same code in every process, with any number of threads and on any machine with
+        IEEE floats: rows and weights are rounded to grids on which the projection is exact, whatever the order of
+        its sums. A projection of exactly 0, where h is 0.5, gives a 0. Rows may reach 8 times as far from the mean as
+        the training rows in every column; what is farther is cut.
+        """
+        check_is_fitted(self)
+        rows: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
+        parts = [
+            pack_bits(self._bits(rows[start : start + _ROWS_AT_ONCE]))
+            for start in range(0, len(rows), _ROWS_AT_ONCE)
+        ]
+        return np.concatenate(parts)
+
+    def _bits(self, rows: FloatArray) -> npt.NDArray[np.bool_]:
+        raise NotImplementedError
+
+    def _checked_rows(self, X: npt.ArrayLike) -> FloatArray:
+        """Training rows, after a look at `n_bits`."""
+        check_whole("n_bits", self.n_bits, 1, MOST_BITS)
+        rows: FloatArray = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        if not np.ptp(rows, axis=0).any():
+            raise ValueError("All rows of X are equal; there is nothing to tell songs apart by.")
+        return rows
+
+    @property
+    def _n_features_out(self) -> int:
+        return -(-self.n_bits // 64)
+
+
+def check_whole(name: str, value: Any, least: int, most: int | None = None) -> None:
+    """Raise a ValueError unless `value` is a whole number from `least` to `most`."""
+    if not isinstance(value, Integral) or int(value) < least or (most is not None and int(value) > most):
+        until = "" if most is None else f" and at most {most}"
+        raise ValueError(f"{name}={value!r} should be a whole number, at least {least}{until}.")
+
+
+def principal_axes(centered: FloatArray, most: int | None = None) -> tuple[FloatArray, FloatArray]:
+    """Variances, falling, and axes (d, r) of rows about their mean, at most `most`; axes without variance are left out.
+
+    The sign of an axis is such that its largest entry is positive.
+    """
+    variances, axes = np.linalg.eigh(centered.T @ centered / len(centered))
+    variances, axes = variances[::-1], axes[:, ::-1]
+    # below is rounding of the largest one
+    r = int(np.count_nonzero(variances > 1e-10 * variances[0]))
+    r = r if most is None else min(r, most)
+    variances, axes = variances[:r], axes[:, :r]
+    largest = axes[np.abs(axes).argmax(axis=0), np.arange(r)]
+    return variances, axes * np.where(largest < 0, -1.0, 1.0)

@@ -1,0 +1,183 @@
+"""Gradient descent on pairs of documents: RankNet, then LambdaRank (Nair, Mahajan, Sundararajan, WWW 2012, 3 and 4).
+
+A batch is some queries and the documents that they share. Lambdas, the slopes of the cost by the scores, are one
+(queries x documents) matrix, and the slopes by the weights four matrix products: two from scores to the relaxed bits h
+of queries and documents (equation 2), two from these to the weights (equation 1).
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim.hashing._gains import Gains, keep_targets
+from musicsim.hashing.votes import bin_edges
+
+__all__ = ["Batch", "Course", "Neighbourhood", "StepCallback", "descend", "relaxed_bits"]
+
+FloatArray = npt.NDArray[np.float64]
+StepCallback = Callable[[dict[str, Any]], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """Which documents are neighbours: those of the `n_bins` nearest bins, or at distances up to `radius`."""
+
+    n_bins: int | None
+    radius: int
+
+    def edges(self, distances: npt.NDArray[np.int16], n_bits: int) -> npt.NDArray[np.int64]:
+        """The largest distance of a neighbour of each query; negative distances do not count."""
+        if self.n_bins is None:
+            return np.full(len(distances), self.radius)
+        return bin_edges(distances, self.n_bins, n_bits)
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How a descent goes: steps of each phase, sizes of batches, and what a step is."""
+
+    ranknet_steps: int
+    lambdarank_steps: int
+    n_queries: int
+    ranknet_documents: int
+    lambdarank_documents: int
+    step_size: float
+    momentum: float
+    temperature: float
+    noise: float
+    n_targets: int | None
+    neighbourhood: Neighbourhood
+
+    def phases(self) -> Iterator[tuple[str, int, float]]:
+        """Phase, documents of a batch and step size of each step."""
+        n_steps = self.ranknet_steps + self.lambdarank_steps
+        for t in range(n_steps):
+            step_size = self.step_size * (1.0 - t / n_steps)
+            if t < self.ranknet_steps:
+                yield "ranknet", self.ranknet_documents, step_size
+            else:
+                yield "lambdarank", self.lambdarank_documents, step_size
+
+
+def relaxed_bits(sums: FloatArray) -> FloatArray:
+    """h of equation 1; sums are no longer than exp takes."""
+    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(sums, -500.0, 500.0))))
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Queries, the documents they share, and gains; nan where a document does not count for a query."""
+
+    queries: FloatArray
+    documents: FloatArray
+    gains: FloatArray
+
+    def slopes(
+        self,
+        weights: FloatArray,
+        bias: FloatArray,
+        temperature: float,
+        neighbourhood: Neighbourhood | None,
+    ) -> tuple[FloatArray, FloatArray, float]:
+        """Slopes of the mean cost of the queries by weights and bias; the share of pairs in the wrong order.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (d, n_bits)
+        bias : ndarray of shape (n_bits,)
+        temperature : float
+            Scores are divided by it.
+        neighbourhood : Neighbourhood or None
+            None for RankNet.
+
+        Notes
+        -----
+        The share is the mean over queries of the mean probability of their pairs (equation 3).
+        """
+        from musicsim.hashing._kernels import order_lambdas, swap_lambdas
+
+        n_bits = weights.shape[1]
+        h, g = (relaxed_bits(rows @ weights + bias) for rows in (self.queries, self.documents))
+        # equation 2, less half the number of bits, which no difference of scores feels
+        scores = (h.sum(axis=1)[:, None] + g.sum(axis=1) - 2.0 * h @ g.T - 0.5 * n_bits) / temperature
+        is_known = ~np.isnan(self.gains)
+        gains = np.where(is_known, self.gains, 0.0)
+        lambdas, totals = np.empty_like(scores), np.empty((len(scores), 2))
+        if neighbourhood is None:
+            # nan comes last
+            order = np.argsort(-self.gains, axis=1, kind="stable")
+            order_lambdas(scores, gains, order, is_known.sum(axis=1), lambdas, totals)
+        else:
+            ours, theirs = (np.where(bits > 0.5, 1.0, -1.0).astype(np.float32) for bits in (h, g))
+            distances = ((n_bits - ours @ theirs.T) / 2.0).astype(np.int16)
+            distances[~is_known] = -1
+            inner = neighbourhood.edges(distances, n_bits)
+            swap_lambdas(scores, gains, distances, inner, inner + -(-n_bits // 3), lambdas, totals)
+        lambdas /= len(lambdas) * temperature
+        by_h = lambdas.sum(axis=1)[:, None] - 2.0 * lambdas @ g
+        by_g = lambdas.sum(axis=0)[:, None] - 2.0 * lambdas.T @ h
+        by_h *= h * (1.0 - h)
+        by_g *= g * (1.0 - g)
+        asked = totals[:, 0] > 0
+        wrong = float(np.mean(totals[asked, 1] / totals[asked, 0])) if asked.any() else float("nan")
+        by_weights = self.queries.T @ by_h + self.documents.T @ by_g
+        return by_weights, by_h.sum(axis=0) + by_g.sum(axis=0), wrong
+
+
+def descend(
+    rows: FloatArray,
+    gains: Gains,
+    start: FloatArray,
+    course: Course,
+    rng: np.random.Generator,
+    callback: StepCallback | None,
+) -> tuple[FloatArray, FloatArray, list[dict[str, Any]]]:
+    """Learn weights and bias.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d), centred
+    gains : Gains
+    start : ndarray of shape (d, n_bits)
+        Weights to start from; the bias is 0.
+    course : Course
+    rng : Generator
+        Draws the batches.
+    callback : callable, optional
+        Gets each step; True ends the descent.
+
+    Returns
+    -------
+    weights : ndarray of shape (d, n_bits)
+    bias : ndarray of shape (n_bits,)
+    history : list of dict
+        One a step: step, phase, step_size, wrong.
+    """
+    weights, bias = start.copy(), np.zeros(start.shape[1])
+    moves = [np.zeros_like(weights), np.zeros_like(bias)]
+    spread = course.noise * rows.std(axis=0)
+    history: list[dict[str, Any]] = []
+    began = time.perf_counter()
+    for phase, n_documents, step_size in course.phases():
+        drawn = rng.choice(len(rows), min(course.n_queries, len(rows)), replace=False)
+        found = gains.documents(drawn, n_documents, rng)
+        queries = rows[drawn]
+        if course.noise:
+            queries = queries + spread * rng.normal(size=queries.shape)
+        batch = Batch(queries, rows[found], gains.gains(drawn, found))
+        if course.n_targets is not None:
+            keep_targets(batch.gains, rows[drawn], batch.documents, course.n_targets)
+        neighbourhood = course.neighbourhood if phase == "lambdarank" else None
+        *slopes, wrong = batch.slopes(weights, bias, course.temperature, neighbourhood)
+        for i, (move, slope) in enumerate(zip(moves, slopes, strict=True)):
+            moves[i] = course.momentum * move - step_size * slope
+        weights += moves[0]
+        bias += moves[1]
+        history.append({"step": len(history) + 1, "phase": phase, "step_size": step_size, "wrong": wrong})
+        if callback is not None and callback({**history[-1], "seconds": time.perf_counter() - began}):
+            break
+    return weights, bias, history

@@ -1,0 +1,223 @@
+"""Bit codes learned for a task by ranking (Nair, Mahajan, Sundararajan, WWW 2012)."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from musicsim.hashing._base import BitHash, FloatArray, check_whole, principal_axes
+from musicsim.hashing._exact import ExactProjection
+from musicsim.hashing._gains import SCORES, gains_of
+from musicsim.hashing._training import Course, Neighbourhood, StepCallback, descend
+
+__all__ = ["RankHash"]
+
+_METHODS = ("lambdarank", "ranknet")
+
+
+class RankHash(BitHash):
+    """Codes whose Hamming distance ranks songs as a task asks for.
+
+    Bit j of a row x is 1 where ``h_j = 1 / (1 + exp(-(x W_j + b_j)))`` is above 0.5 (equation 1). W and b are learned
+    by gradient descent on the order of pairs of documents for a query, first all pairs alike (RankNet, equations 3
+    and 4), then each times the change of the task's score that swapping the two would make (LambdaRank, equation 5).
+
+    Parameters
+    ----------
+    n_bits : int, 1 to 1024
+    score : "classification", "retrieval", "hierarchy" or "regression"
+        What the neighbours of a query are for (equations 7, 8, 10, 11); says what `y` is.
+    method : "lambdarank" or "ranknet"
+        Both phases, or the first alone.
+    n_bins : int >= 1
+        Neighbours are the documents in so many nearest bins that are not empty; not for retrieval.
+    radius : int >= 0
+        Neighbours are the documents at distances up to this one; for retrieval.
+    n_components : int >= 1
+        Weights are learned along so many principal axes at most; W is of all columns again.
+    ranknet_steps, lambdarank_steps : int >= 0
+        Steps of each phase.
+    step_size : float > 0
+        Of rows scaled to a mean squared length of 1. Falls to 0 over all steps.
+    momentum : float in [0, 1)
+    n_queries, ranknet_documents, lambdarank_documents : int
+        Queries of a batch, and documents that they share, in each phase.
+    temperature : float > 0
+        Bits by which two documents have to differ to be in order with probability 0.73.
+    n_targets : int >= 1, or None
+        Of a batch's documents of the same class as a query only so many count, the nearest ones; None: all. For
+        classification alone.
+    noise : float >= 0
+        Standard deviation of the noise on queries, as a share of that of each principal axis.
+    random_state : int, Generator or None
+        Seed of the first weights and of all batches.
+
+    Attributes
+    ----------
+    projection_ : ExactProjection
+        W and b on the grid on which they are exact.
+    history_ : list of dict
+        One a step: step, phase, step_size, and wrong, the mean probability that a pair is in the wrong order (nan in a
+        step without pairs).
+    n_steps_ : int
+    n_features_in_ : int
+
+    Notes
+    -----
+    Departs from the paper in that a query has only the nearest documents of its own class as targets. With all of
+    them the codes of a class fall together, and which songs of it are near each other is lost: of 10,000 digits with
+    64 bits about 7 % of the votes were wrong, with targets 5.5 %. `n_targets=None`, `noise=0` is the paper's way.
+
+    O(steps x queries x documents x (bits + documents)); the number of songs only counts where batches are drawn.
+    Memory: 24 n d bytes, 240 MB for 100 000 songs of 100 columns, and of a batch 50 bytes times queries x documents,
+    5 MB. A fit uses one thread of the library of matrix products, so that it gives the same weights with any number
+    of them; another machine may round otherwise. Columns are taken as they are: standardise those of different units.
+
+    Examples
+    --------
+    >>> from musicsim.hashing import bin_vote
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(300) % 3
+    >>> X = np.c_[np.eye(3)[y] + 0.2 * rng.normal(size=(300, 3)), 2 * rng.normal(size=(300, 5))]
+    >>> hashing = RankHash(16, ranknet_steps=100, lambdarank_steps=50, random_state=0).fit(X[:200], y[:200])
+    >>> found = bin_vote(hashing.transform(X[:200]), y[:200], hashing.transform(X[200:]))
+    >>> bool(np.mean(found == y[200:]) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        n_bits: int = 64,
+        score: str = "classification",
+        *,
+        method: str = "lambdarank",
+        n_bins: int = 3,
+        radius: int = 1,
+        n_components: int = 128,
+        ranknet_steps: int = 2500,
+        lambdarank_steps: int = 500,
+        step_size: float = 300.0,
+        momentum: float = 0.8,
+        n_queries: int = 100,
+        ranknet_documents: int = 500,
+        lambdarank_documents: int = 1000,
+        temperature: float = 3.0,
+        n_targets: int | None = 10,
+        noise: float = 0.3,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self.n_bits = n_bits
+        self.score = score
+        self.method = method
+        self.n_bins = n_bins
+        self.radius = radius
+        self.n_components = n_components
+        self.ranknet_steps = ranknet_steps
+        self.lambdarank_steps = lambdarank_steps
+        self.step_size = step_size
+        self.momentum = momentum
+        self.n_queries = n_queries
+        self.ranknet_documents = ranknet_documents
+        self.lambdarank_documents = lambdarank_documents
+        self.temperature = temperature
+        self.n_targets = n_targets
+        self.noise = noise
+        self.random_state = random_state
+
+    def fit(self, X: npt.ArrayLike, y: Any, callback: StepCallback | None = None) -> Self:
+        """Learn the weights.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_songs, d)
+        y : labels (n_songs,), Relevance, labels (n_songs, levels) or float array-like (n_songs,)
+            By `score`: classes; who is relevant to whom among the rows of X; classes from the widest to the narrowest;
+            targets. Unknown labels (None, nan, blank, -1) equal nothing.
+        callback : callable, optional
+            Gets the newest entry of `history_` and the seconds so far after each step; True ends the fit there.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, X is not finite or says nothing, or y is not what `score` needs.
+        """
+        self._check_parameters()
+        rows = self._checked_rows(X)
+        gains = gains_of(self.score, y, len(rows))
+        rng = np.random.default_rng(self.random_state)
+        with threadpool_limits(1, "blas"):
+            centered = rows - rows.mean(axis=0)
+            variances, axes = principal_axes(centered, self.n_components)
+            axes /= np.sqrt(variances.sum())
+            start = rng.normal(size=(axes.shape[1], self.n_bits))
+            weights, bias, self.history_ = descend(
+                centered @ axes, gains, start, self._course(), rng, callback
+            )
+            self.projection_ = ExactProjection.of(rows, axes @ weights, bias)
+        self.n_steps_ = len(self.history_)
+        return self
+
+    def arrays(self) -> dict[str, Any]:
+        """What the codes are made by, for an archive without pickle."""
+        check_is_fitted(self)
+        return {field.name: getattr(self.projection_, field.name) for field in fields(ExactProjection)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
+        """A hash that gives the codes of the one that :meth:`arrays` took apart; it cannot tell how it was learned.
+
+        Raises
+        ------
+        KeyError
+            If one is missing.
+        ValueError
+            If they do not fit together.
+        """
+        projection = ExactProjection(**{field.name: arrays[field.name] for field in fields(ExactProjection)})
+        if projection.weights.shape != (*projection.center.shape, *projection.bias.shape):
+            raise ValueError("the arrays of a hash do not fit together.")
+        hashing = cls(projection.weights.shape[1])
+        hashing.projection_, hashing.n_features_in_ = projection, len(projection.center)
+        return hashing
+
+    def _bits(self, rows: FloatArray) -> npt.NDArray[np.bool_]:
+        # h is above 0.5 where the sum is above 0
+        return np.asarray(self.projection_.sums(rows) > 0)
+
+    def _course(self) -> Course:
+        return Course(
+            self.ranknet_steps,
+            self.lambdarank_steps if self.method == "lambdarank" else 0,
+            self.n_queries,
+            self.ranknet_documents,
+            self.lambdarank_documents,
+            float(self.step_size),
+            float(self.momentum),
+            float(self.temperature),
+            float(self.noise),
+            self.n_targets if self.score == "classification" else None,
+            Neighbourhood(None if self.score == "retrieval" else self.n_bins, self.radius),
+        )
+
+    def _check_parameters(self) -> None:
+        for name, legal in (("score", SCORES), ("method", _METHODS)):
+            if getattr(self, name) not in legal:
+                raise ValueError(f"{name}={getattr(self, name)!r} should be one of {', '.join(legal)}.")
+        least = {"n_bins": 1, "radius": 0, "n_components": 1, "ranknet_steps": 0, "lambdarank_steps": 0}
+        least |= {"n_queries": 1, "ranknet_documents": 2, "lambdarank_documents": 2}
+        for name, bound in least.items():
+            check_whole(name, getattr(self, name), bound)
+        if self.n_targets is not None:
+            check_whole("n_targets", self.n_targets, 1)
+        for name in ("step_size", "temperature"):
+            if not (isinstance(getattr(self, name), Real) and 0 < float(getattr(self, name)) < np.inf):
+                raise ValueError(f"{name}={getattr(self, name)!r} should be a number greater than 0.")
+        if not (isinstance(self.momentum, Real) and 0 <= float(self.momentum) < 1):
+            raise ValueError(f"momentum={self.momentum!r} should be at least 0 and below 1.")
+        if not (isinstance(self.noise, Real) and 0 <= float(self.noise) < np.inf):
+            raise ValueError(f"noise={self.noise!r} should be a number, at least 0.")

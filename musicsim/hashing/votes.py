@@ -1,0 +1,144 @@
+"""What the nearest codes say of a query: votes and means over the nearest bins.
+
+A bin holds all codes at one Hamming distance. Neighbours are the codes of the `n_bins` nearest bins that are not empty,
+all of them, so that ties are not broken (Nair, Mahajan, Sundararajan, WWW 2012, 3.5.1).
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim.hashing._base import check_whole
+from musicsim.hashing.packing import checked_codes, hamming_distances
+
+__all__ = ["bin_edges", "bin_mean", "bin_vote"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_BLOCK_ENTRIES = 2_000_000
+"""Distances held at once, 17 bytes each."""
+
+
+def bin_vote(
+    codes: npt.ArrayLike, labels: npt.ArrayLike, queries: npt.ArrayLike, *, n_bins: int = 3
+) -> npt.NDArray:
+    """The label that most codes of the nearest bins have.
+
+    Parameters
+    ----------
+    codes : uint64 array-like of shape (n, n_words)
+    labels : array-like of shape (n,) or (n, levels)
+        Levels of a hierarchy from the widest class to the narrowest: each is elected by the neighbours that agree
+        with what has been elected above.
+    queries : uint64 array-like of shape (m, n_words)
+    n_bins : int >= 1
+        Bins that vote.
+
+    Returns
+    -------
+    ndarray of shape (m,) or (m, levels), of the labels' type
+        Of labels with equally many votes, the one with more votes in the nearest bin, then the first in order.
+
+    Raises
+    ------
+    ValueError
+        If codes and labels do not fit, or are none.
+
+    Notes
+    -----
+    O(n m) time; 50 MB and the neighbours of a block of queries.
+    """
+    table = np.asarray(labels)
+    known = checked_codes(codes, "codes")
+    if table.ndim not in (1, 2) or len(table) != len(known) or not table.size:
+        raise ValueError(f"labels: shape {table.shape} should be ({len(known)},) or ({len(known)}, levels).")
+    levels = table[:, None] if table.ndim == 1 else table
+    numbered = [np.unique(level, return_inverse=True) for level in levels.T]
+    elected = []
+    for *neighbours, n_queries in _neighbours(known, queries, n_bins):
+        rows, found, is_nearest = neighbours
+        choices = []
+        for names, numbers in numbered:
+            voted = numbers[found]
+            ballots = rows * len(names) + voted
+            room = n_queries * len(names)
+            votes = np.bincount(ballots, minlength=room) * (len(known) + 1)
+            votes += np.bincount(ballots[is_nearest], minlength=room)
+            choice = votes.reshape(n_queries, len(names)).argmax(axis=1)
+            choices.append(names[choice])
+            agree = voted == choice[rows]
+            rows, found, is_nearest = (part[agree] for part in (rows, found, is_nearest))
+        elected.append(np.stack(choices, axis=1))
+    result = np.concatenate(elected)
+    return result[:, 0] if table.ndim == 1 else result
+
+
+def bin_mean(
+    codes: npt.ArrayLike, targets: npt.ArrayLike, queries: npt.ArrayLike, *, n_bins: int = 3
+) -> FloatArray:
+    """The mean of the targets of the codes in the nearest bins.
+
+    Parameters
+    ----------
+    codes, queries, n_bins
+        As of :func:`bin_vote`.
+    targets : array-like of shape (n,)
+
+    Returns
+    -------
+    float64 ndarray of shape (m,)
+
+    Raises
+    ------
+    ValueError
+        If codes and targets do not fit, or are none.
+    """
+    values = np.asarray(targets, dtype=np.float64)
+    known = checked_codes(codes, "codes")
+    if values.shape != (len(known),) or not len(values):
+        raise ValueError(f"targets: shape {values.shape} should be ({len(known)},), at least one.")
+    means = [
+        np.bincount(rows, values[found], n_queries) / np.bincount(rows, minlength=n_queries)
+        for rows, found, _, n_queries in _neighbours(known, queries, n_bins)
+    ]
+    return np.concatenate(means)
+
+
+def bin_edges(distances: npt.NDArray[np.integer], n_bins: int, n_bits: int) -> IntArray:
+    """How far the nearest bins that are not empty reach.
+
+    Parameters
+    ----------
+    distances : int ndarray of shape (m, n), at most `n_bits`
+        Negative ones do not count.
+    n_bins : int
+    n_bits : int
+
+    Returns
+    -------
+    int64 ndarray of shape (m,)
+        The largest distance of the `n_bins` nearest bins; of all, where there are fewer.
+    """
+    m = len(distances)
+    flat = distances + (np.arange(m) * (n_bits + 2) + 1)[:, None]
+    is_filled = np.bincount(flat.ravel(), minlength=m * (n_bits + 2)).reshape(m, n_bits + 2)[:, 1:] > 0
+    is_among = is_filled & (np.cumsum(is_filled, axis=1) <= n_bins)
+    return np.asarray(n_bits - is_among[:, ::-1].argmax(axis=1))
+
+
+def _neighbours(
+    codes: npt.NDArray[np.uint64], queries: npt.ArrayLike, n_bins: int
+) -> Iterator[tuple[IntArray, IntArray, npt.NDArray[np.bool_], int]]:
+    """Neighbours of a block of queries after another: whose, which code, whether in the nearest bin; block size."""
+    check_whole("n_bins", n_bins, 1)
+    asked = checked_codes(queries, "queries")
+    n_bits = 64 * codes.shape[1]
+    block = max(1, _BLOCK_ENTRIES // len(codes))
+    # one block even of no queries, which has the shape of the answer
+    for start in range(0, max(len(asked), 1), block):
+        distances = hamming_distances(asked[start : start + block], codes)
+        rows, found = np.nonzero(distances <= bin_edges(distances, n_bins, n_bits)[:, None])
+        is_nearest = distances[rows, found] == distances.min(axis=1, initial=n_bits)[rows]
+        yield rows, found, is_nearest, len(distances)

@@ -1,0 +1,237 @@
+"""The hashes as estimators, and what learning gives."""
+
+import itertools
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+
+from musicsim.hashing import (
+    RandomProjectionHash,
+    RankHash,
+    SpectralHash,
+    bin_mean,
+    bin_vote,
+    hamming_distances,
+    unpack_bits,
+)
+from musicsim.relevance import Relevance
+
+SHORT = {"ranknet_steps": 60, "lambdarank_steps": 40, "lambdarank_documents": 200, "random_state": 0}
+HASHES = [RankHash(24, **SHORT), RandomProjectionHash(24, random_state=0), SpectralHash(24)]
+each_hash = pytest.mark.parametrize("hashing", HASHES, ids=lambda h: type(h).__name__)
+
+
+@pytest.fixture
+def songs(rng):
+    """Three classes in three of fifteen columns, the others louder."""
+    y = np.arange(450) % 3
+    X = np.c_[np.eye(3)[y] + 0.25 * rng.normal(size=(450, 3)), 0.8 * rng.normal(size=(450, 12))]
+    return X, y
+
+
+def error(hashing, X, y, n_train=300):
+    codes = hashing.fit(X[:n_train], y[:n_train]).transform(X)
+    return np.mean(bin_vote(codes[:n_train], y[:n_train], codes[n_train:]) != y[n_train:])
+
+
+@each_hash
+def test_clones_with_the_same_seed_give_the_same_codes(hashing, songs):
+    X, y = songs
+    twin = clone(hashing)
+    assert twin.get_params() == hashing.get_params()
+    codes = clone(hashing).fit(X, y).transform(X)
+    assert np.array_equal(twin.fit_transform(X, y), codes)
+    assert codes.dtype == np.uint64
+    assert codes.shape == (len(X), 1)
+    assert not (codes >> np.uint64(24)).any()
+
+
+@each_hash
+@pytest.mark.parametrize("n_bits", [1, 64, 65])
+def test_any_number_of_bits(hashing, songs, n_bits):
+    X, y = songs
+    fitted = clone(hashing).set_params(n_bits=n_bits).fit(X, y)
+    codes = fitted.transform(X)
+    assert codes.shape == (len(X), -(-n_bits // 64))
+    assert len(fitted.get_feature_names_out()) == codes.shape[1]
+    # every bit says something: more bits than columns are waves of higher frequency, or more planes
+    assert (np.ptp(unpack_bits(codes, n_bits).astype(int), axis=0) == 1).all()
+
+
+@each_hash
+def test_a_code_is_of_the_row_alone(hashing, songs, monkeypatch):
+    X, y = songs
+    fitted = clone(hashing).fit(X, y)
+    codes = fitted.transform(X)
+    monkeypatch.setattr("musicsim.hashing._base._ROWS_AT_ONCE", 7)
+    assert np.array_equal(fitted.transform(X), codes)
+    assert np.array_equal(fitted.transform(X[5:6]), codes[5:6])
+    assert np.array_equal(fitted.transform(X.tolist()), codes)
+
+
+@pytest.mark.parametrize("method", ["ranknet", "lambdarank"])
+def test_learned_codes_beat_random_ones_by_far(songs, method):
+    X, y = songs
+    # two thirds of the songs would be wrong by chance
+    assert error(RandomProjectionHash(24, random_state=0), X, y) > 0.25
+    assert error(RankHash(24, method=method, **SHORT), X, y) < 0.08
+
+
+def test_learned_codes_of_real_digits():
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(X))
+    X, y = X[order], y[order]
+    learned = error(RankHash(32, **{**SHORT, "ranknet_steps": 120, "lambdarank_steps": 40}), X, y, 1200)
+    assert learned < 0.5 * error(RandomProjectionHash(32, random_state=0), X, y, 1200)
+    assert learned < error(SpectralHash(32), X, y, 1200)
+
+
+def test_codes_for_regression_name_the_target(songs, rng):
+    X, _ = songs
+    t = X[:, 0] - X[:, 1] + 0.05 * rng.normal(size=len(X))
+    hashing = RankHash(24, "regression", **SHORT)
+    for h, least, most in ((hashing, 0.7, 1.0), (RandomProjectionHash(24, random_state=0), -1.0, 0.35)):
+        codes = h.fit(X[:300], t[:300]).transform(X)
+        explained = 1 - np.mean((bin_mean(codes[:300], t[:300], codes[300:]) - t[300:]) ** 2) / t[300:].var()
+        assert least < explained < most
+
+
+def test_codes_for_retrieval_have_relevant_songs_near(songs):
+    X, y = songs
+    relevance = Relevance.from_labels(y)
+    near = []
+    for h in (RankHash(12, "retrieval", **SHORT), RandomProjectionHash(12, random_state=0)):
+        codes = h.fit(X[:300], relevance.restrict(np.arange(300), np.arange(300))).transform(X)
+        among = hamming_distances(codes[300:], codes[:300]) <= 1
+        near.append(np.mean((y[300:, None] == y[:300])[among]))
+    assert near[0] > 0.9
+    assert near[1] < 0.6
+
+
+def test_codes_for_a_hierarchy_tell_the_narrow_classes_of_a_wide_one_too(songs, rng):
+    X, wide = songs
+    half = rng.integers(2, size=len(X))
+    X = np.c_[X, half + 0.1 * rng.normal(size=len(X))]
+    table = np.stack([wide, 2 * wide + half], axis=1)
+    codes = (
+        RankHash(24, "hierarchy", **{**SHORT, "ranknet_steps": 200}).fit(X[:300], table[:300]).transform(X)
+    )
+    found = bin_vote(codes[:300], table[:300], codes[300:])
+    wrong = np.mean(found != table[300:], axis=0)
+    assert wrong[0] < 0.1
+    assert wrong[1] < 0.2
+    assert np.array_equal(found[:, 0], found[:, 1] // 2)
+
+
+def test_the_bits_of_spectral_hashing_are_signs_of_its_eigenfunctions(songs):
+    X, _ = songs
+    X = X * np.linspace(1, 3, X.shape[1])
+    fitted = SpectralHash(20).fit(X)
+    axes = np.linalg.eigh(np.cov(X.T))[1][:, ::-1]
+    places = (X - X.mean(axis=0)) @ axes
+    low, width = places.min(axis=0), np.ptp(places, axis=0)
+    # the 20 least of (k / width)^2 over axes and k
+    waves = sorted(
+        ((k / width[a]) ** 2, a, k) for a, k in itertools.product(range(X.shape[1]), range(1, 21))
+    )[:20]
+    truth = np.stack(
+        [np.sin(np.pi / 2 + k * np.pi * (places[:, a] - low[a]) / width[a]) > 0 for _, a, k in waves], axis=1
+    )
+    bits = unpack_bits(fitted.transform(X), 20)
+    # an axis may point either way: waves of odd number are then negated
+    agreement = np.mean(bits == truth, axis=0)
+    np.testing.assert_allclose(np.maximum(agreement, 1 - agreement), 1.0, atol=1.5 / len(X))
+
+
+def test_bits_of_random_projections_are_sides_of_planes(songs):
+    X, _ = songs
+    fitted = RandomProjectionHash(40, random_state=3).fit(X)
+    planes = np.random.default_rng(3).normal(size=(X.shape[1], 40))
+    assert np.array_equal(unpack_bits(fitted.transform(X), 40), (X - X.mean(axis=0)) @ planes > 0)
+
+
+def test_a_projection_of_exactly_zero_is_no_bit():
+    X = np.array([[-1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    fitted = RandomProjectionHash(16, random_state=0).fit(X)
+    assert fitted.transform([[0.0, 0.0]]).tolist() == [[0]]
+    assert fitted.transform(X[:1]) == ~fitted.transform(X[1:2]) & np.uint64(0xFFFF)
+
+
+def test_the_callback_sees_every_step_and_may_end_the_fit(songs):
+    X, y = songs
+    steps = []
+    fitted = RankHash(8, **SHORT).fit(X, y, callback=lambda step: steps.append(step) or len(steps) == 70)
+    assert fitted.n_steps_ == len(steps) == len(fitted.history_) == 70
+    assert [step["phase"] for step in steps] == ["ranknet"] * 60 + ["lambdarank"] * 10
+    assert [step["step"] for step in steps] == list(range(1, 71))
+    wrong = [step["wrong"] for step in steps]
+    assert np.mean(wrong[50:60]) < 0.5 * np.mean(wrong[:5])
+    sizes = [step["step_size"] for step in steps]
+    np.testing.assert_allclose(sizes, 300.0 * (1 - np.arange(70) / 100))
+    assert fitted.transform(X).shape == (len(X), 1)
+
+
+def test_ranknet_alone_is_the_first_phase(songs):
+    X, y = songs
+    fitted = RankHash(8, method="ranknet", **SHORT).fit(X, y)
+    assert {step["phase"] for step in fitted.history_} == {"ranknet"}
+    assert fitted.n_steps_ == SHORT["ranknet_steps"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_bits": 0}, "n_bits=0 should be a whole number, at least 1 and at most 1024"),
+        ({"n_bits": 2.5}, "n_bits=2.5"),
+        ({"score": "ndcg"}, "score='ndcg' should be one of classification, retrieval"),
+        ({"method": "sgd"}, "method='sgd'"),
+        ({"n_bins": 0}, "n_bins=0"),
+        ({"radius": -1}, "radius=-1"),
+        ({"n_components": 0}, "n_components=0"),
+        ({"step_size": 0.0}, "step_size=0.0"),
+        ({"momentum": 1.0}, "momentum=1.0"),
+        ({"temperature": np.inf}, "temperature=inf"),
+        ({"noise": -1}, "noise=-1"),
+        ({"n_targets": 0}, "n_targets=0"),
+        ({"ranknet_steps": -1}, "ranknet_steps=-1"),
+        ({"lambdarank_documents": 1}, "lambdarank_documents=1"),
+    ],
+)
+def test_a_bad_parameter_is_named(songs, change, message):
+    with pytest.raises(ValueError, match=message):
+        RankHash(**change).fit(*songs)
+
+
+@pytest.mark.parametrize(
+    ("score", "y", "message"),
+    [
+        ("classification", [0, 1, 0], "y has 3 entries, X has 6 rows"),
+        ("classification", [0] * 6, "two labels or more"),
+        ("classification", [0, 1, 2, 3, 4, 5], "two labels or more, one of them twice"),
+        ("classification", Relevance.from_labels([0, 1] * 3), "score='retrieval' takes"),
+        ("retrieval", [0, 1] * 3, "y: list should be a Relevance"),
+        ("retrieval", Relevance.from_labels([0, 1] * 2), "y is of 4 queries and 4 songs, X has 6 rows"),
+        ("retrieval", Relevance.from_labels(range(6)), "no relevant song"),
+        ("hierarchy", [0, 1] * 3, r"y: shape \(6,\) should be \(n_rows, levels\)"),
+        ("hierarchy", [[0, 1], [0, 2]], "y has 2 entries"),
+        ("regression", [1.0, np.nan, 2, 3, 4, 5], "finite, with score='regression'"),
+        ("regression", [1.0] * 6, "y is the same everywhere"),
+    ],
+)
+def test_a_bad_y_is_named(rng, score, y, message):
+    with pytest.raises(ValueError, match=message):
+        RankHash(4, score).fit(rng.normal(size=(6, 2)), y)
+
+
+@each_hash
+def test_bad_rows_are_named(hashing, songs):
+    X, y = songs
+    hashing = clone(hashing)
+    with pytest.raises(ValueError, match="All rows of X are equal"):
+        hashing.fit(np.ones((5, 2)), [0, 0, 1, 1, 1])
+    with pytest.raises(ValueError, match="NaN"):
+        hashing.fit(np.full((5, 2), np.nan), [0, 0, 1, 1, 1])
+    with pytest.raises(ValueError, match="expecting 15 features"):
+        hashing.fit(X, y).transform(X[:, :4])

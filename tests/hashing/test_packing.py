@@ -1,0 +1,56 @@
+"""Bits in words, and distances between them, against Python's integers."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from musicsim.hashing import hamming_distances, pack_bits, unpack_bits
+
+bit_tables = st.tuples(st.integers(1, 5), st.integers(1, 200)).flatmap(lambda shape: arrays(bool, shape))
+
+
+@given(bits=bit_tables)
+def test_bits_come_back(bits):
+    codes = pack_bits(bits)
+    assert codes.dtype == np.uint64
+    assert codes.shape == (len(bits), -(-bits.shape[1] // 64))
+    assert np.array_equal(unpack_bits(codes, bits.shape[1]), bits)
+
+
+@given(bits=bit_tables)
+def test_bit_j_is_bit_j_of_a_whole_number(bits):
+    for row, code in zip(bits, pack_bits(bits), strict=True):
+        whole = sum(1 << j for j in np.flatnonzero(row).tolist())
+        assert sum(int(word) << 64 * w for w, word in enumerate(code)) == whole
+
+
+@given(bits=bit_tables)
+def test_distances_equal_counted_differences(bits):
+    codes = pack_bits(bits)
+    truth = (bits[:, None] != bits).sum(axis=2)
+    assert np.array_equal(hamming_distances(codes, codes), truth)
+
+
+def test_numbers_0_and_1_are_bits():
+    assert np.array_equal(pack_bits(np.array([[1.0, 0.0, 1.0]])), [[5]])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: pack_bits(np.zeros((3, 0))), r"bits: shape \(3, 0\)"),
+        (lambda: pack_bits([0, 1]), r"bits: shape \(2,\)"),
+        (lambda: pack_bits([[0, 2]]), "bits should be 0 or 1"),
+        (lambda: unpack_bits(np.zeros((2, 1), np.uint64), 65), "n_bits=65 should be 1 to 64"),
+        (lambda: unpack_bits(np.zeros((2, 1), np.int64), 3), "codes: int64"),
+        (
+            lambda: hamming_distances(np.zeros((2, 1), np.uint64), np.zeros((2, 2), np.uint64)),
+            "give both one width",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

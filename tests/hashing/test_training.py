@@ -1,0 +1,215 @@
+"""Slopes against finite differences, and the weights of swaps against swapping."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from musicsim.hashing._gains import gains_of, keep_targets
+from musicsim.hashing._training import Batch, Neighbourhood
+from musicsim.relevance import Relevance
+
+N_QUERIES, N_DOCUMENTS, D, N_BITS = 5, 12, 4, 9
+
+
+@pytest.fixture
+def batch(rng):
+    gains = rng.integers(3, size=(N_QUERIES, N_DOCUMENTS)).astype(float)
+    gains[rng.random(gains.shape) < 0.2] = np.nan
+    gains[3] = 1.0  # a query without pairs
+    return Batch(rng.normal(size=(N_QUERIES, D)), rng.normal(size=(N_DOCUMENTS, D)), gains)
+
+
+def bits(rows, weights, bias):
+    return 1 / (1 + np.exp(-(rows @ weights + bias)))
+
+
+def relaxed_scores(batch, weights, bias):
+    """Equation 2, term by term."""
+    h, g = (bits(rows, weights, bias)[:, None] for rows in (batch.queries, batch.documents))
+    g = g[:, 0][None]
+    return (h * (1 - g) + (1 - h) * g).sum(axis=2)
+
+
+def ranknet_cost(batch, weights, bias, temperature):
+    """Equations 3 and 4: mean over queries of the mean over pairs of -log P."""
+    scores = relaxed_scores(batch, weights, bias) / temperature
+    total = 0.0
+    for s, gain in zip(scores, batch.gains, strict=True):
+        costs = [
+            np.log1p(np.exp(s[a] - s[b]))
+            for a, b in itertools.permutations(range(N_DOCUMENTS), 2)
+            if gain[a] > gain[b]
+        ]
+        total += np.mean(costs) if costs else 0.0
+    return total / len(scores)
+
+
+def lambdarank_cost(batch, weights, bias, temperature, frozen):
+    """The same with the weights |Delta S| of `frozen` weights and bias, which are no function of the slopes' own."""
+    scores = relaxed_scores(batch, weights, bias) / temperature
+    total = 0.0
+    for s, gain, swaps in zip(scores, batch.gains, frozen, strict=True):
+        costs = [
+            weight * np.log1p(np.exp((s[a] - s[b]) * np.sign(gain[a] - gain[b])))
+            for (a, b), weight in swaps.items()
+        ]
+        total += sum(costs) / sum(swaps.values()) if sum(swaps.values()) else 0.0
+    return total / len(scores)
+
+
+def swaps_by_definition(batch, weights, bias, n_bins, score):
+    """|Delta S| of every swap of a neighbour and a document within a third of the bits, by swapping (figure 3)."""
+    codes = [bits(rows, weights, bias) > 0.5 for rows in (batch.queries, batch.documents)]
+    found = []
+    for code, gain in zip(codes[0], batch.gains, strict=True):
+        distance = (code != codes[1]).sum(axis=1)
+        known = np.flatnonzero(~np.isnan(gain))
+        edge = sorted(set(distance[known].tolist()))[:n_bins][-1]
+        inside = [i for i in known if distance[i] <= edge]
+        outside = [i for i in known if edge < distance[i] <= edge + -(-N_BITS // 3)]
+        swaps = {}
+        for a, b in itertools.product(inside, outside):
+            swapped = [i for i in inside if i != a] + [b]
+            swaps[a, b] = abs(score(gain[inside]) - score(gain[swapped]))
+        found.append(swaps)
+    return found
+
+
+def differences(cost, weights, bias, step=1e-5):
+    """Central differences by the weights and by the bias."""
+    slopes = []
+    for place in (weights, bias):
+        slope = np.empty(place.shape)
+        for index in np.ndindex(place.shape):
+            held = place[index]
+            place[index] = held + step
+            up = cost()
+            place[index] = held - step
+            slope[index] = (up - cost()) / (2 * step)
+            place[index] = held
+        slopes.append(slope)
+    return slopes
+
+
+@pytest.mark.parametrize("temperature", [1.0, 2.5])
+def test_ranknet_slopes_equal_differences(batch, rng, temperature):
+    weights, bias = rng.normal(size=(D, N_BITS)), rng.normal(size=N_BITS)
+    truth = differences(lambda: ranknet_cost(batch, weights, bias, temperature), weights, bias)
+    by_weights, by_bias, wrong = batch.slopes(weights, bias, temperature, None)
+    # central differences of step 1e-5 are good to about 1e-9 here
+    np.testing.assert_allclose(by_weights, truth[0], rtol=0, atol=1e-8)
+    np.testing.assert_allclose(by_bias, truth[1], rtol=0, atol=1e-8)
+    assert 0 < wrong < 1
+
+
+# S of a hierarchy is a sum over neighbours, of regression a mean; both are divided away by the sum of the weights
+@pytest.mark.parametrize("score", [np.sum, np.mean])
+@pytest.mark.parametrize("n_bins", [1, 3])
+def test_lambdarank_slopes_have_the_weights_of_swaps(batch, rng, score, n_bins):
+    weights, bias = rng.normal(size=(D, N_BITS)), rng.normal(size=N_BITS)
+    frozen = swaps_by_definition(batch, weights, bias, n_bins, score)
+    assert sum(map(len, frozen)) > N_QUERIES
+    truth = differences(lambda: lambdarank_cost(batch, weights, bias, 2.0, frozen), weights, bias)
+    by_weights, by_bias, _ = batch.slopes(weights, bias, 2.0, Neighbourhood(n_bins, 0))
+    np.testing.assert_allclose(by_weights, truth[0], rtol=0, atol=1e-8)
+    np.testing.assert_allclose(by_bias, truth[1], rtol=0, atol=1e-8)
+
+
+def test_a_radius_is_an_absolute_threshold(rng):
+    distances = rng.integers(10, size=(4, 6)).astype(np.int16)
+    assert Neighbourhood(None, 2).edges(distances, 10).tolist() == [2, 2, 2, 2]
+
+
+def test_batches_without_pairs_have_no_slope(rng):
+    batch = Batch(rng.normal(size=(2, D)), rng.normal(size=(3, D)), np.full((2, 3), np.nan))
+    for neighbourhood in (None, Neighbourhood(3, 0)):
+        by_weights, by_bias, wrong = batch.slopes(np.ones((D, N_BITS)), np.zeros(N_BITS), 1.0, neighbourhood)
+        assert not by_weights.any()
+        assert not by_bias.any()
+        assert np.isnan(wrong)
+
+
+def brute_score(score, query, neighbours, y):
+    """Equations 7, 8, 10 and 11 (that one negative, so that more is better) of a list of neighbours."""
+    if score == "classification":
+        return sum(y[i] == y[query] for i in neighbours)
+    if score == "retrieval":
+        return sum(i in set(y.relevant(query).tolist()) for i in neighbours)
+    if score == "hierarchy":
+        same = [[a == b for a, b in zip(y[i], y[query], strict=True)] for i in neighbours]
+        return sum(sum(all(row[: level + 1]) for level in range(len(row))) / len(row) for row in same)
+    return -sum((y[i] - y[query]) ** 2 for i in neighbours) / len(neighbours)
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    score=st.sampled_from(["classification", "retrieval", "hierarchy", "regression"]),
+)
+def test_differences_of_gains_are_what_a_swap_changes(seed, score):
+    rng = np.random.default_rng(seed)
+    n = 14
+    y = {
+        "classification": lambda: rng.permutation(np.arange(n) % 3),
+        "retrieval": lambda: Relevance.from_lists([rng.choice(n, 4, replace=False) for _ in range(n)]),
+        "hierarchy": lambda: np.stack([np.arange(n) % 2, rng.permutation(np.arange(n) % 5)], axis=1),
+        "regression": lambda: rng.normal(size=n),
+    }[score]()
+    query, *others = rng.permutation(n)[:9].tolist()
+    neighbours, coming = others[:-1], others[-1]
+    gains = gains_of(score, y, n).gains(np.array([query]), np.arange(n))[0]
+    before = brute_score(score, query, neighbours, y)
+    # regression's score is a mean, and its targets are divided by their deviation
+    unit = np.var(y) / len(neighbours) if score == "regression" else 1.0
+    for going in neighbours:
+        after = brute_score(score, query, [coming if i == going else i for i in neighbours], y)
+        assert (gains[coming] - gains[going]) * unit == pytest.approx(after - before)
+    assert np.isnan(gains[query])
+
+
+def test_documents_of_retrieval_hold_relevant_ones(rng):
+    n = 400
+    relevance = Relevance.from_lists([[(i + 1) % n, (i + 2) % n] for i in range(n)])
+    gains = gains_of("retrieval", relevance, n)
+    queries = rng.choice(n, 10, replace=False)
+    documents = gains.documents(queries, 30, rng)
+    assert len(set(documents.tolist())) == 30
+    relevant = {int(row) for q in queries for row in relevance.relevant(int(q))}
+    assert len(relevant & set(documents.tolist())) >= min(15, len(relevant))
+    asked = gains.gains(queries, documents)
+    truth = [
+        [np.nan if d == q else float(d in relevance.relevant(int(q))) for d in documents] for q in queries
+    ]
+    np.testing.assert_array_equal(asked, truth)
+
+
+def test_unknown_labels_equal_nothing():
+    gains = gains_of("classification", ["rock", None, "rock", None], 4).gains(np.arange(4), np.arange(4))
+    nan = np.nan
+    np.testing.assert_array_equal(gains, [[nan, 0, 1, 0], [0, nan, 0, 0], [1, 0, nan, 0], [0, 0, 0, nan]])
+
+
+def test_a_lower_level_counts_only_below_equal_ones():
+    y = [["rock", "punk"], ["rock", "folk"], ["jazz", "folk"], ["rock", "punk"]]
+    gains = gains_of("hierarchy", y, 4).gains(np.array([0, 1]), np.arange(4))
+    np.testing.assert_array_equal(gains, [[np.nan, 0.5, 0, 1], [0.5, np.nan, 0, 0.5]])
+
+
+def test_the_nearest_of_each_gain_are_targets(rng):
+    queries, documents = rng.normal(size=(6, 3)), rng.normal(size=(20, 3))
+    gains = rng.integers(3, size=(6, 20)).astype(float)
+    gains[:, 0] = np.nan
+    kept = gains.copy()
+    keep_targets(kept, queries, documents, 4)
+    distances = np.linalg.norm(queries[:, None] - documents, axis=2)
+    for gain, now, distance in zip(gains, kept, distances, strict=True):
+        for level in (1.0, 2.0):
+            rows = np.flatnonzero(gain == level)
+            nearest = rows[np.argsort(distance[rows])[:4]]
+            assert sorted(np.flatnonzero(now == level)) == sorted(nearest)
+        assert np.array_equal(now == 0, gain == 0)
+    same = gains.copy()
+    keep_targets(same, queries, documents, 20)
+    np.testing.assert_array_equal(same, gains)

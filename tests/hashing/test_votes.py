@@ -1,0 +1,102 @@
+"""Votes and means of the nearest bins, against the definition."""
+
+import numpy as np
+import pytest
+
+from musicsim.hashing import bin_mean, bin_vote, hamming_distances, pack_bits
+from musicsim.hashing.votes import bin_edges
+
+
+def neighbours(codes, query, n_bins):
+    """Rows of the n_bins nearest bins that are not empty, and their distances."""
+    distances = hamming_distances(query[None], codes)[0]
+    bins = sorted(set(distances.tolist()))[:n_bins]
+    rows = np.flatnonzero(np.isin(distances, bins))
+    return rows, distances[rows]
+
+
+def majority(labels, distances):
+    """Most votes; of equal ones most in the nearest bin, then the lowest."""
+    nearest = labels[distances == distances.min()]
+    return max(sorted(set(labels.tolist())), key=lambda c: ((labels == c).sum(), (nearest == c).sum()))
+
+
+@pytest.fixture(params=[5, 70])
+def codes(request, rng):
+    return pack_bits(rng.random((60, request.param)) < 0.4), pack_bits(rng.random((25, request.param)) < 0.4)
+
+
+@pytest.mark.parametrize("n_bins", [1, 3, 100])
+def test_votes_equal_the_definition(codes, rng, n_bins):
+    known, queries = codes
+    labels = rng.integers(4, size=len(known))
+    truth = []
+    for query in queries:
+        rows, distances = neighbours(known, query, n_bins)
+        truth.append(majority(labels[rows], distances))
+    assert bin_vote(known, labels, queries, n_bins=n_bins).tolist() == truth
+
+
+def test_levels_are_elected_from_the_top(codes, rng):
+    known, queries = codes
+    wide = rng.integers(2, size=len(known))
+    table = np.stack([wide, 10 * wide + rng.integers(3, size=len(known))], axis=1)
+    truth = []
+    for query in queries:
+        rows, distances = neighbours(known, query, 3)
+        top = majority(table[rows, 0], distances)
+        agree = table[rows, 0] == top
+        narrow = table[rows[agree], 1]
+        # the nearest bin of all neighbours, which may hold none of those that agree
+        votes = {
+            c: ((narrow == c).sum(), (narrow[distances[agree] == distances.min()] == c).sum())
+            for c in sorted(set(narrow.tolist()))
+        }
+        truth.append([top, max(votes, key=lambda c: votes[c])])
+    assert bin_vote(known, table, queries).tolist() == truth
+
+
+def test_means_equal_the_definition(codes, rng):
+    known, queries = codes
+    targets = rng.normal(size=len(known))
+    truth = [targets[neighbours(known, query, 3)[0]].mean() for query in queries]
+    np.testing.assert_allclose(bin_mean(known, targets, queries), truth, rtol=1e-12)
+
+
+def test_blocks_make_no_difference(codes, rng, monkeypatch):
+    known, queries = codes
+    labels = rng.integers(3, size=len(known))
+    whole = bin_vote(known, labels, queries)
+    monkeypatch.setattr("musicsim.hashing.votes._BLOCK_ENTRIES", 4 * len(known))
+    assert np.array_equal(bin_vote(known, labels, queries), whole)
+
+
+def test_texts_are_labels_too():
+    known = pack_bits([[0, 0, 0, 0], [0, 0, 0, 1], [1, 1, 1, 1]])
+    assert bin_vote(known, ["rock", "rock", "folk"], pack_bits([[0, 0, 1, 0]]), n_bins=2).tolist() == ["rock"]
+    assert bin_vote(known, ["rock", "rock", "folk"], known[:0]).tolist() == []
+
+
+def test_documents_that_do_not_count_fill_no_bin():
+    distances = np.array([[0, 3, 5, 9], [-1, 3, 5, 9], [-1, -1, -1, 7]])
+    assert bin_edges(distances, 2, 10).tolist() == [3, 5, 7]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"labels": [0, 1]}, r"labels: shape \(2,\) should be \(60,\)"),
+        ({"n_bins": 0}, "n_bins=0 should be a whole number"),
+        ({"queries": np.zeros((3, 7), np.uint64)}, "give both one width"),
+        ({"codes": np.zeros((60, 1))}, "codes: float64"),
+    ],
+)
+def test_what_is_wrong_is_named(codes, change, message):
+    given = {"codes": codes[0], "labels": np.zeros(60), "queries": codes[1], **change}
+    with pytest.raises(ValueError, match=message):
+        bin_vote(**given)
+
+
+def test_means_need_a_target_a_code(codes):
+    with pytest.raises(ValueError, match=r"targets: shape \(1,\)"):
+        bin_mean(codes[0], [1.0], codes[1])
