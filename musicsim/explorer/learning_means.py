@@ -3,30 +3,44 @@
 There are no steps to watch: some settings are tried, and the one that is best on held-out artists is taken.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from musicsim.evaluation import distance_scores
+from musicsim.evaluation import distance_scores, query_scores
+from musicsim.explorer.learning_task import (
+    LOCAL,
+    MEAN,
+    MOST_VALIDATED,
+    FloatArray,
+    LearningSettings,
+    Rows,
+    Task,
+    Watcher,
+    about,
+    sampled,
+    to_learn_from,
+    what_changed,
+)
+from musicsim.explorer.local_metrics import LocalMetrics
+from musicsim.explorer.similarity_model import SimilarityModel
+from musicsim.explorer.snapshot import Snapshot
+from musicsim.explorer.verdict import leads_of
 from musicsim.relevance import Relevance
 
 if TYPE_CHECKING:  # scikit-learn comes with them: only where one is learned
     from musicsim.metric import GMML, LGMMLByExample
 
-__all__ = ["LOCAL", "MEAN", "Trial", "fitted", "held_out_scores", "trials"]
-
-FloatArray = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
-
-MEAN, LOCAL = "mean", "local"
+__all__ = ["Trial", "fitted", "held_out_scores", "learn_means", "trials"]
 
 _TS, _REGS = (0.0, 0.1, 0.3, 0.5, 0.7), (0.01, 0.1, 1.0)
 _REGIONS, _LOCAL_TS, _LOCAL_REGS = (2, 5, 10, 20), (0.1, 0.5), (0.1, 1.0)
 _SEED = 0
 _QUERIES_AT_ONCE = 256
+_MOST_TESTED = 1_000  # where each may have a metric of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +114,47 @@ def _plain_distances(Q: FloatArray, Y: FloatArray) -> FloatArray:
 
     distances: FloatArray = cdist(Q, Y)
     return distances
+
+
+def learn_means(
+    snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: Watcher
+) -> tuple[SimilarityModel, FloatArray, dict[str, Any]]:
+    """The model, L and the report, of a metric in closed form, or of one for each region of songs."""
+    task = Task.of(snapshot, settings, blocks)
+    train, relevance = to_learn_from(task)
+    queries, database = task.queries(task.split.validation, MOST_VALIDATED)
+    untrained = task.score(None, queries, database)
+    path: list[dict[str, Any]] = []
+    best: tuple[float, Trial, Any] | None = None
+    tried = trials(settings.method)
+    for number, trial in enumerate(tried):
+        watcher.tell(f"trying {trial.words}", number, len(tried) + 1)
+        learner = fitted(task.X[train], relevance, settings.method, trial.options)
+        scores = held_out_scores(learner, task.X, task.relevance, queries, database)[settings.loss]
+        quality = float(np.nanmean(scores)) if np.isfinite(scores).any() else float("nan")
+        path.append({"setting": trial.words, "quality": quality})
+        watcher.trace({"quality": quality, "untrained": untrained, "setting": trial.words})
+        if best is None or quality > best[0]:
+            best = quality, trial, learner
+        if watcher.is_enough():
+            break
+    assert best is not None
+    _, trial, held_out = best
+    watcher.tell("learning from all songs", len(tried), len(tried) + 1)
+    rows = sampled(task, np.arange(len(task.X)))
+    everyone = task.supervision.relevance(rows).restrict(rows, rows)
+    learner = fitted(task.X[rows], everyone, settings.method, trial.options)
+    assert snapshot.model is not None
+    model = snapshot.model.with_metric(learner.components_, snapshot.X)
+    assert model.metric_ is not None
+    if settings.method == LOCAL:
+        model = model.with_local(LocalMetrics.of(learner, model.metric_))
+    watcher.tell("asking artists it has not heard")
+    queries, database = task.queries(task.split.test, _MOST_TESTED)
+    before = query_scores(task.X[queries], task.X[database], task.relevance.restrict(queries, database), k=10)
+    after = held_out_scores(held_out, task.X, task.relevance, queries, database)
+    leads = leads_of(before, after, [task.supervision.groups[q] for q in queries])
+    report = about(task) | {"setting": trial.words, "C": None, "path": path, "untrained": untrained}
+    report["stopped_early"] = len(path) < len(tried)
+    L: FloatArray = learner.components_
+    return model, L, report | what_changed(snapshot, settings, task.X, L, leads)

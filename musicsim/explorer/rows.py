@@ -79,6 +79,7 @@ class Rows:
         same_as: dict[int, int],
     ) -> None:
         self.folder = library.models.path(record.id)
+        self.index_memory_mb = float(library.settings["index_memory_mb"])
         self.sources = _Sources(stored, table.ids, same_as)
         places = table.places_of(stored.song_ids)
         shown = places >= 0
@@ -117,7 +118,7 @@ class Rows:
 
     @property
     def index(self) -> "Neighbours":
-        """Nearest neighbours among the rows: all are compared, or the forest beside the model is asked."""
+        """Nearest neighbours among the rows: all are compared, or the index beside the model is asked."""
         from musicsim.explorer.neighbours import INDEX_FILE, neighbours_among
 
         return self._from_file(INDEX_FILE, lambda: neighbours_among(self))
