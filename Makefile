@@ -45,6 +45,9 @@ bench: $(VENV)/tested rivals
 	$(BIN)/python -m benchmarks.relevance
 	$(BIN)/python -m benchmarks.playlist
 	$(BIN)/python -m benchmarks.search
+	$(BIN)/python -m benchmarks.order
+	$(BIN)/python -m benchmarks.lgmml
+	$(BIN)/python -m benchmarks.hamming
 
 # metric-learn 0.7 does not run beside a scikit-learn of 1.8 or later, so it gets an environment of its own.
 rivals: $(VENV)/rivals/installed

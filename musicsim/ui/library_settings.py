@@ -58,7 +58,7 @@ def _number(library: Library, name: str, label: str, most: int, help_text: str) 
 
 def settings(library: Library, *, busy: bool, has_songs: bool) -> None:
     """Settings of scans and of the model."""
-    first, second = st.columns(2, gap="large")
+    first, second, third = st.columns(3, gap="large")
     with first:
         _number(
             library, "shortest_s", "Shortest song, seconds", 3600,
@@ -82,6 +82,12 @@ def settings(library: Library, *, busy: bool, has_songs: bool) -> None:
         _number(
             library, "file_memory_mb", "Most memory a file, MB", 65_536, "A file that takes more is given up."
         )
+    with third:
+        _number(
+            library, "index_memory_mb", "Most memory of the search, MB", 1_048_576,
+            "A library of a million songs takes about 700. Where more would be needed than this, songs are sought by "
+            "bit codes of 32 bytes each, and their vectors stay on the disk.",
+        )  # fmt: skip
     st.toggle(
         "Keep the frames of songs", library.settings["keep_frames"], key="library_keep_frames",
         on_change=lambda: library.set_setting("keep_frames", st.session_state["library_keep_frames"]),

@@ -12,14 +12,14 @@ from musicsim.explorer.neighbours import Neighbours, neighbours_among, update_in
 from musicsim.explorer.query import Filters, find_similar
 from musicsim.explorer.snapshot import take_snapshot
 from musicsim.library import Library, schema
-from musicsim.search import ExactIndex, SpillForest
+from musicsim.search import CompactIndex, ExactIndex, SpillForest
 
 N = 1200
 
 
 @pytest.fixture(autouse=True)
 def _forests_from_a_thousand(monkeypatch):
-    monkeypatch.setattr(neighbours, "FOREST_FROM", 1000)
+    monkeypatch.setattr(neighbours, "INDEXED_FROM", 1000)
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def _forget(library, song_ids):
 
 
 def test_a_small_library_compares_with_every_song(library, monkeypatch):
-    monkeypatch.setattr(neighbours, "FOREST_FROM", N + 1)
+    monkeypatch.setattr(neighbours, "INDEXED_FROM", N + 1)
     assert not update_index(_model_folder(library), take_snapshot(library).X)
     assert isinstance(_index(library), ExactIndex)
 
@@ -167,3 +167,17 @@ def test_opening_a_large_library_prepares_its_index_beside_the_service(library):
         if thread.name == "index":
             thread.join(timeout=120)
     assert isinstance(snapshot.index._index, SpillForest)
+
+
+def test_where_a_forest_would_take_too_much_memory_codes_are_searched(library):
+    before = find_similar(take_snapshot(library), 7, 10)
+    library.set_setting("index_memory_mb", 0)
+    snapshot = take_snapshot(library)
+    assert update_index(_model_folder(library), snapshot.X, memory_mb=0)
+    now = take_snapshot(library)
+    assert isinstance(now.index._index, CompactIndex)
+    assert [hit.song.id for hit in find_similar(now, 7, 10)] == [hit.song.id for hit in before]
+    assert not update_index(_model_folder(library), now.X, memory_mb=0)
+    # with more memory a forest takes its place
+    assert update_index(_model_folder(library), now.X, memory_mb=4096)
+    assert isinstance(_index(library), SpillForest)

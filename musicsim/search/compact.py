@@ -1,0 +1,254 @@
+"""Search in bit codes held in memory, decided by vectors that stay on the disk."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from musicsim.hashing import RankHash
+from musicsim.relevance import Relevance
+from musicsim.search._folders import DAMAGED, fingerprint, read_meta, replaced, write_meta
+from musicsim.search._rows import Answers, Index, checked
+from musicsim.search.exact import ExactIndex
+from musicsim.search.hamming import HammingIndex
+
+__all__ = ["CompactIndex"]
+
+_SAID = ("kind", "options", "shape", "built", "fingerprint")
+_BLOCK_ROWS = 65_536
+# Of the sample that codes are learned on: the nearest that a query's code should be near to, and the steps of the fit.
+_RELEVANT, _STEPS = 50, 400
+# Fewest candidates, of whatever number of answers.
+_FEWEST = 1_000
+
+
+class CompactIndex(Index):
+    """Neighbours among rows too many for memory: codes say which may be near, their vectors which are.
+
+    Parameters
+    ----------
+    n_bits : int
+        Of the codes.
+    ratio : int >= 1
+        Candidates for each answer that is asked for; 1 000 at least.
+    n_learned : int >= 2
+        Rows on which the codes are learned.
+    n_jobs : int or None
+        Threads that answer when many queries come at once: None is 1, -1 one a core.
+    random_state : int, Generator or None
+        Seed of the sample and of the fit.
+
+    Attributes
+    ----------
+    n_samples_, n_features_in_ : int
+    nbytes_ : int
+        Memory besides the rows: `n_bits` / 8 bytes a row, 320 MB for ten million rows of 256 bits.
+    n_built_ : int
+        Rows of the fit.
+    hash_ : RankHash
+
+    Notes
+    -----
+    The cascade of WWW 2012 (Nair, Mahajan, Sundararajan), 6: a code learned for retrieval, the nearest rows of a sample
+    being relevant to one another, makes a shortlist by Hamming distance; exact distances rank it. Rows are used where
+    they lie, so that those of a memory map are read only as far as they are candidates: some 1 000 places a query.
+    """
+
+    def __init__(
+        self,
+        n_bits: int = 256,
+        ratio: int = 8,
+        *,
+        n_learned: int = 5_000,
+        n_jobs: int | None = -1,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self.n_bits, self.ratio, self.n_learned = n_bits, ratio, n_learned
+        self.n_jobs, self.random_state = n_jobs, random_state
+
+    def fit(self, X: npt.ArrayLike, y: None = None) -> Self:
+        """Take the rows to search in, and learn their codes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            A float32 memory map is used in place, not copied.
+        y : ignored
+
+        Raises
+        ------
+        ValueError
+            If `X` is not two-dimensional or holds NaN, or an option is out of range.
+        """
+        if self.ratio < 1 or self.n_learned < 2:
+            raise ValueError(
+                f"ratio={self.ratio} should be at least 1, n_learned={self.n_learned} at least 2."
+            )
+        rows = checked(X, "X")
+        self._take(rows)
+        self.n_built_ = len(rows)
+        rng = np.random.default_rng(self.random_state)
+        sample = rows[np.sort(rng.permutation(len(rows))[: self.n_learned])]
+        self.hash_ = self._learned(sample, int(rng.integers(2**31)))
+        self._codes = HammingIndex("scan", n_jobs=self.n_jobs)
+        for place, codes in enumerate(self._coded(rows)):
+            if place:
+                self._codes.add(codes)
+            else:
+                self._codes.fit(codes)
+        return self
+
+    def _learned(self, sample: npt.NDArray[np.float32], seed: int) -> RankHash:
+        """Codes that are near where rows are; in a sample of a few rows, or of equal ones, none has to be."""
+        hashing = RankHash(
+            self.n_bits, "retrieval", method="ranknet", ranknet_steps=_STEPS, random_state=seed
+        )
+        if not len(sample) or not np.ptp(sample, axis=0).any():
+            return hashing.set_params(ranknet_steps=0).fit(*_two_apart(self.n_features_in_))
+        k = min(_RELEVANT, max(1, len(sample) // 4))
+        _, near = ExactIndex().fit(sample).query(sample, k + 1)
+        lists = [row[row != i][:k] for i, row in enumerate(near)]
+        return hashing.fit(sample, Relevance.from_lists(lists, n=len(sample)))
+
+    def _coded(self, rows: npt.NDArray[np.float32]) -> Iterator[npt.NDArray[np.uint64]]:
+        for start in range(0, max(len(rows), 1), _BLOCK_ROWS):
+            yield self._code(rows[start : start + _BLOCK_ROWS])
+
+    def _code(self, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.uint64]:
+        if not len(rows):
+            return np.empty((0, -(-self.n_bits // 64)), np.uint64)
+        return self.hash_.transform(rows)
+
+    @property
+    def nbytes_(self) -> int:
+        """Memory besides the rows."""
+        return self._codes.nbytes_
+
+    def add(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Add rows after :meth:`fit`, by the codes as they were learned; returns their ids, shape (n_new,)."""
+        check_is_fitted(self, "n_samples_")
+        rows = self._same_width(X, "X")
+        first = self._append(rows)
+        self._codes.add(self._code(rows))
+        return np.arange(first, self.n_samples_)
+
+    def query(
+        self, Q: npt.ArrayLike, k: int = 10, *, allowed: npt.NDArray[np.bool_] | None = None
+    ) -> Answers:
+        """Near rows of each query, nearest first; equal distances by the lower id.
+
+        Parameters
+        ----------
+        Q : array-like of shape (n_queries, n_features)
+        k : int >= 1
+            Fewer come back when fewer rows are allowed.
+        allowed : bool ndarray of shape (n_samples,), optional
+            Rows that may be answers; all by default.
+
+        Returns
+        -------
+        distances : float32 ndarray of shape (n_queries, min(k, n_allowed))
+            Exact ones, of the rows that were found.
+        ids : int64 ndarray of the same shape
+
+        Raises
+        ------
+        ValueError
+            If `Q` has another width than the rows or holds NaN, `k` is below 1, or `allowed` has another length.
+        """
+        queries, shown, n_shown, (distances, nearest) = self._prepared(Q, k, allowed)
+        k = nearest.shape[1]
+        if not nearest.size:
+            return distances, nearest
+        mask = shown.view(np.bool_) if len(shown) else None
+        n_candidates = min(n_shown, max(_FEWEST, self.ratio * k))
+        _, candidates = self._codes.query(self._code(queries), n_candidates, allowed=mask)
+        candidates.sort(axis=1)  # in the order in which they lie on the disk; ties go to the lower id
+        for i, rows in enumerate(candidates):
+            exact = np.linalg.norm(self._X[rows] - queries[i], axis=1)
+            order = np.argsort(exact, kind="stable")[:k]
+            distances[i], nearest[i] = exact[order], rows[order]
+        return distances, nearest
+
+    def save(self, folder: str | Path) -> None:
+        """Keep codes and hash in a folder of its own, which is replaced whole; the rows are not written.
+
+        Parameters
+        ----------
+        folder : path
+            Its parent has to exist.
+        """
+        check_is_fitted(self, "n_samples_")
+        options = {name: value for name, value in self.get_params().items() if name != "random_state"}
+        meta = {
+            "kind": type(self).__name__,
+            "options": options,
+            "shape": [self.n_samples_, self.n_features_in_],
+            "built": self.n_built_,
+            "fingerprint": fingerprint(self._X),
+        }
+        with replaced(Path(folder)) as written:
+            self._codes.save(written / "codes")
+            np.savez(written / "hash.npz", **self.hash_.arrays())
+            np.save(written / "shown.npy", self._shown, allow_pickle=False)
+            write_meta(written, meta)
+
+    @classmethod
+    def load(cls, folder: str | Path, X: npt.ArrayLike) -> Self:
+        """Map a saved index into memory.
+
+        Parameters
+        ----------
+        folder : path
+        X : array-like of shape (n_samples, n_features)
+            The rows it was made of. More rows at their end are added to it, in this process only.
+
+        Raises
+        ------
+        ValueError
+            If it is damaged, of another kind or version, or `X` does not begin with the rows it was made of.
+        FileNotFoundError
+            If there is none.
+        """
+        source = Path(folder)
+        meta = read_meta(source, _SAID)
+        if meta["kind"] != cls.__name__:
+            raise ValueError(f"{source} holds a {meta['kind']}, not a {cls.__name__}.")
+        n, width = meta["shape"]
+        rows = checked(X, "X", first=n)
+        if rows.shape[1] != width or len(rows) < n or fingerprint(rows[:n]) != meta["fingerprint"]:
+            raise ValueError(f"the index in {source} was made of other rows: build it again.")
+        try:
+            index = cls(**meta["options"])
+            index._take(rows)
+            index.n_built_ = meta["built"]
+            index._shown = np.load(source / "shown.npy", allow_pickle=False)
+            index._codes = HammingIndex.load(source / "codes").set_params(n_jobs=index.n_jobs)
+            with np.load(source / "hash.npz", allow_pickle=False) as arrays:
+                index.hash_ = RankHash.from_arrays(arrays)
+        except (OSError, EOFError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(DAMAGED.format(source)) from error
+        if index._codes.n_samples_ != n or len(index._shown) not in {0, n}:
+            raise ValueError(DAMAGED.format(source))
+        if len(rows) > n:
+            for codes in index._coded(rows[n:]):
+                index._codes.add(codes)
+            if len(index._shown):
+                index._shown = np.concatenate([index._shown, np.ones(len(rows) - n, np.uint8)])
+        return index
+
+    @staticmethod
+    def saved_rows(folder: str | Path) -> tuple[int, int]:
+        """Rows of a saved index, and how many of them its codes were learned among; the others were added."""
+        meta = read_meta(Path(folder), _SAID)
+        return meta["shape"][0], meta["built"]
+
+
+def _two_apart(n_features: int) -> tuple[npt.NDArray[np.float64], Relevance]:
+    """Rows that differ, where the true ones do not: any code will do."""
+    rows = np.zeros((4, n_features))
+    rows[2:] = 1.0
+    return rows, Relevance.from_lists([[1], [0], [3], [2]])

@@ -1,0 +1,107 @@
+"""Bit codes in memory, vectors on the disk: what is found, and that the index keeps to its rows."""
+
+import json
+
+import numpy as np
+import pytest
+
+from benchmarks._search_data import hard
+from musicsim.search import CompactIndex, ExactIndex, SpillForest
+
+
+@pytest.fixture(scope="module")
+def data():
+    return hard(6_000, 40, n_clusters=30, seed=1)
+
+
+@pytest.fixture(scope="module")
+def index(data):
+    return CompactIndex(n_learned=1_500, random_state=0).fit(data[0])
+
+
+def test_nearly_all_neighbours_are_found_with_exact_distances(index, data):
+    X, Q = data
+    distances, ids = index.query(Q, 10)
+    truth = ExactIndex().fit(X).query(Q, 10)[1]
+    # a sixth of the rows are candidates; by chance alone a sixth would be found
+    assert np.mean([np.isin(t, i).mean() for t, i in zip(truth, ids, strict=True)]) > 0.97
+    exact = np.linalg.norm(X[ids] - Q[:, None, :], axis=2)
+    np.testing.assert_allclose(distances, exact, rtol=1e-6)  # rounding of float32
+    assert (np.diff(distances, axis=1) >= 0).all()
+
+
+def test_every_row_is_found_by_its_own_vector_and_none_twice(index, data):
+    X, _ = data
+    distances, ids = index.query(X[::97], 20)
+    np.testing.assert_array_equal(ids[:, 0], np.arange(len(X))[::97])
+    assert (distances[:, 0] == 0).all()
+    assert all(len(set(row)) == 20 for row in ids.tolist())
+
+
+def test_only_rows_that_are_allowed_and_not_removed_are_answers(data):
+    X, Q = data
+    index = CompactIndex(n_learned=500, random_state=0).fit(X[:2_000])
+    index.remove(np.arange(0, 2_000, 2))
+    allowed = np.arange(2_000) < 1_000
+    _, ids = index.query(Q, 600, allowed=allowed)
+    assert ids.shape == (len(Q), 500)  # as many as there are
+    assert set(ids.ravel().tolist()) == set(range(1, 1_000, 2))
+
+
+def test_added_rows_are_found_and_ids_go_on(data):
+    X, _ = data
+    index = CompactIndex(n_learned=500, random_state=0).fit(X[:1_000])
+    np.testing.assert_array_equal(index.add(X[1_000:1_200]), np.arange(1_000, 1_200))
+    np.testing.assert_array_equal(index.query(X[1_000:1_200], 1)[1].ravel(), np.arange(1_000, 1_200))
+
+
+def test_it_comes_back_from_a_folder_and_takes_more_rows(index, data, tmp_path):
+    X, Q = data
+    index.save(tmp_path / "index")
+    assert CompactIndex.saved_rows(tmp_path / "index") == (len(X), len(X))
+    more = np.concatenate([X, Q])
+    again = CompactIndex.load(tmp_path / "index", more)
+    assert again.n_samples_ == len(more)
+    np.testing.assert_array_equal(again.query(Q, 1)[1].ravel(), np.arange(len(X), len(more)))
+    same = CompactIndex.load(tmp_path / "index", X)
+    for ours, theirs in zip(same.query(Q, 10), index.query(Q, 10), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_what_is_damaged_or_of_other_rows_is_refused(index, data, tmp_path):
+    X, _ = data
+    index.save(tmp_path / "index")
+    with pytest.raises(ValueError, match="made of other rows"):
+        CompactIndex.load(tmp_path / "index", X[::-1])
+    with pytest.raises(ValueError, match="holds a CompactIndex, not a SpillForest"):
+        SpillForest.load(tmp_path / "index", X)
+    (tmp_path / "index" / "hash.npz").write_bytes(b"PK")
+    with pytest.raises(ValueError, match="damaged or of another version"):
+        CompactIndex.load(tmp_path / "index", X)
+    (tmp_path / "index" / "index.json").write_text(json.dumps([]))
+    with pytest.raises(ValueError, match="damaged or of another version"):
+        CompactIndex.load(tmp_path / "index", X)
+
+
+@pytest.mark.parametrize("rows", [np.zeros((5, 3)), np.ones((1, 3)), np.empty((0, 3)), np.eye(3)])
+def test_few_or_equal_rows_are_a_case_like_others(rows):
+    index = CompactIndex(random_state=0).fit(rows)
+    distances, ids = index.query(np.ones((2, 3)), 10)
+    assert distances.shape == ids.shape == (2, len(rows))
+    np.testing.assert_allclose(
+        np.sort(distances, axis=1), np.sort(np.linalg.norm(1 - rows, axis=1))[None].repeat(2, 0)
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"ratio": 0}, "ratio=0"), ({"n_learned": 1}, "n_learned=1"), ({"n_bits": 0}, "n_bits=0")],
+)
+def test_options_out_of_range_are_named(options, words):
+    with pytest.raises(ValueError, match=words):
+        CompactIndex(**options).fit(np.eye(5))
+
+
+def test_nan_is_refused(index):
+    with pytest.raises(ValueError, match="NaN"):
+        index.query(np.full((1, 100), np.nan), 1)
