@@ -42,7 +42,7 @@ def _switch(page: Page, title: str) -> None:
 
 
 def take(page: Page, query: Path, history: Path) -> None:
-    """Walk through the pages: explore, search, draw a playlist, import, learn, compare, ask why."""
+    """Walk through the pages: explore, search, thumbs, draw a playlist, import, learn, compare, ask why."""
     page.get_by_test_id("song-row").first.wait_for()
     page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
     _shoot(page, "explore")
@@ -51,6 +51,7 @@ def take(page: Page, query: Path, history: Path) -> None:
     page.get_by_text(query.name).first.wait_for()
     page.get_by_test_id("song-row").first.wait_for()
     _shoot(page, "search")
+    take_thumbs(page)
     take_playlists(page)
     _switch(page, "Library")
     _shoot(page, "library")
@@ -58,6 +59,18 @@ def take(page: Page, query: Path, history: Path) -> None:
         page.get_by_test_id("stButtonGroup").get_by_text(section).click()
         _shoot(page, name)
     _learn(page, history)
+
+
+def take_thumbs(page: Page) -> None:
+    """Say of two answers that they fit, and of one that it does not."""
+    _switch(page, "Search by example")
+    rows = page.get_by_test_id("song-row")
+    for place, kind in ((4, "like"), (6, "like"), (2, "unlike")):
+        rows.nth(place).locator(f"[data-icon={kind}]").click()
+        page.wait_for_timeout(3000)
+    page.get_by_role("button", name="Undo", exact=True).scroll_into_view_if_needed()
+    _shoot(page, "thumbs")
+    page.get_by_role("button", name="Start over").click()
 
 
 def take_playlists(page: Page) -> None:
