@@ -12,7 +12,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["DAMAGED", "META_FILE", "fingerprint", "kind_of_index", "read_meta", "replaced", "write_meta"]
+from musicsim.search._rows import checked
+
+__all__ = [
+    "DAMAGED",
+    "META_FILE",
+    "fingerprint",
+    "kind_of_index",
+    "made_of",
+    "read_meta",
+    "replaced",
+    "write_meta",
+]
 
 META_FILE = "index.json"
 DAMAGED = "The index in {} is damaged or of another version: build it again."
@@ -67,6 +78,37 @@ def read_meta(folder: Path, names: Collection[str]) -> dict[str, Any]:
     if not isinstance(meta, dict) or not set(names) <= meta.keys():
         raise ValueError(DAMAGED.format(folder))
     return meta
+
+
+def made_of(
+    folder: Path, kind: str, names: Collection[str], X: npt.ArrayLike
+) -> tuple[dict[str, Any], npt.NDArray[np.float32]]:
+    """What an index of some rows says of itself, and these rows, checked; there may be more at their end.
+
+    Parameters
+    ----------
+    folder : Path
+    kind : str
+        The class whose index it should be.
+    names : collection of str
+        As of :func:`read_meta`, "shape" and "fingerprint" among them.
+    X : array-like of shape (n_samples, n_features)
+
+    Raises
+    ------
+    ValueError
+        If it is damaged, of another kind or version, or `X` does not begin with the rows it was made of.
+    FileNotFoundError
+        If there is none.
+    """
+    meta = read_meta(folder, names)
+    if meta["kind"] != kind:
+        raise ValueError(f"{folder} holds a {meta['kind']}, not a {kind}.")
+    n, width = meta["shape"]
+    rows = checked(X, "X", first=n)
+    if rows.shape[1] != width or len(rows) < n or fingerprint(rows[:n]) != meta["fingerprint"]:
+        raise ValueError(f"the index in {folder} was made of other rows: build it again.")
+    return meta, rows
 
 
 def kind_of_index(folder: Path) -> str:

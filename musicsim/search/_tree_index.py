@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from musicsim.search._folders import DAMAGED, fingerprint, read_meta, replaced, write_meta
-from musicsim.search._rows import Index, checked
+from musicsim.search._folders import DAMAGED, fingerprint, made_of, read_meta, replaced, write_meta
+from musicsim.search._rows import Index
 from musicsim.search._trees import Growth, Trees, n_threads
 
 __all__ = ["TreeIndex"]
@@ -136,13 +136,8 @@ class TreeIndex(Index):
             If there is none.
         """
         source = Path(folder)
-        meta = read_meta(source, _SAID)
-        if meta["kind"] != cls.__name__:
-            raise ValueError(f"{source} holds a {meta['kind']}, not a {cls.__name__}.")
-        n, width = meta["shape"]
-        rows = checked(X, "X", first=n)
-        if rows.shape[1] != width or len(rows) < n or fingerprint(rows[:n]) != meta["fingerprint"]:
-            raise ValueError(f"the index in {source} was made of other rows: build it again.")
+        meta, rows = made_of(source, cls.__name__, _SAID, X)
+        n = meta["shape"][0]
         try:
             index = cls(**meta["options"])
             index._trees = Trees.load(source)

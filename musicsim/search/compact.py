@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from musicsim.hashing import RankHash
 from musicsim.relevance import Relevance
-from musicsim.search._folders import DAMAGED, fingerprint, read_meta, replaced, write_meta
+from musicsim.search._folders import DAMAGED, fingerprint, made_of, read_meta, replaced, write_meta
 from musicsim.search._rows import Answers, Index, checked
 from musicsim.search.exact import ExactIndex
 from musicsim.search.hamming import HammingIndex
@@ -214,13 +214,8 @@ class CompactIndex(Index):
             If there is none.
         """
         source = Path(folder)
-        meta = read_meta(source, _SAID)
-        if meta["kind"] != cls.__name__:
-            raise ValueError(f"{source} holds a {meta['kind']}, not a {cls.__name__}.")
-        n, width = meta["shape"]
-        rows = checked(X, "X", first=n)
-        if rows.shape[1] != width or len(rows) < n or fingerprint(rows[:n]) != meta["fingerprint"]:
-            raise ValueError(f"the index in {source} was made of other rows: build it again.")
+        meta, rows = made_of(source, cls.__name__, _SAID, X)
+        n = meta["shape"][0]
         try:
             index = cls(**meta["options"])
             index._take(rows)
