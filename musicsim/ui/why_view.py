@@ -60,8 +60,13 @@ def why_dialog(snapshot: Snapshot, query: int | Example, other_id: int) -> None:
         st.info(plain(error))
         return
     st.markdown(_headline(why))
+    reasons = []
     if snapshot.library.settings["hub_reduction"]:
-        st.caption("The list may say another figure: there, songs that are near everything count for less.")
+        reasons.append("songs that are near everything count for less")
+    if snapshot.model.local_ is not None:
+        reasons.append("songs are compared by the metric of the place where the query lies, here by the mean of all")
+    if reasons:
+        st.caption(f"The list may say another figure: there, {', and '.join(reasons)}.")
     _waves(snapshot, why, one, other)
     if why.passages[0]:
         st.caption(
