@@ -80,18 +80,16 @@ class _Watch:
         self._has_learned = False
 
     def __call__(self, step: dict[str, Any]) -> bool:
-        # of several models, of the last fit that has ended: at first there is none
-        latest = step.get("components")
         if step["C"] != self._C:
-            self._latest = self._latest or latest
             self._next_fit(step["C"])
-        self._latest = latest
+        self._latest = step["components"]
         # a tenth of the time may go into watching
         if time.perf_counter() - self._scored > 9 * self._cost:
             self._score()
         names = ("C", "cut", "objective", "dual_bound", "gap", "seconds")
-        point = {**{n: step[n] for n in names}, "untrained": self.plain}
-        self._watcher.trace(point | ({"quality": self._quality} if self._latest is not None else {}))
+        self._watcher.trace(
+            {**{n: step[n] for n in names}, "quality": self._quality, "untrained": self.plain}
+        )
         self._watcher.tell(f"choosing how strongly to learn: C = {self._C:g}", self._fit, self._n_fits)
         return self._is_enough() or self._unhelped >= _PATIENCE
 
@@ -104,14 +102,13 @@ class _Watch:
     def _next_fit(self, C: float) -> None:
         """Judge the fit that has just ended: did its C help?"""
         self._C, self._fit = C, self._fit + 1
-        if self._fit > 0:
+        if self._latest is not None:
             self._score()
             self._unhelped = 0 if self._quality > self._best + 1e-4 else self._unhelped + 1
             self._best = max(self._best, self._quality)
 
     def _score(self) -> None:
-        if self._latest is None:
-            return
+        assert self._latest is not None
         started = time.perf_counter()
         L = self._latest()
         self._has_learned = self._has_learned or bool(L.any())

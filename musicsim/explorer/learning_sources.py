@@ -25,8 +25,8 @@ class _OfSources(BaseEstimator):
     def _kernels(self, X: FloatArray) -> list[FloatArray]:
         return [X[:, block] @ X[:, block].T for block in self.blocks]
 
-    def _keep(self, components: Sequence[FloatArray], X: FloatArray) -> None:
-        """Set ``components_``, float64 (r, d) of block form, from projections of the kernels between rows of X."""
+    def _joined(self, components: Sequence[FloatArray], X: FloatArray) -> FloatArray:
+        """L of block form, float64 (r, d), from projections of the kernels between rows of X."""
         from musicsim.metric.mlr import factor
 
         parts = []
@@ -38,7 +38,7 @@ class _OfSources(BaseEstimator):
                 part[: len(narrow), block] = narrow
                 parts.append(part)
         joined = np.concatenate(parts) if parts else np.zeros((1, X.shape[1]))
-        self.components_ = joined[joined.any(axis=1)] if joined.any() else joined[:1]
+        return joined[joined.any(axis=1)] if joined.any() else joined[:1]
 
 
 class SourceEmbedding(_OfSources):
@@ -73,7 +73,7 @@ class SourceEmbedding(_OfSources):
         model = PartialOrderEmbedding("full", self.C, tol=self.tol, max_iter=self.max_iter)
         model.fit(self._kernels(X), comparisons, callback)
         self.objective_, self.dual_bound_, self.n_iter_ = model.objective_, model.dual_bound_, model.n_iter_
-        self._keep(model.components_, X)
+        self.components_ = self._joined(model.components_, X)
         return self
 
 
@@ -113,22 +113,26 @@ class SourceMLR(_OfSources):
         self.tol, self.max_cuts, self.random_state = tol, max_cuts, random_state
 
     def fit(self, X: FloatArray, y: Any, callback: Callable[..., object] | None = None) -> Self:
-        """Learn from a relevance among the rows of X."""
+        """Learn from a relevance among the rows of X; the callback is that of :meth:`musicsim.metric.MLR.fit`."""
         from musicsim.metric import MultipleKernelMLR
+
+        def tell(step: dict[str, Any]) -> bool:
+            joined = {"components": lambda: self._joined(step["components"](), X)}
+            return bool(callback is not None and callback(step | joined))
 
         model = MultipleKernelMLR(
             self.loss, self.k, self.C, tol=self.tol, max_cuts=self.max_cuts, random_state=self.random_state
         )
-        model.fit(self._kernels(X), y, callback)
+        model.fit(self._kernels(X), y, tell)
         self.objective_, self.dual_bound_ = model.objective_, model.dual_bound_
         self.n_cuts_, self.history_ = model.n_cuts_, model.history_
-        self._keep(model.components_, X)
+        self.components_ = self._joined(model.components_, X)
         return self
 
     def fit_path(
         self, X: FloatArray, y: Any, Cs: Sequence[float], callback: Callable[[dict[str, Any]], bool]
     ) -> list[Self]:
-        """A fit for each C, as of :class:`musicsim.metric.MLR`; ``components`` are of the last fit that has ended."""
+        """A fit for each C, as of :class:`musicsim.metric.MLR`."""
         fitted: list[Self] = []
         is_over = False
 
@@ -136,8 +140,7 @@ class SourceMLR(_OfSources):
 
             def tell(step: dict[str, Any], C: float = C) -> bool:
                 nonlocal is_over
-                known = {"components": lambda: fitted[-1].components_} if fitted else {}
-                is_over = bool(callback({"C": C, **step, **known}))
+                is_over = bool(callback({"C": C, **step}))
                 return is_over
 
             one = clone(self).set_params(C=C).fit(X, y, tell)

@@ -77,7 +77,7 @@ class MultipleKernelMLR(KernelProjections, RankingLearner):
         kernels : array-like of shape (n_kernels, n_songs, n_songs), or a sequence of (n_songs, n_songs)
             Symmetric, positive semi-definite.
         y, callback
-            As of :meth:`MLR.fit`.
+            As of :meth:`MLR.fit`; ``components`` gives a list, one of each kernel.
 
         Raises
         ------
@@ -90,9 +90,14 @@ class MultipleKernelMLR(KernelProjections, RankingLearner):
         n = len(checked[0])
         relevance = as_relevance(y, n)
         spaces = KernelSpaces.of(checked, self.structure)
-        flat, _ = self._solve(
-            spaces.songs, relevance, spaces.cone, callback and (lambda step, _best: callback(step))
-        )
+
+        def watch(step: dict[str, Any], best: FloatArray | None) -> bool:
+            here = np.zeros(spaces.cone.size) if best is None else best
+            return bool(
+                callback is not None and callback({**step, "components": lambda: spaces.components(here, n)})
+            )
+
+        flat, _ = self._solve(spaces.songs, relevance, spaces.cone, watch)
         self.components_ = spaces.components(flat, n)
         self.n_kernels_in_, self.n_songs_in_ = len(checked), n
         return self

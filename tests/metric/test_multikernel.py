@@ -207,7 +207,10 @@ def test_the_conventions_of_scikit_learn():
     steps = []
     stopped = clone(model).fit(kernels, y, callback=lambda step: steps.append(step) or step["cut"] == 2)
     assert stopped.n_cuts_ == 2
+    latest = [step.pop("components") for step in steps][-1]()
     assert stopped.history_ == steps
+    for told, kept in zip(latest, stopped.components_, strict=True):
+        np.testing.assert_array_equal(told, kept)
     with pytest.warns(ConvergenceWarning, match="relative gap"):
         clone(model).set_params(C=50.0, max_cuts=2).fit(kernels, y)
 
