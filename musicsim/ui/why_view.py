@@ -64,7 +64,9 @@ def why_dialog(snapshot: Snapshot, query: int | Example, other_id: int) -> None:
     if snapshot.library.settings["hub_reduction"]:
         reasons.append("songs that are near everything count for less")
     if snapshot.model.local_ is not None:
-        reasons.append("songs are compared by the metric of the place where the query lies, here by the mean of all")
+        reasons.append(
+            "songs are compared by the metric of the place where the query lies, here by the mean of all"
+        )
     if reasons:
         st.caption(f"The list may say another figure: there, {', and '.join(reasons)}.")
     _waves(snapshot, why, one, other)
