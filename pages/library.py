@@ -10,6 +10,7 @@ from musicsim.explorer import jobs
 from musicsim.explorer.building import keep_upload
 from musicsim.explorer.libraries import create_library
 from musicsim.ui.empty import demo_button
+from musicsim.ui.guess_review import guesses_review
 from musicsim.ui.jobs_view import job_panel, start_job
 from musicsim.ui.library_settings import folders, settings
 from musicsim.ui.listening_review import listening_review
@@ -17,7 +18,6 @@ from musicsim.ui.review import (
     artists_review,
     duplicates_review,
     failures_review,
-    genres_review,
     missing_review,
 )
 from musicsim.ui.songs_table import songs_table
@@ -143,8 +143,10 @@ elif section == "same":
     duplicates_review(now, busy=busy)
 elif section == "artists":
     artists_review(library)
+    st.subheader("Songs without an artist", anchor=False)
+    guesses_review(now, "artist")
 elif section == "genres":
-    genres_review(now)
+    guesses_review(now, "genre")
 elif section == "listening":
     listening_review(library, busy=busy)
 elif section == "folders":

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from musicsim import __version__
-from musicsim.cli import answers, collection, importing, listening, models, playlists, quality
+from musicsim.cli import answers, collection, guessing, importing, listening, models, playlists, quality
 from musicsim.cli._console import SOME_FAILED, errors, safe
 from musicsim.errors import MusicsimError
 
@@ -38,6 +38,7 @@ def _top(
 
 
 collection.register(app)
+guessing.register(app)
 listening.register(app)
 playlists.register(app)
 importing.register(app)

@@ -44,7 +44,6 @@ def register(app: typer.Typer) -> None:
         missing,
         duplicates,
         artists,
-        genres,
         edit,
         forget,
         settings,
@@ -271,46 +270,6 @@ def artists(
         typer.echo(f"{plain(group.suggested)}: {plain(', '.join(group.names))}")
     for spelling, artist in aliases.items():
         typer.echo(f"merged: {plain(spelling)} stands for {plain(artist)}")
-
-
-def genres(
-    library: LibraryOption = None,
-    as_json: JsonOption = False,
-    accept: Annotated[
-        bool, typer.Option("--accept", help="Enter the guesses as edits; the files stay as they are.")
-    ] = False,
-    votes: Annotated[int, typer.Option(help="Only guesses with so many votes of 10.", min=1, max=10)] = 6,
-) -> None:
-    """Guess the genre of songs that have none, from the songs that sound most like them."""
-    from musicsim.explorer.guess import guess_genres
-    from musicsim.explorer.snapshot import take_snapshot
-
-    with open_library(library) as lib:
-        found = guess_genres(take_snapshot(lib))
-        kept = [guess for guess in found.guesses if guess.votes >= votes]
-        if accept:
-            lib.edits.set_genres({guess.song.id: guess.genre for guess in kept})
-    if as_json:
-        guesses = [
-            {"song": song_json(g.song), "genre": g.genre, "votes": g.votes, "of": g.n_voters} for g in kept
-        ]
-        emit({"guesses": guesses, "right": found.right, "judged": found.n_judged, "accepted": accept})
-        return
-    table = Table("id", "title", "artist", "genre", "votes")
-    for guess in kept:
-        cells = (
-            guess.song.id,
-            guess.song.title,
-            guess.song.by,
-            guess.genre,
-            f"{guess.votes} of {guess.n_voters}",
-        )
-        table.add_row(*(safe(cell) for cell in cells))
-    show(table)
-    if votes in found.right:
-        typer.echo(
-            f"Of {found.n_judged:,} songs with a genre, {found.right[votes]:.0%} of such guesses would be right."
-        )
 
 
 def edit(

@@ -170,7 +170,7 @@ def _levels(y: Any, n_rows: int) -> IntArray:
         raise ValueError(f"y: shape {table.shape} should be (n_rows, levels) with score='hierarchy'.")
     codes = np.stack([label_codes(list(level), "y") for level in table.T], axis=1)
     _one_a_row(codes, n_rows)
-    if not _tells_apart(codes[:, 0]) and not _tells_apart(codes[:, -1]):
+    if not any(_tells_apart(level) for level in codes.T):
         raise ValueError("y should have two labels or more, one of them twice; there is nothing to learn.")
     return codes
 

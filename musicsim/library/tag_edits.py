@@ -57,12 +57,42 @@ class TagEdits:
         with self._write() as connection:
             self._change(connection, song_ids, lambda edits: edits | checked)
 
-    def set_genres(self, genres: Mapping[int, str]) -> None:
-        """Give songs a genre each, by song id, in one transaction."""
-        checked = {song_id: _checked("genre", genre) for song_id, genre in genres.items()}
+    def replace(
+        self, names: Iterable[str], by_song: Mapping[int, Mapping[str, Any]]
+    ) -> dict[int, dict[str, Any]]:
+        """Let songs have these edits of some tags and no others of these tags, in one transaction.
+
+        Parameters
+        ----------
+        names : iterable of str
+            The tags that are spoken of; other edits stay.
+        by_song : mapping of song id to (mapping of tag name to value)
+
+        Returns
+        -------
+        dict
+            What the songs had instead, in the same form: given here it takes the change back.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`edit` does.
+        """
+        wanted = {
+            i: {name: _checked(name, value) for name, value in tags.items()} for i, tags in by_song.items()
+        }
+        spoken_of, earlier = set(names), {}
         with self._write() as connection:
-            for song_id, genre in checked.items():
-                self._change(connection, [song_id], lambda edits, genre=genre: edits | {"genre": genre})
+            for song_id, tags in wanted.items():
+
+                def change(
+                    edits: Mapping[str, Any], song_id: int = song_id, tags: Any = tags
+                ) -> dict[str, Any]:
+                    earlier[song_id] = {name: edits[name] for name in spoken_of & edits.keys()}
+                    return {name: edits[name] for name in edits.keys() - spoken_of} | tags
+
+                self._change(connection, [song_id], change)
+        return earlier
 
     def undo(self, song_ids: Iterable[int]) -> None:
         """Take all edits of songs back."""

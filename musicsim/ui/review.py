@@ -1,13 +1,11 @@
-"""What a scan leaves to be looked at: files not added, missing songs, the same sound twice, spellings, genres."""
+"""What a scan leaves to be looked at: files not added, missing songs, the same sound twice, spellings."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TypeVar
 
 import pandas as pd
 import streamlit as st
 
-from musicsim.explorer.guess import N_VOTES, Guess, Guesses, guess_genres
 from musicsim.explorer.same_sound import groups
 from musicsim.explorer.snapshot import Snapshot
 from musicsim.library import Failure, Library, Song
@@ -15,22 +13,17 @@ from musicsim.library.failure import SKIPPED
 from musicsim.ui.jobs_view import start_job
 from musicsim.ui.listening import play_songs
 from musicsim.ui.song_list import clock
-from musicsim.ui.state import Key
 from musicsim.ui.text import plain, shown
 
-__all__ = ["artists_review", "duplicates_review", "failures_review", "genres_review", "missing_review"]
+__all__ = ["artists_review", "chosen_or_all", "duplicates_review", "failures_review", "missing_review"]
 
 T = TypeVar("T")
 
 _GROUPS_SHOWN = 25
-_USUAL_VOTES = 6
-
-_ACCEPTED: Key[tuple[int, ...]] = Key(
-    "genres_accepted", tuple, "ids of songs that were last given a guessed genre"
-)
 
 
-def _chosen_or_all(rows: Sequence[int], items: Sequence[T]) -> list[T]:
+def chosen_or_all(rows: Sequence[int], items: Sequence[T]) -> list[T]:
+    """What is marked in a table, or without marks all of it."""
     return [items[row] for row in rows if row < len(items)] or list(items)
 
 
@@ -67,7 +60,7 @@ def failures_review(library: Library, failures: Sequence[Failure], *, busy: bool
         table, hide_index=True, key="library_failed", on_select="rerun", selection_mode="multi-row",
         column_config={"kind": st.column_config.TextColumn(width=80), "reason": st.column_config.TextColumn(width=600)},
     )  # fmt: skip
-    chosen = _chosen_or_all(marked.selection.rows, failures)
+    chosen = chosen_or_all(marked.selection.rows, failures)
     broken = [str(f.path) for f in chosen if f.kind not in SKIPPED]
     skipped = [str(f.path) for f in chosen if f.kind in SKIPPED]
     with actions:
@@ -102,7 +95,7 @@ def missing_review(library: Library, songs: Sequence[Song], *, busy: bool) -> No
     marked = st.dataframe(
         table, hide_index=True, key="library_missing", on_select="rerun", selection_mode="multi-row"
     )
-    chosen = _chosen_or_all(marked.selection.rows, songs)
+    chosen = chosen_or_all(marked.selection.rows, songs)
     with st.container(horizontal=True):
         st.button(
             "Scan again", icon=":material/refresh:", disabled=busy, key="missing_scan",
@@ -180,73 +173,3 @@ def artists_review(library: Library) -> None:
             f"Part {plain(artist)} from {', '.join(spellings)}", icon=":material/undo:",
             key=f"artist_part_{artist}", on_click=library.edits.part, args=(artist,),
         )  # fmt: skip
-
-
-@st.cache_data(max_entries=4, show_spinner="Asking the songs that are like them…")
-def _guesses(folder: Path, revision: int, model_id: str | None, _snapshot: Snapshot) -> Guesses:
-    return guess_genres(_snapshot)
-
-
-def _accept_genres(library: Library, guesses: Sequence[Guess]) -> None:
-    library.edits.set_genres({guess.song.id: guess.genre for guess in guesses})
-    _ACCEPTED.set(tuple(guess.song.id for guess in guesses))
-
-
-def _take_genres_back(library: Library) -> None:
-    library.edits.edit(_ACCEPTED.get(), {"genre": None})
-    _ACCEPTED.set(())
-
-
-def genres_review(now: Snapshot) -> None:
-    """Songs without a genre, each with what its nearest neighbours say; some or all can be accepted."""
-    if not now.n_indexed:
-        st.caption("No song has been compared with others yet.")
-        return
-    found = _guesses(now.library.folder, now.revision, now.record.id if now.record else None, now)
-    if _ACCEPTED.get():
-        st.button(
-            f"Take {len(_ACCEPTED.get()):,} genres back", icon=":material/undo:", key="genres_back",
-            on_click=_take_genres_back, args=(now.library,),
-        )  # fmt: skip
-    if not found.guesses:
-        st.caption(
-            "Every song has a genre."
-            if found.n_judged
-            else "No song has a genre: there is nothing to guess from."
-        )
-        return
-    least = st.slider("Votes at least", 1, N_VOTES, _USUAL_VOTES, key="genres_votes")
-    kept = [guess for guess in found.guesses if guess.votes >= least]
-    st.caption(_genres_summary(found, kept, least))
-    table = pd.DataFrame(
-        {
-            "title": [shown(g.song.title) for g in kept],
-            "artist": [shown(g.song.by) for g in kept],
-            "genre": [shown(g.genre) for g in kept],
-            "votes": [f"{g.votes} of {g.n_voters}" for g in kept],
-        }
-    )
-    actions = st.container(horizontal=True, vertical_alignment="center")
-    marked = st.dataframe(
-        table, hide_index=True, key="library_genres", on_select="rerun", selection_mode="multi-row"
-    )
-    chosen = _chosen_or_all(marked.selection.rows, kept)
-    with actions:
-        st.button(
-            f"Accept {len(chosen):,}", icon=":material/check:", disabled=not chosen, key="genres_accept",
-            on_click=_accept_genres, args=(now.library, chosen),
-        )  # fmt: skip
-        st.caption("Mark rows to choose; without marks the button means all. The files stay as they are.")
-
-
-def _genres_summary(found: Guesses, kept: Sequence[Guess], least: int) -> str:
-    words = (
-        f"The {N_VOTES} songs that sound most like a song vote. {len(kept):,} of {len(found.guesses):,} songs "
-        f"without a genre have one that at least {least} vote for."
-    )
-    if least not in found.right:
-        return f"{words} No song with a genre has so many votes that this could be checked."
-    alone = found.right_without_artist
-    other = "" if alone is None else f" Where songs of the same artist may not vote, {alone:.0%} of all are."
-    right = f"Of {found.n_judged:,} songs whose genre is known, {found.right[least]:.0%} of such guesses are right."
-    return f"{words} {right}{other}"

@@ -34,6 +34,22 @@ def test_an_edit_shows_and_the_file_stays_as_it_was(store, songs):
     assert {(s.genre, s.year) for s in store.songs(ids[:1])} == {("pop", None)}
 
 
+def test_edits_of_a_tag_are_replaced_and_given_back(store, songs):
+    emptied, untouched, other = (song.id for song in songs.values())
+    store.edits.edit([emptied], {"genre": None, "year": 1964})
+    before = store.edits.edited()
+    earlier = store.edits.replace(("genre",), {i: {"genre": "beat"} for i in (emptied, untouched)})
+    assert [song.genre for song in store.songs()] == ["beat", "beat", "pop"]
+    assert store.edits.edited()[emptied] == {"genre": "beat", "year": 1964}
+    assert earlier == {emptied: {"genre": None}, untouched: {}}
+    store.edits.replace(("genre",), earlier)
+    assert store.edits.edited() == before
+    assert [song.genre for song in store.songs()] == [None, "pop", "pop"]
+    with pytest.raises(ValueError, match="whole number"):
+        store.edits.replace(("genre", "year"), {untouched: {"genre": "x"}, other: {"year": "soon"}})
+    assert store.edits.edited() == before
+
+
 def test_an_edit_survives_new_tags_in_the_file(store, songs, tmp_path):
     song = songs["song 0"]
     store.edits.edit([song.id], {"title": "mine"})

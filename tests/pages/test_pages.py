@@ -279,9 +279,29 @@ def test_genres_are_guessed_accepted_and_taken_back(full):
     assert not app.exception
     app.slider(key="genres_votes").set_value(1).run()
     assert any("3 of 3 songs without a genre" in c.value for c in app.caption)
+    app.segmented_control(key="genres_by").set_value("codes").run()
+    assert not app.exception
+    assert any("learned codes are nearest" in c.value for c in app.caption)
     app.button(key="genres_accept").click().run()
     assert {song.id: song.genre for song in full.songs() if song.id in truth} == truth
     assert any("Every song has a genre" in c.value for c in app.caption)
     app.button(key="genres_back").click().run()
     assert not app.exception
     assert {song.genre for song in full.songs() if song.id in truth} == {None}
+
+
+def test_artists_are_guessed_with_their_albums(full):
+    full.edits.edit([song.id for song in full.songs()], {"album": "the one"})
+    truth = {i: artist for artist, i in {song.artist: song.id for song in full.songs()}.items()}
+    full.edits.edit(truth, {"artist": None, "album": None})
+    app = open_page("library")
+    app.session_state["library_section"] = "artists"
+    app.run()
+    assert not app.exception
+    assert any("3 of 3 songs without an artist" in c.value for c in app.caption)
+    app.button(key="artists_accept").click().run()
+    found = {song.id: (song.artist, song.album) for song in full.songs() if song.id in truth}
+    assert found == {i: (artist, "the one") for i, artist in truth.items()}
+    app.button(key="artists_back").click().run()
+    assert not app.exception
+    assert {song.artist for song in full.songs() if song.id in truth} == {None}
