@@ -21,6 +21,7 @@ _MOST_CANDIDATES = 100
 _BEYOND = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0)
 """How far an ideal document may be beyond the mean of the relevant ones, in steps from the mean of the others."""
 _NDCG_AT = 10
+_BLOCK_ENTRIES = 65_536  # what stays in a core's cache while it is looked at thrice
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,17 +84,25 @@ class LocalMetrics:
 
     def squares(self, X: FloatArray, r: int) -> FloatArray:
         """t_r, squared distances of documents to anchor r."""
-        return squared_lengths(self.metrics[r], X - self.anchors[r])
+        return squared_lengths(self.metrics[r], X, self.anchors[r])
 
 
-def squared_lengths(metric: FloatArray, away: FloatArray) -> FloatArray:
-    """Of rows, (n,), in a metric (d, d) or of a diagonal (d,); columns that are 0 in it cost nothing."""
+def squared_lengths(metric: FloatArray, X: FloatArray, origin: FloatArray | float = 0.0) -> FloatArray:
+    """Of rows as seen from an origin, (n,), in a metric (d, d) or of a diagonal (d,).
+
+    Columns that are 0 in the metric cost nothing; temporaries are of some rows at a time.
+    """
     seen = np.flatnonzero(metric if metric.ndim == 1 else np.diag(metric))
     if len(seen) < len(metric):
-        away, metric = away[:, seen], metric[seen] if metric.ndim == 1 else metric[np.ix_(seen, seen)]
-    along = away * metric if metric.ndim == 1 else away @ metric
-    squares: FloatArray = np.einsum("ij,ij->i", along, away)
-    return np.maximum(squares, 0.0)
+        X, metric = X[:, seen], metric[seen] if metric.ndim == 1 else metric[np.ix_(seen, seen)]
+        origin = origin[seen] if isinstance(origin, np.ndarray) else origin
+    squares = np.empty(len(X))
+    step = max(1, _BLOCK_ENTRIES // max(1, X.shape[1]))
+    for start in range(0, len(X), step):
+        away = X[start : start + step] - origin
+        along = away * metric if metric.ndim == 1 else away @ metric
+        np.einsum("ij,ij->i", along, away, out=squares[start : start + step])
+    return np.maximum(squares, 0.0, out=squares)
 
 
 def closeness(local: LocalMetrics, X: FloatArray) -> tuple[npt.NDArray[np.float32], float]:
@@ -154,7 +163,7 @@ def learn_local_metrics(
             known = owners >= 0
             scores[known, owners[known]] = 0.0
         best = candidates[int(np.argmax(scores.sum(axis=1)))]
-        scale = np.quantile(squared_lengths(metric, documents.X - best), QUANTILE)
+        scale = np.quantile(squared_lengths(metric, documents.X, best), QUANTILE)
         metrics.append(metric / scale if scale > 0 else metric)
         anchors.append(best)
         if tell(number):

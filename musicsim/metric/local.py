@@ -131,7 +131,7 @@ class LGMMLByExample(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         metrics = [self._mean(*p, near) if p[0].n_pairs else whole for p in pairs]
         self.anchors_ = clusters.cluster_centers_
         scales = [
-            np.quantile(squared_lengths(M, songs - p), QUANTILE)
+            np.quantile(squared_lengths(M, songs, p), QUANTILE)
             for M, p in zip(metrics, self.anchors_, strict=True)
         ]
         self.metrics_ = np.stack([M / s if s > 0 else M for M, s in zip(metrics, scales, strict=True)])
@@ -174,7 +174,7 @@ class LGMMLByExample(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if len(queries) <= len(self.metrics_):
             squares = np.empty((len(queries), len(songs)))
             for q, (x, w) in enumerate(zip(queries, weights, strict=True)):
-                squares[q] = squared_lengths(np.tensordot(w, self.metrics_, 1), songs - x)
+                squares[q] = squared_lengths(np.tensordot(w, self.metrics_, 1), songs, x)
             return np.sqrt(squares)
         # lengths are of differences from one place, so that little cancels
         middle = songs.mean(axis=0)
@@ -224,7 +224,7 @@ class LGMMLByExample(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _weights(self, places: FloatArray) -> FloatArray:
         t = np.stack(
-            [squared_lengths(M, places - p) for M, p in zip(self.metrics_, self.anchors_, strict=True)],
+            [squared_lengths(M, places, p) for M, p in zip(self.metrics_, self.anchors_, strict=True)],
             axis=1,
         )
         # of the nearest anchor at least 1, so that far places have weights too
