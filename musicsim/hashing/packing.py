@@ -69,7 +69,7 @@ def unpack_bits(codes: npt.ArrayLike, n_bits: int) -> BoolArray:
     ValueError
         If `codes` are not uint64 or too short.
     """
-    words = checked_codes(codes, "codes")
+    words = checked_words(codes, "codes")
     if not 1 <= n_bits <= WORD * words.shape[1]:
         raise ValueError(f"n_bits={n_bits} should be 1 to {WORD * words.shape[1]} with codes of this width.")
     octets = np.ascontiguousarray(words.astype("<u8", copy=False)).view(np.uint8)
@@ -97,7 +97,7 @@ def hamming_distances(codes: npt.ArrayLike, others: npt.ArrayLike) -> npt.NDArra
     -----
     Memory: 17 n m bytes while it is made; ask in blocks.
     """
-    left, right = checked_codes(codes, "codes"), checked_codes(others, "others")
+    left, right = checked_words(codes, "codes"), checked_words(others, "others")
     if left.shape[1] != right.shape[1]:
         raise ValueError(
             f"codes have {left.shape[1]} words and others {right.shape[1]}; give both one width."
@@ -108,11 +108,11 @@ def hamming_distances(codes: npt.ArrayLike, others: npt.ArrayLike) -> npt.NDArra
     return distances
 
 
-def checked_codes(codes: npt.ArrayLike, name: str) -> Codes:
+def checked_words(codes: npt.ArrayLike, name: str) -> Codes:
     """Codes as they are, if they are."""
     words = np.asarray(codes)
-    if words.dtype != np.uint64 or words.ndim != 2 or not words.shape[1]:
-        raise ValueError(
-            f"{name}: {words.dtype} of shape {words.shape} should be uint64 of shape (n, n_words), as transform gives."
-        )
+    if words.dtype != np.uint64:
+        raise ValueError(f"{name} should be uint64, 64 bits a word, not {words.dtype}.")
+    if words.ndim != 2 or not words.shape[1]:
+        raise ValueError(f"{name} should be two-dimensional, one code a row; its shape is {words.shape}.")
     return words

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim.hashing._base import check_whole
-from musicsim.hashing.packing import checked_codes, hamming_distances
+from musicsim.hashing.packing import checked_words, hamming_distances
 
 __all__ = ["bin_edges", "bin_mean", "bin_vote"]
 
@@ -51,7 +51,7 @@ def bin_vote(
     O(n m) time; 50 MB and the neighbours of a block of queries.
     """
     table = np.asarray(labels)
-    known = checked_codes(codes, "codes")
+    known = checked_words(codes, "codes")
     if table.ndim not in (1, 2) or len(table) != len(known) or not table.size:
         raise ValueError(f"labels: shape {table.shape} should be ({len(known)},) or ({len(known)}, levels).")
     levels = table[:, None] if table.ndim == 1 else table
@@ -96,7 +96,7 @@ def bin_mean(
         If codes and targets do not fit, or are none.
     """
     values = np.asarray(targets, dtype=np.float64)
-    known = checked_codes(codes, "codes")
+    known = checked_words(codes, "codes")
     if values.shape != (len(known),) or not len(values):
         raise ValueError(f"targets: shape {values.shape} should be ({len(known)},), at least one.")
     means = [
@@ -133,7 +133,7 @@ def _neighbours(
 ) -> Iterator[tuple[IntArray, IntArray, npt.NDArray[np.bool_], int]]:
     """Neighbours of a block of queries after another: whose, which code, whether in the nearest bin; block size."""
     check_whole("n_bins", n_bins, 1)
-    asked = checked_codes(queries, "queries")
+    asked = checked_words(queries, "queries")
     n_bits = 64 * codes.shape[1]
     block = max(1, _BLOCK_ENTRIES // len(codes))
     # one block even of no queries, which has the shape of the answer

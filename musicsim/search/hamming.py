@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from musicsim.hashing.packing import checked_words
 from musicsim.search import _hamming_kernels as kernels
 from musicsim.search._folders import DAMAGED, read_meta, replaced, write_meta
 from musicsim.search._hamming_tables import Codes, Tables
@@ -405,11 +406,7 @@ def checked_codes(codes: npt.ArrayLike, name: str, n_bits: int | None) -> Codes:
     ------
     ValueError
     """
-    array = np.asarray(codes)
-    if array.dtype != np.uint64:
-        raise ValueError(f"{name} should be uint64, 64 bits a word, not {array.dtype}.")
-    if array.ndim != 2 or array.shape[1] == 0:
-        raise ValueError(f"{name} should be two-dimensional, one code a row; its shape is {array.shape}.")
+    array = checked_words(codes, name)
     n_words = array.shape[1]
     if n_bits is None:
         n_bits = 64 * n_words

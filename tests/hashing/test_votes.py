@@ -88,7 +88,7 @@ def test_documents_that_do_not_count_fill_no_bin():
         ({"labels": [0, 1]}, r"labels: shape \(2,\) should be \(60,\)"),
         ({"n_bins": 0}, "n_bins=0 should be a whole number"),
         ({"queries": np.zeros((3, 7), np.uint64)}, "give both one width"),
-        ({"codes": np.zeros((60, 1))}, "codes: float64"),
+        ({"codes": np.zeros((60, 1))}, "codes should be uint64, .* not float64"),
     ],
 )
 def test_what_is_wrong_is_named(codes, change, message):
