@@ -1,7 +1,7 @@
 """Relevance feedback: answers that were said to fit, or not, bend the metric around what was searched with."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,9 +24,12 @@ class Thumbs:
     ----------
     said : tuple of (song id, value)
         In the order in which it was said: 1 for a song that fits, -1 for one that does not, 0 takes it back.
+    earlier : Thumbs or None
+        What had been said before it was started over.
     """
 
     said: tuple[tuple[int, int], ...] = ()
+    earlier: "Thumbs | None" = None
 
     @classmethod
     def of(cls, fitting: Iterable[int], unfitting: Iterable[int]) -> "Thumbs":
@@ -50,11 +53,17 @@ class Thumbs:
 
     def saying(self, song_id: int, value: int) -> "Thumbs":
         """With one word more."""
-        return Thumbs((*self.said, (song_id, value)))
+        return replace(self, said=(*self.said, (song_id, value)))
+
+    def started_over(self) -> "Thumbs":
+        """Nothing said, what was said before in reach."""
+        return Thumbs(earlier=self)
 
     def undone(self) -> "Thumbs":
-        """Without the last word."""
-        return Thumbs(self.said[:-1])
+        """Without the last word; without any, as it was before it was started over."""
+        if not self.said:
+            return self.earlier or self
+        return replace(self, said=self.said[:-1])
 
 
 def bent(snapshot: Snapshot, vector: npt.NDArray[np.floating], thumbs: Thumbs) -> "Feedback | None":

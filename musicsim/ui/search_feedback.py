@@ -55,7 +55,7 @@ def _undo(searched: str) -> None:
 
 
 def _start_over(searched: str) -> None:
-    _remember(searched, Thumbs())
+    _remember(searched, _SAID.get().get(searched, Thumbs()).started_over())
 
 
 def _keep(library: Library, song_id: int, judged: dict[int, int]) -> None:
@@ -92,14 +92,15 @@ def feedback_bar(
     """
     library, thumbs = snapshot.library, _SAID.get()[searched]
     kept = {} if song_id is None else library.judgements.of(song_id)
-    if not thumbs.said and not kept:
+    can_undo = bool(thumbs.said) or thumbs.earlier is not None
+    if not can_undo and not kept:
         st.caption("Thumbs say which answers fit: the list follows at once.")
         return
     st.caption(_changes(before, after) if thumbs.said else "What was said has been taken back.")
     with st.container(horizontal=True):
         st.button(
             "Undo", icon=":material/undo:", key="feedback_undo", on_click=_undo, args=(searched,),
-            disabled=not thumbs.said,
+            disabled=not can_undo,
         )  # fmt: skip
         st.button(
             "Start over", icon=":material/restart_alt:", key="feedback_over", on_click=_start_over,

@@ -358,6 +358,10 @@ def test_thumbs_re_rank_the_answers_are_undone_and_kept(page, address, home):
     expect(pressed).to_have_count(0)
     expect(rows(page)).to_have_count(6)
     assert row_ids(page) == before
+    page.get_by_role("button", name="Undo", exact=True).click()
+    expect(pressed).to_have_count(1)
+    page.get_by_role("button", name="Start over").click()
+    expect(pressed).to_have_count(0)
     page.get_by_role("button", name="Keep", exact=True).click()
     expect(page.get_by_text("Forgotten.")).to_be_visible()
 
