@@ -1,0 +1,35 @@
+"""The blind comparison in the browser: two lists, a key for an answer, then the names, and what came of it."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from musicsim.library import Library
+from tests.browser.test_app import address, home, page, player_plays, rows, visit  # noqa: F401
+
+pytestmark = pytest.mark.browser
+
+
+def test_two_lists_are_heard_and_judged_by_keys(page, address, home):  # noqa: F811
+    visit(page, address, "playlist")
+    page.get_by_test_id("stMain").get_by_text("Which is better?", exact=True).first.click()
+    page.get_by_role("button", name="Draw two lists").click()
+    expect(rows(page)).to_have_count(16)
+    main = page.get_by_test_id("stMain")
+    expect(main.get_by_text("was drawn by")).to_have_count(0)
+    expect(page.get_by_test_id("transition")).to_have_count(0)  # reasons would tell who drew it
+    rows(page).nth(8).get_by_role("button", name=re.compile("^Play")).click()
+    player_plays(page)
+    page.keyboard.press("2")
+    expect(main.get_by_text(re.compile("You chose list 2. List 1 was drawn by"))).to_be_visible()
+    expect(page.get_by_test_id("transition")).to_have_count(14)
+    with Library.open(home / "library") as library:
+        assert len(library.preferences.all()) == 1
+    page.keyboard.press("n")
+    expect(page.get_by_role("button", name=re.compile("^List 1 is better"))).to_be_visible()
+    expect(main.get_by_text("was drawn by")).to_have_count(0)
+    page.get_by_role("button", name="Take the last answer back").click()
+    expect(main.get_by_text("No answers yet.")).to_be_visible()
+    with Library.open(home / "library") as library:
+        assert library.preferences.all() == []
