@@ -6,8 +6,6 @@ Features are what is kept of each song: a histogram of codewords, or what else a
 
 import copy
 import json
-import shutil
-import tempfile
 import zipfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -30,6 +28,7 @@ from musicsim.explorer.representations import (
     TagVocabulary,
 )
 from musicsim.explorer.sources import Sources, column_scales
+from musicsim.library.arrays import atomic_folder
 
 __all__ = ["FORMAT_VERSION", "SimilarityModel"]
 
@@ -265,14 +264,9 @@ class SimilarityModel:
         folder = Path(folder)
         if folder.exists():
             raise ModelError(f"{folder}: something is here already. Save the model under another name.")
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
-        try:
-            np.savez(temporary / "model.npz", **self.arrays())
-            (temporary / "model.json").write_text(json.dumps(self.description(), indent=2), encoding="utf-8")
-            temporary.replace(folder)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+        with atomic_folder(folder) as written:
+            np.savez(written / "model.npz", **self.arrays())
+            (written / "model.json").write_text(json.dumps(self.description(), indent=2), encoding="utf-8")
 
     def arrays(self) -> dict[str, Any]:
         """What is learned, for an archive without pickle."""

@@ -5,7 +5,8 @@ caller (the database); bytes after them are the remains of a write that was cut 
 """
 
 import os
-import tempfile
+import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["RowFile", "atomic_path"]
+__all__ = ["RowFile", "atomic_folder", "atomic_path"]
 
 
 @contextmanager
@@ -23,14 +24,30 @@ def atomic_path(target: Path) -> Iterator[Path]:
     A kill at any moment leaves the old file or the new one, never a part.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.stem[:40]}-", suffix=target.suffix)
-    os.close(handle)
-    temporary = Path(name)
+    temporary = _beside(target)
+    temporary.touch(exist_ok=False)  # by the umask: what tempfile makes nobody else could read
     try:
         yield temporary
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_folder(target: Path) -> Iterator[Path]:
+    """Give a temporary folder beside `target`, which is not there yet, that becomes it when the block ends well."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = _beside(target)
+    temporary.mkdir()
+    try:
+        yield temporary
+        temporary.replace(target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _beside(target: Path) -> Path:
+    return target.with_name(f".{target.stem[:40]}-{secrets.token_hex(6)}{target.suffix}")
 
 
 class RowFile:

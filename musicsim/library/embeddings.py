@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim.errors import LibraryError, NotFoundError
+from musicsim.library.arrays import atomic_folder
 from musicsim.library.embedding_files import read_embedding
 from musicsim.library.importing.places import PlaceIndex
 
@@ -133,16 +133,11 @@ class EmbeddingStore:
 
     def _write(self, about: AboutEmbedding, named: str, vectors: npt.NDArray[np.float32]) -> None:
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            temporary = Path(tempfile.mkdtemp(dir=self.folder, prefix=f".{about.key}-"))
-            try:
-                np.save(temporary / "vectors.npy", vectors, allow_pickle=False)
-                (temporary / "names.json").write_text(named, encoding="utf-8")
+            with atomic_folder(self.folder / about.key) as written:
+                np.save(written / "vectors.npy", vectors, allow_pickle=False)
+                (written / "names.json").write_text(named, encoding="utf-8")
                 facts = {"format": 1, "label": about.label, "problems": about.problems}
-                (temporary / "about.json").write_text(json.dumps(facts), encoding="utf-8")
-                temporary.replace(self.folder / about.key)
-            finally:
-                shutil.rmtree(temporary, ignore_errors=True)
+                (written / "about.json").write_text(json.dumps(facts), encoding="utf-8")
         except OSError as error:
             raise LibraryError(f"{self.folder}: cannot be written ({error.strerror}). Make room.") from error
 

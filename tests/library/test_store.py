@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from musicsim.errors import FeatureVersionError, LibraryError, NotFoundError, StoreLockedError
 from musicsim.library import Library, schema
-from musicsim.library.arrays import RowFile, atomic_path
+from musicsim.library.arrays import RowFile, atomic_folder, atomic_path
 from tests.sounds import write_song
 
 
@@ -227,6 +227,31 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path):
         write_half()
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_folder_is_there_whole_or_not_at_all(tmp_path):
+    def write(fails: bool) -> None:
+        with atomic_folder(tmp_path / "models" / "a.model") as written:
+            (written / "value").write_text("all")
+            if fails:
+                raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        write(fails=True)
+    assert list((tmp_path / "models").iterdir()) == []
+    write(fails=False)
+    assert [p.name for p in (tmp_path / "models").iterdir()] == ["a.model"]
+    assert (tmp_path / "models" / "a.model" / "value").read_text() == "all"
+
+
+def test_who_may_read_the_library_may_read_all_of_it(tmp_path):
+    made = tmp_path / "by hand", tmp_path / "by hand.txt"
+    made[0].mkdir()
+    made[1].touch()
+    with atomic_folder(tmp_path / "folder"), atomic_path(tmp_path / "file"):
+        pass
+    modes = [(tmp_path / name).stat().st_mode for name in ("folder", "file")]
+    assert modes == [path.stat().st_mode for path in made]
 
 
 def test_a_model_folder_that_nobody_finished_is_swept(tiny_library):
