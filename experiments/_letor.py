@@ -16,6 +16,9 @@ from musicsim.metric import GMML, LGMML, MLR
 from musicsim.relevance import Relevance
 
 __all__ = [
+    "BEYOND",
+    "DOCUMENT",
+    "EITHER",
     "KS",
     "Fitted",
     "Fold",
@@ -40,7 +43,10 @@ IntArray = npt.NDArray[np.int64]
 Score = Callable[[RankingRows], FloatArray]
 
 KS = (1, 3, 5, 10)
+DOCUMENT, BEYOND, EITHER = "a document", "beyond the mean", "either"
+"""What may be the anchor of one metric: a relevant training document, or a point beyond the mean of these."""
 _MOST_ANCHORS = 300
+_STEPS = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0)  # steps from the mean of the others, as the ideal anchors of L-GMML
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,25 +159,38 @@ def scores_of_known(
 # --- one metric, one anchor ----------------------------------------------------------------------------------------
 
 
-def _anchored(fold: Fold, components: FloatArray, seed: int) -> Score:
-    """Rank by the distance to the relevant training document that ranks the training queries best."""
-    train = fold.train
-    songs = within_queries(train) @ components.T
-    relevant = np.flatnonzero(train.y > 0)
-    if len(relevant) > _MOST_ANCHORS:
-        relevant = np.random.default_rng(seed).choice(relevant, _MOST_ANCHORS, replace=False)
+def _anchored(fold: Fold, components: FloatArray, anchors: str, seed: int) -> Score:
+    """Rank by the distance to the anchor that ranks the training queries best; validation chooses its kind."""
+
+    def songs(rows: RankingRows) -> FloatArray:
+        return within_queries(rows) @ components.T
 
     def near(anchor: FloatArray, X: FloatArray) -> FloatArray:
         return -np.sum((X - anchor) ** 2, axis=1)
 
-    best = max(relevant, key=lambda row: ndcg(near(songs[row], songs), train))
-    anchor = songs[best]
-    return lambda rows: near(anchor, within_queries(rows) @ components.T)
+    train, learned = fold.train, songs(fold.train)
+    relevant = np.flatnonzero(train.y > 0)
+    if len(relevant) > _MOST_ANCHORS:
+        relevant = np.random.default_rng(seed).choice(relevant, _MOST_ANCHORS, replace=False)
+    middle = learned[train.y > 0].mean(axis=0)
+    kinds = {
+        DOCUMENT: learned[relevant],
+        BEYOND: middle + np.outer(_STEPS, middle - learned[train.y == 0].mean(axis=0)),
+    }
+    best = [
+        max(points, key=lambda point: ndcg(near(point, learned), train))
+        for kind, points in kinds.items()
+        if anchors in (kind, EITHER)
+    ]
+    held_out = songs(fold.validation)
+    anchor = max(best, key=lambda point: ndcg(near(point, held_out), fold.validation))
+    return lambda rows: near(anchor, songs(rows))
 
 
-def euclid(fold: Fold, seed: int) -> Fitted:
+def euclid(fold: Fold, anchors: str, seed: int) -> Fitted:
     """Plain distance."""
-    return best_of(iter([("", lambda: _anchored(fold, np.eye(fold.train.X.shape[1]), seed))]), fold)
+    plain = np.eye(fold.train.X.shape[1])
+    return best_of(iter([("", lambda: _anchored(fold, plain, anchors, seed))]), fold)
 
 
 def judged(rows: RankingRows) -> Relevance:
@@ -187,7 +206,7 @@ def judged(rows: RankingRows) -> Relevance:
     return Relevance.from_lists(near, len(rows.y), irrelevant=far)
 
 
-def global_gmml(fold: Fold, regs: tuple[float, ...], seed: int) -> Fitted:
+def global_gmml(fold: Fold, regs: tuple[float, ...], anchors: str, seed: int) -> Fitted:
     """One geometric mean metric of all training documents."""
     X, relevance = within_queries(fold.train), judged(fold.train)
 
@@ -195,7 +214,7 @@ def global_gmml(fold: Fold, regs: tuple[float, ...], seed: int) -> Fitted:
         for reg in regs:
             yield (
                 f"reg {reg:g}",
-                lambda reg=reg: _anchored(fold, GMML(reg=reg).fit(X, relevance).components_, seed),
+                lambda reg=reg: _anchored(fold, GMML(reg=reg).fit(X, relevance).components_, anchors, seed),
             )
 
     return best_of(fits(), fold)
@@ -223,7 +242,7 @@ def mlr(
                         "ignore", ConvergenceWarning
                     )  # the last digits do not rank documents
                     learner = MLR(C=C, regularizer=regularizer, tol=1e-2, max_cuts=max_cuts).fit(X, relevance)
-                return _anchored(fold, learner.components_, seed)
+                return _anchored(fold, learner.components_, EITHER, seed)
 
             yield f"C {C:g}", fit
 

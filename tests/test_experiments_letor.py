@@ -6,6 +6,9 @@ import pytest
 from benchmarks._report import Settings
 from experiments import letor
 from experiments._letor import (
+    BEYOND,
+    DOCUMENT,
+    EITHER,
     Fold,
     best_of,
     euclid,
@@ -99,8 +102,18 @@ def test_validation_chooses_and_of_equal_settings_the_first():
 def test_no_ranker_sees_the_test_queries():
     data = fold()
     other = Fold(data.name, data.train, data.validation, made_up(9))
-    for make in (lambda f: euclid(f, 0), lambda f: ranknet(f, (0.1,))):
+    for make in (lambda f: euclid(f, EITHER, 0), lambda f: ranknet(f, (0.1,))):
         np.testing.assert_array_equal(make(data).score(data.test), make(other).score(data.test))
+
+
+def test_a_point_beyond_the_relevant_documents_can_be_the_anchor():
+    data = fold()
+    train = data.train
+    chosen = euclid(data, BEYOND, 0).score(train)
+    by_document = euclid(data, DOCUMENT, 0).score(train)
+    assert ndcg(chosen, train) > ndcg(by_document, train)
+    # far beyond the mean distances fall along the way there: the one column that counts decides
+    assert np.corrcoef(chosen, within_queries(train)[:, 0])[0, 1] > 0.9
 
 
 def test_known_queries_are_ranked_by_both_kinds_of_weights():
@@ -127,7 +140,7 @@ def test_a_run_ranks_by_every_method_and_names_the_one_that_is_not_installed(mon
     monkeypatch.setattr(letor, "lambdarank", none)
     rows, claims = letor.run(Settings(), lambda line: None)
     of_test = {row["method"]: row for row in rows if row["data"] == "made up"}
-    assert len(of_test) == 10
+    assert len(of_test) == 12
     assert of_test[letor.LINEAR]["NDCG@10"] > 0.9  # a column is all there is to find
     assert of_test[letor.WARP]["seeds"] == 2
     assert of_test[letor.WARP]["paper, MSLR-WEB10K"] == 0.5390
