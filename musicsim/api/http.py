@@ -2,13 +2,13 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, FastAPI, Query, Request
+from fastapi import APIRouter, FastAPI, HTTPException, Query, Request
 from fastapi.responses import JSONResponse
 
 from musicsim import __version__
 from musicsim.errors import AudioError, MusicsimError, NotFoundError
 from musicsim.explorer.artifacts import load_report
-from musicsim.explorer.feedback import Thumbs
+from musicsim.explorer.feedback import thumbs_by_id
 from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.query import Filters, Hit, find_similar, read_example
 from musicsim.explorer.snapshot import snapshot_under, take_snapshot
@@ -77,7 +77,10 @@ def similar(
     """The songs that sound most like a song of the library; those that fit, or do not, bend what is meant by it."""
     filters = Filters(artists=frozenset(artist or ()), genres=frozenset(genre or ()))
     snapshot = snapshot_under(open_library(library), model)
-    thumbs = Thumbs.of(fits or (), does_not_fit or ())
+    try:
+        thumbs = thumbs_by_id(snapshot.library, fits or (), does_not_fit or ())
+    except ValueError as error:
+        raise HTTPException(422, str(error)) from error
     return _hits(
         find_similar(snapshot, song_id, k, max_per_artist=per_artist or None, filters=filters, thumbs=thumbs)
     )

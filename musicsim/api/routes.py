@@ -36,11 +36,13 @@ def _audio(request: Request) -> Response:
 
 def _peaks(request: Request) -> Response:
     """The outline of a song: a list of numbers from 0 to 1."""
+    song_id = request.path_params["song_id"]
     try:
-        library = open_library(request.query_params.get("library"))
-        outline = library.outline(request.path_params["song_id"])
+        outline = open_library(request.query_params.get("library")).outline(song_id)
     except NotFoundError as error:
         return JSONResponse({"error": str(error)}, 404)
+    except OverflowError:  # no id is of more than 64 bits
+        return JSONResponse({"error": f"there is no song {song_id}."}, 404)
     headers = {"Cache-Control": "max-age=86400"}
     return JSONResponse([round(float(peak), 3) for peak in outline], headers=headers)
 

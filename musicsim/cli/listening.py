@@ -74,7 +74,7 @@ def similar(
     ] = None,
 ) -> None:
     """List the songs that sound most like a file or a song of the library."""
-    from musicsim.explorer.feedback import Thumbs
+    from musicsim.explorer.feedback import thumbs_by_id
     from musicsim.explorer.query import Filters, find_similar
     from musicsim.explorer.snapshot import snapshot_under
 
@@ -88,6 +88,10 @@ def similar(
     with open_library(library) as lib:
         snapshot = snapshot_under(lib, model)
         query = _query(snapshot, song)
+        try:
+            thumbs = thumbs_by_id(lib, fits or (), not_fits or ())
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="--fits, --not") from error
         hits = find_similar(
             snapshot,
             query,
@@ -95,7 +99,7 @@ def similar(
             max_per_artist=per_artist or None,
             filters=filters,
             hub_reduction=hub_reduction,
-            thumbs=Thumbs.of(fits or (), not_fits or ()),
+            thumbs=thumbs,
         )
     if as_json:
         emit(

@@ -1,19 +1,20 @@
 """Relevance feedback: answers that were said to fit, or not, bend the metric around what was searched with."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from musicsim.errors import NotFoundError
 from musicsim.explorer.snapshot import Snapshot
-from musicsim.library import Song
+from musicsim.library import Library, Song
 
 if TYPE_CHECKING:  # scipy and scikit-learn come with it: not before a thumb is pressed
     from musicsim.metric.feedback import Feedback
 
-__all__ = ["Thumbs", "bent", "what_changed"]
+__all__ = ["Thumbs", "bent", "thumbs_by_id", "what_changed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,10 @@ class Thumbs:
         """With one word more."""
         return replace(self, said=(*self.said, (song_id, value)))
 
+    def of_songs(self, song_ids: Collection[int]) -> "Thumbs":
+        """Without what was said of other songs."""
+        return replace(self, said=tuple(word for word in self.said if word[0] in song_ids))
+
     def started_over(self) -> "Thumbs":
         """Nothing said, what was said before in reach."""
         return Thumbs(earlier=self)
@@ -64,6 +69,28 @@ class Thumbs:
         if not self.said:
             return self.earlier or self
         return replace(self, said=self.said[:-1])
+
+
+def thumbs_by_id(library: Library, fitting: Collection[int], unfitting: Collection[int]) -> Thumbs:
+    """Thumbs on songs that somebody names by their ids, who may err.
+
+    Raises
+    ------
+    NotFoundError
+        If the library has no song of an id.
+    ValueError
+        If a song is said to fit and not to fit.
+    """
+    named = {*fitting, *unfitting}
+    unknown = named - {song.id for song in library.songs(named, missing=True)}
+    if unknown:
+        raise NotFoundError(
+            f"{library.folder.name}: there is no song {min(unknown)}. `musicsim list` shows the ids."
+        )
+    both = set(fitting) & set(unfitting)
+    if both:
+        raise ValueError(f"song {min(both)} is said to fit and not to fit: say one of them.")
+    return Thumbs.of(fitting, unfitting)
 
 
 def bent(snapshot: Snapshot, vector: npt.NDArray[np.floating], thumbs: Thumbs) -> "Feedback | None":

@@ -32,6 +32,7 @@ from musicsim.explorer.learning_task import (
     Watcher,
     about,
     sampled,
+    to_choose_on,
     to_learn_from,
     what_changed,
 )
@@ -136,7 +137,8 @@ def learn(library: Library, settings: LearningSettings, name: str, watcher: Watc
     Raises
     ------
     ModelError
-        If there is nothing to learn from, too few artists, or nothing is learned.
+        If there is nothing to learn from, nothing held out to choose settings on, too few artists, or nothing is
+        learned.
     NotFoundError
         If there is no model of the name in `settings`.
     StoreLockedError
@@ -267,8 +269,12 @@ def _template(task: Task) -> Any:
 def _chosen(task: Task, watcher: Watcher) -> tuple[dict[str, Any], list[dict[str, Any]], bool]:
     """The best entry of the path of C, the whole path, and whether it ran to its end."""
     train, relevance = to_learn_from(task)
-    Cs = CS if task.settings.C is None else (task.settings.C,)
-    queries, database = task.queries(task.split.validation, MOST_TESTED)
+    if task.settings.C is None:
+        Cs: tuple[float, ...] = CS
+        queries, database, _ = to_choose_on(task, MOST_TESTED)
+    else:
+        Cs = (task.settings.C,)
+        queries, database = task.queries(task.split.validation, MOST_TESTED)
     watch = _Watch(task, watcher, len(Cs) + 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of open gaps, which the report tells

@@ -22,6 +22,7 @@ from musicsim.explorer.learning_task import (
     Watcher,
     about,
     sampled,
+    to_choose_on,
     to_learn_from,
     what_changed,
 )
@@ -38,6 +39,7 @@ __all__ = ["Trial", "fitted", "held_out_scores", "learn_means", "trials"]
 
 _TS, _REGS = (0.0, 0.1, 0.3, 0.5, 0.7), (0.01, 0.1, 1.0)
 _REGIONS, _LOCAL_TS, _LOCAL_REGS = (2, 5, 10, 20), (0.1, 0.5), (0.1, 1.0)
+_SONGS_A_REGION = 10  # LGMMLByExample would make fewer regions of less, and a trial twice what it is once
 _SEED = 0
 _QUERIES_AT_ONCE = 256
 _MOST_TESTED = 1_000  # where each may have a metric of its own
@@ -51,13 +53,25 @@ class Trial:
     words: str
 
 
-def trials(method: str) -> list[Trial]:
-    """What is tried: of one metric, where on the geodesic, how near to plain distance; of many, how many, too."""
+def trials(method: str, n_songs: int) -> list[Trial]:
+    """What is tried: of one metric, where on the geodesic, how near to plain distance; of many, how many, too.
+
+    Parameters
+    ----------
+    method : {"mean", "local"}
+    n_songs : int
+        Songs that are learned from; a region has ten at least.
+    """
     if method == MEAN:
         return [Trial({"t": t, "reg": reg}, f"t {t:g}, reg {reg:g}") for t, reg in product(_TS, _REGS)]
+    most = max(1, n_songs // _SONGS_A_REGION)
+    regions = sorted({min(m, most) for m in _REGIONS})
     return [
-        Trial({"n_metrics": m, "t": t, "reg": reg}, f"{m} regions, t {t:g}, reg {reg:g}")
-        for m, t, reg in product(_REGIONS, _LOCAL_TS, _LOCAL_REGS)
+        Trial(
+            {"n_metrics": m, "t": t, "reg": reg},
+            f"{m} {'region' if m == 1 else 'regions'}, t {t:g}, reg {reg:g}",
+        )
+        for m, t, reg in product(regions, _LOCAL_TS, _LOCAL_REGS)
     ]
 
 
@@ -122,16 +136,15 @@ def learn_means(
     """The model, L and the report, of a metric in closed form, or of one for each region of songs."""
     task = Task.of(snapshot, settings, blocks)
     train, relevance = to_learn_from(task)
-    queries, database = task.queries(task.split.validation, MOST_VALIDATED)
-    untrained = task.score(None, queries, database)
+    queries, database, untrained = to_choose_on(task, MOST_VALIDATED)
     path: list[dict[str, Any]] = []
     best: tuple[float, Trial, Any] | None = None
-    tried = trials(settings.method)
+    tried = trials(settings.method, len(train))
     for number, trial in enumerate(tried):
         watcher.tell(f"trying {trial.words}", number, len(tried) + 1)
         learner = fitted(task.X[train], relevance, settings.method, trial.options)
         scores = held_out_scores(learner, task.X, task.relevance, queries, database)[settings.loss]
-        quality = float(np.nanmean(scores)) if np.isfinite(scores).any() else float("nan")
+        quality = float(np.nanmean(scores))
         path.append({"setting": trial.words, "quality": quality})
         watcher.trace({"quality": quality, "untrained": untrained, "setting": trial.words})
         if best is None or quality > best[0]:

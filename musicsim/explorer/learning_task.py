@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,6 +31,7 @@ __all__ = [
     "Watcher",
     "about",
     "sampled",
+    "to_choose_on",
     "to_learn_from",
     "what_changed",
 ]
@@ -182,8 +184,15 @@ class Task:
         return bool(self.blocks) and (self.settings.structure, self.settings.regularizer) == ("full", "trace")
 
     def queries(self, rows: Rows, most: int) -> tuple[Rows, Rows]:
-        """Held-out queries, at most so many, and the database they search."""
-        some = rows if len(rows) <= most else np.sort(self.rng.permutation(rows)[:most])
+        """Held-out queries, at most so many, and the database they search.
+
+        Of more, a sample of those that have a similar song, as thumbs speak of few.
+        """
+        some = rows
+        if len(rows) > most:
+            drawn = self.rng.permutation(rows)
+            judged = list(islice((row for row in drawn if len(self.relevance.relevant(row))), most))
+            some = np.sort(judged or drawn[:most])
         return some, (rows if self.supervision.searches_itself else self.split.train)
 
     def score(self, L: FloatArray | None, queries: Rows, database: Rows) -> float:
@@ -229,6 +238,24 @@ def to_learn_from(task: Task) -> tuple[Rows, Relevance]:
             f"are not. Add music, or take another supervision."
         )
     return train, relevance
+
+
+def to_choose_on(task: Task, most: int) -> tuple[Rows, Rows, float]:
+    """Queries by held-out artists that settings are chosen on, their database, and what plain distance comes to there.
+
+    Raises
+    ------
+    ModelError
+        If none of the queries can be judged: then no setting is better than another.
+    """
+    queries, database = task.queries(task.split.validation, most)
+    untrained = task.score(None, queries, database)
+    if not np.isfinite(untrained):
+        raise ModelError(
+            f"no held-out song has both a similar and a dissimilar one by {task.settings.supervision} among the songs "
+            f"it searches, so that no setting can be chosen. Add examples or music, or take another supervision."
+        )
+    return queries, database, untrained
 
 
 def about(task: Task) -> dict[str, Any]:

@@ -229,7 +229,10 @@ def _query_vector(snapshot: Snapshot, query: int | Example) -> tuple[int, npt.ND
     """The row of the query, -1 where the library does not have it, and its vector."""
     if isinstance(query, Example):
         return (-1 if query.song_id is None else int(snapshot.rows_of([query.song_id])[0])), query.vector
-    row = int(snapshot.rows_of([query])[0])
+    try:
+        row = int(snapshot.rows_of([query])[0])
+    except OverflowError:  # no id is of more than 64 bits
+        row = -1
     if row < 0:
         song = snapshot.library.song(query)  # raises when there is no such song at all
         raise NotFoundError(

@@ -219,19 +219,20 @@ class Supervision:
 
     def _judgements(self) -> Callable[[IntArray], Relevance]:
         """Songs that fit and songs that do not, by the song that was searched with; others are in no ranking."""
-        row_of, kept = self._snapshot.row_of, self._snapshot.library.judgements.all()
+        row_of = self._snapshot.row_of
+        said: dict[tuple[int, int], int] = {}
+        for query, song, value in self._snapshot.library.judgements.all():
+            here, row = row_of.get(query), row_of.get(song)
+            if here is not None and row is not None and row != here:
+                said[here, row] = value  # thumbs on copies of one sound may disagree: the newest counts
+        if not said:
+            raise ModelError("no thumbs were kept yet: press some on the Search page, and Keep.")
         relevant: list[list[int]] = [[] for _ in self.groups]
         irrelevant: list[list[int]] = [[] for _ in self.groups]
-        for query, judged in kept.items():
-            here = row_of.get(query)
-            for song, value in judged.items():
-                row = row_of.get(song)
-                if here is not None and row not in (None, here):
-                    (relevant if value > 0 else irrelevant)[here].append(row)
-        n = sum(map(len, relevant)) + sum(map(len, irrelevant))
-        if not n:
-            raise ModelError("no thumbs were kept yet: press some on the Search page, and Keep.")
-        self.detail = f"{n:,} thumbs on answers to {len(kept):,} searches"
+        for (here, row), value in said.items():
+            (relevant if value > 0 else irrelevant)[here].append(row)
+        n_searches = len({here for here, _ in said})
+        self.detail = f"{len(said):,} thumbs on answers to {n_searches:,} searches"
         relevance = Relevance.from_lists(relevant, irrelevant=irrelevant)
         return lambda _rows: relevance
 
@@ -270,16 +271,19 @@ def _most_alike(vectors: npt.NDArray[np.float32], codes: IntArray, database: Int
 
 
 def coverage(snapshot: Snapshot) -> list[Coverage]:
-    """What a library can be taught from: the songs that each kind of supervision speaks of."""
+    """What a library can be taught from: the songs that each kind of supervision speaks of.
+
+    A kind that cannot be read says why in :attr:`Coverage.lacks`; the others are there all the same.
+    """
     found = []
     n = max(1, len(snapshot.indexed))
     for kind in KINDS:
         try:
             supervision = Supervision(snapshot, kind)
-        except ModelError as error:
+            relevance = supervision.relevance()
+        except (ModelError, ValueError) as error:
             found.append(Coverage(kind, 0, 0.0, str(error), str(error)))
             continue
-        relevance = supervision.relevance()
         n_songs = sum(len(relevance.relevant(i)) > 0 for i in range(len(relevance)))
         lacks = supervision.lacks
         if not lacks and kind != ANSWERS and n_songs < _FEWEST_QUERIES:

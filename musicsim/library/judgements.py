@@ -69,15 +69,12 @@ class JudgementStore:
         with self._engine.connect() as connection:
             return {row.song_id: row.value for row in connection.execute(query)}
 
-    def all(self) -> dict[int, dict[int, int]]:
-        """What is kept of all songs, by the song that was searched with."""
+    def all(self) -> list[tuple[int, int, int]]:
+        """What is kept of all songs, the newest last: the song that was searched with, the answer, 1 or -1."""
         j = schema.judgements.c
-        query = sa.select(j.query_id, j.song_id, j.value).order_by(j.query_id, j.song_id)
-        found: dict[int, dict[int, int]] = {}
+        query = sa.select(j.query_id, j.song_id, j.value).order_by(j.created_at, j.query_id, j.song_id)
         with self._engine.connect() as connection:
-            for query_id, song_id, value in connection.execute(query):
-                found.setdefault(query_id, {})[song_id] = value
-        return found
+            return [(row.query_id, row.song_id, row.value) for row in connection.execute(query)]
 
     def mark(self) -> tuple[int, float]:
         """How many judgements there are, and when the last was kept: others for others."""

@@ -1,5 +1,8 @@
 """Thumbs on the answers of a search: what was said, undo, and keeping it to learn from."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
 import streamlit as st
 
 from musicsim.errors import MusicsimError
@@ -17,11 +20,20 @@ THUMBS = {"like": 1, "unlike": -1}
 
 _MOST_SEARCHES = 50
 
-_SAID: Key[dict[str, Thumbs]] = Key("search_feedback", dict, "thumbs by what was searched with")
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What was said of the answers to a search, and what was kept of it when the page was drawn last."""
+
+    thumbs: Thumbs
+    kept: Mapping[int, int]
+
+
+_SAID: Key[dict[str, _Search]] = Key("search_feedback", dict, "thumbs by what was searched with")
 
 
 def feedback_on(library: Library, searched: str, song_id: int | None) -> Thumbs:
-    """What was said of the answers to a search, in this session, or kept before.
+    """What was said of the answers to a search, in this session, or kept: of songs that are in the library still.
 
     Parameters
     ----------
@@ -31,31 +43,44 @@ def feedback_on(library: Library, searched: str, song_id: int | None) -> Thumbs:
     song_id : int or None
         The song of the library that was searched with.
     """
-    said = _SAID.get()
-    if searched not in said:
-        kept = {} if song_id is None else library.judgements.of(song_id)
-        _remember(searched, Thumbs(tuple(kept.items())))
-    return _SAID.get()[searched]
+    kept = {} if song_id is None else library.judgements.of(song_id)
+    before = _SAID.get().get(searched)
+    # where nothing was said beyond what is kept, what another tab has kept or forgotten since is followed
+    if before is None or before.thumbs.judged == before.kept != kept:
+        thumbs = Thumbs(tuple(kept.items()))
+    else:
+        here = {song.id for song in library.songs(dict(before.thumbs.said), missing=True)}
+        thumbs = before.thumbs.of_songs(here)
+    _remember(searched, _Search(thumbs, kept))
+    return thumbs
 
 
-def _remember(searched: str, thumbs: Thumbs) -> None:
+def _search(searched: str) -> _Search:
+    return _SAID.get().get(searched) or _Search(Thumbs(), {})
+
+
+def _remember(searched: str, search: _Search) -> None:
     """Hold it, and let go of what was searched with longest ago."""
-    said = {name: of for name, of in _SAID.get().items() if name != searched} | {searched: thumbs}
+    said = {name: of for name, of in _SAID.get().items() if name != searched} | {searched: search}
     _SAID.set(dict(list(said.items())[-_MOST_SEARCHES:]))
+
+
+def _follow(searched: str, thumbs: Thumbs) -> None:
+    _remember(searched, replace(_search(searched), thumbs=thumbs))
 
 
 def say(searched: str, song_id: int, value: int) -> None:
     """Press a thumb, or let go of it where it was pressed; for callbacks."""
-    thumbs = _SAID.get().get(searched, Thumbs())
-    _remember(searched, thumbs.saying(song_id, 0 if thumbs.judged.get(song_id) == value else value))
+    thumbs = _search(searched).thumbs
+    _follow(searched, thumbs.saying(song_id, 0 if thumbs.judged.get(song_id) == value else value))
 
 
 def _undo(searched: str) -> None:
-    _remember(searched, _SAID.get().get(searched, Thumbs()).undone())
+    _follow(searched, _search(searched).thumbs.undone())
 
 
 def _start_over(searched: str) -> None:
-    _remember(searched, _SAID.get().get(searched, Thumbs()).started_over())
+    _follow(searched, _search(searched).thumbs.started_over())
 
 
 def _keep(library: Library, song_id: int, judged: dict[int, int]) -> None:
@@ -90,8 +115,8 @@ def feedback_bar(
     before, after : list of Hit
         Answers without the last word, and with it.
     """
-    library, thumbs = snapshot.library, _SAID.get()[searched]
-    kept = {} if song_id is None else library.judgements.of(song_id)
+    library, search = snapshot.library, _search(searched)
+    thumbs, kept = search.thumbs, search.kept
     can_undo = bool(thumbs.said) or thumbs.earlier is not None
     if not can_undo and not kept:
         st.caption("Thumbs say which answers fit: the list follows at once.")

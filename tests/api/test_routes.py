@@ -118,3 +118,25 @@ def test_songs_whose_title_begins_with_the_text_come_first(client, tiny_library)
     assert [s["title"] for s in client.get("/api/songs?search=ZONE&limit=1").json()] == ["Of the zone"]
     assert [s["id"] for s in client.get("/api/songs?limit=3").json()] == [1, 2, 3]
     assert client.get("/api/songs?search=in no title").json() == []
+
+
+@pytest.mark.parametrize("song_id", [999, 2**63, 10**30])
+def test_a_number_that_is_no_song_is_404_wherever_it_stands(client, song_id):
+    paths = (
+        f"/api/songs/{song_id}/similar",
+        f"/api/songs/1/similar?fits={song_id}",
+        f"/api/songs/1/similar?does_not_fit={song_id}",
+        f"/songs/{song_id}/audio",
+        f"/songs/{song_id}/peaks",
+    )
+    for path in paths:
+        answer = client.get(path)
+        assert answer.status_code == 404, path
+        assert f"there is no song {song_id}" in answer.json()["error"]
+    assert client.get(f"/api/playlist?first={song_id}").status_code == 404
+
+
+def test_a_song_cannot_fit_and_not_fit(client):
+    answer = client.get("/api/songs/1/similar?fits=2&fits=3&does_not_fit=3")
+    assert answer.status_code == 422
+    assert answer.json()["detail"] == "song 3 is said to fit and not to fit: say one of them."

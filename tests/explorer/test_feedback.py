@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from musicsim.explorer.feedback import Thumbs, bent, what_changed
+from musicsim.errors import NotFoundError
+from musicsim.explorer.feedback import Thumbs, bent, thumbs_by_id, what_changed
 from musicsim.explorer.query import find_similar
 from tests.command import run
 
@@ -99,3 +100,33 @@ def test_what_fits_passes_the_limit_of_its_artist(snapshot):
     others = [i for i in tones[1:] if i != shown]
     after = ids(find_similar(snapshot, tones[0], 11, max_per_artist=1, thumbs=Thumbs.of(others, [])))
     assert set(others) <= set(after)
+
+
+def test_thumbs_named_by_id_are_of_songs_of_the_library(snapshot):
+    a, b = (song.id for song in snapshot.songs[:2])
+    assert thumbs_by_id(snapshot.library, [a], [b]) == Thumbs.of([a], [b])
+    assert thumbs_by_id(snapshot.library, [], []) == Thumbs()
+    for wrong in (9999, -1, 2**63, 10**30):
+        with pytest.raises(NotFoundError, match=f"there is no song {wrong}"):
+            thumbs_by_id(snapshot.library, [a], [wrong])
+    with pytest.raises(ValueError, match=f"song {a} is said to fit and not to fit"):
+        thumbs_by_id(snapshot.library, [a, b], [a])
+
+
+def test_the_command_line_names_what_is_wrong_with_thumbs(snapshot):
+    song, other = (song.id for song in snapshot.songs[:2])
+    folder = snapshot.library.folder
+    for wrong in (9999, 2**63):
+        for options in (("--fits", wrong), ("--not", wrong)):
+            _, problem = run("similar", song, *options, library=folder, expect=1)
+            assert f"there is no song {wrong}" in " ".join(problem.split())
+    _, problem = run("similar", song, "--fits", other, "--not", other, library=folder, expect=2)
+    assert "is said to fit and not to fit" in " ".join(problem.split())
+    _, problem = run("similar", 2**63, library=folder, expect=1)
+    assert f"there is no song {2**63}" in " ".join(problem.split())
+
+
+def test_what_is_said_of_other_songs_can_be_left_out():
+    said = Thumbs().saying(1, 1).saying(2, -1).saying(1, 0).saying(3, 1)
+    assert said.of_songs([1, 3]).said == ((1, 1), (1, 0), (3, 1))
+    assert said.of_songs([]) == Thumbs()

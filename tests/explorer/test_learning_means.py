@@ -11,6 +11,7 @@ from musicsim.explorer.artifacts import load_report
 from musicsim.explorer.feedback import Thumbs
 from musicsim.explorer.learning import LearningSettings, learn
 from musicsim.explorer.learning_means import trials
+from musicsim.explorer.learning_task import Split, Task
 from musicsim.explorer.query import find_similar
 from musicsim.explorer.snapshot import take_snapshot
 from musicsim.explorer.supervision import Supervision
@@ -27,7 +28,7 @@ def test_one_metric_in_closed_form_is_judged_on_artists_it_never_heard(taught):
     assert report["is_better"]
     best = max(report["path"], key=lambda entry: entry["quality"])
     assert report["setting"] == best["setting"]
-    assert [point["setting"] for point in watcher.points] == [trial.words for trial in trials("mean")]
+    assert [point["setting"] for point in watcher.points] == [trial.words for trial in trials("mean", 80)]
     assert take_snapshot(taught, model_id).model.local_ is None
     again = learn(taught, LearningSettings(method="mean"), "again", Watcher())
     np.testing.assert_allclose(taught.models.features(again).X, taught.models.features(model_id).X)
@@ -77,7 +78,7 @@ def test_stopped_early_the_best_so_far_is_kept(taught):
     model_id = learn(taught, LearningSettings(method="mean"), "mine", watcher)
     report = load_report(taught.models.path(model_id))
     assert report["stopped_early"]
-    assert len(report["path"]) < len(trials("mean"))
+    assert len(report["path"]) < len(trials("mean", 80))
 
 
 @pytest.mark.parametrize(
@@ -124,3 +125,62 @@ def test_thumbs_that_were_kept_teach(taught):
     assert set(ids[relevance.irrelevant(3)].tolist()) == {i for i, v in kept.items() if v < 0}
     model_id = learn(taught, LearningSettings(supervision="judgements", method="mean"), "mine", Watcher())
     assert load_report(taught.models.path(model_id))["leads"]["auc"]["low"] > 0
+
+
+def keep_thumbs(library, snapshot, rows):
+    """A song that fits and one that does not, of the same rows, for each of the first three."""
+    ids = snapshot.row_ids[rows].tolist()
+    for query in ids[:3]:
+        library.judgements.keep(query, {ids[3]: 1, ids[4]: -1})
+
+
+@pytest.mark.parametrize("method", ["ranking", "mean", "local"])
+def test_without_a_held_out_song_to_judge_by_no_setting_is_chosen(taught, method):
+    """All that was said is of artists that are learned from."""
+    snapshot = take_snapshot(taught)
+    keep_thumbs(taught, snapshot, Split.by_artist([song.group for song in snapshot.indexed], 0).train)
+    with pytest.raises(
+        ModelError, match="no held-out song has both a similar and a dissimilar one by judgem"
+    ):
+        learn(taught, LearningSettings(supervision="judgements", method=method), "mine", Watcher())
+    assert "mine" not in {record.name for record in taught.models.all()}
+
+
+def test_what_needs_no_choice_needs_nothing_held_out(taught):
+    snapshot = take_snapshot(taught)
+    keep_thumbs(taught, snapshot, Split.by_artist([song.group for song in snapshot.indexed], 0).train)
+    model_id = learn(taught, LearningSettings(supervision="judgements", C=100.0), "mine", Watcher())
+    report = load_report(taught.models.path(model_id))
+    assert (report["C"], report["leads"], report["is_better"]) == (100.0, {}, False)
+
+
+def test_a_sample_of_held_out_songs_holds_those_that_can_be_judged(taught):
+    snapshot = take_snapshot(taught)
+    split = Split.by_artist([song.group for song in snapshot.indexed], 0)
+    rows = np.concatenate([split.validation[:3], split.train])
+    keep_thumbs(taught, snapshot, rows)
+    task = Task.of(snapshot, LearningSettings(supervision="judgements", method="mean"), [])
+    queries, database = task.queries(split.validation, 10)
+    np.testing.assert_array_equal(queries, split.validation[:3])
+    np.testing.assert_array_equal(database, split.train)
+
+
+def test_no_trial_is_made_twice_and_a_model_has_the_regions_that_it_names(taught):
+    watcher = Watcher()
+    model_id = learn(taught, LearningSettings(method="local"), "mine", watcher)
+    report = load_report(taught.models.path(model_id))
+    n_train = report["split"]["train"]["songs"]
+    counts = [int(entry["setting"].split()[0]) for entry in report["path"]]
+    assert sorted(set(counts)) == [2, 5, n_train // 10]
+    assert len(counts) == 4 * len(set(counts))
+    n_regions = int(report["setting"].split()[0])
+    assert len(take_snapshot(taught, model_id).model.local_.metrics) == n_regions
+
+
+@pytest.mark.parametrize(
+    ("n_songs", "regions"), [(4, {1}), (40, {2, 4}), (99, {2, 5, 9}), (4000, {2, 5, 10, 20})]
+)
+def test_regions_are_of_ten_songs_at_least(n_songs, regions):
+    tried = trials("local", n_songs)
+    assert {trial.options["n_metrics"] for trial in tried} == regions
+    assert len({trial.words for trial in tried}) == len(tried)

@@ -5,7 +5,9 @@ import pytest
 
 from musicsim.errors import ModelError
 from musicsim.explorer.snapshot import take_snapshot
-from musicsim.explorer.supervision import KINDS, Supervision, coverage
+from musicsim.explorer.supervision import JUDGEMENTS, KINDS, Supervision, coverage
+from musicsim.library import schema
+from musicsim.library.duplicate_store import SamePair
 
 
 def jaccard(a, b):
@@ -116,3 +118,59 @@ def test_coverage_counts_songs_that_have_a_relevant_one(taught):
     assert found["genre"].share == 1.0
     assert found["plays"].is_enough
     assert (found["playlists"].n_songs, found["playlists"].is_enough) == (0, False)
+
+
+@pytest.fixture
+def copies(taught):
+    """Two songs that hold the same sound, and another one."""
+    first, second, other = (song.id for song in taught.songs()[:3])
+    taught.duplicates.enter([SamePair(first, second, 0.99, 0.0)], [])
+    assert set(take_snapshot(taught).same_as) < {first, second}
+    return first, second, other
+
+
+@pytest.mark.parametrize("newest", [1, -1])
+def test_of_thumbs_on_copies_of_one_sound_the_newest_counts(taught, copies, newest):
+    first, second, other = copies
+    taught.judgements.keep(first, {other: -newest})
+    taught.judgements.keep(second, {other: newest})
+    snapshot = take_snapshot(taught)
+    supervision, row = Supervision(snapshot, JUDGEMENTS), snapshot.row_of
+    relevance = supervision.relevance()
+    in_favour = relevance.relevant if newest > 0 else relevance.irrelevant
+    against = relevance.irrelevant if newest > 0 else relevance.relevant
+    assert in_favour(row[first]).tolist() == [row[other]]
+    assert against(row[first]).tolist() == []
+    assert supervision.detail == "1 thumbs on answers to 1 searches", "one opinion, counted once"
+    (thumbs,) = (entry for entry in coverage(snapshot) if entry.kind == JUDGEMENTS)
+    assert thumbs.n_songs == (newest > 0)
+
+
+def test_copies_may_disagree_as_answers_too(taught, copies):
+    first, second, other = copies
+    taught.judgements.keep(other, {first: 1, second: -1})
+    snapshot = take_snapshot(taught)
+    relevance, row = Supervision(snapshot, JUDGEMENTS).relevance(), snapshot.row_of
+    assert relevance.irrelevant(row[other]).tolist() == [row[first]]
+    assert relevance.relevant(row[other]).tolist() == []
+
+
+def test_searches_with_songs_that_have_no_row_are_not_counted(taught):
+    gone, here, other = (song.id for song in taught.songs()[:3])
+    taught.judgements.keep(gone, {other: 1})
+    taught.judgements.keep(here, {other: 1})
+    with taught.write() as connection:
+        connection.execute(schema.files.delete().where(schema.files.c.song_id == gone))
+    snapshot = take_snapshot(taught)
+    assert gone not in snapshot.row_of
+    assert Supervision(snapshot, JUDGEMENTS).detail == "1 thumbs on answers to 1 searches"
+
+
+def test_a_kind_that_cannot_be_read_says_so_and_leaves_the_others(taught, monkeypatch):
+    def broken(_):
+        raise ValueError("row 3 makes no sense.")
+
+    monkeypatch.setattr(Supervision, "_tags", broken)
+    found = {entry.kind: entry for entry in coverage(take_snapshot(taught))}
+    assert (found["tags"].lacks, found["tags"].is_enough) == ("row 3 makes no sense.", False)
+    assert found["plays"].is_enough

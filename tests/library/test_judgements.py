@@ -14,12 +14,13 @@ def test_they_come_back_as_they_were_said_and_replace_those_before(tiny_library)
     store.keep(a, {d: 1, b: -1, c: 1})
     store.keep(b, {a: -1})
     assert list(store.of(a).items()) == [(d, 1), (b, -1), (c, 1)]
-    assert store.all() == {a: {b: -1, c: 1, d: 1}, b: {a: -1}}
+    assert store.all() == [(a, d, 1), (a, b, -1), (a, c, 1), (b, a, -1)]
     store.keep(a, {c: -1})
     assert store.of(a) == {c: -1}
+    assert store.all() == [(b, a, -1), (a, c, -1)], "the newest last"
     store.keep(a, {})
     assert store.of(a) == {}
-    assert store.all() == {b: {a: -1}}
+    assert store.all() == [(b, a, -1)]
 
 
 def test_the_mark_moves_with_every_change(tiny_library):
@@ -41,7 +42,7 @@ def test_they_outlive_the_program_and_go_with_their_songs(tiny_library):
         forget(again, b)
         assert again.judgements.of(a) == {c: -1}
         forget(again, a)
-        assert again.judgements.all() == {}
+        assert again.judgements.all() == []
 
 
 def forget(library, song_id):

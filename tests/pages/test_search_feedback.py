@@ -3,7 +3,9 @@
 import pytest
 import streamlit as st
 
+from musicsim.library import schema
 from musicsim.ui import song_list
+from tests.library.test_judgements import forget
 from tests.pages.test_pages import full, open_page  # noqa: F401  # full is a fixture
 from tests.sounds import write_song
 
@@ -97,3 +99,61 @@ def test_an_upload_is_searched_on_but_not_kept(full, tmp_path):  # noqa: F811
     last = rows(app)[-1][0]
     assert (last, "1") in press(app, f"like {last}")
     assert app.button(key="feedback_keep").disabled
+
+
+def test_what_another_tab_keeps_is_there_and_is_not_lost(search, full):  # noqa: F811
+    song = search.session_state["chosen"]
+    first, second = (int(i) for i, _ in rows(search)[:2])
+    full.judgements.keep(song, {first: 1})
+    search.run()
+    assert (str(first), "1") in rows(search)
+    assert "What was said has been taken back." not in said(search)
+    assert search.button(key="feedback_keep").disabled
+    assert not search.button(key="feedback_over").disabled
+    full.judgements.keep(song, {second: 1})
+    search.run()
+    assert {(str(first), "0"), (str(second), "1")} <= set(rows(search))
+    full.judgements.keep(song, {})
+    search.run()
+    assert {thumb for _, thumb in rows(search)} == {"0"}
+    press(search, f"like {first}")
+    full.judgements.keep(song, {second: 1})
+    search.run()
+    assert (str(first), "1") in rows(search), "what was said here stays"
+
+
+def test_a_judged_song_that_is_gone_does_not_keep_the_others_from_being_kept(search, full):  # noqa: F811
+    song = search.session_state["chosen"]
+    first, second, third = (int(i) for i, _ in rows(search)[:3])
+    press(search, f"like {first}")
+    press(search, f"like {second}")
+    forget(full, first)
+    search.run()
+    press(search, "feedback_keep")
+    assert full.judgements.of(song) == {second: 1}
+    press(search, f"like {third}")
+    forget(full, second)
+    search.run()
+    assert not search.button(key="feedback_keep").disabled
+    press(search, "feedback_keep")
+    assert full.judgements.of(song) == {third: 1}
+    assert search.button(key="feedback_keep").disabled
+    forget(full, third)
+    search.run()
+    assert not search.exception
+    assert "Thumbs say which answers fit: the list follows at once." in said(search)
+
+
+def test_what_is_kept_of_a_song_whose_file_is_away_stays(search, full):  # noqa: F811
+    song = search.session_state["chosen"]
+    first, second = (int(i) for i, _ in rows(search)[:2])
+    press(search, f"like {first}")
+    press(search, "feedback_keep")
+    with full.write() as connection:
+        away = schema.files.c.song_id == first
+        connection.execute(schema.files.update().where(away).values(missing_since=1.0))
+    search.run()
+    assert search.button(key="feedback_keep").disabled
+    press(search, f"like {second}")
+    press(search, "feedback_keep")
+    assert full.judgements.of(song) == {first: 1, second: 1}

@@ -14,10 +14,12 @@ from musicsim.explorer.fitting import RepresentationSettings
 from musicsim.explorer.learning import LearningSettings, learn
 from musicsim.explorer.models import add_representation, save_model_file
 from musicsim.explorer.snapshot import take_snapshot
+from musicsim.explorer.supervision import Supervision
 from musicsim.explorer.training import refresh
 from musicsim.explorer.why import explain_pair
 from musicsim.explorer.why_sides import sides_of
 from musicsim.library import Library
+from musicsim.library.duplicate_store import SamePair
 from tests.learning import Watcher, hush, write_styles
 from tests.pages.test_pages import model_choice, open_page
 from tests.sounds import open_library, write_song
@@ -337,3 +339,24 @@ def test_a_metric_in_closed_form_has_no_strength_and_shows_what_was_tried(learne
     assert "1 tried" in captions(app)
     (chart,) = app.get("plotly_chart")
     assert json.loads(chart.proto.spec)["data"][0]["y"] == [0.7]
+
+
+def test_thumbs_that_disagree_on_copies_of_one_sound_do_not_stop_the_page(learned):
+    first, second, other = (song.id for song in learned.songs()[:3])
+    learned.duplicates.enter([SamePair(first, second, 0.99, 0.0)], [])
+    learned.judgements.keep(first, {other: 1})
+    learned.judgements.keep(second, {other: -1})
+    app = open_page("train")
+    assert not app.exception
+    assert app.radio(key="train_kind").value == "genre"
+
+
+def test_what_cannot_be_read_is_said_beside_what_can(learned, monkeypatch):
+    def broken(_):
+        raise ValueError("thumb 3 makes no sense.")
+
+    monkeypatch.setattr(Supervision, "_judgements", broken)
+    app = open_page("train")
+    assert not app.exception
+    assert "thumb 3 makes no sense." in app.radio(key="train_lacking").proto.captions
+    assert not app.button(key="train_start").disabled
