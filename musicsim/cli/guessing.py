@@ -52,32 +52,34 @@ def guess(
     ] = None,
 ) -> None:
     """Guess the genre, or artist and album, of songs that have none, from songs that sound like them."""
-    from musicsim.explorer.guess import USUAL_VOTES, guess_labels
+    from musicsim.explorer.guess import N_VOTES, USUAL_VOTES, enter_guesses, guess_labels
     from musicsim.explorer.snapshot import snapshot_under
 
     least = USUAL_VOTES[target] if votes is None else votes
+    if least > N_VOTES[target]:
+        raise typer.BadParameter(
+            f"{least} should be at most {N_VOTES[target]}: no more songs vote.", param_hint="--votes"
+        )
     with open_library(library) as lib:
         found = guess_labels(snapshot_under(lib, model), target, by=by)
-        kept = [g for g in found.guesses if g.votes[0] >= least]
+        kept = found.kept(least)
         entered = [g.entered(least) for g in kept]
-        if accept:
-            tags = {tag for labels in entered for tag in labels}
-            lib.edits.replace(tags, {g.song.id: labels for g, labels in zip(kept, entered, strict=True)})
+        n_accepted = len({change.song_id for change in enter_guesses(lib, kept, least)}) if accept else 0
     if as_json:
         guesses = [
             {"song": song_json(g.song), **labels, "votes": g.votes, "of": g.n_voters}
             for g, labels in zip(kept, entered, strict=True)
         ]
-        emit({"guesses": guesses, "right": found.right, "judged": found.n_judged, "accepted": accept})
+        judged = found.judged
+        emit({"guesses": guesses, "right": judged.right, "judged": judged.n_judged, "accepted": n_accepted})
         return
-    table = Table("id", "title", "by", target.value, "votes")
-    for g, labels in zip(kept, entered, strict=True):
-        said = ", ".join(labels.values())
-        cells = g.song.id, g.song.title, g.song.by, said, f"{g.votes[0]} of {g.n_voters}"
-        table.add_row(*(safe(cell) for cell in cells))
-    show(table)
-    if least in found.right:
-        typer.echo(
-            f"Of {found.n_judged:,} songs whose {target.value} is known, {found.right[least]:.0%} of such guesses "
-            "are right."
-        )
+    if kept:
+        table = Table("id", "title", "by", target.value, "votes")
+        for g, labels in zip(kept, entered, strict=True):
+            said = ", ".join(labels.values())
+            cells = g.song.id, g.song.title, g.song.by, said, f"{g.votes[0]} of {g.n_voters}"
+            table.add_row(*(safe(cell) for cell in cells))
+        show(table)
+    typer.echo(found.summary(least))
+    if accept:
+        typer.echo(f"Entered in {n_accepted:,} songs; the files stay as they are.")

@@ -3,17 +3,20 @@
 Nearest neighbours that vote, level by level where labels have several (WWW 2012, 3.5.1 and 3.5.3).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from musicsim.explorer.guess_judging import Judged, judge
 from musicsim.explorer.label_levels import LEVELS_OF, Levels
 from musicsim.explorer.snapshot import Snapshot
-from musicsim.explorer.voters import CodeVoters, VectorVoters, Voters
-from musicsim.library import Song
+from musicsim.explorer.voters import CodeVoters, VectorVoters, Voters, elected
+from musicsim.library import Library, Song
+from musicsim.library.tag_edits import TagChange
 
-__all__ = ["N_VOTES", "TARGETS", "USUAL_VOTES", "VOTERS", "Guess", "Guesses", "guess_labels"]
+__all__ = ["N_VOTES", "TARGETS", "USUAL_VOTES", "VOTERS", "Guess", "Guesses", "enter_guesses", "guess_labels"]
 
 N_VOTES = {"genre": 10, "artist": 3}
 """Songs that vote, by what is guessed: of an artist a library has few."""
@@ -26,11 +29,6 @@ TARGETS = tuple(LEVELS_OF)
 
 VOTERS = ("vectors", "codes")
 """Who votes: what the model finds near, or what shares most bits of codes learned from the labels."""
-
-_MOST_JUDGED = 1_000
-_JUDGED = 0.2  # of the labelled songs, where others are learned from
-_REACH = 100  # neighbours among which those that are not alike for other reasons are sought
-_SEED = 0
 
 Rows = npt.NDArray[np.int64]
 
@@ -69,31 +67,64 @@ class Guesses:
 
     Attributes
     ----------
+    target : str
+        What was guessed.
     guesses : list of Guess
         Most votes first.
-    right : dict of int to float
-        Of labelled songs, each left out: the share that is right among guesses with at least so many votes; only
-        where there was one. A guess is right where all levels are that it says with so many votes.
-    right_apart : float or None
-        The share of the widest levels that are right when songs of the same artist (of a genre), or album (of an
-        artist), do not vote; None where nobody else could.
-    n_judged : int
-        How many songs that was found on.
+    judged : Judged
     n_known : int
         How many songs have a label.
     """
 
+    target: str
     guesses: list[Guess]
-    right: dict[int, float]
-    right_apart: float | None
-    n_judged: int
+    judged: Judged
     n_known: int
+
+    def kept(self, least: int) -> list[Guess]:
+        """Guesses with so many votes at least."""
+        return [guess for guess in self.guesses if guess.votes[0] >= least]
+
+    def summary(self, least: int) -> str:
+        """What is found with so many votes at least, and how often it is right, for people."""
+        one = {"genre": "a genre", "artist": "an artist"}[self.target]
+        if not self.n_known:
+            return f"No song that is compared with others has {one}: there is nothing to guess from."
+        if not self.guesses:
+            return f"Every song that is compared with others has {one}."
+        words = (
+            f"{len(self.kept(least)):,} of {len(self.guesses):,} compared songs without {one} have one that at least "
+            f"{least} vote for."
+        )
+        judged = self.judged
+        if not judged.n_judged:
+            return f"{words} Too few songs have {one} to find out how often such guesses are right."
+        if least not in judged.right:
+            return f"{words} No song with {one} has so many votes that this could be checked."
+        right = f"{judged.right[least]:.0%} of such guesses are right."
+        words += f" Of {judged.n_judged:,} songs whose {self.target} is known, {right}"
+        if judged.right_apart is None:
+            return words
+        alike = {"genre": "artist", "artist": "album"}[self.target]
+        return f"{words} Where songs of the same {alike} may not vote, {judged.right_apart:.0%} of all are."
+
+
+def enter_guesses(library: Library, guesses: Iterable[Guess], least: int) -> list[TagChange]:
+    """Enter what guesses say with so many votes at least, into songs that are still without it.
+
+    Returns
+    -------
+    list of TagChange
+        What :meth:`musicsim.library.tag_edits.TagEdits.change` takes it back with.
+    """
+    entered = ((guess.song.id, guess.entered(least)) for guess in guesses)
+    return library.edits.change(TagChange(i, dict.fromkeys(tags), tags) for i, tags in entered if tags)
 
 
 def guess_labels(
     snapshot: Snapshot, target: str = "genre", *, by: str = "vectors", n_votes: int | None = None
 ) -> Guesses:
-    """Guess the label of every song that has none.
+    """Guess the label of every row that has none; songs without a row, such as copies, get no guess.
 
     Parameters
     ----------
@@ -102,7 +133,7 @@ def guess_labels(
         An artist's guess has an album, too, as far as voters agree.
     by : "vectors" or "codes"
         Codes are learned from the labels, three times in about 3 s each, and judged on songs that they were not learned
-        from.
+        from; where the others have too few labels, they are not judged.
     n_votes : int, optional
         Nearest labelled songs that vote, :data:`N_VOTES` by default; with equal votes the label of the nearest among
         them counts.
@@ -120,7 +151,8 @@ def guess_labels(
 
     Notes
     -----
-    One search a song. How often guesses are right is found on at most 1 000 songs, drawn with a fixed seed.
+    One search a song, some hundred at once. How often guesses are right is found on at most 1 000 songs, drawn with a
+    fixed seed.
     """
     for name, value, legal in (("target", target, TARGETS), ("by", by, VOTERS)):
         if value not in legal:
@@ -132,87 +164,25 @@ def guess_labels(
     is_known = levels.codes[:, 0] >= 0
     unknown, known = np.flatnonzero(~is_known), np.flatnonzero(is_known)
     if not len(unknown) or not len(known):
-        return Guesses([], {}, None, 0, len(known))
-    rows = np.random.default_rng(_SEED).permutation(known)
-    judged, others = _split(levels, rows, by, apart=False)
-    right = _right(_voters(snapshot, levels, others, by), judged, levels, n_votes)
-    judged_apart, others = _split(levels, rows, by, apart=True)
-    right_apart = _right_apart(_voters(snapshot, levels, others, by), judged_apart, levels, n_votes)
-    guesses = _guessed(snapshot, _voters(snapshot, levels, known, by), unknown, levels, n_votes)
-    return Guesses(guesses, right, right_apart, len(judged), len(known))
+        return Guesses(target, [], Judged({}, None, 0), len(known))
 
+    def voters_of(rows: Rows) -> Voters:
+        return (
+            CodeVoters(snapshot, rows, levels.codes[rows]) if by == "codes" else VectorVoters(snapshot, rows)
+        )
 
-def _voters(snapshot: Snapshot, levels: Levels, rows: Rows, by: str) -> Voters:
-    return CodeVoters(snapshot, rows, levels.codes[rows]) if by == "codes" else VectorVoters(snapshot, rows)
-
-
-def _split(levels: Levels, rows: Rows, by: str, *, apart: bool) -> tuple[Rows, Rows]:
-    """Of labelled rows in a random order those that guesses are judged on, and those that vote.
-
-    Vectors know nothing of the labels: each row is judged, and does not vote on itself. Of what is learned from labels
-    a fifth is kept out; where songs of an artist do not vote for each other, a fifth of the artists.
-    """
-    if by == "vectors":
-        return rows[:_MOST_JUDGED], rows
-    if not apart:
-        n_judged = min(_MOST_JUDGED, int(_JUDGED * len(rows)))
-        return rows[:n_judged], rows[n_judged:]
-    _, first, group = np.unique(levels.apart[rows], return_index=True, return_inverse=True)
-    order = np.argsort(first)  # groups as they come in the random order
-    n_before = np.cumsum(np.bincount(group)[order]) - np.bincount(group)[order]
-    is_out = np.isin(group, order[n_before < _JUDGED * len(rows)])
-    return rows[is_out][:_MOST_JUDGED], rows[~is_out]
+    judged = judge(voters_of, levels, known, n_votes, learned=by == "codes")
+    return Guesses(target, _guessed(snapshot, voters_of(known), unknown, levels, n_votes), judged, len(known))
 
 
 def _guessed(snapshot: Snapshot, voters: Voters, unknown: Rows, levels: Levels, n_votes: int) -> list[Guess]:
     songs = {song.id: song for song in snapshot.songs_at(unknown)}
+    ids = snapshot.row_ids[unknown].tolist()
     guesses = []
-    for row, song_id in zip(unknown.tolist(), snapshot.row_ids[unknown].tolist(), strict=True):
-        if song_id not in songs:
+    for song_id, near in zip(ids, voters.nearest(unknown, n_votes), strict=True):
+        if song_id not in songs:  # it has just been forgotten
             continue
-        near = voters.nearest(row, n_votes)
-        codes, votes = _elected(levels.codes[near])
+        codes, votes = elected(levels.codes[near])
         names = tuple(of_level[code] for of_level, code in zip(levels.names, codes, strict=False))
         guesses.append(Guess(songs[song_id], names, votes, len(near), levels.tags[: len(names)]))
     return sorted(guesses, key=lambda guess: guess.votes, reverse=True)
-
-
-def _elected(ballots: Rows) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The code that most have, by level, among those that agree so far, and how many have it.
-
-    Where several have equally many votes, the first of them; narrower levels than the last that is known are left out.
-    """
-    codes, votes = [], []
-    for level in range(ballots.shape[1]):
-        cast = ballots[:, level][ballots[:, level] >= 0]
-        if not len(cast):
-            break
-        candidates, first, counts = np.unique(cast, return_index=True, return_counts=True)
-        best = np.lexsort((first, -counts))[0]
-        codes.append(int(candidates[best]))
-        votes.append(int(counts[best]))
-        ballots = ballots[ballots[:, level] == codes[-1]]
-    return tuple(codes), tuple(votes)
-
-
-def _right(voters: Voters, judged: Rows, levels: Levels, n_votes: int) -> dict[int, float]:
-    """How often labelled songs would get their own label, by votes at least."""
-    found: dict[int, list[bool]] = {least: [] for least in range(1, n_votes + 1)}
-    for row in judged.tolist():
-        codes, votes = _elected(levels.codes[voters.nearest(row, n_votes)])
-        for least, is_right in found.items():
-            n_said = sum(n >= least for n in votes)
-            if n_said:
-                is_right.append(codes[:n_said] == tuple(levels.codes[row, :n_said].tolist()))
-    return {least: float(np.mean(is_right)) for least, is_right in found.items() if is_right}
-
-
-def _right_apart(voters: Voters, judged: Rows, levels: Levels, n_votes: int) -> float | None:
-    """How often the widest label would be the own one if those apart did not vote."""
-    is_right = []
-    for row in judged.tolist():
-        near = voters.nearest(row, max(_REACH, n_votes))
-        others = near[levels.apart[near] != levels.apart[row]][:n_votes]
-        if len(others):
-            is_right.append(_elected(levels.codes[others])[0][0] == levels.codes[row, 0])
-    return float(np.mean(is_right)) if is_right else None

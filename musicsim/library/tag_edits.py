@@ -5,7 +5,7 @@ both; taking an edit or an alias back brings the file's tags forth again.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,7 +15,7 @@ from musicsim.library.artists import SpellingGroup, known_artist, similar_spelli
 from musicsim.library.database import Write
 from musicsim.library.tags import FileTags
 
-__all__ = ["EDITABLE", "TagEdits", "effective_tags"]
+__all__ = ["EDITABLE", "TagChange", "TagEdits", "effective_tags"]
 
 EDITABLE = ("title", "artist", "album_artist", "album", "track", "year", "genre")
 _LARGEST = {"track": 9999, "year": 2999}
@@ -31,6 +31,24 @@ def effective_tags(
         artist = known_artist(shown.get(name))
         shown[name] = aliases.get(artist, artist) if artist else None
     return shown | dict(edits or {})
+
+
+@dataclass(frozen=True, slots=True)
+class TagChange:
+    """What some tags of a song become if they still are as they were known.
+
+    Attributes
+    ----------
+    song_id : int
+    known : mapping of tag name to value
+        As the song showed them. If one is another by now, the song stays as it is.
+    edits : mapping of tag name to value
+        Edits of the known tags; None empties a tag. Known tags that are not among them lose their edit.
+    """
+
+    song_id: int
+    known: Mapping[str, Any]
+    edits: Mapping[str, Any]
 
 
 class TagEdits:
@@ -57,42 +75,38 @@ class TagEdits:
         with self._write() as connection:
             self._change(connection, song_ids, lambda edits: edits | checked)
 
-    def replace(
-        self, names: Iterable[str], by_song: Mapping[int, Mapping[str, Any]]
-    ) -> dict[int, dict[str, Any]]:
-        """Let songs have these edits of some tags and no others of these tags, in one transaction.
+    def change(self, changes: Iterable[TagChange]) -> list[TagChange]:
+        """Change tags of songs where they are as they were known, in one transaction.
 
         Parameters
         ----------
-        names : iterable of str
-            The tags that are spoken of; other edits stay.
-        by_song : mapping of song id to (mapping of tag name to value)
+        changes : iterable of TagChange
 
         Returns
         -------
-        dict
-            What the songs had instead, in the same form: given here it takes the change back.
+        list of TagChange
+            One for each tag that was changed: given here, they take back what nobody has changed since.
 
         Raises
         ------
         ValueError
-            As :meth:`edit` does.
+            As :meth:`edit` does, or if a tag is edited that is not among the known ones; nothing is changed then.
         """
-        wanted = {
-            i: {name: _checked(name, value) for name, value in tags.items()} for i, tags in by_song.items()
-        }
-        spoken_of, earlier = set(names), {}
+        wanted = [(change, _checked_edits(change)) for change in changes]
+        back: list[TagChange] = []
         with self._write() as connection:
-            for song_id, tags in wanted.items():
-
-                def change(
-                    edits: Mapping[str, Any], song_id: int = song_id, tags: Any = tags
-                ) -> dict[str, Any]:
-                    earlier[song_id] = {name: edits[name] for name in spoken_of & edits.keys()}
-                    return {name: edits[name] for name in edits.keys() - spoken_of} | tags
-
-                self._change(connection, [song_id], change)
-        return earlier
+            aliases = _aliases(connection)
+            for change, edits in wanted:
+                row = _row(connection, change.song_id)
+                if row is None or any(getattr(row, tag) != value for tag, value in change.known.items()):
+                    continue
+                earlier = row.edits or {}
+                others = {tag: earlier[tag] for tag in earlier.keys() - change.known.keys()}
+                shown = _enter(connection, row, others | edits, aliases)
+                for tag in change.known:
+                    had = {tag: earlier[tag]} if tag in earlier else {}
+                    back.append(TagChange(change.song_id, {tag: shown[tag]}, had))
+        return back
 
     def undo(self, song_ids: Iterable[int]) -> None:
         """Take all edits of songs back."""
@@ -107,16 +121,11 @@ class TagEdits:
         return {row.id: row.edits for row in rows if row.edits}
 
     def _change(self, connection: sa.Connection, song_ids: Iterable[int], change: Any) -> None:
-        s = schema.songs.c
         aliases = _aliases(connection)
         for song_id in song_ids:
-            row = connection.execute(sa.select(schema.songs).where(s.id == song_id)).one_or_none()
-            if row is None:
-                continue
-            tags = row.file_tags or {name: getattr(row, name) for name in _TAGS}
-            edits = change(row.edits or {}) or None
-            values = effective_tags(tags, edits, aliases) | {"edits": edits or sa.null(), "file_tags": tags}
-            connection.execute(schema.songs.update().where(s.id == song_id).values(**values))
+            row = _row(connection, song_id)
+            if row is not None:
+                _enter(connection, row, change(row.edits or {}), aliases)
 
     # --- artists ------------------------------------------------------------------------------
 
@@ -159,13 +168,43 @@ class TagEdits:
             return similar_spellings({row[0]: row[1] for row in connection.execute(query)})
 
 
+def _row(connection: sa.Connection, song_id: int) -> Any:
+    """A song as the database has it; None where it has gone."""
+    return connection.execute(sa.select(schema.songs).where(schema.songs.c.id == song_id)).one_or_none()
+
+
+def _enter(
+    connection: sa.Connection, row: Any, edits: Mapping[str, Any], aliases: Mapping[str, str]
+) -> dict[str, Any]:
+    """Let a song have these edits and no others; its tags as they are shown then."""
+    tags = row.file_tags or {name: getattr(row, name) for name in _TAGS}
+    shown = effective_tags(tags, edits, aliases)
+    values = shown | {"edits": edits or sa.null(), "file_tags": tags}
+    connection.execute(schema.songs.update().where(schema.songs.c.id == row.id).values(**values))
+    return shown
+
+
 def _aliases(connection: sa.Connection) -> dict[str, str]:
     return {row.spelling: row.artist for row in connection.execute(sa.select(schema.aliases))}
 
 
-def _checked(name: str, value: Any) -> Any:
+def _checked_edits(change: TagChange) -> dict[str, Any]:
+    for name in change.known:
+        _refuse_fixed(name)
+    if unknown := change.edits.keys() - change.known.keys():
+        raise ValueError(
+            f"{', '.join(sorted(unknown))}: say in known what the song shows there before it is edited."
+        )
+    return {name: _checked(name, value) for name, value in change.edits.items()}
+
+
+def _refuse_fixed(name: str) -> None:
     if name not in EDITABLE:
         raise ValueError(f"{name!r} cannot be edited: choose among {', '.join(EDITABLE)}.")
+
+
+def _checked(name: str, value: Any) -> Any:
+    _refuse_fixed(name)
     if name in _LARGEST:
         if value in (None, ""):
             return None

@@ -3,15 +3,24 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from musicsim.errors import MusicsimError
-from musicsim.explorer.guess import N_VOTES, USUAL_VOTES, VOTERS, Guess, Guesses, guess_labels
+from musicsim.explorer.guess import (
+    N_VOTES,
+    TARGETS,
+    USUAL_VOTES,
+    VOTERS,
+    Guess,
+    Guesses,
+    enter_guesses,
+    guess_labels,
+)
 from musicsim.explorer.snapshot import Snapshot
 from musicsim.library import Library
+from musicsim.library.tag_edits import TagChange
 from musicsim.ui.review import chosen_or_all
 from musicsim.ui.state import Key
 from musicsim.ui.text import plain, shown
@@ -27,16 +36,19 @@ _CODES_HELP = (
 
 @dataclass(frozen=True, slots=True)
 class _Accepted:
-    """What was last entered: the tags it was about, and what the songs had instead, by song id."""
+    """What was last entered, as the changes that take it back."""
 
     library: str
-    tags: tuple[str, ...]
-    earlier: dict[int, dict[str, Any]]
+    back: list[TagChange]
 
 
 _ACCEPTED: dict[str, Key[_Accepted | None]] = {
     target: Key(f"{target}s_accepted", lambda: None, f"the guesses of {target}s that were last accepted")
-    for target in ("genre", "artist")
+    for target in TARGETS
+}
+_BY = {
+    target: Key(f"{target}s_by", lambda: VOTERS[0], f"who votes on the {target}s of songs")
+    for target in TARGETS
 }
 
 
@@ -48,14 +60,13 @@ def _guesses(
 
 
 def _accept(library: Library, target: str, guesses: Sequence[Guess], least: int) -> None:
-    entered = {guess.song.id: guess.entered(least) for guess in guesses}
-    tags = tuple(sorted({tag for found in entered.values() for tag in found}))
-    earlier = library.edits.replace(tags, entered)
-    _ACCEPTED[target].set(_Accepted(library.name, tags, earlier))
+    back = enter_guesses(library, guesses, least)
+    if back:  # else what was accepted before can still be taken back
+        _ACCEPTED[target].set(_Accepted(library.name, back))
 
 
 def _take_back(library: Library, target: str, accepted: _Accepted) -> None:
-    library.edits.replace(accepted.tags, accepted.earlier)
+    library.edits.change(accepted.back)
     _ACCEPTED[target].set(None)
 
 
@@ -66,30 +77,35 @@ def guesses_review(now: Snapshot, target: str) -> None:
         return
     accepted = _ACCEPTED[target].get()
     if accepted is not None and accepted.library == now.library.name:
+        n_songs = len({change.song_id for change in accepted.back})
         st.button(
-            f"Take {len(accepted.earlier):,} {target}s back", icon=":material/undo:", key=f"{target}s_back",
+            f"Take {n_songs:,} {target}s back", icon=":material/undo:", key=f"{target}s_back",
             on_click=_take_back, args=(now.library, target, accepted),
         )  # fmt: skip
+    _BY[target].keep()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         choices = st.container(width="content"), st.container(width=320)
-    found = _found(now, target, choices[0])
+    found = _found(now, target)
+    if found is None or found.guesses:
+        choices[0].segmented_control(
+            "Who votes", VOTERS, required=True, key=_BY[target].name, format_func=_VOTERS_SAID.__getitem__,
+            help=_CODES_HELP,
+        )  # fmt: skip
     if found is None:
         return
     if not found.guesses:
-        st.caption(
-            f"Every song has {_a(target)}."
-            if found.n_known
-            else f"No song has {_a(target)}: there is nothing to guess from."
-        )
+        st.caption(found.summary(USUAL_VOTES[target]))
         return
     least = choices[1].slider(
         "Votes at least", 1, N_VOTES[target], USUAL_VOTES[target], key=f"{target}s_votes"
     )
-    kept = [guess for guess in found.guesses if guess.votes[0] >= least]
-    st.caption(f"{_who(target)} {_summary(found, kept, least, target)}")
+    kept = found.kept(least)
+    st.caption(f"{_who(target)} {found.summary(least)}")
     actions = st.container(horizontal=True, vertical_alignment="center")
+    # a table of other songs is another one: marks would stay where they were, on whatever songs stand there then
+    songs = hash((now.library.name, *(guess.song.id for guess in kept)))
     marked = st.dataframe(
-        _table(kept, least), hide_index=True, key=f"library_{target}s", on_select="rerun",
+        _table(kept, least), hide_index=True, key=f"library_{target}s_{songs}", on_select="rerun",
         selection_mode="multi-row",
     )  # fmt: skip
     chosen = chosen_or_all(marked.selection.rows, kept)
@@ -101,18 +117,11 @@ def guesses_review(now: Snapshot, target: str) -> None:
         st.caption("Mark rows to choose; without marks the button means all. The files stay as they are.")
 
 
-def _found(now: Snapshot, target: str, place: Any) -> Guesses | None:
+def _found(now: Snapshot, target: str) -> Guesses | None:
     """The guesses of who is chosen to vote; None, said in the page, where codes cannot be learned."""
-    asked = now.library.folder, now.revision, now.record.id if now.record else None, target
-    found = _guesses(*asked, "vectors", now)
-    if not found.guesses:
-        return found
-    by = place.segmented_control(
-        "Who votes", VOTERS, default=VOTERS[0], required=True, key=f"{target}s_by",
-        format_func=_VOTERS_SAID.__getitem__, help=_CODES_HELP,
-    )  # fmt: skip
+    model_id = now.record.id if now.record else None
     try:
-        return _guesses(*asked, by, now)
+        return _guesses(now.library.folder, now.revision, model_id, target, _BY[target].get(), now)
     except MusicsimError as error:
         st.info(plain(str(error)), icon=":material/info:")
         return None
@@ -134,24 +143,6 @@ def _table(guesses: Sequence[Guess], least: int) -> pd.DataFrame:
 
 
 def _who(target: str) -> str:
-    if st.session_state[f"{target}s_by"] == "codes":
+    if _BY[target].get() == "codes":
         return f"The {N_VOTES[target]} songs whose learned codes are nearest to that of a song vote."
     return f"The {N_VOTES[target]} songs that sound most like a song vote."
-
-
-def _summary(found: Guesses, kept: Sequence[Guess], least: int, target: str) -> str:
-    n_all = len(found.guesses)
-    words = f"{len(kept):,} of {n_all:,} songs without {_a(target)} have one that at least {least} vote for."
-    if least not in found.right:
-        return f"{words} No song with {_a(target)} has so many votes that this could be checked."
-    right = f"Of {found.n_judged:,} songs whose {target} is known, {found.right[least]:.0%} of such guesses are right."
-    if found.right_apart is None:
-        return f"{words} {right}"
-    alike = {"genre": "artist", "artist": "album"}[target]
-    return (
-        f"{words} {right} Where songs of the same {alike} may not vote, {found.right_apart:.0%} of all are."
-    )
-
-
-def _a(target: str) -> str:
-    return "an artist" if target == "artist" else "a genre"

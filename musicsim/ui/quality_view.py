@@ -47,11 +47,11 @@ def _key(of: Snapshot, what: str) -> Hashable:
 
 
 def _scores_key(of: Snapshot, kind: str) -> Hashable:
-    from musicsim.explorer.supervision import ANSWERS
+    from musicsim.explorer.supervision import ANSWERS, JUDGEMENTS
 
-    # answers are no change of the library's revision, or every page would be drawn anew after each of them
-    of_answers = f" {of.library.answers.mark()}" if kind == ANSWERS else ""
-    return _key(of, f"scores by {kind}{of_answers}")
+    # answers and thumbs are no change of the library's revision, or every page would be drawn anew after each of them
+    said = {ANSWERS: of.library.answers, JUDGEMENTS: of.library.judgements}.get(kind)
+    return _key(of, f"scores by {kind}" + (f" {said.mark()}" if said else ""))
 
 
 def _ask_coverage(of: Snapshot) -> Task:
@@ -61,7 +61,8 @@ def _ask_coverage(of: Snapshot) -> Task:
         tell("looking at what this library says about likeness", 0, 0)
         return coverage(of)
 
-    return desk().ask(_key(of, f"coverage {of.library.answers.mark()}"), work)
+    said = of.library.answers.mark(), of.library.judgements.mark()
+    return desk().ask(_key(of, f"coverage {said}"), work)
 
 
 def _ask_scores(of: Snapshot, kind: str) -> Task:
@@ -93,7 +94,8 @@ def show_library(now: Snapshot) -> None:
     lists = _ask_lists(now)
     scores = _ask_scores(now, kind) if kind else None
     waiting = [covered, *([scores] if scores else []), lists]
-    others = [r for r in now.library.models.all() if now.record is None or r.id != now.record.id]
+    models = now.library.models
+    others = [r for r in models.all() if (now.record is None or r.id != now.record.id) and models.is_whole(r)]
     if _ALL.get() == now.library.name and kind:
         for record in others:
             of = snapshot(record.id)

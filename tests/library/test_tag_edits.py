@@ -3,7 +3,7 @@
 import mutagen
 import pytest
 
-from musicsim.library.tag_edits import effective_tags
+from musicsim.library.tag_edits import TagChange, effective_tags
 from tests.sounds import write_song
 
 
@@ -34,20 +34,58 @@ def test_an_edit_shows_and_the_file_stays_as_it_was(store, songs):
     assert {(s.genre, s.year) for s in store.songs(ids[:1])} == {("pop", None)}
 
 
-def test_edits_of_a_tag_are_replaced_and_given_back(store, songs):
+def test_tags_are_changed_where_they_are_as_known_and_changed_back(store, songs):
     emptied, untouched, other = (song.id for song in songs.values())
     store.edits.edit([emptied], {"genre": None, "year": 1964})
     before = store.edits.edited()
-    earlier = store.edits.replace(("genre",), {i: {"genre": "beat"} for i in (emptied, untouched)})
+    back = store.edits.change(
+        [
+            TagChange(emptied, {"genre": None}, {"genre": " beat "}),
+            TagChange(untouched, {"genre": "pop", "album": None}, {"genre": "beat", "album": "Hits"}),
+            TagChange(other, {"genre": None}, {"genre": "beat"}),  # it is pop
+            TagChange(other, {"genre": "pop", "year": 1999}, {"genre": "beat"}),  # it has no year
+            TagChange(other + 1, {"genre": None}, {"genre": "beat"}),  # no song
+        ]
+    )
     assert [song.genre for song in store.songs()] == ["beat", "beat", "pop"]
     assert store.edits.edited()[emptied] == {"genre": "beat", "year": 1964}
-    assert earlier == {emptied: {"genre": None}, untouched: {}}
-    store.edits.replace(("genre",), earlier)
+    assert back == [
+        TagChange(emptied, {"genre": "beat"}, {"genre": None}),
+        TagChange(untouched, {"genre": "beat"}, {}),
+        TagChange(untouched, {"album": "Hits"}, {}),
+    ]
+    again = store.edits.change(back)
     assert store.edits.edited() == before
     assert [song.genre for song in store.songs()] == [None, "pop", "pop"]
-    with pytest.raises(ValueError, match="whole number"):
-        store.edits.replace(("genre", "year"), {untouched: {"genre": "x"}, other: {"year": "soon"}})
-    assert store.edits.edited() == before
+    store.edits.change(again)
+    assert [song.genre for song in store.songs()] == ["beat", "beat", "pop"]
+
+
+def test_changing_back_leaves_what_was_corrected_since(store, songs):
+    song_id = songs["song 0"].id
+    guessed = {"artist": "The Kinks", "album": "Arthur"}
+    back = store.edits.change([TagChange(song_id, {"artist": "The Beatles", "album": None}, guessed)])
+    store.edits.edit([song_id], {"artist": "Them"})
+    store.edits.change(back)
+    song = store.song(song_id)
+    assert (song.artist, song.album) == ("Them", None)
+
+
+@pytest.mark.parametrize(
+    ("known", "edits", "words"),
+    [
+        ({"year": None}, {"year": "soon"}, "whole number"),
+        ({"artist": "The Beatles"}, {"album": "x"}, "^album: say in known"),
+        ({"path": "x"}, {}, "'path' cannot be edited"),
+    ],
+)
+def test_a_change_that_makes_no_sense_is_refused_with_all_others(store, songs, known, edits, words):
+    first, second, _ = (song.id for song in songs.values())
+    with pytest.raises(ValueError, match=words):
+        store.edits.change(
+            [TagChange(first, {"genre": "pop"}, {"genre": "x"}), TagChange(second, known, edits)]
+        )
+    assert store.edits.edited() == {}
 
 
 def test_an_edit_survives_new_tags_in_the_file(store, songs, tmp_path):

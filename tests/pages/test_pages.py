@@ -278,16 +278,39 @@ def test_genres_are_guessed_accepted_and_taken_back(full):
     app.run()
     assert not app.exception
     app.slider(key="genres_votes").set_value(1).run()
-    assert any("3 of 3 songs without a genre" in c.value for c in app.caption)
+    assert any("3 of 3 compared songs without a genre" in c.value for c in app.caption)
     app.segmented_control(key="genres_by").set_value("codes").run()
     assert not app.exception
     assert any("learned codes are nearest" in c.value for c in app.caption)
     app.button(key="genres_accept").click().run()
     assert {song.id: song.genre for song in full.songs() if song.id in truth} == truth
-    assert any("Every song has a genre" in c.value for c in app.caption)
+    assert any("Every song that is compared with others has a genre" in c.value for c in app.caption)
+    corrected, *others = truth
+    full.edits.edit([corrected], {"genre": "mine"})
     app.button(key="genres_back").click().run()
     assert not app.exception
-    assert {song.genre for song in full.songs() if song.id in truth} == {None}
+    assert {song.id: song.genre for song in full.songs() if song.id in truth} == {
+        corrected: "mine",
+        **dict.fromkeys(others),
+    }
+
+
+def test_who_votes_can_be_chosen_where_codes_cannot_be_learned(full, monkeypatch):
+    first, *others = (song.id for song in full.songs())
+    full.edits.edit(others, {"genre": "all the same"})
+    full.edits.edit([first], {"genre": None})
+    app = open_page("library")
+    app.session_state["library_section"] = "genres"
+    app.session_state["genres_by"] = "codes"
+    with monkeypatch.context() as patch:
+        # the nearest songs are not asked for nothing
+        patch.setattr("musicsim.explorer.guess.VectorVoters", None)
+        app.run()
+    assert not app.exception
+    assert any("Two labels at least" in info.value for info in app.info)
+    app.segmented_control(key="genres_by").set_value("vectors").run()
+    assert not app.exception
+    assert any("1 of 1 compared songs" in c.value for c in app.caption)
 
 
 def test_artists_are_guessed_with_their_albums(full):
@@ -298,7 +321,7 @@ def test_artists_are_guessed_with_their_albums(full):
     app.session_state["library_section"] = "artists"
     app.run()
     assert not app.exception
-    assert any("3 of 3 songs without an artist" in c.value for c in app.caption)
+    assert any("3 of 3 compared songs without an artist" in c.value for c in app.caption)
     app.button(key="artists_accept").click().run()
     found = {song.id: (song.artist, song.album) for song in full.songs() if song.id in truth}
     assert found == {i: (artist, "the one") for i, artist in truth.items()}

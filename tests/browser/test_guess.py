@@ -1,0 +1,37 @@
+"""Guessed labels in the browser: what is marked in the table is what is accepted, and no other song after it."""
+
+import pytest
+from playwright.sync_api import expect
+
+from musicsim.library import Library
+from tests.browser.test_app import address, home, page, visit  # noqa: F401
+
+pytestmark = pytest.mark.browser
+
+ROW = 35  # pixels
+
+
+@pytest.fixture
+def nameless(home):  # noqa: F811
+    """A song of each artist without one."""
+    with Library.open(home / "library") as library:
+        ids = list({song.artist: song.id for song in library.songs()}.values())
+        library.edits.edit(ids, {"artist": None})
+        yield library, ids
+        library.edits.undo(ids)
+
+
+def test_marks_go_with_the_rows_they_were_set_on(page, address, nameless):  # noqa: F811
+    library, ids = nameless
+    visit(page, address, "library")
+    page.get_by_test_id("stMain").get_by_text("Artists", exact=True).first.click()
+    table = page.get_by_test_id("stDataFrame").first
+    table.locator("canvas").first.wait_for()
+    expect(page.get_by_role("button", name="Accept 3")).to_be_visible()
+    table.click(position={"x": ROW / 2, "y": 1.5 * ROW})
+    page.get_by_role("button", name="Accept 1").click()
+    expect(page.get_by_role("button", name="Take 1 artists back")).to_be_visible()
+    expect(
+        page.get_by_role("button", name="Accept 2")
+    ).to_be_visible()  # nothing is marked: the button means both
+    assert sum(song.artist is None for song in library.songs(ids)) == 2
