@@ -50,8 +50,8 @@ def _scores_key(of: Snapshot, kind: str) -> Hashable:
     from musicsim.explorer.supervision import ANSWERS, JUDGEMENTS
 
     # answers and thumbs are no change of the library's revision, or every page would be drawn anew after each of them
-    said = {ANSWERS: of.library.answers, JUDGEMENTS: of.library.judgements}.get(kind)
-    return _key(of, f"scores by {kind}" + (f" {said.mark()}" if said else ""))
+    marks = {ANSWERS: of.library.answers.mark, JUDGEMENTS: of.library.judgements.mark}
+    return _key(of, f"scores by {kind} {marks[kind]() if kind in marks else ''}")
 
 
 def _ask_coverage(of: Snapshot) -> Task:
