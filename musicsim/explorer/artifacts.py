@@ -1,6 +1,7 @@
 """What is kept beside a model: clusters, the map, the walk's weights, the report of its training."""
 
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,8 @@ __all__ = [
     "save_walk",
 ]
 
+_log = logging.getLogger(__name__)
+
 
 def save_clusters(
     folder: Path, song_ids: npt.NDArray[np.int64], labels: Mapping[str, npt.NDArray[np.int64]]
@@ -36,8 +39,8 @@ def save_clusters(
 
 
 def load_clusters(folder: Path) -> tuple[npt.NDArray[np.int64], dict[str, npt.NDArray[np.int64]]]:
-    """Song ids (n_songs,) and their labels by the number of clusters; empty before the first."""
-    arrays = load_arrays(folder / "clusters.npz")
+    """Song ids (n_songs,) and their labels by the number of clusters; empty before the first, and of a damaged file."""
+    arrays = _readable_arrays(folder / "clusters.npz")
     ids = arrays.pop("song_ids", np.empty(0, dtype=np.int64))
     return ids, {name.removeprefix("labels_"): values for name, values in arrays.items()}
 
@@ -48,10 +51,19 @@ def save_map(folder: Path, song_ids: npt.NDArray[np.int64], places: npt.NDArray[
 
 
 def load_map(folder: Path) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-    """Song ids (n_songs,) and their places (n_songs, 2); empty before the first map."""
-    arrays = load_arrays(folder / "map.npz")
+    """Song ids (n_songs,) and their places (n_songs, 2); empty before the first map, and of a damaged file."""
+    arrays = _readable_arrays(folder / "map.npz")
     empty = np.empty((0, 2), dtype=np.float32)
     return arrays.get("song_ids", np.empty(0, dtype=np.int64)), arrays.get("places", empty)
+
+
+def _readable_arrays(source: Path) -> dict[str, npt.NDArray[Any]]:
+    """Arrays of a file that the next job makes again where there is none, or where it is damaged."""
+    try:
+        return load_arrays(source)
+    except Exception as error:  # zipfile and numpy raise nearly anything at a damaged file
+        _log.warning("%s cannot be read, the next job makes it again: %r", source, error)
+        return {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ it would keep the first answer waiting (13 s for a million), so there it is work
 query, 500 at a time, and only the average song is taken from a sample of all.
 """
 
-import copy
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -53,13 +52,13 @@ class HubReduction:
             The candidates.
         """
         if self._is_small:
-            proximity, places = self._rows.proximity, rows
-        else:
-            # a shallow copy: what is added to it goes with the query
-            proximity = copy.copy(self._of_sample)
-            places = proximity.add(self._rows.vectors(rows))
-        mean, deviation = proximity.moments(vector[None, :])
-        return proximity.rescore(distances, places, (mean[0], deviation[0]))
+            proximity = self._rows.proximity
+            mean, deviation = proximity.moments(vector[None, :])
+            return proximity.rescore(distances, rows, (mean[0], deviation[0]))
+        sample = self._of_sample
+        # candidates are no part of the average song: they are all from one place, more or fewer from query to query
+        of_candidates = sample.moments(self._rows.vectors(rows))
+        return sample.rescore_others(distances, of_candidates, sample.moments(vector[None, :]))
 
     @cached_property
     def _of_sample(self) -> MutualProximity:

@@ -40,7 +40,7 @@ def fit_map(
     random_state : int
     start : ndarray of shape (n_songs, 2), optional
         Another map of the same songs: the new one grows out of it and is turned so that songs move as little
-        as they need to.
+        as they need to. One without width says nothing and is left out.
 
     Returns
     -------
@@ -59,13 +59,15 @@ def fit_map(
         return _main_axes(X) if start is None else align(_main_axes(X), start)
     from openTSNE import TSNE, initialization
 
+    if start is not None and np.ptp(start[:, 0]) == 0.0:  # openTSNE would divide by it
+        start = None
     embedding = TSNE(
         perplexity=_perplexity(n),
         initialization="pca" if start is None else initialization.rescale(start.astype(np.float64)),
         negative_gradient_method="fft" if n > 1000 else "bh",
         random_state=random_state,
         n_jobs=1,
-    ).fit(np.asarray(X, dtype=np.float64))
+    ).fit(_two_columns(X))
     places = np.asarray(embedding, dtype=np.float32)
     return places if start is None else align(places, start)
 
@@ -109,6 +111,11 @@ def _beside(
         weights /= weights.sum(axis=1, keepdims=True)
         result[start : start + _MANY] = np.einsum("ij,ijk->ik", weights, places[near])
     return result
+
+
+def _two_columns(X: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
+    """At least: openTSNE starts from two main axes, and where vectors have one column it finds one."""
+    return np.pad(np.asarray(X, dtype=np.float64), ((0, 0), (0, max(0, 2 - X.shape[1]))))
 
 
 def _enough_for_tsne(X: npt.NDArray[np.floating]) -> bool:
@@ -158,7 +165,7 @@ class MapPlacer:
     def place(self, X: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Places of new songs, float32 (n_new, 2): t-SNE's, or between the nearest of a large or a tiny map."""
         X = np.asarray(X, dtype=np.float64)
-        if not len(self._X):
+        if not len(self._X) or not len(X):
             return np.zeros((len(X), 2), dtype=np.float32)
         if self._embedding is None:
             return _beside(self._X, self._places, X)

@@ -239,7 +239,7 @@ def _home(x: npt.NDArray[Any], y: npt.NDArray[Any]) -> Window:
 
 def _cells(values: npt.NDArray[Any], low: float, high: float, n: int) -> Rows:
     """Which of `n` cells from `low` to `high` each value lies in."""
-    scaled = (values.astype(np.float64) - low) * (n / max(high - low, np.finfo(float).tiny))
+    scaled = (values.astype(np.float64) - low) * (n / max(high - low, n * np.finfo(float).tiny))
     return np.clip(scaled, 0, n - 1).astype(np.int64)
 
 

@@ -1,6 +1,6 @@
 """Songs under a model: their features and vectors, their clusters, their places on the map."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -92,10 +92,13 @@ def save_clusters_and_map(library: Library, record: ModelRecord, tell: Tell) -> 
     rows = library.vectors(record.id)
     folder = library.models.path(record.id)
     tell("grouping songs into clusters")
-    save_clusters(folder, rows.song_ids, _fit_clusters(rows.X))
+    labels = _fit_clusters(rows.X)
     tell("drawing the map")
     start = _places_of(library, record.base_id, rows.song_ids) if record.base_id else None
-    save_map(folder, rows.song_ids, fit_map(rows.X, start=start))
+    places = fit_map(rows.X, start=start)
+    # both are written when both are there: a job that is stopped before leaves them as they were
+    save_clusters(folder, rows.song_ids, labels)
+    save_map(folder, rows.song_ids, places)
     _update_index(library, record, tell)
 
 
@@ -113,34 +116,64 @@ def _places_of(
 ) -> npt.NDArray[np.float32] | None:
     """Where songs stand on the map of another model; None unless it has all of them."""
     ids, places = load_map(library.models.path(model_id))
-    row_of = {song_id: row for row, song_id in enumerate(ids.tolist())}
-    rows = [row_of.get(song_id, -1) for song_id in song_ids.tolist()]
-    return None if not rows or min(rows) < 0 else places[rows]
+    entries = _entries_of(song_ids, ids)
+    return None if not len(entries) or entries.min() < 0 else places[entries]
+
+
+def _entries_of(song_ids: npt.NDArray[np.int64], known: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Where songs stand among those of a file; -1 where they do not."""
+    entry_of = {song_id: entry for entry, song_id in enumerate(known.tolist())}
+    return np.array([entry_of.get(song_id, -1) for song_id in song_ids.tolist()], dtype=np.int64)
 
 
 def update_clusters_and_map(library: Library, record: ModelRecord, tell: Tell) -> None:
-    """Place songs that joined since the map was drawn, and in the index; draw it anew when it has grown by a fifth."""
+    """Place songs that joined since the map was drawn, and in the index; draw it anew when it has grown by a fifth.
+
+    The map and the clusters are looked at by themselves: a job may have been killed when it had written one of them.
+    """
     _update_index(library, record, tell)
     rows = library.vectors(record.id)
     folder = library.models.path(record.id)
-    mapped, places = load_map(folder)
-    row_of = {song_id: row for row, song_id in enumerate(rows.song_ids.tolist())}
-    kept = np.array([i in row_of for i in mapped.tolist()], dtype=bool)
-    new = np.setdiff1d(rows.song_ids, mapped)
-    if not len(new):
+    (mapped, places), (grouped, labels) = load_map(folder), load_clusters(folder)
+    on_map, in_clusters = _entries_of(rows.song_ids, mapped), _entries_of(rows.song_ids, grouped)
+    if min(on_map.min(initial=0), in_clusters.min(initial=0)) >= 0:
         return
-    if len(rows.song_ids) >= _GROWTH_FOR_NEW_MAP * kept.sum():
+    if _has_outgrown(on_map):
         save_clusters_and_map(library, record, tell)
         return
     tell("placing new songs on the map")
-    old_rows, new_rows = [row_of[i] for i in mapped[kept].tolist()], [row_of[i] for i in new.tolist()]
-    X_old, X_new = rows.X[old_rows], rows.X[new_rows]
-    ids = np.concatenate([mapped[kept], new])
-    _, labels = load_clusters(folder)
-    grown = {k: _nearest_centre(X_old, values[kept], X_new) for k, values in labels.items()}
-    save_clusters(folder, ids, {k: np.concatenate([labels[k][kept], grown[k]]) for k in labels})
-    # the map last: it is what says that these songs are placed
-    save_map(folder, ids, np.concatenate([places[kept], MapPlacer(X_old, places[kept]).place(X_new)]))
+    labels = _labels_of_all(rows.X, labels, in_clusters)
+    places = _places_of_all(rows.X, places, on_map)
+    save_clusters(folder, rows.song_ids, labels)
+    save_map(folder, rows.song_ids, places)
+
+
+def _has_outgrown(entries: npt.NDArray[np.int64]) -> bool:
+    """Whether songs have become too many for what was made of those that have an entry."""
+    return len(entries) >= _GROWTH_FOR_NEW_MAP * int(np.count_nonzero(entries >= 0))
+
+
+def _places_of_all(
+    X: npt.NDArray[np.float32], places: npt.NDArray[np.float32], entries: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float32]:
+    """Places of all songs, in the order of `X`; those with an entry keep theirs."""
+    completed, is_new = places[entries], entries < 0
+    if is_new.any():
+        completed[is_new] = MapPlacer(X[~is_new], completed[~is_new]).place(X[is_new])
+    return completed
+
+
+def _labels_of_all(
+    X: npt.NDArray[np.float32], labels: Mapping[str, npt.NDArray[np.int64]], entries: npt.NDArray[np.int64]
+) -> dict[str, npt.NDArray[np.int64]]:
+    """Labels of all songs, in the order of `X`; those with an entry keep theirs, or all are grouped anew."""
+    if _has_outgrown(entries):
+        return _fit_clusters(X)
+    completed, is_new = {k: values[entries] for k, values in labels.items()}, entries < 0
+    if is_new.any():
+        for values in completed.values():
+            values[is_new] = _nearest_centre(X[~is_new], values[~is_new], X[is_new])
+    return completed
 
 
 def _nearest_centre(

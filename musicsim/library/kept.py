@@ -1,8 +1,8 @@
 """Values that take seconds to read: kept in memory and in a file for as long as what they say holds."""
 
 import json
+import logging
 import threading
-import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,8 @@ from musicsim.library.arrays import atomic_path
 from musicsim.library.changes import NOTHING, ChangeLog, Changes, Moment
 
 __all__ = ["Archive", "Kept", "load_arrays", "save_arrays"]
+
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Arrays = dict[str, npt.NDArray[Any]]
@@ -69,9 +71,12 @@ class Archive(Generic[T]):
         """The value and its moment; None where there is no file, or none that this program reads."""
         try:
             arrays = load_arrays(self.path)
+            if not arrays:
+                return None
             version, revision, mark = json.loads(str(arrays.pop("about")))
             return (self.unpack(arrays), Moment(revision, mark)) if version == _FORMAT else None
-        except (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile):
+        except Exception as error:  # zipfile and numpy raise nearly anything at a damaged file
+            _log.warning("%s cannot be read and is made again: %r", self.path, error)
             return None
 
 

@@ -163,21 +163,45 @@ class MutualProximity(BaseEstimator):
         d, moments = self._pairs(distances, query_moments, rows)
         return _adjusted(d, moments, _average_song(self.mean_, self.std_))
 
+    def rescore_others(
+        self, distances: npt.ArrayLike, moments: Moments, query_moments: Moments
+    ) -> FloatArray:
+        """As :meth:`rescore`, of candidates that are no rows of the fit and do not count in the average song.
+
+        Parameters
+        ----------
+        distances : array of shape (k,), >= 0
+        moments : means and deviations of the candidates, as :meth:`moments` gives them
+        query_moments : mean and deviation of the query, as :meth:`moments` gives them for one query
+
+        Raises
+        ------
+        ValueError
+            If shapes do not fit.
+        """
+        check_is_fitted(self, "mean_")
+        d = np.asarray(distances, dtype=np.float64)
+        mean, std = (np.asarray(part, dtype=np.float64) for part in moments)
+        if d.ndim != 1 or mean.shape != d.shape or std.shape != d.shape:
+            raise ValueError(
+                f"distances of shape {d.shape}, means of shape {mean.shape} and deviations of shape {std.shape} "
+                "should be (k,)."
+            )
+        return _adjusted(d, (_of_one(query_moments), (mean, std)), _average_song(self.mean_, self.std_))
+
     def _pairs(
         self, distances: npt.ArrayLike, query_moments: Moments, rows: npt.ArrayLike
     ) -> tuple[FloatArray, PairMoments]:
         """Distances, and the moments of the query and of the rows, checked."""
         check_is_fitted(self, "mean_")
         d, chosen = np.asarray(distances, dtype=np.float64), np.asarray(rows)
-        mean, std = (np.asarray(part, dtype=np.float64).ravel() for part in query_moments)
         if d.ndim != 1 or chosen.shape != d.shape:
             raise ValueError(f"distances of shape {d.shape} and rows of shape {chosen.shape} should be (k,).")
-        if len(mean) != 1 or len(std) != 1:
-            raise ValueError("query_moments should be the mean and the deviation of one query.")
+        of_query = _of_one(query_moments)
         if len(chosen) and not (chosen.min() >= 0 and chosen.max() < len(self.mean_)):
             raise ValueError(f"rows should lie in 0 to {len(self.mean_) - 1}, the rows of the fit.")
         chosen = chosen.astype(np.int64)
-        return d, ((mean, std), (self.mean_[chosen], self.std_[chosen]))
+        return d, (of_query, (self.mean_[chosen], self.std_[chosen]))
 
 
 def mutual_proximity(
@@ -222,6 +246,13 @@ def mutual_proximity(
         own = query_mean[i : i + 1], query_std[i : i + 1]
         result[i] = _adjusted(row, (own, (row_mean, row_std)), average)
     return result
+
+
+def _of_one(query_moments: Moments) -> tuple[FloatArray, FloatArray]:
+    mean, std = (np.asarray(part, dtype=np.float64).ravel() for part in query_moments)
+    if len(mean) != 1 or len(std) != 1:
+        raise ValueError("query_moments should be the mean and the deviation of one query.")
+    return mean, std
 
 
 def _rows(X: npt.ArrayLike, name: str) -> npt.NDArray[np.floating]:

@@ -87,3 +87,28 @@ def test_many_songs_are_placed_through_a_forest(blobs, rng, monkeypatch):
     monkeypatch.setattr("musicsim.explorer.map._MANY", 20)
     # leaves hold rounded codes: now and then the fifth neighbour is the sixth; the map is 30 wide
     np.testing.assert_allclose(MapPlacer(X, places).place(new), one_by_one, atol=0.2)
+
+
+@pytest.mark.parametrize("n", [40, 200])
+def test_vectors_of_one_dimension_have_a_map(n, rng):
+    X = np.sort(rng.standard_normal((n, 1)), axis=0).astype(np.float32)
+    places = fit_map(X)
+    assert places.shape == (n, 2)
+    steps = np.linalg.norm(np.diff(places, axis=0), axis=1)
+    pairs = np.linalg.norm(places[rng.permutation(n)] - places, axis=1)
+    assert np.median(steps) < np.median(pairs) / 2, "songs that follow one another stand together"
+    place = MapPlacer(X, places).place(X[n // 2 : n // 2 + 1])
+    assert abs(np.argmin(np.linalg.norm(places - place, axis=1)) - n // 2) <= n // 8
+
+
+@pytest.mark.parametrize("start", [[[0.0, 0.0], [0.0, 0.0]], [[3.0, 0.0], [3.0, 1.0]]])
+def test_a_map_without_width_is_no_start(blobs, start):
+    X, labels, _ = blobs
+    places = fit_map(X, start=np.float32(start)[labels % 2])
+    np.testing.assert_array_equal(places, fit_map(X))
+
+
+@pytest.mark.parametrize("n", [0, 3, 40])
+def test_no_new_songs_have_no_places(n, rng):
+    X = rng.standard_normal((n, 7)).astype(np.float32)
+    assert MapPlacer(X, fit_map(X)).place(X[:0]).shape == (0, 2)

@@ -186,3 +186,12 @@ def test_what_was_made_of_an_array_is_made_once_and_the_oldest_goes():
     kept(one, "b")
     kept(one, "a")
     assert made == ["a", "b", "c", "a"], "the oldest one had gone"
+
+
+@pytest.mark.parametrize("high", [0.0, 1e-320])
+def test_a_window_without_extent_shows_the_songs_that_stand_there(high):
+    places = np.zeros((MOST_DRAWN + 1, 2), dtype=np.float32)
+    shown = MapView(places).shown(Window(0, high, 0, high))
+    assert (len(shown.rows), shown.n_here) == (SAMPLE, MOST_DRAWN + 1)
+    assert shown.density is not None
+    assert shown.density.max() == 255

@@ -194,3 +194,21 @@ def test_what_does_not_fit_is_refused(act, message):
     fitted = MutualProximity().fit(np.eye(4))
     with pytest.raises(ValueError, match=message):
         act(fitted)
+
+
+def test_others_are_rescored_as_rows_are_and_do_not_count_in_the_average(rng):
+    X = rng.normal(size=(60, 4)) * rng.uniform(0.5, 2.0, size=(60, 1))
+    others, query = 9.0 + X[:7], X[:1] + 0.1
+    fitted = MutualProximity(random_state=0).fit(X)
+    distances = np.linalg.norm(X[:7] - query, axis=1)
+    of_query = fitted.moments(query)
+    as_rows = fitted.rescore(distances, np.arange(7), of_query)
+    np.testing.assert_allclose(fitted.rescore_others(distances, fitted.moments(X[:7]), of_query), as_rows)
+    far = np.linalg.norm(others - query, axis=1)
+    together = fitted.rescore_others(far, fitted.moments(others), of_query)
+    alone = [
+        fitted.rescore_others(far[i : i + 1], fitted.moments(others[i : i + 1]), of_query) for i in range(7)
+    ]
+    np.testing.assert_allclose(together, np.concatenate(alone))
+    with pytest.raises(ValueError, match="should be"):
+        fitted.rescore_others(distances, fitted.moments(X[:3]), of_query)

@@ -1,0 +1,46 @@
+"""Hub reduction of a library too large to know every song's moments in advance."""
+
+import numpy as np
+import pytest
+
+from benchmarks._million import write_library
+from musicsim.explorer.hubs import HubReduction
+from musicsim.explorer.snapshot import take_snapshot
+
+
+class Group:
+    """Rows of which half lie close together, the asked one among them."""
+
+    def __init__(self, n: int, rng: np.random.Generator) -> None:
+        X = rng.normal(size=(n, 12)).astype(np.float32)
+        X[: n // 2] *= 0.2
+        self.ids, self.X = np.arange(n), X
+
+    def vectors(self, rows) -> np.ndarray:
+        return self.X[rows]
+
+    def nearest(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        distances = np.linalg.norm(self.X - self.X[0], axis=1)
+        order = np.argsort(distances, kind="stable")[1 : k + 1]
+        return distances[order], order
+
+
+@pytest.mark.parametrize("n", [2_000, 12_000])
+def test_an_adjusted_distance_does_not_depend_on_how_many_candidates_were_asked_for(n, rng):
+    rows = Group(n, rng)
+    hubs = HubReduction(rows, most_in_advance=0)
+    many = hubs.adjusted(rows.X[0], *rows.nearest(500))
+    for k in (1, 10, 100):
+        np.testing.assert_allclose(hubs.adjusted(rows.X[0], *rows.nearest(k)), many[:k], rtol=1e-9)
+    assert len(hubs.adjusted(rows.X[0], *rows.nearest(0))) == 0
+
+
+def test_it_is_the_distance_that_is_worked_out_in_advance(tmp_path):
+    """Up to 5,000 songs are all averaged, and all are compared with the same 500."""
+    with write_library(tmp_path / "library", 700) as library:
+        rows = take_snapshot(library)._rows
+        in_advance, on_demand = HubReduction(rows), HubReduction(rows, most_in_advance=0)
+        for row in (0, 333, 699):
+            distances, near = (found[0] for found in rows.index.query(rows.X[row : row + 1], 200))
+            one, other = (way.adjusted(rows.X[row], distances, near) for way in (in_advance, on_demand))
+            np.testing.assert_allclose(other, one, rtol=1e-9)
