@@ -354,10 +354,12 @@ def chi2_rbf_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, sigma: flo
     if not sigma > 0.0:
         raise ValueError(f"sigma={sigma} should be above 0.")
     left = _term_counts(np.asarray(A), "A")
-    right = None if B is None else _term_counts(np.asarray(B), "B")
-    if right is not None:
-        _check_same_width(left, right)
-    return chi2_kernel(left, right, gamma=sigma)
+    right = left if B is None else _term_counts(np.asarray(B), "B")
+    _check_same_width(left, right)
+    if not len(left) or not len(right):
+        return np.empty((len(left), len(right)))
+    # scikit-learn takes no array that is read-only, such as a memory map
+    return chi2_kernel(*(np.require(rows, requirements="W") for rows in (left, right)), gamma=sigma)
 
 
 def plays_cosine_kernel(plays: Any, other: Any = None) -> FloatArray:
@@ -508,6 +510,8 @@ def _weighed(rows: Any, idf: npt.ArrayLike, name: str) -> Any:
             f"{name} has {counts.shape[1]} codewords and the reference {weights.size}; "
             f"both need the same codebook."
         )
+    if not (np.isfinite(weights).all() and (weights >= 0.0).all()):
+        raise ValueError("idf: entries should be finite and not negative.")
     return _unit_rows(counts * weights[np.newaxis, :])
 
 

@@ -78,7 +78,8 @@ def draw_map(of: Snapshot, key: str, marked: list[int], height: int) -> None:
 left, right = st.columns([9, 5], gap="medium")
 with left:
     models = {record.id: record.name for record in now.library.models.all()}
-    others = [model_id for model_id in models if now.record is None or model_id != now.record.id]
+    whole = [record.id for record in now.library.models.all() if now.library.models.is_whole(record)]
+    others = [model_id for model_id in whole if now.record is None or model_id != now.record.id]
     if BESIDE.get() not in others:
         BESIDE.set(None)
     by, find = st.columns([4, 3], vertical_alignment="bottom")

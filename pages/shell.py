@@ -18,6 +18,7 @@ from musicsim.ui.state import (
     PLAYLIST,
     active_library,
     active_model,
+    chosen_model,
     take_address,
     warm_up,
 )
@@ -72,6 +73,23 @@ def _sidebar() -> None:
     library_line(library)
 
 
+def _lost_model() -> None:
+    """Say that the files of the chosen model are gone, and offer the models that have theirs."""
+    lost, models = chosen_model(), active_library().models
+    if lost is None or models.is_whole(lost):
+        return
+    others = [record for record in models.all() if models.is_whole(record)]
+    if not others:
+        return  # what compares songs says so
+    st.error(
+        f"The files of the model “{plain(lost.name)}” are gone or damaged: choose another model.",
+        icon=":material/error:",
+    )
+    with st.container(horizontal=True):
+        for record in others:
+            st.button(plain(record.name), key=f"instead_{record.id}", on_click=MODEL.set, args=(record.id,))
+
+
 pages = [
     st.Page(PAGES[name], title=title, icon=icon, url_path=name, default=name == "explore")
     for name, (title, icon) in TITLES.items()
@@ -86,6 +104,7 @@ try:
         _sidebar()
     with st.bottom:
         player.mount(on_event=on_player_event, thumbs=thumbs())
+    _lost_model()
     page.run()
     warm_up()
 except MusicsimError as error:

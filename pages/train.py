@@ -2,20 +2,25 @@
 
 import streamlit as st
 
+from musicsim.errors import ModelError
 from musicsim.explorer import jobs
 from musicsim.ui.empty import stop_without_songs
 from musicsim.ui.models_view import models_section
 from musicsim.ui.state import snapshot
+from musicsim.ui.text import plain
 from musicsim.ui.training_view import choices, latest_training, training_run
 from musicsim.ui.verdict_view import verdict
 
 now = snapshot()
 st.title("Train", anchor=False)
-stop_without_songs(now)
 library = now.library
 busy = jobs.current(library) is not None
 native = library.models.native()
-choices(snapshot(native.id if native else None), busy=busy)
+try:
+    stop_without_songs(now)
+    choices(snapshot(native.id if native else None), busy=busy)
+except ModelError as error:  # its files are gone: below, where models are deleted, the page goes on
+    st.error(plain(error), icon=":material/error:")
 training = latest_training(library)
 if training is not None:
     st.divider()

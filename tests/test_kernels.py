@@ -247,6 +247,8 @@ def test_human_tags_are_cosines_of_sets():
         (lambda: tfidf_map([[1.0, 0.0]], [1.0]), "2 codewords and the reference 1"),
         (lambda: tfidf_cosine_kernel([[1.0, 0.0]], [[1.0]]), "B has 1 codewords"),
         (lambda: chi2_rbf_kernel([[1.0]], sigma=0.0), "sigma=0.0"),
+        (lambda: tfidf_map([[1.0, 2.0]], [1.0, np.nan]), "idf: entries should be finite"),
+        (lambda: tfidf_map([[1.0, 2.0]], [1.0, -1.0]), "idf: entries should be finite and not negative"),
         (lambda: chi2_rbf_kernel([[1.0]], [[0.5, 0.5]]), "A has 1 codewords and B 2"),
         (lambda: chi2_rbf_kernel([[-1.0]]), "A: entries should be finite and not negative"),
         (lambda: plays_cosine_kernel(sparse.eye_array(3), sparse.eye_array(4)), "3 users and other 4"),
@@ -333,3 +335,13 @@ def test_other_rows_are_no_harmony():
         harmony_map(np.ones((2, 240)))
     with pytest.raises(ValueError, match="rhythm: row 0 sums to 48"):
         rhythm_map(np.ones((1, 240)))
+
+
+def test_chi_squared_takes_a_memory_map_and_no_songs(rng, tmp_path):
+    A = rng.random((5, 4))
+    np.save(tmp_path / "a.npy", A)
+    mapped = np.load(tmp_path / "a.npy", mmap_mode="r")
+    np.testing.assert_array_equal(chi2_rbf_kernel(mapped, mapped[:2]), chi2_rbf_kernel(A, A[:2]))
+    assert chi2_rbf_kernel(np.empty((0, 4)), A).shape == (0, 5)
+    assert chi2_rbf_kernel(A, np.empty((0, 4))).shape == (5, 0)
+    assert chi2_rbf_kernel(np.empty((0, 4))).shape == (0, 0)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from musicsim.errors import MusicsimError
+from musicsim.errors import LibraryError
 from musicsim.explorer.artifacts import load_report
 from musicsim.explorer.combination import COMBINED_KIND
 from musicsim.explorer.learning import LEARNED_KIND, METHODS, RANKING
@@ -119,7 +119,7 @@ def match_words(about: AboutEmbedding, matched: Matched) -> str:
     words += f", {matched.n_double:,} of songs that have another" if matched.n_double else ""
     if matched.unmatched:
         words += f" ({', '.join(matched.unmatched[:3])}{', …' if matched.n_unmatched > 3 else ''})"
-    return f"{words}."
+    return f"{words}. {about.note}".rstrip()
 
 
 def _quoted(names: Sequence[str]) -> str:
@@ -133,8 +133,8 @@ def _coverage_words(library: Library, record: ModelRecord) -> str:
     words = f"{n_songs:,} of {len(library):,} songs have a vector"
     try:
         about = EmbeddingStore(library).about(record.settings["vectors"])
-    except MusicsimError:
-        return f"{words}; the file that they came in is not here any more."
+    except LibraryError as error:
+        return f"{words}; {error}"
     return f"{words}; there are {about.n_rows:,}, of {about.n_dimensions:,} numbers each, compared by their cosine."
 
 

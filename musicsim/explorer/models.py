@@ -78,7 +78,7 @@ def stale_reason(library: Library, record: ModelRecord) -> str | None:
             return f"of what it was made of, {', '.join(replaced)} has been replaced"
     elif base is not None and base.is_retired:
         return "the codewords it was made of have been replaced"
-    n_songs = len(library.models.features(record.id).song_ids)
+    n_songs = len(library.models.song_rows(record.features_of).rows)  # also where its files are gone
     if n_songs >= 2 * record.n_songs_fitted:
         return f"it was made of {record.n_songs_fitted:,} songs, and there are {n_songs:,} now"
     return None

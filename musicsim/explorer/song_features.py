@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from musicsim.errors import NotFoundError
+from musicsim.errors import LibraryError
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.representations import (
     FRAMES,
@@ -103,7 +103,7 @@ def _own(library: Library, front: OwnVectors) -> tuple[npt.NDArray[np.int64], Ca
     store = EmbeddingStore(library)
     try:
         vectors, matched = store.vectors(front.key), store.match(front.key)
-    except NotFoundError:  # the model was made elsewhere, of vectors that are not here
+    except LibraryError:  # the model was made elsewhere, of vectors that are not here; or they are damaged
         return np.empty(0, np.int64), lambda at: np.empty((len(at), front.n_dimensions), np.float32)
     if vectors.shape[1] != front.n_dimensions:  # somebody has made the model up
         return np.empty(0, np.int64), lambda at: np.empty((len(at), front.n_dimensions), np.float32)

@@ -219,7 +219,10 @@ def _seconds(text: str) -> float | None:
     try:
         when = datetime.fromisoformat(text.strip())
         seconds = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
+        datetime.fromtimestamp(
+            seconds, UTC
+        )  # as it is written: a zone may lead out of the years that there are
+    except (ValueError, OverflowError, OSError):
         seconds = math.nan
     if math.isnan(seconds):
         raise ValueError(f"the time is {text[:40]!r}; it should look like 2026-01-31T10:11:12+00:00")

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library import schema
+from musicsim.library.arrays import atomic_path
 
 if TYPE_CHECKING:  # which are made of stores
     from musicsim.library.answer_files import FiledAnswer, FiledSong
@@ -254,6 +255,7 @@ class AnswerStore:
         Parameters
         ----------
         file : path, or binary file to write to
+            What a path names is replaced when all is written, and stays as it is otherwise.
 
         Returns
         -------
@@ -278,8 +280,12 @@ class AnswerStore:
             if songs.keys() >= set(a.song_ids)  # one may have been forgotten this moment
         ]  # fmt: skip
         try:
-            with open(file, "wb") if isinstance(file, str | Path) else nullcontext(file) as stream:
-                write_answers(stream, filed)
+            if isinstance(file, str | Path):
+                Path(file).parent.stat()  # a folder that is not there is a slip, not one to be made
+                with atomic_path(Path(file)) as temporary, temporary.open("wb") as stream:
+                    write_answers(stream, filed)
+            else:
+                write_answers(file, filed)
         except OSError as error:
             raise LibraryError(f"{file}: cannot be written ({error.strerror}). Name another file.") from error
         return len(filed)

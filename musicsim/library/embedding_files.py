@@ -12,6 +12,8 @@ believed: nothing is unpickled, and the sizes that it claims are checked before 
 """
 
 import importlib
+import re
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterable, Sequence
@@ -47,6 +49,7 @@ _MOST_BYTES = 2**31  # of one array: as many numbers as float64
 _MOST_WIDE = 4_096
 _LONGEST_NAME = 4_096
 _BATCH = 4_096  # rows of a parquet file at a time
+_MOST_RUNS = 8  # of columns that are told
 
 Floats = npt.NDArray[np.float32]
 
@@ -65,12 +68,15 @@ class EmbeddingFile:
         Rows of the file, those that were left out among them.
     problems : tuple of str
         Why rows were left out, a sentence each; the first 20, and how many more there are.
+    note : str
+        One sentence on which columns of a table were taken as names and numbers; empty where none had to be chosen.
     """
 
     names: list[int] | list[str] | None
     vectors: Floats
     n_read: int
     problems: tuple[str, ...]
+    note: str = ""
 
 
 def read_embedding(path: Path) -> EmbeddingFile:
@@ -98,21 +104,26 @@ def read_embedding(path: Path) -> EmbeddingFile:
             f"{path.name}: vectors are read from {', '.join(ENDINGS)} files, not from this one."
         )
     try:
-        names, vectors = read(path)
+        names, vectors, note = read(path)
     except OSError as error:
         raise LibraryError(f"{path.name}: it cannot be read ({error.strerror or error}).") from error
-    except (ValueError, KeyError, EOFError, MemoryError, RuntimeError, NotImplementedError) as error:
-        # those of pyarrow are of these kinds
+    except (
+        ValueError, KeyError, EOFError, MemoryError, RuntimeError, NotImplementedError, tokenize.TokenError,
+    ) as error:  # fmt: skip
+        # those of pyarrow are of these kinds; the last is numpy's, of a header that is no Python
         raise LibraryError(f"{path.name}: no vectors can be read from this file ({error}).") from error
     except (zipfile.BadZipFile, zlib.error) as error:
         raise LibraryError(f"{path.name}: it is no .npz file, or a damaged one ({error}).") from error
-    return _checked(path.name, names, vectors)
+    return _checked(path.name, names, vectors, note)
 
 
 # --- by kind --------------------------------------------------------------------------------------
 
 
-def _from_npz(path: Path) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+_Read = tuple[npt.NDArray[Any] | None, npt.NDArray[Any], str]
+
+
+def _from_npz(path: Path) -> _Read:
     with zipfile.ZipFile(path) as archive:
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         wanted = {what: _one(members, known) for what, known in (("vectors", _VECTORS), ("names", _NAMES))}
@@ -124,16 +135,16 @@ def _from_npz(path: Path) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
                 _check_header(stream, members[name].file_size)
             with archive.open(members[name]) as stream:
                 found[what] = np.lib.format.read_array(stream, allow_pickle=False)
-    return found["names"], found["vectors"]
+    return found["names"], found["vectors"], ""
 
 
-def _from_npy(path: Path) -> tuple[npt.NDArray[Any] | None, npt.NDArray[Any]]:
+def _from_npy(path: Path) -> _Read:
     with path.open("rb") as stream:
         _check_header(stream, path.stat().st_size)
     array = np.load(path, allow_pickle=False)
     if array.dtype.names is None:
-        return None, array
-    return array[_one(array.dtype.names, _NAMES)], array[_one(array.dtype.names, _VECTORS)]
+        return None, array, ""
+    return array[_one(array.dtype.names, _NAMES)], array[_one(array.dtype.names, _VECTORS)], ""
 
 
 def _check_header(stream: IO[bytes], n_bytes: int) -> None:
@@ -154,7 +165,7 @@ def _check_header(stream: IO[bytes], n_bytes: int) -> None:
         raise ValueError(f"an array is larger than {_MOST_BYTES / 2**30:g} GB")
 
 
-def _from_parquet(path: Path) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _from_parquet(path: Path) -> _Read:
     try:
         parquet = importlib.import_module("pyarrow.parquet")
         pa = importlib.import_module("pyarrow")
@@ -191,7 +202,21 @@ def _from_parquet(path: Path) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     there = np.concatenate(has_one)
     rows = np.full((len(there), *widths), np.nan, dtype=np.float64)
     rows[there] = np.concatenate([numbers for numbers in values if len(numbers)])
-    return np.concatenate(names), rows
+    note = "" if lists else f"Songs are named by the column {by}, their numbers are {_runs(columns)}."
+    return np.concatenate(names), rows, note
+
+
+def _runs(columns: Sequence[str]) -> str:
+    """Names of columns, those that differ in the number at their end as one run: what is no dimension stands out."""
+    runs: list[tuple[str, list[str]]] = []
+    for name in columns:
+        stem = re.sub(r"\d+$", "", name)
+        if not runs or runs[-1][0] != stem:
+            runs.append((stem, []))
+        runs[-1][1].append(name)
+    said = [names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}" for _, names in runs]
+    more = len(said) - _MOST_RUNS
+    return ", ".join(said[:_MOST_RUNS]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _of_columns(batch: Any, columns: Sequence[str]) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
@@ -234,7 +259,9 @@ def _one(there: Any, known: Sequence[str]) -> str:
 # --- checks ---------------------------------------------------------------------------------------
 
 
-def _checked(label: str, names: npt.NDArray[Any] | None, vectors: npt.NDArray[Any]) -> EmbeddingFile:
+def _checked(
+    label: str, names: npt.NDArray[Any] | None, vectors: npt.NDArray[Any], note: str
+) -> EmbeddingFile:
     if vectors.dtype.kind not in "fiu":
         raise LibraryError(f"{label}: its vectors are of type {vectors.dtype}; they should be numbers.")
     if vectors.ndim != 2 or not vectors.size or vectors.shape[1] > _MOST_WIDE or vectors.size > _MOST_NUMBERS:
@@ -257,10 +284,10 @@ def _checked(label: str, names: npt.NDArray[Any] | None, vectors: npt.NDArray[An
         # rows are of songs by their place: none may go
         rows = rows.copy()
         rows[list(wrong)] = np.nan
-        return EmbeddingFile(None, rows, len(rows), problems)
+        return EmbeddingFile(None, rows, len(rows), problems, note)
     good = [i for i in range(len(rows)) if i not in wrong]
     chosen: Any = [called[i] for i in good]
-    return EmbeddingFile(chosen, rows[good], len(rows), problems)
+    return EmbeddingFile(chosen, rows[good], len(rows), problems, note)
 
 
 def _wrong(rows: Floats, called: list[int] | list[str] | None) -> dict[int, str]:

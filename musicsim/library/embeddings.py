@@ -9,10 +9,11 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable, Sequence
+import tokenize
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,8 @@ if TYPE_CHECKING:  # which is made of stores
     from musicsim.library.store import Store
 
 __all__ = ["AboutEmbedding", "EmbeddingStore", "Matched"]
+
+T = TypeVar("T")
 
 _UNUSED_S = 24 * 3600.0  # what nobody uses is kept for a day: it may have just come
 _SHOWN = 20
@@ -44,6 +47,8 @@ class AboutEmbedding:
     n_rows, n_dimensions : int
     problems : tuple of str
         Why rows of the file were left out.
+    note : str
+        One sentence on which of its columns were taken; see :class:`musicsim.library.embedding_files.EmbeddingFile`.
     """
 
     key: str
@@ -51,6 +56,7 @@ class AboutEmbedding:
     n_rows: int
     n_dimensions: int
     problems: tuple[str, ...]
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +100,7 @@ class EmbeddingStore:
         self.folder = library.folder / "embeddings"
 
     def keep(self, path: Path, label: str = "") -> AboutEmbedding:
-        """Take in a file of vectors, whole or not at all; one that is here already stays.
+        """Take in a file of vectors, whole or not at all; one that is here already stays, unless it is damaged.
 
         Parameters
         ----------
@@ -125,21 +131,36 @@ class EmbeddingStore:
         digest = hashlib.blake2b(named.encode(), digest_size=16)
         digest.update(np.ascontiguousarray(vectors).tobytes())
         about = AboutEmbedding(
-            digest.hexdigest(), (label or path.name)[:120], len(vectors), vectors.shape[1], read.problems
-        )
-        if not (self.folder / about.key).exists():
+            digest.hexdigest(), (label or path.name)[:120], len(vectors), vectors.shape[1], read.problems, read.note
+        )  # fmt: skip
+        try:
             self._write(about, named, vectors)
+        except OSError as error:
+            if not self._is_whole(about.key):  # another process may have written the same meanwhile
+                raise LibraryError(
+                    f"{self.folder}: cannot be written ({error.strerror}). Make room."
+                ) from error
         return about
 
     def _write(self, about: AboutEmbedding, named: str, vectors: npt.NDArray[np.float32]) -> None:
+        folder = self.folder / about.key
+        if self._is_whole(about.key):
+            os.utime(folder)  # they have just come again: a sweep leaves them until a model is made of them
+            return
+        shutil.rmtree(folder, ignore_errors=True)
+        with atomic_folder(folder) as written:
+            np.save(written / "vectors.npy", vectors, allow_pickle=False)
+            (written / "names.json").write_text(named, encoding="utf-8")
+            facts = {"format": 1, "label": about.label, "problems": about.problems, "note": about.note}
+            (written / "about.json").write_text(json.dumps(facts), encoding="utf-8")
+
+    def _is_whole(self, key: str) -> bool:
         try:
-            with atomic_folder(self.folder / about.key) as written:
-                np.save(written / "vectors.npy", vectors, allow_pickle=False)
-                (written / "names.json").write_text(named, encoding="utf-8")
-                facts = {"format": 1, "label": about.label, "problems": about.problems}
-                (written / "about.json").write_text(json.dumps(facts), encoding="utf-8")
-        except OSError as error:
-            raise LibraryError(f"{self.folder}: cannot be written ({error.strerror}). Make room.") from error
+            self.about(key)
+            self._names(key)
+        except LibraryError:
+            return False
+        return True
 
     def about(self, key: str) -> AboutEmbedding:
         """What is known of kept vectors, without reading them.
@@ -148,11 +169,17 @@ class EmbeddingStore:
         ------
         NotFoundError
             If this library does not have them.
+        LibraryError
+            If they are damaged.
         """
-        vectors = self.vectors(key)
-        facts = json.loads((self.folder / key / "about.json").read_text(encoding="utf-8"))
-        n_rows, n_dimensions = vectors.shape
-        return AboutEmbedding(key, facts["label"], n_rows, n_dimensions, tuple(facts["problems"]))
+        n_rows, n_dimensions = self.vectors(key).shape
+
+        def read(path: Path) -> AboutEmbedding:
+            facts = json.loads(path.read_text(encoding="utf-8"))
+            problems = tuple(facts["problems"])
+            return AboutEmbedding(key, facts["label"], n_rows, n_dimensions, problems, facts.get("note", ""))
+
+        return self._read(key, "about.json", read)
 
     def vectors(self, key: str) -> npt.NDArray[np.float32]:
         """Vectors, float32 (n_rows, n_dimensions), a read-only memory map.
@@ -161,13 +188,42 @@ class EmbeddingStore:
         ------
         NotFoundError
             If this library does not have them.
+        LibraryError
+            If they are damaged.
         """
+
+        def read(path: Path) -> npt.NDArray[np.float32]:
+            kept = np.lib.format.open_memmap(path, mode="r")
+            if kept.ndim != 2 or kept.dtype != np.float32:
+                raise ValueError(f"{kept.dtype} of the shape {kept.shape}")
+            return kept
+
+        return self._read(key, "vectors.npy", read)
+
+    def _names(self, key: str) -> list[int | str]:
+        """The name of each row; raises as :meth:`vectors`."""
+        n_rows = len(self.vectors(key))
+
+        def read(path: Path) -> list[int | str]:
+            names: list[int | str] = json.loads(path.read_text(encoding="utf-8"))
+            if len(names) != n_rows:
+                raise ValueError(f"{len(names)} names for {n_rows} rows")
+            return names
+
+        return self._read(key, "names.json", read)
+
+    def _read(self, key: str, name: str, read: Callable[[Path], T]) -> T:
         # a model that somebody sent says which: not every text is the name of a folder
-        if key.isalnum() and (self.folder / key).is_dir():
-            return np.load(self.folder / key / "vectors.npy", mmap_mode="r", allow_pickle=False)
-        raise NotFoundError(
-            "the vectors that this model is made of are not in this library: take in their file."
-        )
+        if not (key.isalnum() and (self.folder / key).is_dir()):
+            raise NotFoundError(
+                "the vectors that this model is made of are not in this library: take in their file."
+            )
+        try:
+            return read(self.folder / key / name)
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, tokenize.TokenError) as error:
+            raise LibraryError(
+                f"the vectors that this model is made of are damaged ({key}/{name}): take in their file again."
+            ) from error
 
     def match(self, key: str) -> Matched:
         """Find the songs of kept vectors: by id, by the hash of a file's bytes, by path from the root or from a folder.
@@ -176,9 +232,10 @@ class EmbeddingStore:
         ------
         NotFoundError
             If this library does not have them.
+        LibraryError
+            If they are damaged.
         """
-        n_rows = len(self.vectors(key))
-        names: list[int | str] = json.loads((self.folder / key / "names.json").read_text(encoding="utf-8"))
+        names = self._names(key)
         found = self._found(names)
         row_of: dict[int, int] = {}
         for row, song_id in enumerate(found):
@@ -187,7 +244,7 @@ class EmbeddingStore:
         unmatched = [str(name) for name, song_id in zip(names, found, strict=True) if song_id is None]
         ids = np.array(sorted(row_of), dtype=np.int64)
         rows = np.array([row_of[i] for i in ids.tolist()], dtype=np.int64)
-        n_double = n_rows - len(unmatched) - len(ids)
+        n_double = len(names) - len(unmatched) - len(ids)
         return Matched(ids, rows, len(unmatched), tuple(unmatched[:_SHOWN]), n_double)
 
     def _found(self, names: Sequence[int | str]) -> list[int | None]:

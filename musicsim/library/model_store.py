@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import sqlalchemy as sa
 
-from musicsim.errors import LibraryError, NotFoundError
+from musicsim.errors import LibraryError, ModelError, NotFoundError
 from musicsim.library import schema
 from musicsim.library.arrays import RowFile
 from musicsim.library.changes import ChangeLog, Changes
@@ -279,17 +279,25 @@ class ModelStore:
         features: npt.NDArray[np.float32] | None,
         vectors: npt.NDArray[np.float32],
     ) -> None:
-        """Add the rows of songs to a model: all of them or none; `features` of one that shares them are None."""
+        """Add the rows of songs to a model: all of them or none; `features` of one that shares them are None.
+
+        Raises
+        ------
+        ModelError
+            If the rows that it has are gone from its files, or some of them.
+        """
         record = self.get(model_id)
         with self._write() as connection:
             # inside the transaction, so that two writers cannot take the same rows
-            last = connection.scalar(
-                sa.select(sa.func.max(schema.vectors.c.row)).where(schema.vectors.c.model_id == model_id)
-            )
-            start = 0 if last is None else last + 1
-            if features is not None:
-                self._feature_file(record).append(features, start)
-            self._vector_file(record).append(vectors, start)
+            start = _n_rows(connection, model_id)
+            added = [] if features is None else [(self._feature_file(record), features)]
+            added.append((self._vector_file(record), vectors))
+            for file, _ in added:
+                _read_rows(
+                    record, file, start
+                )  # what is added to a file that was cut off has zeros before it
+            for file, rows in added:
+                file.append(rows, start)
             connection.execute(
                 schema.vectors.insert(),
                 [
@@ -303,6 +311,16 @@ class ModelStore:
 
     def _vector_file(self, record: ModelRecord) -> RowFile:
         return RowFile(self.path(record.id) / "vectors.f32", record.n_dimensions)
+
+    def is_whole(self, record: ModelRecord) -> bool:
+        """Whether the vectors of a model are all there: somebody may have deleted its files, or a disk lost them."""
+        with self._engine.connect() as connection:
+            n_rows = _n_rows(connection, record.id)
+        try:
+            _read_rows(record, self._vector_file(record), n_rows)
+        except ModelError:
+            return False
+        return True
 
     def song_rows(self, model_id: str) -> SongRows:
         """The rows of a model; the very same object until rows come or go.
@@ -343,25 +361,55 @@ class ModelStore:
         return Kept(self._engine, self._log, read, update, archive)
 
     def vector_file(self, model_id: str, known: SongRows) -> npt.NDArray[np.float32]:
-        """A model's file of vectors up to the last row that is known, a read-only memory map."""
-        return _whole(self._vector_file(self.get(model_id)), known)
+        """A model's file of vectors up to the last row that is known, a read-only memory map.
+
+        Raises
+        ------
+        ModelError
+            If the file is gone, or cut off.
+        """
+        record = self.get(model_id)
+        return _known_rows(record, self._vector_file(record), known)
 
     def vectors(self, model_id: str | None = None) -> Vectors:
-        """Vectors under a model (the active one by default)."""
+        """Vectors under a model (the active one by default); raises as :meth:`vector_file`."""
         record = self.get(model_id)
         return self._read(record, self._vector_file(record))
 
     def features(self, model_id: str | None = None) -> Vectors:
-        """Features under a model (the active one by default): codeword histograms, or what it has instead."""
+        """Features under a model (the active one by default): codeword histograms, or what it has instead.
+
+        Raises
+        ------
+        ModelError
+            If their file is gone, or cut off.
+        """
         owner = self.get(self.get(model_id).features_of)
         return self._read(owner, self._feature_file(owner))
 
     def _read(self, record: ModelRecord, file: RowFile) -> Vectors:
         known = self.song_rows(record.id)
-        X = _whole(file, known)
+        X = _known_rows(record, file, known)
         # rows of songs that were deleted stay in the file, unread
         return Vectors(record.id, known.song_ids, X if len(X) == len(known.rows) else X[known.rows])
 
 
-def _whole(file: RowFile, known: SongRows) -> npt.NDArray[np.float32]:
-    return file.read(int(known.rows[-1]) + 1 if len(known.rows) else 0)
+def _n_rows(connection: sa.Connection, model_id: str) -> int:
+    """Rows that a model's files should have."""
+    v = schema.vectors.c
+    last = connection.scalar(sa.select(sa.func.max(v.row)).where(v.model_id == model_id))
+    return 0 if last is None else int(last) + 1
+
+
+def _known_rows(record: ModelRecord, file: RowFile, known: SongRows) -> npt.NDArray[np.float32]:
+    return _read_rows(record, file, int(known.rows[-1]) + 1 if len(known.rows) else 0)
+
+
+def _read_rows(record: ModelRecord, file: RowFile, n_rows: int) -> npt.NDArray[np.float32]:
+    try:
+        return file.read(n_rows)
+    except (OSError, ValueError) as error:
+        raise ModelError(
+            f"the files of the model {record.name!r} are gone or damaged ({file.path}): choose another model, or make "
+            f"this one again."
+        ) from error

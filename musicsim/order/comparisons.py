@@ -54,7 +54,7 @@ def checked_comparisons(comparisons: npt.ArrayLike, n_songs: int | None = None) 
     Raises
     ------
     ValueError
-        If they are not whole numbers in four columns, or not from 0 to `n_songs` - 1.
+        If they are not whole numbers in four columns, or not from 0 to `n_songs` - 1 (to 2^63 - 1 without it).
     """
     given = np.asarray(comparisons)
     if given.size == 0:
@@ -64,10 +64,12 @@ def checked_comparisons(comparisons: npt.ArrayLike, n_songs: int | None = None) 
             f"comparisons should be whole numbers (i, j, k, l), four a row, for d(i, j) < d(k, l); "
             f"they are {given.dtype} of the shape {given.shape}."
         )
-    if given.min() < 0 or (n_songs is not None and given.max() >= n_songs):
-        wrong = given.min() if given.min() < 0 else given.max()
+    lowest, highest = int(given.min()), int(given.max())
+    n_known = 2**63 if n_songs is None else n_songs
+    if lowest < 0 or highest >= n_known:
+        wrong = lowest if lowest < 0 else highest
         raise ValueError(
-            f"comparisons hold the song {wrong}; there are {n_songs or given.max() + 1} songs, from 0."
+            f"comparisons hold the song {wrong}; they should be numbers from 0 to {n_known - 1}."
         )
     return given.astype(np.int64)
 
@@ -157,9 +159,10 @@ def clean_comparisons(
 
 def _pair_keys(comparisons: IntArray) -> tuple[IntArray, IntArray]:
     """A number for each unordered pair: of the nearer, and of the farther ones."""
-    width = int(comparisons.max(initial=0)) + 1
-    low_first = np.sort(comparisons.reshape(-1, 2, 2), axis=2)
-    keys = low_first[:, :, 0] * width + low_first[:, :, 1]
+    # songs may be called by numbers whose products no int64 holds
+    songs, places = np.unique(comparisons, return_inverse=True)
+    low_first = np.sort(places.reshape(-1, 2, 2), axis=2)
+    keys = low_first[:, :, 0] * len(songs) + low_first[:, :, 1]
     return keys[:, 0], keys[:, 1]
 
 

@@ -47,6 +47,11 @@ def share_in_order(embedding: npt.ArrayLike, comparisons: npt.ArrayLike) -> floa
     float
         NaN if there is no comparison.
 
+    Raises
+    ------
+    ValueError
+        If `embedding` is no finite matrix, or comparisons are of other songs.
+
     Notes
     -----
     The generalised AUC of thesis 2.C.
@@ -54,6 +59,8 @@ def share_in_order(embedding: npt.ArrayLike, comparisons: npt.ArrayLike) -> floa
     from musicsim.order._kernels import pair_distances
 
     Y = np.ascontiguousarray(embedding, dtype=np.float64)
+    if Y.ndim != 2 or not np.isfinite(Y).all():
+        raise ValueError(f"embedding has the shape {Y.shape}; it should be (n_songs, r), of finite numbers.")
     asked = checked_comparisons(comparisons, len(Y))
     if not len(asked):
         return float("nan")
@@ -142,7 +149,7 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
         N^p, W^p = N^p^T N^p. One with no row belongs to a kernel that was not needed.
     metrics_ : list of ndarrays of shape (n_songs, n_songs)
         W^p.
-    kernel_weights_ : ndarray of shape (n_kernels,)
+    kernel_weights_ : ndarray of shape (n_kernels,), or (1,) for the sum of kernels
         Each kernel's share of the mean squared distance between training songs; they sum to 1, or are 0 where W is.
     objective_, dual_bound_ : float
     n_iter_ : int
@@ -233,6 +240,11 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
         Returns
         -------
         float64 ndarray of shape (n_new, sum of r_p)
+
+        Raises
+        ------
+        ValueError
+            If there are not as many kernels as in the fit, or one is not finite or of other training songs.
         """
         return self._projected(self._combined(self._given(_several(kernels))))
 
@@ -243,7 +255,10 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
 
 def _several(kernels: Any) -> Any:
     """A sequence of kernels, also where it is but one."""
-    return [kernels] if np.ndim(kernels[0]) == 1 else kernels
+    if getattr(kernels, "ndim", None) == 2:  # an array or a table, also of no songs
+        return [kernels]
+    listed = list(kernels)
+    return [listed] if listed and np.ndim(listed[0]) == 1 else listed
 
 
 class LinearPartialOrderEmbedding(_OrderEmbedding):

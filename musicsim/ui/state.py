@@ -7,6 +7,7 @@ and never changed by a page.
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -14,11 +15,13 @@ from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 import streamlit as st
 
+from musicsim.errors import ModelError
 from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.map import MapPlacer
 from musicsim.explorer.query import Example, read_example
 from musicsim.explorer.snapshot import Snapshot, take_snapshot
 from musicsim.library import Library
+from musicsim.library.model_store import ModelRecord
 
 if TYPE_CHECKING:  # scipy and scikit-learn come with it: not before a playlist is asked for
     from musicsim.explorer.walk import Walk
@@ -39,6 +42,7 @@ __all__ = [
     "Upload",
     "active_library",
     "active_model",
+    "chosen_model",
     "example",
     "map_placer",
     "snapshot",
@@ -112,18 +116,32 @@ def active_library() -> Library:
     return open_library(LIBRARY.get())
 
 
-def active_model() -> str | None:
-    """The id of the model this session sees; the one in use when the chosen one has gone, None before the first."""
+def chosen_model() -> ModelRecord | None:
+    """The model this session has chosen; the one in use when that has gone, None before the first."""
     models = {record.id: record for record in active_library().models.all()}
     if MODEL.get() not in models:
         MODEL.set(next((record.id for record in models.values() if record.is_active), None))
-    return MODEL.get()
+    return models.get(MODEL.get() or "")
+
+
+def active_model() -> str | None:
+    """The id of the model this session sees: the chosen one, or where its files are gone the oldest that has its own.
+
+    None before the first.
+    """
+    chosen, models = chosen_model(), active_library().models
+    if chosen is None:
+        return None
+    if models.is_whole(chosen):
+        return chosen.id
+    return next((record.id for record in models.all() if models.is_whole(record)), chosen.id)
 
 
 @st.cache_resource(max_entries=6, show_spinner=False)
 def _snapshot(folder: Path, revision: int, model_id: str | None, _library: Library) -> Snapshot:
     seen = take_snapshot(_library, model_id)
-    seen.build_index_soon()
+    with suppress(ModelError):  # its files are gone: what compares songs says so, a page may do without
+        seen.build_index_soon()
     return seen
 
 
@@ -184,7 +202,7 @@ def take_address() -> None:
         known = asked.isascii() and asked.isdigit() and active_library().songs([int(asked)])
         CHOSEN.set(int(asked) if known else None)
     _ADDRESS_READ.set(True)
-    record = next((m for m in active_library().models.all() if m.id == active_model()), None)
+    record = chosen_model()
     if record is None or record.is_active:
         st.query_params.pop("model", None)
     else:

@@ -316,6 +316,27 @@ def test_lines_that_are_wrong_are_named_and_the_others_taken(tiny_library):
     assert "has 2 values, the header 15." in result.problems[5]
 
 
+@pytest.mark.parametrize(
+    "when", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "9999-12-31T23:59:59.9999999"]
+)
+def test_a_time_that_no_export_could_write_is_refused(tiny_library, when):
+    content = f"answered_at,{HEADER}\n{when},{line_of(tiny_library)}".encode()
+    result = imported(tiny_library, content)
+    assert (result.n_read, result.n_added) == (1, 0)
+    assert f"the time is '{when}'" in result.problems[0]
+    assert exported(tiny_library).count(b"\n") == 1
+
+
+def test_an_export_that_fails_leaves_the_file_that_it_was_to_replace(tiny_library, tmp_path):
+    answer_some(tiny_library)
+    (tmp_path / "answers.csv").write_text("precious")
+    with tiny_library.write() as connection:
+        connection.execute(schema.answers.update().values(created_at=1e12))
+    with pytest.raises(ValueError, match="out of range"):
+        tiny_library.answers.write_csv(tmp_path / "answers.csv")
+    assert [path.read_text() for path in tmp_path.glob("*answers*")] == ["precious"]
+
+
 def test_not_every_wrong_line_is_told(tiny_library):
     lines = [HEADER] + [line_of(tiny_library, chosen="x")] * 30
     problems = imported(tiny_library, "\n".join(lines).encode()).problems

@@ -1,14 +1,18 @@
 """Vectors that other programs made: read from every kind of file, found for songs, and refused where they lie."""
 
 import io
+import os
+import shutil
 import zipfile
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from musicsim.errors import LibraryError, NotFoundError
-from musicsim.library import embedding_files
+from musicsim.explorer.model_text import match_words
+from musicsim.library import embedding_files, embeddings
 from musicsim.library.embedding_files import read_embedding
 from musicsim.library.embeddings import EmbeddingStore
 
@@ -181,8 +185,10 @@ def test_a_table_without_vectors_is_refused(tmp_path, table, words):
 
 def test_what_is_no_file_of_vectors_is_refused(tmp_path):
     (tmp_path / "own.npy").write_bytes(b"\x80\x04\x95 a pickle")
+    header = b"{'descr': ((((".ljust(117) + b"\n"
+    (tmp_path / "header.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
     (tmp_path / "own.parquet").write_bytes(b"PAR1 and nothing more")
-    for name in ("own.npy", "own.parquet", "own.npz", "own.txt"):
+    for name in ("own.npy", "header.npy", "own.parquet", "own.npz", "own.txt"):
         with pytest.raises(LibraryError, match=name):
             read_embedding(tmp_path / name)
 
@@ -210,3 +216,68 @@ def test_the_same_vectors_are_kept_once_and_forgotten_when_nobody_needs_them(
     for key in (about.key, "../frames", ""):
         with pytest.raises(NotFoundError):
             store.vectors(key)
+
+
+def kept(library, folder):
+    """A store with a file of vectors, the file, and what is known of it."""
+    np.savez(folder / "own.npz", ids=np.arange(1, 13), vectors=vectors())
+    store = EmbeddingStore(library)
+    return store, folder / "own.npz", store.keep(folder / "own.npz")
+
+
+@pytest.mark.parametrize("name", ["vectors.npy", "names.json", "about.json"])
+@pytest.mark.parametrize("damage", ["gone", "empty", "cut off", "of another kind"])
+def test_damaged_vectors_say_so_and_are_written_anew(tiny_library, tmp_path, name, damage):
+    store, file, about = kept(tiny_library, tmp_path)
+    target = store.folder / about.key / name
+    whole = target.read_bytes()
+    target.unlink()
+    if damage != "gone":
+        target.write_bytes({"empty": b"", "cut off": whole[:-20], "of another kind": b"[]"}[damage])
+
+    def read():
+        store.vectors(about.key), store.about(about.key), store.match(about.key)
+
+    with pytest.raises(LibraryError, match=r"damaged .*: take in their file again") as caught:
+        read()
+    assert not isinstance(caught.value, NotFoundError)
+    assert store.keep(file) == about
+    read()
+    assert target.read_bytes() == whole
+
+
+def test_vectors_that_come_again_count_as_just_come(tiny_library, tmp_path):
+    store, file, about = kept(tiny_library, tmp_path)
+    os.utime(store.folder / about.key, (0, 0))
+    store.keep(file)
+    store.sweep(())
+    assert store.about(about.key)
+
+
+def test_vectors_that_another_process_keeps_at_the_same_moment_are_kept(tiny_library, tmp_path, monkeypatch):
+    store, file, about = kept(tiny_library, tmp_path)
+    shutil.rmtree(store.folder)
+
+    @contextmanager
+    def overtaken(target):
+        monkeypatch.undo()
+        EmbeddingStore(tiny_library).keep(file)
+        with embeddings.atomic_folder(target) as written:
+            yield written
+
+    monkeypatch.setattr(embeddings, "atomic_folder", overtaken)
+    assert store.keep(file) == about
+    assert [path.name for path in store.folder.iterdir()] == [about.key]
+
+
+def test_columns_that_were_taken_are_told(tiny_library, tmp_path):
+    paths = [str(song.path) for song in tiny_library.songs()]
+    table = pd.DataFrame(vectors(), columns=[f"d{i}" for i in range(D)])
+    table.assign(path=paths, title="x", year=1999, tempo=120.0).to_parquet(tmp_path / "own.parquet")
+    store = EmbeddingStore(tiny_library)
+    about = store.keep(tmp_path / "own.parquet")
+    assert about.note == "Songs are named by the column path, their numbers are d0 to d4, year, tempo."
+    assert store.about(about.key) == about
+    assert match_words(about, store.match(about.key)).endswith(f"of none. {about.note}")
+    pd.DataFrame({"path": paths, "vector": list(vectors())}).to_parquet(tmp_path / "lists.parquet")
+    assert store.keep(tmp_path / "lists.parquet").note == ""

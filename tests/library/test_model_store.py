@@ -1,9 +1,11 @@
 """Models replace, outlive and follow each other as their users need."""
 
+import shutil
+
 import numpy as np
 import pytest
 
-from musicsim.errors import LibraryError, NotFoundError
+from musicsim.errors import LibraryError, ModelError, NotFoundError
 from musicsim.library.model_store import ModelRecord
 
 
@@ -139,3 +141,26 @@ def test_the_native_name_is_for_the_native_model(store):
     with pytest.raises(LibraryError, match="native model"):
         enter(store, "native", id="false")
     assert store.models.native().id == "native"
+
+
+@pytest.mark.parametrize("damage", ["folder", "file", "cut off"])
+def test_a_model_whose_files_are_gone_is_told_apart_and_takes_no_rows(tiny_library, damage):
+    models = tiny_library.models
+    record, known = models.active(), models.song_rows(models.active().id)
+    assert models.is_whole(record)
+    target = models.path(record.id) / "vectors.f32"
+    if damage == "cut off":
+        target.write_bytes(target.read_bytes()[:-4])
+    else:
+        shutil.rmtree(models.path(record.id)) if damage == "folder" else target.unlink()
+    assert not models.is_whole(record)
+    new = np.ones((1, record.n_dimensions), np.float32)
+    for read in (
+        lambda: models.vectors(record.id),
+        lambda: models.vector_file(record.id, known),
+        lambda: models.append(record.id, [1], np.ones((1, record.n_features), np.float32), new),
+    ):
+        with pytest.raises(ModelError, match=f"files of the model {record.name!r} are gone or damaged"):
+            read()
+    assert models.song_rows(record.id) is known
+    assert target.exists() == (damage == "cut off")

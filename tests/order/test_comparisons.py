@@ -168,3 +168,19 @@ def test_none_at_all_is_cleaned_to_none():
     assert str(report) == (
         "given 0, self 0, repeated 0, contradictory 0, cyclic 0, redundant 0, kept 0, pairs 0"
     )
+
+
+@settings(max_examples=100, deadline=None)
+@given(comparison_lists, st.integers(0, 3))
+def test_what_songs_are_called_changes_nothing(comparisons, seed):
+    names = 2**63 - 1 - np.arange(100)[::-1] * 2**54
+    plain, report = clean_comparisons(comparisons, random_state=seed)
+    renamed = names[np.asarray(comparisons, dtype=np.int64).reshape(-1, 4)]
+    large, of_large = clean_comparisons(renamed, random_state=seed)
+    assert of_large == report
+    assert np.array_equal(large, names[plain])
+
+
+def test_numbers_that_no_int64_holds_are_refused():
+    with pytest.raises(ValueError, match=f"the song {2**63 + 1};"):
+        clean_comparisons(np.array([(0, 2**63 + 1, 1, 2)], dtype=np.uint64))

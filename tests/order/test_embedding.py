@@ -4,6 +4,7 @@ import itertools
 
 import cvxpy as cp
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -291,3 +292,43 @@ def test_the_share_in_order_counts_strict_order():
         1 / 3
     )
     assert np.isnan(share_in_order([[0.0]], []))
+
+
+@pytest.mark.parametrize("embedding", [[0.0, 1.0, 5.0], [[0.0], [np.nan], [1.0]], [[0.0], [np.inf], [1.0]]])
+def test_no_share_is_told_of_what_is_no_space(embedding):
+    with pytest.raises(ValueError, match="embedding has the shape"):
+        share_in_order(embedding, [(0, 1, 0, 2)])
+
+
+def test_no_kernel_is_an_error_and_no_song_is_none():
+    kernels, comparisons = _kernels(10, 14), _comparisons(10, 40, 14)
+    with pytest.raises(ValueError, match="kernels is empty"):
+        PartialOrderEmbedding().fit([], comparisons)
+    model = PartialOrderEmbedding(C=10.0).fit(kernels, comparisons)
+    with pytest.raises(ValueError, match="kernels is empty"):
+        model.transform([])
+    alone = PartialOrderEmbedding(C=10.0).fit(kernels[0], comparisons)
+    assert alone.transform(np.empty((0, 10))).shape == (0, len(alone.components_[0]))
+
+
+def test_a_kernel_may_be_a_table_or_lists():
+    K, comparisons = _kernels(10, 15)[0], _comparisons(10, 40, 15)
+    table = pd.DataFrame(K, columns=[f"song {i}" for i in range(10)])
+    expected = PartialOrderEmbedding(C=10.0).fit([K], comparisons).transform([K])
+    for given in (table, [table], K.tolist(), [K.tolist()]):
+        assert np.array_equal(
+            PartialOrderEmbedding(C=10.0).fit(given, comparisons).transform(given), expected
+        )
+
+
+@pytest.mark.parametrize("depth", [1e-3, 0.1, 1.0])
+def test_a_kernel_with_values_below_0_is_refused_though_only_the_widest_are_used(depth):
+    rng = np.random.default_rng(16)
+    basis = np.linalg.qr(rng.standard_normal((200, 200)))[0]
+    values = np.append(np.linspace(0.0, 1.0, 199) ** 4, -depth)
+    K = (basis * values) @ basis.T
+    with pytest.raises(ValueError, match="positive semi-definite"):
+        PartialOrderEmbedding(max_rank=5).fit(K, _comparisons(200, 50, 16))
+    PartialOrderEmbedding(max_rank=5).fit(
+        (basis[:, :199] * values[:199]) @ basis[:, :199].T, _comparisons(200, 50, 16)
+    )
