@@ -7,14 +7,25 @@ document is 0 by each measure, as LETOR counts it, or nan, as asked.
 """
 
 from collections.abc import Sequence
+from numbers import Integral
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["checked_groups", "graded_scores"]
+__all__ = ["check_labels", "checked_groups", "graded_scores"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+
+_HIGHEST = 1000
+"""Label: a gain is 2^label, and sums of gains should be finite."""
+
+
+def check_labels(y: FloatArray) -> None:
+    """Raise ValueError where a label is none from 0 to 1000."""
+    wrong = np.flatnonzero(~((y >= 0) & (y <= _HIGHEST)))
+    if len(wrong):
+        raise ValueError(f"y: the label of row {wrong[0]}, {y[wrong[0]]:g}, should be from 0 to {_HIGHEST}.")
 
 
 def checked_groups(group: npt.ArrayLike, n_rows: int) -> IntArray:
@@ -53,7 +64,7 @@ def graded_scores(
     scores : array-like of shape (n_rows,)
         The higher, the earlier.
     y : array-like of shape (n_rows,)
-        Labels, not negative.
+        Labels, from 0 to 1000.
     group : int array-like of shape (n_queries,)
         Rows of each query.
     ks : sequence of int, each at least 1
@@ -67,17 +78,16 @@ def graded_scores(
     Raises
     ------
     ValueError
-        If sizes differ, scores are not finite, a label is negative, or a k is below 1.
+        If sizes differ, scores are not finite, a label is out of range, or a k is no whole number of at least 1.
     """
     f, labels = np.asarray(scores, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if f.ndim != 1 or f.shape != labels.shape:
         raise ValueError(f"scores and y: shapes {f.shape} and {labels.shape} should be (n_rows,) in both.")
     if not np.isfinite(f).all():
         raise ValueError(f"scores: row {np.flatnonzero(~np.isfinite(f))[0]} is not finite.")
-    if not (labels >= 0).all():
-        raise ValueError(f"y: the label of row {np.flatnonzero(~(labels >= 0))[0]} should be at least 0.")
-    if not ks or min(ks) < 1:
-        raise ValueError(f"ks={ks!r} should be numbers of at least 1.")
+    check_labels(labels)
+    if not len(ks) or not all(isinstance(k, Integral) and k >= 1 for k in ks):
+        raise ValueError(f"ks={ks!r} should be whole numbers of at least 1.")
     starts = checked_groups(group, len(f))
     n_queries = len(starts) - 1
     query = np.repeat(np.arange(n_queries), np.diff(starts))

@@ -6,8 +6,10 @@ A line is ``label qid:1 3:0.5 7:1 # comment``: features not named are 0, the row
 import bz2
 import gzip
 import lzma
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import IO
 
@@ -19,6 +21,8 @@ __all__ = ["RankingRows", "load_letor", "load_lightgbm"]
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]
 
+_MOST_COLUMNS = 1_000_000
+"""Of X where nobody says how many: 4 MB a row."""
 _OPENERS: dict[str, Callable[..., IO[str]]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 
 
@@ -56,7 +60,8 @@ def load_letor(path: str | Path, *, n_features: int | None = None, zero_based: b
     ----------
     path : str or Path
     n_features : int, optional
-        Columns; by default as many as the highest index. Give that of the training file for a test file.
+        Columns; by default as many as the highest index, up to a million. Give that of the training file for a test
+        file.
     zero_based : bool
         Features count from 0 instead of 1.
 
@@ -68,8 +73,8 @@ def load_letor(path: str | Path, *, n_features: int | None = None, zero_based: b
     Raises
     ------
     ValueError
-        Naming file and line: if a line cannot be read, has no qid, names a feature twice or out of range, or a query
-        comes back after another.
+        If `n_features` is out of range. Naming file and line: if a line cannot be read or unpacked, has no qid, names a
+        feature twice or out of range, or a query comes back after another.
 
     Notes
     -----
@@ -109,7 +114,7 @@ def load_lightgbm(
     query_path = Path(query_path) if query_path is not None else plain.with_name(plain.name + ".query")
     sizes = []
     with _opened(query_path) as lines:
-        for number, line in enumerate(lines, 1):
+        for number, line in _numbered(query_path, lines):
             if not line.strip():
                 continue
             if not line.strip().isdecimal() or int(line) < 1:
@@ -125,19 +130,34 @@ def load_lightgbm(
 
 
 def _opened(path: Path) -> IO[str]:
-    opener = _OPENERS.get(path.suffix)
-    if opener is None:
-        return path.open(encoding="utf-8")
-    return opener(path, "rt", encoding="utf-8")
+    # comments may be in another encoding; bytes that are not UTF-8 become \x.. and stay apart, in a qid too
+    how = {"encoding": "utf-8-sig", "errors": "backslashreplace"}
+    return _OPENERS.get(path.suffix, open)(path, "rt", **how)
+
+
+def _numbered(path: Path, lines: IO[str]) -> Iterator[tuple[int, str]]:
+    """Lines from 1; what is no packed file, or only the first part of one, becomes a ValueError."""
+    number = 0
+    try:
+        for number, line in enumerate(lines, 1):
+            yield number, line
+    except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # of the disk
+            raise
+        raise ValueError(
+            f"{path}, after line {number}: the file is damaged, or no {path.suffix} file ({error})."
+        ) from error
 
 
 def _rows(path: Path, lines: IO[str], n_features: int | None, base: int, with_query: bool) -> RankingRows:
+    if n_features is not None and not (isinstance(n_features, Integral) and 1 <= n_features < 2**31):
+        raise ValueError(f"n_features={n_features!r} should be None, or a whole number of at least 1.")
     labels: list[float] = []
     group: list[int] = []
     queries: dict[str, None] = {}
     comments, columns, values = [], [], []
     last = None
-    for number, line in enumerate(lines, 1):
+    for number, line in _numbered(path, lines):
         body, _, comment = line.partition("#")
         tokens = body.split()
         if not tokens:
@@ -185,23 +205,25 @@ def _features(
     """Columns from 0 and values of ``index:value`` words."""
     try:
         pairs = [token.split(":") for token in tokens]
-        columns = np.array([int(index) for index, _ in pairs], dtype=np.int32) - base
-        values = np.array([float(value) for _, value in pairs], dtype=np.float32)
+        indices = [int(index) for index, _ in pairs]
+        with np.errstate(over="ignore"):
+            values = np.array([float(value) for _, value in pairs], dtype=np.float32)
     except ValueError:
         wrong = next(token for token in tokens if not _is_feature(token))
         raise ValueError(f"{where}: {wrong!r} should be index:value, a feature.") from None
     if not np.isfinite(values).all():
-        raise ValueError(f"{where}: feature {columns[~np.isfinite(values)][0] + base} is not finite.")
-    if columns.size:
-        if columns.min() < 0 or (n_features is not None and columns.max() >= n_features):
-            wrong_column = columns.min() if columns.min() < 0 else columns.max()
-            last = "" if n_features is None else f" to {n_features - 1 + base}"
+        wrong_place = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise ValueError(f"{where}: feature {indices[wrong_place]} is not finite in single precision.")
+    last = (_MOST_COLUMNS if n_features is None else n_features) - 1 + base
+    for index in (min(indices, default=base), max(indices, default=base)):
+        if not base <= index <= last:
+            more = "; give n_features for more" if n_features is None and index > last else ""
             raise ValueError(
-                f"{where}: feature {wrong_column + base} is out of range; they count from {base}{last}."
+                f"{where}: feature {index} is out of range; they count from {base} to {last}{more}."
             )
-        if len(np.unique(columns)) < len(columns):
-            raise ValueError(f"{where}: a feature is named twice.")
-    return columns, values
+    if len(set(indices)) < len(indices):
+        raise ValueError(f"{where}: a feature is named twice.")
+    return np.array(indices, dtype=np.int32) - base, values
 
 
 def _is_feature(token: str) -> bool:

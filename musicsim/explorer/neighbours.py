@@ -91,7 +91,7 @@ def neighbours_among(rows: "Rows") -> Neighbours:
             return Neighbours(_loaded(rows.folder / _FOLDER, rows.file), rows.file_rows)
         except FileNotFoundError:
             _log.info("%s has no index yet: every song is compared.", rows.folder)
-        except (ValueError, KeyError, OSError) as error:
+        except (ValueError, OSError) as error:
             _log.warning("The index in %s is not used, every song is compared: %s", rows.folder, error)
     return Neighbours(ExactIndex().fit(rows.X), np.arange(len(rows.X)))
 
@@ -153,9 +153,10 @@ def _brought_up(
         if len(X) <= _GROWTH * n_built:
             return kind.load(target, X)
     except FileNotFoundError:
-        pass
-    except (ValueError, KeyError, OSError) as error:
+        shutil.rmtree(target, ignore_errors=True)  # what is left of one that lost its description
+    except (ValueError, OSError) as error:
         _log.warning("The index in %s is built again: %s", target, error)
+        shutil.rmtree(target, ignore_errors=True)
     return kind(random_state=_SEED).fit(X)
 
 

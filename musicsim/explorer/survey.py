@@ -134,7 +134,7 @@ def next_question(
     answers : sequence of Answer
         Of everybody, oldest first.
     listener : str
-        Who is asked. No question comes again but the tenth that is meant to, and where all have been answered.
+        Who is asked. No question comes again but the tenth that is meant to, and where nearly all have been answered.
     form : str
         "odd" or "like".
     n_songs : int
@@ -156,7 +156,8 @@ def next_question(
     -----
     Looks at 1000 songs drawn anew, 300 questions among them, and the last 500 comparisons of the listener's answers; a
     song that the listener was asked about n times counts 1 / (1 + n). Of a million songs of 100 dimensions this takes
-    5 ms of CPU before any answer, 40 ms after 5000.
+    3 ms of CPU before any answer; after 5000 it takes 25 ms where all dimensions spread alike, and 60 ms where the
+    spread of the k-th is 1 / k.
     """
     if form not in FORMS:
         raise ValueError(f"form={form!r} must be one of {', '.join(FORMS)}.")

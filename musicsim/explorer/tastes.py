@@ -13,6 +13,8 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._blas import one_blas_thread
+
 __all__ = ["costs", "information", "pairs_apart", "sample_tastes", "softness"]
 
 Ints = npt.NDArray[np.int64]
@@ -20,7 +22,8 @@ Floats = npt.NDArray[np.float64]
 
 _N_TASTES = 32
 _SOFTNESS = 0.3
-_N_STEPS = 30  # near enough: tastes need to differ as they may, not to the last digit
+_NEAR, _MOST_STEPS = 1e-3, 500  # of weights that are 1 on average: far less than tastes differ by
+_N_POWERS, _MARGIN = 20, 1.2
 
 
 def pairs_apart(vectors: Floats, places: Ints) -> Floats:
@@ -83,21 +86,44 @@ def sample_tastes(gaps: Floats, answer: Ints, rng: np.random.Generator) -> Float
     Notes
     -----
     Minimises sum_c u_c log(1 + exp(-gaps_c . w)) + |w - w_0|^2 / 2 for each taste, u exponential by answer and w_0
-    exponential, by 30 steps of the accelerated projected gradient (Beck and Teboulle 2009).
+    exponential, by accelerated projected gradients (Beck and Teboulle 2009) with a step for each dimension, begun anew
+    where they turn back (O'Donoghue and Candès 2015), until no weight moves by 0.001; 500 steps at most. Of 500
+    comparisons in 139 dimensions this takes 20 ms of CPU. Memory: two arrays of the size of `gaps`.
     """
     before = rng.exponential(size=(gaps.shape[1], _N_TASTES))
     if not len(gaps):
         return before
     counts = rng.exponential(size=(int(answer.max()) + 1, _N_TASTES))[answer]
-    steepest = 1 + counts.max(axis=0) * np.linalg.eigvalsh(gaps.T @ gaps)[-1] / 4
-    tastes, ahead, momentum = before, before, 1.0
-    for _ in range(_N_STEPS):
-        wrong = counts / (1 + np.exp(np.clip(gaps @ ahead, -500, 500)))
-        stepped = np.maximum(ahead - (ahead - before - gaps.T @ wrong) / steepest, 0)
-        next_momentum = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
-        ahead = stepped + (momentum - 1) / next_momentum * (stepped - tastes)
-        tastes, momentum = stepped, next_momentum
+    with one_blas_thread():  # matrices are small; threads wait for each other
+        lengths = _step_lengths(gaps, counts, before)
+        tastes, ahead, momentum = before, before, np.ones(_N_TASTES)
+        for _ in range(_MOST_STEPS):
+            wrong = counts / (1 + np.exp(np.clip(gaps @ ahead, -500, 500)))
+            stepped = np.maximum(ahead - lengths * (ahead - before - gaps.T @ wrong), 0)
+            moved = stepped - tastes
+            momentum[((ahead - stepped) * moved / lengths).sum(axis=0) > 0] = 1
+            next_momentum = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+            ahead = stepped + (momentum - 1) / next_momentum * moved
+            tastes, momentum = stepped, next_momentum
+            if np.abs(moved).max() < _NEAR:
+                break
     return tastes
+
+
+def _step_lengths(gaps: Floats, counts: Floats, vectors: Floats) -> Floats:
+    """How far to go down the slope, by dimension and taste, (n_dimensions, n_tastes).
+
+    The objective curves at most as I + gaps^T diag(u) gaps / 4. Dimensions are scaled so that they curve about alike,
+    as their spread may fall by orders of magnitude; then the largest eigenvalue bounds each taste's steps: by powers,
+    from random `vectors`, as questions that tell much set the sum over dimensions, an even vector, near 0.
+    """
+    scale = 1 / (1 + (gaps**2).sum(axis=0) / 4)
+    scaled = gaps * np.sqrt(scale)
+    for _ in range(_N_POWERS):
+        vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=0), np.finfo(float).tiny)
+        vectors = scaled.T @ (counts * (scaled @ vectors))
+    largest = np.linalg.norm(vectors, axis=0)
+    return scale[:, None] / (1 + _MARGIN * largest / 4)
 
 
 def information(apart: Floats, n_shown: int, form: str, tastes: Floats, scale: float) -> Floats:

@@ -18,6 +18,9 @@ FloatArray = npt.NDArray[np.float64]
 _ROWS_AT_ONCE = 4096
 """Memory of a transform besides rows and codes: some 16 bytes times (columns + bits) a row of them."""
 
+_LARGEST = 1e140
+"""Squares of what lies between its inverse and this, and their sums over all rows, are floats."""
+
 
 class BitHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Codes of `n_bits` bits; a subclass says in :meth:`_bits` how they come about."""
@@ -58,8 +61,14 @@ class BitHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Training rows, after a look at `n_bits`."""
         check_whole("n_bits", self.n_bits, 1, MOST_BITS)
         rows: FloatArray = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        if not np.ptp(rows, axis=0).any():
+        if (rows == rows[0]).all():
             raise ValueError("All rows of X are equal; there is nothing to tell songs apart by.")
+        size = max(rows.max(), -rows.min())
+        if size >= _LARGEST or np.ptp(rows, axis=0).max() * _LARGEST <= 1:
+            raise ValueError(
+                f"X has entries up to {size:.2g}; scale it so that they lie below {_LARGEST:.0e} and differ by more "
+                f"than {1 / _LARGEST:.0e}."
+            )
         return rows
 
     @property

@@ -7,10 +7,13 @@ exponentials are taken once a document, and a pair costs one division.
 import numpy as np
 from numba import njit
 
-__all__ = ["MOST_BITS", "order_lambdas", "swap_lambdas"]
+__all__ = ["MOST_BITS", "MOST_SCORE", "order_lambdas", "swap_lambdas"]
 
 MOST_BITS = 1024
-"""exp of scores up to half as many, and their sums, are floats."""
+"""Of a code."""
+
+MOST_SCORE = 700.0
+"""exp of scores from minus this to this, and the sum of two, are floats; scores reach half the bits / temperature."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nsz"})

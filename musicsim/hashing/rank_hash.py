@@ -8,11 +8,12 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
+from musicsim._blas import one_blas_thread
 from musicsim.hashing._base import BitHash, FloatArray, check_whole, principal_axes
 from musicsim.hashing._exact import ExactProjection
 from musicsim.hashing._gains import SCORES, gains_of
+from musicsim.hashing._kernels import MOST_SCORE
 from musicsim.hashing._training import Course, Neighbourhood, StepCallback, descend
 
 __all__ = ["RankHash"]
@@ -48,7 +49,7 @@ class RankHash(BitHash):
     n_queries, ranknet_documents, lambdarank_documents : int
         Queries of a batch, and documents that they share, in each phase.
     temperature : float > 0
-        Bits by which two documents have to differ to be in order with probability 0.73.
+        Bits by which two documents have to differ to be in order with probability 0.73; at least `n_bits` / 1400.
     n_targets : int >= 1, or None
         Of a batch's documents of the same class as a query only so many count, the nearest ones; None: all. For
         classification alone.
@@ -74,9 +75,10 @@ class RankHash(BitHash):
     64 bits about 7 % of the votes were wrong, with targets 5.5 %. `n_targets=None`, `noise=0` is the paper's way.
 
     O(steps x queries x documents x (bits + documents)); the number of songs only counts where batches are drawn.
-    Memory: 24 n d bytes, 240 MB for 100 000 songs of 100 columns, and of a batch 50 bytes times queries x documents,
-    5 MB. A fit uses one thread of the library of matrix products, so that it gives the same weights with any number
-    of them; another machine may round otherwise. Columns are taken as they are: standardise those of different units.
+    Memory: 24 n d bytes besides X, 240 MB for 100 000 songs of 100 columns, 32 n d if X is not float64; and of a batch
+    50 bytes times queries x documents, 5 MB. A fit uses one thread of the library of matrix products, so that it gives
+    the same weights with any number of them; another machine may round otherwise. Columns are taken as they are:
+    standardise those of different units.
 
     Examples
     --------
@@ -139,18 +141,20 @@ class RankHash(BitHash):
             By `score`: classes; who is relevant to whom among the rows of X; classes from the widest to the narrowest;
             targets. Unknown labels (None, nan, blank, -1) equal nothing.
         callback : callable, optional
-            Gets the newest entry of `history_` and the seconds so far after each step; True ends the fit there.
+            Gets the newest entry of `history_` and the seconds so far after each step; True ends the fit there, with
+            the weights of that step. The best so far is not looked for: `wrong` is of one batch, and differs more from
+            batch to batch than from step to step.
 
         Raises
         ------
         ValueError
             If a parameter is out of range, X is not finite or says nothing, or y is not what `score` needs.
         """
-        self._check_parameters()
         rows = self._checked_rows(X)
+        self._check_parameters()
         gains = gains_of(self.score, y, len(rows))
         rng = np.random.default_rng(self.random_state)
-        with threadpool_limits(1, "blas"):
+        with one_blas_thread():
             centered = rows - rows.mean(axis=0)
             variances, axes = principal_axes(centered, self.n_components)
             axes /= np.sqrt(variances.sum())
@@ -179,10 +183,19 @@ class RankHash(BitHash):
             If they do not fit together.
         """
         projection = ExactProjection(**{field.name: arrays[field.name] for field in fields(ExactProjection)})
-        if projection.weights.shape != (*projection.center.shape, *projection.bias.shape):
+        d, n_bits = projection.weights.shape
+        shapes = {
+            "center": (d,),
+            "exponents": (d,),
+            "weights": (d, n_bits),
+            "bias": (n_bits,),
+            "units": (n_bits,),
+        }
+        is_whole = np.issubdtype(projection.exponents.dtype, np.integer)
+        if not is_whole or any(getattr(projection, name).shape != shape for name, shape in shapes.items()):
             raise ValueError("the arrays of a hash do not fit together.")
-        hashing = cls(projection.weights.shape[1])
-        hashing.projection_, hashing.n_features_in_ = projection, len(projection.center)
+        hashing = cls(n_bits)
+        hashing.projection_, hashing.n_features_in_ = projection, d
         return hashing
 
     def _bits(self, rows: FloatArray) -> npt.NDArray[np.bool_]:
@@ -217,6 +230,11 @@ class RankHash(BitHash):
         for name in ("step_size", "temperature"):
             if not (isinstance(getattr(self, name), Real) and 0 < float(getattr(self, name)) < np.inf):
                 raise ValueError(f"{name}={getattr(self, name)!r} should be a number greater than 0.")
+        if self.n_bits > 2 * MOST_SCORE * self.temperature:
+            raise ValueError(
+                f"temperature={self.temperature!r} should be at least {self.n_bits / (2 * MOST_SCORE)} with "
+                f"n_bits={self.n_bits}: exponentials of what is divided by it are too large."
+            )
         if not (isinstance(self.momentum, Real) and 0 <= float(self.momentum) < 1):
             raise ValueError(f"momentum={self.momentum!r} should be at least 0 and below 1.")
         if not (isinstance(self.noise, Real) and 0 <= float(self.noise) < np.inf):

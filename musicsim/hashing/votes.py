@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from musicsim.hashing._base import check_whole
 from musicsim.hashing.packing import checked_words, hamming_distances
+from musicsim.relevance import label_codes
 
 __all__ = ["bin_edges", "bin_mean", "bin_vote"]
 
@@ -31,7 +32,8 @@ def bin_vote(
     codes : uint64 array-like of shape (n, n_words)
     labels : array-like of shape (n,) or (n, levels)
         Levels of a hierarchy from the widest class to the narrowest: each is elected by the neighbours that agree
-        with what has been elected above.
+        with what has been elected above. Unknown ones (None, nan, blank, -1) do not vote, and codes of which the
+        widest is unknown are no neighbours.
     queries : uint64 array-like of shape (m, n_words)
     n_bins : int >= 1
         Bins that vote.
@@ -39,34 +41,45 @@ def bin_vote(
     Returns
     -------
     ndarray of shape (m,) or (m, levels), of the labels' type
-        Of labels with equally many votes, the one with more votes in the nearest bin, then the first in order.
+        Of labels with equally many votes, the one with more votes in the nearest bin, then the first in order; an
+        unknown one where no neighbour that agrees so far has any. Of objects, if `labels` is a list of texts.
 
     Raises
     ------
     ValueError
-        If codes and labels do not fit, or are none.
+        If codes and labels do not fit, none is known, or they cannot be put in order.
 
     Notes
     -----
     O(n m) time; 50 MB and the neighbours of a block of queries.
     """
     table = np.asarray(labels)
+    if table.dtype.kind == "U" and not hasattr(labels, "dtype"):
+        table = np.asarray(labels, dtype=object)  # where None and nan are not texts
     known = checked_words(codes, "codes")
     if table.ndim not in (1, 2) or len(table) != len(known) or not table.size:
         raise ValueError(f"labels: shape {table.shape} should be ({len(known)},) or ({len(known)}, levels).")
     levels = table[:, None] if table.ndim == 1 else table
-    numbered = [np.unique(level, return_inverse=True) for level in levels.T]
+    is_known = np.stack([label_codes(level, "labels") >= 0 for level in levels.T], axis=1)
+    votes_at_all = is_known[:, 0]
+    if not votes_at_all.any():
+        raise ValueError("labels: none is known; there is nothing to elect.")
+    known, levels, is_known = known[votes_at_all], levels[votes_at_all], is_known[votes_at_all]
+    numbered = _numbered(levels, is_known)
     elected = []
     for *neighbours, n_queries in _neighbours(known, queries, n_bins):
         rows, found, is_nearest = neighbours
         choices = []
         for names, numbers in numbered:
+            can_vote = numbers[found] >= 0
+            rows, found, is_nearest = (part[can_vote] for part in (rows, found, is_nearest))
             voted = numbers[found]
             ballots = rows * len(names) + voted
             room = n_queries * len(names)
             votes = np.bincount(ballots, minlength=room) * (len(known) + 1)
             votes += np.bincount(ballots[is_nearest], minlength=room)
-            choice = votes.reshape(n_queries, len(names)).argmax(axis=1)
+            votes = votes.reshape(n_queries, len(names))
+            choice = np.where(votes.any(axis=1), votes.argmax(axis=1), -1)
             choices.append(names[choice])
             agree = voted == choice[rows]
             rows, found, is_nearest = (part[agree] for part in (rows, found, is_nearest))
@@ -126,6 +139,20 @@ def bin_edges(distances: npt.NDArray[np.integer], n_bins: int, n_bits: int) -> I
     is_filled = np.bincount(flat.ravel(), minlength=m * (n_bits + 2)).reshape(m, n_bits + 2)[:, 1:] > 0
     is_among = is_filled & (np.cumsum(is_filled, axis=1) <= n_bins)
     return np.asarray(n_bits - is_among[:, ::-1].argmax(axis=1))
+
+
+def _numbered(levels: npt.NDArray, is_known: npt.NDArray[np.bool_]) -> list[tuple[npt.NDArray, IntArray]]:
+    """Labels of each level in order, an unknown one last if there is any, and their numbers; -1 where unknown."""
+    unknown = levels[~is_known][:1]
+    numbered = []
+    for level, known in zip(levels.T, is_known.T, strict=True):
+        numbers = np.full(len(level), -1)
+        try:
+            names, numbers[known] = np.unique(level[known], return_inverse=True)
+        except TypeError as error:
+            raise ValueError("labels cannot be put in order; give texts alone or numbers alone.") from error
+        numbered.append((np.concatenate([names, unknown]), numbers))
+    return numbered
 
 
 def _neighbours(

@@ -14,7 +14,9 @@ FloatArray = npt.NDArray[np.float64]
 _SYMMETRY = 1e-8
 """Largest difference of a matrix to its transpose, relative to its largest entry, that counts as rounding."""
 _LEAST = 1e-12
-"""Of the size of one scatter, what the other is taken for at least; far above rounding."""
+"""Of the size of one scatter, what the other is taken for at least."""
+_ROUNDING = 4.0 * np.finfo(np.float64).eps
+"""Times d^2, the share of a scatter's size that is added at least: so it is definite however small `reg` is."""
 
 
 def geometric_mean(A: npt.ArrayLike, B: npt.ArrayLike, t: float = 0.5) -> FloatArray:
@@ -72,14 +74,16 @@ def geometric_mean_metric(S: FloatArray, D: FloatArray, t: float = 0.5) -> Float
     ValueError
         If one of them is not positive definite in double precision.
     """
+    # both brought near 1, as S D is of the fourth power of the unit of the vectors; powers of 4 have exact roots
+    p, q = (2 * (int(np.frexp(np.abs(np.diag(A)).max())[1]) // 2) for A in (S, D))
     L, K = (
-        _cholesky(S, "S, the scatter of similar pairs,"),
-        _cholesky(D, "D, the scatter of dissimilar pairs,"),
+        _cholesky(np.ldexp(S, -p), "S, the scatter of similar pairs,"),
+        _cholesky(np.ldexp(D, -q), "D, the scatter of dissimilar pairs,"),
     )
     # with S = L L^T it is L^-T (L^T D L)^t L^-1
     values, vectors = _eigh(_gram(L.T @ K))
     half = linalg.solve_triangular(L, vectors * values ** (0.5 * t), lower=True, trans="T")
-    return _gram(half)
+    return np.exp2(t * q - (1.0 - t) * p) * _gram(half)
 
 
 def _from_factor(L: FloatArray, inner: FloatArray, t: float) -> FloatArray:
@@ -170,13 +174,23 @@ def regularized(S: FloatArray, D: FloatArray, prior: FloatArray, reg: float) -> 
     """Scatters with a share `reg` of their own size added that pulls S^-1 # D to a multiple of the prior metric P.
 
     ``S + reg s P^-1`` and ``D + reg e P`` with s and e the means of the eigenvalues of S P and of D P^-1.
+
+    Raises
+    ------
+    ValueError
+        If both are 0.
     """
+    if not (S.any() or D.any()):
+        raise ValueError("All pairs are of equal rows; there is nothing to learn from.")
     if reg == 0:
         return S, D
     inverse: FloatArray = linalg.inv(prior, check_finite=False)
     inverse = 0.5 * (inverse + inverse.T)
     d = len(prior)
-    # traces of products of symmetric matrices; of the other scatter where all similar, or dissimilar, songs are equal
-    s = max(np.vdot(S, prior), _LEAST * np.vdot(D, prior)) / d
-    e = max(np.vdot(D, inverse), _LEAST * np.vdot(S, inverse)) / d
-    return S + reg * s * inverse, D + reg * e * prior
+    parts = []
+    for scatter, other, metric, added in ((S, D, prior, inverse), (D, S, inverse, prior)):
+        # traces of products of symmetric matrices; of the other scatter where all songs of these pairs are equal
+        own, others = np.vdot(scatter, metric), np.vdot(other, metric)
+        share = reg * (max(own, _LEAST * others) / d)
+        parts.append(scatter + max(share, _ROUNDING * d * max(own, others)) * added)
+    return parts[0], parts[1]

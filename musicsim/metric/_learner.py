@@ -9,11 +9,12 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 
+from musicsim._blas import one_blas_thread
 from musicsim.metric._admm import ADMM
 from musicsim.metric._bundle import BundleState, solve_bundle
 from musicsim.metric._cone import Cone
 from musicsim.metric._cutting_plane import solve_cutting_plane
-from musicsim.metric._oracles import LOSSES, Oracle, one_blas_thread
+from musicsim.metric._oracles import LOSSES, Oracle
 from musicsim.metric._problem import Problem, Search, Watch
 from musicsim.metric._regularizers import Regularizer, RowNorms, Trace
 from musicsim.metric._stochastic import solve_stochastic

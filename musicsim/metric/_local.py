@@ -9,7 +9,15 @@ import numpy.typing as npt
 from musicsim.metric._geometric import geometric_mean_metric, regularized
 from musicsim.metric._scatter import cross_scatter, within_scatter
 
-__all__ = ["QUANTILE", "LocalMetrics", "Queries", "closeness", "learn_local_metrics", "squared_lengths"]
+__all__ = [
+    "QUANTILE",
+    "LocalMetrics",
+    "Queries",
+    "closeness",
+    "learn_local_metrics",
+    "squared_lengths",
+    "weighted_sums",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -22,6 +30,8 @@ _BEYOND = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0)
 """How far an ideal document may be beyond the mean of the relevant ones, in steps from the mean of the others."""
 _NDCG_AT = 10
 _BLOCK_ENTRIES = 65_536  # what stays in a core's cache while it is looked at thrice
+_NO_CLOSER = 1e3
+"""A t of which exp(-t) is 0, and t exp(-t) too."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,10 +120,20 @@ def closeness(local: LocalMetrics, X: FloatArray) -> tuple[npt.NDArray[np.float3
     table = np.empty((len(X), len(local.metrics)), dtype=np.float32)
     beyond = 0.0
     for r in range(len(local.metrics)):
-        t = local.squares(X, r)
+        # nan where a square is beyond double precision
+        t = np.fmin(local.squares(X, r), _NO_CLOSER)
         beyond += np.count_nonzero(t > 1.0)
         table[:, r] = t * np.exp(-t)
     return table, beyond / max(1, table.size)
+
+
+def weighted_sums(table: npt.NDArray[np.float32], phi: FloatArray) -> FloatArray:
+    """``table @ phi`` in float64, without a copy of the table in float64."""
+    sums = np.empty(len(table))
+    step = max(1, _BLOCK_ENTRIES // table.shape[1])
+    for start in range(0, len(table), step):
+        np.matmul(table[start : start + step], phi, out=sums[start : start + step])
+    return sums
 
 
 def learn_local_metrics(

@@ -13,17 +13,16 @@ A query without relevant or without irrelevant songs says nothing and is not cou
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._blas import one_blas_thread
 from musicsim.evaluation.ranking import ndcg_gains
 
-__all__ = ["LOSSES", "Cut", "Oracle", "RelevantSongs", "one_blas_thread"]
+__all__ = ["LOSSES", "Cut", "Oracle", "RelevantSongs"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -353,18 +352,6 @@ def _rows(values: npt.ArrayLike, n: int, name: str) -> IntArray:
             f"{name} holds {rows.min() if rows.min() < 0 else rows.max()}; 0 to {n - 1} are legal."
         )
     return rows.astype(np.int64, copy=False)
-
-
-@cache
-def _blas() -> Any:
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController().select(user_api="blas")
-
-
-def one_blas_thread() -> AbstractContextManager[object]:
-    """One thread of the library of matrix products, for as long as it is entered."""
-    return _blas().limit(limits=1)
 
 
 def _n_threads() -> int:

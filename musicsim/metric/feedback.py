@@ -22,6 +22,8 @@ FloatArray = npt.NDArray[np.float64]
 
 _BLOCK_ENTRIES = 4_000_000
 """Of songs less the query that are held at once: 32 MB."""
+_STRONGEST = 1e9
+"""Beyond it what was marked and what was not differ by more than double precision holds."""
 _ZERO = 1e-9
 """Length of a difference, relative to the longest vector, that is rounding; also of a direction among others."""
 
@@ -72,11 +74,18 @@ class Feedback:
         -------
         float32 or float64 ndarray of shape (n_songs,), as X
 
+        Raises
+        ------
+        ValueError
+            If X has another number of columns than the query.
+
         Notes
         -----
         O(n r (d + k)), without L O(n d k); 32 MB besides X, whatever the number of songs.
         """
         songs = np.asarray(X)
+        if songs.ndim != 2 or songs.shape[1] != len(self.point):
+            raise ValueError(f"X: shape {songs.shape} should be (n_songs, {len(self.point)}).")
         dtype = np.float32 if songs.dtype == np.float32 else np.float64
         point, directions = self.point.astype(dtype), self.directions.astype(dtype)
         base = None if self.base is None else self.base.T.astype(dtype)
@@ -115,7 +124,7 @@ def feedback_metric(
     base : array-like of shape (d, d), optional
         The metric before, positive semi-definite; plain distance otherwise, also for songs that
         ``transform`` of a learned metric has mapped.
-    strength : float >= 0
+    strength : float from 0 to 1e9
         How much a mark changes of the metric; 0 leaves it. A single mark stretches or shrinks squared distances along
         it by at most the root of 1 + strength.
     move : float >= 0
@@ -130,7 +139,7 @@ def feedback_metric(
     Raises
     ------
     ValueError
-        If shapes differ, a number is not finite, or `strength` or `move` is negative.
+        If shapes differ, a number is not finite, or `strength` or `move` is out of range.
 
     Notes
     -----
@@ -142,17 +151,19 @@ def feedback_metric(
     query = _vector(x)
     d = len(query)
     ups, downs = _rows(up, d, "up"), _rows(down, d, "down")
-    for name, value in (("strength", strength), ("move", move)):
-        if not (isinstance(value, Real) and 0 <= float(value) < np.inf):
-            raise ValueError(f"{name}={value!r} should be a number, at least 0.")
+    if not (isinstance(strength, Real) and 0 <= float(strength) <= _STRONGEST):
+        raise ValueError(f"strength={strength!r} should be a number from 0 to {_STRONGEST:g}.")
+    if not (isinstance(move, Real) and 0 <= float(move) < np.inf):
+        raise ValueError(f"move={move!r} should be a number, at least 0.")
     L = None
     if base is not None:
         metric = np.asarray(base, dtype=np.float64)
         if metric.shape != (d, d) or not np.isfinite(metric).all():
             raise ValueError(f"base: shape {metric.shape} should be {(d, d)}, of finite numbers.")
         L = factor(metric)
-    share = float(move) * len(ups)
-    point = query + share / (share + 1.0) * (ups.mean(axis=0) - query) if len(ups) else query
+    point = query
+    if len(ups):
+        point = query + float(move) / (float(move) + 1.0 / len(ups)) * (ups.mean(axis=0) - query)
     near, far = (rows - query if L is None else (rows - query) @ L.T for rows in (ups, downs))
     directions, change = _change(near, far, float(strength))
     return Feedback(point, L, directions, change, weights)
@@ -222,26 +233,32 @@ def adapt_weights(
     d = len(query)
     ups, downs = _rows(up, d, "up") - query, _rows(down, d, "down") - query
     M = np.asarray(metrics, dtype=np.float64)
-    if M.ndim != 3 or M.shape[1:] != (d, d) or not len(M):
-        raise ValueError(f"metrics: shape {M.shape} should be (m, {d}, {d}).")
+    if M.ndim != 3 or M.shape[1:] != (d, d) or not len(M) or not np.isfinite(M).all():
+        raise ValueError(f"metrics: shape {M.shape} should be (m, {d}, {d}), of finite numbers.")
     before = np.ones(len(M)) if weights is None else np.asarray(weights, dtype=np.float64)
-    if before.shape != (len(M),) or not (before >= 0).all() or not before.sum() > 0:
-        raise ValueError(f"weights should be {len(M)} numbers, not negative, not all 0.")
+    if before.shape != (len(M),) or not ((before >= 0) & (before < np.inf)).all() or not before.any():
+        raise ValueError(f"weights should be {len(M)} finite numbers, not negative, not all 0.")
     if not (isinstance(strength, Real) and 0 <= float(strength) < np.inf):
         raise ValueError(f"strength={strength!r} should be a number, at least 0.")
-    before = before / before.sum()
+    before = before / before.max()
+    before /= before.sum()
     marks = np.concatenate([ups, downs])
     squares = np.einsum("rij,nj,ni->rn", M, marks, marks, optimize=True)
     mixed = before @ squares
     seen = mixed > 0  # a copy of the query tells nothing
     if not seen.any() or strength == 0:
         return before
-    ratios = squares[:, seen] / mixed[seen]
+    has = before > np.finfo(np.float64).tiny  # a metric without weight gets none, whatever it is worth
+    ratios = squares[np.ix_(has, seen)] / mixed[seen]
     signs = np.where(np.arange(len(marks)) < len(ups), -1.0, 1.0)[seen]
     counts = np.where(signs < 0, np.count_nonzero(signs < 0), np.count_nonzero(signs > 0))
     worth = ratios @ (signs / counts)
     n = len(signs)
-    tilted: FloatArray = before * np.exp(float(strength) * n / (n + 2.0) * (worth - worth.max()))
+    with np.errstate(over="ignore"):
+        # in logarithms: a metric of great worth may have next to no weight
+        powers = np.log(before[has]) + float(strength) * (n / (n + 2.0)) * (worth - worth.max())
+    tilted = np.zeros(len(M))
+    tilted[has] = np.exp(powers - powers.max())
     return tilted / tilted.sum()
 
 

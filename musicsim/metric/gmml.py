@@ -69,7 +69,8 @@ class GMML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     -----
     Algorithm 1 adds lambda I to sums over pairs; here it is a share of their means, so that only the scale of M
     differs. Labels, all pairs: O(n d^2) from class sums. A Relevance, all pairs: O(n^2 d) in blocks of 16 MB; take
-    `n_pairs` for more than some 20 000 songs. Then O(d^3). Memory: 64 d^2 bytes, 64 MB at d = 1000.
+    `n_pairs` for more than some 20 000 songs. Then O(d^3). Memory: 64 d^2 bytes, 64 MB at d = 1000,
+    and some copies of X.
 
     Examples
     --------
@@ -107,8 +108,8 @@ class GMML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter is out of range, X is not finite, y does not fit X, there are no pairs, or a scatter is
-            singular and `reg` is 0.
+            If a parameter is out of range, X is not finite, y does not fit X, there are no pairs, all are of equal
+            rows, or a scatter is singular and `reg` is 0.
         """
         self._check_parameters()
         songs: FloatArray = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)

@@ -10,9 +10,16 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from musicsim.evaluation.graded import checked_groups, graded_scores
+from musicsim.evaluation.graded import check_labels, checked_groups, graded_scores
 from musicsim.metric._geometric import check_mean_parameters, checked_prior
-from musicsim.metric._local import QUANTILE, LocalMetrics, Queries, closeness, learn_local_metrics
+from musicsim.metric._local import (
+    QUANTILE,
+    LocalMetrics,
+    Queries,
+    closeness,
+    learn_local_metrics,
+    weighted_sums,
+)
 from musicsim.metric._warp import ndcg_steps, warp_steps
 
 __all__ = ["LGMML"]
@@ -28,6 +35,8 @@ _CHOICES: dict[str, tuple[str | None, ...]] = {
     "standardize": (None, "column", "query"),
 }
 _COUNTS = ("n_metrics", "n_queries", "k", "n_epochs", "batch_size")
+_NO_DEVIATION = 1e-9
+"""Of a column's deviation, what counts within a query as none."""
 _FAR = 5.0
 """How many times as many documents as in training may be beyond the rising part before there is a warning."""
 
@@ -93,7 +102,8 @@ class LGMML(BaseEstimator):
     share one phi (the paper does not say).
 
     Time: metrics O(m (n_drawn d^2 + d^3)), distances O(n m d^2) once, or O(n m d) with diagonals, an epoch O(n m).
-    Memory: 4 n m bytes, 40 MB for 100 000 documents and 100 metrics, 8 m d^2, and with `per_query` 8 n_queries m.
+    Memory: 4 n m bytes, 40 MB for 100 000 documents and 100 metrics, some copies of X, 8 m d^2, and with `per_query`
+    8 n_queries m.
 
     Examples
     --------
@@ -153,7 +163,7 @@ class LGMML(BaseEstimator):
         X : array-like of shape (n, d)
             Documents, those of a query together.
         y : array-like of shape (n,)
-            Relevance, not negative; the least of a query counts as irrelevant.
+            Relevance, from 0 to 1000; the least of a query counts as irrelevant.
         group : int array-like of shape (n_queries,)
             Documents of each query.
         callback : callable, optional
@@ -163,15 +173,19 @@ class LGMML(BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter is out of range, sizes differ, or no query has documents of different relevance.
+            If a parameter or label is out of range, sizes differ, no query has documents of different relevance, or all
+            of those that were drawn for a metric are equal.
         """
         self._check_parameters()
         documents, relevance = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        if (relevance < 0).any():
-            raise ValueError(f"y: the label of row {np.flatnonzero(relevance < 0)[0]} should be at least 0.")
+        check_labels(relevance)
         starts = checked_groups(group, len(documents))
         rng = np.random.default_rng(self.random_state)
-        self.mean_, self.scale_ = documents.mean(axis=0), _deviation(documents.std(axis=0))
+        if hasattr(self, "query_weights_"):  # of an earlier fit
+            del self.query_weights_
+        self.mean_, deviation = documents.mean(axis=0), documents.std(axis=0)
+        varies = deviation > _rounding(len(documents), np.abs(documents).max(axis=0))
+        self.deviation_ = np.where(varies, deviation, 0.0)
         queries = Queries.sorted(self._standardized(documents, starts), relevance.astype(np.float64), starts)
         if not len(queries.usable):
             raise ValueError(
@@ -220,7 +234,7 @@ class LGMML(BaseEstimator):
 
         Notes
         -----
-        O(n m d^2), with diagonals O(n m d); 4 n m bytes.
+        O(n m d^2), with diagonals O(n m d); 4 n m bytes and some copies of X.
         """
         check_is_fitted(self)
         documents: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
@@ -236,10 +250,10 @@ class LGMML(BaseEstimator):
                 stacklevel=2,
             )
         if phi.ndim == 1:
-            return -(table @ phi)
+            return -weighted_sums(table, phi)
         return np.concatenate(
             [
-                -(table[first:last] @ own)
+                -weighted_sums(table[first:last], own)
                 for first, last, own in zip(starts[:-1], starts[1:], phi, strict=True)
             ]
         )
@@ -268,13 +282,17 @@ class LGMML(BaseEstimator):
 
     def _standardized(self, X: FloatArray, starts: IntArray) -> FloatArray:
         if self.standardize == "column":
-            return (X - self.mean_) / self.scale_
+            return (X - self.mean_) / np.where(self.deviation_ > 0, self.deviation_, 1.0)
         if self.standardize == "query":
             sizes = np.diff(starts)[:, None]
             means = np.add.reduceat(X, starts[:-1]) / sizes
             away = X - np.repeat(means, sizes[:, 0], axis=0)
             deviations = np.sqrt(np.add.reduceat(away * away, starts[:-1]) / sizes)
-            return away / np.repeat(_deviation(deviations, self.scale_), sizes[:, 0], axis=0)
+            largest = np.maximum.reduceat(np.abs(X), starts[:-1])
+            least = np.maximum(_NO_DEVIATION * self.deviation_, _rounding(sizes, largest))
+            # a column that is the same throughout the query is 0
+            deviations[deviations <= least] = np.inf
+            return away / np.repeat(deviations, sizes[:, 0], axis=0)
         return X
 
     def _learn_weights(
@@ -296,7 +314,7 @@ class LGMML(BaseEstimator):
             loss = steps.take(queries.usable, steps.an_epoch, phi, rate / np.sqrt(epoch), total)
             n_summed += steps.an_epoch
             self.weights_ = total / n_summed
-            ndcg = graded_scores(-(table @ self.weights_), queries.y, group, (int(self.k),))[
+            ndcg = graded_scores(-weighted_sums(table, self.weights_), queries.y, group, (int(self.k),))[
                 f"ndcg@{self.k}"
             ].mean()
             self.history_.append({"epoch": epoch, "loss": loss, "ndcg": float(ndcg)})
@@ -356,7 +374,6 @@ class _Steps:
         return float(ndcg_steps(*common, self._gains, int(ranker.k), self._state, total))
 
 
-def _deviation(deviations: FloatArray, of_all: FloatArray | None = None) -> FloatArray:
-    """To divide by: 1 where a column is constant, up to rounding."""
-    least = 1e-9 if of_all is None else 1e-9 * of_all
-    return np.where(deviations > least, deviations, 1.0)
+def _rounding(n: int | IntArray, largest: FloatArray) -> FloatArray:
+    """The largest deviation that n equal numbers can seem to have, since their mean is rounded."""
+    return n * np.finfo(np.float64).eps * largest

@@ -103,7 +103,8 @@ class LGMMLByExample(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Raises
         ------
         ValueError
-            If a parameter is out of range, X is not finite, y does not fit X, or there are no pairs.
+            If a parameter is out of range, X is not finite, y does not fit X, or there are no pairs, or in a cluster
+            of equal rows alone.
         """
         from sklearn.cluster import KMeans
 
@@ -165,7 +166,10 @@ class LGMMLByExample(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Notes
         -----
         Up to m queries: a metric each, O(n_queries n_songs d^2). More: the lengths of all songs in all metrics once,
-        O(m n_songs d^2) and 8 m n_songs bytes, and products of matrices, O(n_queries n_songs (m + d)).
+        O(m n_songs d^2) and 8 m n_songs bytes, and products of matrices, O(n_queries n_songs (m + d)); three times the
+        bytes of the result. Squares are then differences of lengths, right to some 1e-15 of the longest: a song may
+        be 1e-8 of that from itself, and songs nearer to each other than so may change places. Ask few at a time where
+        that counts.
         """
         check_is_fitted(self)
         queries: FloatArray = validate_data(self, Q, dtype=np.float64, reset=False)
@@ -180,7 +184,9 @@ class LGMMLByExample(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         middle = songs.mean(axis=0)
         songs, queries = songs - middle, queries - middle
         lengths = np.stack([squared_lengths(M, songs) for M in self.metrics_])
-        turned = np.einsum("qr,qri->qi", weights, np.stack([queries @ M for M in self.metrics_], axis=1))
+        turned = np.zeros_like(queries)
+        for w, M in zip(weights.T, self.metrics_, strict=True):
+            turned += w[:, None] * (queries @ M)
         own = np.einsum("qi,qi->q", turned, queries)
         squares = weights @ lengths - 2.0 * turned @ songs.T + own[:, None]
         return np.sqrt(np.maximum(squares, 0.0))
@@ -205,6 +211,7 @@ class LGMMLByExample(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         **how
             `strength` and `move` of :func:`feedback_metric`.
         """
+        check_is_fitted(self)
         query = np.asarray(x, dtype=np.float64)
         weights = adapt_weights(query, up, down, self.metrics_, self.weights_at(query[None])[0])
         return feedback_metric(

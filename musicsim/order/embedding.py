@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from musicsim._blas import one_blas_thread
 from musicsim.metric._cone import Cone, Projection
 from musicsim.metric._coordinates import Axes, Columns
 from musicsim.metric._kernel_spaces import KernelProjections, KernelSpaces, training_kernels
-from musicsim.metric._oracles import one_blas_thread
 from musicsim.metric.mlr import factor
 from musicsim.order._objective import Objective
 from musicsim.order._solvers import Course, solve_accelerated, solve_subgradient

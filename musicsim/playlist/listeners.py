@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from musicsim._blas import one_blas_thread
 from musicsim.playlist._tables import counted
 from musicsim.playlist.company import group_vectors
 
@@ -23,8 +24,6 @@ def _song_factors(
     plays: sparse.csr_matrix, n_factors: int, method: str, regularization: float, seed: int
 ) -> npt.NDArray[np.float64]:
     """Return a vector of each song: (n_songs, n_factors), and for BPR one number more, its bias."""
-    from threadpoolctl import threadpool_limits
-
     if method == "bpr":
         from implicit.cpu.bpr import BayesianPersonalizedRanking
 
@@ -46,7 +45,7 @@ def _song_factors(
             num_threads=1,
             random_state=seed,
         )
-    with threadpool_limits(1, "blas"):  # implicit warns of its slowness otherwise
+    with one_blas_thread():  # implicit warns of its slowness otherwise
         model.fit(plays, show_progress=False)
     # The last number of BPR is the bias: how popular a song is, not who likes it.
     return np.asarray(model.item_factors[:, :n_factors], dtype=np.float64)

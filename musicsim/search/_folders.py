@@ -1,5 +1,6 @@
 """Folders that hold an index and are replaced whole, what it says of itself, and which rows it was made of."""
 
+import errno
 import json
 import shutil
 import tempfile
@@ -7,7 +8,9 @@ import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +20,7 @@ from musicsim.search._rows import checked
 __all__ = [
     "DAMAGED",
     "META_FILE",
+    "UNREADABLE",
     "fingerprint",
     "kind_of_index",
     "made_of",
@@ -27,6 +31,10 @@ __all__ = [
 
 META_FILE = "index.json"
 DAMAGED = "The index in {} is damaged or of another version: build it again."
+UNREADABLE = (
+    OSError, EOFError, KeyError, IndexError, TypeError, ValueError, BadZipFile, TokenError, SyntaxError,
+)  # fmt: skip
+"""What reading a damaged index may raise; numpy reads the header of a file as Python."""
 
 
 @contextmanager
@@ -37,7 +45,16 @@ def replaced(target: Path) -> Iterator[Path]:
     ----------
     target : Path
         Its parent has to exist.
+
+    Raises
+    ------
+    FileExistsError
+        If something else than an index or an empty folder is there.
     """
+    if target.exists() and not _is_replaceable(target):
+        raise FileExistsError(
+            errno.EEXIST, "something else than an index is there; name a folder of its own", str(target)
+        )
     temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}-"))
     try:
         written = temporary / "new"
@@ -53,6 +70,10 @@ def replaced(target: Path) -> Iterator[Path]:
             raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _is_replaceable(target: Path) -> bool:
+    return target.is_dir() and ((target / META_FILE).exists() or not any(target.iterdir()))
 
 
 def read_meta(folder: Path, names: Collection[str]) -> dict[str, Any]:
@@ -75,9 +96,17 @@ def read_meta(folder: Path, names: Collection[str]) -> dict[str, Any]:
         meta = json.loads((folder / META_FILE).read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(DAMAGED.format(folder)) from error
-    if not isinstance(meta, dict) or not set(names) <= meta.keys():
+    if not isinstance(meta, dict) or not set(names) <= meta.keys() or not _counts(meta):
         raise ValueError(DAMAGED.format(folder))
     return meta
+
+
+def _counts(meta: dict[str, Any]) -> bool:
+    """Whether what should be numbers of rows and columns are such."""
+    shape, built = meta.get("shape", [0, 0]), meta.get("built", 0)
+    if not isinstance(shape, list) or len(shape) != 2:
+        return False
+    return all(type(n) is int and n >= 0 for n in (*shape, built))
 
 
 def made_of(

@@ -8,7 +8,19 @@ which thread grows which part of it.
 import numpy as np
 from numba import njit
 
-__all__ = ["BLOCK", "N_LINKS", "RULES", "dot", "encode", "grow", "insert", "larger", "select", "split"]
+__all__ = [
+    "BLOCK",
+    "N_LINKS",
+    "RULES",
+    "beyond",
+    "dot",
+    "encode",
+    "grow",
+    "insert",
+    "larger",
+    "select",
+    "split",
+]
 
 RULES = ("pca", "kd", "2means", "random")
 
@@ -445,6 +457,42 @@ def encode(Y, items, step):
 
 
 @njit(cache=True, nogil=True)
+def beyond(rows, Y, centre, reach, largest):
+    """How far rows lie from where axes and codes were made for.
+
+    Parameters
+    ----------
+    rows : float32 (n, d), centre : float32 (d,)
+    Y : float32 (n, n_axes)
+        The rows along the axes.
+    reach : float32
+        The largest coordinate that codes can say.
+    largest : float
+        A row whose squared distance from the centre is larger counts as one of this: a single one far off is no reason
+        to see all others along its direction.
+
+    Returns
+    -------
+    n_cut : int
+        Rows beyond the reach.
+    kept, in_all : float
+        Squared distances from the centre, summed: along the axes, and in all.
+    """
+    n_cut, kept, in_all = 0, 0.0, 0.0
+    for i in range(rows.shape[0]):
+        square = farthest = np.float32(0.0)
+        for j in range(rows.shape[1]):
+            square += (rows[i, j] - centre[j]) ** 2
+        for j in range(Y.shape[1]):
+            farthest = max(farthest, abs(Y[i, j]))
+        n_cut += farthest > reach
+        weight = largest / max(np.float64(square), largest)
+        kept += weight * dot(Y[i], Y[i])
+        in_all += weight * square
+    return n_cut, kept, in_all
+
+
+@njit(cache=True, nogil=True)
 def _copy_code(codes, source, target, d):
     from_place, to_place = _code_place(source, d), _code_place(target, d)
     for j in range(0, d * BLOCK, BLOCK):
@@ -452,8 +500,8 @@ def _copy_code(codes, source, target, d):
 
 
 @njit(cache=True, nogil=True)
-def insert(rows, first, X, root, nodes, leaves, items, codes, step, sizes, options, seed):
-    """Put rows into one tree; a leaf that has doubled is split.
+def insert(rows, first, X, root, nodes, leaves, items, codes, step, sizes, options, seed, most):
+    """Put rows into one tree; a leaf that has twice `leaf_size` rows is split.
 
     Parameters
     ----------
@@ -466,16 +514,23 @@ def insert(rows, first, X, root, nodes, leaves, items, codes, step, sizes, optio
     sizes : int64 (3,)
         Inner nodes, leaves and slots in use; changed.
     options : (rule, spill, max_depth, leaf_size, n_sample, n_iterations, n_directions)
+    most : int
+        Places in leaves that may be taken; once there are more, the other rows are left out.
 
     Returns
     -------
     root, nodes, leaves, items, codes : the arrays, larger where they had to be
+    n_taken : int
+        Places in leaves that were taken, by rows and by copies of rows.
     """
     max_depth, leaf_size = options[2], options[3]
     d = rows.shape[1]
     n_coded = 0 if X.shape[0] else d
     waiting, paths = np.empty((64, 4), np.int64), np.empty(64, np.uint64)  # of node, depth, parent, side
+    n_taken = 0
     for i in range(rows.shape[0]):
+        if n_taken > most:
+            break
         n_waiting = _wait(waiting, paths, 0, root, 0, -1, 0, np.uint64(0))
         while n_waiting:
             n_waiting -= 1
@@ -499,9 +554,9 @@ def insert(rows, first, X, root, nodes, leaves, items, codes, step, sizes, optio
             if n_coded:
                 put_code(codes, slot, rows[i], step)
             leaves[leaf, 1] += 1
+            n_taken += 1
             n = leaves[leaf, 1]
-            # where rows cannot be told apart every split would be tried in vain: only when they have doubled again
-            if n > leaf_size and n & (n - 1) == 0 and depth < max_depth:
+            if n >= 2 * leaf_size and _has_doubled(n, leaf_size) and depth < max_depth:
                 L = _rows_of(leaf, leaves, items, codes, step, X, d)
                 number, nodes, leaves, items, codes = _split_leaf(
                     leaf,
@@ -520,7 +575,16 @@ def insert(rows, first, X, root, nodes, leaves, items, codes, step, sizes, optio
                     root = number
                 elif number >= 0:
                     nodes.view(np.int32)[parent, d + 2 + side] = number
-    return root, nodes, leaves, items, codes
+                if number >= 0:
+                    n_taken += leaves[leaf, 1] + leaves[sizes[1] - 1, 1] - n
+    return root, nodes, leaves, items, codes, n_taken
+
+
+@njit(cache=True, nogil=True)
+def _has_doubled(n, leaf_size):
+    """Whether `n` is leaf_size times 2, 4, 8 ...: where rows cannot be told apart, not every one tries a split."""
+    times = n // leaf_size
+    return times * leaf_size == n and times & (times - 1) == 0
 
 
 @njit(cache=True, nogil=True)

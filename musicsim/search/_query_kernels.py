@@ -25,6 +25,9 @@ _FAR = np.float32(1e15)
 # Of a query's length: rounding of an inner product, for which a query counts as being on both sides.
 _ROUNDING = np.float32(1e-6)
 
+# Squares that have the same float32 square root are no further apart than this.
+_SAME_ROOT = np.float32(1 + 2.0**-21)
+
 # A neighbour's margin is the query's plus a Gaussian step, so it lies on the query's side of a split with probability
 # Phi(z). Of its logarithm: (_ROOT - _FALL z)^2 for -log Phi(z), and _SLOPE z + _BEND z^2 for the odds of both sides.
 _ROOT, _FALL = np.float32(0.8326), np.float32(0.479)
@@ -258,13 +261,12 @@ def nearest_of(X, query, candidates, distances, ids):
     """The k nearest of k or more rows by exact distance, equal ones by the lower id; fills (k,) arrays."""
     squares, k = _squares(X, query, candidates), ids.shape[0]
     limit = select(squares.copy(), k - 1)
-    kept = np.flatnonzero(squares <= limit)
+    kept = np.flatnonzero(squares <= limit * _SAME_ROOT)
     kept = kept[np.argsort(candidates[kept])]
-    kept = kept[
-        np.argsort(squares[kept], kind="mergesort")
-    ]  # stable: equal ones stay in the order of their ids
+    roots = np.sqrt(squares[kept])
+    order = np.argsort(roots, kind="mergesort")  # stable: equal ones stay in the order of their ids
     for i in range(k):
-        distances[i], ids[i] = np.sqrt(squares[kept[i]]), candidates[kept[i]]
+        distances[i], ids[i] = roots[order[i]], candidates[kept[order[i]]]
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})

@@ -9,7 +9,15 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from musicsim.search._folders import DAMAGED, fingerprint, made_of, read_meta, replaced, write_meta
+from musicsim.search._folders import (
+    DAMAGED,
+    UNREADABLE,
+    fingerprint,
+    made_of,
+    read_meta,
+    replaced,
+    write_meta,
+)
 from musicsim.search._rows import Index
 from musicsim.search._trees import Growth, Trees, n_threads
 
@@ -23,8 +31,8 @@ _QUERIES_A_THREAD = 16
 class TreeIndex(Index):
     """Trees over rows; subclasses say how they are grown and asked."""
 
-    _KEPT: ClassVar[tuple[str, ...]] = ("shown",)
-    """Arrays that are kept beside the trees, named by their attributes without the underscore."""
+    _KEPT: ClassVar[dict[str, type[np.generic]]] = {"shown": np.uint8}
+    """Arrays that are kept beside the trees and their types, named by their attributes without the underscore."""
 
     n_jobs: int | None
     random_state: int | np.random.Generator | None
@@ -36,8 +44,8 @@ class TreeIndex(Index):
         self._take(X)
         self._trees, self.n_built_ = trees, len(X)
 
-    @property
     def _growth(self) -> Growth:
+        """How trees are grown; raises ValueError for an option that is out of range."""
         raise NotImplementedError
 
     def _seeds(self, n: int) -> tuple[int, ...]:
@@ -59,7 +67,10 @@ class TreeIndex(Index):
         return self._trees.nbytes
 
     def add(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """Add rows after ``fit``; leaves that grow too large are split.
+        """Add rows after ``fit``; leaves that have twice ``leaf_size`` rows are split.
+
+        Trees that have come to suit their rows badly are grown anew over all of them, which takes as long as ``fit``:
+        see the notes of the class.
 
         Parameters
         ----------
@@ -81,7 +92,16 @@ class TreeIndex(Index):
         return np.arange(first, self.n_samples_)
 
     def _insert(self, rows: npt.NDArray[np.float32], first: int) -> None:
-        """Put rows that are in the store already into the trees."""
+        """Put rows that are in the store already into the trees, or grow these anew."""
+        if not self._placed(rows, first):
+            self._trees, self.n_built_ = self._regrown(), self.n_samples_
+
+    def _placed(self, rows: npt.NDArray[np.float32], first: int) -> bool:
+        """Put rows into the trees; False where these have to be grown anew instead."""
+        raise NotImplementedError
+
+    def _regrown(self) -> Trees:
+        """Trees over all rows, of the seeds they have."""
         raise NotImplementedError
 
     def _for_parts(self, n: int, ask: Callable[[slice], None]) -> None:
@@ -101,6 +121,11 @@ class TreeIndex(Index):
         ----------
         folder : path
             Its parent has to exist.
+
+        Raises
+        ------
+        FileExistsError
+            If something else than an index is there.
         """
         check_is_fitted(self, "n_samples_")
         target = Path(folder)
@@ -143,11 +168,14 @@ class TreeIndex(Index):
             index._trees = Trees.load(source)
             index._take(rows[:n])
             index.n_built_ = meta["built"]
+            index._growth()  # this and the next raise for options out of range
+            n_threads(index.n_jobs)
             for name in cls._KEPT:
                 setattr(index, f"_{name}", np.load(source / f"{name}.npy", allow_pickle=False))
-        except (OSError, EOFError, KeyError, TypeError, ValueError) as error:
+            fits = index._fits()
+        except UNREADABLE as error:
             raise ValueError(DAMAGED.format(source)) from error
-        if not index._fits():
+        if not fits:
             raise ValueError(DAMAGED.format(source))
         if len(rows) > n:
             index._extend(rows)
@@ -166,7 +194,11 @@ class TreeIndex(Index):
 
     def _fits(self) -> bool:
         """Whether what was read from files fits together and the rows; the kernels follow every number blindly."""
-        return len(self._shown) in {0, self.n_samples_} and self._trees.fits(self._width, self.n_samples_)
+        return (
+            all(getattr(self, f"_{name}").dtype == kind for name, kind in self._KEPT.items())
+            and self._shown.shape in {(0,), (self.n_samples_,)}
+            and self._trees.fits(self._width, self.n_samples_)
+        )
 
     def _extend(self, rows: npt.NDArray[np.float32]) -> None:
         """Go on with rows that begin with those it has."""

@@ -32,11 +32,20 @@ __all__ = ["Growth", "Trees", "grow_trees", "n_threads"]
 
 _DEEPEST = 1 << 30
 _UINT64 = (1 << 64) - 1  # numbers of nodes far down are cut to it, as the kernels do
-_PARTS = ("nodes", "leaves", "items", "codes", "roots")
+_PARTS: dict[str, type[np.generic]] = {
+    "nodes": np.float32,
+    "leaves": np.int64,
+    "items": np.int32,
+    "codes": np.int8,
+    "roots": np.int32,
+}
 _META = "trees.json"
-_FORMAT = 1
+_FORMAT = 2
 # Slots to those in use, above which the others are left out.
 _LOOSEST = 1.5
+# Times as often as when it was grown a tree may hold a row: where new rows lie denser than the first ones, each falls
+# into many overlaps, and every split of a leaf there copies them again.
+_MOST_COPIED = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +120,15 @@ class Trees:
     step: float = 1.0
     seeds: tuple[int, ...] = ()
     sizes: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, np.int64))
-    longest: int = 0
+    copies: float = 1.0
+    """Times that a tree held a row when it was grown."""
+    longest: int = field(init=False)
     """Rows of the largest leaf."""
+    n_held: int = field(init=False)
+    """Rows of all leaves."""
 
     def __post_init__(self) -> None:
+        self.n_held = int(self.leaves[: self.n_leaves, 1].sum())
         self._measure()
 
     def _measure(self) -> None:
@@ -141,17 +155,28 @@ class Trees:
 
     def add(
         self, rows: npt.NDArray[np.float32], first: int, X: npt.NDArray[np.float32], growth: Growth
-    ) -> None:
-        """Put rows into every tree; see :func:`musicsim.search._kernels.insert`."""
+    ) -> bool:
+        """Put rows into every tree; see :func:`musicsim.search._kernels.insert`.
+
+        Returns
+        -------
+        bool
+            False where that takes so many copies that trees have to be grown anew: these are of no use any more.
+        """
+        most = int(_MOST_COPIED * self.copies * len(self.seeds) * (first + len(rows)))
         for tree, seed in enumerate(self.seeds):
-            root, self.nodes, self.leaves, self.items, self.codes = kernels.insert(
+            root, self.nodes, self.leaves, self.items, self.codes, n_taken = kernels.insert(
                 rows, first, X, self.roots[tree], self.nodes, self.leaves, self.items, self.codes,
-                np.float32(self.step), self.sizes, growth.options, np.uint64(seed),
+                np.float32(self.step), self.sizes, growth.options, np.uint64(seed), most - self.n_held,
             )  # fmt: skip
             self.roots[tree] = root
+            self.n_held += n_taken
+        if self.n_held > most:
+            return False
         if self.sizes[2] > _LOOSEST * self.leaves[: self.n_leaves, 2].sum():
             self._compact()
         self._measure()
+        return True
 
     def _compact(self) -> None:
         """Leave out the slots that no leaf uses any more."""
@@ -192,11 +217,19 @@ class Trees:
         for part in _PARTS:
             array = getattr(self, part)
             np.save(folder / f"{part}.npy", array[: counted.get(part, len(array))], allow_pickle=False)
-        meta = {"format": _FORMAT, "step": self.step, "seeds": self.seeds, "sizes": self.sizes.tolist()}
+        meta = {
+            "format": _FORMAT,
+            "step": self.step,
+            "copies": self.copies,
+            "seeds": self.seeds,
+            "sizes": self.sizes.tolist(),
+        }
         (folder / _META).write_text(json.dumps(meta), encoding="utf-8")
 
     def fits(self, d: int, n: int) -> bool:
         """Whether every number leads downwards to a node of its own, or to one of n rows of width d."""
+        if not self._is_of_its_types():
+            return False
         n_inner, n_leaves, n_slots = self.sizes.tolist()
         shapes = (n_inner, d + kernels.N_LINKS), (n_leaves, 4), (n_slots,), (len(self.seeds),)
         if (self.nodes.shape, self.leaves.shape, self.items.shape, self.roots.shape) != shapes:
@@ -219,6 +252,16 @@ class Trees:
             and (np.bincount(self.items[self.items >= 0], minlength=n) >= len(self.roots)).all()
         )
 
+    def _is_of_its_types(self) -> bool:
+        """Whether arrays and numbers are of the types that the kernels were compiled for."""
+        return (
+            all(getattr(self, part).dtype == kind for part, kind in _PARTS.items())
+            and self.sizes.shape == (3,)
+            and all(type(seed) is int and 0 <= seed <= _UINT64 for seed in self.seeds)
+            and 0 < self.step < np.inf
+            and 1 <= self.copies < np.inf
+        )
+
     @classmethod
     def load(cls, folder: Path) -> Self:
         """Map the arrays of a folder into memory; what is changed stays in this process.
@@ -229,14 +272,18 @@ class Trees:
             If the files are of another format.
         """
         meta = json.loads((folder / _META).read_text(encoding="utf-8"))
-        if meta.get("format") != _FORMAT:
+        if not isinstance(meta, dict) or meta.get("format") != _FORMAT:
             raise ValueError(f"{folder / _META} is of another version: build the index again.")
         arrays = {
             part: np.load(folder / f"{part}.npy", mmap_mode="c", allow_pickle=False).view(np.ndarray)
             for part in _PARTS
         }
         return cls(
-            **arrays, step=meta["step"], seeds=tuple(meta["seeds"]), sizes=np.array(meta["sizes"], np.int64)
+            **arrays,
+            step=meta["step"],
+            seeds=tuple(meta["seeds"]),
+            sizes=np.array(meta["sizes"], np.int64),
+            copies=meta["copies"],
         )
 
 
@@ -275,7 +322,7 @@ def grow_trees(X: npt.NDArray[np.float32], growth: Growth, seeds: Sequence[int],
     Nodes near the roots are split one level after another until there are subtrees enough for all threads.
     Memory while growing: a thread holds (1 + 2 * spill) ** depth row numbers a row.
     """
-    X, d = read_only(X), X.shape[1]
+    X = read_only(X)
     ids = np.arange(len(X), dtype=np.int32)
     parts = [_Part(ids, tree) for tree in range(len(seeds))]
     top: list[npt.NDArray[np.float32]] = []
@@ -300,7 +347,7 @@ def grow_trees(X: npt.NDArray[np.float32], growth: Growth, seeds: Sequence[int],
                 top.append(node)
             parts = following
         grown = list(pool.map(lambda part: _grown(X, part, growth, seeds[part.tree]), parts))
-    return _joined(d, top, roots, parts, grown, seeds)
+    return _joined(X.shape, top, roots, parts, grown, seeds)
 
 
 def _halves(
@@ -339,14 +386,15 @@ def _link(top: list[npt.NDArray[np.float32]], roots: npt.NDArray[np.int32], part
 
 
 def _joined(
-    d: int,
+    shape: tuple[int, int],
     top: list[npt.NDArray[np.float32]],
     roots: npt.NDArray[np.int32],
     parts: Sequence[_Part],
     grown: Sequence[Subtree],
     seeds: Sequence[int],
 ) -> Trees:
-    """All subtrees in one set of arrays, below the nodes of the top."""
+    """All subtrees over rows of a shape in one set of arrays, below the nodes of the top."""
+    n, d = shape
     n_inner, n_leaves, n_slots = len(top), 0, 0
     for part, (nodes, leaves, items) in zip(parts, grown, strict=True):
         _link(top, roots, part, n_inner if len(nodes) else -1 - n_leaves)
@@ -358,7 +406,7 @@ def _joined(
             parents[:] = np.where(parents >= 0, parents + n_inner, part.parent)
         n_inner, n_leaves, n_slots = n_inner + len(nodes), n_leaves + len(leaves), n_slots + len(items)
     width = d + kernels.N_LINKS
-    return Trees(
+    trees = Trees(
         np.concatenate([np.array(top, np.float32).reshape(-1, width), *(part[0] for part in grown)]),
         np.concatenate([np.empty((0, 4), np.int64), *(part[1] for part in grown)]),
         np.concatenate([np.empty(0, np.int32), *(part[2] for part in grown)]),
@@ -367,3 +415,5 @@ def _joined(
         seeds=tuple(seeds),
         sizes=np.array([n_inner, n_leaves, n_slots], np.int64),
     )
+    trees.copies = max(trees.n_held / max(len(seeds) * n, 1), 1.0)
+    return trees

@@ -391,7 +391,8 @@ def _align(a: Changes, b: Changes, max_offset: int) -> tuple[float, int]:
     if agreement == -1.0:
         return -1.0, 0
     best, best_offset = -1.0, 0
-    for offset in range((coarse - 1) * _STRIDE, (coarse + 1) * _STRIDE + 1):
+    low, high = max((coarse - 1) * _STRIDE, -max_offset), min((coarse + 1) * _STRIDE, max_offset)
+    for offset in range(low, high + 1):
         x, y = a[max(0, -offset) :], b[max(0, offset) :]
         n = min(len(x), len(y))
         x, y = x[:n:_STRIDE], y[:n:_STRIDE]

@@ -19,7 +19,8 @@ class FaissIndex(Index):
     Parameters
     ----------
     factory : str
-        As ``faiss.index_factory`` takes it: "IVF1024,Flat" are 1 024 lists around centroids, "HNSW16" is a graph.
+        As ``faiss.index_factory`` takes it: "IVF1024,Flat" are 1 024 lists around centroids, "HNSW16" is a graph. Only
+        what faiss can search in some of the rows: not "LSH", "NSG16", nor what ends in "RFlat" or begins with "IDMap".
     breadth : int >= 1
         Lists that are looked into (nprobe), or the width of the search in a graph (efSearch).
     n_jobs : int or None
@@ -58,7 +59,8 @@ class FaissIndex(Index):
         Raises
         ------
         ValueError
-            If `X` is not two-dimensional or holds NaN, or an option is none that faiss knows.
+            If `X` is not two-dimensional or holds NaN, or an option is none that faiss knows, cannot build from these
+            rows or cannot search in some of them.
         ImportError
             If faiss is not installed.
         """
@@ -73,14 +75,23 @@ class FaissIndex(Index):
         n_lists = getattr(index, "nlist", 0)
         if n_lists > len(rows):
             raise ValueError(f"factory={self.factory!r} wants {n_lists} lists, X has {len(rows)} rows.")
-        self._take(rows)
         self._index = index
         self._threads()
-        if not index.is_trained:
-            chosen = np.random.default_rng(self.random_state).permutation(len(rows))[:_TRAINED]
-            index.train(rows[np.sort(chosen)])
-        if len(rows):
-            index.add(rows)
+        try:
+            if not index.is_trained:
+                chosen = np.random.default_rng(self.random_state).permutation(len(rows))[:_TRAINED]
+                index.train(rows[np.sort(chosen)])
+            if len(rows):
+                index.add(rows)
+            # faiss says only when asked whether an index takes parameters
+            some = self._parameters(np.zeros(1, np.int64))
+            index.search(np.zeros((1, rows.shape[1]), np.float32), 1, params=some)
+        except RuntimeError as error:
+            raise ValueError(
+                f"factory={self.factory!r}: faiss cannot build it from {len(rows)} rows, or not search in some of "
+                "them; choose another."
+            ) from error
+        self._take(rows)
         return self
 
     def add(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim.search import _query_kernels as kernels
-from musicsim.search._kernels import N_LINKS
+from musicsim.search._kernels import N_LINKS, beyond
 from musicsim.search._rows import Answers, checked, read_only
 from musicsim.search._tree_index import TreeIndex
 from musicsim.search._trees import Growth, Trees, grow_trees, n_threads
@@ -18,9 +18,15 @@ _BASIS_ROWS = 20_000
 _BLOCK_ROWS = 16_384
 # A forest that has grown by more is built anew: its axes, codes and leaves are those of the first rows.
 _MOST_GROWN = 2.0
+# Rows whose codes are cut, as a share of all and however few there are, above which it is built anew. So few are all
+# among the best by their codes, whose exact distances are compared.
+_MOST_CUT, _FEW_CUT = 0.01, 10
+# It is built anew, too, where axes keep less than `explained` of what they should, or less than this if that is all.
+_STILL_EXPLAINED = 0.999
 # Rows that are compared, wherever they lie, in the time of looking into one leaf.
 _ROWS_A_LEAF = 12
 _SPACING_LEAVES = 1024
+_SMALLEST = float(np.finfo(np.float32).tiny)
 
 
 class SpillForest(TreeIndex):
@@ -64,12 +70,26 @@ class SpillForest(TreeIndex):
     Multi-probe search. A neighbour is taken to differ from the query by a Gaussian step of one deviation along any
     axis: margins then say how likely it is to be on either side of a split, and the trees in which the query lies deep
     inside its leaf come first. While it builds it holds ``4 * n_axes_`` bytes a row besides.
+
+    Axes, codes and leaves are those of the rows it was built over. It is built anew over all rows when they have
+    doubled; when one in a hundred (and more than ten) lies farther out than codes reach; when the axes keep less than
+    ``explained ** 2`` of the variance; or when spill makes it hold each row twice as often as it did. `n_probes` stays
+    what it was: :func:`musicsim.search.calibrate` finds it anew.
     """
 
-    _KEPT: ClassVar = ("shown", "centre", "axes", "sharpness")
+    _KEPT: ClassVar = {
+        "shown": np.uint8,
+        "centre": np.float32,
+        "axes": np.float32,
+        "sharpness": np.float32,
+        "spread": np.float64,
+        "n_cut": np.int64,
+    }
     _centre: npt.NDArray[np.float32]
     _axes: npt.NDArray[np.float32]
     _sharpness: npt.NDArray[np.float32]
+    _spread: npt.NDArray[np.float64]
+    _n_cut: npt.NDArray[np.int64]
 
     def __init__(
         self,
@@ -88,7 +108,6 @@ class SpillForest(TreeIndex):
         self.split, self.spill, self.explained = split, spill, explained
         self.n_sample, self.n_jobs, self.random_state = n_sample, n_jobs, random_state
 
-    @property
     def _growth(self) -> Growth:
         growth = Growth(
             self.split, self.spill, None, self.leaf_size, self.n_sample, fills_leaves=True, n_iterations=4
@@ -98,6 +117,7 @@ class SpillForest(TreeIndex):
             raise ValueError(f"n_trees={self.n_trees!r} should be a whole number of at least 1.")
         if not 0 < self.explained <= 1:
             raise ValueError(f"explained={self.explained} should be above 0 and at most 1.")
+        _check_probes(self.n_probes)
         return growth
 
     @property
@@ -112,7 +132,8 @@ class SpillForest(TreeIndex):
     def _fits(self) -> bool:
         d, width = self.n_features_in_, self._trees.nodes.shape[1] - N_LINKS
         return (
-            (self._centre.shape, self._axes.shape, self._sharpness.shape) == ((d,), (d, width), (1,))
+            (self._centre.shape, self._axes.shape) == ((d,), (d, width))
+            and (self._sharpness.shape, self._spread.shape, self._n_cut.shape) == ((1,), (3,), (1,))
             and len(self._trees.codes) == len(self._trees.items) * width
             and super()._fits()
         )
@@ -131,20 +152,21 @@ class SpillForest(TreeIndex):
             If `X` is not two-dimensional or holds NaN, or an option is out of range.
         """
         rows = checked(X, "X")
-        growth = self._growth  # options are checked before they count
+        growth = self._growth()  # options are checked before they count
         self._begin(rows, self._grown(rows, growth, self._seeds(self.n_trees + 1)))
         return self
 
     def _grown(self, rows: npt.NDArray[np.float32], growth: Growth, seeds: tuple[int, ...]) -> Trees:
         """The trees of some rows, a seed for each and one more; sets their axes."""
         threads = n_threads(self.n_jobs)
-        self._centre, self._axes = _main_axes(rows, self.explained, seeds[-1])
+        self._centre, self._axes, self._spread = _main_axes(rows, self.explained, seeds[-1])
+        self._n_cut = np.zeros(1, np.int64)
         Y = self._along_axes(rows)
         trees = grow_trees(Y, growth, seeds[:-1], threads)
         self._sharpness = _sharpness(trees, Y)
         sizes = (float(np.abs(Y[i : i + _BLOCK_ROWS]).max()) for i in range(0, len(Y), _BLOCK_ROWS))
-        step = np.float32(max(sizes, default=0.0) / 127)
-        trees.encode(Y, float(step) if step > 0 else 1.0, threads)
+        # of rows that are all equal it is as small as can be: codes of all others are cut
+        trees.encode(Y, max(max(sizes, default=0.0) / 127, _SMALLEST), threads)
         return trees
 
     def _along_axes(self, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -155,16 +177,34 @@ class SpillForest(TreeIndex):
             np.matmul(rows[block] - self._centre, self._axes, out=Y[block])
         return Y
 
-    def _insert(self, rows: npt.NDArray[np.float32], first: int) -> None:
+    def _placed(self, rows: npt.NDArray[np.float32], first: int) -> bool:
         if self.n_samples_ > _MOST_GROWN * self.n_built_:
-            seeds = self._trees.seeds  # the same after loading
-            self._trees = self._grown(self._X, self._growth, (*seeds, seeds[0]))
-            self.n_built_ = self.n_samples_
-            return
+            return False
         none = read_only(np.empty((0, self.n_axes_), np.float32))
         for start in range(0, len(rows), _BLOCK_ROWS):
             block = rows[start : start + _BLOCK_ROWS]
-            self._trees.add(read_only(self._along_axes(block)), first + start, none, self._growth)
+            Y = self._along_axes(block)
+            if not self._suit(block, Y):
+                return False
+            if not self._trees.add(read_only(Y), first + start, none, self._growth()):
+                return False
+        return True
+
+    def _regrown(self) -> Trees:
+        seeds = self._trees.seeds  # the same after loading
+        return self._grown(self._X, self._growth(), (*seeds, seeds[0]))
+
+    def _suit(self, rows: npt.NDArray[np.float32], Y: npt.NDArray[np.float32]) -> bool:
+        """Whether codes and axes still do for all rows, with these and their coordinates along the axes."""
+        reach, largest = np.float32(127.5 * self._trees.step), self._spread[2]
+        n_cut, kept, in_all = beyond(rows, Y, self._centre, reach, largest)
+        self._n_cut = self._n_cut + n_cut
+        self._spread = self._spread + np.array([kept, in_all, 0.0])
+        kept, in_all, _ = self._spread
+        return bool(
+            self._n_cut[0] <= max(_FEW_CUT, _MOST_CUT * self.n_samples_)
+            and kept >= min(self.explained, _STILL_EXPLAINED) * self.explained * in_all
+        )
 
     def query(
         self,
@@ -201,8 +241,7 @@ class SpillForest(TreeIndex):
         """
         queries, shown, n_shown, (distances, ids) = self._prepared(Q, k, allowed)
         probes = self.n_probes if n_probes is None else n_probes
-        if probes < 1:
-            raise ValueError(f"n_probes={probes} should be at least 1.")
+        _check_probes(probes)
         probes = min(-(-probes * self.n_samples_ // max(n_shown, 1)), max(self.n_leaves_, 1))
         few = None
         if len(shown) and n_shown <= _ROWS_A_LEAF * probes:
@@ -247,6 +286,11 @@ class SpillForest(TreeIndex):
         )  # fmt: skip
 
 
+def _check_probes(n_probes: int) -> None:
+    if not (isinstance(n_probes, Integral) and n_probes >= 1):
+        raise ValueError(f"n_probes={n_probes!r} should be a whole number of at least 1.")
+
+
 def _sharpness(trees: Trees, Y: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """One over the root mean square by which neighbours differ along an axis, of shape (1,).
 
@@ -271,11 +315,19 @@ def _sharpness(trees: Trees, Y: npt.NDArray[np.float32]) -> npt.NDArray[np.float
 
 def _main_axes(
     X: npt.NDArray[np.float32], explained: float, seed: int
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Centre (d,), and the axes (d, n_axes) that keep a share of the variance, of a sample of rows."""
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], npt.NDArray[np.float64]]:
+    """The axes that keep a share of the variance of a sample of rows.
+
+    Returns
+    -------
+    centre : (d,)
+    axes : (d, n_axes)
+    spread : (3,)
+        Of squared distances from the centre: what the axes keep of their sum over all rows, this sum, and the largest.
+    """
     n, d = X.shape
     if n == 0:
-        return np.zeros(d, np.float32), np.eye(d, max(1, d), dtype=np.float32)
+        return np.zeros(d, np.float32), np.eye(d, max(1, d), dtype=np.float32), np.full(3, _SMALLEST)
     chosen = np.sort(np.random.default_rng(seed).permutation(n)[:_BASIS_ROWS])
     sample = X[chosen].astype(np.float64)
     centre = sample.mean(axis=0)
@@ -284,4 +336,7 @@ def _main_axes(
     variances, axes = np.maximum(variances[::-1], 0.0), axes[:, ::-1]
     kept = np.cumsum(variances) < explained * variances.sum() * (1 - 1e-9)
     n_axes = min(int(kept.sum()) + 1, d)
-    return centre.astype(np.float32), np.ascontiguousarray(axes[:, :n_axes], dtype=np.float32)
+    each = n / len(sample)
+    largest = max(float(np.einsum("ij,ij->i", sample, sample).max()), _SMALLEST)
+    spread = np.array([each * variances[:n_axes].sum(), each * variances.sum(), largest])
+    return centre.astype(np.float32), np.ascontiguousarray(axes[:, :n_axes], dtype=np.float32), spread

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from musicsim.hashing.packing import checked_words
 from musicsim.search import _hamming_kernels as kernels
-from musicsim.search._folders import DAMAGED, read_meta, replaced, write_meta
+from musicsim.search._folders import DAMAGED, UNREADABLE, read_meta, replaced, write_meta
 from musicsim.search._hamming_tables import Codes, Tables
 from musicsim.search._rows import Index, read_only
 from musicsim.search._trees import n_threads
@@ -246,6 +246,11 @@ class HammingIndex(Index):
         ----------
         folder : path
             Its parent has to exist.
+
+        Raises
+        ------
+        FileExistsError
+            If something else than an index is there.
         """
         check_is_fitted(self, "n_samples_")
         meta = {
@@ -285,7 +290,7 @@ class HammingIndex(Index):
                 raise ValueError("another kind or version")
             index = cls(**meta["options"])
             index._open(source, meta)
-        except (OSError, EOFError, KeyError, TypeError, ValueError) as error:
+        except UNREADABLE as error:
             raise ValueError(DAMAGED.format(source)) from error
         return index
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from musicsim.search import _query_kernels as kernels
 from musicsim.search._rows import Answers, checked
 from musicsim.search._tree_index import TreeIndex
-from musicsim.search._trees import Growth, grow_trees, n_threads
+from musicsim.search._trees import Growth, Trees, grow_trees, n_threads
 
 __all__ = ["SpillTree"]
 
@@ -49,7 +49,8 @@ class SpillTree(TreeIndex):
     Notes
     -----
     Depth grows the copies: a tree of depth D holds each row (1 + 2 * spill) ** D times on average, as a number of
-    4 bytes; 10.7 times for spill 0.1 and depth 13. Rows that are all equal cannot be split and stay one leaf.
+    4 bytes; 10.7 times for spill 0.1 and depth 13. Rows that are all equal cannot be split and stay one leaf. Where
+    rows that were added make it hold each row twice as often as when it was grown, the tree is grown anew over all.
     """
 
     def __init__(
@@ -66,7 +67,6 @@ class SpillTree(TreeIndex):
         self.split, self.spill, self.max_depth, self.leaf_size = split, spill, max_depth, leaf_size
         self.n_sample, self.n_jobs, self.random_state = n_sample, n_jobs, random_state
 
-    @property
     def _growth(self) -> Growth:
         growth = Growth(self.split, self.spill, self.max_depth, self.leaf_size, self.n_sample)
         growth.check()
@@ -86,11 +86,17 @@ class SpillTree(TreeIndex):
             If `X` is not two-dimensional or holds NaN, or an option is out of range.
         """
         rows = checked(X, "X")
-        self._begin(rows, grow_trees(rows, self._growth, self._seeds(1), n_threads(self.n_jobs)))
+        self._begin(rows, self._grown(rows, self._seeds(1)))
         return self
 
-    def _insert(self, rows: npt.NDArray[np.float32], first: int) -> None:
-        self._trees.add(rows, first, self._X, self._growth)
+    def _grown(self, rows: npt.NDArray[np.float32], seeds: tuple[int, ...]) -> Trees:
+        return grow_trees(rows, self._growth(), seeds, n_threads(self.n_jobs))
+
+    def _placed(self, rows: npt.NDArray[np.float32], first: int) -> bool:
+        return self._trees.add(rows, first, self._X, self._growth())
+
+    def _regrown(self) -> Trees:
+        return self._grown(self._X, self._trees.seeds)
 
     def query(
         self, Q: npt.ArrayLike, k: int = 10, *, allowed: npt.NDArray[np.bool_] | None = None

@@ -5,14 +5,16 @@ right if it is no farther than the k-th true neighbour, so that ties count for n
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from musicsim.search._rows import checked
+from musicsim._blas import one_blas_thread
+from musicsim.search._rows import Answers, checked
 from musicsim.search.exact import ExactIndex
 from musicsim.search.forest import SpillForest
 
@@ -44,7 +46,8 @@ class Calibration:
     goal : float
         The recall that was asked for.
     recall : float
-        Mean recall of the queries that had no part in the choice.
+        Mean recall of queries that the number was not chosen on, but raised until they reach the goal: never below it
+        unless every leaf is looked into. That of other queries may be lower by about `error`.
     error : float
         Its standard error.
     seconds : float
@@ -95,10 +98,9 @@ def _least_probes(index: SpillForest, queries: _Queries, recall: float) -> int:
         return bool(values.mean() - values.std() / np.sqrt(len(values)) >= min(recall, 1.0 - 1e-12))
 
     most = index.n_leaves_
-    high = min(index.n_trees, most)
+    low, high = 0, min(index.n_trees, most)
     while high < most and not reaches(high):
-        high = min(2 * high, most)
-    low = high // 2
+        low, high = high, min(2 * high, most)
     while high > max(low + 1, round(low * _FINENESS)):
         middle = (low + high) // 2
         if reaches(middle):
@@ -108,18 +110,15 @@ def _least_probes(index: SpillForest, queries: _Queries, recall: float) -> int:
     return high
 
 
-def _seconds(index: SpillForest, queries: _Queries, n_probes: int) -> float:
-    """CPU seconds of one query, asked one at a time."""
+def _seconds(ask: Callable[[npt.NDArray[np.float32]], Answers], queries: _Queries) -> float:
+    """CPU seconds of one query, asked one at a time on one thread."""
     best = np.inf
-    n_jobs, index.n_jobs = index.n_jobs, 1
-    try:
+    with one_blas_thread():
         for _ in range(3):
             started = time.thread_time()
             for query in queries.Q[:100]:
-                index.query(query[None, :], queries.k, n_probes=n_probes)
+                ask(query[None, :])
             best = min(best, (time.thread_time() - started) / len(queries.Q[:100]))
-    finally:
-        index.n_jobs = n_jobs
     return best
 
 
@@ -162,11 +161,8 @@ def calibrate(
     The number is raised until the queries it was not chosen on reach the recall too. Of an index with fewer than
     ``k + 2`` rows every leaf is looked into.
     """
+    _check(k, recall, n_queries)
     rows = checked(X, "X")
-    if not 0 < recall <= 1:
-        raise ValueError(f"recall={recall} should be above 0 and at most 1.")
-    if k < 1 or n_queries < 2:
-        raise ValueError(f"k={k} should be at least 1, n_queries={n_queries} at least 2.")
     if rows.shape != (index.n_samples_, index.n_features_in_):
         raise ValueError(f"X has shape {rows.shape}, the index {(index.n_samples_, index.n_features_in_)}.")
     if len(rows) < k + 2:
@@ -174,6 +170,13 @@ def calibrate(
         return Calibration(k, index.n_probes, recall, 1.0, 0.0, 0.0)
     seed = int(np.random.default_rng(random_state).integers(2**63))
     return _calibrated(index, _queries(rows, k, n_queries, seed), recall)
+
+
+def _check(k: int, recall: float, n_queries: int) -> None:
+    if not 0 < recall <= 1:
+        raise ValueError(f"recall={recall} should be above 0 and at most 1.")
+    if k < 1 or n_queries < 2:
+        raise ValueError(f"k={k} should be at least 1, n_queries={n_queries} at least 2.")
 
 
 def _calibrated(index: SpillForest, queries: tuple[_Queries, _Queries], recall: float) -> Calibration:
@@ -185,7 +188,7 @@ def _calibrated(index: SpillForest, queries: tuple[_Queries, _Queries], recall: 
         values = checked_on.recalls(index, n_probes)
     index.n_probes = n_probes
     error = float(values.std() / np.sqrt(len(values)))
-    seconds = _seconds(index, checked_on, n_probes)
+    seconds = _seconds(partial(index.query, k=chosen_on.k, n_probes=n_probes), checked_on)
     return Calibration(chosen_on.k, n_probes, recall, float(values.mean()), error, seconds)
 
 
@@ -202,7 +205,8 @@ def tune(
     """Build the index that finds a share of the true neighbours in the least time.
 
     Trees, leaf size (and with it depth) and spill are tried on at most 100 000 rows; of those that are as fast as the
-    fastest within a tenth the smallest is built over all rows, and the number of probes is found for it.
+    fastest within a tenth the smallest is built over all rows, and the number of probes is found for it. It is left
+    where comparing with every row takes no longer.
 
     Parameters
     ----------
@@ -218,18 +222,17 @@ def tune(
     Returns
     -------
     SpillForest or ExactIndex
-        Fitted; exact below 20 000 rows, and where no setting is faster. A forest has ``calibration_``, what was
-        measured on queries that had no part in the choice, and ``trials_``, a dict for each setting: its parameters,
-        ``n_probes``, ``seconds`` a query and ``nbytes``.
+        Fitted; exact below 20 000 rows, and where the forest is not faster. A forest has ``calibration_``, see
+        :class:`Calibration`, and ``trials_``, a dict for each setting: its parameters, ``n_probes``, ``seconds`` a
+        query and ``nbytes``.
 
     Raises
     ------
     ValueError
         If an argument is out of range.
     """
+    _check(k, recall, n_queries)
     rows = checked(X, "X")
-    if not 0 < recall <= 1:
-        raise ValueError(f"recall={recall} should be above 0 and at most 1.")
     if len(rows) < max(EXACT_BELOW, k + 2):
         return ExactIndex().fit(rows)
     draws = np.random.default_rng(random_state)
@@ -238,10 +241,12 @@ def tune(
     if len(rows) > _TRIAL_ROWS:
         tried = rows[np.sort(draws.permutation(len(rows))[:_TRIAL_ROWS])]
     queries, trials = _queries(tried, k, n_queries, seed), []
+    # the time of comparing with every row grows as their number
+    of_all = _seconds(partial(ExactIndex().fit(tried).query, k=k), queries[1]) * len(rows) / len(tried)
     for setting in _SETTINGS if settings is None else settings:
         index = SpillForest(**setting, n_jobs=n_jobs, random_state=tree_seed).fit(tried)
         n_probes = _least_probes(index, queries[0], recall)
-        seconds = _seconds(index, queries[1], n_probes)
+        seconds = _seconds(partial(index.query, k=k, n_probes=n_probes), queries[1])
         trials.append({**setting, "n_probes": n_probes, "seconds": seconds, "nbytes": index.nbytes_})
     fastest = min(trial["seconds"] for trial in trials)
     best = min((t for t in trials if t["seconds"] <= _AS_FAST * fastest), key=lambda trial: trial["nbytes"])
@@ -250,4 +255,4 @@ def tune(
     if len(tried) < len(rows):
         queries = _queries(rows, k, n_queries, seed)
     index.calibration_, index.trials_ = _calibrated(index, queries, recall), trials
-    return index
+    return index if index.calibration_.seconds < of_all else ExactIndex().fit(rows)

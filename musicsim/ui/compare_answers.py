@@ -11,7 +11,7 @@ from musicsim.errors import MusicsimError
 from musicsim.explorer.survey import Rate, Standing, standing
 from musicsim.library import Library
 from musicsim.library.answers import Answer, AnswersImport
-from musicsim.ui.compare_session import LISTENER, who
+from musicsim.ui.compare_session import rename, who
 from musicsim.ui.frame import PAGES
 from musicsim.ui.state import Key
 from musicsim.ui.text import plain
@@ -60,8 +60,9 @@ def _standing(
 
 
 def _stands(library: Library, answers: Sequence[Answer], listener: str | None) -> Standing:
-    last = (answers[-1].id, answers[-1].created_at) if answers else ()
-    people = tuple(sorted({answer.listener for answer in answers}))
+    # no number is given twice; whose an answer is may change
+    last = max((answer.id for answer in answers), default=0)
+    people = hash(tuple(answer.listener for answer in answers))
     return _standing(library.folder, (len(answers), last, people), listener, answers)
 
 
@@ -214,8 +215,7 @@ def _people(library: Library, answers: Sequence[Answer], listener: str) -> None:
 def _rename(library: Library, listener: str) -> None:
     new = who(st.session_state["compare_rename"])
     if new and new != listener:
-        library.answers.rename(listener, new)
-        LISTENER.set(new)
+        rename(library, listener, new)
         st.session_state["compare_rename"] = ""
 
 

@@ -4,7 +4,7 @@ import secrets
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from musicsim.ui.text import plain
 
 __all__ = [
     "FORM", "LISTENER", "N_SONGS", "SHOW_NAMES", "Asked", "Given", "act", "last_given", "question",
-    "turn", "who",
+    "rename", "turn", "who",
 ]  # fmt: skip
 
 _LONGEST_NAME = 60
@@ -188,6 +188,22 @@ def act(kind: str, at: int, chosen: int | None = None) -> None:
         _keep(asked, None)
     elif kind == "choose" and chosen is not None and chosen in _choosable(asked.question):
         _keep(asked, int(chosen))  # a browser may send true for 1
+
+
+def rename(library: Library, old: str, new: str) -> None:
+    """Give a listener another name, in the library and in all that this session knows of them."""
+    library.answers.rename(old, new)
+
+    def renamed(asked: Asked) -> Asked:
+        is_theirs = (asked.library, asked.listener) == (library.folder, old)
+        return replace(asked, listener=new) if is_theirs else asked
+
+    for key in (_PUT_OFF, _SKIPPED):
+        key.set([renamed(asked) for asked in key.get()])
+    _GIVEN.set([replace(given, asked=renamed(given.asked)) for given in _GIVEN.get()])
+    waiting = _ASKED.get()
+    _ASKED.set(renamed(waiting) if waiting is not None else None)
+    LISTENER.set(new)
 
 
 def _choosable(of: Question) -> range:

@@ -49,6 +49,12 @@ def test_a_query_without_a_relevant_document_is_nothing_or_left_out():
     assert np.isnan(graded_scores([1.0, 2.0], [0, 0], [2], without_relevant=np.nan)["map"]).all()
 
 
+def test_the_highest_label_has_a_gain_and_ks_may_be_an_array():
+    found = graded_scores([1.0, 2.0, 0.0], [1000, 999, 0], [3], np.array([1, 3]))
+    assert found["ndcg@1"][0] == pytest.approx(0.5)
+    assert found["ndcg@3"][0] == pytest.approx((1 / 2 + 1 / np.log2(3)) / (1 + 0.5 / np.log2(3)))
+
+
 def test_a_constant_ranker_gains_the_least():
     found = graded_scores(np.zeros(4), [2, 0, 1, 0], [4], (1, 2, 4))
     assert found["ndcg@2"][0] == 0.0
@@ -63,7 +69,12 @@ def test_a_constant_ranker_gains_the_least():
         (([1.0, 1.0], [1, -2], [2]), "the label of row 1"),
         (([1.0, 1.0], [1, 2], [3]), "group sums to 3, but there are 2 rows"),
         (([1.0, 1.0], [1, 2], [2, 0]), "whole numbers of at least 1"),
+        (([1.0, 1.0], [1, 1001], [2]), "the label of row 1, 1001, should be from 0 to 1000"),
+        (([1.0, 1.0], [np.inf, 1], [2]), "the label of row 0, inf, "),
         (([1.0, 1.0], [1, 2], [2], (0,)), "ks="),
+        (([1.0, 1.0], [1, 2], [2], (1.5,)), "ks="),
+        (([1.0, 1.0], [1, 2], [2], np.array([0, 1])), "ks="),
+        (([1.0, 1.0], [1, 2], [2], ()), "ks="),
     ],
 )
 def test_what_does_not_fit_is_named(arguments, message):

@@ -80,12 +80,57 @@ def test_a_test_file_can_have_the_columns_of_training(tmp_path):
         ("1 qid:1 1:2 1:3\n", "line 1: a feature is named twice"),
         ("1 qid:1 0:2\n", "line 1: feature 0 is out of range; they count from 1"),
         ("1 qid:1 1:inf\n", "line 1: feature 1 is not finite"),
+        ("1 qid:1 2:1 4:1e39\n", "line 1: feature 4 is not finite in single precision"),
+        ("1 qid:1 3000000000:1\n", "line 1: feature 3000000000 is out of range"),
+        ("1 qid:1 1000001:1\n", "line 1: feature 1000001 .* from 1 to 1000000; give n_features for more"),
+        ("1 qid:1 -9223372036854775809:1\n", "line 1: feature -9223372036854775809 is out of range"),
         ("# nothing\n", "rows.txt has no rows"),
     ],
 )
 def test_what_cannot_be_read_is_named_by_file_and_line(tmp_path, text, message):
     with pytest.raises(ValueError, match=message):
         load_letor(written(tmp_path, text))
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_number_beyond_single_precision_is_named_and_not_warned_of(tmp_path):
+    with pytest.raises(ValueError, match="feature 1 is not finite in single precision"):
+        load_letor(written(tmp_path, "1 qid:1 1:-1e39\n"))
+
+
+def test_a_mark_of_utf_8_and_comments_in_another_encoding_are_no_harm(tmp_path):
+    path = tmp_path / "rows.txt"
+    path.write_bytes(b"\xef\xbb\xbf1 qid:\xe9 1:2 # caf\xe9\n0 qid:\xe8 1:1\n")
+    rows = load_letor(path)
+    assert rows.y.tolist() == [1, 0]
+    assert rows.group.tolist() == [1, 1]
+    assert rows.comments == (r"caf\xe9", "")
+    (tmp_path / "rows.txt.query").write_bytes(b"\xef\xbb\xbf2\n")
+    path.write_bytes(b"\xef\xbb\xbf1 1:2\n0 1:1\n")
+    assert load_lightgbm(path).group.tolist() == [2]
+
+
+@pytest.mark.parametrize(("suffix", "module"), [(".gz", gzip), (".xz", lzma), (".bz2", bz2)])
+def test_a_damaged_packed_file_is_named(tmp_path, suffix, module):
+    path = tmp_path / f"rows.txt{suffix}"
+    packed = module.compress(b"1 qid:1 1:1\n" * 1000)
+    for content in (packed[:-20], b"1 qid:1 1:1\n", packed[:10] + b"\xff" * 100):
+        path.write_bytes(content)
+        with pytest.raises(
+            ValueError, match=rf"rows.txt{suffix}, after line \d+: the file is damaged, or no {suffix}"
+        ):
+            load_letor(path)
+    path.write_bytes(b"2\n")  # not packed
+    with pytest.raises(ValueError, match=rf"rows.txt{suffix}, after line 0: the file is damaged"):
+        load_lightgbm(written(tmp_path, "1 1:1\n"), path)
+    with pytest.raises(FileNotFoundError):
+        load_letor(tmp_path / f"none{suffix}")
+
+
+@pytest.mark.parametrize("n_features", [-1, 0, 2.0, 2**31])
+def test_a_number_of_columns_that_is_none_is_named(tmp_path, n_features):
+    with pytest.raises(ValueError, match=f"n_features={n_features} should be"):
+        load_letor(written(tmp_path, "1 qid:1\n"), n_features=n_features)
 
 
 def test_a_feature_beyond_those_of_training_is_named(tmp_path):

@@ -11,6 +11,7 @@ from musicsim.explorer.model_text import figures, headline, judged_on, report_of
 from musicsim.explorer.snapshot import take_snapshot
 from musicsim.explorer.supervision import ANSWERS, Supervision
 from musicsim.library.answers import comparisons, question_key
+from musicsim.library.duplicate_store import SamePair
 from tests.learning import Watcher
 
 
@@ -165,6 +166,80 @@ def test_stopping_early_keeps_what_there_is(taught):
         taught, LearningSettings(supervision=ANSWERS, loss="order"), "early", Watcher(enough_after=1)
     )
     assert load_report(taught.models.path(model_id))["stopped_early"]
+
+
+BEGINS = {
+    "fold": "holding out a fifth of the answers, 1",
+    "later fold": "holding out a fifth of the answers, 3",
+    "choosing": "choosing how",
+    "all": "learning from all",
+}
+
+
+@pytest.mark.parametrize(
+    ("loss", "has_blocks"),
+    [("order", False), ("auc", False), ("map", False), ("order", True), ("auc", True)],
+)
+def test_when_it_is_enough_the_best_of_the_whole_fits_is_kept(loss, has_blocks):
+    """Whenever somebody stops for good, they keep a metric that was learned to its end, if there is one."""
+    X = np.random.default_rng(0).standard_normal((30, 4)) * [1, 1, 2, 2]
+    answered, Cs = _answered(X, [0, 1], 24, 1), (1.0, 5.0)
+    of_blocks = [slice(0, 2), slice(2, 4)] if has_blocks else ()
+    stopped = {}
+    for name, beginning in BEGINS.items():
+        heard = []
+
+        def told(message, _, beginning=beginning, heard=heard):
+            if heard or message.startswith(beginning):
+                heard.append(message)
+            return bool(heard)
+
+        judged = learn_from_answers(X, answered, Cs=Cs, loss=loss, blocks=of_blocks, told=told)
+        stopped[name] = judged
+        assert judged.L.any()
+        assert judged.C in {entry["C"] for entry in judged.path}
+        if name != "fold":  # of which nothing is whole yet
+            assert len(heard) == 1, "no other fit is begun"
+            assert [entry["C"] for entry in judged.path] == list(Cs)
+            assert shares_in_order(X @ judged.L.T, answered).mean() > judged.untrained + 0.1
+    np.testing.assert_array_equal(stopped["choosing"].L, stopped["all"].L)
+    whole = learn_from_answers(X, answered, Cs=Cs, loss=loss, blocks=of_blocks, told=_quiet)
+    assert stopped["choosing"].lead == stopped["all"].lead == whole.lead, "every part has been judged"
+    assert stopped["fold"].lead is None
+    assert stopped["later fold"].lead is not None
+
+
+@pytest.mark.parametrize("loss", ["order", "auc"])
+def test_a_part_that_was_cut_short_is_not_judged(loss):
+    """Stopped within a part that is held out, the shares are those of the parts before it, to the last digit."""
+    X = np.random.default_rng(0).standard_normal((30, 4))
+    answered = _answered(X, [0, 1], 24, 1)
+    held_out = {}
+    for n_fold in (2, 3, 4):
+        began = []
+
+        def told(message, point, n_fold=n_fold, began=began):
+            if message.startswith(f"holding out a fifth of the answers, {n_fold}"):
+                began.append(point["quality"])
+            return len(began) > 1  # not in the first step of the part
+
+        judged = learn_from_answers(X, answered, Cs=(10.0,), loss=loss, told=told)
+        held_out[n_fold] = judged.lead.after
+        assert judged.lead.after == pytest.approx(began[0])
+    assert len(set(held_out.values())) > 1
+
+
+def test_copies_are_one_song(tiny_library):
+    """A question about a copy is the one about the song, in one part with it; both in one answer say nothing."""
+    first, copy, b, c = (song.id for song in tiny_library.songs()[:4])
+    tiny_library.duplicates.enter([SamePair(first, copy, 1.0, 0.0)], [])
+    for songs in ((first, b, c), (copy, b, c), (first, b, copy), (b, copy, first)):
+        tiny_library.answers.add("Ann", "odd", songs, 0)
+        tiny_library.answers.add("Ann", "like", songs, 1)
+    answered = Answered.of(take_snapshot(tiny_library))
+    assert len(answered) == 4
+    assert len(set(answered.questions)) == 2, "one of each form"
+    assert answered.folds(2, 0)[0][0].tolist() in ([0, 2], [1, 3])
 
 
 def test_too_few_answers_are_said_to_be_too_few(taught):

@@ -1,5 +1,6 @@
 """Which index answers for a library, and that it follows what happens to the songs."""
 
+import json
 import shutil
 import threading
 
@@ -131,6 +132,32 @@ def test_a_damaged_forest_leaves_searching_exact_and_is_built_again(library, dam
     assert isinstance(neighbours_among(take_snapshot(library)._rows)._index, ExactIndex)
     assert update_index(_model_folder(library), X)
     assert isinstance(_index(library), SpillForest)
+
+
+def test_an_index_that_lost_its_description_is_built_again(library):
+    X = take_snapshot(library).X
+    update_index(_model_folder(library), X)
+    (_model_folder(library) / "index" / "index.json").unlink()
+    assert isinstance(neighbours_among(take_snapshot(library)._rows)._index, ExactIndex)
+    assert update_index(_model_folder(library), X)
+    assert isinstance(_index(library), SpillForest)
+
+
+@pytest.mark.parametrize("damage", ["hash.npz", "shown.npy", "index.json", "shape"])
+def test_damaged_codes_leave_searching_exact_and_are_built_again(library, damage):
+    X = take_snapshot(library).X
+    library.set_setting("index_memory_mb", 0)
+    folder = _model_folder(library) / "index"
+    update_index(_model_folder(library), X, memory_mb=0)
+    if damage == "shape":
+        meta = json.loads((folder / "index.json").read_text())
+        (folder / "index.json").write_text(json.dumps(meta | {"shape": None}))
+    else:
+        data = (folder / damage).read_bytes()
+        (folder / damage).write_bytes(data[: len(data) - 50])
+    assert isinstance(neighbours_among(take_snapshot(library)._rows)._index, ExactIndex)
+    assert update_index(_model_folder(library), X, memory_mb=0)
+    assert isinstance(_index(library), CompactIndex)
 
 
 def test_what_a_process_left_half_written_is_swept(vectors, tmp_path):

@@ -1,6 +1,7 @@
 """The hashes as estimators, and what learning gives."""
 
 import itertools
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -173,6 +174,23 @@ def test_the_callback_sees_every_step_and_may_end_the_fit(songs):
     assert fitted.transform(X).shape == (len(X), 1)
 
 
+def test_a_fit_uses_one_thread_for_products(songs, monkeypatch):
+    inside = []
+
+    @contextmanager
+    def watched():
+        inside.append(True)
+        yield
+        inside.append(False)
+
+    monkeypatch.setattr("musicsim.hashing.rank_hash.one_blas_thread", watched)
+    monkeypatch.setattr("musicsim.hashing.baselines.one_blas_thread", watched)
+    X, y = songs
+    RankHash(8, **SHORT).fit(X, y, callback=lambda step: inside == [True])
+    SpectralHash(8).fit(X)
+    assert inside == [True, False] * 2
+
+
 def test_ranknet_alone_is_the_first_phase(songs):
     X, y = songs
     fitted = RankHash(8, method="ranknet", **SHORT).fit(X, y)
@@ -193,6 +211,7 @@ def test_ranknet_alone_is_the_first_phase(songs):
         ({"step_size": 0.0}, "step_size=0.0"),
         ({"momentum": 1.0}, "momentum=1.0"),
         ({"temperature": np.inf}, "temperature=inf"),
+        ({"temperature": 0.04}, r"temperature=0.04 should be at least 0.0457\d+ with n_bits=64"),
         ({"noise": -1}, "noise=-1"),
         ({"n_targets": 0}, "n_targets=0"),
         ({"ranknet_steps": -1}, "ranknet_steps=-1"),
@@ -226,11 +245,43 @@ def test_a_bad_y_is_named(rng, score, y, message):
 
 
 @each_hash
+@pytest.mark.parametrize("exponent", [-430, 430])
+def test_rows_a_power_of_two_as_large_have_the_same_codes(hashing, songs, exponent):
+    X, y = songs
+    codes = [clone(hashing).fit(rows, y).transform(rows) for rows in (X, np.ldexp(X, exponent))]
+    assert np.array_equal(*codes)
+
+
+@pytest.mark.parametrize("n_bits", [1, 64, 1024])
+def test_the_smallest_temperature_still_learns(songs, n_bits):
+    X, y = songs
+    fitted = RankHash(n_bits, temperature=n_bits / 1400, **SHORT).fit(X, y)
+    wrong = [
+        step["wrong"] for step in fitted.history_ if step["phase"] == "ranknet"
+    ]  # later there may be no pair
+    assert np.isfinite(wrong).all()
+    assert np.isfinite(fitted.projection_.weights).all()
+
+
+@pytest.mark.parametrize("name", ["center", "exponents", "bias", "units"])
+def test_arrays_that_do_not_fit_together_are_refused(songs, name):
+    arrays = RandomProjectionHash(8, random_state=0).fit(songs[0]).projection_
+    arrays = {field: getattr(arrays, field) for field in arrays.__dataclass_fields__}
+    RankHash.from_arrays(arrays)
+    for wrong in (arrays[name][:-1], arrays[name][None], np.float64(1.0)):
+        with pytest.raises(ValueError, match="do not fit together"):
+            RankHash.from_arrays({**arrays, name: wrong})
+
+
+@each_hash
 def test_bad_rows_are_named(hashing, songs):
     X, y = songs
     hashing = clone(hashing)
     with pytest.raises(ValueError, match="All rows of X are equal"):
         hashing.fit(np.ones((5, 2)), [0, 0, 1, 1, 1])
+    for scale in (1e-170, 1e160):
+        with pytest.raises(ValueError, match=r"X has entries up to .* scale it"):
+            hashing.fit(scale * X, y)
     with pytest.raises(ValueError, match="NaN"):
         hashing.fit(np.full((5, 2), np.nan), [0, 0, 1, 1, 1])
     with pytest.raises(ValueError, match="expecting 15 features"):

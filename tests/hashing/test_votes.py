@@ -77,6 +77,41 @@ def test_texts_are_labels_too():
     assert bin_vote(known, ["rock", "rock", "folk"], known[:0]).tolist() == []
 
 
+@pytest.mark.parametrize("unknown", [None, float("nan"), "", " "])
+def test_unknown_labels_do_not_vote(unknown):
+    known = pack_bits([[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1], [1, 1, 1, 1]])
+    labels = [unknown, unknown, "rock", "folk"]
+    assert bin_vote(known, labels, known[:1], n_bins=2).tolist() == ["rock"]
+    # those of whom nothing is known fill no bin either
+    assert bin_vote(known, labels, known[:1], n_bins=1).tolist() == ["rock"]
+    with pytest.raises(ValueError, match="none is known"):
+        bin_vote(known, [unknown] * 4, known)
+
+
+@pytest.mark.parametrize(("dtype", "unknown"), [(np.int64, -1), (np.float64, np.nan), (np.float32, -1)])
+def test_unknown_numbers_do_not_vote(codes, rng, dtype, unknown):
+    known, queries = codes
+    labels = rng.integers(4, size=len(known)).astype(dtype)
+    missing = rng.random(len(known)) < 0.4
+    labels[missing] = unknown
+    found = bin_vote(known, labels, queries)
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, bin_vote(known[~missing], labels[~missing], queries))
+
+
+def test_a_level_that_no_voter_knows_stays_unknown():
+    known = pack_bits([[0, 0, 0, 0], [0, 0, 0, 1], [1, 1, 1, 1], [1, 1, 1, 0]])
+    table = np.array([["A", None, "x"], ["A", None, "y"], ["B", "b", "z"], [None, "b", "z"]], object)
+    assert bin_vote(known, table, known[[0, 2]], n_bins=2).tolist() == [["A", None, None], ["B", "b", "z"]]
+    assert bin_vote(known, table, known[3:], n_bins=1).tolist() == [["B", "b", "z"]]
+
+
+def test_labels_without_an_order_are_refused():
+    known = pack_bits([[0], [1]])
+    with pytest.raises(ValueError, match="cannot be put in order"):
+        bin_vote(known, np.array(["rock", 1], object), known)
+
+
 def test_documents_that_do_not_count_fill_no_bin():
     distances = np.array([[0, 3, 5, 9], [-1, 3, 5, 9], [-1, -1, -1, 7]])
     assert bin_edges(distances, 2, 10).tolist() == [3, 5, 7]

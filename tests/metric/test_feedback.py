@@ -104,8 +104,8 @@ def test_a_song_both_up_and_down_leaves_the_metric():
 @given(
     st.lists(st.integers(0, 19), max_size=12),
     st.lists(st.integers(0, 19), max_size=12),
-    st.floats(0, 1e6),
-    st.floats(0, 1e6),
+    st.floats(0, 1e9),
+    st.floats(0, 1.7e308),
     st.sampled_from([1e-12, 1.0, 1e12]),
 )
 def test_contradictory_repeated_and_many_marks_stay_finite(up, down, strength, move, unit):
@@ -192,6 +192,36 @@ def test_weights_are_those_that_maximise_what_they_should(rng):
     assert value(after) >= max(value(rng.dirichlet(np.ones(4))) for _ in range(2000)) - 1e-12
 
 
+def test_a_metric_without_weight_gets_none_however_well_it_agrees():
+    metrics = np.stack([np.eye(2), np.diag([1.0, 1e-6])])
+    # by the first, of no weight, the song down is a million times as far
+    np.testing.assert_array_equal(adapt_weights([0, 0], [], [[0, 1.0]], metrics, [0.0, 1.0]), [0.0, 1.0])
+    # log w rises by a third, or by a third of the least number, times how much farther the song down is
+    after = adapt_weights([0, 0], [], [[0, 1.0]], metrics, [1e-250, 1.0])
+    np.testing.assert_array_equal(after, [1.0, 0.0])
+    for weights in ([1e308, 1e308], [1e-320, 1e-320], [5e-324, 1.0]):
+        for strength in (1.0, 1.7e308):
+            after = adapt_weights([0, 0], [[1.0, 0]], [[0, 1.0]], metrics, weights, strength=strength)
+            assert after.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("unknown", [np.nan, np.inf])
+def test_numbers_that_are_not_finite_are_named(unknown):
+    metrics = np.stack([np.eye(5)] * 2)
+    with pytest.raises(ValueError, match="weights should be 2 finite numbers"):
+        adapt_weights(np.zeros(5), NONE, np.ones((1, 5)), metrics, [unknown, 1.0])
+    metrics[0, 1, 1] = unknown
+    with pytest.raises(ValueError, match=r"metrics: shape \(2, 5, 5\) .* of finite numbers"):
+        adapt_weights(np.zeros(5), NONE, np.ones((1, 5)), metrics)
+
+
+def test_songs_of_another_number_of_columns_are_named():
+    given = feedback_metric(np.zeros(3), np.ones((1, 3)), [])
+    for shape in ((2, 1), (2, 4), (3,)):
+        with pytest.raises(ValueError, match=r"X: shape .* should be \(n_songs, 3\)"):
+            given.distances(np.ones(shape))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -211,6 +241,8 @@ def test_bad_parameters_are_named():
     for name in ("strength", "move"):
         with pytest.raises(ValueError, match=f"{name}=-1"):
             feedback_metric(np.zeros(5), NONE, NONE, **{name: -1})
+    with pytest.raises(ValueError, match=r"strength=10000000000.0 should be a number from 0 to 1e\+09"):
+        feedback_metric(np.zeros(5), NONE, NONE, strength=1e10)
     with pytest.raises(ValueError, match="metrics: shape"):
         adapt_weights(np.zeros(5), NONE, NONE, np.eye(5))
     with pytest.raises(ValueError, match="weights should be 1"):

@@ -279,8 +279,33 @@ def test_similar_songs_that_are_equal_leave_the_prior_to_say_what_is_near():
     M = GMML(reg=0.1).fit(X, np.arange(6) // 2).metric_
     assert np.isfinite(M).all()
     assert M[1, 1] > M[0, 0]
-    with pytest.raises(ValueError, match="not positive definite"):
-        GMML(reg=0.1).fit(np.ones((6, 2)), np.arange(6) // 2)
+
+
+@pytest.mark.parametrize("d", [5, 200])
+@pytest.mark.parametrize("reg", [1e-2, 1e-4, 1e-8, 1e-15])
+def test_a_scatter_that_is_0_or_singular_is_refused_without_a_prior_only(reg, d, rng):
+    y = np.arange(60) % 3
+    for X in (rng.normal(size=(3, d))[y], np.outer(rng.normal(size=60), rng.normal(size=d))):
+        M = GMML(reg=reg).fit(X, y).metric_
+        assert np.linalg.eigvalsh(M)[0] > 0
+        with pytest.raises(ValueError, match=r"not positive definite .*reg"):
+            GMML(reg=0.0).fit(X, y)
+
+
+@pytest.mark.parametrize("reg", [0.0, 0.1])
+def test_songs_that_are_all_equal_have_no_metric(reg):
+    with pytest.raises(ValueError, match="All pairs are of equal rows"):
+        GMML(reg=reg).fit(np.ones((6, 2)), np.arange(6) // 2)
+
+
+@pytest.mark.parametrize("t", [0.0, 0.3, 0.5, 1.0])
+@pytest.mark.parametrize("unit", [1e-140, 1e-78, 1e80, 1e140])
+def test_the_unit_of_songs_changes_the_unit_of_the_metric_alone(t, unit):
+    X, y = truth.problem("iris")
+    expected = GMML(t=t, reg=0.0).fit(X, y).metric_
+    # S^-1 #_t D is of the unit to the power 4 t - 2
+    found = GMML(t=t, reg=0.0).fit(unit * X, y).metric_ * unit ** (1.0 - 2.0 * t) * unit ** (1.0 - 2.0 * t)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_a_thousand_dimensions_and_fewer_songs_take_a_prior(rng):

@@ -1,5 +1,6 @@
 """Local metrics: the gradient by differences, the rank estimate by counting, rankings by loops, and invariances."""
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -8,7 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from musicsim.metric import GMML, LGMML, LGMMLByExample
-from musicsim.metric._local import LocalMetrics, Queries, closeness, learn_local_metrics
+from musicsim.metric._local import LocalMetrics, Queries, closeness, learn_local_metrics, weighted_sums
 from musicsim.metric._warp import draw, ndcg_steps, warp_steps
 from musicsim.relevance import Relevance
 from tests.metric import truth
@@ -285,6 +286,27 @@ def test_scores_are_equation_13_with_the_public_attributes(standardize):
     assert (ranker.weights_ >= 0).all()
 
 
+@pytest.mark.parametrize("unit", [1e-12, 1e-50, 1e50])
+@pytest.mark.parametrize("standardize", ["column", "query"])
+def test_columns_of_small_units_are_none_that_are_constant(standardize, unit):
+    X, y, group = ranked_documents()
+    scale = np.array([unit, unit, 1.0, 1.0])
+    first, other = (
+        LGMML(standardize=standardize, **FAST).fit(Z, y, group).predict(Z, group) for Z in (X, X * scale)
+    )
+    np.testing.assert_allclose(other, first, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("standardize", ["column", "query"])
+def test_a_constant_column_is_0_whatever_the_constant(standardize):
+    X, y, group = ranked_documents(n_queries=300)
+    found = []
+    for constant, new in ((0.0, 0.0), (1e9 / 3, 1e9 / 3 + 1e-5)):  # its mean is rounded by 1e-6
+        Z, of_new = (np.column_stack([X, np.full(len(X), value)]) for value in (constant, new))
+        found.append(LGMML(standardize=standardize, **FAST).fit(Z, y, group).predict(of_new, group))
+    np.testing.assert_allclose(found[1], found[0], atol=1e-5)
+
+
 @pytest.mark.parametrize("standardize", ["column", "query"])
 def test_neither_the_unit_nor_the_order_of_documents_to_rank_matters(standardize):
     X, y, group = ranked_documents()
@@ -343,6 +365,40 @@ def test_queries_of_the_fit_may_have_weights_of_their_own():
         ranker.predict(X, group, queries=np.arange(len(group)) + 1)
     with pytest.raises(ValueError, match="queries: shape"):
         ranker.predict(X, group, queries=[0])
+    # nor does another fit know those of the first
+    with pytest.raises(ValueError, match="per_query=True"):
+        ranker.set_params(per_query=False).fit(X, y, group).predict(X, group, queries=np.arange(len(group)))
+
+
+def test_the_table_of_documents_and_metrics_is_held_once():
+    X, y, group = ranked_documents(n_queries=1500)
+    ranker = LGMML(**FAST | {"n_metrics": 60, "n_epochs": 1})
+    ranker.fit(X, y, group)  # compiled
+    table = 4 * len(X) * 60
+
+    def peak(run):
+        tracemalloc.start()
+        run()
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return most
+
+    # copies of X, of 4 columns, and sorted ones: a table in float64 would be 2 more
+    assert peak(lambda: ranker.predict(X, group)) < 1.8 * table
+    assert peak(lambda: ranker.fit(X, y, group)) < 2.3 * table
+
+
+def test_weighted_sums_are_a_product():
+    rng = np.random.default_rng(0)
+    table, phi = rng.random((3000, 70), dtype=np.float32), rng.random(70)
+    np.testing.assert_allclose(weighted_sums(table, phi), table.astype(float) @ phi, rtol=1e-13)
+
+
+def test_documents_beyond_double_precision_are_far():
+    X, y, group = ranked_documents()
+    ranker = LGMML(standardize=None, **FAST).fit(X, y, group)
+    with pytest.warns(UserWarning, match="100% of the distances are beyond 1"):
+        assert not ranker.predict(np.array([[1e160, -1e160, 1e160, 1e160], [1e200, 1.0, 1.0, 1.0]])).any()
 
 
 def test_far_documents_are_warned_of():
@@ -400,6 +456,11 @@ def test_bad_documents_are_named():
         LGMML().fit(X, y, [0.5] * len(X))
     with pytest.raises(ValueError, match="the label of row 0"):
         LGMML().fit(X, y - 5, group)
+    with pytest.raises(ValueError, match=r"y: the label of row \d+, 1100, should be from 0 to 1000"):
+        LGMML(loss="ndcg").fit(X, 1100 * (y > 0), group)
+    for structure in ("full", "diagonal"):
+        with pytest.raises(ValueError, match="All pairs are of equal rows"):
+            LGMML(structure=structure).fit(np.ones((len(X), 3)), y, group)
     with pytest.raises(ValueError, match="nothing to learn from"):
         LGMML().fit(X, np.ones(len(X)), group)
     with pytest.raises(ValueError, match="column is the same"):
@@ -469,6 +530,19 @@ def test_distances_are_those_of_a_loop_for_few_and_for_many_queries():
     np.testing.assert_allclose(model.distances(X[:10], X), expected, rtol=1e-6, atol=1e-5)
 
 
+def test_many_queries_are_not_held_in_every_metric():
+    rng = np.random.default_rng(0)
+    d, m = 20, 30
+    X = rng.normal(size=(m * 10, d))
+    model = LGMMLByExample(n_metrics=m, random_state=0).fit(X, np.arange(len(X)) % 3)
+    Q = rng.normal(size=(4000, d))
+    tracemalloc.start()
+    model.distances(Q, X[:10])
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 0.5 * 8 * m * Q.size
+
+
 def test_without_locality_it_is_one_metric_and_one_metric_is_gmml():
     X, y = two_places()
     flat = LGMMLByExample(n_metrics=5, rho=0.0, random_state=0).fit(X, y)
@@ -531,6 +605,8 @@ def test_examples_follow_scikit_learn_s_conventions():
     assert len(model.get_feature_names_out()) == len(model.components_)
     with pytest.raises(NotFittedError):
         LGMMLByExample().distances(X, X)
+    with pytest.raises(NotFittedError):
+        LGMMLByExample().feedback(X[0], X[1:2], X[2:3])
     for name, value in (("n_metrics", 0), ("rho", -1), ("reg", -1), ("t", 3)):
         with pytest.raises(ValueError, match=f"{name}="):
             clone(model).set_params(**{name: value}).fit(X, y)

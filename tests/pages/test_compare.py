@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -344,6 +345,37 @@ def test_answers_get_another_name_or_are_forgotten(full, survey):  # noqa: F811
     assert app.button(key="compare_forget").disabled
 
 
+def test_a_new_name_reaches_what_the_session_knows(full, survey):  # noqa: F811
+    """An answer that is taken back is asked of the new name; what was skipped under the old one stays skipped."""
+    app = press(compare(), "choose 0")
+    skipped = asked(app)
+    press(app, "skip")
+    second = asked(app)
+    press(app, "choose 1")
+    waiting = asked(app)
+    app.text_input(key="compare_rename").set_value("Dora")
+    press(app, "Rename")
+    assert asked(app) == waiting, "the question that waits is still theirs"
+    press(app, "undo")
+    assert app.session_state["compare_listener"] == "Dora"
+    assert asked(app) == second
+    press(app, "choose 2")
+    assert asked(app) == waiting, "put off under the old name"
+    assert [(a.listener, a.chosen) for a in full.answers.all()] == [("Dora", 0), ("Dora", 2)]
+    press(app, "choose 0")
+    assert skipped not in {asked(app), ahead(app)}
+
+
+def test_a_new_name_of_one_library_is_none_of_another(full, survey, tmp_path):  # noqa: F811
+    app = press(compare(), "choose 0", "skip")
+    elsewhere = [replace(of, library=tmp_path) for of in app.session_state["compare_skipped"]]
+    app.session_state["compare_skipped"] = elsewhere
+    app.text_input(key="compare_rename").set_value("Dora")
+    press(app, "Rename")
+    assert app.session_state["compare_skipped"] == elsewhere
+    assert app.session_state["compare_given"][0].asked.listener == "Dora"
+
+
 # --- what they are worth --------------------------------------------------------------------------
 
 
@@ -368,6 +400,33 @@ def test_the_worth_of_answers_is_told_in_plain_words(full, survey, monkeypatch):
     assert "2 people gave 30 answers." in told
     assert "said the same in 2 of 4 (**50%**" in told
     assert "had the same answer to 18 of 20 (**90%**" in told
+
+
+def test_the_worth_of_answers_is_of_those_that_are_there_now(full, survey):  # noqa: F811
+    """Others of one person may take the place of as many, before the last, which is of somebody else."""
+    ids = [song.id for song in full.songs()]
+
+    def swap(chosen):
+        full.answers.forget_listener("Ann")
+        with full.write() as connection:
+            for at, place in enumerate(chosen):
+                connection.execute(
+                    schema.answers.insert().values(
+                        created_at=at, listener="Ann", form="odd", chosen=place, is_random=False, model="",
+                        **{song.name: i for song, i in zip(schema.ANSWER_SONGS, ids[:3], strict=False)},
+                    )
+                )  # fmt: skip
+
+    full.answers.add("Bob", "odd", ids[:3], 1)
+    swap([0, 0, 0])
+    app = type_name(compare(), "Ann")
+    assert "the answer was the same to 2 of 2" in said(app)
+    swap([0, 1, 0])
+    assert "the answer was the same to 0 of 2" in said(app.run())
+    full.answers.rename("Ann", "Cid")
+    full.answers.rename("Bob", "Ann")
+    full.answers.rename("Cid", "Bob")
+    assert "none has been answered again" in said(app.run()), "the two have changed names"
 
 
 def test_training_on_the_answers_is_one_click_away(full, survey, monkeypatch):  # noqa: F811

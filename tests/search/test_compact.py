@@ -75,12 +75,84 @@ def test_what_is_damaged_or_of_other_rows_is_refused(index, data, tmp_path):
         CompactIndex.load(tmp_path / "index", X[::-1])
     with pytest.raises(ValueError, match="holds a CompactIndex, not a SpillForest"):
         SpillForest.load(tmp_path / "index", X)
-    (tmp_path / "index" / "hash.npz").write_bytes(b"PK")
-    with pytest.raises(ValueError, match="damaged or of another version"):
-        CompactIndex.load(tmp_path / "index", X)
     (tmp_path / "index" / "index.json").write_text(json.dumps([]))
     with pytest.raises(ValueError, match="damaged or of another version"):
         CompactIndex.load(tmp_path / "index", X)
+
+
+def _flipped(data):
+    return data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 255]) + data[len(data) // 2 + 1 :]
+
+
+@pytest.mark.parametrize(
+    ("file", "damage"),
+    [
+        ("hash.npz", lambda data: data[:-50]),
+        ("hash.npz", lambda data: data[:2]),
+        ("hash.npz", _flipped),
+        ("shown.npy", lambda data: data[:100]),
+        ("codes/planes.npy", lambda data: data[:-1]),
+        ("index.json", lambda data: json.dumps(json.loads(data) | {"shape": None}).encode()),
+        ("index.json", lambda data: json.dumps(json.loads(data) | {"shape": [None, 40]}).encode()),
+        ("index.json", lambda data: json.dumps(json.loads(data) | {"built": None}).encode()),
+    ],
+)
+def test_damage_in_any_file_is_said(index, data, tmp_path, file, damage):
+    index.save(tmp_path / "index")
+    path = tmp_path / "index" / file
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ValueError, match="damaged or of another version"):
+        CompactIndex.load(tmp_path / "index", data[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [("exponents", lambda a: a[:-1]), ("exponents", lambda a: a.astype(float)), ("units", lambda a: a[:-1])],
+)
+def test_a_hash_that_does_not_fit_is_said(index, data, tmp_path, name, change):
+    index.save(tmp_path / "index")
+    with np.load(tmp_path / "index" / "hash.npz") as stored:
+        arrays = dict(stored)
+    np.savez(tmp_path / "index" / "hash.npz", **arrays | {name: change(arrays[name])})
+    with pytest.raises(ValueError, match="damaged or of another version"):
+        CompactIndex.load(tmp_path / "index", data[0])
+
+
+def test_a_mask_of_another_type_is_said(index, data, tmp_path):
+    index.save(tmp_path / "index")
+    np.save(tmp_path / "index" / "shown.npy", np.ones(len(data[0])))
+    with pytest.raises(ValueError, match="damaged or of another version"):
+        CompactIndex.load(tmp_path / "index", data[0])
+
+
+def test_rows_that_share_a_code_are_all_looked_at(rng):
+    tight = rng.normal(0, 1e-3, (3_000, 20))
+    X = np.concatenate([tight, rng.normal(5, 1, (3_000, 20))]).astype(np.float32)
+    index = CompactIndex(n_learned=1_000, random_state=0).fit(X)
+    assert len(np.unique(index._code(X[:3_000]), axis=0)) < 10
+    _, ids = index.query(X[:3_000:50], 10)
+    np.testing.assert_array_equal(ids[:, 0], np.arange(0, 3_000, 50))
+    truth = ExactIndex().fit(X).query(X[:3_000:50], 10)[1]
+    # with the 1,000 lowest ids alone a third would be found
+    assert np.mean([np.isin(t, i).mean() for t, i in zip(truth, ids, strict=True)]) > 0.99
+
+
+def test_of_more_rows_than_are_looked_at_a_draw_is_spread_over_all(rng):
+    X = np.concatenate([np.ones((9_000, 4)), rng.normal(5, 1, (500, 4))]).astype(np.float32)
+    index = CompactIndex(64, n_learned=1_000, random_state=0).fit(X)
+    code = index._code(X[:1])
+    rows = index._candidates(code, 0, 4_000, None)
+    assert len(set(rows.tolist())) == 4_000
+    assert np.histogram(rows, 9, (0, 9_000))[0].min() > 400
+    allowed = np.arange(len(X)) < 100
+    assert index._candidates(code, 0, 4_000, allowed).tolist() == list(range(100))
+    # what is nearer than the bin that is drawn from is there whole
+    other = index._code(X[-1:])
+    edge = index._codes.query(other, 501)[0][0, -1]
+    (distances,), (near,) = index._codes.radius(other, edge)
+    found = index._candidates(other, edge, 4_000, None)
+    assert len(near) > len(found) == 4_000
+    assert set(near[distances < edge].tolist()) <= set(found.tolist())
 
 
 @pytest.mark.parametrize("rows", [np.zeros((5, 3)), np.ones((1, 3)), np.empty((0, 3)), np.eye(3)])

@@ -96,6 +96,14 @@ def test_a_shift_beyond_the_largest_offset_is_not_found():
     assert len(_pairs([y, y[SAMPLE_RATE:]], max_offset_s=1.0)) == 1
 
 
+@pytest.mark.parametrize("largest", [0, 2, 4, 5])
+def test_no_shift_is_tried_beyond_the_largest_offset(rng, largest):
+    song = _long_song(rng, 20.0)
+    songs = [song[:-6], song[6:]]  # six frames apart: the agreement grows up to there
+    (pair,) = _pairs_of_frames(songs, max_offset_s=largest * HOP / SAMPLE_RATE, least_agreement=0.01)
+    assert abs(pair.offset_s) <= largest * HOP / SAMPLE_RATE
+
+
 @pytest.mark.parametrize("kind", ["tones", "noise", "clicks"])
 def test_other_sounds_of_the_same_kind_are_not_the_same(kind):
     assert _pairs([sound(kind, seed, SECONDS) for seed in range(8)]) == []

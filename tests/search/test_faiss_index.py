@@ -44,6 +44,14 @@ def test_equal_rows_come_by_id_and_few_rows_are_enough(rows):
         ({"factory": "magic"}, "factory='magic'"),
         ({"factory": "IVF1024,Flat"}, "1024 lists"),
         ({"breadth": 0}, "breadth=0"),
+        # built, but not searched in some of the rows
+        ({"factory": "LSH"}, "factory='LSH': faiss cannot"),
+        ({"factory": "Flat,RFlat"}, "factory='Flat,RFlat'"),
+        ({"factory": "PCA4,IVF10,Flat"}, "factory='PCA4,IVF10,Flat'"),
+        ({"factory": "IVF0,Flat"}, "factory='IVF0,Flat'"),
+        # not built
+        ({"factory": "IDMap,Flat"}, "factory='IDMap,Flat'"),
+        ({"factory": "PQ8x10"}, "factory='PQ8x10': faiss cannot build it from 500 rows"),
     ],
 )
 def test_options_that_make_no_sense_are_named(rows, options, words):

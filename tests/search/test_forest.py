@@ -257,6 +257,51 @@ def test_rows_far_outside_the_first_ones_are_found():
     np.testing.assert_array_equal(ids.ravel(), np.arange(600, 650))
 
 
+@pytest.mark.parametrize("kind", ["ten times as far", "off the axes", "first all equal"])
+@pytest.mark.parametrize("is_loaded", [False, True])
+def test_rows_that_codes_cannot_tell_apart_are_found(kind, is_loaded, tmp_path):
+    rng = np.random.default_rng(0)
+    if kind == "ten times as far":
+        basis = rng.standard_normal((10, 40))
+        X, new = (s * rng.standard_normal((n, 10)) @ basis for s, n in ((1, 4000), (10, 3000)))
+    elif kind == "off the axes":
+        X = rng.standard_normal((4000, 3)) @ rng.standard_normal((3, 20))
+        new = rng.standard_normal((3000, 20))
+    else:
+        X, new = np.ones((4000, 5)), 1 + 0.01 * rng.standard_normal((3000, 5))
+    rows = np.concatenate([X, new]).astype(np.float32)
+    forest = SpillForest(n_jobs=1, random_state=0).fit(rows[:4000])
+    if is_loaded:  # what was added before counts, too
+        for start in range(0, 60, 5):
+            forest.add(rows[4000 + start : 4005 + start])
+            forest.save(tmp_path / "index")
+            forest = SpillForest.load(tmp_path / "index", rows[: forest.n_samples_])
+        assert (forest.n_built_ > 4000) == (kind != "off the axes")  # so few do not move the axes
+    forest.add(rows[forest.n_samples_ :])
+    true, anew = ExactIndex().fit(rows), SpillForest(n_jobs=1, random_state=0).fit(rows)
+    Q = rows[4000::10]
+    found, best = (recall(index.query(Q, 10)[1], true.query(Q, 10)[1]) for index in (forest, anew))
+    assert found > best - 0.02
+    np.testing.assert_array_equal(forest.query(rows[4000:], 1)[1].ravel(), np.arange(4000, 7000))
+
+
+@pytest.mark.parametrize("explained", [0.5, 0.99, 1.0])
+def test_rows_like_the_first_are_added_to_the_trees_there_are(explained):
+    X = np.random.default_rng(0).standard_t(4, (4000, 20)).astype(np.float32)
+    forest = SpillForest(2, explained=explained, n_jobs=1, random_state=0).fit(X[:2000])
+    for start in range(2000, 4000, 100):
+        forest.add(X[start : start + 100])
+    assert forest.n_built_ == 2000
+
+
+def test_a_single_row_far_off_does_not_move_the_axes():
+    X = songs(3000, 20)
+    forest = SpillForest(4, 32, explained=0.9, n_jobs=1, random_state=0).fit(X)
+    forest.add(np.full((1, 20), 1e6, np.float32))
+    assert forest.n_built_ == 3000
+    assert forest.query(np.full((1, 20), 1e6), 1)[1].tolist() == [[3000]]
+
+
 def test_main_axes_keep_the_share_of_variance(rng):
     rotation = np.linalg.qr(rng.standard_normal((6, 6)))[0]
     X = (rng.standard_normal((4000, 6)) * [8, 4, 2, 1, 0.5, 0] @ rotation + 3).astype(np.float32)
@@ -296,6 +341,8 @@ def test_memory_is_what_the_arrays_take():
     [
         ({"n_trees": 0}, "n_trees=0"),
         ({"n_trees": 2.5}, "n_trees=2.5"),
+        ({"n_probes": 2.5}, "n_probes=2.5"),
+        ({"n_probes": 0}, "n_probes=0"),
         ({"explained": 0.0}, "explained=0"),
         ({"explained": 1.01}, "explained=1.01"),
         ({"explained": float("nan")}, "explained=nan"),
@@ -310,5 +357,7 @@ def test_probes_out_of_range_are_named():
     forest = clone(SMALL).fit(songs(20))
     with pytest.raises(ValueError, match="n_probes=0"):
         forest.query(songs(1), n_probes=0)
+    with pytest.raises(ValueError, match=r"n_probes=2\.5"):
+        forest.query(songs(1), n_probes=2.5)
     with pytest.raises(ValueError, match="n_probes=-3"):
         forest.set_params(n_probes=-3).query(songs(1))

@@ -240,6 +240,24 @@ def test_an_index_of_nothing_can_be_kept(tmp_path):
     assert loaded.query(np.zeros((1, 2), np.uint64))[0].tolist() == [[2, 2]]
 
 
+def test_what_is_no_index_is_never_replaced(tmp_path):
+    index = HammingIndex().fit(GOOD)
+    music, vectors = tmp_path / "music", tmp_path / "vectors.npy"
+    music.mkdir()
+    (music / "song.mp3").write_text("mine")
+    vectors.write_text("mine")
+    for place in (music, vectors):
+        with pytest.raises(FileExistsError, match="something else than an index"):
+            index.save(place)
+    assert (music / "song.mp3").read_text() == vectors.read_text() == "mine"
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for _ in range(2):  # the second over the first
+        index.save(empty)
+    assert HammingIndex.load(empty).n_samples_ == len(GOOD)
+    assert {place.name for place in tmp_path.iterdir()} == {"music", "vectors.npy", "empty"}
+
+
 def test_a_failed_save_leaves_the_folder_as_it_was(tmp_path, monkeypatch, rng):
     X = clustered(rng, 50, 64)
     HammingIndex().fit(X).save(tmp_path / "index")

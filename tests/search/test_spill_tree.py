@@ -476,6 +476,93 @@ def test_numbers_that_lead_nowhere_are_refused(index, name, number, tmp_path):
 
 
 @both_kinds
+@pytest.mark.parametrize("name", ["nodes", "leaves", "items", "roots", "shown"])
+def test_a_flipped_bit_of_a_header_is_damage(index, name, tmp_path):
+    X = songs(300)
+    index = clone(index).fit(X)
+    index.remove(7)
+    index.save(tmp_path / "index")
+    path = tmp_path / "index" / f"{name}.npy"
+    content = path.read_bytes()
+    for at in range(128):
+        for bit in (1, 4, 16):
+            path.write_bytes(content[:at] + bytes([content[at] ^ bit]) + content[at + 1 :])
+            try:
+                loaded = type(index).load(tmp_path / "index", X)
+            except ValueError as error:
+                assert "damaged" in str(error)  # noqa: PT017 - some flips change nothing that counts
+            else:
+                loaded.query(X[:40], 3)
+                loaded.add(X[:2])
+
+
+@both_kinds
+@pytest.mark.parametrize(
+    ("file", "key", "value"),
+    [
+        ("index.json", "options", None),
+        ("index.json", "options", {"leaf_size": "8"}),
+        ("index.json", "options", {"n_jobs": 0}),
+        ("trees.json", "step", None),
+        ("trees.json", "step", 0.0),
+        ("trees.json", "copies", "1"),
+        ("trees.json", "seeds", [0.5]),
+        ("trees.json", "sizes", [1, 2]),
+    ],
+)
+def test_json_of_other_types_is_damage(index, file, key, value, tmp_path):
+    X = songs(300)
+    clone(index).fit(X).save(tmp_path / "index")
+    path = tmp_path / "index" / file
+    meta = json.loads(path.read_text())
+    assert key in meta
+    path.write_text(json.dumps(meta | {key: value}))
+    with pytest.raises(ValueError, match="damaged"):
+        type(index).load(tmp_path / "index", X)
+    path.write_text("[]")
+    with pytest.raises(ValueError, match="damaged"):
+        type(index).load(tmp_path / "index", X)
+
+
+@both_kinds
+def test_equal_distances_of_different_squares_go_by_the_id(index):
+    # the squares 3.2500014 and 3.2500010 have the same float32 square root
+    X = np.array([[1.5000005, 1.0], [1.5000004, 1.0]], np.float32)
+    squares = (X * X).sum(axis=1)
+    assert squares[0] > squares[1]
+    for rows in (X, X[::-1]):
+        index = clone(index).fit(rows)
+        for k in (1, 2):
+            same_answers(index.query(np.zeros((1, 2)), k), ExactIndex().fit(rows).query(np.zeros((1, 2)), k))
+
+
+def test_rows_denser_than_the_first_do_not_multiply(tmp_path):
+    # they lie where the sides of every node overlap, and would be copied at every split
+    rng = np.random.default_rng(0)
+    X, k = (
+        np.concatenate([s * rng.standard_normal((400, 8)) for s in (100, 1, 0.001)]).astype(np.float32),
+        400,
+    )
+    tree = SpillTree("pca", 0.15, leaf_size=8, n_jobs=1, random_state=0).fit(X[:k])
+    tree.add(X[k : 2 * k])
+    tree.save(tmp_path / "index")
+    for grown in (tree, SpillTree.load(tmp_path / "index", X[: 2 * k])):
+        grown.add(X[2 * k :])
+        anew = SpillTree("pca", 0.15, leaf_size=8, n_jobs=1, random_state=0).fit(X)
+        held = [sum(len(node.rows) for node in nodes_of(tree) if node.is_leaf) for tree in (grown, anew)]
+        assert held[0] <= 2 * held[1]
+        assert_each_finds_itself(grown, X, np.arange(3 * k))
+
+
+def test_rows_like_the_first_are_added_to_the_tree_there_is():
+    X = songs(3000)
+    tree = SpillTree("pca", 0.1, leaf_size=16, n_jobs=1, random_state=0).fit(X[:1000])
+    for start in range(1000, 3000, 100):
+        tree.add(X[start : start + 100])
+    assert tree.n_built_ == 1000
+
+
+@both_kinds
 def test_a_folder_without_an_index_is_not_found(index, tmp_path):
     with pytest.raises(FileNotFoundError):
         type(index).load(tmp_path / "none", songs(3))

@@ -324,6 +324,22 @@ def test_rows_added_later_lie_where_the_nodes_send_them(rule, spill):
         assert len(node.left.rows) < len(node.rows) > len(node.right.rows)
 
 
+@pytest.mark.parametrize("leaf_size", [1, 20, 127])
+def test_a_leaf_is_split_when_it_has_doubled(leaf_size):
+    X = songs(4 * leaf_size, 4)
+    tree = SpillTree("kd", 0.0, leaf_size=leaf_size, n_jobs=1).fit(X[:leaf_size])
+    for n in range(leaf_size + 1, 2 * leaf_size + 1):
+        assert tree.n_leaves_ == 1
+        tree.add(X[n - 1 : n])
+    assert tree.n_leaves_ == 2
+    # rows that cannot be told apart are given another chance when they are twice as many
+    copies = SpillTree("kd", 0.0, leaf_size=leaf_size, n_jobs=1).fit(np.zeros((2 * leaf_size, 2)))
+    copies.add(np.ones((2 * leaf_size - 1, 2)))
+    assert copies.n_leaves_ == 1
+    copies.add(np.ones((1, 2)))
+    assert copies.n_leaves_ == 2
+
+
 def test_room_that_leaves_have_left_is_used_again():
     forest = SpillForest(2, 16, random_state=0).fit(songs(200, 4))
     for block in range(30):
@@ -342,9 +358,9 @@ def test_added_rows_may_not_go_deeper_than_max_depth():
 def test_codes_are_the_rows_along_the_axes_in_steps():
     X = songs(500, 6)
     forest = SpillForest(3, 16, random_state=0).fit(X[:300])
-    forest.add(3 * X[300:])
+    forest.add(3 * X[300:310])  # so few that the forest is not built anew
     trees, d = forest._trees, forest.n_axes_
-    Y = forest._along_axes(np.concatenate([X[:300], 3 * X[300:]])).astype(np.float64)
+    Y = forest._along_axes(np.concatenate([X[:300], 3 * X[300:310]])).astype(np.float64)
     codes = trees.codes[: trees.sizes[2] * d].reshape(-1, d, BLOCK).transpose(0, 2, 1).reshape(-1, d)
     expected = np.clip(Y / trees.step, -127, 127)
     assert np.abs(expected[:300]).max() == pytest.approx(127, abs=1e-3)

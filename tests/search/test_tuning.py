@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks._search_data import hard
-from musicsim.search import ExactIndex, SpillForest, calibrate, tune
+from musicsim.search import ExactIndex, SpillForest, calibrate, tune, tuning
 
 K = 10
 
@@ -63,6 +63,26 @@ def test_tune_chooses_among_the_fastest_the_smallest_and_keeps_its_promise(task)
     assert _recall(index, task) >= 0.9 - 3 * index.calibration_.error
 
 
+@pytest.mark.parametrize("trial_rows", [100_000, 600])
+def test_tune_takes_no_forest_that_is_slower_than_all_rows(task, trial_rows, monkeypatch):
+    monkeypatch.setattr(tuning, "_TRIAL_ROWS", trial_rows)
+    options = {"settings": [{"n_trees": 2}], "n_queries": 40, "n_jobs": 1, "random_state": 0}
+    # all rows take ten times as long as the forest, also where it was tried on few of them
+    assert isinstance(tune(task[0], K, 0.9, **options), SpillForest)
+    monkeypatch.setattr(tuning, "EXACT_BELOW", 1000)
+    # every leaf has to be looked into, and is one row
+    X = np.random.default_rng(0).standard_normal((1500, 20)).astype(np.float32)
+    options |= {"settings": [{"n_trees": 10, "leaf_size": 1}], "n_queries": 10}
+    assert isinstance(tune(X, K, 1.0, **options), ExactIndex)
+
+
+def test_no_more_leaves_than_the_goal_needs():
+    X = np.random.default_rng(0).standard_normal((3000, 2)).astype(np.float32)
+    forest = SpillForest(24, n_jobs=1, random_state=0).fit(X)
+    # one leaf of 24 trees holds the nearest
+    assert calibrate(forest, X, 1, 0.5, random_state=0).n_probes == 1
+
+
 def test_tune_compares_with_every_row_of_a_small_set(rng):
     assert isinstance(tune(rng.standard_normal((500, 4))), ExactIndex)
 
@@ -87,6 +107,8 @@ def test_bad_arguments_are_named(rng, arguments, message):
     X = rng.standard_normal((50, 3)).astype(np.float32)
     with pytest.raises(ValueError, match=message):
         calibrate(SpillForest(random_state=0).fit(X), X, **arguments)
+    with pytest.raises(ValueError, match=message):
+        tune(X, **arguments)
 
 
 def test_other_rows_than_the_index_has_are_refused(rng):
