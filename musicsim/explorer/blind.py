@@ -128,9 +128,9 @@ class Tally:
 
 
 def contenders(library: Library) -> list[Contender]:
-    """Who can be compared in a library: each model, followed by its dialects, and the shuffle at the end."""
+    """Who can be compared in a library: each model that has its files, with its dialects, and the shuffle at the end."""
     found: list[Contender] = []
-    for model in library.models.all():
+    for model in filter(library.models.is_whole, library.models.all()):
         fitted = load_walk(library.models.path(model.id))
         kinds = [kind["name"] for kind in fitted.facts["dialects"]] if fitted is not None else []
         found += [Contender(model.id, model.name, dialect) for dialect in (None, *kinds)]

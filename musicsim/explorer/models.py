@@ -198,9 +198,13 @@ def save_model_file(library: Library, model_id: str, target: Path) -> None:
     ------
     NotFoundError
         If there is no such model.
+    ModelError
+        If its files are gone.
     """
     record = library.models.get(model_id)
     folder = library.models.path(model_id)
+    if not all((folder / name).exists() for name in ("model.json", "model.npz")):
+        raise ModelError(f"the files of the model {record.name!r} are gone ({folder}): make it again.")
     about = {"name": record.name, "kind": record.kind, "settings": record.settings}
     with atomic_path(target) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("about.json", json.dumps(about, indent=1))

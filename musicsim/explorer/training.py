@@ -25,12 +25,14 @@ _log = logging.getLogger(__name__)
 
 
 def needs_fit(library: Library, n_songs: int) -> bool:
-    """Whether the native model is missing, of another feature version, or fitted on half as many songs."""
+    """Whether the native model or its files are gone, of another feature version, or of half as many songs."""
     record = library.models.native()
     if record is None or n_songs >= 2 * record.n_songs_fitted:
         return True
     try:
         SimilarityModel.load(library.models.path(record.id))
+        library.models.features(record.id)
+        library.models.vectors(record.id)
     except (ModelError, FeatureVersionError) as error:
         _log.warning("The native model cannot be read and is fitted again: %s", error)
         return True
@@ -97,13 +99,21 @@ def _bring_up(library: Library, songs: list[Song], force: bool, tell: Tell) -> N
         raise FeatureVersionError(
             f"{library.folder}: no frames are kept to fit a model on. Turn on keep_frames and add the folders again."
         )
+    lost = set()
     # owners of features first: the others follow them
     for record in sorted(library.models.all(retired=True), key=lambda r: r.base_id is not None):
-        place_new(library, record, with_frames, tell)
+        try:
+            place_new(library, record, with_frames, tell)
+        except ModelError as error:
+            if record.id == native.id:
+                raise
+            _log.warning("Songs are not placed in the model %r: %s", record.name, error)
+            lost.add(record.id)
     find_new(library, songs, tell)
     for record in library.models.all():
-        update_clusters_and_map(library, record, tell)
-        fit_walk(library, record.id, tell)
+        if record.id not in lost:
+            update_clusters_and_map(library, record, tell)
+            fit_walk(library, record.id, tell)
 
 
 def _make_stale_again(library: Library, tell: Tell) -> None:

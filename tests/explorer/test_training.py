@@ -1,13 +1,18 @@
 """When a model is fitted, when songs are only placed, and what a stop or a kill leaves."""
 
+import shutil
+
 import numpy as np
 import pytest
 
-from musicsim.errors import FeatureVersionError
+from musicsim.errors import FeatureVersionError, ModelError
+from musicsim.explorer.blind import contenders
+from musicsim.explorer.models import add_own_vectors, save_model_file
 from musicsim.explorer.placing import cluster_sizes
 from musicsim.explorer.snapshot import take_snapshot
 from musicsim.explorer.training import needs_fit, refresh
 from musicsim.library import Library
+from tests.learning import hush
 from tests.sounds import open_library, write_collection, write_song
 
 
@@ -86,6 +91,38 @@ def test_a_model_that_cannot_be_read_is_fitted_again(tiny_library):
     assert needs_fit(tiny_library, 12)
     refresh(tiny_library)
     assert tiny_library.models.active().id != record.id
+
+
+@pytest.mark.parametrize("name", ["vectors.f32", "histograms.f32"])
+def test_a_model_whose_rows_are_gone_is_fitted_again(tiny_library, name):
+    before = tiny_library.models.active()
+    (tiny_library.models.path(before.id) / name).unlink()
+    assert needs_fit(tiny_library, 0)
+    assert refresh(tiny_library)
+    after = take_snapshot(tiny_library)
+    assert after.record.id != before.id
+    assert len(after.X) == 12
+
+
+def test_another_model_that_lost_its_files_keeps_nobody_from_new_songs(tiny_library, tmp_path):
+    ids = [song.id for song in tiny_library.songs()]
+    X = np.random.default_rng(0).standard_normal((len(ids), 5))
+    np.savez(tmp_path / "own.npz", ids=np.array(ids), vectors=X)
+    mine, _, _ = add_own_vectors(tiny_library, tmp_path / "own.npz", "mine", hush)
+    (tiny_library.models.path(mine) / "vectors.f32").unlink()
+    tiny_library.add(write_song(tmp_path / "new.flac", "noise", seed=55, title="new"))
+    assert refresh(tiny_library)
+    seen = take_snapshot(tiny_library, tiny_library.models.native().id)
+    assert len(seen.X) == 13
+    assert np.isfinite(seen.map).all()
+    assert [c.name for c in contenders(tiny_library)] == [seen.record.name, "shuffle"]
+    with pytest.raises(ModelError, match="'mine' are gone"):
+        save_model_file(tiny_library, _without_files(tiny_library, mine), tmp_path / "mine.model")
+
+
+def _without_files(library, model_id):
+    shutil.rmtree(library.models.path(model_id))
+    return model_id
 
 
 def test_frames_go_when_they_are_not_to_be_kept_and_new_songs_still_come(tiny_library, tmp_path):
