@@ -128,7 +128,7 @@ class Tally:
 
 
 def contenders(library: Library) -> list[Contender]:
-    """Who can be compared in a library: each model that has its files, with its dialects, and the shuffle at the end."""
+    """Who can be compared in a library: each model that has its files, with its dialects, and last the shuffle."""
     found: list[Contender] = []
     for model in filter(library.models.is_whole, library.models.all()):
         fitted = load_walk(library.models.path(model.id))
