@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from musicsim.library import Library
 from tests.browser.test_app import address, home, page, player_plays, rows, visit  # noqa: F401
+from tests.browser.test_playlist import IDLE
 
 pytestmark = pytest.mark.browser
 
@@ -21,6 +22,7 @@ def test_two_lists_are_heard_and_judged_by_keys(page, address, home):  # noqa: F
     expect(page.get_by_test_id("transition")).to_have_count(0)  # reasons would tell who drew it
     rows(page).nth(8).get_by_role("button", name=re.compile("^Play")).click()
     player_plays(page)
+    expect(page.locator(IDLE)).to_have_count(1)
     page.keyboard.press("2")
     expect(main.get_by_text(re.compile("You chose list 2. List 1 was drawn by"))).to_be_visible()
     expect(page.get_by_test_id("transition")).to_have_count(14)
