@@ -20,8 +20,8 @@ from musicsim.search.forest import SpillForest
 
 __all__ = ["EXACT_BELOW", "Calibration", "calibrate", "tune"]
 
-EXACT_BELOW = 20_000
-"""Rows below which comparing with every one is as fast as a forest (`benchmarks.search`)."""
+EXACT_BELOW = 5_000
+"""Rows below which nothing is tried: comparing with every one takes a fraction of a millisecond."""
 
 _SETTINGS: tuple[dict[str, Any], ...] = tuple(
     {"n_trees": n_trees, "leaf_size": leaf_size, "spill": spill}
@@ -222,7 +222,7 @@ def tune(
     Returns
     -------
     SpillForest or ExactIndex
-        Fitted; exact below 20 000 rows, and where the forest is not faster. A forest has ``calibration_``, see
+        Fitted; exact below 5 000 rows, and where the forest is not faster. A forest has ``calibration_``, see
         :class:`Calibration`, and ``trials_``, a dict for each setting: its parameters, ``n_probes``, ``seconds`` a
         query and ``nbytes``.
 
