@@ -16,11 +16,11 @@ from musicsim.library.kept import load_arrays, save_arrays
 __all__ = [
     "FittedWalk",
     "drop_walk",
-    "load_arrays",
     "load_clusters",
     "load_map",
     "load_report",
     "load_walk",
+    "readable_arrays",
     "save_arrays",
     "save_clusters",
     "save_map",
@@ -40,7 +40,7 @@ def save_clusters(
 
 def load_clusters(folder: Path) -> tuple[npt.NDArray[np.int64], dict[str, npt.NDArray[np.int64]]]:
     """Song ids (n_songs,) and their labels by the number of clusters; empty before the first, and of a damaged file."""
-    arrays = _readable_arrays(folder / "clusters.npz")
+    arrays = readable_arrays(folder / "clusters.npz")
     ids = arrays.pop("song_ids", np.empty(0, dtype=np.int64))
     return ids, {name.removeprefix("labels_"): values for name, values in arrays.items()}
 
@@ -52,13 +52,13 @@ def save_map(folder: Path, song_ids: npt.NDArray[np.int64], places: npt.NDArray[
 
 def load_map(folder: Path) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
     """Song ids (n_songs,) and their places (n_songs, 2); empty before the first map, and of a damaged file."""
-    arrays = _readable_arrays(folder / "map.npz")
+    arrays = readable_arrays(folder / "map.npz")
     empty = np.empty((0, 2), dtype=np.float32)
     return arrays.get("song_ids", np.empty(0, dtype=np.int64)), arrays.get("places", empty)
 
 
-def _readable_arrays(source: Path) -> dict[str, npt.NDArray[Any]]:
-    """Arrays of a file that the next job makes again where there is none, or where it is damaged."""
+def readable_arrays(source: Path) -> dict[str, npt.NDArray[Any]]:
+    """Arrays of a file that the next job makes again; none where there is no file, or a damaged one."""
     try:
         return load_arrays(source)
     except Exception as error:  # zipfile and numpy raise nearly anything at a damaged file
@@ -97,8 +97,8 @@ def save_walk(folder: Path, walk: FittedWalk) -> None:
 
 
 def load_walk(folder: Path) -> FittedWalk | None:
-    """What :func:`save_walk` kept; None before the first fit, and of what an older version fitted."""
-    arrays = load_arrays(folder / "walk.npz")
+    """What :func:`save_walk` kept; None before the first fit, of a damaged file, and of an older version."""
+    arrays = readable_arrays(folder / "walk.npz")
     if "facts" not in arrays:
         return None
     return FittedWalk(arrays["names"].tolist(), arrays["weights"], json.loads(str(arrays["facts"])))
@@ -116,8 +116,11 @@ def save_report(folder: Path, report: Mapping[str, Any]) -> None:
 
 
 def load_report(folder: Path) -> dict[str, Any]:
-    """What :func:`save_report` kept; empty for a model that was not learned."""
+    """What :func:`save_report` kept; empty for a model that was not learned, and of a damaged file."""
     try:
         return dict(json.loads((folder / "report.json").read_text(encoding="utf-8")))
     except FileNotFoundError:
+        return {}
+    except (ValueError, TypeError) as error:
+        _log.warning("%s cannot be read: %r", folder / "report.json", error)
         return {}

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from musicsim.explorer.artifacts import load_arrays, save_arrays
+from musicsim.explorer.artifacts import readable_arrays, save_arrays
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.snapshot import Snapshot
 from musicsim.explorer.walk_lists import SEED
@@ -202,7 +202,7 @@ def _topics(
 
 def _load(snapshot: Snapshot) -> tuple[Sources, str]:
     """What was learned, aligned with the snapshot's songs, and the digest of what it was learned from."""
-    arrays = load_arrays(snapshot.library.folder / _FILE)
+    arrays = readable_arrays(snapshot.library.folder / _FILE)
     if not arrays:
         return Sources(np.empty(0, dtype=np.int64)), ""
     row_of = {i: row for row, i in enumerate(arrays["song_ids"].tolist())}

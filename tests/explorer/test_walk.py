@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from musicsim.errors import NotFoundError
+from musicsim.explorer.artifacts import load_report, load_walk
 from musicsim.explorer.query import Filters
 from musicsim.explorer.snapshot import take_snapshot
 from musicsim.explorer.training import refresh
@@ -267,6 +268,23 @@ def test_a_refit_without_news_changes_nothing(tiny_library):
     tiny_library.add_playlists([("more", None, [s.id for s in tiny_library.songs()[:4]])], source="test")
     refit_walks(tiny_library, quiet)
     assert path.stat().st_mtime_ns > written
+
+
+def test_a_damaged_fit_is_none_and_is_made_again(tiny_library):
+    tiny_library.add_playlists(lists_by(tiny_library, lambda s: s.artist, 3), source="test")
+    refit_walks(tiny_library, quiet)
+    folder = tiny_library.models.path(tiny_library.models.active().id)
+    whole = load_walk(folder)
+    for file in (folder / "walk.npz", tiny_library.folder / "walk_sources.npz"):
+        file.write_bytes(file.read_bytes()[:-40])
+    assert load_walk(folder) is None
+    assert len(Walk(take_snapshot(tiny_library)).draw(Wish(length=4, spacing=0), 0).songs) == 4
+    refit_walks(tiny_library, quiet)
+    again = load_walk(folder)
+    assert again.names == whole.names
+    np.testing.assert_array_equal(again.weights, whole.weights)
+    (folder / "report.json").write_text('{"lead"')
+    assert load_report(folder) == {}
 
 
 def test_steps_widen_from_smooth_to_surprising(taught):
