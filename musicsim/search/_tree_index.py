@@ -1,34 +1,24 @@
-"""What a spill tree and a forest share: growing, adding, keeping in a folder."""
+"""What a spill tree and a forest share: growing, adding, what is kept of them."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from musicsim.search._folders import (
-    DAMAGED,
-    UNREADABLE,
-    fingerprint,
-    made_of,
-    read_meta,
-    replaced,
-    write_meta,
-)
-from musicsim.search._rows import Index
+from musicsim.search._kept_index import KeptIndex
 from musicsim.search._trees import Growth, Trees, n_threads
 
 __all__ = ["TreeIndex"]
 
-_SAID = ("kind", "options", "shape", "built", "fingerprint")
 # Queries for each thread, below which it costs more than it gives.
 _QUERIES_A_THREAD = 16
 
 
-class TreeIndex(Index):
+class TreeIndex(KeptIndex):
     """Trees over rows; subclasses say how they are grown and asked."""
 
     _KEPT: ClassVar[dict[str, type[np.generic]]] = {"shown": np.uint8}
@@ -36,7 +26,6 @@ class TreeIndex(Index):
 
     n_jobs: int | None
     random_state: int | np.random.Generator | None
-    n_built_: int
     _trees: Trees
 
     def _begin(self, X: npt.NDArray[np.float32], trees: Trees) -> None:
@@ -114,78 +103,17 @@ class TreeIndex(Index):
         with ThreadPoolExecutor(n_parts) as pool:
             list(pool.map(ask, [slice(i * n // n_parts, (i + 1) * n // n_parts) for i in range(n_parts)]))
 
-    def save(self, folder: str | Path) -> None:
-        """Keep the index in a folder of its own, which is replaced whole; the rows are not written.
+    def _write(self, folder: Path) -> None:
+        self._trees.save(folder)
+        for name in self._KEPT:
+            np.save(folder / f"{name}.npy", getattr(self, f"_{name}"), allow_pickle=False)
 
-        Parameters
-        ----------
-        folder : path
-            Its parent has to exist.
-
-        Raises
-        ------
-        FileExistsError
-            If something else than an index is there.
-        """
-        check_is_fitted(self, "n_samples_")
-        target = Path(folder)
-        options = {name: value for name, value in self.get_params().items() if name != "random_state"}
-        meta = {
-            "kind": type(self).__name__,
-            "options": options,
-            "shape": [self.n_samples_, self.n_features_in_],
-            "built": self.n_built_,
-            "fingerprint": fingerprint(self._X),
-        }
-        with replaced(target) as written:
-            self._trees.save(written)
-            for name in self._KEPT:
-                np.save(written / f"{name}.npy", getattr(self, f"_{name}"), allow_pickle=False)
-            write_meta(written, meta)
-
-    @classmethod
-    def load(cls, folder: str | Path, X: npt.ArrayLike) -> Self:
-        """Map a saved index into memory.
-
-        Parameters
-        ----------
-        folder : path
-        X : array-like of shape (n_samples, n_features)
-            The rows it was made of. More rows at their end are added to it, in this process only.
-
-        Raises
-        ------
-        ValueError
-            If it is damaged, of another kind or version, or `X` does not begin with the rows it was made of.
-        FileNotFoundError
-            If there is none.
-        """
-        source = Path(folder)
-        meta, rows = made_of(source, cls.__name__, _SAID, X)
-        n = meta["shape"][0]
-        try:
-            index = cls(**meta["options"])
-            index._trees = Trees.load(source)
-            index._take(rows[:n])
-            index.n_built_ = meta["built"]
-            index._growth()  # this and the next raise for options out of range
-            n_threads(index.n_jobs)
-            for name in cls._KEPT:
-                setattr(index, f"_{name}", np.load(source / f"{name}.npy", allow_pickle=False))
-            fits = index._fits()
-        except UNREADABLE as error:
-            raise ValueError(DAMAGED.format(source)) from error
-        if not fits:
-            raise ValueError(DAMAGED.format(source))
-        if len(rows) > n:
-            index._extend(rows)
-        return index
-
-    @staticmethod
-    def saved_rows(folder: str | Path) -> tuple[int, int]:
-        """Rows of a saved index, and how many of them it was built over; the others were added."""
-        meta = read_meta(Path(folder), _SAID)
-        return meta["shape"][0], meta["built"]
+    def _read(self, folder: Path) -> None:
+        self._trees = Trees.load(folder)
+        self._growth()  # this and the next raise for options out of range
+        n_threads(self.n_jobs)
+        for name in self._KEPT:
+            setattr(self, f"_{name}", np.load(folder / f"{name}.npy", allow_pickle=False))
 
     @property
     def _width(self) -> int:
@@ -199,11 +127,3 @@ class TreeIndex(Index):
             and self._shown.shape in {(0,), (self.n_samples_,)}
             and self._trees.fits(self._width, self.n_samples_)
         )
-
-    def _extend(self, rows: npt.NDArray[np.float32]) -> None:
-        """Go on with rows that begin with those it has."""
-        n, shown = self.n_samples_, self._shown
-        self._take(rows)
-        if len(shown):
-            self._shown = np.concatenate([shown, np.ones(len(rows) - n, np.uint8)])
-        self._insert(rows[n:], n)

@@ -10,22 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from musicsim.hashing import RankHash
 from musicsim.relevance import Relevance
-from musicsim.search._folders import (
-    DAMAGED,
-    UNREADABLE,
-    fingerprint,
-    made_of,
-    read_meta,
-    replaced,
-    write_meta,
-)
-from musicsim.search._rows import Answers, Index, checked
+from musicsim.search._kept_index import KeptIndex
+from musicsim.search._rows import Answers, checked
 from musicsim.search.exact import ExactIndex
 from musicsim.search.hamming import HammingIndex
 
 __all__ = ["CompactIndex"]
 
-_SAID = ("kind", "options", "shape", "built", "fingerprint")
 _BLOCK_ROWS = 65_536
 # Of the sample that codes are learned on: the nearest that a query's code should be near to, and the steps of the fit.
 _RELEVANT, _STEPS = 50, 400
@@ -33,7 +24,7 @@ _RELEVANT, _STEPS = 50, 400
 _FEWEST, _TIMES = 1_000, 4
 
 
-class CompactIndex(Index):
+class CompactIndex(KeptIndex):
     """Neighbours among rows too many for memory: codes say which may be near, their vectors which are.
 
     Parameters
@@ -152,7 +143,7 @@ class CompactIndex(Index):
         check_is_fitted(self, "n_samples_")
         rows = self._same_width(X, "X")
         first = self._append(rows)
-        self._codes.add(self._code(rows))
+        self._insert(rows, first)
         return np.arange(first, self.n_samples_)
 
     def query(
@@ -205,76 +196,23 @@ class CompactIndex(Index):
             rows = np.concatenate([rows[:n_nearer], rows[drawn]])
         return np.sort(rows)
 
-    def save(self, folder: str | Path) -> None:
-        """Keep codes and hash in a folder of its own, which is replaced whole; the rows are not written.
+    def _insert(self, rows: npt.NDArray[np.float32], first: int) -> None:
+        for codes in self._coded(rows):
+            self._codes.add(codes)
 
-        Parameters
-        ----------
-        folder : path
-            Its parent has to exist.
+    def _write(self, folder: Path) -> None:
+        self._codes.save(folder / "codes")
+        np.savez(folder / "hash.npz", **self.hash_.arrays())
+        np.save(folder / "shown.npy", self._shown, allow_pickle=False)
 
-        Raises
-        ------
-        FileExistsError
-            If something else than an index is there.
-        """
-        check_is_fitted(self, "n_samples_")
-        options = {name: value for name, value in self.get_params().items() if name != "random_state"}
-        meta = {
-            "kind": type(self).__name__,
-            "options": options,
-            "shape": [self.n_samples_, self.n_features_in_],
-            "built": self.n_built_,
-            "fingerprint": fingerprint(self._X),
-        }
-        with replaced(Path(folder)) as written:
-            self._codes.save(written / "codes")
-            np.savez(written / "hash.npz", **self.hash_.arrays())
-            np.save(written / "shown.npy", self._shown, allow_pickle=False)
-            write_meta(written, meta)
+    def _read(self, folder: Path) -> None:
+        self._shown = np.load(folder / "shown.npy", allow_pickle=False)
+        self._codes = HammingIndex.load(folder / "codes").set_params(n_jobs=self.n_jobs)
+        with np.load(folder / "hash.npz", allow_pickle=False) as arrays:
+            self.hash_ = RankHash.from_arrays(arrays)
 
-    @classmethod
-    def load(cls, folder: str | Path, X: npt.ArrayLike) -> Self:
-        """Map a saved index into memory.
-
-        Parameters
-        ----------
-        folder : path
-        X : array-like of shape (n_samples, n_features)
-            The rows it was made of. More rows at their end are added to it, in this process only.
-
-        Raises
-        ------
-        ValueError
-            If it is damaged, of another kind or version, or `X` does not begin with the rows it was made of.
-        FileNotFoundError
-            If there is none.
-        """
-        source = Path(folder)
-        meta, rows = made_of(source, cls.__name__, _SAID, X)
-        n = meta["shape"][0]
-        try:
-            index = cls(**meta["options"])
-            index._take(rows)
-            index.n_built_ = meta["built"]
-            index._shown = np.load(source / "shown.npy", allow_pickle=False)
-            index._codes = HammingIndex.load(source / "codes").set_params(n_jobs=index.n_jobs)
-            with np.load(source / "hash.npz", allow_pickle=False) as arrays:
-                index.hash_ = RankHash.from_arrays(arrays)
-        except UNREADABLE as error:
-            raise ValueError(DAMAGED.format(source)) from error
-        if not index._fits(n):
-            raise ValueError(DAMAGED.format(source))
-        if len(rows) > n:
-            for codes in index._coded(rows[n:]):
-                index._codes.add(codes)
-            if len(index._shown):
-                index._shown = np.concatenate([index._shown, np.ones(len(rows) - n, np.uint8)])
-        return index
-
-    def _fits(self, n: int) -> bool:
-        """Whether what was read from files fits together and the n rows it was made of."""
-        codes, shown = self._codes, self._shown
+    def _fits(self) -> bool:
+        n, codes, shown = self.n_samples_, self._codes, self._shown
         n_words = -(-self.hash_.n_bits // 64)
         return (
             (codes.n_samples_, codes.n_features_in_) == (n, n_words)
@@ -282,12 +220,6 @@ class CompactIndex(Index):
             and shown.dtype == np.uint8
             and shown.shape in {(0,), (n,)}
         )
-
-    @staticmethod
-    def saved_rows(folder: str | Path) -> tuple[int, int]:
-        """Rows of a saved index, and how many of them its codes were learned among; the others were added."""
-        meta = read_meta(Path(folder), _SAID)
-        return meta["shape"][0], meta["built"]
 
 
 def _two_apart(n_features: int) -> tuple[npt.NDArray[np.float64], Relevance]:
