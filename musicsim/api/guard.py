@@ -21,7 +21,7 @@ __all__ = ["Guard", "named_hosts"]
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(
-    r"(?:\[([0-9a-f:.]+)\]|([a-z0-9_-]+(?:\.[a-z0-9_-]+)*)\.?)(?::([0-9]{1,5}))?", re.IGNORECASE
+    r"(?:\[([0-9a-f:.]+)\]|([a-z0-9_-]+(?:\.[a-z0-9_-]+)*)\.?)(?::([0-9]{1,5}))?", re.IGNORECASE | re.ASCII
 )
 _ORIGIN = re.compile(r"(https?)://(.+)")
 
@@ -36,7 +36,7 @@ class _Refusal(NamedTuple):
     reason: str
 
 
-def _as_written_once(host: str) -> str:
+def _normalised(host: str) -> str:
     """A host in one spelling: lower case, numeric addresses in their shortest form, IPv4 inside IPv6 as IPv4."""
     try:
         address = ip_address(host)
@@ -55,7 +55,7 @@ def _is_number(host: str) -> bool:
 
 
 def _is_loopback(host: str) -> bool:
-    """Whether a host, as written once, is this machine wherever it is looked up (RFC 6761 for the names)."""
+    """Whether a normalised host means this machine itself, by number or by a name that RFC 6761 keeps for it."""
     return ip_address(host).is_loopback if _is_number(host) else f".{host}".endswith(".localhost")
 
 
@@ -67,7 +67,7 @@ def _place(text: str) -> _Place | None:
     ipv6, name, port = found.groups()
     if (ipv6 and not _is_number(ipv6)) or (port and int(port) > 65535):
         return None
-    return _Place(_as_written_once(ipv6 or name), int(port) if port else None)
+    return _Place(_normalised(ipv6 or name), int(port) if port else None)
 
 
 def named_hosts() -> frozenset[str]:
@@ -128,7 +128,7 @@ class Guard:
         if origins:
             is_ours = len(origins) == 1 and self._is_own_page(origins[0], place, scope)
         elif scope["type"] == "websocket":  # browsers name the page that opens one
-            is_ours = bool(scope["client"]) and _is_loopback(_as_written_once(scope["client"][0]))
+            is_ours = bool(scope["client"]) and _is_loopback(_normalised(scope["client"][0]))
         else:
             is_ours = not _is_of_another_page(headers)
         return None if is_ours else _Refusal(403, "another page sent this request: open the app itself.")
@@ -145,8 +145,8 @@ class Guard:
     def _is_ours(self, host: str, scope: Scope) -> bool:
         if _is_loopback(host) or host in self._names:
             return True
-        # no name can be made to lead to a host that is a number
-        return _is_number(host) and bool(scope["server"]) and host == _as_written_once(scope["server"][0])
+        # a number is never the work of DNS
+        return _is_number(host) and bool(scope["server"]) and host == _normalised(scope["server"][0])
 
     def _is_own_page(self, origin: str, asked: _Place, scope: Scope) -> bool:
         found = _ORIGIN.fullmatch(origin)

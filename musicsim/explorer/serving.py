@@ -17,6 +17,7 @@ __all__ = ["serve"]
 
 _MAX_MESSAGE = 25_000_000  # bytes: Streamlit takes no more of a browser
 _PATIENCE_S = 30  # a browser's tab in the background, or a busy machine, may take as long to answer
+_LAST_ANSWERS_S = 3  # a paused song holds its connection open
 _OPEN_TO_OTHERS = (
     "Everybody who can reach this address can listen to, change and delete the library, and read music files of this "
     "machine: let a firewall say who can."
@@ -88,6 +89,7 @@ def serve(
             ws_per_message_deflate=False,  # it costs more time than it saves on this machine
             ws_ping_interval=_PATIENCE_S,
             ws_ping_timeout=_PATIENCE_S,
+            timeout_graceful_shutdown=_LAST_ANSWERS_S,
             log_level="warning",
         )
     )
