@@ -6,6 +6,7 @@ message names what is at fault and what to do.
 """
 
 __all__ = [
+    "AddressError",
     "AudioDecodeError",
     "AudioError",
     "AudioTooShortError",
@@ -53,6 +54,10 @@ class FeatureVersionError(LibraryError):
 
 class NotFoundError(LibraryError, LookupError):
     """No such song, playlist, model or library."""
+
+
+class AddressError(MusicsimError):
+    """The app cannot be reached at an address as asked."""
 
 
 class ModelError(MusicsimError):

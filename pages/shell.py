@@ -5,7 +5,7 @@ import streamlit as st
 from musicsim.errors import MusicsimError
 from musicsim.explorer.libraries import library_folders
 from musicsim.ui import player
-from musicsim.ui.frame import FRAME_CSS, LOGO, PAGES
+from musicsim.ui.frame import FRAME_CSS, ICON, LOGO, PAGES
 from musicsim.ui.jobs_view import library_line, upgrade_line
 from musicsim.ui.listening import on_player_event, thumbs
 from musicsim.ui.state import (
@@ -24,7 +24,7 @@ from musicsim.ui.state import (
 )
 from musicsim.ui.text import plain
 
-st.set_page_config(page_title="musicsim", page_icon=":material/graphic_eq:", layout="wide")
+st.set_page_config(page_title="musicsim", page_icon=ICON, layout="wide")
 st.logo(LOGO, size="large")
 st.html(f"<style>{FRAME_CSS}</style>")
 

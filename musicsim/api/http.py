@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, FastAPI, HTTPException, Query, Request
 from fastapi.responses import JSONResponse
+from fastapi_offline import FastAPIOffline
 
 from musicsim import __version__
 from musicsim.errors import AudioError, MusicsimError, NotFoundError
@@ -19,6 +20,8 @@ from musicsim.library import Song
 __all__ = ["http_interface"]
 
 _LARGEST_UPLOAD = 200 * 2**20
+# None of these can a form or a plain request of another site's page have: its browser asks us first, and is refused.
+_SOUND_TYPES = ("audio/", "video/", "application/octet-stream", "application/ogg")
 _Count = Annotated[int, Query(ge=1, le=200)]
 _PerArtist = Annotated[int, Query(ge=0, description="at most so many of one artist; 0: no limit")]
 _Names = Annotated[list[str] | None, Query()]
@@ -86,6 +89,16 @@ def similar(
     )
 
 
+def _require_sound_type(request: Request) -> None:
+    """Refuse a body that does not say that it is a file of sound."""
+    media_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if not media_type.startswith(_SOUND_TYPES):
+        raise HTTPException(
+            415,
+            "the body is to be an audio file: send it with 'Content-Type: application/octet-stream' or its own type.",
+        )
+
+
 @_router.post("/similar")
 async def similar_to_file(
     request: Request,
@@ -94,9 +107,10 @@ async def similar_to_file(
     per_artist: _PerArtist = 2,
     model: _Model = None,
 ) -> Any:
-    """The songs that sound most like the audio file in the request's body."""
+    """The songs that sound most like the audio file in the body, sent as `application/octet-stream` or its own type."""
     from starlette.concurrency import run_in_threadpool
 
+    _require_sound_type(request)
     data = bytearray()
     async for chunk in request.stream():
         data += chunk
@@ -122,7 +136,7 @@ def playlist(
     like: Annotated[list[int] | None, Query()] = None,
     spacing: Annotated[int, Query(ge=0)] = ARTIST_SPACING,
     surprise: Annotated[float, Query(ge=0, le=1)] = SURPRISE,
-    seed: int | None = None,
+    seed: Annotated[int | None, Query(ge=0)] = None,
     model: _Model = None,
 ) -> list[dict[str, Any]]:
     """A playlist with the reason of every transition; `through` passes songs by, `like` stays around them."""
@@ -145,7 +159,7 @@ async def _error(request: Request, error: Exception) -> JSONResponse:
 
 def http_interface() -> FastAPI:
     """The FastAPI application that is mounted at ``/api``."""
-    api = FastAPI(title="musicsim", version=__version__)
+    api = FastAPIOffline(title="musicsim", version=__version__, redoc_url=None)
     api.add_exception_handler(MusicsimError, _error)
     api.include_router(_router)
     return api
