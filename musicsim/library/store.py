@@ -7,6 +7,7 @@ A library is one folder::
     models/<id>/          a similarity model with the histograms and vectors of every song
     jobs/<id>.log         what a background job wrote
     cache/                what can be made again: copies for browsers, the songs of a large library as columns
+    .musicsim-scratch/    what the one process that changes the library unpacks; swept when it was killed
 
 Memory: ``songs()`` holds about 0.6 kB a song (60 MB for 100 000), ``table()`` 0.15 kB; histograms, vectors and
 frames are memory maps. Everything may be read while one process writes.
@@ -14,6 +15,7 @@ frames are memory maps. Everything may be read while one process writes.
 
 import json
 import math
+import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -41,6 +43,7 @@ from musicsim.library.file_store import FileStore
 from musicsim.library.frame_store import FrameStore
 from musicsim.library.job_store import JobStore
 from musicsim.library.judgements import JudgementStore
+from musicsim.library.leftovers import SCRATCH, sweep
 from musicsim.library.listening_store import ListeningStore, Plays, put_playlists
 from musicsim.library.lyrics import LyricsStore
 from musicsim.library.model_store import ModelStore, Vectors
@@ -293,7 +296,7 @@ class Store:
 
     @contextmanager
     def exclusive(self, timeout_s: float = 0.0) -> Iterator[None]:
-        """Be the one process that adds songs or fits models.
+        """Be the one process that adds songs or fits models; what killed ones left behind is swept first.
 
         Raises
         ------
@@ -302,12 +305,23 @@ class Store:
         """
         try:
             with filelock.FileLock(self.folder / "writer.lock", timeout=timeout_s):
+                sweep(self.folder)
                 yield
         except filelock.Timeout as error:
             raise StoreLockedError(
                 f"{self.folder}: another musicsim is adding songs to this library. Wait until it has "
                 f"finished, or cancel it on the Library page."
             ) from error
+
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """An empty folder for the one process that has :meth:`exclusive`; gone afterwards."""
+        folder = self.folder / SCRATCH
+        folder.mkdir()
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
     # --- songs --------------------------------------------------------------------------------
 

@@ -13,8 +13,9 @@ from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
 from musicsim.explorer.building import keep_upload
 from musicsim.explorer.fitting import RepresentationSettings
+from musicsim.explorer.model_files import FILE_ENDING, save_model_file
 from musicsim.explorer.model_text import facts, figures, kind_words, match_words, report_of
-from musicsim.explorer.models import FILE_ENDING, free_name, save_model_file, stale_reason
+from musicsim.explorer.models import free_name, stale_reason
 from musicsim.explorer.representations import CODEWORDS, OFFERED, OWN, REPRESENTATIONS
 from musicsim.explorer.snapshot import Snapshot
 from musicsim.library import Library

@@ -9,10 +9,10 @@ import pytest
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.fitting import NATIVE, RepresentationSettings
 from musicsim.explorer.learning import LearningSettings, learn
+from musicsim.explorer.model_files import save_model_file
 from musicsim.explorer.models import (
     add_representation,
     free_name,
-    save_model_file,
     stale_models,
     stale_reason,
     take_model,

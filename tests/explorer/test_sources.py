@@ -12,11 +12,11 @@ from musicsim.explorer.fitting import RepresentationSettings
 from musicsim.explorer.learning import LearningSettings, learn
 from musicsim.explorer.learning_answers import Answered, learn_from_answers, shares_in_order
 from musicsim.explorer.learning_sources import SourceEmbedding, SourceMLR, source_shares
+from musicsim.explorer.model_files import save_model_file
 from musicsim.explorer.model_text import facts, kind_words, report_of, source_rows
 from musicsim.explorer.models import (
     add_own_vectors,
     add_representation,
-    save_model_file,
     stale_reason,
     take_model,
 )

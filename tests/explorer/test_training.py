@@ -7,7 +7,8 @@ import pytest
 
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.blind import contenders
-from musicsim.explorer.models import add_own_vectors, save_model_file
+from musicsim.explorer.model_files import save_model_file
+from musicsim.explorer.models import add_own_vectors
 from musicsim.explorer.placing import cluster_sizes
 from musicsim.explorer.snapshot import take_snapshot
 from musicsim.explorer.training import needs_fit, refresh

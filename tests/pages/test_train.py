@@ -12,7 +12,8 @@ from musicsim.errors import ModelError, NotFoundError
 from musicsim.explorer import jobs
 from musicsim.explorer.fitting import RepresentationSettings
 from musicsim.explorer.learning import LearningSettings, learn
-from musicsim.explorer.models import add_representation, save_model_file
+from musicsim.explorer.model_files import save_model_file
+from musicsim.explorer.models import add_representation
 from musicsim.explorer.snapshot import take_snapshot
 from musicsim.explorer.supervision import Supervision
 from musicsim.explorer.training import refresh
