@@ -163,6 +163,27 @@ def test_the_stream_is_for_the_apps_own_pages(server):
     assert server.status(STREAM, foreign, **UPGRADE) == 421
 
 
+def test_a_page_comes_through_the_stream(server):
+    from streamlit.proto.BackMsg_pb2 import BackMsg
+    from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+    from websockets.sync.client import connect
+
+    own = f"localhost:{server.port}"
+    asked = BackMsg()
+    asked.rerun_script.page_script_hash = ""
+    shown = []
+    with connect(
+        f"ws://{own}{STREAM}", origin=f"http://{own}", subprotocols=["streamlit"], open_timeout=PATIENCE_S
+    ) as stream:
+        stream.send(asked.SerializeToString())
+        message = ForwardMsg()
+        while message.WhichOneof("type") != "script_finished":
+            message.ParseFromString(stream.recv(timeout=PATIENCE_S))
+            shown.append(str(message))
+    assert any('body: "Explore"' in text for text in shown)
+    assert not any("exception {" in text for text in shown)
+
+
 def test_the_interface_sends_nothing_to_other_pages(server):
     own = f"localhost:{server.port}"
     for method in ("GET", "POST", "OPTIONS"):
