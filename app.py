@@ -4,6 +4,7 @@ import streamlit as st
 
 from musicsim.api import routes
 from musicsim.ui.chart_script import chart_routes
+from musicsim.ui.script_errors import show_error
 
 base = st.get_option("server.baseUrlPath") or ""
-app = st.App("pages/shell.py", routes=[*routes(base), *chart_routes(base)])
+app = st.App("pages/shell.py", routes=[*routes(base), *chart_routes(base)], on_script_error=show_error)
