@@ -5,10 +5,12 @@ from starlette.middleware import Middleware
 
 from musicsim.api import Guard, named_hosts, routes
 from musicsim.ui.chart_script import chart_routes
+from musicsim.ui.script_errors import show_error
 
 base = st.get_option("server.baseUrlPath") or ""
 app = st.App(
     "pages/shell.py",
     routes=[*routes(base), *chart_routes(base)],
     middleware=[Middleware(Guard, names=named_hosts())],
+    on_script_error=show_error,
 )

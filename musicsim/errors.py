@@ -16,6 +16,7 @@ __all__ = [
     "MusicsimError",
     "NoSoundError",
     "NotFoundError",
+    "StorageError",
     "StoreLockedError",
 ]
 
@@ -42,6 +43,10 @@ class AudioTooShortError(AudioError):
 
 class LibraryError(MusicsimError):
     """A library's folder cannot be used as asked."""
+
+
+class StorageError(LibraryError):
+    """A folder has no room left, may not be written to, or lies on a disk that fails."""
 
 
 class StoreLockedError(LibraryError):

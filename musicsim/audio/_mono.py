@@ -125,9 +125,7 @@ def _nothing_decoded(reader: SoundReader, mono: _Mono, label: str, offset: float
             f"{label} has a sound track, but nothing in it can be decoded: it is empty or damaged; "
             "copy or convert it again."
         )
-    return NoSoundError(
-        f"{label} cannot be read as sound: it is no audio file, or it is damaged or cut off; copy it again."
-    )
+    return NoSoundError(f"{label} {reader.what_else()}")
 
 
 def _notes(reader: SoundReader, mono: _Mono, whole: bool) -> list[str]:

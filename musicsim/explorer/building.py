@@ -11,7 +11,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from musicsim.errors import LibraryError
 from musicsim.library import AddReport, Library, Progress
 from musicsim.library.arrays import atomic_path
 from musicsim.library.files import content_hash
@@ -142,7 +141,7 @@ def keep_upload(library: Library, name: str, data: bytes) -> Path:
 
     Raises
     ------
-    LibraryError
+    StorageError
         If the library's folder cannot be written to.
     """
     plain = re.sub(r"[^\w .()&'+-]", "_", Path(name).name).lstrip(". ")[-120:] or "upload"
@@ -153,11 +152,8 @@ def keep_upload(library: Library, name: str, data: bytes) -> Path:
             return target
         if not target.exists():
             break
-    try:
-        with atomic_path(target) as temporary:
-            temporary.write_bytes(data)
-    except OSError as error:
-        raise LibraryError(f"{target}: cannot be written ({error.strerror}). Make room.") from error
+    with atomic_path(target) as temporary:
+        temporary.write_bytes(data)
     return target
 
 
