@@ -79,8 +79,8 @@ def hear(
             sound = replace(sound, mfcc=np.load(frames))
             digest = content_hash(source)
         if sound.is_cut:
-            note = f"Only the first {minutes:g} minute{'' if minutes == 1 else 's'} were analysed."
-            sound = replace(sound, notes=(*sound.notes, note))
+            part = "minute was" if minutes == 1 else f"{minutes:g} minutes were"
+            sound = replace(sound, notes=(*sound.notes, f"Only the first {part} analysed."))
         return Heard(name, sound, digest)
 
     limits = Limits(settings["file_seconds"], settings["file_memory_mb"])

@@ -58,11 +58,14 @@ class Decoding(Generic[T]):
     name : str
         What sentences call the source.
     limits : Limits
+    is_urgent : bool
     """
 
-    def __init__(self, work: Callable[[Run], T], name: str, limits: Limits, line: "Decoder") -> None:
+    def __init__(
+        self, work: Callable[[Run], T], name: str, limits: Limits, is_urgent: bool, line: "Decoder"
+    ) -> None:
         self.future: Future[T] = Future()
-        self.name, self.limits = name, limits
+        self.name, self.limits, self.is_urgent = name, limits, is_urgent
         self._work, self._line = work, line
         self._wanted_until = 0.0
         self.keep()
@@ -131,13 +134,11 @@ class Decoder:
         is_urgent : bool
             Whether it goes before all that is not.
         """
-        decoding = Decoding(work, name, limits, self)
+        decoding = Decoding(work, name, limits, is_urgent, self)
         self.warm_up()
         with self._changed:
-            if is_urgent:
-                self._waiting.appendleft(decoding)
-            else:
-                self._waiting.append(decoding)
+            n_before = sum(other.is_urgent for other in self._waiting) if is_urgent else len(self._waiting)
+            self._waiting.insert(n_before, decoding)
             self._changed.notify()
         return decoding
 
@@ -184,11 +185,19 @@ class Decoder:
     def _serve(self) -> None:
         worker = _Worker()
         worker.warm_up()
-        while (decoding := self._next()) is not None:
-            decoding.do(partial(worker.call, decoding))
-            with self._changed:
-                self._n_at_work -= 1
+        while self._do_next(worker):
+            pass
         worker.close()
+
+    def _do_next(self, worker: "_Worker") -> bool:
+        """Do what comes next; a method, so that an idle thread does not hold the file it did last."""
+        decoding = self._next()
+        if decoding is None:
+            return False
+        decoding.do(partial(worker.call, decoding))
+        with self._changed:
+            self._n_at_work -= 1
+        return True
 
 
 @cache
