@@ -156,7 +156,26 @@ def _inner_flipped(parts: dict[str, bytes], rng: np.random.Generator) -> bytes:
     return _archived(parts | {name: _changed(parts[name], rng)}, zipfile.ZIP_STORED)
 
 
-_VALUES = (None, True, -1, 0, 1, 7, 2**31, 10**30, 0.5, -1e300, "", "x" * 300, "gmm", "own", [], [[]], {}, {"a": 1})
+_VALUES = (
+    None,
+    True,
+    -1,
+    0,
+    1,
+    7,
+    2**31,
+    10**30,
+    0.5,
+    -1e300,
+    "",
+    "x" * 300,
+    "gmm",
+    "own",
+    [],
+    [[]],
+    {},
+    {"a": 1},
+)
 
 
 def _other_json(parts: dict[str, bytes], rng: np.random.Generator) -> bytes:

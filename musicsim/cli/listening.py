@@ -34,7 +34,7 @@ def _query(snapshot: Any, song: str) -> Any:
 
     path = Path(song).expanduser()
     if path.is_file():
-        return read_example(snapshot, path.read_bytes(), path.name)
+        return read_example(snapshot, path, path.name)
     if song.isascii() and song.isdigit():
         return int(song)
     raise AudioDecodeError(

@@ -90,6 +90,13 @@ class FileStore:
                 for row in connection.execute(query)
             }
 
+    def songs_below(self, folder: Path) -> set[Path]:
+        """Paths of the files below a folder that are songs."""
+        with self._engine.connect() as connection:
+            return {
+                path for path in connection.scalars(sa.select(schema.files.c.path)) if is_below(path, folder)
+            }
+
     def outdated(self) -> list[tuple[Path, int]]:
         """A file of every song that an older version of the program has described, and that version."""
         f, s = schema.files.c, schema.songs.c

@@ -28,12 +28,20 @@ from typing import Any, Generic, TypeVar
 
 from musicsim.errors import LibraryError
 
-__all__ = ["Limits", "OverTimeError", "WorkerDied", "outcomes", "worker_context"]
+__all__ = [
+    "THREAD_LIMITS",
+    "Limits",
+    "OverTimeError",
+    "WorkerDied",
+    "limit_memory",
+    "outcomes",
+    "worker_context",
+]
 
 T = TypeVar("T")
 
 # Not numba: it reads its number again whenever it compiles, and cannot change it once its threads run.
-_THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 _starting = threading.Lock()
 
@@ -71,7 +79,7 @@ def worker_context(*modules: str) -> BaseContext:
     modules : str
         Names of modules that workers will need; imported once and shared where the system can fork.
     """
-    os.environ.update(dict.fromkeys(_THREAD_LIMITS, "1"))  # workers inherit it
+    os.environ.update(dict.fromkeys(THREAD_LIMITS, "1"))  # workers inherit it
     context = _Context()
     if _METHOD == "forkserver":
         context.set_forkserver_preload(list(modules))
@@ -365,6 +373,11 @@ def _prepare(memory_mb: int) -> None:
     """Make a fresh worker polite and bounded."""
     if hasattr(os, "nice"):
         os.nice(10)
+    limit_memory(memory_mb)
+
+
+def limit_memory(memory_mb: int) -> None:
+    """Let what this process takes beyond raise ``MemoryError``, where the system keeps count."""
     with contextlib.suppress(ImportError, ValueError, OSError):  # not every system has limits
         import resource
 

@@ -29,7 +29,11 @@ RANKED = {
     "sources": [{"name": "tags", "dimensions": 3, "share": 0.4, "alone": math.nan}],
     "changed": [{"query": 1, "before": [2], "after": [3]}],
 }  # fmt: skip
-CLOSED = RANKED | {"C": None, "setting": "t 0.1, reg 1", "path": [{"setting": "t 0.1, reg 1", "quality": 0.5}]}
+CLOSED = RANKED | {
+    "C": None,
+    "setting": "t 0.1, reg 1",
+    "path": [{"setting": "t 0.1, reg 1", "quality": 0.5}],
+}
 ANSWERED = {name: value for name, value in RANKED.items() if name not in ("split", "n_artists")} | {
     "answers": {"n": 9, "questions": 8, "comparisons": 18, "songs": 7}
 }
