@@ -156,7 +156,26 @@ def _inner_flipped(parts: dict[str, bytes], rng: np.random.Generator) -> bytes:
     return _archived(parts | {name: _changed(parts[name], rng)}, zipfile.ZIP_STORED)
 
 
-_VALUES = (None, True, -1, 0, 1, 7, 2**31, 10**30, 0.5, -1e300, "", "x" * 300, "gmm", "own", [], [[]], {}, {"a": 1})
+_VALUES = (
+    None,
+    True,
+    -1,
+    0,
+    1,
+    7,
+    2**31,
+    10**30,
+    0.5,
+    -1e300,
+    "",
+    "x" * 300,
+    "gmm",
+    "own",
+    [],
+    [[]],
+    {},
+    {"a": 1},
+)
 
 
 def _other_json(parts: dict[str, bytes], rng: np.random.Generator) -> bytes:
@@ -183,8 +202,9 @@ def _other_header(parts: dict[str, bytes], rng: np.random.Generator) -> bytes:
     end = npz.index(b"\n", start)
     header = npz[start:end].decode()
     said = [
-        ("(", "(True, "), (")", ", 3)"), ("(", "(-"), ("(", "(9" + "0" * 12), ("'<", "'>"), ("False", "True"), ("f8", "f4"),
-        ("f8", "O"), ("f8", "U7"), ("{", "["), ("i8", "f8"), ("'<f8'", "[('a', '<f8')]"), ("f8", "c16"), ("{", "-" * 90),
+        ("(", "(True, "), (")", ", 3)"), ("(", "(-"), ("(", "(9" + "0" * 12), ("'<", "'>"), ("False", "True"),
+        ("f8", "f4"), ("f8", "O"), ("f8", "U7"), ("{", "["), ("i8", "f8"), ("'<f8'", "[('a', '<f8')]"), ("f8", "c16"),
+        ("{", "-" * 90),
     ]  # fmt: skip
     old, new = said[rng.integers(len(said))]
     changed = header.replace(old, new, 1).rstrip()[: len(header)].ljust(len(header)).encode()
@@ -214,7 +234,7 @@ def _other_numbers(parts: dict[str, bytes], rng: np.random.Generator) -> bytes:
 
 
 def _take_all(library: str, files: list[str]) -> None:
-    """Run ``musicsim models import`` for each file, in a child of its own; print how each ended, and the memory taken."""
+    """Run ``musicsim models import`` for each file, in a child of its own; tell how each ended, and the memory."""
     import musicsim.explorer.models  # noqa: F401  # or each child would import it again
     from musicsim.cli import main
 
@@ -233,7 +253,7 @@ def _take_all(library: str, files: list[str]) -> None:
         _, status = os.waitpid(child, 0)
         ended.append([file, os.waitstatus_to_exitcode(status), said])
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    print(json.dumps({"ended": ended, "memory_mb": memory / 1024}))
+    json.dump({"ended": ended, "memory_mb": memory / 1024}, sys.stdout)
 
 
 if __name__ == "__main__":
