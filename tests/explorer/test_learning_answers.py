@@ -8,6 +8,7 @@ from musicsim.explorer.artifacts import load_report
 from musicsim.explorer.learning import CS, LearningSettings, learn
 from musicsim.explorer.learning_answers import Answered, learn_from_answers, relevance_of, shares_in_order
 from musicsim.explorer.model_text import figures, headline, judged_on, report_of
+from musicsim.explorer.quality import held_out
 from musicsim.explorer.snapshot import take_snapshot
 from musicsim.explorer.supervision import ANSWERS, Supervision
 from musicsim.library.answers import comparisons, question_key
@@ -139,6 +140,7 @@ def test_a_library_learns_from_answers_and_says_how_well(taught):
     assert "comparisons in order" in headline(said)[1]
     assert figures(said)[0]["measure"] == "comparisons in order"
     assert judged_on(said).startswith("Learned from 120 comparisons")
+    assert held_out(taught, record) is None, "answers were held out, not artists"
     assert all({"C", "cut", "objective", "gap", "seconds"} <= point.keys() for point in watcher.points)
 
 
