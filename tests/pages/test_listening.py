@@ -110,6 +110,21 @@ def test_a_file_on_this_machine_and_one_that_is_not_there(section, full, tmp_pat
     assert not app.metric
 
 
+@pytest.mark.parametrize("is_typed", [True, False])
+def test_a_text_file_is_not_shown_as_a_playlist(section, full, tmp_path, is_typed):  # noqa: F811
+    path = tmp_path / "config.txt"
+    path.write_text("api_key = SECRET-TOKEN-12345\n")
+    section.selectbox(key="listening_format_0").set_value("m3u")
+    if is_typed:
+        section.text_input(key="listening_path_0").set_value(str(path))
+        press(section, "Look")
+    else:
+        look(section, (path.name, path.read_text()))
+    (error,) = [e.value.replace("\\", "") for e in section.error]
+    assert "config.txt: the file is not of the format m3u" in error
+    assert "SECRET" not in error + texts(section) + str(tables(section))
+
+
 def test_what_is_wrong_with_an_upload_is_told_without_the_folder_it_lies_in(section, full):  # noqa: F811
     app = look(section, ("bad.csv", "listener,artist,title,plays\nann,Me,One,many\n"))
     (error,) = [e.value.replace("\\", "") for e in app.error]

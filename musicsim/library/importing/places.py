@@ -10,7 +10,18 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
-__all__ = ["Ending", "PlaceIndex", "file_name", "from_address", "is_web", "resolved", "spelled_out"]
+from musicsim.audio import AUDIO_EXTENSIONS
+
+__all__ = [
+    "Ending",
+    "PlaceIndex",
+    "file_name",
+    "from_address",
+    "is_web",
+    "names_audio",
+    "resolved",
+    "spelled_out",
+]
 
 _WEB = re.compile(r"(?!file:)[a-z][a-z0-9+.\-]+://|spotify:", re.IGNORECASE)
 _FILE = re.compile(r"file:(?://(?P<host>[^/\\]*))?(?P<path>[/\\].*)?$", re.IGNORECASE | re.DOTALL)
@@ -25,6 +36,12 @@ _EMPTY_WORDS = re.compile(
 def is_web(place: str) -> bool:
     """Whether an entry is an address on the net, and no file."""
     return _WEB.match(place) is not None
+
+
+def names_audio(place: str) -> bool:
+    """Whether a path or address ends as those of audio files do; nothing is opened."""
+    path = re.split(r"[?#]", place, maxsplit=1)[0] if is_web(place) else place
+    return os.path.splitext(path.strip())[1].lower() in AUDIO_EXTENSIONS
 
 
 def spelled_out(text: str) -> str:
