@@ -37,7 +37,7 @@ def import_listening(
     library: LibraryOption = None,
     as_json: JsonOption = False,
     as_format: Annotated[
-        str | None, typer.Option("--as", help="The files' format, where it is not recognised.")
+        str | None, typer.Option("--as", help="The files' format, where they could be of several.")
     ] = None,
     listener: Annotated[
         str | None, typer.Option(help='Who listened, where the files do not say; "me" by default.')

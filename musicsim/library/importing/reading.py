@@ -307,11 +307,11 @@ def _refusal(source: Source, head: str, fmt: str | None) -> str:
         return f"{source.label}: holds NUL bytes: the file is no text, or UTF-16 without a mark (name its encoding)."
     if spelled_out(head) != head:
         return source.not_text()
-    if fmt is not None:
-        return f"{source.label}: the file is not of the format {fmt}, {FORMATS[fmt]}. Name its own format, or none."
-    return (
-        f"{source.label}: line 1 is of no known format ({', '.join(FORMATS)}). "
+    return f"{source.label}: " + (
+        f"line 1 is of no known format ({', '.join(FORMATS)}). "
         f"A playlist of paths is known by its ending, .m3u8, or by a first line #EXTM3U."
+        if fmt is None
+        else f"the file is not of the format {fmt}, {FORMATS[fmt]}. Name its own format, or none."
     )
 
 
