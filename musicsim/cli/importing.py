@@ -104,6 +104,7 @@ def _import(
         seen = preview(lib, batch, tell)
         if accept_from is None:
             return seen, None
+        tell(0, 0, "writing")
         done = commit(lib, seen, [p for p in seen.proposals if p.score >= accept_from])
         if batch.kind == "playlists":
             _learn(lib, tell)
