@@ -1,5 +1,8 @@
 """The section Listening of the Library page: look, import, undo, and what waits."""
 
+import csv
+import io
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -70,6 +73,22 @@ def test_a_look_shows_what_would_come_and_writes_nothing(section, full):  # noqa
     assert full.revision == before
     press(app, "Leave it")
     assert not app.metric
+
+
+def test_no_table_is_handed_out_with_formulas(section, full, monkeypatch):  # noqa: F811
+    written = {}
+    monkeypatch.setattr(
+        "streamlit.download_button", lambda _, data, name, *__, **___: written.update({name: data()})
+    )
+    song = full.songs()[0]
+    full.edits.edit([song.id], {"title": "=1+1"})
+    rows = f"bob,{song.artist},=1+1 (Remastered),4", "bob,@You,-Other,9", "bob,@You,,1"
+    look(section, ("plays.csv", plays_of([], *rows)))
+    assert set(written) >= {"plain spelling.csv", "left out.csv", "not in the library.csv"}
+    assert b"'-Other,'@You" in written["not in the library.csv"]
+    for content in written.values():
+        for row in csv.reader(io.StringIO(content.decode(), newline="")):
+            assert not any(cell.startswith(("=", "+", "-", "@")) for cell in row)
 
 
 def test_an_import_is_written_listed_and_undone(section, full):  # noqa: F811
