@@ -34,6 +34,7 @@ from musicsim.library import Library
 from musicsim.library.arrays import atomic_path
 from musicsim.library.embeddings import AboutEmbedding, EmbeddingStore, Matched
 from musicsim.library.model_store import LONGEST_NAME, ModelRecord
+from musicsim.storage import writing_to
 
 __all__ = [
     "FILE_ENDING",
@@ -268,7 +269,11 @@ def _unpacked(source: Path, folder: Path) -> dict[str, Any]:
             if max(sizes.values()) > _LARGEST_MEMBER:
                 raise ValueError("a part is larger than 512 MB")
             for name in sizes:
-                with archive.open(name) as packed, (folder / name).open("wb") as out:
+                with (
+                    archive.open(name) as packed,
+                    writing_to(folder / name),
+                    (folder / name).open("wb") as out,
+                ):
                     shutil.copyfileobj(packed, out)
         if not (folder / "report.json").exists():
             (folder / "report.json").write_text("{}", encoding="utf-8")
