@@ -130,6 +130,8 @@ def load_report(folder: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except ValueError as error:
-        if path.stat().st_size > len("{}"):  # as older versions kept for a model that was taken in without one
+        if path.stat().st_size > len(
+            "{}"
+        ):  # as older versions kept for a model that was taken in without one
             _log.warning("%s cannot be read: %r", path, error)
         return {}
