@@ -19,7 +19,7 @@ from musicsim.explorer.feedback import thumbs_by_id
 from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.query import Filters, Hit, find_similar
 from musicsim.explorer.snapshot import snapshot_under, take_snapshot
-from musicsim.explorer.uploads import MAX_MB, MINUTES, hear
+from musicsim.explorer.uploads import MAX_MB, MAX_MINUTES, MINUTES, hear
 from musicsim.explorer.walk import Walk
 from musicsim.explorer.wishes import ARTIST_SPACING, SURPRISE, Wish
 from musicsim.library import Song
@@ -34,7 +34,7 @@ _Count = Annotated[int, Query(ge=1, le=200)]
 _PerArtist = Annotated[int, Query(ge=0, description="at most so many of one artist; 0: no limit")]
 _Names = Annotated[list[str] | None, Query()]
 _Judged = Annotated[list[int] | None, Query(description="ids of answers")]
-_Minutes = Annotated[float, Query(gt=0, le=24 * 60, description="of the beginning that are analysed")]
+_Minutes = Annotated[float, Query(gt=0, le=MAX_MINUTES, description="of the beginning that are analysed")]
 _Model = Annotated[str | None, Query(description="name of a model; the one in use by default")]
 
 
