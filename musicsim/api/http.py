@@ -30,6 +30,7 @@ __all__ = ["http_interface"]
 _MAX_BYTES = MAX_MB << 20
 _MAX_UPLOADS = 32  # that are received, wait or are at work at once
 _RETRY_AFTER_S = 15
+_WRITTEN_AT_ONCE = 1 << 20  # chunks are of 64 kB: a thread for each would take longer than the disk
 _Count = Annotated[int, Query(ge=1, le=200)]
 _PerArtist = Annotated[int, Query(ge=0, description="at most so many of one artist; 0: no limit")]
 _Names = Annotated[list[str] | None, Query()]
@@ -157,14 +158,18 @@ async def _received(request: Request, path: Path) -> Path:
     """Write the body of a request to a file as it comes."""
     if int(request.headers.get("Content-Length", 0)) > _MAX_BYTES:
         raise _too_large()
-    n_bytes = 0
+    n_bytes, waiting = 0, bytearray()
     try:
         with path.open("wb") as file:
             async for chunk in request.stream():
                 n_bytes += len(chunk)
                 if n_bytes > _MAX_BYTES:
                     raise _too_large()
-                await run_in_threadpool(file.write, chunk)
+                waiting += chunk
+                if len(waiting) >= _WRITTEN_AT_ONCE:
+                    await run_in_threadpool(file.write, waiting)
+                    waiting = bytearray()
+            await run_in_threadpool(file.write, waiting)
     except OSError as error:
         raise LibraryError(f"{path}: cannot be written ({error.strerror}). Make room.") from error
     return path
