@@ -156,23 +156,26 @@ def test_good_files_are_not_blamed_for_workers_that_are_killed(store, tmp_path, 
     """As a system kills that is out of memory, while all of them are at work, and the server that forks them, too."""
     for n in range(70):
         write_song(tmp_path / "music" / f"{n:02d}.flac", seed=n, seconds=20.0)
-    n_kills, workers = {"worker": 0, "fork server": 0}, set()
+    seen, killed, n_servers = set(), set(), 0
 
     def kill(step):
-        server = forkserver._forkserver._forkserver_pid
-        workers.update(map(int, Path(f"/proc/{server}/task/{server}/children").read_text().split()))
-        if step.done < 4 * sum(n_kills.values()) or step.done > 64 or not workers:
+        """Kill 15 workers and two fork servers, all before files are done again: twice killed is not analysed."""
+        nonlocal n_servers
+        server, n_kills = forkserver._forkserver._forkserver_pid, len(killed) + n_servers
+        seen.update(map(int, Path(f"/proc/{server}/task/{server}/children").read_text().split()))
+        alive = seen - killed
+        if n_kills == 17 or step.done < 3 * n_kills or not alive:
             return
         time.sleep(rng.uniform(0, 0.2))
-        if sum(n_kills.values()) in (5, 10):
+        if n_kills in (5, 10):
+            n_servers += 1
             os.kill(server, signal.SIGKILL)
-            n_kills["fork server"] += 1
         else:
-            os.kill(workers.pop(), signal.SIGKILL)
-            n_kills["worker"] += 1
+            killed.add(min(alive))
+            os.kill(min(alive), signal.SIGKILL)
 
     report = store.add(tmp_path / "music", n_workers=2, progress=kill)
-    assert n_kills == {"worker": 15, "fork server": 2}
+    assert (len(killed), n_servers) == (15, 2)
     assert (report.n_added, report.failures, store.files.failures()) == (70, [], [])
     assert "Traceback" not in capfd.readouterr().err
 
