@@ -3,7 +3,7 @@
 import streamlit as st
 
 from musicsim.api import routes
-from musicsim.ui.chart_script import chart_routes
+from musicsim.ui.components.chart_script import chart_routes
 
 base = st.get_option("server.baseUrlPath") or ""
 app = st.App("pages/shell.py", routes=[*routes(base), *chart_routes(base)])

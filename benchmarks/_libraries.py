@@ -11,11 +11,12 @@ import numpy.typing as npt
 
 from musicsim.audio import FEATURE_VERSION
 from musicsim.codebook import Codebook
-from musicsim.explorer.artifacts import save_map
-from musicsim.explorer.fitting import NATIVE, new_record
-from musicsim.explorer.similarity_model import SimilarityModel
-from musicsim.library import Library, schema
-from musicsim.library.model_store import NATIVE_KIND
+from musicsim.explorer.models.artifacts import save_map
+from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.upkeep.fitting import NATIVE, new_record
+from musicsim.library import Library
+from musicsim.library.db import schema
+from musicsim.library.stores.models import NATIVE_KIND
 
 __all__ = ["generated_library"]
 

@@ -24,13 +24,13 @@ import numpy.typing as npt
 from musicsim.audio import FEATURE_VERSION
 from musicsim.codebook import Codebook
 from musicsim.demo.names import artist_names, titles
-from musicsim.explorer.artifacts import save_clusters, save_map
-from musicsim.explorer.fitting import NATIVE, new_record
-from musicsim.explorer.query import Filters, find_similar
-from musicsim.explorer.similarity_model import SimilarityModel
-from musicsim.explorer.snapshot import take_snapshot
+from musicsim.explorer.models.artifacts import save_clusters, save_map
+from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.search.query import Filters, find_similar
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.upkeep.fitting import NATIVE, new_record
 from musicsim.library import Library
-from musicsim.library.model_store import NATIVE_KIND
+from musicsim.library.stores.models import NATIVE_KIND
 
 __all__ = ["measure", "write_library"]
 
@@ -218,7 +218,7 @@ def _coarser(centres: Floats) -> dict[str, Ints]:
     """Labels of the clusters among 16, 64 and 256 larger ones."""
     from sklearn.cluster import KMeans
 
-    from musicsim.explorer.placing import cluster_sizes
+    from musicsim.explorer.upkeep.placing import cluster_sizes
 
     return {
         str(k): KMeans(k, n_init=1, random_state=0).fit_predict(centres).astype(np.int64)
@@ -257,7 +257,7 @@ def measure(folder: Path) -> list[dict[str, float | str]]:
         rows.append({"what": what, "s": wall, "CPU s": cpu, "MB": process.memory_info().rss / 1e6})
         return result
 
-    step("import", lambda: import_module("musicsim.explorer.hubs"))
+    step("import", lambda: import_module("musicsim.explorer.snapshot.hubs"))
     library = step("open", lambda: Library.open(folder))
     now = step("take a snapshot", lambda: take_snapshot(library))
     step("songs as columns", lambda: now.n_songs)

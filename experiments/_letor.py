@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from experiments._letor_files import RankingRows
 from musicsim.evaluation.graded import graded_scores
-from musicsim.evaluation.letor import RankingRows
 from musicsim.metric import GMML, LGMML, MLR
 from musicsim.relevance import Relevance
 

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from experiments._playlists import Collection, FloatArray, IntArray, Lists, song_weights, split_lists
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.explorer.walk_edges import build_hypergraph, default_weights
-from musicsim.explorer.walk_fit import LEANING, STRENGTH, fit_dialects
-from musicsim.explorer.walk_lists import Lists as Listed
-from musicsim.explorer.walk_sources import load_sources, with_company_of
+from musicsim.explorer.playlists.edges import build_hypergraph, default_weights
+from musicsim.explorer.playlists.fit import LEANING, STRENGTH, fit_dialects
+from musicsim.explorer.playlists.saved_lists import Lists as Listed
+from musicsim.explorer.playlists.song_labels import load_sources, with_company_of
+from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 from musicsim.playlist import (
     Dialects,
@@ -136,7 +136,7 @@ class Judge:
 
 def measure_rivals(judge: Judge, seed: int) -> Iterator[Result]:
     """Models without edges."""
-    from musicsim.playlist.rivals import BigramModel, LatentMarkovEmbedding, Popularity, UniformShuffle
+    from experiments._playlist_rivals import BigramModel, LatentMarkovEmbedding, Popularity, UniformShuffle
 
     n = judge.collection.n_songs
     yield judge.result(UNIFORM, UNIFORM, lambda: UniformShuffle(n))
@@ -167,7 +167,7 @@ def _described_walks(judge: Judge) -> Iterator[Result]:
 
 def _company_walks(judge: Judge, seed: int) -> Iterator[Result]:
     """On the company of songs in the training lists too."""
-    from musicsim.playlist.rivals import StationaryModel
+    from experiments._playlist_rivals import StationaryModel
 
     about, train = judge.collection, judge.lists(judge.train)
     n = about.n_songs
@@ -274,7 +274,7 @@ def measure_demo(folder: Path, collection: Collection, number: int, seed: int) -
 
 
 def _demo_walks(judge: Judge, sets: Mapping[str, Hypergraph], graph_s: float) -> Iterator[Result]:
-    from musicsim.playlist.rivals import StationaryModel
+    from experiments._playlist_rivals import StationaryModel
 
     whole, app = sets[THESIS_JOINED], sets[APP]
     yield judge.result(STATIONARY, f"stationary: {THESIS_JOINED}", lambda: StationaryModel(whole), graph_s)
@@ -335,7 +335,7 @@ def measure_dialects(
 
 def _stationary_gains(judge: Judge, graph: Hypergraph) -> dict[str, float]:
     """Gain of a walk without memory for each category, fitted and judged on its lists alone."""
-    from musicsim.playlist.rivals import StationaryModel
+    from experiments._playlist_rivals import StationaryModel
 
     gains = {}
     for category in sorted({c for c in judge.categories(judge.train) if c}):

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.explorer.walk_lists import listed
-from musicsim.explorer.walk_sources import learn_sources
+from musicsim.explorer.playlists.saved_lists import listed
+from musicsim.explorer.playlists.song_labels import learn_sources
+from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 
 FloatArray = npt.NDArray[np.float64]

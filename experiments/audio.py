@@ -64,9 +64,9 @@ from experiments._descriptors import split_rows
 from experiments._uci import one_core_each
 from experiments.demo import demo_library
 from musicsim.evaluation import paired_bootstrap
-from musicsim.explorer.fitting import songs_with_frames
-from musicsim.explorer.snapshot import Snapshot, take_snapshot
-from musicsim.explorer.supervision import Supervision
+from musicsim.explorer.learning.supervision import Supervision
+from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
+from musicsim.explorer.upkeep.fitting import songs_with_frames
 from musicsim.library import Library
 from musicsim.mixtures import SongMixtures
 

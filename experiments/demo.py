@@ -20,7 +20,7 @@ from benchmarks._report import Claim, Settings, at_least, main
 from musicsim.audio import SAMPLE_RATE, load
 from musicsim.codebook import Codebook
 from musicsim.evaluation import hubness, nearest_neighbours, share_of_same
-from musicsim.explorer.building import build_demo
+from musicsim.explorer.upkeep.add_music import build_demo
 from musicsim.kernels import ppk_map
 from musicsim.library import Library
 

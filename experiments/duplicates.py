@@ -29,7 +29,7 @@ from benchmarks._report import Claim, Progress, Settings, at_least, at_most, mai
 from musicsim.audio import SAMPLE_RATE, decode, derivatives, load, mfcc
 from musicsim.demo import SAMPLE_RATE as DEMO_RATE
 from musicsim.demo import SongPlan, plan_collection, render
-from musicsim.explorer.similarity_model import SimilarityModel
+from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.search import DuplicatePair, find_duplicates, group_pairs
 
 RATES = (32000, 44100, 48000)

@@ -42,9 +42,9 @@ from experiments._letor import (
     ranknet,
     scores_of_known,
 )
+from experiments._letor_files import RankingRows, load_letor, load_lightgbm
 from musicsim.evaluation import paired_bootstrap
 from musicsim.evaluation.graded import graded_scores
-from musicsim.evaluation.letor import RankingRows, load_letor, load_lightgbm
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from musicsim.ui.compare_view import show_compare
-from musicsim.ui.empty import stop_without_songs
-from musicsim.ui.state import snapshot
+from musicsim.ui.base.state import snapshot
+from musicsim.ui.compare.view import show_compare
+from musicsim.ui.components.empty import stop_without_songs
 
 st.title("Compare", anchor=False)
 stop_without_songs(snapshot())

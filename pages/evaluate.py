@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from musicsim.ui.empty import stop_without_songs
-from musicsim.ui.papers_view import show_papers
-from musicsim.ui.quality_view import SECTION, SECTIONS, show_library
-from musicsim.ui.state import snapshot
+from musicsim.ui.base.state import snapshot
+from musicsim.ui.components.empty import stop_without_songs
+from musicsim.ui.evaluate.papers_view import show_papers
+from musicsim.ui.evaluate.quality_view import SECTION, SECTIONS, show_library
 
 now = snapshot()
 st.title("Evaluate", anchor=False)

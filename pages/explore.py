@@ -4,20 +4,20 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
-from musicsim.explorer.query import find_similar
-from musicsim.explorer.snapshot import Snapshot
+from musicsim.explorer.search.query import find_similar
+from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
-from musicsim.ui.empty import stop_without_songs
-from musicsim.ui.frame import PAGES
-from musicsim.ui.listening import follow, play_songs
-from musicsim.ui.map_chart import map_chart
-from musicsim.ui.song_finder import find_song, song_matches
-from musicsim.ui.song_list import Action, clock, hit_rows, song_list
-from musicsim.ui.song_map import COLOUR_BY as COLOURS
-from musicsim.ui.song_map import MOST_MARKED
-from musicsim.ui.state import BESIDE, CHOSEN, COLOUR_BY, EXAMPLE, FOUND, PLAYLIST, Key, snapshot
-from musicsim.ui.text import plain
-from musicsim.ui.why_view import ask_why, show_why
+from musicsim.ui.base.frame import PAGES
+from musicsim.ui.base.state import BESIDE, CHOSEN, COLOUR_BY, EXAMPLE, FOUND, PLAYLIST, Key, snapshot
+from musicsim.ui.base.text import plain
+from musicsim.ui.components.empty import stop_without_songs
+from musicsim.ui.components.listening import follow, play_songs
+from musicsim.ui.components.map_chart import map_chart
+from musicsim.ui.components.song_finder import find_song, song_matches
+from musicsim.ui.components.song_list import Action, clock, hit_rows, song_list
+from musicsim.ui.components.song_map import COLOUR_BY as COLOURS
+from musicsim.ui.components.song_map import MOST_MARKED
+from musicsim.ui.components.why_view import ask_why, show_why
 
 MAP_KEY = "explore_map"
 MOST_PLAYED = 500  # songs that go into the player's queue at once

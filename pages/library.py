@@ -7,22 +7,22 @@ import streamlit as st
 from musicsim.audio import AUDIO_EXTENSIONS
 from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
-from musicsim.explorer.building import keep_upload
 from musicsim.explorer.libraries import create_library
-from musicsim.ui.empty import demo_button
-from musicsim.ui.guess_review import guesses_review
-from musicsim.ui.jobs_view import job_panel, start_job
-from musicsim.ui.library_settings import folders, settings
-from musicsim.ui.listening_review import listening_review
-from musicsim.ui.review import (
+from musicsim.explorer.upkeep.add_music import keep_upload
+from musicsim.ui.base.state import LIBRARY, SECTION, snapshot
+from musicsim.ui.base.text import plain
+from musicsim.ui.components.empty import demo_button
+from musicsim.ui.components.jobs_view import job_panel, start_job
+from musicsim.ui.library.guess_review import guesses_review
+from musicsim.ui.library.listening_review import listening_review
+from musicsim.ui.library.review import (
     artists_review,
     duplicates_review,
     failures_review,
     missing_review,
 )
-from musicsim.ui.songs_table import songs_table
-from musicsim.ui.state import LIBRARY, SECTION, snapshot
-from musicsim.ui.text import plain
+from musicsim.ui.library.settings import folders, settings
+from musicsim.ui.library.songs_table import songs_table
 
 now = snapshot()
 library = now.library

@@ -2,14 +2,17 @@
 
 import streamlit as st
 
-from musicsim.explorer.snapshot import Snapshot
-from musicsim.explorer.walk import Walk
-from musicsim.ui.empty import stop_without_songs
-from musicsim.ui.playlist_actions import TROUBLE, draw
-from musicsim.ui.playlist_draft import can_undo
-from musicsim.ui.playlist_export import export_button, mix_section
-from musicsim.ui.playlist_saved import follow_address, save_button, saved_lists, show_address
-from musicsim.ui.playlist_view import (
+from musicsim.explorer.playlists.walk import Walk
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.ui.base.state import PLAYLIST, Key, snapshot, walk
+from musicsim.ui.base.text import plain
+from musicsim.ui.components.empty import stop_without_songs
+from musicsim.ui.playlist.actions import TROUBLE, draw
+from musicsim.ui.playlist.draft import can_undo
+from musicsim.ui.playlist.export import export_button, mix_section
+from musicsim.ui.playlist.request_form import wish_form
+from musicsim.ui.playlist.saved import follow_address, save_button, saved_lists, show_address
+from musicsim.ui.playlist.view import (
     absent_songs,
     dialect_of,
     show_heading,
@@ -17,9 +20,6 @@ from musicsim.ui.playlist_view import (
     show_rows,
     show_steps_back,
 )
-from musicsim.ui.playlist_wish import wish_form
-from musicsim.ui.state import PLAYLIST, Key, snapshot, walk
-from musicsim.ui.text import plain
 
 SECTIONS = ("A playlist", "Which is better?", "What leads from song to song")
 # the form is longer than most screens; the player covers the lowest five rem
@@ -86,11 +86,11 @@ section = st.segmented_control(
     wrap=True,
 )
 if section == SECTIONS[1]:
-    from musicsim.ui.blind_view import show_blind
+    from musicsim.ui.playlist.blind_view import show_blind
 
     show_blind()
 elif section == SECTIONS[2]:
-    from musicsim.ui.weights_view import show_weights
+    from musicsim.ui.playlist.weights_view import show_weights
 
     show_weights(walker)
 else:

@@ -6,21 +6,21 @@ import streamlit as st
 
 from musicsim.audio import AUDIO_EXTENSIONS
 from musicsim.errors import MusicsimError
-from musicsim.explorer.building import keep_upload
-from musicsim.explorer.feedback import Thumbs
-from musicsim.explorer.map_view import MOST_DRAWN, place_by_neighbours
-from musicsim.explorer.query import Example, Filters, Hit, find_similar
-from musicsim.library.files import content_hash
-from musicsim.ui.empty import stop_without_songs
-from musicsim.ui.jobs_view import start_job
-from musicsim.ui.listening import follow, play_songs
-from musicsim.ui.map_chart import map_chart
-from musicsim.ui.search_feedback import THUMBS, feedback_bar, feedback_on, say
-from musicsim.ui.song_finder import find_names, find_song, song_matches
-from musicsim.ui.song_list import Action, clock, hit_rows, song_list
-from musicsim.ui.state import CHOSEN, EXAMPLE, Upload, example, map_placer, snapshot
-from musicsim.ui.text import plain
-from musicsim.ui.why_view import ask_why, show_why
+from musicsim.explorer.search.feedback import Thumbs
+from musicsim.explorer.search.query import Example, Filters, Hit, find_similar
+from musicsim.explorer.snapshot.map_view import MOST_DRAWN, place_by_neighbours
+from musicsim.explorer.upkeep.add_music import keep_upload
+from musicsim.library.scan.files import content_hash
+from musicsim.ui.base.state import CHOSEN, EXAMPLE, Upload, example, map_placer, snapshot
+from musicsim.ui.base.text import plain
+from musicsim.ui.components.empty import stop_without_songs
+from musicsim.ui.components.jobs_view import start_job
+from musicsim.ui.components.listening import follow, play_songs
+from musicsim.ui.components.map_chart import map_chart
+from musicsim.ui.components.song_finder import find_names, find_song, song_matches
+from musicsim.ui.components.song_list import Action, clock, hit_rows, song_list
+from musicsim.ui.components.why_view import ask_why, show_why
+from musicsim.ui.search.feedback import THUMBS, feedback_bar, feedback_on, say
 
 now = snapshot()
 st.title("Search by example", anchor=False)

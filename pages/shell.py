@@ -4,11 +4,8 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer.libraries import library_folders
-from musicsim.ui import player
-from musicsim.ui.frame import FRAME_CSS, LOGO, PAGES
-from musicsim.ui.jobs_view import library_line, upgrade_line
-from musicsim.ui.listening import on_player_event, thumbs
-from musicsim.ui.state import (
+from musicsim.ui.base.frame import FRAME_CSS, LOGO, PAGES
+from musicsim.ui.base.state import (
     CHOSEN,
     COLOUR_BY,
     EXAMPLE,
@@ -22,7 +19,10 @@ from musicsim.ui.state import (
     take_address,
     warm_up,
 )
-from musicsim.ui.text import plain
+from musicsim.ui.base.text import plain
+from musicsim.ui.components import player
+from musicsim.ui.components.jobs_view import library_line, upgrade_line
+from musicsim.ui.components.listening import on_player_event, thumbs
 
 st.set_page_config(page_title="musicsim", page_icon=":material/graphic_eq:", layout="wide")
 st.logo(LOGO, size="large")

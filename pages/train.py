@@ -4,12 +4,12 @@ import streamlit as st
 
 from musicsim.errors import ModelError
 from musicsim.explorer import jobs
-from musicsim.ui.empty import stop_without_songs
-from musicsim.ui.models_view import models_section
-from musicsim.ui.state import snapshot
-from musicsim.ui.text import plain
-from musicsim.ui.training_view import choices, latest_training, training_run
-from musicsim.ui.verdict_view import verdict
+from musicsim.ui.base.state import snapshot
+from musicsim.ui.base.text import plain
+from musicsim.ui.components.empty import stop_without_songs
+from musicsim.ui.train.models_view import models_section
+from musicsim.ui.train.training_view import choices, latest_training, training_run
+from musicsim.ui.train.verdict_view import verdict
 
 now = snapshot()
 st.title("Train", anchor=False)

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from musicsim.explorer.progress import Stopped
-from musicsim.library.lyrics import ReadWords, UnreadSong
+from musicsim.library.stores.lyrics import ReadWords, UnreadSong
 from tests.sounds import KINDS, write_song
 
 __all__ = ["Watcher", "hush", "sing_by_kind", "tag_by_kind", "write_styles"]

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from musicsim.explorer.training import refresh
+from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
 from tests.command import run
 from tests.learning import write_styles

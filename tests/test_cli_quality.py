@@ -59,7 +59,7 @@ def test_what_cannot_be_asked_is_said(library, store):
 
 
 def test_figures_of_a_learned_model_come_with_those_held_out(library):
-    from musicsim.explorer.artifacts import save_report
+    from musicsim.explorer.models.artifacts import save_report
 
     lead = {"before": 0.5, "after": 0.7, "mean": 0.2, "low": 0.1, "high": 0.3}
     report = {

@@ -21,7 +21,7 @@ from experiments._letor import (
     scores_of_known,
     within_queries,
 )
-from musicsim.evaluation.letor import RankingRows
+from experiments._letor_files import RankingRows
 
 TINY = letor.Protocol(
     seeds=2, lgmml={"n_metrics": 5, "n_epochs": 2}, lgmml_grid=[{"n_queries": 5, "max_features": 0.5}], regs=(0.1,),

@@ -33,6 +33,7 @@ from experiments._playlist_models import (
     measure_collection,
     measure_dialects,
 )
+from experiments._playlist_rivals import Popularity
 from experiments._playlists import (
     LOADERS,
     Collection,
@@ -46,7 +47,6 @@ from experiments._playlists import (
 )
 from musicsim.library import Library
 from musicsim.playlist import PlaylistModel, build_edges
-from musicsim.playlist.rivals import Popularity
 from tests.shared import SHARED
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

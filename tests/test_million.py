@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from benchmarks._million import measure, write_library
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.explorer.training import needs_fit
-from musicsim.explorer.upgrade import pending_upgrade
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.upkeep.refresh import needs_fit
+from musicsim.explorer.upkeep.upgrade import pending_upgrade
 from musicsim.library import Library
 
 

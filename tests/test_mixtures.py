@@ -6,7 +6,6 @@ from scipy.special import logsumexp
 from scipy.stats import spearmanr
 from sklearn.mixture import GaussianMixture
 
-from musicsim._mixture_kernels import mean_log_sums
 from musicsim.mixtures import (
     MixtureSpace,
     SemanticMultinomials,
@@ -16,6 +15,7 @@ from musicsim.mixtures import (
     fit_mixtures,
     kl_divergences,
 )
+from musicsim.mixtures._kernels import mean_log_sums
 
 
 def song_of(rng, n_frames=600, d=6, place=0.0, n_groups=4):

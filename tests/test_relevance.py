@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
-from musicsim import _relevance_kernels as kernels
 from musicsim import relevance as module
 from musicsim.relevance import Relevance, label_codes
+from musicsim.relevance import _kernels as kernels
 
 labels = st.lists(st.sampled_from([0, 1, 2, -1, None]), min_size=1, max_size=9)
 # few users, so that similarities tie; counts on both sides of the threshold

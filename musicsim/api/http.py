@@ -7,13 +7,13 @@ from fastapi.responses import JSONResponse
 
 from musicsim import __version__
 from musicsim.errors import AudioError, MusicsimError, NotFoundError
-from musicsim.explorer.artifacts import load_report
-from musicsim.explorer.feedback import thumbs_by_id
 from musicsim.explorer.libraries import library_folders, open_library
-from musicsim.explorer.query import Filters, Hit, find_similar, read_example
-from musicsim.explorer.snapshot import snapshot_under, take_snapshot
-from musicsim.explorer.walk import Walk
-from musicsim.explorer.wishes import ARTIST_SPACING, SURPRISE, Wish
+from musicsim.explorer.models.artifacts import load_report
+from musicsim.explorer.playlists.request import ARTIST_SPACING, SURPRISE, Wish
+from musicsim.explorer.playlists.walk import Walk
+from musicsim.explorer.search.feedback import thumbs_by_id
+from musicsim.explorer.search.query import Filters, Hit, find_similar, read_example
+from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
 from musicsim.library import Song
 
 __all__ = ["http_interface"]

@@ -113,7 +113,7 @@ def _import(
 def _learn(lib: Any, tell: Any) -> None:
     """Let the playlist walk learn from the lists that have come."""
     from musicsim.errors import StoreLockedError
-    from musicsim.explorer.walk_fit import refit_walks
+    from musicsim.explorer.playlists.fit import refit_walks
 
     try:
         refit_walks(lib, lambda message, done=0, total=0: tell(done, total, message))

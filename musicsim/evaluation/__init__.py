@@ -1,7 +1,7 @@
 """Measures of quality: neighbours, hubs, rankings, splits by artist, and files of ranking sets."""
 
+from experiments._letor_files import RankingRows, load_letor, load_lightgbm
 from musicsim.evaluation.graded import graded_scores
-from musicsim.evaluation.letor import RankingRows, load_letor, load_lightgbm
 from musicsim.evaluation.ranking import (
     distance_scores,
     hubness,

@@ -29,24 +29,24 @@ import sqlalchemy as sa
 from musicsim import LIBRARY_FILE, __version__
 from musicsim.audio import derivatives
 from musicsim.errors import LibraryError, NotFoundError, StoreLockedError
-from musicsim.library import schema
-from musicsim.library.answers import AnswerStore
 from musicsim.library.artists import artist_group, stand_in_name
-from musicsim.library.changes import ChangeLog
-from musicsim.library.columns import SongTable, nobody, some_ids
-from musicsim.library.database import open_engine, writer
-from musicsim.library.duplicate_store import DuplicateStore, SamePair
-from musicsim.library.failure import SKIPPED
-from musicsim.library.file_store import FileStore
-from musicsim.library.frame_store import FrameStore
-from musicsim.library.job_store import JobStore
-from musicsim.library.judgements import JudgementStore
-from musicsim.library.listening_store import ListeningStore, Plays, put_playlists
-from musicsim.library.lyrics import LyricsStore
-from musicsim.library.model_store import ModelStore, Vectors
-from musicsim.library.preferences import PreferenceStore, checked_details
-from musicsim.library.song_tables import SongTables
-from musicsim.library.tag_edits import TagEdits
+from musicsim.library.db import schema
+from musicsim.library.db.changes import ChangeLog
+from musicsim.library.db.columns import SongTable, nobody, some_ids
+from musicsim.library.db.database import open_engine, writer
+from musicsim.library.db.song_tables import SongTables
+from musicsim.library.stores.answers import AnswerStore
+from musicsim.library.stores.duplicates import DuplicateStore, SamePair
+from musicsim.library.stores.failure import SKIPPED
+from musicsim.library.stores.files import FileStore
+from musicsim.library.stores.frames import FrameStore
+from musicsim.library.stores.jobs import JobStore
+from musicsim.library.stores.judgements import JudgementStore
+from musicsim.library.stores.listening import ListeningStore, Plays, put_playlists
+from musicsim.library.stores.lyrics import LyricsStore
+from musicsim.library.stores.models import ModelStore, Vectors
+from musicsim.library.stores.preferences import PreferenceStore, checked_details
+from musicsim.library.stores.tag_edits import TagEdits
 
 if TYPE_CHECKING:
     from musicsim.library.importing.matching import Matcher

@@ -8,7 +8,7 @@ differences between queries carry less noise. Within a row they are independent 
 import numpy as np
 import numpy.typing as npt
 
-from musicsim._mixture_kernels import mean_log_sums
+from musicsim.mixtures._kernels import mean_log_sums
 from musicsim.mixtures.songs import FloatArray, SongMixtures, fixed_seed, quadratic_form
 
 __all__ = ["cross_entropy", "draw_samples", "kl_divergences"]

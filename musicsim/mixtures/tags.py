@@ -204,7 +204,7 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         self, frames: FloatArray, form: npt.NDArray[np.float32], offset: npt.NDArray[np.float32]
     ) -> FloatArray:
         """Sum over frames of the log-density under each tag."""
-        from musicsim._mixture_kernels import mean_log_sums
+        from musicsim.mixtures._kernels import mean_log_sums
 
         z = (frames - self.mean_) / self.scale_
         moments = np.concatenate([z * z, z], axis=1).astype(np.float32)

@@ -1,5 +1,12 @@
 """Playlists that explain themselves: random walks on a hypergraph of songs."""
 
+from experiments._playlist_rivals import (
+    BigramModel,
+    LatentMarkovEmbedding,
+    Popularity,
+    StationaryModel,
+    UniformShuffle,
+)
 from musicsim.playlist._bridge import Weighing
 from musicsim.playlist.company import company_clusters, company_neighbours
 from musicsim.playlist.dialects import DialectGain, Dialects
@@ -8,13 +15,6 @@ from musicsim.playlist.held_out import kind_factors, reweighted
 from musicsim.playlist.hypergraph import Hypergraph
 from musicsim.playlist.listeners import listener_clusters
 from musicsim.playlist.model import Playlist, PlaylistModel, Transition
-from musicsim.playlist.rivals import (
-    BigramModel,
-    LatentMarkovEmbedding,
-    Popularity,
-    StationaryModel,
-    UniformShuffle,
-)
 from musicsim.playlist.topics import LyricsTopics, lyrics_topics
 
 __all__ = [

@@ -7,12 +7,12 @@ modern form, and :func:`tune` sets one up for a recall; :class:`CompactIndex` le
 no song is near everything.
 """
 
+from experiments._faiss_index import FaissIndex
 from musicsim.search._folders import kind_of_index
 from musicsim.search.cascade import HammingCascade
 from musicsim.search.compact import CompactIndex
 from musicsim.search.duplicates import DuplicatePair, find_duplicates, group_pairs
 from musicsim.search.exact import ExactIndex
-from musicsim.search.faiss_index import FaissIndex
 from musicsim.search.forest import SpillForest
 from musicsim.search.hamming import HammingIndex
 from musicsim.search.proximity import MutualProximity, mutual_proximity

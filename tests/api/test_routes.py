@@ -8,8 +8,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from musicsim.api import routes
-from musicsim.explorer.fitting import RepresentationSettings
-from musicsim.explorer.models import add_representation
+from musicsim.explorer.upkeep.fitting import RepresentationSettings
+from musicsim.explorer.upkeep.model_catalogue import add_representation
 from tests.sounds import write_song
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from musicsim.evaluation.letor import load_letor, load_lightgbm
+from experiments._letor_files import load_letor, load_lightgbm
 from tests.shared import SHARED
 
 FOLDER = SHARED / "letor"

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from benchmarks._million import write_library
-from musicsim.explorer.hubs import HubReduction
-from musicsim.explorer.snapshot import take_snapshot
+from musicsim.explorer.snapshot.hubs import HubReduction
+from musicsim.explorer.snapshot.snapshot import take_snapshot
 
 
 class Group:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from musicsim.explorer.map_view import (
+from musicsim.explorer.snapshot.map_view import (
     MOST_DRAWN,
     SAMPLE,
     MapView,

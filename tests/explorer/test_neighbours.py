@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from benchmarks._million import write_library
-from musicsim.explorer import neighbours
-from musicsim.explorer.neighbours import Neighbours, neighbours_among, update_index
-from musicsim.explorer.query import Filters, find_similar
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.library import Library, schema
+from musicsim.explorer.search.query import Filters, find_similar
+from musicsim.explorer.snapshot import neighbours
+from musicsim.explorer.snapshot.neighbours import Neighbours, neighbours_among, update_index
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.library import Library
+from musicsim.library.db import schema
 from musicsim.search import CompactIndex, ExactIndex, SpillForest
 
 N = 1200

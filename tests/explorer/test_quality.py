@@ -7,9 +7,9 @@ import pytest
 
 from musicsim.errors import ModelError
 from musicsim.evaluation import hubness, ranking_scores
-from musicsim.explorer.artifacts import save_report
-from musicsim.explorer.quality import evaluate, held_out, measure_lists, measure_scores
-from musicsim.explorer.query import find_similar
+from musicsim.explorer.evaluation.quality import evaluate, held_out, measure_lists, measure_scores
+from musicsim.explorer.models.artifacts import save_report
+from musicsim.explorer.search.query import find_similar
 from musicsim.search import ExactIndex, MutualProximity, mutual_proximity
 
 

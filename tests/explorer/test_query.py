@@ -11,10 +11,10 @@ from scipy.stats import norm
 
 from benchmarks._million import write_library
 from musicsim.errors import AudioError, ModelError, NotFoundError
-from musicsim.explorer.hubs import HubReduction
-from musicsim.explorer.query import Filters, find_similar, read_example
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.library import schema
+from musicsim.explorer.search.query import Filters, find_similar, read_example
+from musicsim.explorer.snapshot.hubs import HubReduction
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.library.db import schema
 from tests.sounds import SAMPLE_RATE, sound, write_song
 
 
@@ -291,7 +291,7 @@ def test_excluded_songs_are_no_answers(drawn, filters):
 
 def test_a_limit_that_reaches_far_finds_all_there_are(drawn, monkeypatch):
     """The nearest songs are asked for again, more of them, until the limit is kept."""
-    monkeypatch.setattr("musicsim.explorer.query._CANDIDATES", 4)
+    monkeypatch.setattr("musicsim.explorer.search.query._CANDIDATES", 4)
     n_groups = len({song.group for song in drawn.indexed if song.id != 7})
     hits = find_similar(drawn, 7, 1000, max_per_artist=1, hub_reduction=False)
     assert len(hits) == n_groups

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import soundfile
 
-from musicsim.explorer.query import find_similar
-from musicsim.explorer.same_sound import groups
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.explorer.training import refresh
-from musicsim.explorer.walk import Walk
-from musicsim.explorer.wishes import Wish
-from musicsim.library.duplicate_store import SamePair
+from musicsim.explorer.playlists.request import Wish
+from musicsim.explorer.playlists.walk import Walk
+from musicsim.explorer.search.query import find_similar
+from musicsim.explorer.snapshot.same_sound import groups
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.library.stores.duplicates import SamePair
 from tests.sounds import SAMPLE_RATE, sound
 
 

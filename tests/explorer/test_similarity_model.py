@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from musicsim.errors import FeatureVersionError, ModelError
-from musicsim.explorer.similarity_model import SimilarityModel
+from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.kernels import ppk_kernel, ppk_similarity
 
 

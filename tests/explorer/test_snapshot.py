@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from musicsim.errors import NotFoundError
-from musicsim.explorer.artifacts import load_map, save_map
-from musicsim.explorer.query import find_similar
-from musicsim.explorer.snapshot import Snapshot, take_snapshot
-from musicsim.library import Library, schema
-from musicsim.library.duplicate_store import SamePair
+from musicsim.explorer.models.artifacts import load_map, save_map
+from musicsim.explorer.search.query import find_similar
+from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
+from musicsim.library import Library
+from musicsim.library.db import schema
+from musicsim.library.stores.duplicates import SamePair
 
 
 def forget(library, *song_ids):
@@ -55,7 +56,7 @@ def test_songs_come_in_the_order_asked_for(snapshot):
 
 
 def test_more_songs_than_are_held_come_all_the_same(tiny_library, monkeypatch):
-    monkeypatch.setattr("musicsim.explorer.snapshot._SONGS_HELD", 3)
+    monkeypatch.setattr("musicsim.explorer.snapshot.snapshot._SONGS_HELD", 3)
     snapshot = take_snapshot(tiny_library)
     for _ in range(2):
         assert snapshot.songs_at(range(12)) == snapshot.indexed

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from musicsim.errors import ModelError
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.explorer.supervision import JUDGEMENTS, KINDS, Supervision, coverage
-from musicsim.library import schema
-from musicsim.library.duplicate_store import SamePair
+from musicsim.explorer.learning.supervision import JUDGEMENTS, KINDS, Supervision, coverage
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.library.db import schema
+from musicsim.library.stores.duplicates import SamePair
 
 
 def jaccard(a, b):

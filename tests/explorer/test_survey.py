@@ -11,11 +11,11 @@ from scipy.optimize import minimize
 from scipy.stats import binomtest, chisquare
 
 from musicsim.errors import ModelError, NotFoundError
-from musicsim.explorer import survey
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.explorer.survey import Question, foreseen, next_question, standing
-from musicsim.library.answers import Answer, comparisons
-from musicsim.library.duplicate_store import SamePair
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.survey import questions as survey
+from musicsim.explorer.survey.questions import Question, foreseen, next_question, standing
+from musicsim.library.stores.answers import Answer, comparisons
+from musicsim.library.stores.duplicates import SamePair
 
 FORMS = ("odd", "like")
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from musicsim.audio import HOP, SAMPLE_RATE
 from musicsim.codebook import Codebook
 from musicsim.errors import ModelError, NotFoundError
-from musicsim.explorer.query import find_similar, read_example
-from musicsim.explorer.similarity_model import SimilarityModel
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.explorer.why import Side, codeword_shares, describe_codewords, explain_pair
-from musicsim.explorer.why_sides import sides_of
+from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.search.query import find_similar, read_example
+from musicsim.explorer.search.why import Side, codeword_shares, describe_codewords, explain_pair
+from musicsim.explorer.search.why_sides import sides_of
+from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.kernels import ppk_kernel, ppk_map, ppk_similarity
 from tests.sounds import write_song
 

@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from musicsim.errors import LibraryError, NotFoundError
-from musicsim.library import Library, schema
-from musicsim.library.answer_files import FiledAnswer, FiledSong, read_answers, write_answers
-from musicsim.library.answers import Answer, AnswersImport, comparisons
+from musicsim.library import Library
+from musicsim.library.db import schema
+from musicsim.library.importing.answer_csv import FiledAnswer, FiledSong, read_answers, write_answers
+from musicsim.library.stores.answers import Answer, AnswersImport, comparisons
 from tests.sounds import open_library, write_collection, write_song
 
 

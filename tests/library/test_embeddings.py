@@ -11,10 +11,11 @@ import pandas as pd
 import pytest
 
 from musicsim.errors import LibraryError, NotFoundError
-from musicsim.explorer.model_text import match_words
-from musicsim.library import embedding_files, embeddings
-from musicsim.library.embedding_files import read_embedding
-from musicsim.library.embeddings import EmbeddingStore
+from musicsim.explorer.upkeep.model_text import match_words
+from musicsim.library.embeddings import files as embedding_files
+from musicsim.library.embeddings import store as embeddings
+from musicsim.library.embeddings.files import read_embedding
+from musicsim.library.embeddings.store import EmbeddingStore
 
 N, D = 12, 5
 
@@ -209,7 +210,7 @@ def test_the_same_vectors_are_kept_once_and_forgotten_when_nobody_needs_them(
     assert store.about(about.key).label == "own.npz"
     store.sweep(())
     assert store.about(about.key), "it has just come"
-    monkeypatch.setattr("musicsim.library.embeddings._UNUSED_S", -1.0)
+    monkeypatch.setattr("musicsim.library.embeddings.store._UNUSED_S", -1.0)
     store.sweep([about.key])
     assert store.about(about.key), "a model is made of it"
     store.sweep(())

@@ -8,8 +8,8 @@ import pytest
 from pebble.pool.base_pool import PoolStatus
 
 from musicsim.errors import LibraryError
-from musicsim.library import workers
-from musicsim.library.workers import Limits, outcomes
+from musicsim.library.scan import workers
+from musicsim.library.scan.workers import Limits, outcomes
 
 LIMITS = Limits(seconds=60.0, memory_mb=1024)
 

@@ -11,13 +11,15 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from musicsim.explorer.snapshot import Snapshot
-from musicsim.explorer.survey import Question, Rate, Standing
-from musicsim.explorer.training import refresh
-from musicsim.library import schema
-from musicsim.library.answers import Answer
-from musicsim.ui import compare_answers, compare_session, compare_view
-from musicsim.ui.compare_cards import show_cards
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer.survey.questions import Question, Rate, Standing
+from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.library.db import schema
+from musicsim.library.stores.answers import Answer
+from musicsim.ui.compare import answers as compare_answers
+from musicsim.ui.compare import session as compare_session
+from musicsim.ui.compare import view as compare_view
+from musicsim.ui.compare.cards import show_cards
 from tests.pages.test_pages import empty, full, open_page  # noqa: F401  # fixtures
 from tests.sounds import write_song
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-import musicsim.ui.papers_view as papers
-from musicsim.explorer.artifacts import save_report
-from musicsim.explorer.paper_tables import Experiment, PaperTable
-from musicsim.explorer.training import refresh
+import musicsim.ui.evaluate.papers_view as papers
+from musicsim.explorer.evaluation.paper_tables import Experiment, PaperTable
+from musicsim.explorer.models.artifacts import save_report
+from musicsim.explorer.upkeep.refresh import refresh
 from tests.sounds import write_song
 
 SHELL = str(Path(__file__).parents[2] / "pages" / "shell.py")

@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from musicsim.library import Library, Song
-from musicsim.ui import map_chart, song_finder, song_map
+from musicsim.ui.components import map_chart, song_finder, song_map
 from tests.pages.test_pages import SHELL, full, maps  # noqa: F401  # full is a fixture
 
 SEARCHED = "searched"

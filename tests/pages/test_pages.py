@@ -10,11 +10,11 @@ from streamlit.testing.v1 import AppTest
 
 from musicsim.audio import FEATURE_VERSION
 from musicsim.explorer import jobs
-from musicsim.explorer.fitting import RepresentationSettings
-from musicsim.explorer.models import add_representation
-from musicsim.explorer.training import refresh
-from musicsim.library import schema
-from musicsim.library.duplicate_store import SamePair
+from musicsim.explorer.upkeep.fitting import RepresentationSettings
+from musicsim.explorer.upkeep.model_catalogue import add_representation
+from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.library.db import schema
+from musicsim.library.stores.duplicates import SamePair
 from tests.sounds import write_song
 
 SHELL = str(Path(__file__).parents[2] / "pages" / "shell.py")
@@ -304,7 +304,7 @@ def test_who_votes_can_be_chosen_where_codes_cannot_be_learned(full, monkeypatch
     app.session_state["genres_by"] = "codes"
     with monkeypatch.context() as patch:
         # the nearest songs are not asked for nothing
-        patch.setattr("musicsim.explorer.guess.VectorVoters", None)
+        patch.setattr("musicsim.explorer.guessing.guess.VectorVoters", None)
         app.run()
     assert not app.exception
     assert any("Two labels at least" in info.value for info in app.info)

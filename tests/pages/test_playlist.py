@@ -11,12 +11,12 @@ import soundfile
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from musicsim.explorer.training import refresh
-from musicsim.explorer.walk import Walk
-from musicsim.explorer.wishes import SURPRISE, Wish
-from musicsim.library import schema
-from musicsim.ui import playlist_view
-from musicsim.ui.song_list import Action
+from musicsim.explorer.playlists.request import SURPRISE, Wish
+from musicsim.explorer.playlists.walk import Walk
+from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.library.db import schema
+from musicsim.ui.components.song_list import Action
+from musicsim.ui.playlist import view as playlist_view
 from tests.sounds import write_song
 
 SHELL = str(Path(__file__).parents[2] / "pages" / "shell.py")

@@ -10,11 +10,18 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from benchmarks._million import write_library
-from musicsim.explorer.map_view import MOST_DRAWN, SAMPLE, Window, map_view
-from musicsim.explorer.query import read_example
-from musicsim.explorer.snapshot import Snapshot, take_snapshot
-from musicsim.library import schema
-from musicsim.ui.song_map import COLOUR_BY, MOST_MARKED, colours_of, label_colours, map_figure, map_spec
+from musicsim.explorer.search.query import read_example
+from musicsim.explorer.snapshot.map_view import MOST_DRAWN, SAMPLE, Window, map_view
+from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
+from musicsim.library.db import schema
+from musicsim.ui.components.song_map import (
+    COLOUR_BY,
+    MOST_MARKED,
+    colours_of,
+    label_colours,
+    map_figure,
+    map_spec,
+)
 from tests.pages.test_pages import SHELL, maps
 from tests.sounds import write_song
 

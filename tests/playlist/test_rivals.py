@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from musicsim.playlist import PlaylistModel, build_edges
-from musicsim.playlist._likelihood import Counts
-from musicsim.playlist._markov_embedding import Points, TransitionTable, block_gradient, log_moves
-from musicsim.playlist.rivals import (
+from experiments._markov_embedding import Points, TransitionTable, block_gradient, log_moves
+from experiments._playlist_rivals import (
     BigramModel,
     LatentMarkovEmbedding,
     Popularity,
     StationaryModel,
     UniformShuffle,
 )
+from musicsim.playlist import PlaylistModel, build_edges
+from musicsim.playlist._likelihood import Counts
 from tests.playlist.test_model import YES_SMALL, random_graph, random_playlists, read_yes
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -14,8 +14,8 @@ from typing import Literal
 
 import sqlalchemy as sa
 
-from musicsim.library import schema
 from musicsim.library.artists import known_artist
+from musicsim.library.db import schema
 from musicsim.library.importing.places import PlaceIndex, is_web
 from musicsim.library.importing.records import ImportStoppedError, NamedSong
 from musicsim.library.importing.sources import ProgressCallback

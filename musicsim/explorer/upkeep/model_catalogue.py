@@ -1,0 +1,282 @@
+"""The models of a library beside the native one: making, keeping up to date, sending to others, taking in."""
+
+import json
+import logging
+import shutil
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from musicsim.errors import FeatureVersionError, ModelError, MusicsimError
+from musicsim.explorer.learning.ranking import (
+    LEARNED_KIND,
+    LearningSettings,
+    Watcher,
+    learn_unlocked,
+)
+from musicsim.explorer.models.artifacts import load_report, save_report
+from musicsim.explorer.models.encoders import OWN, own_keys
+from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.playlists.fit import fit_walk
+from musicsim.explorer.progress import Tell
+from musicsim.explorer.upkeep.combination import COMBINED_KIND, replaced_sources
+from musicsim.explorer.upkeep.fitting import (
+    REPRESENTATION_KIND,
+    RepresentationSettings,
+    fit_representation,
+    new_record,
+    songs_to_describe,
+    songs_with_frames,
+)
+from musicsim.explorer.upkeep.placing import place_new, save_clusters_and_map
+from musicsim.library import Library
+from musicsim.library.arrays import atomic_path
+from musicsim.library.embeddings.store import AboutEmbedding, EmbeddingStore, Matched
+from musicsim.library.stores.models import LONGEST_NAME, ModelRecord
+
+__all__ = [
+    "FILE_ENDING",
+    "TAKEN_KIND",
+    "add_own_vectors",
+    "add_representation",
+    "free_name",
+    "make_again",
+    "save_model_file",
+    "stale_models",
+    "stale_reason",
+    "take_model",
+]
+
+_log = logging.getLogger(__name__)
+
+TAKEN_KIND = "taken"
+FILE_ENDING = ".musicsim"
+_MEMBERS = ("about.json", "model.json", "model.npz", "report.json")
+_LARGEST_MEMBER = 512 * 2**20
+
+
+def free_name(library: Library, wanted: str) -> str:
+    """The name, or the name with a number where it is taken."""
+    taken = {record.name for record in library.models.all()}
+    wanted = " ".join(wanted.split())[: LONGEST_NAME - 5] or "my model"
+    numbered = (f"{wanted} {n}" for n in range(2, len(taken) + 3))
+    return wanted if wanted not in taken else next(name for name in numbered if name not in taken)
+
+
+# --- up to date -----------------------------------------------------------------------------------
+
+
+def stale_reason(library: Library, record: ModelRecord) -> str | None:
+    """Why a model should be made again, in words; None when it is up to date."""
+    if record.kind not in (LEARNED_KIND, REPRESENTATION_KIND):
+        return None
+    base = None if record.base_id is None else library.models.get(record.base_id)
+    if base is not None and base.kind == COMBINED_KIND:
+        replaced = replaced_sources(library, base)
+        if replaced:
+            return f"of what it was made of, {', '.join(replaced)} has been replaced"
+    elif base is not None and base.is_retired:
+        return "the codewords it was made of have been replaced"
+    n_songs = len(library.models.song_rows(record.features_of).rows)  # also where its files are gone
+    if n_songs >= 2 * record.n_songs_fitted:
+        return f"it was made of {record.n_songs_fitted:,} songs, and there are {n_songs:,} now"
+    return None
+
+
+def stale_models(library: Library) -> list[ModelRecord]:
+    """Models that should be made again, those that others are learned on first."""
+    stale = [record for record in library.models.all() if stale_reason(library, record) is not None]
+    return sorted(stale, key=lambda record: record.kind == LEARNED_KIND)
+
+
+def make_again(library: Library, record: ModelRecord, watcher: Watcher) -> bool:
+    """Make a stale model anew with its own settings; the caller is the one process that changes the library.
+
+    Returns
+    -------
+    bool
+        False when it cannot be made any more; the model stays as it was.
+    """
+    try:
+        if record.kind == LEARNED_KIND:
+            learn_unlocked(library, LearningSettings(**record.settings), record.name, watcher)
+        else:
+            settings = RepresentationSettings(**record.settings)
+            songs = songs_to_describe(library, settings.representation)
+            fit_representation(library, songs, settings, record.name, watcher.tell)
+    except (MusicsimError, ValueError) as error:
+        _log.warning("%s stays as it is: %s", record.name, error)
+        return False
+    return True
+
+
+def add_representation(library: Library, settings: RepresentationSettings, name: str, tell: Tell) -> str:
+    """Make a model of another representation for all songs; returns its id.
+
+    Raises
+    ------
+    ModelError
+        If the library lacks what the representation is made of.
+    FeatureVersionError
+        If the frames of some songs were not kept.
+    StoreLockedError
+        If another process is adding to this library.
+    """
+    with library.exclusive():
+        try:
+            songs = library.songs()
+            described = songs_to_describe(library, settings.representation)
+            if len(described) < len(songs) or not songs:
+                raise FeatureVersionError(
+                    f"{library.folder}: the frames of {len(songs) - len(described)} of {len(songs)} songs were not "
+                    f"kept. Turn on keep_frames and add their folders again."
+                )
+            return fit_representation(library, described, settings, name, tell)
+        finally:
+            library.models.discard_unfinished()
+            _forget_unused_vectors(library)
+
+
+def add_own_vectors(
+    library: Library, file: Path, name: str, tell: Tell, label: str = ""
+) -> tuple[str, AboutEmbedding, Matched]:
+    """Take in a file of vectors that another program made, and make a model of it.
+
+    Parameters
+    ----------
+    library : Library
+    file : Path
+        See :mod:`musicsim.library.embeddings.files` for what is read.
+    name : str
+        Of the model.
+    tell : callable
+    label : str
+        What to call the file; its name by default.
+
+    Returns
+    -------
+    model_id : str
+    about : AboutEmbedding
+    matched : Matched
+
+    Raises
+    ------
+    LibraryError
+        If the file cannot be read.
+    ModelError
+        If none of it is of a song of this library.
+    StoreLockedError
+        If another process is adding to this library.
+
+    Notes
+    -----
+    Vectors are brought to length 1: distances are those of the cosine, scaled so that they read as those of other
+    models do.
+    """
+    store = EmbeddingStore(library)
+    about = store.keep(file, label)
+    settings = RepresentationSettings(OWN, vectors=about.key, label=about.label)
+    model_id = add_representation(library, settings, name, tell)
+    return model_id, about, store.match(about.key)
+
+
+def _forget_unused_vectors(library: Library) -> None:
+    used: set[str] = set()
+    for record in library.models.all(retired=True):
+        used |= {record.settings.get("vectors", ""), *record.settings.get("keys", ())}
+    EmbeddingStore(library).sweep(used)
+
+
+# --- as one file ----------------------------------------------------------------------------------
+
+
+def save_model_file(library: Library, model_id: str, target: Path) -> None:
+    """Write a model, without any song, as one file for other libraries.
+
+    Raises
+    ------
+    NotFoundError
+        If there is no such model.
+    ModelError
+        If its files are gone.
+    """
+    record = library.models.get(model_id)
+    folder = library.models.path(model_id)
+    if not all((folder / name).exists() for name in ("model.json", "model.npz")):
+        raise ModelError(f"the files of the model {record.name!r} are gone ({folder}): make it again.")
+    about = {"name": record.name, "kind": record.kind, "settings": record.settings}
+    with atomic_path(target) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("about.json", json.dumps(about, indent=1))
+        archive.write(folder / "model.json", "model.json")
+        archive.write(folder / "model.npz", "model.npz")
+        report = load_report(folder)
+        if report:
+            # which songs changed places is nobody else's business
+            archive.writestr("report.json", json.dumps(report | {"changed": []}, indent=1))
+
+
+def take_model(library: Library, source: Path, tell: Tell) -> str:
+    """Take in a model that :func:`save_model_file` wrote and describe all songs by it; returns its id.
+
+    Raises
+    ------
+    ModelError
+        If the file holds no model.
+    FeatureVersionError
+        If it comes from another version of the program, or no frames are kept to describe songs by.
+    StoreLockedError
+        If another process is adding to this library.
+    """
+    with library.exclusive(), tempfile.TemporaryDirectory(dir=library.folder) as scratch:
+        try:
+            about = _unpacked(source, Path(scratch))
+            model = SimilarityModel.load(Path(scratch))
+            songs = songs_with_frames(library, library.songs())
+            if not songs:
+                raise FeatureVersionError(
+                    f"{library.folder}: no frames are kept to describe songs by. Turn on keep_frames and add the "
+                    f"folders again."
+                )
+            name = free_name(library, str(about.get("name", source.stem)))
+            keys = own_keys(model.front_)
+            record = new_record(TAKEN_KIND, name, model, len(songs), taken_from=source.name, keys=keys)
+            model.save(library.models.path(record.id))
+            report = json.loads((Path(scratch) / "report.json").read_text(encoding="utf-8"))
+            save_report(library.models.path(record.id), report)
+            library.models.register(record)
+            place_new(library, record, songs, tell)
+            if not len(library.models.song_rows(record.id).rows):
+                raise ModelError(
+                    f"{source.name}: no song of this library has what it compares, {model.kind.words}."
+                )
+            save_clusters_and_map(library, record, tell)
+            fit_walk(library, record.id, tell)
+            library.models.finish(record.id)
+            return record.id
+        finally:
+            library.models.discard_unfinished()
+
+
+def _unpacked(source: Path, folder: Path) -> dict[str, Any]:
+    """Write the parts of a model file into a folder and return what it says of itself."""
+    try:
+        with zipfile.ZipFile(source) as archive:
+            sizes = {info.filename: info.file_size for info in archive.infolist()}
+            if not {"about.json", "model.json", "model.npz"} <= sizes.keys() <= set(_MEMBERS):
+                raise ValueError("its parts are not those of a model")
+            if max(sizes.values()) > _LARGEST_MEMBER:
+                raise ValueError("a part is larger than 512 MB")
+            for name in sizes:
+                with archive.open(name) as packed, (folder / name).open("wb") as out:
+                    shutil.copyfileobj(packed, out)
+        if not (folder / "report.json").exists():
+            (folder / "report.json").write_text("{}", encoding="utf-8")
+        about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+        if not isinstance(about, dict):
+            raise ValueError("it does not say what it is")
+        return about
+    except (OSError, ValueError, zipfile.BadZipFile, RuntimeError, EOFError) as error:
+        raise ModelError(
+            f"{source.name}: no model of musicsim can be read from this file ({error})."
+        ) from error
