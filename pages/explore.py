@@ -99,13 +99,15 @@ with left:
             with column:
                 st.markdown(f"**{plain(models[seen.record.id])}**")
                 draw_map(seen, f"{MAP_KEY}_{seen.record.id}", marked, 480)
-    n_folded = int((now.rows_of(now.same_as) >= 0).sum())
+    n_folded = int((now.rows_of(now.representative_of) >= 0).sum())
     n_waiting = now.n_songs - now.n_indexed - n_folded
     alike = f"alike by “{plain(models[now.record.id])}”" if len(models) > 1 else "alike in sound"
     facts = [f"{now.n_indexed:,} songs; close together means {alike}. Click a point to play it."]
     if BESIDE.get() is not None:
         facts += ["Rings are its nearest, on both maps."]
-    facts += [f"{len(now.same_as):,} copies are folded into others."] if now.same_as else []
+    facts += (
+        [f"{len(now.representative_of):,} copies are folded into others."] if now.representative_of else []
+    )
     facts += [f"{n_waiting:,} more are waiting for their place."] if n_waiting else []
     about, second = st.columns([7, 4], gap="large") if others else (st.container(), None)
     about.caption(" ".join(facts))

@@ -132,7 +132,7 @@ numbers = (
     (len(now.songs), "song" if len(now.songs) == 1 else "songs"),
     (len(failures), "not added"),
     (len(gone), "missing"),
-    (len(now.same_as), "duplicate" if len(now.same_as) == 1 else "duplicates"),
+    (len(now.representative_of), "duplicate" if len(now.representative_of) == 1 else "duplicates"),
 )
 st.caption(" · ".join(f"{number:,} {name}" for number, name in numbers))
 if section == "failed":

@@ -301,7 +301,10 @@ def test_a_limit_that_reaches_far_finds_all_there_are(drawn, monkeypatch):
 def test_hubs_are_reduced_alike_in_a_large_library(drawn):
     """There the moments of the candidates alone are worked out; here all songs are the sample of both."""
     rows = drawn._rows
-    in_advance, on_demand = HubReduction(rows), HubReduction(rows, most_in_advance=0)
+    in_advance, on_demand = (
+        HubReduction(len(rows.ids), rows.vectors, lambda: rows.proximity, **options)
+        for options in ({}, {"max_in_advance": 0})
+    )
     for row in (0, 333, 699):
         distances, near = (found[0] for found in drawn.index.query(drawn.X[row : row + 1], 200))
         one, other = (way.adjusted(drawn.X[row], distances, near) for way in (in_advance, on_demand))

@@ -252,7 +252,7 @@ def test_an_id_and_a_row_used_again_are_another_song(tiny_library):
 def test_a_copy_stands_behind_its_song_as_long_as_they_are_the_same(tiny_library):
     tiny_library.duplicates.enter([SamePair(1, 2, 1.0, 0.0)], [])
     folded = take_snapshot(tiny_library)
-    (copy, first), *others = folded.same_as.items()
+    (copy, first), *others = folded.representative_of.items()
     assert not others
     assert (folded.n_songs, folded.n_indexed) == (12, 11)
     assert folded.rows_of([copy, first, 3]).tolist() == [folded.row_of[i] for i in (copy, first, 3)]
@@ -260,7 +260,7 @@ def test_a_copy_stands_behind_its_song_as_long_as_they_are_the_same(tiny_library
     assert_agrees(folded)
     tiny_library.files.mark(missing=[tiny_library.song(first).path], back=[])
     alone = take_snapshot(tiny_library)
-    assert alone.same_as == {}
+    assert alone.representative_of == {}
     assert copy in alone.row_ids
     assert_agrees(alone)
 

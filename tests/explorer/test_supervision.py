@@ -125,7 +125,7 @@ def copies(taught):
     """Two songs that hold the same sound, and another one."""
     first, second, other = (song.id for song in taught.songs()[:3])
     taught.duplicates.enter([SamePair(first, second, 0.99, 0.0)], [])
-    assert set(take_snapshot(taught).same_as) < {first, second}
+    assert set(take_snapshot(taught).representative_of) < {first, second}
     return first, second, other
 
 

@@ -5,20 +5,17 @@ it would keep the first answer waiting (13 s for a million), so there it is work
 query, 500 at a time, and only the average song is taken from a sample of all.
 """
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from musicsim.search import MutualProximity
-
-if TYPE_CHECKING:
-    from musicsim.explorer.snapshot.model_rows import Rows
+from musicsim import search
 
 __all__ = ["HubReduction"]
 
-_MOST_IN_ADVANCE = 100_000
+_MAX_IN_ADVANCE = 100_000
 _SONGS_AVERAGED = 5_000
 
 
@@ -27,13 +24,24 @@ class HubReduction:
 
     Parameters
     ----------
-    rows : Rows
-    most_in_advance : int
-        Songs up to which the moments of all are worked out before the first answer.
+    n_rows : int
+    vectors : callable
+        Gives the vectors of some rows, float32 (k, n_dimensions).
+    proximity : callable
+        Gives the mutual proximity of all rows; called for small libraries only.
+    max_in_advance : int
+        Songs up to which the moments of all are computed before the first answer.
     """
 
-    def __init__(self, rows: "Rows", most_in_advance: int = _MOST_IN_ADVANCE) -> None:
-        self._rows, self._is_small = rows, len(rows.ids) <= most_in_advance
+    def __init__(
+        self,
+        n_rows: int,
+        vectors: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float32]],
+        proximity: Callable[[], "search.MutualProximity"],
+        max_in_advance: int = _MAX_IN_ADVANCE,
+    ) -> None:
+        self._n_rows, self._vectors, self._proximity = n_rows, vectors, proximity
+        self._is_small = n_rows <= max_in_advance
 
     def adjusted(
         self,
@@ -52,16 +60,16 @@ class HubReduction:
             The candidates.
         """
         if self._is_small:
-            proximity = self._rows.proximity
+            proximity = self._proximity()
             mean, deviation = proximity.moments(vector[None, :])
             return proximity.rescore(distances, rows, (mean[0], deviation[0]))
         sample = self._of_sample
         # candidates are no part of the average song: they are all from one place, more or fewer from query to query
-        of_candidates = sample.moments(self._rows.vectors(rows))
+        of_candidates = sample.moments(self._vectors(rows))
         return sample.rescore_others(distances, of_candidates, sample.moments(vector[None, :]))
 
     @cached_property
-    def _of_sample(self) -> MutualProximity:
-        n = len(self._rows.ids)
+    def _of_sample(self) -> "search.MutualProximity":
+        n = self._n_rows
         chosen = np.sort(np.random.default_rng(0).choice(n, min(n, _SONGS_AVERAGED), replace=False))
-        return MutualProximity().fit(self._rows.vectors(chosen))
+        return search.MutualProximity().fit(self._vectors(chosen))

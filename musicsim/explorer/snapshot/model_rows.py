@@ -8,26 +8,24 @@ import threading
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
+from musicsim import search
 from musicsim.explorer.models.artifacts import load_clusters, load_map
-from musicsim.explorer.snapshot.same_sound import folded
+from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.snapshot import neighbours
+from musicsim.explorer.snapshot.hubs import HubReduction
+from musicsim.explorer.snapshot.same_sound import representatives
 from musicsim.library import Library
 from musicsim.library.db.columns import SongColumns, SongTable
 from musicsim.library.stores.duplicates import SamePair
 from musicsim.library.stores.models import ModelRecord, SongRows
 
-if TYPE_CHECKING:  # scikit-learn and numba take seconds to import: only once a song is searched with
-    from musicsim.explorer.models.similarity_model import SimilarityModel
-    from musicsim.explorer.snapshot.hubs import HubReduction
-    from musicsim.explorer.snapshot.neighbours import Neighbours
-    from musicsim.search import MutualProximity
-
-__all__ = ["Rows", "rows_under", "same_sound_of"]
+__all__ = ["ModelRows", "cached_rows", "representatives_of"]
 
 Ints = npt.NDArray[np.int64]
 T = TypeVar("T")
@@ -36,15 +34,15 @@ _MODELS_HELD = 4
 """Models of a library whose rows stay in memory; more than one are seen when models are compared."""
 
 
-class _Sources(NamedTuple):
+class _RowInputs(NamedTuple):
     """What rows follow from; the same objects as before say that nothing has changed."""
 
     stored: SongRows
     ids_here: Ints
-    same_as: dict[int, int]
+    representative_of: dict[int, int]
 
 
-class Rows:
+class ModelRows:
     """Songs with a vector under a model, each sound once: the arrays that pages and searches share.
 
     Parameters
@@ -55,7 +53,7 @@ class Rows:
         The songs that are here.
     stored : SongRows
         The rows of the model's files.
-    same_as : mapping of song id to song id
+    representative_of : mapping of song id to song id
         The song that stands for a song with the same sound.
 
     Attributes
@@ -76,15 +74,15 @@ class Rows:
         record: ModelRecord,
         table: SongTable,
         stored: SongRows,
-        same_as: dict[int, int],
+        representative_of: dict[int, int],
     ) -> None:
         self.folder = library.models.path(record.id)
         self.index_memory_mb = float(library.settings["index_memory_mb"])
-        self.sources = _Sources(stored, table.ids, same_as)
+        self.inputs = _RowInputs(stored, table.ids, representative_of)
         places = table.places_of(stored.song_ids)
         shown = places >= 0
-        if same_as:
-            shown &= ~np.isin(stored.song_ids, np.fromiter(same_as, dtype=np.int64))
+        if representative_of:
+            shown &= ~np.isin(stored.song_ids, np.fromiter(representative_of, dtype=np.int64))
         self.ids, self.places, self.file_rows = stored.song_ids[shown], places[shown], stored.rows[shown]
         self.file = library.models.vector_file(record.id, stored)
         self._columns: tuple[SongColumns, SongColumns] | None = None
@@ -117,37 +115,40 @@ class Rows:
     # --- what rows are searched with ----------------------------------------------------------
 
     @property
-    def index(self) -> "Neighbours":
+    def index(self) -> neighbours.Neighbours:
         """Nearest neighbours among the rows: all are compared, or the index beside the model is asked."""
-        from musicsim.explorer.snapshot.neighbours import INDEX_FILE, neighbours_among
+        return self._from_file(
+            neighbours.INDEX_FILE,
+            lambda: neighbours.load_index(self.folder, self.file, self.file_rows, lambda: self.X),
+        )
 
-        return self._from_file(INDEX_FILE, lambda: neighbours_among(self))
+    def build_index_in_background(self) -> None:
+        """Prepare a large library for search on a thread of its own, once a process and model.
 
-    def build_index_soon(self) -> None:
-        """See :func:`musicsim.explorer.snapshot.neighbours.build_soon`."""
-        from musicsim.explorer.snapshot.neighbours import build_soon
+        The index is built if there is none, and asked once: what numba has compiled takes a second to load.
+        """
+        if len(self.ids) < neighbours.INDEXED_FROM or self.folder in _prepared:
+            return
+        _prepared.add(self.folder)
+        threading.Thread(target=self._prepare_index, name="index", daemon=True).start()
 
-        build_soon(self)
-
-    @cached_property
-    def proximity(self) -> "MutualProximity":
-        """What every song finds usual as a distance; 13 s for a million songs of 100 dimensions."""
-        from musicsim.search import MutualProximity
-
-        return MutualProximity().fit(self.X)
-
-    @cached_property
-    def hubs(self) -> "HubReduction":
-        """Orders candidates so that songs that are near everything do not crowd every list."""
-        from musicsim.explorer.snapshot.hubs import HubReduction
-
-        return HubReduction(self)
+    def _prepare_index(self) -> None:
+        neighbours.update_index(self.folder, self.file, self.index_memory_mb)
+        self.index.query(self.file[:1], neighbours.N_CANDIDATES)
 
     @cached_property
-    def model(self) -> "SimilarityModel":
+    def proximity(self) -> "search.MutualProximity":
+        """Mutual proximity fitted on all rows; 13 s for a million songs of 100 dimensions."""
+        return search.MutualProximity().fit(self.X)
+
+    @cached_property
+    def hubs(self) -> HubReduction:
+        """Hub reduction: songs that are near everything do not crowd every list."""
+        return HubReduction(len(self.ids), self.vectors, lambda: self.proximity)
+
+    @cached_property
+    def model(self) -> SimilarityModel:
         """The model, loaded."""
-        from musicsim.explorer.models.similarity_model import SimilarityModel
-
         return SimilarityModel.load(self.folder)
 
     # --- what is kept of each row -------------------------------------------------------------
@@ -209,11 +210,14 @@ def _version(path: Path) -> tuple[int, int] | None:
     return facts.st_mtime_ns, facts.st_size
 
 
+_prepared: set[Path] = set()
+
+
 class _Held:
-    """What is held of one library."""
+    """Rows and representatives of one library."""
 
     def __init__(self) -> None:
-        self.rows: dict[str, Rows] = {}
+        self.rows: dict[str, ModelRows] = {}
         self.same: tuple[list[SamePair], dict[int, int]] = ([], {})
 
 
@@ -221,25 +225,27 @@ _held: "WeakKeyDictionary[Library, _Held]" = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
-def same_sound_of(library: Library) -> dict[int, int]:
+def representatives_of(library: Library) -> dict[int, int]:
     """The song that stands for a song with the same sound, by id; the very same object until one of them changes."""
     pairs = library.same_pairs()
     with _lock:
         held = _held.setdefault(library, _Held())
         if held.same[0] is not pairs:
             ids = {i for pair in pairs for i in (pair.first_id, pair.second_id)}
-            held.same = pairs, folded(library.songs(ids), pairs) if pairs else {}
+            held.same = pairs, representatives(library.songs(ids), pairs) if pairs else {}
         return held.same[1]
 
 
-def rows_under(library: Library, record: ModelRecord, table: SongTable, same_as: dict[int, int]) -> Rows:
+def cached_rows(
+    library: Library, record: ModelRecord, table: SongTable, representative_of: dict[int, int]
+) -> ModelRows:
     """The rows of a model: those that another snapshot has already, unless some have come or gone since."""
     with _lock:
         held = _held.setdefault(library, _Held()).rows
         known = held.pop(record.id, None)
-        sources = _Sources(library.models.song_rows(record.id), table.ids, same_as)
-        if known is None or any(a is not b for a, b in zip(known.sources, sources, strict=True)):
-            known = Rows(library, record, table, sources.stored, same_as)
+        inputs = _RowInputs(library.models.song_rows(record.id), table.ids, representative_of)
+        if known is None or any(a is not b for a, b in zip(known.inputs, inputs, strict=True)):
+            known = ModelRows(library, record, table, inputs.stored, representative_of)
         held[record.id] = known  # the one used last stands last
         while len(held) > _MODELS_HELD:
             del held[next(iter(held))]

@@ -8,20 +8,16 @@ one, every song is compared.
 
 import logging
 import shutil
-import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import filelock
 import numpy as np
 import numpy.typing as npt
 
-from musicsim.search import CompactIndex, ExactIndex, SpillForest, calibrate, kind_of_index
+from musicsim import search
 
-if TYPE_CHECKING:
-    from musicsim.explorer.snapshot.model_rows import Rows
-
-__all__ = ["INDEXED_FROM", "INDEX_FILE", "Neighbours", "build_soon", "neighbours_among", "update_index"]
+__all__ = ["INDEXED_FROM", "INDEX_FILE", "N_CANDIDATES", "Neighbours", "load_index", "update_index"]
 
 _log = logging.getLogger(__name__)
 
@@ -34,8 +30,11 @@ _FOREST_BYTES = 7.2
 _FOLDER = "index"
 INDEX_FILE = f"{_FOLDER}/index.json"
 
-# Of the candidates that hub reduction takes its order from, so many are found; of the nearest ten more than 99 %.
-_K, _RECALL = 500, 0.95
+N_CANDIDATES = 500
+"""Candidates that hub reduction reorders."""
+
+# Share of the candidates that is found; of the nearest ten more than 99 %.
+_RECALL = 0.95
 _N_QUERIES = 100
 # Rows that may be missing in the file and are added whenever it is read, as a share of all.
 _ADDED_ON_READING = 0.02
@@ -60,7 +59,9 @@ class Neighbours:
     """
 
     def __init__(
-        self, index: SpillForest | CompactIndex | ExactIndex, file_rows: npt.NDArray[np.int64]
+        self,
+        index: "search.SpillForest | search.CompactIndex | search.ExactIndex",
+        file_rows: npt.NDArray[np.int64],
     ) -> None:
         self._index, self._n = index, len(file_rows)
         self._file_rows: npt.NDArray[np.int64] | None = None
@@ -84,22 +85,42 @@ class Neighbours:
         return distances, np.searchsorted(self._file_rows, found)
 
 
-def neighbours_among(rows: "Rows") -> Neighbours:
-    """What answers for some rows: the index beside their model, or the comparison with all."""
-    if len(rows.ids) >= INDEXED_FROM:
+def load_index(
+    folder: Path,
+    vectors: npt.NDArray[np.float32],
+    file_rows: npt.NDArray[np.int64],
+    rows: Callable[[], npt.NDArray[np.float32]],
+) -> Neighbours:
+    """Load the index beside a model, or compare with all songs where there is none.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the model.
+    vectors : float32 ndarray of shape (n_file_rows, n_dimensions)
+        All rows of its file.
+    file_rows : int64 ndarray of shape (n_rows,), ascending
+        Rows of the file that are songs here.
+    rows : callable
+        Gives the vectors of these, float32 (n_rows, n_dimensions), where all are compared.
+    """
+    if len(file_rows) >= INDEXED_FROM:
         try:
-            return Neighbours(_loaded(rows.folder / _FOLDER, rows.file), rows.file_rows)
+            return Neighbours(_loaded(folder / _FOLDER, vectors), file_rows)
         except FileNotFoundError:
-            _log.info("%s has no index yet: every song is compared.", rows.folder)
+            _log.info("%s has no index yet: every song is compared.", folder)
         except (ValueError, OSError) as error:
-            _log.warning("The index in %s is not used, every song is compared: %s", rows.folder, error)
-    return Neighbours(ExactIndex().fit(rows.X), np.arange(len(rows.X)))
+            _log.warning("The index in %s is not used, every song is compared: %s", folder, error)
+    X = rows()
+    return Neighbours(search.ExactIndex().fit(X), np.arange(len(X)))
 
 
-def _loaded(folder: Path, X: npt.NDArray[np.float32]) -> SpillForest | CompactIndex:
+def _loaded(folder: Path, X: npt.NDArray[np.float32]) -> "search.SpillForest | search.CompactIndex":
     """The index of a folder, of whichever kind."""
-    kind = kind_of_index(folder)
-    return (CompactIndex if kind == CompactIndex.__name__ else SpillForest).load(folder, X)
+    kind = search.kind_of_index(folder)
+    return (search.CompactIndex if kind == search.CompactIndex.__name__ else search.SpillForest).load(
+        folder, X
+    )
 
 
 def update_index(folder: Path, X: npt.NDArray[np.float32], memory_mb: float = np.inf) -> bool:
@@ -122,7 +143,7 @@ def update_index(folder: Path, X: npt.NDArray[np.float32], memory_mb: float = np
     """
     if len(X) < INDEXED_FROM:
         return False
-    kind = SpillForest if _FOREST_BYTES * X.size <= 1e6 * memory_mb else CompactIndex
+    kind = search.SpillForest if _FOREST_BYTES * X.size <= 1e6 * memory_mb else search.CompactIndex
     try:
         with filelock.FileLock(folder / f"{_FOLDER}.lock", timeout=0):
             for left in folder.glob(f".{_FOLDER}-*"):  # of a process that was ended while it wrote
@@ -130,8 +151,8 @@ def update_index(folder: Path, X: npt.NDArray[np.float32], memory_mb: float = np
             index = _brought_up(folder / _FOLDER, X, kind)
             if index is None:
                 return False
-            if isinstance(index, SpillForest):
-                calibrate(index, X, _K, _RECALL, n_queries=_N_QUERIES, random_state=_SEED)
+            if isinstance(index, search.SpillForest):
+                search.calibrate(index, X, N_CANDIDATES, _RECALL, n_queries=_N_QUERIES, random_state=_SEED)
             index.save(folder / _FOLDER)
             return True
     except filelock.Timeout:
@@ -142,8 +163,8 @@ def update_index(folder: Path, X: npt.NDArray[np.float32], memory_mb: float = np
 
 
 def _brought_up(
-    target: Path, X: npt.NDArray[np.float32], kind: type[SpillForest] | type[CompactIndex]
-) -> SpillForest | CompactIndex | None:
+    target: Path, X: npt.NDArray[np.float32], kind: "type[search.SpillForest] | type[search.CompactIndex]"
+) -> "search.SpillForest | search.CompactIndex | None":
     """The index of all rows; None where the file has nearly all of them."""
     try:
         n, n_built = kind.saved_rows(target)
@@ -158,22 +179,3 @@ def _brought_up(
         _log.warning("The index in %s is built again: %s", target, error)
         shutil.rmtree(target, ignore_errors=True)
     return kind(random_state=_SEED).fit(X)
-
-
-def build_soon(rows: "Rows") -> None:
-    """Let rows of a large library be ready to be searched, on a thread of its own; once in a process for each model.
-
-    The index is built if there is none, and asked once: what numba has compiled takes a second to load.
-    """
-    if len(rows.ids) < INDEXED_FROM or rows.folder in _prepared:
-        return
-    _prepared.add(rows.folder)
-    threading.Thread(target=_prepare, args=(rows,), name="index", daemon=True).start()
-
-
-def _prepare(rows: "Rows") -> None:
-    update_index(rows.folder, rows.file, rows.index_memory_mb)
-    rows.index.query(rows.file[:1], _K)
-
-
-_prepared: set[Path] = set()

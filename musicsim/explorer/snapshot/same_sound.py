@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from musicsim import search
 from musicsim.library import Library, Song
 from musicsim.library.stores.duplicates import SamePair
 
-__all__ = ["find_new", "folded", "groups"]
+__all__ = ["find_new_duplicates", "groups", "representatives"]
 
 _LOSSLESS = frozenset(
     (
@@ -48,28 +49,25 @@ def groups(songs: Sequence[Song], pairs: Iterable[SamePair]) -> list[list[Song]]
     same = [p for p in pairs if p.is_same and p.first_id in by_id and p.second_id in by_id]
     if not same:
         return []
-    from musicsim.search.duplicates import DuplicatePair, group_pairs
-
     ids = sorted({i for p in same for i in (p.first_id, p.second_id)})
     row_of = {song_id: row for row, song_id in enumerate(ids)}
     joined = [
-        DuplicatePair(row_of[p.first_id], row_of[p.second_id], p.similarity, p.offset_s, True) for p in same
+        search.DuplicatePair(row_of[p.first_id], row_of[p.second_id], p.similarity, p.offset_s, True)
+        for p in same
     ]
     found: dict[int, list[Song]] = {}
-    for song_id, label in zip(ids, group_pairs(len(ids), joined).tolist(), strict=True):
+    for song_id, label in zip(ids, search.group_pairs(len(ids), joined).tolist(), strict=True):
         found.setdefault(label, []).append(by_id[song_id])
     return [sorted(group, key=_worth, reverse=True) for group in found.values()]
 
 
-def folded(songs: Sequence[Song], pairs: Sequence[SamePair]) -> dict[int, int]:
+def representatives(songs: Sequence[Song], pairs: Sequence[SamePair]) -> dict[int, int]:
     """The id of the song that stands for another one, by the id of the latter."""
     return {song.id: first.id for first, *others in groups(songs, pairs) for song in others} if pairs else {}
 
 
-def find_new(library: Library, songs_here: Sequence[Song], tell: Callable[..., None]) -> None:
+def find_new_duplicates(library: Library, songs_here: Sequence[Song], tell: Callable[..., None]) -> None:
     """Compare songs that joined since the last time with all others, and keep the pairs with the same sound."""
-    from musicsim.search.duplicates import find_duplicates
-
     new = library.duplicates.not_compared()
     if not new:
         return
@@ -90,7 +88,7 @@ def find_new(library: Library, songs_here: Sequence[Song], tell: Callable[..., N
     rows = np.array([row for row, song in enumerate(songs) if song.id in new], dtype=np.int64)
     durations = np.array([song.duration_s for song in songs])
     found = []
-    for pair in find_duplicates(X, durations, frames_of, rows=rows):
+    for pair in search.find_duplicates(X, durations, frames_of, rows=rows):
         # vectors and lengths alone join songs of one drum machine: without frames nothing is folded
         if pair.offset_s is not None:
             first, second = songs[pair.first].id, songs[pair.second].id

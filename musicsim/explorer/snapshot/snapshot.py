@@ -5,21 +5,18 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from musicsim import search
 from musicsim.errors import NotFoundError
-from musicsim.explorer.snapshot.model_rows import Rows, rows_under, same_sound_of
+from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.snapshot.model_rows import ModelRows, cached_rows, representatives_of
+from musicsim.explorer.snapshot.neighbours import Neighbours
 from musicsim.library import Library, Song
 from musicsim.library.db.columns import SongColumns, SongTable
 from musicsim.library.stores.models import ModelRecord
-
-if TYPE_CHECKING:  # scikit-learn and numba take seconds to import: only once a song is searched with
-    from musicsim.explorer.models.similarity_model import SimilarityModel
-    from musicsim.explorer.snapshot.neighbours import Neighbours
-    from musicsim.search import MutualProximity
 
 __all__ = ["Found", "Snapshot", "snapshot_under", "take_snapshot"]
 
@@ -46,7 +43,7 @@ class Snapshot:
 
     Loaded piece by piece when first asked for, never changed: a new revision makes a new snapshot. It takes over
     from the one before what the change has left as it was, above all the rows
-    (:class:`musicsim.explorer.snapshot.model_rows.Rows`).
+    (:class:`musicsim.explorer.snapshot.model_rows.ModelRows`).
 
     Arrays are aligned with :attr:`row_ids`, the songs that have a vector, each sound once. Memory: 0.3 kB a song and
     the index's norms, shared by all snapshots of a library; vectors stay on the disk until they are touched.
@@ -67,7 +64,7 @@ class Snapshot:
         return self.library.models.get(self.model_id) if self.model_id else self.library.models.active()
 
     @property
-    def model(self) -> "SimilarityModel | None":
+    def model(self) -> SimilarityModel | None:
         """The model, loaded."""
         return self._rows.model if self._rows else None
 
@@ -78,13 +75,17 @@ class Snapshot:
         return self.library.table()
 
     @cached_property
-    def same_as(self) -> dict[int, int]:
+    def representative_of(self) -> dict[int, int]:
         """The song that stands for a song with the same sound, by id; only songs that another one stands for."""
-        return same_sound_of(self.library)
+        return representatives_of(self.library)
 
     @cached_property
-    def _rows(self) -> Rows | None:
-        return rows_under(self.library, self.record, self._table, self.same_as) if self.record else None
+    def _rows(self) -> ModelRows | None:
+        return (
+            cached_rows(self.library, self.record, self._table, self.representative_of)
+            if self.record
+            else None
+        )
 
     @property
     def n_songs(self) -> int:
@@ -110,9 +111,9 @@ class Snapshot:
         if self._rows is None:
             return np.full(len(wanted), -1, dtype=np.int64)
         rows = self._rows.of(wanted)
-        if self.same_as:
+        if self.representative_of:
             folded = np.flatnonzero(rows < 0)
-            rows[folded] = self._rows.of([self.same_as.get(i, -1) for i in wanted[folded].tolist()])
+            rows[folded] = self._rows.of([self.representative_of.get(i, -1) for i in wanted[folded].tolist()])
         return rows
 
     @property
@@ -140,17 +141,17 @@ class Snapshot:
         return self._rows.map if self._rows else np.empty((0, 2), dtype=np.float32)
 
     @property
-    def index(self) -> "Neighbours":
+    def index(self) -> Neighbours:
         """Nearest neighbours among :attr:`X`."""
         return self._needed.index
 
-    def build_index_soon(self) -> None:
+    def build_index_in_background(self) -> None:
         """Let a large library that has no index get one beside the service; for a process that stays."""
         if self._rows is not None:
-            self._rows.build_index_soon()
+            self._rows.build_index_in_background()
 
     @property
-    def proximity(self) -> "MutualProximity":
+    def proximity(self) -> "search.MutualProximity":
         """What the songs of :attr:`X` find usual as a distance; 1.3 s for 100 000 songs of 100 dimensions."""
         return self._needed.proximity
 
@@ -164,7 +165,7 @@ class Snapshot:
         return self._needed.hubs.adjusted(vector, distances, rows)
 
     @property
-    def _needed(self) -> Rows:
+    def _needed(self) -> ModelRows:
         if self._rows is None:
             raise NotFoundError(f"{self.library.name}: there are no songs to compare with yet. Add a folder.")
         return self._rows
@@ -256,7 +257,7 @@ class Snapshot:
     def row_of(self) -> dict[int, int]:
         """Row of a song id in the arrays; a song that another one stands for has the row of that one."""
         rows = {song_id: row for row, song_id in enumerate(self.row_ids.tolist())}
-        return rows | {i: rows[other] for i, other in self.same_as.items() if other in rows}
+        return rows | {i: rows[other] for i, other in self.representative_of.items() if other in rows}
 
     @cached_property
     def tags(self) -> dict[int, list[tuple[str, float]]]:

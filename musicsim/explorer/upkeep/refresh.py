@@ -12,7 +12,7 @@ from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.playlists.fit import fit_walk
 from musicsim.explorer.progress import StepCallback, Stopped, Tell, teller
-from musicsim.explorer.snapshot.same_sound import find_new
+from musicsim.explorer.snapshot.same_sound import find_new_duplicates
 from musicsim.explorer.upkeep.fitting import fit_native, songs_with_frames
 from musicsim.explorer.upkeep.model_catalogue import make_again, stale_models
 from musicsim.explorer.upkeep.placing import place_new, update_clusters_and_map
@@ -109,7 +109,7 @@ def _bring_up(library: Library, songs: list[Song], force: bool, tell: Tell) -> N
                 raise
             _log.warning("Songs are not placed in the model %r: %s", record.name, error)
             lost.add(record.id)
-    find_new(library, songs, tell)
+    find_new_duplicates(library, songs, tell)
     for record in library.models.all():
         if record.id not in lost:
             update_clusters_and_map(library, record, tell)

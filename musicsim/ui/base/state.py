@@ -141,7 +141,7 @@ def active_model() -> str | None:
 def _snapshot(folder: Path, revision: int, model_id: str | None, _library: Library) -> Snapshot:
     seen = take_snapshot(_library, model_id)
     with suppress(ModelError):  # its files are gone: what compares songs says so, a page may do without
-        seen.build_index_soon()
+        seen.build_index_in_background()
     return seen
 
 
