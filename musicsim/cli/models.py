@@ -90,9 +90,11 @@ def train(
 
     Ctrl-C once stops and keeps the best so far; twice leaves everything as it was.
     """
-    from musicsim.explorer.learning.ranking import LOSSES, METHODS, ORDER, RANKING, LearningSettings, learn
     from musicsim.explorer.learning.supervision import ANSWERS, KINDS
+    from musicsim.explorer.learning.task import LOSSES, METHODS, RANKING, LearningSettings
+    from musicsim.explorer.learning.verdict import ORDER
     from musicsim.explorer.progress import Stopped
+    from musicsim.explorer.upkeep.learned_model import learn
     from musicsim.explorer.upkeep.model_text import name_for, report_of
 
     losses = LOSSES if source == ANSWERS else [name for name in LOSSES if name != ORDER]

@@ -240,7 +240,8 @@ def _upgrade(library: Library, _arguments: Mapping[str, Any], report: _Reporter)
 
 
 def _train(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    from musicsim.explorer.learning.ranking import LearningSettings, learn
+    from musicsim.explorer.learning.task import LearningSettings
+    from musicsim.explorer.upkeep.learned_model import learn
 
     learn(library, LearningSettings(**arguments["settings"]), arguments["name"], report)
     return True

@@ -10,10 +10,11 @@ from musicsim.explorer.learning.from_answers import (
     relevance_of,
     shares_in_order,
 )
-from musicsim.explorer.learning.ranking import CS, LearningSettings, learn
 from musicsim.explorer.learning.supervision import ANSWERS, Supervision
+from musicsim.explorer.learning.task import CS, LearningSettings
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.upkeep.learned_model import learn
 from musicsim.explorer.upkeep.model_text import figures, headline, judged_on, report_of
 from musicsim.library.stores.answers import comparisons, question_key
 from musicsim.library.stores.duplicates import SamePair

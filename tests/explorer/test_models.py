@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from musicsim.errors import FeatureVersionError, ModelError
-from musicsim.explorer.learning.ranking import LearningSettings, learn
+from musicsim.explorer.learning.task import LearningSettings
 from musicsim.explorer.models.encoders import OFFERED
 from musicsim.explorer.search.query import find_similar, read_example
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.fitting import NATIVE, RepresentationSettings
+from musicsim.explorer.upkeep.learned_model import learn
 from musicsim.explorer.upkeep.model_catalogue import (
     add_representation,
     free_name,

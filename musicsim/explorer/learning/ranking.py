@@ -8,22 +8,17 @@ is kept is then learned with this C on all of them.
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from musicsim import metric
 from musicsim.errors import ModelError
-from musicsim.explorer.learning.closed_form import learn_means
-from musicsim.explorer.learning.from_answers import Answered, learn_from_answers, shares_in_order
-from musicsim.explorer.learning.multi_kernel import SourceMLR, source_shares
-from musicsim.explorer.learning.supervision import ANSWERS
+from musicsim.explorer.learning.multi_kernel import SourceMLR
 from musicsim.explorer.learning.task import (
-    LOSSES,
-    METHODS,
+    CS,
     MOST_TESTED,
     MOST_VALIDATED,
-    RANKING,
     FloatArray,
     LearningSettings,
     Task,
@@ -34,36 +29,13 @@ from musicsim.explorer.learning.task import (
     to_learn_from,
     what_changed,
 )
-from musicsim.explorer.learning.verdict import (
-    ORDER,
-    compare,
-)
-from musicsim.explorer.models.artifacts import save_report
-from musicsim.explorer.models.joint_space import Sources
-from musicsim.explorer.playlists.fit import fit_walk
-from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
-from musicsim.explorer.upkeep.combination import COMBINED_KIND, combine, hide
-from musicsim.explorer.upkeep.fitting import new_record
-from musicsim.explorer.upkeep.placing import SEED, follow_owner, save_clusters_and_map
-from musicsim.library import Library
-from musicsim.library.stores.models import ModelRecord
+from musicsim.explorer.learning.verdict import compare
+from musicsim.explorer.snapshot.snapshot import Snapshot
 
-__all__ = [
-    "CS",
-    "LEARNED_KIND",
-    "LOSSES",
-    "METHODS",
-    "ORDER",
-    "RANKING",
-    "LearningSettings",
-    "Watcher",
-    "learn",
-    "learn_unlocked",
-]
+__all__ = ["learn_from_relevance"]
 
-LEARNED_KIND = "learned"
-CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 _TOLERANCE, _MOST_CUTS = 1e-2, 150
+_SEED = 0
 _PATIENCE = 2  # values of C in a row that do not help
 
 
@@ -118,101 +90,10 @@ class _Watch:
         self._cost = self._scored - started
 
 
-def learn(library: Library, settings: LearningSettings, name: str, watcher: Watcher) -> str:
-    """Learn a metric on the vectors of a model and keep it as a model of its own.
-
-    Parameters
-    ----------
-    library : Library
-    settings : LearningSettings
-    name : str
-        A model of this name is replaced.
-    watcher : Watcher
-
-    Returns
-    -------
-    str
-        The id of the model. It is not put into use, unless it replaces the one that is.
-
-    Raises
-    ------
-    ModelError
-        If there is nothing to learn from, nothing held out to choose settings on, too few artists, or nothing is
-        learned.
-    NotFoundError
-        If there is no model of the name in `settings`.
-    StoreLockedError
-        If another process is adding to this library.
-
-    Notes
-    -----
-    Of more than 4 000 songs, or 1 500 where several models are kernels, a seeded sample is learned from. Memory:
-    8 bytes times songs times dimensions, twice, and what :class:`~musicsim.metric.MLR` says of 4 000 songs, or 18 MB
-    a kernel.
-    """
-    with library.exclusive():
-        try:
-            return learn_unlocked(library, settings, name, watcher)
-        finally:
-            library.models.discard_unfinished()
-
-
-def learn_unlocked(library: Library, settings: LearningSettings, name: str, watcher: Watcher) -> str:
-    """:func:`learn` for a caller that is the one process that changes the library already."""
-    started = time.time()
-    watcher.tell("reading what listeners said")
-    chosen = _chosen_models(library, settings)
-    base = chosen[0] if len(chosen) == 1 else combine(library, chosen, watcher.tell)
-    snapshot = take_snapshot(library, base.id)
-    model = snapshot.model
-    assert model is not None
-    blocks = model.front_.blocks if len(chosen) > 1 and isinstance(model.front_, Sources) else []
-    if settings.method != RANKING:
-        model, L, report = learn_means(snapshot, settings, blocks, watcher)
-    else:
-        learn_from = _from_answers if settings.supervision == ANSWERS else _from_relevance
-        L, report = learn_from(snapshot, settings, blocks, watcher)
-        model = model.with_metric(L, snapshot.X)
-    names = " + ".join(record.name for record in chosen)
-    report |= {"name": name, "base": names, "created_at": started, "seconds": time.time() - started}
-    alone = report.pop("alone")
-    if blocks:
-        shares = source_shares(np.asarray(snapshot.X, dtype=np.float64), L, blocks)
-        report["sources"] = [
-            {"name": record.name, "dimensions": record.n_dimensions, "share": share, "alone": by_itself}
-            for record, share, by_itself in zip(chosen, shares, alone, strict=True)
-        ]
-    n_songs = len(library.models.features(base.id).song_ids)
-    record = new_record(LEARNED_KIND, name, model, n_songs, base_id=base.features_of, **asdict(settings))
-    model.save(library.models.path(record.id))
-    save_report(library.models.path(record.id), report)
-    library.models.register(record)
-    follow_owner(library, record)
-    save_clusters_and_map(library, record, watcher.tell)
-    fit_walk(library, record.id, watcher.tell)
-    if base.kind == COMBINED_KIND:
-        hide(library, base)
-    library.models.finish(record.id)
-    return record.id
-
-
-def _chosen_models(library: Library, settings: LearningSettings) -> list[ModelRecord]:
-    native = library.models.native()
-    if native is None:
-        raise ModelError("this library has no songs to learn from yet: add a folder first.")
-    chosen = [library.models.named(name) for name in settings.on] or [native]
-    for record in chosen:
-        if record.kind == LEARNED_KIND:
-            raise ModelError(
-                f"{record.name!r} has been learned itself: learn on the model it was learned on."
-            )
-    return chosen
-
-
-def _from_relevance(
+def learn_from_relevance(
     snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: Watcher
 ) -> tuple[FloatArray, dict[str, Any]]:
-    """L, and the report, of a ranking that follows who is similar to whom."""
+    """Learn L by ranking from who is similar to whom; return it and the report."""
     task = Task.of(snapshot, settings, blocks)
     chosen, path, finished = _chosen(task, watcher)
     L = _final(task, chosen, watcher) if finished else chosen["components"]
@@ -220,50 +101,15 @@ def _from_relevance(
     return L, report | {"stopped_early": not finished or watcher.is_enough()}
 
 
-def _from_answers(
-    snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: Watcher
-) -> tuple[FloatArray, dict[str, Any]]:
-    """L, and the report, of a metric that keeps to answers."""
-    X = np.asarray(snapshot.X, dtype=np.float64)
-    answered = Answered.of(snapshot, settings.listener)
-
-    def told(message: str, point: dict[str, Any]) -> bool:
-        watcher.trace(point)
-        watcher.tell(message)
-        return watcher.is_enough()
-
-    judged = learn_from_answers(
-        X, answered, Cs=CS if settings.C is None else (settings.C,), loss=settings.loss,
-        structure=settings.structure, blocks=blocks, random_state=settings.random_state, told=told,
-    )  # fmt: skip
-    leads = {} if judged.lead is None else {ORDER: judged.lead}
-    rows = np.unique(answered.all())
-    return judged.L, {
-        "answers": {
-            "n": len(answered), "questions": len(set(answered.questions)), "comparisons": len(answered.all()),
-            "songs": len(rows),
-        },
-        "detail": f"{len(answered):,} answers",
-        "C": judged.C,
-        "untrained": judged.untrained,
-        "path": judged.path,
-        "alone": [float(shares_in_order(X[:, block], answered).mean()) for block in blocks],
-        "stopped_early": watcher.is_enough(),
-        **what_changed(snapshot, settings, X, judged.L, leads),
-    }  # fmt: skip
-
-
 def _template(task: Task) -> Any:
-    from musicsim.metric import MLR
-
     settings = task.settings
     options: dict[str, Any] = {
         "loss": settings.loss, "k": settings.k if settings.loss in ("ndcg", "precision") else 10,
-        "tol": _TOLERANCE, "max_cuts": _MOST_CUTS, "random_state": SEED,
+        "tol": _TOLERANCE, "max_cuts": _MOST_CUTS, "random_state": _SEED,
     }  # fmt: skip
     if task.has_kernels:
         return SourceMLR(task.blocks, **options)
-    return MLR(structure=settings.structure, regularizer=settings.regularizer, **options)
+    return metric.MLR(structure=settings.structure, regularizer=settings.regularizer, **options)
 
 
 def _chosen(task: Task, watcher: Watcher) -> tuple[dict[str, Any], list[dict[str, Any]], bool]:

@@ -17,6 +17,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.relevance import Relevance
 
 __all__ = [
+    "CS",
     "LOCAL",
     "LOSSES",
     "MEAN",
@@ -35,6 +36,9 @@ __all__ = [
     "to_learn_from",
     "what_changed",
 ]
+
+CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
+"""Values of C that are tried, from weak to strong."""
 
 LOSSES = {
     "auc": "AUC: the whole ranking",

@@ -28,10 +28,12 @@ from musicsim.explorer.models.encoders import (
 )
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.models.song_features import feature_blocks
-from musicsim.explorer.playlists.fit import fit_walk
 from musicsim.explorer.progress import Tell
-from musicsim.explorer.upkeep.placing import SEED, follow_owner, save_clusters_and_map
+from musicsim.explorer.upkeep.placing import SEED, follow_owner
+from musicsim.explorer.upkeep.publish import publish
 from musicsim.library import Library, Song
+from musicsim.library.embeddings.store import EmbeddingStore
+from musicsim.library.stores.lyrics import read_lyrics
 from musicsim.library.stores.models import NATIVE_KIND, ModelRecord
 from musicsim.mixtures import MixtureSpace, SemanticMultinomials, fit_mixtures
 
@@ -131,8 +133,8 @@ def fit_native(library: Library, songs: Sequence[Song], tell: Tell) -> None:
     """Fit a new native model on the songs; it replaces the one before, and is used if that one was."""
     model = SimilarityModel(random_state=SEED).fit_codebook(_sample_frames(library, songs, tell))
     first_of_all = library.models.active() is None
-    record = _fit_rest(library, model, songs, NATIVE_KIND, NATIVE, {}, tell)
-    library.models.finish(record.id, activate=first_of_all)
+    # the refresh fits the walks of all models, once it knows which songs are copies
+    _fit_rest(library, model, songs, NATIVE_KIND, NATIVE, {}, tell, walk=False, activate=first_of_all)
 
 
 def fit_representation(
@@ -164,23 +166,14 @@ def fit_representation(
             record = new_record(
                 REPRESENTATION_KIND, name, model, len(histograms), base_id=native.id, **asdict(settings)
             )
-            model.save(library.models.path(record.id))
-            library.models.register(record)
-            follow_owner(library, record)
-            save_clusters_and_map(library, record, tell)
-            fit_walk(library, record.id, tell)
-            library.models.finish(record.id)
-            return record.id
+            return publish(library, model, record, fill=lambda: follow_owner(library, record), tell=tell)
     if model.kind.needs in _BESIDE:
         songs, model = _BESIDE[model.kind.needs](library, songs, model, settings, tell)
     elif settings.representation in CODEWORDS:
         model.fit_codebook(_sample_frames(library, songs, tell))
     else:
         model.use_front(_mixture_front(library, songs, settings.representation, tell))
-    record = _fit_rest(library, model, songs, REPRESENTATION_KIND, name, asdict(settings), tell)
-    fit_walk(library, record.id, tell)
-    library.models.finish(record.id)
-    return record.id
+    return _fit_rest(library, model, songs, REPRESENTATION_KIND, name, asdict(settings), tell)
 
 
 def _mixture_front(
@@ -234,8 +227,6 @@ def _with_lyrics(
     library: Library, songs: Sequence[Song], model: SimilarityModel, _settings: object, tell: Tell
 ) -> tuple[list[Song], SimilarityModel]:
     """With the words that most songs say, but for those that more than half of them do."""
-    from musicsim.library.stores.lyrics import read_lyrics
-
     read_lyrics(library, tell=tell)
     table = library.lyrics.table(min_songs=_FEWEST_SONGS_A_TAG)
     n_songs = np.asarray((table.counts > 0).sum(axis=0)).ravel()
@@ -274,8 +265,6 @@ def _with_vectors(
     settings: RepresentationSettings,
     _tell: Tell,
 ) -> tuple[list[Song], SimilarityModel]:
-    from musicsim.library.embeddings.store import EmbeddingStore
-
     store = EmbeddingStore(library)
     matched = set(store.match(settings.vectors).song_ids.tolist())
     described = [song for song in songs if song.id in matched]
@@ -299,20 +288,21 @@ def _fit_rest(
     name: str,
     settings: dict[str, Any],
     tell: Tell,
-) -> ModelRecord:
-    """From a fitted front to a model with the rows, clusters and map of all songs, ready to be finished."""
+    **options: bool,
+) -> str:
+    """Fit the space behind a fitted front and publish the model; options as of :func:`publish`."""
     order = [songs[i] for i in np.random.default_rng(SEED).permutation(len(songs))]
     first, rest = order[:SONGS_FOR_AXES], order[SONGS_FOR_AXES:]
     first_features = np.concatenate([f for _, f in feature_blocks(library, model, first, tell)])
     model.fit_space(first_features)
     record = new_record(kind, name, model, len(songs), **settings)
-    model.save(library.models.path(record.id))
-    library.models.register(record)
-    library.models.append(record.id, [s.id for s in first], first_features, model.vectors(first_features))
-    for block, features in feature_blocks(library, model, rest, tell):
-        library.models.append(record.id, [s.id for s in block], features, model.vectors(features))
-    save_clusters_and_map(library, record, tell)
-    return record
+
+    def fill() -> None:
+        library.models.append(record.id, [s.id for s in first], first_features, model.vectors(first_features))
+        for block, features in feature_blocks(library, model, rest, tell):
+            library.models.append(record.id, [s.id for s in block], features, model.vectors(features))
+
+    return publish(library, model, record, fill=fill, tell=tell, **options)
 
 
 def _sample_frames(library: Library, songs: Sequence[Song], tell: Tell) -> npt.NDArray[np.float32]:

@@ -9,12 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from musicsim.errors import FeatureVersionError, ModelError, MusicsimError
-from musicsim.explorer.learning.ranking import (
-    LEARNED_KIND,
-    LearningSettings,
-    Watcher,
-    learn_unlocked,
-)
+from musicsim.explorer.learning.task import LearningSettings, Watcher
 from musicsim.explorer.models.artifacts import load_report, save_report
 from musicsim.explorer.models.encoders import OWN, own_keys
 from musicsim.explorer.models.similarity_model import SimilarityModel
@@ -29,6 +24,7 @@ from musicsim.explorer.upkeep.fitting import (
     songs_to_describe,
     songs_with_frames,
 )
+from musicsim.explorer.upkeep.learned_model import LEARNED_KIND, learn_unlocked
 from musicsim.explorer.upkeep.placing import place_new, save_clusters_and_map
 from musicsim.library import Library
 from musicsim.library.arrays import atomic_path

@@ -5,12 +5,13 @@ from datetime import datetime
 from typing import Any
 
 from musicsim.errors import LibraryError
-from musicsim.explorer.learning.ranking import LEARNED_KIND, METHODS, RANKING
 from musicsim.explorer.learning.supervision import ANSWERS, JUDGEMENTS, KINDS
+from musicsim.explorer.learning.task import METHODS, RANKING
 from musicsim.explorer.learning.verdict import MEASURES, NO_DIFFERENCE, ORDER, Lead
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.models.encoders import CODEWORDS, OWN, REPRESENTATIONS
 from musicsim.explorer.upkeep.combination import COMBINED_KIND
+from musicsim.explorer.upkeep.learned_model import LEARNED_KIND
 from musicsim.explorer.upkeep.model_catalogue import TAKEN_KIND, free_name
 from musicsim.library import Library
 from musicsim.library.embeddings.store import AboutEmbedding, EmbeddingStore, Matched

@@ -10,6 +10,7 @@ from musicsim.explorer.models.encoders import has_features
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.models.song_features import feature_blocks
 from musicsim.explorer.progress import Tell
+from musicsim.explorer.snapshot import neighbours
 from musicsim.explorer.upkeep.map_layout import MapPlacer, fit_map
 from musicsim.library import Library, Song
 from musicsim.library.stores.models import ModelRecord
@@ -103,12 +104,10 @@ def save_clusters_and_map(library: Library, record: ModelRecord, tell: Tell) -> 
 
 
 def _update_index(library: Library, record: ModelRecord, tell: Tell) -> None:
-    from musicsim.explorer.snapshot.neighbours import INDEXED_FROM, update_index
-
     X = library.models.vector_file(record.id, library.models.song_rows(record.id))
-    if len(X) >= INDEXED_FROM:
+    if len(X) >= neighbours.INDEXED_FROM:
         tell("putting songs in order for searching")
-        update_index(library.models.path(record.id), X, library.settings["index_memory_mb"])
+        neighbours.update_index(library.models.path(record.id), X, library.settings["index_memory_mb"])
 
 
 def _places_of(

@@ -10,16 +10,11 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from musicsim.explorer import jobs
-from musicsim.explorer.learning.ranking import (
-    LEARNED_KIND,
-    LOSSES,
-    METHODS,
-    ORDER,
-    RANKING,
-    LearningSettings,
-)
 from musicsim.explorer.learning.supervision import ANSWERS, KINDS, Coverage, coverage
+from musicsim.explorer.learning.task import LOSSES, METHODS, RANKING, LearningSettings
+from musicsim.explorer.learning.verdict import ORDER
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer.upkeep.learned_model import LEARNED_KIND
 from musicsim.explorer.upkeep.model_text import name_for
 from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
