@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from musicsim import search
 from musicsim.evaluation import hubness, k_occurrence, paired_bootstrap, query_scores, share_of_same
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.verdict import RANKED, Lead
@@ -24,7 +25,6 @@ from musicsim.relevance import group_codes, label_codes
 
 if TYPE_CHECKING:
     from musicsim.explorer.snapshot.neighbours import Neighbours
-    from musicsim.search import ExactIndex, MutualProximity
 
 __all__ = [
     "Confusion",
@@ -383,10 +383,8 @@ def measure_lists(
     if len(rows) == n:
         index, proximity, X = snapshot.index, snapshot.proximity, snapshot.X
     else:
-        from musicsim.search import ExactIndex, MutualProximity
-
         X = snapshot.X[rows]
-        index, proximity = ExactIndex().fit(X), MutualProximity().fit(X)
+        index, proximity = search.ExactIndex().fit(X), search.MutualProximity().fit(X)
     songs = [snapshot.indexed[row] for row in rows]
     artists = group_codes([song.group for song in songs])
     ids = np.array([song.id for song in songs], dtype=np.int64)
@@ -397,8 +395,8 @@ def measure_lists(
 
 def _nearest(
     X: npt.NDArray[np.float32],
-    index: "ExactIndex | Neighbours",
-    proximity: "MutualProximity",
+    index: "search.ExactIndex | Neighbours",
+    proximity: "search.MutualProximity",
     artists: IntArray,
     tell: Tell | None,
 ) -> list[tuple[IntArray, IntArray]]:

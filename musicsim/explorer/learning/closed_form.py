@@ -6,10 +6,11 @@ There are no steps to watch: some settings are tried, and the one that is best o
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from musicsim import metric
 from musicsim.evaluation import distance_scores, query_scores
 from musicsim.explorer.learning.task import (
     LOCAL,
@@ -31,9 +32,6 @@ from musicsim.explorer.models.local_metrics import LocalMetrics
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.relevance import Relevance
-
-if TYPE_CHECKING:  # scikit-learn comes with them: only where one is learned
-    from musicsim.metric import GMML, LGMMLByExample
 
 __all__ = ["Trial", "fitted", "held_out_scores", "learn_means", "trials"]
 
@@ -77,7 +75,7 @@ def trials(method: str, n_songs: int) -> list[Trial]:
 
 def fitted(
     X: FloatArray, relevance: Relevance, method: str, options: dict[str, Any]
-) -> "GMML | LGMMLByExample":
+) -> "metric.GMML | metric.LGMMLByExample":
     """One metric, or local ones, of songs and who is similar to whom among them.
 
     Raises
@@ -85,14 +83,19 @@ def fitted(
     ValueError
         If no song has both a similar and a dissimilar one.
     """
-    from musicsim.metric import GMML, LGMMLByExample
 
-    learner = GMML(**options) if method == MEAN else LGMMLByExample(**options, random_state=_SEED)
+    learner = (
+        metric.GMML(**options) if method == MEAN else metric.LGMMLByExample(**options, random_state=_SEED)
+    )
     return learner.fit(X, relevance)
 
 
 def held_out_scores(
-    learner: "GMML | LGMMLByExample", X: FloatArray, relevance: Relevance, queries: Rows, database: Rows
+    learner: "metric.GMML | metric.LGMMLByExample",
+    X: FloatArray,
+    relevance: Relevance,
+    queries: Rows,
+    database: Rows,
 ) -> dict[str, FloatArray]:
     """Scores of queries, each by the metric of its own place where metrics are local.
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from musicsim import metric, order
 from musicsim.errors import ModelError
 from musicsim.evaluation import paired_bootstrap
 from musicsim.explorer.learning.multi_kernel import SourceEmbedding, SourceMLR
@@ -139,10 +140,9 @@ class _Learner:
 
     def fit(self, asked: IntArray, C: float, told: Told) -> tuple[FloatArray, dict[str, Any]]:
         """L, and what is told of the fit; steps tell of "has_learned", whether the metric so far is other than 0."""
-        from musicsim.order import clean_comparisons
 
         # without the transitive reduction, which loses what answers with errors in them say twice
-        kept, _ = clean_comparisons(
+        kept, _ = order.clean_comparisons(
             asked, contradictions="majority", reduce=False, random_state=self.random_state
         )
         rows, places = np.unique(kept, return_inverse=True)
@@ -173,19 +173,17 @@ class _Learner:
 
     def _model(self, C: float) -> Any:
         """The learner; with a kernel a block where there are several, unless the metric is of single dimensions."""
-        from musicsim.metric import MLR
-        from musicsim.order import LinearPartialOrderEmbedding
 
         has_kernels = bool(self.blocks) and self.structure == "full"
         if self.loss == ORDER:
             steps: dict[str, Any] = {"tol": _TOLERANCE, "max_iter": _MOST_STEPS}
             if has_kernels:
                 return SourceEmbedding(self.blocks, C, **steps)
-            return LinearPartialOrderEmbedding(self.structure, C, **steps)
+            return order.LinearPartialOrderEmbedding(self.structure, C, **steps)
         cuts: dict[str, Any] = {"C": C, "tol": _TOLERANCE, "max_cuts": _MOST_STEPS}
         if has_kernels:
             return SourceMLR(self.blocks, self.loss, **cuts)
-        return MLR(self.loss, structure=self.structure, **cuts)
+        return metric.MLR(self.loss, structure=self.structure, **cuts)
 
 
 def shares_in_order(Y: FloatArray, answered: Answered) -> FloatArray:

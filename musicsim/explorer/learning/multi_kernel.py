@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 
+from musicsim import metric, order
+
 __all__ = ["SourceEmbedding", "SourceMLR", "source_shares"]
 
 FloatArray = npt.NDArray[np.float64]
@@ -27,14 +29,13 @@ class _OfSources(BaseEstimator):
 
     def _joined(self, components: Sequence[FloatArray], X: FloatArray) -> FloatArray:
         """L of block form, float64 (r, d), from projections of the kernels between rows of X."""
-        from musicsim.metric.mlr import factor
 
         parts = []
         for N, block in zip(components, self.blocks, strict=True):
             if len(N):
                 L = N @ X[:, block]
                 part = np.zeros((min(L.shape), X.shape[1]))
-                narrow = L if L.shape[0] <= L.shape[1] else factor(L.T @ L)
+                narrow = L if L.shape[0] <= L.shape[1] else metric.factor(L.T @ L)
                 part[: len(narrow), block] = narrow
                 parts.append(part)
         joined = np.concatenate(parts) if parts else np.zeros((1, X.shape[1]))
@@ -68,9 +69,8 @@ class SourceEmbedding(_OfSources):
         self, X: FloatArray, comparisons: npt.ArrayLike, callback: Callable[..., object] | None = None
     ) -> Self:
         """Learn from comparisons (m, 4) of rows of X; songs that are in none of them change nothing."""
-        from musicsim.order import PartialOrderEmbedding
 
-        model = PartialOrderEmbedding("full", self.C, tol=self.tol, max_iter=self.max_iter)
+        model = order.PartialOrderEmbedding("full", self.C, tol=self.tol, max_iter=self.max_iter)
         model.fit(self._kernels(X), comparisons, callback)
         self.objective_, self.dual_bound_, self.n_iter_ = model.objective_, model.dual_bound_, model.n_iter_
         self.components_ = self._joined(model.components_, X)
@@ -114,13 +114,12 @@ class SourceMLR(_OfSources):
 
     def fit(self, X: FloatArray, y: Any, callback: Callable[..., object] | None = None) -> Self:
         """Learn from a relevance among the rows of X; the callback is that of :meth:`musicsim.metric.MLR.fit`."""
-        from musicsim.metric import MultipleKernelMLR
 
         def tell(step: dict[str, Any]) -> bool:
             joined = {"components": lambda: self._joined(step["components"](), X)}
             return bool(callback is not None and callback(step | joined))
 
-        model = MultipleKernelMLR(
+        model = metric.MultipleKernelMLR(
             self.loss, self.k, self.C, tol=self.tol, max_cuts=self.max_cuts, random_state=self.random_state
         )
         model.fit(self._kernels(X), y, tell)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from musicsim import kernels
 from musicsim.errors import ModelError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.relevance import Relevance, label_codes
@@ -237,7 +238,6 @@ class Supervision:
         return lambda _rows: relevance
 
     def _tags(self) -> Callable[[IntArray], Relevance]:
-        from musicsim.kernels import human_tag_vectors
 
         tags = self._snapshot.tags
         lists = [[tag for tag, _ in tags.get(song.id, ())] for song in self._snapshot.indexed]
@@ -246,7 +246,7 @@ class Supervision:
             raise ModelError(
                 "no song of this library has a tag: import tags first, or learn from something else."
             )
-        vectors = human_tag_vectors(lists, vocabulary)
+        vectors = kernels.human_tag_vectors(lists, vocabulary)
         codes, _ = _group_numbers(self.groups)
         self.detail = f"{len(vocabulary):,} tags"
         return lambda database: _most_alike(vectors, codes, database, _SIMILAR_BY_TAGS)

@@ -1,13 +1,12 @@
 """Metrics of a model that differ from place to place: songs are compared by what tells songs apart around the query."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:  # scikit-learn comes with it: only where one is learned
-    from musicsim.metric import LGMMLByExample
+from musicsim import metric
 
 __all__ = ["LocalMetrics"]
 
@@ -34,12 +33,12 @@ class LocalMetrics:
     decay: float
 
     @classmethod
-    def of(cls, learned: "LGMMLByExample", components: FloatArray) -> "LocalMetrics":
+    def of(cls, learned: "metric.LGMMLByExample", components: FloatArray) -> "LocalMetrics":
         """Of a fit on vectors x, for the vectors ``components @ x``.
 
         Parameters
         ----------
-        learned : LGMMLByExample
+        learned : metric.LGMMLByExample
         components : ndarray of shape (d, d), invertible
             A factor of its mean metric, in any unit.
         """

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from musicsim import playlist
 from musicsim.explorer.models.artifacts import readable_arrays, save_arrays
 from musicsim.explorer.playlists.saved_lists import SEED
 from musicsim.explorer.progress import Tell
@@ -68,7 +69,7 @@ def _digest(
     ids: IntArray, playlists: Sequence[Sequence[int]], plays: sparse.csr_array, words: sparse.csr_array
 ) -> str:
     found = hashlib.sha256()
-    lengths = [len(playlist) for playlist in playlists]
+    lengths = [len(rows) for rows in playlists]
     for part in (
         ids, np.array(lengths), np.concatenate([np.empty(0), *playlists]).astype(np.int64),
         plays.indptr, plays.indices, plays.data, words.indptr, words.indices, words.data,
@@ -155,15 +156,16 @@ def _company(
     nobody = np.empty((n_songs, 0), dtype=np.int64)
     if len(playlists) < _FEWEST_LISTS:
         return {}, nobody
-    from musicsim.playlist.company import company_vectors, group_vectors, nearest_by_direction
 
     tell("hearing which songs keep company on playlists")
-    n_seen = len({row for playlist in playlists for row in playlist})
-    vectors = company_vectors(playlists, n_songs, random_state=SEED)
-    groups = group_vectors(vectors, _sizes(n_seen), n_repeats=_GROUPINGS, random_state=SEED)
+    n_seen = len({row for rows in playlists for row in rows})
+    vectors = playlist.company_vectors(playlists, n_songs, random_state=SEED)
+    groups = playlist.group_vectors(vectors, _sizes(n_seen), n_repeats=_GROUPINGS, random_state=SEED)
     if n_seen > _MOST_SONGS_WITH_NEIGHBOURS:
         return groups, nobody
-    return groups, nearest_by_direction(vectors, min(_MOST_NEIGHBOURS, max(_FEWEST_NEIGHBOURS, n_seen // 10)))
+    return groups, playlist.nearest_by_direction(
+        vectors, min(_MOST_NEIGHBOURS, max(_FEWEST_NEIGHBOURS, n_seen // 10))
+    )
 
 
 def with_company_of(sources: Sources, playlists: Sequence[Sequence[int]], tell: Tell) -> Sources:
@@ -175,11 +177,10 @@ def with_company_of(sources: Sources, playlists: Sequence[Sequence[int]], tell: 
 def _listeners(plays: sparse.csr_array, tell: Tell) -> dict[str, IntArray]:
     if plays.shape[0] < _FEWEST_LISTENERS:
         return {}
-    from musicsim.playlist.listeners import listener_clusters
 
     tell("hearing which songs the same people play")
     n_played = int(np.unique(plays.indices).size)
-    return listener_clusters(plays, _sizes(n_played)[:3], random_state=SEED)
+    return playlist.listener_clusters(plays, _sizes(n_played)[:3], random_state=SEED)
 
 
 def _topics(
@@ -190,11 +191,10 @@ def _topics(
     n_sung = int(np.count_nonzero(np.diff(words.indptr)))
     if n_sung < _FEWEST_LYRICS:
         return found, ()
-    from musicsim.playlist.topics import lyrics_topics
 
     tell("reading what songs are about")
     n_topics = min(_N_TOPICS, n_sung // 2)
-    model = lyrics_topics(words, n_topics, random_state=SEED)
+    model = playlist.lyrics_topics(words, n_topics, random_state=SEED)
     for row, topics in enumerate(model.topics):
         found[row, : len(topics)] = topics
     return found, tuple(" ".join(model.words(topic, vocabulary, 3)) for topic in range(n_topics))

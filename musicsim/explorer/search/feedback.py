@@ -2,17 +2,14 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from musicsim import metric
 from musicsim.errors import NotFoundError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
-
-if TYPE_CHECKING:  # scipy and scikit-learn come with it: not before a thumb is pressed
-    from musicsim.metric.feedback import Feedback
 
 __all__ = ["Thumbs", "bent", "thumbs_by_id", "what_changed"]
 
@@ -93,7 +90,7 @@ def thumbs_by_id(library: Library, fitting: Collection[int], unfitting: Collecti
     return Thumbs.of(fitting, unfitting)
 
 
-def bent(snapshot: Snapshot, vector: npt.NDArray[np.floating], thumbs: Thumbs) -> "Feedback | None":
+def bent(snapshot: Snapshot, vector: npt.NDArray[np.floating], thumbs: Thumbs) -> "metric.Feedback | None":
     """The metric around a query: of the place where it lies, after what was said of answers to it.
 
     Parameters
@@ -105,7 +102,7 @@ def bent(snapshot: Snapshot, vector: npt.NDArray[np.floating], thumbs: Thumbs) -
 
     Returns
     -------
-    Feedback or None
+    metric.Feedback or None
         None where nothing was said of songs that have a vector, and the model's metric is the same everywhere: then
         it is plain distance.
     """
@@ -115,13 +112,14 @@ def bent(snapshot: Snapshot, vector: npt.NDArray[np.floating], thumbs: Thumbs) -
     local = None if snapshot.model is None else snapshot.model.local_
     if not len(up) and not len(down) and local is None:
         return None
-    from musicsim.metric.feedback import adapt_weights, feedback_metric
 
     liked, disliked = snapshot.vectors_at(up), snapshot.vectors_at(down)
     if local is None:
-        return feedback_metric(vector, liked, disliked)
-    weights = adapt_weights(vector, liked, disliked, local.metrics, local.weights_at(vector))
-    return feedback_metric(vector, liked, disliked, np.tensordot(weights, local.metrics, 1), weights=weights)
+        return metric.feedback_metric(vector, liked, disliked)
+    weights = metric.adapt_weights(vector, liked, disliked, local.metrics, local.weights_at(vector))
+    return metric.feedback_metric(
+        vector, liked, disliked, np.tensordot(weights, local.metrics, 1), weights=weights
+    )
 
 
 def what_changed(before: Sequence[Song], after: Sequence[Song]) -> str:

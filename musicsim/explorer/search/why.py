@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from musicsim import codebook as codebooks
 from musicsim.audio import HOP, SAMPLE_RATE
 from musicsim.errors import ModelError
 from musicsim.kernels import ppk_similarity
 
 if TYPE_CHECKING:  # numba and scikit-learn come with them: not before a model is used
-    from musicsim.codebook import Codebook
     from musicsim.explorer.models.similarity_model import SimilarityModel
 
 __all__ = ["CodewordShare", "Passage", "Side", "Why", "codeword_shares", "describe_codewords", "explain_pair"]
@@ -179,7 +179,7 @@ def codeword_shares(a: npt.ArrayLike, b: npt.ArrayLike, components: npt.ArrayLik
     return distance, presence - distance / 2
 
 
-def describe_codewords(codebook: "Codebook", codewords: Sequence[int]) -> list[str]:
+def describe_codewords(codebook: "codebooks.Codebook", codewords: Sequence[int]) -> list[str]:
     """Say how codewords sound beside the others of their codebook, as in "bright, quiet, steady".
 
     Parameters
@@ -262,10 +262,9 @@ def explain_pair(one: Side, other: Side, model: "SimilarityModel") -> Why:
     )
 
 
-def _codebook_of(model: "SimilarityModel") -> "Codebook":
-    from musicsim.codebook import Codebook
+def _codebook_of(model: "SimilarityModel") -> "codebooks.Codebook":
 
-    if not isinstance(model.front_, Codebook):
+    if not isinstance(model.front_, codebooks.Codebook):
         raise ModelError(
             f"the model in use compares {model.kind.words}: there are no sounds to point at. Take another model."
         )
@@ -291,7 +290,7 @@ def _largest(shares: Floats, n: int) -> list[int]:
 
 
 def _codeword_shares(
-    codebook: "Codebook",
+    codebook: "codebooks.Codebook",
     codewords: Sequence[int],
     sides: tuple[Side, Side],
     before: tuple[Floats, Floats],
@@ -312,7 +311,7 @@ def _codeword_shares(
     )
 
 
-def _nearest(side: Side, codebook: "Codebook") -> Found:
+def _nearest(side: Side, codebook: "codebooks.Codebook") -> Found:
     """The nearest codewords of each frame, (n_frames, tau), of ten minutes at most; no rows without frames."""
     found = [np.empty((0, codebook.tau), dtype=np.int64)]
     n_frames = 0

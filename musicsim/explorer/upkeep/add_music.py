@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from musicsim import demo
 from musicsim.errors import LibraryError
 from musicsim.library import AddReport, Library, Progress
 from musicsim.library.arrays import atomic_path
@@ -163,12 +164,11 @@ def keep_upload(library: Library, name: str, data: bytes) -> Path:
 
 def _compose(plans: Sequence[Any], folder: Path) -> Iterator[Path]:
     """Write songs in worker processes; yield each file as it is finished, in order."""
-    from musicsim.demo import write_song
 
     context = worker_context("musicsim.demo.synthesis")
     pool = ProcessPoolExecutor(_DEMO_WORKERS, mp_context=context)
     try:
-        yield from pool.map(write_song, plans, [folder] * len(plans), chunksize=1)
+        yield from pool.map(demo.write_song, plans, [folder] * len(plans), chunksize=1)
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -189,11 +189,9 @@ def build_demo(library: Library, *, seed: int = 0, report: Report) -> bool:
     bool
         False when it was cancelled; what was written stays, and a second call goes on from there.
     """
-    from musicsim.demo import plan_collection
-    from musicsim.demo.listeners import write_listening
 
     report(message="composing the first songs")
-    plans = plan_collection(seed=seed)
+    plans = demo.plan_collection(seed=seed)
     folder = library.folder / "music"
     known = {song.path for song in library.songs()}
     plans_left = [plan for plan in plans if folder / plan.relative_path not in known]
@@ -210,7 +208,7 @@ def build_demo(library: Library, *, seed: int = 0, report: Report) -> bool:
     library.files.add_roots([folder])
     report(message="asking two thousand listeners")
     listening = library.folder / "listening"
-    write_listening(plans, listening, seed=seed)
+    demo.write_listening(plans, listening, seed=seed)
     for name in ("plays.csv", "tags.csv", "playlists.csv"):
         import_files(library, listening / name)
     return _refresh(library, report)

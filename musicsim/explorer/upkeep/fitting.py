@@ -288,9 +288,11 @@ def _fit_rest(
     name: str,
     settings: dict[str, Any],
     tell: Tell,
-    **options: bool,
+    *,
+    walk: bool = True,
+    activate: bool = False,
 ) -> str:
-    """Fit the space behind a fitted front and publish the model; options as of :func:`publish`."""
+    """Fit the space behind a fitted front and publish the model."""
     order = [songs[i] for i in np.random.default_rng(SEED).permutation(len(songs))]
     first, rest = order[:SONGS_FOR_AXES], order[SONGS_FOR_AXES:]
     first_features = np.concatenate([f for _, f in feature_blocks(library, model, first, tell)])
@@ -302,7 +304,7 @@ def _fit_rest(
         for block, features in feature_blocks(library, model, rest, tell):
             library.models.append(record.id, [s.id for s in block], features, model.vectors(features))
 
-    return publish(library, model, record, fill=fill, tell=tell, **options)
+    return publish(library, model, record, fill=fill, tell=tell, walk=walk, activate=activate)
 
 
 def _sample_frames(library: Library, songs: Sequence[Song], tell: Tell) -> npt.NDArray[np.float32]:

@@ -6,6 +6,8 @@ Of a large collection some songs are laid out, and the others stand beside those
 import numpy as np
 import numpy.typing as npt
 
+from musicsim import search
+
 __all__ = ["MOST_LAID_OUT", "MapPlacer", "align", "fit_map"]
 
 MOST_LAID_OUT = 20_000
@@ -100,10 +102,11 @@ def _beside(
     X: npt.NDArray[np.floating], places: npt.NDArray[np.floating], X_new: npt.NDArray[np.floating]
 ) -> npt.NDArray[np.float32]:
     """Places of songs between their nearest ones, by closeness; float32 (n_new, 2)."""
-    from musicsim.search import ExactIndex, SpillForest
 
     is_worth_it = len(X_new) > _MANY
-    index = (SpillForest(n_probes=32, random_state=_SEED) if is_worth_it else ExactIndex()).fit(X)
+    index = (search.SpillForest(n_probes=32, random_state=_SEED) if is_worth_it else search.ExactIndex()).fit(
+        X
+    )
     result = np.empty((len(X_new), 2), np.float32)
     for start in range(0, len(X_new), _MANY):
         distances, near = index.query(X_new[start : start + _MANY], _BESIDE)
