@@ -8,6 +8,7 @@ import pytest
 
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.learning.ranking import LearningSettings, learn
+from musicsim.explorer.model_files import save_model_file
 from musicsim.explorer.models.encoders import OFFERED
 from musicsim.explorer.search.query import find_similar, read_example
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -15,7 +16,6 @@ from musicsim.explorer.upkeep.fitting import NATIVE, RepresentationSettings
 from musicsim.explorer.upkeep.model_catalogue import (
     add_representation,
     free_name,
-    save_model_file,
     stale_models,
     stale_reason,
     take_model,

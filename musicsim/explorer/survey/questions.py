@@ -7,10 +7,9 @@ the answer is the same is the most that any model can foresee. All others are th
 
 A question tells most where tastes that go with the listener's answers so far disagree, and each is sure of itself:
 see :mod:`musicsim.explorer.survey.tastes`. Simulated listeners who weigh 30 dimensions, and answer by chance as
-see :mod:`musicsim.explorer.survey.tastes`. Simulated listeners who weigh 30 dimensions, and answer by chance as
 tastes do, were foreseen in 0.75, 0.79 and 0.84 of unseen questions after 40, 80 and 150 of this kind, and in 0.70,
-0.75 and 0.80 after as many drawn by chance. The largest entropy of the model's own answer, which asks what lies
-halfway, taught no more than chance.
+0.75 and 0.80 after as many drawn by chance. The largest entropy of the model's own answer, which asks what lies halfway, taught
+no more than chance.
 """
 
 import math
