@@ -1,9 +1,16 @@
 """The application: Streamlit's pages with the routes for sound and the HTTP interface beside them."""
 
 import streamlit as st
+from starlette.middleware import Middleware
 
-from musicsim.api import routes
+from musicsim.api import Guard, named_hosts, routes
 from musicsim.ui.components.chart_script import chart_routes
+from musicsim.ui.script_errors import show_error
 
 base = st.get_option("server.baseUrlPath") or ""
-app = st.App("pages/shell.py", routes=[*routes(base), *chart_routes(base)])
+app = st.App(
+    "pages/shell.py",
+    routes=[*routes(base), *chart_routes(base)],
+    middleware=[Middleware(Guard, names=named_hosts())],
+    on_script_error=show_error,
+)

@@ -28,6 +28,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks._rival import timed
+
 __all__ = ["Claim", "Settings", "at_least", "at_most", "main", "race", "shared_data", "version"]
 
 Row = Mapping[str, Any]
@@ -75,16 +77,15 @@ def race(
     """Return the least seconds of each function over `repeats` rounds, after one round of warming up.
 
     Rounds take turns, so that a slow spell of the machine falls on all of them. The clock counts the
-    CPU seconds of all threads; hand in ``time.perf_counter`` where threads should count as a gain.
+    CPU seconds of all threads; hand in ``time.perf_counter`` where threads should count as a gain. A call to a
+    :class:`RivalProcess` is timed over there, in CPU seconds.
     """
     for function in rivals.values():
         function()
     seconds = dict.fromkeys(rivals, math.inf)
     for _ in range(repeats):
         for name, function in rivals.items():
-            start = clock()
-            function()
-            seconds[name] = min(seconds[name], clock() - start)
+            seconds[name] = min(seconds[name], timed(function, clock=clock).seconds)
     return seconds
 
 

@@ -11,6 +11,8 @@ recordings by librosa, with other recordings held out than fitted to.
 """
 
 from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,7 @@ from sklearn.cluster import MiniBatchKMeans
 from threadpoolctl import threadpool_limits
 
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, main, race, shared_data, version
+from benchmarks._rival import Answer, RivalError, RivalProcess, timed
 from musicsim.codebook import Codebook
 
 N_CODEWORDS, TAU = 1024, 8
@@ -162,25 +165,30 @@ def _each(count: Callable[[Frames, int], npt.NDArray], songs: list[Frames], bloc
     return np.array([count(song, block) for song in songs])
 
 
-def _faiss_forms(codewords: Frames, songs: list[Frames]) -> dict[str, Callable[[], npt.NDArray]]:
-    import faiss
+class FaissForms:
+    """Top-8 histograms by faiss's flat index."""
 
-    faiss.omp_set_num_threads(1)
-    index = faiss.IndexFlatL2(codewords.shape[1])
-    index.add(codewords)
-    joined = np.concatenate(songs)
+    def __init__(self, codewords: Frames, songs: list[Frames]) -> None:
+        import faiss
 
-    def counts(nearest: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        return np.bincount(nearest.ravel(), minlength=N_CODEWORDS)
+        faiss.omp_set_num_threads(1)
+        self._index = faiss.IndexFlatL2(codewords.shape[1])
+        self._index.add(codewords)
+        self._songs = songs
+        self._joined = np.concatenate(songs)
 
-    return {
-        "faiss IndexFlatL2, a song at once": lambda: np.array(
-            [counts(index.search(song, TAU)[1]) for song in songs]
-        ),
-        "faiss IndexFlatL2, all songs at once": lambda: np.array(
-            [counts(near) for near in np.split(index.search(joined, TAU)[1], len(songs))]
-        ),
-    }
+    def one_by_one(self) -> npt.NDArray[np.int64]:
+        """Search a song at once."""
+        return np.array([_counts(self._index.search(song, TAU)[1]) for song in self._songs])
+
+    def together(self) -> npt.NDArray[np.int64]:
+        """Search all songs at once."""
+        nearest = np.split(self._index.search(self._joined, TAU)[1], len(self._songs))
+        return np.array([_counts(near) for near in nearest])
+
+
+def _counts(nearest: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return np.bincount(nearest.ravel(), minlength=N_CODEWORDS)
 
 
 def histogram_rows(
@@ -190,23 +198,34 @@ def histogram_rows(
     raw = [frames[start : start + SONG] for start in range(0, n_songs * SONG, SONG)]
     songs = [z_scored(codebook, song) for song in raw]
     codewords = codebook.codewords_.astype(np.float32)
-    forms: dict[str, Callable[[], npt.NDArray]] = {
+    forms: dict[str, Callable[[], npt.NDArray | Answer]] = {
         "musicsim, Codebook.transform of all songs": lambda: codebook.transform(raw),
         "musicsim, Codebook.transform of each song": lambda: np.concatenate(
             [codebook.transform([song]) for song in raw]
         ),
         **_numpy_forms(codewords, songs),
     }
-    rivals = "numpy (faiss not installed: pip install 'musicsim[bench]')"
-    if version("faiss-cpu"):
-        forms |= _faiss_forms(codewords, songs)
-        rivals = "numpy and faiss"
     reference = codebook.transform(raw) * (TAU * SONG)
-    moved = {
-        name: np.abs(form() * (TAU * SONG if name.startswith("musicsim") else 1) - reference).sum() / 2
-        for name, form in forms.items()
-    }
-    seconds = race(forms, repeats=12)
+    with ExitStack() as held:
+        rivals = "numpy (faiss not installed: pip install 'musicsim[bench]')"
+        if version("faiss-cpu"):
+            try:
+                faiss = held.enter_context(RivalProcess(FaissForms, codewords, songs))
+                faiss.call("together")
+            except RivalError as error:
+                rivals = f"numpy (faiss failed: {error})"
+            else:
+                forms["faiss IndexFlatL2, a song at once"] = partial(faiss.call, "one_by_one")
+                forms["faiss IndexFlatL2, all songs at once"] = partial(faiss.call, "together")
+                rivals = "numpy and faiss"
+        moved = {
+            name: np.abs(
+                timed(form).value * (TAU * SONG if name.startswith("musicsim") else 1) - reference
+            ).sum()
+            / 2
+            for name, form in forms.items()
+        }
+        seconds = race(forms, repeats=12)
     rows: list[Row] = [
         {
             "data": data,

@@ -2,7 +2,8 @@
 
 Ours: `analyse_sound` (mono, 22,050 Hz, 13 MFCC, outline, typical part, hash of the sound) and the derivatives.
 librosa: `librosa.load` at 22,050 Hz mono, `mfcc`, two `delta`s. bliss: `bliss_audio.Song(path)`, the fastest open
-rival, which takes other features (23 numbers a song) and may panic: those files are counted and left out of its ratio.
+rival, in a process of its own; it takes other features (23 numbers a song) and may panic, or crash where the processor
+lacks what it was compiled for: those files are counted and left out of its ratio.
 Seconds are CPU seconds, the least of several rounds that take turns, after one to warm up.
 
 Harmony and rhythm, taken in the same pass, may cost half of what MFCC, outline and hash do: their share is measured on
@@ -15,6 +16,7 @@ long recording; without that folder, pieces of the demo collection joined to two
 import io
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,7 @@ from benchmarks._report import (
     shared_data,
     version,
 )
+from benchmarks._rival import RivalError, RivalProcess
 from musicsim.audio import analyse_sound, decode, delta_mfcc, derivatives
 
 REFERENCE_SR = 22050
@@ -90,22 +93,38 @@ def exact_by_us(path: Path) -> np.ndarray:
     return delta_mfcc(decode(path).samples)
 
 
-def by_bliss(path: Path) -> Any:
+class Bliss:
     """The rival's analysis of a file."""
-    import bliss_audio
 
-    return bliss_audio.Song(str(path))
+    def __init__(self) -> None:
+        import bliss_audio
+
+        self._song = bliss_audio.Song
+
+    def analyse(self, path: Path) -> None:
+        """Analyse a file and drop what comes out, which cannot be sent to another process."""
+        self._song(str(path))
 
 
-def _works(function: Callable[[Path], Any], path: Path) -> str:
-    """Empty if the rival reads the file, else what it says; a panic of Rust is no Exception."""
+def _refusal_of_librosa(path: Path) -> str:
+    """Empty if librosa reads the file, else what it says."""
     try:
-        function(path)
-    except BaseException as error:
-        if isinstance(error, KeyboardInterrupt | SystemExit):
-            raise
+        by_librosa(path)
+    except Exception as error:  # any failure is an answer
         return f"{type(error).__name__}: {error}".splitlines()[0][:80]
     return ""
+
+
+def _bliss_on(path: Path, held: ExitStack) -> tuple[RivalProcess | None, str]:
+    """Bliss in a process of its own if it reads the file, and what it says if not."""
+    if not version("bliss-audio"):
+        return None, "not installed"
+    try:
+        bliss = held.enter_context(RivalProcess(Bliss))
+        bliss.call("analyse", path)
+    except RivalError as error:
+        return None, str(error)
+    return bliss, ""
 
 
 def recordings(folder: Path, seed: int) -> list[Path]:
@@ -151,15 +170,14 @@ def measure(path: Path, repeats: int) -> dict[str, Any]:
         "ours": partial(by_us, path),
         "ours, decoding alone": partial(decode, path),
     }
-    refused = {}
-    for name, function, distribution in (
-        ("librosa", by_librosa, "librosa"),
-        ("bliss", by_bliss, "bliss-audio"),
-    ):
-        refused[name] = _works(function, path) if version(distribution) else "not installed"
-        if not refused[name]:
-            rivals[name] = partial(function, path)
-    seconds = race(rivals, repeats=repeats)
+    refused = {"librosa": _refusal_of_librosa(path)}
+    if not refused["librosa"]:
+        rivals["librosa"] = partial(by_librosa, path)
+    with ExitStack() as held:
+        bliss, refused["bliss"] = _bliss_on(path, held)
+        if bliss is not None:
+            rivals["bliss"] = partial(bliss.call, "analyse", path)
+        seconds = race(rivals, repeats=repeats)
     row: dict[str, Any] = {"file": path.name, "format": path.suffix[1:], "minutes": decoded.duration_s / 60}
     for name in ("ours", "librosa", "bliss"):
         row[f"{name}_s"] = seconds.get(name)

@@ -19,6 +19,7 @@ import gc
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -30,6 +31,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks._hamming_data import KINDS, Codes, bytes_of
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, version
+from benchmarks._rival import Answer, RivalError, RivalProcess, timed
 from musicsim.search import HammingCascade, HammingIndex
 
 __all__ = ["Built", "Case", "Contender", "claims", "measure", "truth"]
@@ -51,13 +53,35 @@ _MULTI_THEN = {64: 190.0, 256: 242.0}
 Ids = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Built:
     """An index that is ready: the ten nearest ids of queries, (n, 10), those within 2 bits, the bytes it holds."""
 
-    nearest: Callable[[Codes], Ids]
-    within: Callable[[Codes], Sequence[Ids]] | None = None
+    nearest: Callable[[Codes], Ids | Answer]
+    within: Callable[[Codes], Sequence[Ids] | Answer] | None = None
     n_bytes: int | None = None
+
+    def one_by_one(self, Q: Codes) -> object:
+        """Ask for the nearest of one query at a time."""
+        return [self.nearest(q[None]) for q in Q]
+
+    def facts(self) -> tuple[bool, int | None]:
+        """Whether it finds what lies within 2 bits, and its bytes."""
+        return self.within is not None, self.n_bytes
+
+
+class RemoteBuilt(Built):
+    """An index of a rival, in a process of its own."""
+
+    def __init__(self, process: RivalProcess) -> None:
+        has_within, n_bytes = process.call("facts").value
+        within = partial(process.call, "within") if has_within else None
+        super().__init__(partial(process.call, "nearest"), within, n_bytes)
+        object.__setattr__(self, "_process", process)
+
+    def one_by_one(self, Q: Codes) -> Answer:
+        """Ask for the nearest of one query at a time, over there."""
+        return self._process.call("one_by_one", Q)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +120,7 @@ class Measured:
         built = self.built
         ways: dict[str, Callable[[Codes], object]] = {
             "top10_us": built.nearest,
-            "one_us": lambda Q: [built.nearest(q[None]) for q in Q],
+            "one_us": built.one_by_one,
         }
         return ways if built.within is None else ways | {"radius2_us": built.within}
 
@@ -104,18 +128,14 @@ class Measured:
         """Ask a few queries, which says how many a round can have."""
         for way, ask in self.ways().items():
             ask(Q[:2])
-            start = time.process_time()
-            ask(Q[:_LEAST_QUERIES])
-            a_query = (time.process_time() - start) / _LEAST_QUERIES
+            a_query = timed(ask, Q[:_LEAST_QUERIES]).seconds / _LEAST_QUERIES
             most = _SINGLE_QUERIES if way == "one_us" else len(Q)
             self.n_queries[way] = int(np.clip(_ROUND_S / max(a_query, 1e-9), _LEAST_QUERIES, most))
 
     def round(self, Q: Codes) -> None:
         for way, ask in self.ways().items():
             asked = Q[: self.n_queries[way]]
-            start = time.process_time()
-            ask(asked)
-            us = 1e6 * (time.process_time() - start) / len(asked)
+            us = 1e6 * timed(ask, asked).seconds / len(asked)
             self.us[way] = min(us, self.us.get(way, math.inf))
 
 
@@ -130,10 +150,10 @@ class Truth:
 
     def shares(self, built: Built) -> tuple[float, float | None]:
         """Recall of the ten nearest, and the share found of what lies within 2 bits (None where nothing does)."""
-        hits = self._count(built.nearest(self.Q), self.tenth)
+        hits = self._count(timed(built.nearest, self.Q).value, self.tenth)
         if built.within is None or not self.n_near:
             return hits / (K * len(self.Q)), None
-        found = self._count(built.within(self.Q), np.full(len(self.Q), RADIUS))
+        found = self._count(timed(built.within, self.Q).value, np.full(len(self.Q), RADIUS))
         return hits / (K * len(self.Q)), found / self.n_near
 
     def _count(self, found: Sequence[Ids] | Ids, limits: Ids) -> int:
@@ -168,19 +188,35 @@ def measure(case: Case, seed: int, progress: Progress) -> list[Row]:
     X, Q = KINDS[case.kind](case.n_codes, N_QUERIES, case.n_bits, seed)
     progress(f"{case}: drawn")
     racing = []
-    for contender in case.contenders:
-        if contender.rival and not version(contender.rival):
-            continue
-        gc.collect()
-        start = time.process_time()
-        built = contender.build(X, case.n_bits)
-        index = Measured(contender.name, built, time.process_time() - start)
-        index.warm_up(Q)
-        racing.append(index)
-    for _ in range(_ROUNDS):
-        for index in racing:
-            index.round(Q)
-    rows, true = [], truth(X, Q[:_TRUE_QUERIES])
+    with ExitStack() as held:
+        for contender in case.contenders:
+            if contender.rival and not version(contender.rival):
+                continue
+            try:
+                index = build(contender, X, case.n_bits, held)
+                index.warm_up(Q)
+            except RivalError as error:
+                progress(f"{case}: {contender.name}: left out, {error}")
+            else:
+                racing.append(index)
+        for _ in range(_ROUNDS):
+            for index in racing:
+                index.round(Q)
+        return _rows(case, racing, truth(X, Q[:_TRUE_QUERIES]), progress)
+
+
+def build(contender: Contender, X: Codes, n_bits: int, held: ExitStack) -> Measured:
+    """Build an index, a rival's in a process that ends with `held`."""
+    gc.collect()
+    if contender.rival:
+        process = held.enter_context(RivalProcess(contender.build, X, n_bits))
+        return Measured(contender.name, RemoteBuilt(process), process.seconds)
+    made = timed(contender.build, X, n_bits)
+    return Measured(contender.name, made.value, made.seconds)
+
+
+def _rows(case: Case, racing: Sequence[Measured], true: Truth, progress: Progress) -> list[Row]:
+    rows: list[Row] = []
     for index in racing:
         recall, within = true.shares(index.built)
         rows.append(

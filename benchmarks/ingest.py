@@ -253,4 +253,4 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main("ingest", "adding a folder of music", run, rivals=("librosa", "av", "pebble", "psutil"))
+    main("ingest", "adding a folder of music", run, rivals=("librosa", "av", "psutil"))

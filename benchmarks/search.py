@@ -22,6 +22,7 @@ import math
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -33,6 +34,7 @@ from sklearn.neighbors import KDTree
 from threadpoolctl import threadpool_limits
 
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, shared_data, version
+from benchmarks._rival import Answer, RivalError, RivalProcess, timed
 from benchmarks._search_data import REAL_SETS, Vectors, hard, hold_out, separated
 from musicsim.search import ExactIndex, SpillForest, SpillTree, tune
 
@@ -48,14 +50,14 @@ _RIVALS = ("faiss-cpu", "voyager", "annoy")
 _OURS, _HNSW, _ANNOY = "musicsim SpillForest", "voyager", "annoy"
 
 Ids = npt.NDArray[np.int64]
-Ask = Callable[[Vectors, int], Ids]
+Ask = Callable[[Vectors, int], Ids | Answer]
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
     """An index that is ready: what it answers at a setting of its knob, and the bytes it holds.
 
-    `n_bytes` is asked last, since some indexes have to be written for it.
+    `n_bytes` is asked last, since some indexes have to be written for it. A rival's index is in a process of its own.
     """
 
     ask: Ask
@@ -119,9 +121,8 @@ class Measured:
             self.ms[i] = min(self.ms[i], self._answers(Q, value)[1])
 
     def _answers(self, Q: Vectors, value: int) -> tuple[Ids, float]:
-        start = time.process_time()
-        found = self.built.ask(Q, value)
-        return found, 1e3 * (time.process_time() - start) / len(Q)
+        found = timed(self.built.ask, Q, value)
+        return found.value, 1e3 * found.seconds / len(Q)
 
     def row(self, case: Case) -> Row:
         one = not self.contender.knob
@@ -186,11 +187,15 @@ def time_at(level: float, recalls: Sequence[float], ms: Sequence[float]) -> floa
     return None
 
 
-def build(contender: Contender, X: Vectors) -> Measured:
+def build(contender: Contender, X: Vectors, held: ExitStack) -> Measured:
+    """Build an index, a rival's in a process that ends with `held`."""
     gc.collect()
-    start = time.process_time()
-    built = contender.build(X)
-    return Measured(contender, time.process_time() - start, built)
+    if contender.rival:
+        rival = held.enter_context(RivalProcess(contender.build, X))
+        built = Built(partial(rival.call, "ask"), lambda: rival.call("n_bytes").value)
+        return Measured(contender, rival.seconds, built)
+    made = timed(contender.build, X)
+    return Measured(contender, made.seconds, made.value)
 
 
 def measure(case: Case, progress: Progress) -> list[Row]:
@@ -198,23 +203,30 @@ def measure(case: Case, progress: Progress) -> list[Row]:
     true = ExactIndex().fit(case.X).query(case.Q, K)[1]
     rows: dict[int, Row] = {}
     racing: dict[int, Measured] = {}
-    for place, contender in enumerate(case.contenders):
-        if contender.rival and not version(contender.rival):
-            continue
-        index = build(contender, case.X)
-        progress(f"{case}: {contender.name}, {contender.setting}: built in {index.build_s:.2f} s")
-        index.first_round(case, true)
-        if contender.knob:
-            racing[place] = index
-        else:
-            index.further_round(case)
+    with ExitStack() as held:
+        for place, contender in enumerate(case.contenders):
+            if contender.rival and not version(contender.rival):
+                continue
+            with ExitStack() as own:
+                try:
+                    index = build(contender, case.X, own)
+                    progress(f"{case}: {contender.name}, {contender.setting}: built in {index.build_s:.2f} s")
+                    index.first_round(case, true)
+                except RivalError as error:
+                    progress(f"{case}: {contender.name}, {contender.setting}: left out, {error}")
+                    continue
+                if contender.knob:
+                    racing[place] = index
+                    held.push(own.pop_all())
+                else:
+                    index.further_round(case)
+                    rows[place] = index.row(case)
+        for _ in range(_ROUNDS - 1):
+            for index in racing.values():
+                index.further_round(case)
+        for place, index in racing.items():
+            progress(f"{case}: {index}")
             rows[place] = index.row(case)
-    for _ in range(_ROUNDS - 1):
-        for index in racing.values():
-            index.further_round(case)
-    for place, index in racing.items():
-        progress(f"{case}: {index}")
-        rows[place] = index.row(case)
     return [rows[place] for place in sorted(rows)]
 
 

@@ -6,6 +6,7 @@ message names what is at fault and what to do.
 """
 
 __all__ = [
+    "AddressError",
     "AudioDecodeError",
     "AudioError",
     "AudioTooShortError",
@@ -15,6 +16,7 @@ __all__ = [
     "MusicsimError",
     "NoSoundError",
     "NotFoundError",
+    "StorageError",
     "StoreLockedError",
 ]
 
@@ -43,6 +45,10 @@ class LibraryError(MusicsimError):
     """A library's folder cannot be used as asked."""
 
 
+class StorageError(LibraryError):
+    """A folder has no room left, may not be written to, or lies on a disk that fails."""
+
+
 class StoreLockedError(LibraryError):
     """Another process is writing to the library."""
 
@@ -53,6 +59,10 @@ class FeatureVersionError(LibraryError):
 
 class NotFoundError(LibraryError, LookupError):
     """No such song, playlist, model or library."""
+
+
+class AddressError(MusicsimError):
+    """The app cannot be reached at an address as asked."""
 
 
 class ModelError(MusicsimError):

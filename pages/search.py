@@ -30,14 +30,22 @@ FILE_KEY, MICROPHONE_KEY = "search_file", "search_microphone"
 
 
 def took(key: str) -> None:
-    """Search with the file or recording that has just come."""
+    """Search with the file or recording that has just come, instead of the one before."""
+    before = EXAMPLE.get()
+    if before is not None and before.decoding is not None:
+        before.decoding.drop()
     sent = st.session_state[key]
     if sent is not None:
-        data = sent.getvalue()
+        data = sent.getvalue()  # the very bytes that Streamlit holds; getbuffer() would copy them
         name = sent.name if key == FILE_KEY else "your recording"
         EXAMPLE.set(Upload(name, data, content_hash(data)))
     else:
         EXAMPLE.set(None)
+
+
+def take_whole(upload: Upload) -> None:
+    """Search with all of a long upload."""
+    upload.is_whole, upload.decoding = True, None
 
 
 def took_song(_: str, value: str) -> None:
@@ -110,6 +118,8 @@ with st.container(border=True):
         what.audio(upload.data)
         for note in query.notes:
             what.caption(f":material/info: {plain(note)}")
+        if query.is_cut:
+            act.button("Analyse the whole", icon=":material/hearing:", on_click=take_whole, args=(upload,))
         if seed is not None:
             act.caption(f"This recording is in your collection: {plain(seed.label)}.")
         elif upload.name != "your recording":

@@ -4,7 +4,7 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer.libraries import library_folders
-from musicsim.ui.base.frame import FRAME_CSS, LOGO, PAGES
+from musicsim.ui.base.frame import FRAME_CSS, ICON, LOGO, PAGES
 from musicsim.ui.base.state import (
     CHOSEN,
     COLOUR_BY,
@@ -24,7 +24,7 @@ from musicsim.ui.components import player
 from musicsim.ui.components.jobs_view import library_line, upgrade_line
 from musicsim.ui.components.listening import on_player_event, thumbs
 
-st.set_page_config(page_title="musicsim", page_icon=":material/graphic_eq:", layout="wide")
+st.set_page_config(page_title="musicsim", page_icon=ICON, layout="wide")
 st.logo(LOGO, size="large")
 st.html(f"<style>{FRAME_CSS}</style>")
 

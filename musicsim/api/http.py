@@ -1,28 +1,43 @@
 """The interface for other programs; its description is at ``/api/docs``."""
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, FastAPI, HTTPException, Query, Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
+from fastapi_offline import FastAPIOffline
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 
 from musicsim import __version__
-from musicsim.errors import AudioError, MusicsimError, NotFoundError
+from musicsim.api.waiting import outcome
+from musicsim.errors import AudioError, LibraryError, MusicsimError, NotFoundError
 from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.playlists.request import ARTIST_SPACING, SURPRISE, Wish
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.search.feedback import thumbs_by_id
-from musicsim.explorer.search.query import Filters, Hit, find_similar, read_example
+from musicsim.explorer.search.query import Filters, Hit, find_similar
 from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
+from musicsim.explorer.uploads import MAX_MB, MINUTES, hear
 from musicsim.library import Song
+from musicsim.library.scratch import scratch_of
 
 __all__ = ["http_interface"]
 
-_LARGEST_UPLOAD = 200 * 2**20
+# None of these can a form or a plain request of another site's page have: its browser asks us first, and is refused.
+_SOUND_TYPES = ("audio/", "video/", "application/octet-stream", "application/ogg")
+_MAX_BYTES = MAX_MB << 20
+_MAX_UPLOADS = 32  # that are received, wait or are at work at once
+_RETRY_AFTER_S = 15
 _Count = Annotated[int, Query(ge=1, le=200)]
 _PerArtist = Annotated[int, Query(ge=0, description="at most so many of one artist; 0: no limit")]
 _Names = Annotated[list[str] | None, Query()]
 _Judged = Annotated[list[int] | None, Query(description="ids of answers")]
+_Minutes = Annotated[float, Query(gt=0, le=24 * 60, description="of the beginning that are analysed")]
 _Model = Annotated[str | None, Query(description="name of a model; the one in use by default")]
 
 
@@ -86,29 +101,91 @@ def similar(
     )
 
 
-@_router.post("/similar")
+def _require_sound_type(request: Request) -> None:
+    """Refuse a body that does not say that it is a file of sound."""
+    media_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if not media_type.startswith(_SOUND_TYPES):
+        raise HTTPException(
+            415,
+            "the body is to be an audio file: send it with 'Content-Type: application/octet-stream' or its own type.",
+        )
+
+
+class _Refusal(Exception):
+    def __init__(self, status: int, error: str) -> None:
+        super().__init__(error)
+        self.status = status
+
+
+_uploads = threading.BoundedSemaphore(_MAX_UPLOADS)
+
+
+@contextmanager
+def _one_of_few() -> Iterator[None]:
+    """Be one of the uploads that are taken at once."""
+    if not _uploads.acquire(blocking=False):
+        raise _Refusal(503, f"{_MAX_UPLOADS} files are waiting already: send yours again later.")
+    try:
+        yield
+    finally:
+        _uploads.release()
+
+
+@_router.post("/similar", responses={413: {}, 503: {}})
 async def similar_to_file(
     request: Request,
+    response: Response,
     library: str | None = None,
     k: _Count = 10,
     per_artist: _PerArtist = 2,
     model: _Model = None,
-) -> Any:
-    """The songs that sound most like the audio file in the request's body."""
-    from starlette.concurrency import run_in_threadpool
+    minutes: _Minutes = MINUTES,
+) -> list[dict[str, Any]]:
+    """The songs that sound most like the audio file in the body, sent as `application/octet-stream` or its own type.
 
-    data = bytearray()
-    async for chunk in request.stream():
-        data += chunk
-        if len(data) > _LARGEST_UPLOAD:
-            return JSONResponse({"error": "the file is larger than 200 MB"}, 413)
+    It may have 200 MB. What was odd about the file, and whether it goes on behind the minutes that were analysed, is
+    in the header `Musicsim-Notes`. Files wait in one line; where it is too long, the answer is 503 with `Retry-After`.
+    """
+    _require_sound_type(request)
+    with _one_of_few():
+        opened = await run_in_threadpool(open_library, library)
+        with (await run_in_threadpool(scratch_of, opened.folder)).folder() as folder:
+            file = await _received(request, folder / "upload")
+            snapshot = await run_in_threadpool(snapshot_under, opened, model)
+            decoding = await run_in_threadpool(hear, snapshot, file, "the file that was sent", minutes)
+            try:
+                heard = await outcome(decoding, request)
+            finally:
+                decoding.drop()
 
     def answer() -> list[dict[str, Any]]:
-        snapshot = snapshot_under(open_library(library), model)
-        example = read_example(snapshot, bytes(data), "the file that was sent")
-        return _hits(find_similar(snapshot, example, k, max_per_artist=per_artist or None))
+        return _hits(find_similar(snapshot, heard.under(snapshot), k, max_per_artist=per_artist or None))
 
-    return await run_in_threadpool(answer)
+    hits = await run_in_threadpool(answer)
+    if heard.sound.notes:
+        response.headers["Musicsim-Notes"] = "; ".join(heard.sound.notes)
+    return hits
+
+
+async def _received(request: Request, path: Path) -> Path:
+    """Write the body of a request to a file as it comes."""
+    if int(request.headers.get("Content-Length", 0)) > _MAX_BYTES:
+        raise _too_large()
+    n_bytes = 0
+    try:
+        with path.open("wb") as file:
+            async for chunk in request.stream():
+                n_bytes += len(chunk)
+                if n_bytes > _MAX_BYTES:
+                    raise _too_large()
+                await run_in_threadpool(file.write, chunk)
+    except OSError as error:
+        raise LibraryError(f"{path}: cannot be written ({error.strerror}). Make room.") from error
+    return path
+
+
+def _too_large() -> _Refusal:
+    return _Refusal(413, f"the file is larger than {MAX_MB} MB: send a part of it.")
 
 
 @_router.get("/playlist")
@@ -122,7 +199,7 @@ def playlist(
     like: Annotated[list[int] | None, Query()] = None,
     spacing: Annotated[int, Query(ge=0)] = ARTIST_SPACING,
     surprise: Annotated[float, Query(ge=0, le=1)] = SURPRISE,
-    seed: int | None = None,
+    seed: Annotated[int | None, Query(ge=0)] = None,
     model: _Model = None,
 ) -> list[dict[str, Any]]:
     """A playlist with the reason of every transition; `through` passes songs by, `like` stays around them."""
@@ -137,6 +214,18 @@ def playlist(
     ]
 
 
+async def _refused(request: Request, error: Exception) -> JSONResponse:
+    """An upload that is not taken."""
+    assert isinstance(error, _Refusal)
+    headers = {"Retry-After": str(_RETRY_AFTER_S)} if error.status == 503 else None
+    return JSONResponse({"error": str(error)}, error.status, headers)
+
+
+async def _gone(request: Request, error: Exception) -> Response:
+    """For a client that does not listen any more: what a log says of it."""
+    return Response(status_code=499)
+
+
 async def _error(request: Request, error: Exception) -> JSONResponse:
     """An error of ours in words, with the status it deserves."""
     status = 404 if isinstance(error, NotFoundError) else 422 if isinstance(error, AudioError) else 409
@@ -145,7 +234,9 @@ async def _error(request: Request, error: Exception) -> JSONResponse:
 
 def http_interface() -> FastAPI:
     """The FastAPI application that is mounted at ``/api``."""
-    api = FastAPI(title="musicsim", version=__version__)
+    api = FastAPIOffline(title="musicsim", version=__version__, redoc_url=None)
     api.add_exception_handler(MusicsimError, _error)
+    api.add_exception_handler(_Refusal, _refused)
+    api.add_exception_handler(ClientDisconnect, _gone)
     api.include_router(_router)
     return api

@@ -1,37 +1,66 @@
 """Routes that stand beside Streamlit: ``/songs/{id}/audio``, ``/songs/{id}/peaks`` and ``/api``."""
 
+import logging
 from functools import cache
+from typing import TYPE_CHECKING
 
-from starlette.requests import Request
+from starlette.concurrency import run_in_threadpool
+from starlette.convertors import IntegerConvertor, register_url_convertor
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from musicsim.audio import media_type, plays_in_browser, transcode, transcode_suffix
-from musicsim.errors import AudioError, LibraryError, NotFoundError
+from musicsim.api.waiting import outcome
+from musicsim.audio import media_type, plays_in_browser
+from musicsim.errors import LibraryError, MusicsimError, NotFoundError
 from musicsim.explorer.libraries import open_library
+from musicsim.library.decoding import Decoding, decoder
+from musicsim.library.playable import PlayableCopies
+
+if TYPE_CHECKING:  # the store takes most of a second to import
+    from musicsim.library import Library, Song
 
 __all__ = ["routes"]
 
+_log = logging.getLogger(__name__)
 
-def _audio(request: Request) -> Response:
+
+class _SongId(IntegerConvertor):
+    regex = "[0-9]{1,1000}"  # Python refuses to read a number of more than 4,300 digits
+
+
+register_url_convertor("song_id", _SongId())
+
+_copies = PlayableCopies(decoder())
+
+
+async def _audio(request: Request) -> Response:
     """The sound of a song, with byte ranges; a copy that browsers play where they cannot play the file."""
     try:
-        library = open_library(request.query_params.get("library"))
-        song = library.song(request.path_params["song_id"])
-        if not song.path.is_file():
-            return JSONResponse({"error": f"{song.path}: the file has gone. Scan its folder again."}, 410)
+        library, song = await run_in_threadpool(_song, request)
+    except LibraryError as error:
+        return _refused(error)
+    name = f"{song.label} (song {song.id})"  # answers tell no path of this machine
+    try:
+        if not await run_in_threadpool(song.path.is_file):
+            return JSONResponse({"error": f"{name}: the file has gone. Scan its folder again."}, 410)
         path = song.path
-        if not plays_in_browser(path):
-            path = library.folder / "cache" / f"{song.content_hash}{transcode_suffix()}"
-            if not path.exists():
-                path.parent.mkdir(parents=True, exist_ok=True)
-                transcode(song.path, path)
+        # a look into a file that was decoded whole by a worker when it became a song
+        if not await run_in_threadpool(plays_in_browser, path):
+            copy = await run_in_threadpool(_copies.copy_of, library, song)
+            path = await outcome(copy, request) if isinstance(copy, Decoding) else copy
         return FileResponse(path, media_type=media_type(path))
-    except NotFoundError as error:
-        return JSONResponse({"error": str(error)}, 404)
-    except (AudioError, LibraryError, OSError) as error:
-        return JSONResponse({"error": str(error)}, 500)
+    except (MusicsimError, OSError) as error:
+        _log.warning("%s: %s", name, error)
+        return JSONResponse({"error": f"{name}: the file cannot be played. The app's log says why."}, 500)
+    except ClientDisconnect:
+        return Response(status_code=499)
+
+
+def _song(request: Request) -> "tuple[Library, Song]":
+    library = open_library(request.query_params.get("library"))
+    return library, library.song(request.path_params["song_id"])
 
 
 def _peaks(request: Request) -> Response:
@@ -39,12 +68,20 @@ def _peaks(request: Request) -> Response:
     song_id = request.path_params["song_id"]
     try:
         outline = open_library(request.query_params.get("library")).outline(song_id)
-    except NotFoundError as error:
-        return JSONResponse({"error": str(error)}, 404)
+    except LibraryError as error:
+        return _refused(error)
     except OverflowError:  # no id is of more than 64 bits
         return JSONResponse({"error": f"there is no song {song_id}."}, 404)
     headers = {"Cache-Control": "max-age=86400"}
     return JSONResponse([round(float(peak), 3) for peak in outline], headers=headers)
+
+
+def _refused(error: LibraryError) -> Response:
+    """What a library or song that is not there, or not to be opened, is answered with."""
+    if isinstance(error, NotFoundError):
+        return JSONResponse({"error": str(error)}, 404)
+    _log.warning("%s", error)
+    return JSONResponse({"error": "the library cannot be opened. The app's log says why."}, 500)
 
 
 @cache
@@ -69,7 +106,7 @@ def routes(base: str = "") -> list[BaseRoute]:
     """
     prefix = f"/{base.strip('/')}" if base.strip("/") else ""
     return [
-        Route(prefix + "/songs/{song_id:int}/audio", _audio),
-        Route(prefix + "/songs/{song_id:int}/peaks", _peaks),
+        Route(prefix + "/songs/{song_id:song_id}/audio", _audio),
+        Route(prefix + "/songs/{song_id:song_id}/peaks", _peaks),
         Mount(prefix + "/api", _when_first_asked),
     ]

@@ -20,7 +20,7 @@ from musicsim.errors import AudioDecodeError, NoSoundError
 
 from ._reader import SoundReader
 
-__all__ = ["MonoSound", "Sink", "read_mono"]
+__all__ = ["MonoSound", "Sink", "check_duration", "read_mono"]
 
 # Samples beyond this are damage (floats that hold 24-bit integers stay below): one alone would push all
 # the rest under the features' 80 dB.
@@ -29,6 +29,7 @@ _MAX_SAMPLE = 1e7
 _CANCELLED = 1e-2
 # Channels within three steps of 16 bit count as silent: dither, not music.
 _SILENT = 1e-4
+_SHORTEST_S = 0.001  # one sample at the lowest rate there is
 # Shorter than stated by less than this is encoder delay and rounding, not a loss.
 _SHORT_BY_S, _SHORT_BY_SHARE = 0.1, 0.005
 
@@ -45,11 +46,18 @@ SinkT = TypeVar("SinkT", bound=Sink)
 
 @dataclass(frozen=True, slots=True)
 class MonoSound(Generic[SinkT]):
-    """The sink that took the sound, and what is to be said of it."""
+    """The sink that took the sound, what is to be said of it, and whether there is more behind `duration`."""
 
     sink: SinkT
     expected_s: float | None
     notes: tuple[str, ...]
+    is_cut: bool
+
+
+def check_duration(duration: float | None) -> None:
+    """Refuse a length, in seconds, that not one sample fits into; None stands for all."""
+    if duration is not None and not duration >= _SHORTEST_S:
+        raise ValueError(f"duration={duration} must be at least {_SHORTEST_S} seconds, or None for all.")
 
 
 def read_mono(
@@ -85,8 +93,8 @@ def read_mono(
         reader, mono, sink = _pass(source, label, sr, new_sink, offset, duration, channel)
         side = ("left", "right")[channel] if mono.n_channels == 2 else f"{channel + 1}."
         notes.append(f"channels are opposite: the {side} one was used")
-    whole = offset == 0 and duration is None
-    return MonoSound(sink, reader.expected_s, (*notes, *_notes(reader, mono, whole)))
+    whole = offset == 0 and not mono.is_cut
+    return MonoSound(sink, reader.expected_s, (*notes, *_notes(reader, mono, whole)), mono.is_cut)
 
 
 def _pass(
@@ -101,7 +109,7 @@ def _pass(
     reader, sink = SoundReader(source), new_sink()
     mono = _Mono(sr, offset, duration, channel, sink)
     with contextlib.closing(reader.blocks()) as blocks:
-        while not mono.full:
+        while not mono.is_cut:
             try:
                 rate, block = next(blocks)
             except StopIteration:
@@ -125,9 +133,7 @@ def _nothing_decoded(reader: SoundReader, mono: _Mono, label: str, offset: float
             f"{label} has a sound track, but nothing in it can be decoded: it is empty or damaged; "
             "copy or convert it again."
         )
-    return NoSoundError(
-        f"{label} cannot be read as sound: it is no audio file, or it is damaged or cut off; copy it again."
-    )
+    return NoSoundError(f"{label} {reader.what_else()}")
 
 
 def _notes(reader: SoundReader, mono: _Mono, whole: bool) -> list[str]:
@@ -160,7 +166,7 @@ class _Mono:
         self.n_channels = 0
         self.n_samples = 0  # handed to the sink
         self.zeroed = False
-        self.full = False
+        self.is_cut = False  # whether sound behind the part to keep has come
         self._rate = 0
         self._run_start_s = 0.0  # a run is a stretch of one sampling rate
         self._n_run = self._n_kept = self._n_out = 0
@@ -215,7 +221,7 @@ class _Mono:
         if np.isinf(length):
             return block[:, start:]
         stop = block.shape[1] + first + int(length) - self._n_run
-        self.full = stop <= block.shape[1]
+        self.is_cut = stop < block.shape[1]
         return block[:, start : max(stop, start)]
 
     def _mix(self, block: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

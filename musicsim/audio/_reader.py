@@ -24,8 +24,11 @@ import av
 import numpy as np
 import numpy.typing as npt
 import soundfile
+from av.stream import Disposition
 
 from musicsim.errors import AudioDecodeError
+
+from ._no_sound import what_it_is
 
 __all__ = ["BLOCK_SAMPLES", "SAFE_OPTIONS", "AudioSource", "Block", "SoundReader", "open_source"]
 
@@ -132,6 +135,8 @@ class SoundReader:
         Packets that could not be read or decoded.
     has_audio : bool
         Whether a container with an audio stream was recognised.
+    has_film : bool
+        Whether one with moving pictures and no audio stream was.
     cut_off : bool
         Whether an Ogg file lacks the mark of its end.
     """
@@ -141,6 +146,7 @@ class SoundReader:
         self.expected_s: float | None = None
         self.damaged = 0
         self.has_audio = False
+        self.has_film = False
         self.cut_off = False
 
     def blocks(self) -> Generator[Block, None, None]:
@@ -156,6 +162,10 @@ class SoundReader:
                 self.damaged += 1
         if not found:
             yield from self._from_soundfile()
+
+    def what_else(self) -> str:
+        """Say what a source without sound is instead; goes on after its name."""
+        return what_it_is(self._bytes_at, has_film=self.has_film)
 
     def _parts(self) -> list[tuple[int, int]]:
         """Return what to read one after the other: the links of a chained Ogg, else all at once."""
@@ -200,6 +210,8 @@ class SoundReader:
             av.open(target, mode="r", options=options, **TAGS_MAY_BE_BROKEN) as container,
         ):
             if not container.streams.audio:
+                pictures = container.streams.video
+                self.has_film = any(not stream.disposition & Disposition.attached_pic for stream in pictures)
                 return
             self.has_audio = True
             stream = container.streams.audio[0]

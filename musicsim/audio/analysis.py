@@ -19,7 +19,7 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
-from ._mono import MonoSound, read_mono
+from ._mono import MonoSound, check_duration, read_mono
 from ._reader import AudioSource, open_source
 from .features import HOP, N_MELS, N_MFCC, SAMPLE_RATE, LevelStream, cepstra
 from .harmony import HarmonyStream
@@ -71,6 +71,8 @@ class Sound:
         lossless containers differ.
     mfcc : ndarray of shape (n_frames, 13), float16, or None
         None if they were written to a file.
+    is_cut : bool
+        Whether the sound goes on behind the part that was asked for.
     harmony : ndarray of shape (156,), float32, or None
         See :func:`musicsim.audio.harmony`; None if aspects were not asked for.
     rhythm : ndarray of shape (240,), float32, or None
@@ -87,6 +89,7 @@ class Sound:
     typical_s: float
     sound_hash: str
     mfcc: npt.NDArray[np.float16] | None
+    is_cut: bool
     harmony: npt.NDArray[np.float32] | None = None
     rhythm: npt.NDArray[np.float32] | None = None
 
@@ -95,6 +98,7 @@ def analyse_sound(
     source: AudioSource,
     *,
     sr: int = SAMPLE_RATE,
+    duration: float | None = None,
     name: str | None = None,
     frames_to: Path | None = None,
     aspects: bool = False,
@@ -107,6 +111,8 @@ def analyse_sound(
         As for :func:`musicsim.audio.decode`; only a path keeps the file itself out of memory.
     sr : int > 0
         Samples per second at which the sound is described.
+    duration : float, seconds
+        Of its beginning, as for :func:`musicsim.audio.decode`; None reads all to the end.
     name : str, optional
         What messages call the source; default is its path or its `name`.
     frames_to : Path, optional
@@ -126,7 +132,7 @@ def analyse_sound(
     OSError
         If the temporary file or `frames_to` cannot be written.
     ValueError, TypeError
-        If `sr` is out of range, or `source` is none of the above.
+        If `sr` or `duration` is out of range, or `source` is none of the above.
 
     Notes
     -----
@@ -136,6 +142,7 @@ def analyse_sound(
     """
     if not (np.isfinite(sr) and sr >= 1):
         raise ValueError(f"sr={sr} must be at least 1 sample a second.")
+    check_duration(duration)
     opened, label = open_source(source, name)
     folder = None if frames_to is None else str(frames_to.parent)
     with tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=folder) as spool:
@@ -145,7 +152,7 @@ def analyse_sound(
             spool.truncate()
             return _Levels(sr, spool, aspects)
 
-        sound = read_mono(opened, label, sr, new_sink)
+        sound = read_mono(opened, label, sr, new_sink, duration=duration)
         sound.sink.finish()
         if frames_to is None:
             kept = np.empty((sound.sink.n_frames, N_MFCC), np.float16)
@@ -188,6 +195,7 @@ def _describe(
         seconds.typical_start(levels.n_samples // levels.sr - TYPICAL_S + 1),
         digest.hexdigest(),
         kept,
+        sound.is_cut,
         None if levels.harmony is None else levels.harmony.finish(),
         None if levels.rhythm is None else levels.rhythm.finish(),
     )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ._mono import read_mono
+from ._mono import check_duration, read_mono
 from ._reader import AudioSource, open_source
 
 __all__ = ["AUDIO_EXTENSIONS", "AudioSource", "Decoded", "decode", "load"]
@@ -29,8 +29,6 @@ AUDIO_EXTENSIONS = frozenset(
         *(".ac3", ".eac3", ".dts", ".mpc", ".amr"),
     )
 )
-
-_SHORTEST_S = 0.001  # one sample at the lowest rate there is
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +116,7 @@ def decode(
         raise ValueError(f"sr={sr} must be at least 1 sample a second.")
     if not (np.isfinite(offset) and offset >= 0):
         raise ValueError(f"offset={offset} must be zero or more seconds.")
-    if duration is not None and not duration >= _SHORTEST_S:
-        raise ValueError(f"duration={duration} must be at least {_SHORTEST_S} seconds, or None for all.")
+    check_duration(duration)
     opened, label = open_source(source, name)
     sound = read_mono(opened, label, sr, _Samples, offset, duration)
     samples = sound.sink.finish()

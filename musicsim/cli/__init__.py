@@ -1,7 +1,7 @@
 """The command line: the same services as the pages.
 
 Results go to stdout (``--json`` for machines), progress and warnings to stderr. Exit codes: 0 all well,
-1 an error, 2 wrong usage, 3 some files failed and are listed.
+1 an error, 2 wrong usage, 3 some files failed and are listed, 4 the disk is full, read-only or failing.
 """
 
 import logging
@@ -12,10 +12,10 @@ import typer
 
 from musicsim import __version__
 from musicsim.cli import answers, collection, guessing, importing, listening, models, playlists, quality
-from musicsim.cli._console import SOME_FAILED, errors, safe
-from musicsim.errors import MusicsimError
+from musicsim.cli._console import SOME_FAILED, STORAGE_FAILED, errors, safe
+from musicsim.errors import MusicsimError, StorageError
 
-__all__ = ["SOME_FAILED", "app", "main"]
+__all__ = ["SOME_FAILED", "STORAGE_FAILED", "app", "main"]
 
 app = typer.Typer(
     name="musicsim",
@@ -48,16 +48,18 @@ answers.register(app)
 
 
 def main() -> None:
-    """Entry point: errors of ours become one line and exit code 1."""
+    """Entry point: errors of ours become one line and exit code 1, or 4 where storage is at fault."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     try:
         app()
+    except StorageError as error:
+        _fail(str(error), STORAGE_FAILED)
     except MusicsimError as error:
         _fail(str(error))
     except KeyboardInterrupt:
         _fail("stopped; what was added stays, the same command goes on from there.")
 
 
-def _fail(message: str) -> NoReturn:
+def _fail(message: str, code: int = 1) -> NoReturn:
     errors.print(f"[red]error:[/red] {safe(message)}", highlight=False, soft_wrap=True)
-    sys.exit(1)
+    sys.exit(code)

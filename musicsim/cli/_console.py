@@ -13,8 +13,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from musicsim.storage import writing_to
+
 __all__ = [
     "SOME_FAILED",
+    "STORAGE_FAILED",
     "JsonOption",
     "LibraryOption",
     "ModelOption",
@@ -30,7 +33,7 @@ __all__ = [
     "song_json",
 ]
 
-SOME_FAILED = 3
+SOME_FAILED, STORAGE_FAILED = 3, 4
 _MOST_LISTED = 50
 
 errors = Console(stderr=True)
@@ -61,7 +64,7 @@ def open_library(folder: Path | None, *, create: bool = False) -> Iterator[Any]:
     from musicsim.explorer.libraries import default_folder
     from musicsim.library import Library
 
-    with Library.open(folder or default_folder(), create=create) as library:
+    with Library.open(folder or default_folder(), create=create) as library, writing_to(library.folder):
         yield library
 
 

@@ -1,6 +1,5 @@
 """Commands that answer: similar songs, and the app itself."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,7 +34,7 @@ def _query(snapshot: Any, song: str) -> Any:
 
     path = Path(song).expanduser()
     if path.is_file():
-        return read_example(snapshot, path.read_bytes(), path.name)
+        return read_example(snapshot, path, path.name)
     if song.isascii() and song.isdigit():
         return int(song)
     raise AudioDecodeError(
@@ -130,7 +129,24 @@ def similar(
 
 def run_app(
     library: LibraryOption = None,
-    port: Annotated[int, typer.Option(help="Port of the page; the next free one is taken.")] = 8501,
+    host: Annotated[
+        str | None,
+        typer.Option(
+            help="Listen on this address, 0.0.0.0 for all of them, so that others who reach it can use the app too; "
+            "by default only this machine can.",
+            metavar="ADDRESS",
+        ),
+    ] = None,
+    port: Annotated[
+        int, typer.Option(help="Port of the page; the next free one is taken.", min=1, max=65535)
+    ] = 8501,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A name by which browsers may reach the app, such as that of a proxy in front of it.",
+            metavar="NAME",
+        ),
+    ] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
     demo: Annotated[
         bool, typer.Option("--demo", help="Compose the demo if the library has no songs.")
@@ -139,7 +155,15 @@ def run_app(
     """Open the app in the browser."""
     from musicsim.cli.serve import serve
 
-    sys.exit(serve(library, port=port, browser=browser, demo=demo))
+    serve(
+        library,
+        host=host,
+        port=port,
+        allowed_hosts=allow_host or (),
+        browser=browser,
+        demo=demo,
+        say=typer.echo,
+    )
 
 
 def run_job(library: Path, job_id: int) -> None:

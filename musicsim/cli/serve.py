@@ -1,35 +1,27 @@
-"""Starting the app's server and, once it answers, the browser."""
+"""Starting the app's server and the browser."""
 
 import os
-import socket
-import subprocess
+import runpy
 import sys
 import threading
-import time
-import urllib.request
 import webbrowser
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError, StoreLockedError
+from musicsim.explorer.addresses import is_open_to_others, listen, urls
 from musicsim.explorer.libraries import default_folder
 
 __all__ = ["serve"]
 
-_PORTS_TRIED = 50
-
-
-def _free_port(first: int) -> int:
-    for port in range(first, first + _PORTS_TRIED):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise LibraryError(f"no free port from {first} to {first + _PORTS_TRIED - 1}: name another with --port.")
+_MAX_MESSAGE = 25_000_000  # bytes: Streamlit takes no more of a browser
+_PATIENCE_S = 30  # a browser's tab in the background, or a busy machine, may take as long to answer
+_LAST_ANSWERS_S = 3  # a paused song holds its connection open
+_OPEN_TO_OTHERS = (
+    "Everybody who can reach this address can listen to, change and delete the library, and read music files of this "
+    "machine: let a firewall say who can."
+)
 
 
 def _has_screen() -> bool:
@@ -38,63 +30,79 @@ def _has_screen() -> bool:
     return sys.platform != "linux" or any(os.environ.get(name) for name in screens)
 
 
-def _open_when_up(address: str) -> None:
-    for _ in range(200):
-        try:
-            urllib.request.urlopen(f"{address}/_stcore/health", timeout=2).close()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            webbrowser.open(address)
-            return
-
-
-def serve(library: Path | None, *, port: int, browser: bool, demo: bool) -> int:
-    """Run the app until it is stopped; returns the server's exit code.
+def serve(
+    library: Path | None,
+    *,
+    host: str | None,
+    port: int,
+    allowed_hosts: Sequence[str],
+    browser: bool,
+    demo: bool,
+    say: Callable[[str], None],
+) -> None:
+    """Run the app in this process until it is stopped.
 
     Parameters
     ----------
     library : Path, optional
         The library to show first.
+    host : str, optional
+        The address to listen on; without it, the app is for this machine only.
     port : int
         The first port to try.
+    allowed_hosts : sequence of str
+        Further names by which browsers may reach it.
     browser : bool
-        Open the page when the server answers.
+        Open the page, too.
     demo : bool
         Start the demo job when the library has no songs.
+    say : callable
+        Takes the lines that tell the address.
 
     Raises
     ------
+    AddressError
+        If the server cannot listen there, or a name is no host's.
     LibraryError
-        If the program stands without its pages, or no port is free.
+        If the program stands without its pages.
     """
+    import uvicorn
+
     script = Path(__file__).resolve().parents[2] / "app.py"
     if not script.exists():
         raise LibraryError(f"{script}: the app's pages are not here. Run it from a checkout of the project.")
-    port = _free_port(port)
-    address = f"http://localhost:{port}"
-    options = {
-        "server.port": port,
-        "server.headless": "true",  # the browser is opened below, once the server answers
-        "browser.serverAddress": "localhost",  # or it asks the internet for this machine's address
+    sockets = listen(host, port)
+    names = [os.environ.get("MUSICSIM_ALLOWED_HOSTS", ""), *allowed_hosts]
+    if host and host not in {one.getsockname()[0] for one in sockets}:  # not a number but a name
+        names.append(host)
+    os.environ |= {
+        "MUSICSIM_LIBRARY": str(library.expanduser().absolute() if library else default_folder()),
+        "MUSICSIM_ALLOWED_HOSTS": ",".join(names),
+        "STREAMLIT_SERVER_PORT": str(sockets[0].getsockname()[1]),
     }
-    command = [sys.executable, "-m", "streamlit", "run", str(script)]
-    command += [f"--{name}={value}" for name, value in options.items()]
-    named = {"MUSICSIM_LIBRARY": str(library.expanduser().absolute())} if library else {}
-    os.environ.update(named)
-    is_new = not (default_folder() / LIBRARY_FILE).exists()
-    if demo and is_new:
+    os.chdir(script.parent)  # where Streamlit looks for its settings and for the pages
+    # not by `streamlit run`, which listens on one address only, be it of IPv4 or of IPv6
+    server = uvicorn.Server(
+        uvicorn.Config(
+            runpy.run_path(str(script))["app"],
+            ws_max_size=_MAX_MESSAGE,
+            ws_per_message_deflate=False,  # it costs more time than it saves on this machine
+            ws_ping_interval=_PATIENCE_S,
+            ws_ping_timeout=_PATIENCE_S,
+            timeout_graceful_shutdown=_LAST_ANSWERS_S,
+            log_level="warning",
+        )
+    )
+    addresses = urls(host, sockets)
+    say(f"musicsim is at {' and '.join(addresses)}; Ctrl+C stops it.")
+    if is_open_to_others(sockets):
+        say(_OPEN_TO_OTHERS)
+    if demo:
         _start_demo()  # before the first page looks into the library
-    server = subprocess.Popen(command, cwd=script.parent)
-    if demo and not is_new:
-        _start_demo()
     if browser and _has_screen():
-        threading.Thread(target=_open_when_up, args=(address,), daemon=True).start()
-    try:
-        return server.wait()
-    except KeyboardInterrupt:
-        server.terminate()
-        return server.wait()
+        threading.Thread(target=webbrowser.open, args=(addresses[0],), daemon=True).start()
+    with suppress(KeyboardInterrupt):
+        server.run(sockets)
 
 
 def _start_demo() -> None:

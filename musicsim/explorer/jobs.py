@@ -5,6 +5,7 @@ whose process has gone without saying so is *interrupted* and can be started aga
 committed are not analysed twice.
 """
 
+import contextlib
 import logging
 import os
 import signal
@@ -16,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import musicsim
-from musicsim.errors import MusicsimError, StoreLockedError
+from musicsim.errors import MusicsimError, StorageError, StoreLockedError
 from musicsim.explorer.progress import Stopped
 from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
+from musicsim.storage import writing_to
 
 __all__ = ["cancel", "current", "finish", "pause", "restart", "resume", "run", "start"]
 
@@ -104,7 +106,8 @@ def current(library: Library) -> Job | None:
             continue
         if _alive(job):
             return job
-        library.jobs.update(job.id, state="interrupted", message="stopped before it had finished")
+        with contextlib.suppress(StorageError):  # of a library that can only be looked at
+            library.jobs.update(job.id, state="interrupted", message="stopped before it had finished")
     return None
 
 
@@ -182,25 +185,28 @@ def run(library: Library, job_id: int) -> str:
     report = _Reporter(library, job_id)
     library.jobs.update(job_id, state="running", pid=os.getpid(), message="starting")
     try:
-        finished = KINDS[job.kind](library, job.arguments, report)
+        with writing_to(library.folder):
+            finished = KINDS[job.kind](library, job.arguments, report)
     except Stopped:
         finished = False
     except MusicsimError as error:
-        library.jobs.update(job_id, state="failed", message=str(error), seconds_left=None)
-        return "failed"
+        return _failed(library, job_id, str(error))
     except Exception as error:
         _log.exception("job %s (%s) failed", job_id, job.kind)
-        library.jobs.update(
-            job_id,
-            state="failed",
-            message=f"{type(error).__name__}: {error}. The whole story: {library.jobs.log_path(job_id)}",
-            seconds_left=None,
-        )
-        return "failed"
+        message = f"{type(error).__name__}: {error}. The whole story: {library.jobs.log_path(job_id)}"
+        return _failed(library, job_id, message)
     state = "done" if finished else "cancelled"
     last = report.latest | {"message": "", "seconds_left": None}  # what came too soon to be written
     library.jobs.update(job_id, state=state, **last)
     return state
+
+
+def _failed(library: Library, job_id: int, message: str) -> str:
+    try:
+        library.jobs.update(job_id, state="failed", message=message, seconds_left=None)
+    except StorageError:  # there is no room even for this: who watches sees that the process has gone
+        _log.error("%s", message)
+    return "failed"
 
 
 def _add(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:

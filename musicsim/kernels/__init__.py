@@ -1,6 +1,7 @@
 """Song by song similarity: kernels of timbre, harmony, rhythm, tags and plays."""
 
 from musicsim.kernels.kernels import (
+    KEYLESS_HARMONY_SIZE,
     chi2_rbf_kernel,
     gmm_kernel,
     harmony_kernel,
@@ -18,6 +19,7 @@ from musicsim.kernels.kernels import (
 )
 
 __all__ = [
+    "KEYLESS_HARMONY_SIZE",
     "chi2_rbf_kernel",
     "gmm_kernel",
     "harmony_kernel",

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "KEYLESS_HARMONY_SIZE",
     "chi2_rbf_kernel",
     "gmm_kernel",
     "harmony_kernel",
@@ -31,6 +32,9 @@ __all__ = [
 ]
 
 FloatArray = npt.NDArray[np.float64]
+
+KEYLESS_HARMONY_SIZE = 7 + 12 * 7
+"""Columns of harmony in whatever key: the spectra of 12 pitch classes and of 12 intervals."""
 
 _SUM_TOLERANCE = 1e-3
 """What float32 histograms, summed or stored with a few digits, may be away from 1."""
@@ -154,7 +158,7 @@ def harmony_map(harmony: npt.ArrayLike, *, key_invariant: bool = False) -> npt.N
         first, interval = np.ogrid[:12, :12]
         along = pairs.reshape(-1, 12, 12)[:, first, (first + interval) % 12]
         classes = np.abs(np.fft.rfft(classes, axis=1)) * weights
-        pairs = (np.abs(np.fft.rfft(along, axis=1)) * weights[:, np.newaxis]).reshape(-1, 84)
+        pairs = (np.abs(np.fft.rfft(along, axis=1)) * weights[:, np.newaxis]).reshape(-1, 12 * 7)
     return np.concatenate([classes, pairs], axis=1).astype(np.float32)
 
 

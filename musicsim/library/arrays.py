@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from musicsim.storage import writing_to
+
 __all__ = ["RowFile", "atomic_folder", "atomic_path"]
 
 
@@ -22,28 +24,41 @@ def atomic_path(target: Path) -> Iterator[Path]:
     """Give a temporary path beside `target` that takes its place when the block ends well.
 
     A kill at any moment leaves the old file or the new one, never a part.
+
+    Raises
+    ------
+    StorageError
+        If there is no room, or no right to write; also where the block is what finds out.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = _beside(target)
-    temporary.touch(exist_ok=False)  # by the umask: what tempfile makes nobody else could read
-    try:
-        yield temporary
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with writing_to(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = _beside(target)
+        temporary.touch(exist_ok=False)  # by the umask: what tempfile makes nobody else could read
+        try:
+            yield temporary
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 @contextmanager
 def atomic_folder(target: Path) -> Iterator[Path]:
-    """Give a temporary folder beside `target`, which is not there yet, that becomes it when the block ends well."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = _beside(target)
-    temporary.mkdir()
-    try:
-        yield temporary
-        temporary.replace(target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    """Give a temporary folder beside `target`, which is not there yet, that becomes it when the block ends well.
+
+    Raises
+    ------
+    StorageError
+        As :func:`atomic_path`.
+    """
+    with writing_to(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = _beside(target)
+        temporary.mkdir()
+        try:
+            yield temporary
+            temporary.replace(target)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _beside(target: Path) -> Path:
@@ -68,13 +83,14 @@ class RowFile:
         block = np.ascontiguousarray(rows, dtype=np.float32)
         if block.ndim != 2 or block.shape[1] != self.width:
             raise ValueError(f"rows of shape {block.shape} do not fit a file {self.width} columns wide.")
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("r+b" if self.path.exists() else "w+b") as stream:
-            stream.truncate(at * self.width * 4)
-            stream.seek(0, os.SEEK_END)
-            stream.write(block.tobytes())
-            stream.flush()
-            os.fsync(stream.fileno())
+        with writing_to(self.path):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("r+b" if self.path.exists() else "w+b") as stream:
+                stream.truncate(at * self.width * 4)
+                stream.seek(0, os.SEEK_END)
+                stream.write(block.tobytes())
+                stream.flush()
+                os.fsync(stream.fileno())
 
     def read(self, n_rows: int) -> npt.NDArray[np.float32]:
         """The first `n_rows` rows, read-only; pages come from the disk when they are touched."""

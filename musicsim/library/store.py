@@ -7,6 +7,7 @@ A library is one folder::
     models/<id>/          a similarity model with the histograms and vectors of every song
     jobs/<id>.log         what a background job wrote
     cache/                what can be made again: copies for browsers, the songs of a large library as columns
+    .musicsim-scratch/    what the one process that changes the library unpacks; swept when it was killed
 
 Memory: ``songs()`` holds about 0.6 kB a song (60 MB for 100 000), ``table()`` 0.15 kB; histograms, vectors and
 frames are memory maps. Everything may be read while one process writes.
@@ -14,6 +15,7 @@ frames are memory maps. Everything may be read while one process writes.
 
 import json
 import math
+import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -33,8 +35,9 @@ from musicsim.library.artists import artist_group, stand_in_name
 from musicsim.library.db import schema
 from musicsim.library.db.changes import ChangeLog
 from musicsim.library.db.columns import SongTable, nobody, some_ids
-from musicsim.library.db.database import open_engine, writer
+from musicsim.library.db.database import is_writable, open_engine, writer
 from musicsim.library.db.song_tables import SongTables
+from musicsim.library.leftovers import SCRATCH, sweep
 from musicsim.library.stores.answers import AnswerStore
 from musicsim.library.stores.duplicates import DuplicateStore, SamePair
 from musicsim.library.stores.failure import SKIPPED
@@ -47,6 +50,7 @@ from musicsim.library.stores.lyrics import LyricsStore
 from musicsim.library.stores.models import ModelStore, Vectors
 from musicsim.library.stores.preferences import PreferenceStore, checked_details
 from musicsim.library.stores.tag_edits import TagEdits
+from musicsim.storage import writing_to
 
 if TYPE_CHECKING:
     from musicsim.library.importing.matching import Matcher
@@ -179,21 +183,38 @@ class Store:
         NotFoundError
             If there is no library and `create` is False.
         LibraryError
-            If the folder cannot be used, or a newer version of the program wrote it.
+            If the folder cannot be used, or holds something else than a library of this version or an older one.
+
+        Notes
+        -----
+        A library that cannot be written to, such as a backup, opens for looking; what would change it raises
+        :class:`StorageError`.
         """
         folder = Path(folder).expanduser().absolute()
-        if not create and not (folder / LIBRARY_FILE).exists():
-            raise NotFoundError(f"{folder}: there is no library here. Add a folder of music to make one.")
+        file = folder / LIBRARY_FILE
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            engine = open_engine(folder / LIBRARY_FILE)
-            with writer(engine).begin() as connection:
-                schema.migrate(connection, str(folder))
-                ChangeLog().begin(connection)
+            if not create and not file.exists():
+                raise NotFoundError(f"{folder}: there is no library here. Add a folder of music to make one.")
+            if _is_emptied(file, create=create):
+                raise LibraryError(
+                    f"{file} is empty (0 bytes): what it held is lost. Put a backup in its place, or delete it "
+                    f"to begin a new library."
+                )
+            with writing_to(file):
+                folder.mkdir(parents=True, exist_ok=True)
+                if not file.exists():
+                    file.touch()
+            read_only = not is_writable(file)
+            engine = open_engine(file, read_only=read_only)
+            with (engine if read_only else writer(engine)).begin() as connection:
+                schema.migrate(connection, str(folder), read_only=read_only)
+                if not read_only:
+                    ChangeLog().begin(connection)
         except (OSError, sa.exc.DBAPIError) as error:
             cause = getattr(error, "orig", None) or error
             raise LibraryError(
-                f"{folder}: the library cannot be opened ({cause}). Name a folder that can be written to."
+                f"{file}: cannot be opened as a library ({cause}). Put a backup of it in its place, or name another "
+                f"folder."
             ) from error
         return cls(folder, engine)
 
@@ -293,21 +314,37 @@ class Store:
 
     @contextmanager
     def exclusive(self, timeout_s: float = 0.0) -> Iterator[None]:
-        """Be the one process that adds songs or fits models.
+        """Be the one process that adds songs or fits models; what killed ones left behind is swept first.
 
         Raises
         ------
         StoreLockedError
             If another process still is after `timeout_s` seconds.
+        StorageError
+            If the library cannot be written to.
         """
+        lock = filelock.FileLock(self.folder / "writer.lock", timeout=timeout_s)
         try:
-            with filelock.FileLock(self.folder / "writer.lock", timeout=timeout_s):
-                yield
+            with writing_to(self.folder):
+                held = lock.acquire()
         except filelock.Timeout as error:
             raise StoreLockedError(
                 f"{self.folder}: another musicsim is adding songs to this library. Wait until it has "
                 f"finished, or cancel it on the Library page."
             ) from error
+        with held:
+            sweep(self.folder)
+            yield
+
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """An empty folder for the one process that has :meth:`exclusive`; gone afterwards."""
+        folder = self.folder / SCRATCH
+        folder.mkdir()
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
     # --- songs --------------------------------------------------------------------------------
 
@@ -587,6 +624,13 @@ class Store:
                         song_id=song_id, value=int(np.sign(value)), created_at=time.time()
                     )
                 )
+
+
+def _is_emptied(file: Path, *, create: bool) -> bool:
+    """Whether a database has lost its content; one that is about to be made lies in a folder with nothing else."""
+    if not file.exists() or file.stat().st_size:
+        return False
+    return not create or any(not other.name.startswith(file.name) for other in file.parent.iterdir())
 
 
 def _song(row: dict[str, Any], roots: Sequence[Path]) -> Song:

@@ -95,7 +95,8 @@ def kl_divergences(
     Returns
     -------
     ndarray of shape (n_queries, n), float64, in nats
-        An estimate: not symmetric, and may fall a little below 0 where two songs are nearly the same.
+        An estimate: not symmetric, and may fall a little below 0 where two songs are nearly the same. Exactly 0
+        where they are the same mixture.
 
     Raises
     ------
@@ -117,7 +118,19 @@ def kl_divergences(
     for i in range(len(queries)):
         samples = _samples(queries, i, uniform, normal)
         result[i] = cross_entropy(samples, database) - cross_entropy(samples, queries[i])
+        # the two terms may round differently, as the matrix product of one song and of many may
+        result[i, _equal_rows(queries, i, database)] = 0.0
     return result
+
+
+def _equal_rows(queries: SongMixtures, i: int, database: SongMixtures) -> npt.NDArray[np.intp]:
+    """Rows of the database that are the mixture i of the queries, number by number."""
+    if queries.weights.shape[1] != database.weights.shape[1]:
+        return np.empty(0, dtype=np.intp)
+    rows = np.flatnonzero((database.weights == queries.weights[i]).all(axis=1))
+    for ours, theirs in ((queries.means, database.means), (queries.variances, database.variances)):
+        rows = rows[(theirs[rows] == ours[i]).all(axis=(1, 2))]
+    return rows
 
 
 def _draws(

@@ -1,16 +1,20 @@
 """Sound by id with byte ranges, outlines, and the interface for other programs."""
 
 import io
+from urllib.parse import quote
 
 import pytest
 import soundfile
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from musicsim import LIBRARY_FILE
 from musicsim.api import routes
 from musicsim.explorer.upkeep.fitting import RepresentationSettings
 from musicsim.explorer.upkeep.model_catalogue import add_representation
 from tests.sounds import write_song
+
+SOUND = {"Content-Type": "application/octet-stream"}
 
 
 @pytest.fixture
@@ -63,16 +67,69 @@ def test_a_file_that_has_gone_says_so(client, tiny_library, tmp_path):
     path.unlink()
     answer = client.get(f"/songs/{song.id}/audio")
     assert answer.status_code == 410
-    assert "the file has gone" in answer.json()["error"]
+    assert (
+        answer.json()["error"] == f"{song.label} (song {song.id}): the file has gone. Scan its folder again."
+    )
+
+
+def test_what_cannot_be_played_is_answered_without_a_path(client, tiny_library, tmp_path):
+    damaged = write_song(tmp_path / "damaged.aiff", seconds=3, seed=5)
+    tiny_library.add(damaged)
+    song = next(s for s in tiny_library.songs() if s.path.suffix == ".aiff")
+    damaged.write_bytes(b"no sound any more")
+    answer = client.get(f"/songs/{song.id}/audio")
+    assert answer.status_code == 500
+    assert song.label in answer.json()["error"]
+    assert str(tmp_path) not in answer.text
+    assert damaged.name not in answer.text
+
+
+def test_a_library_that_cannot_be_opened_is_answered_without_a_path(client, tiny_library):
+    broken = tiny_library.folder.parent / "broken"
+    broken.mkdir()
+    (broken / LIBRARY_FILE).write_bytes(b"no database")
+    for what in ("audio", "peaks"):
+        answer = client.get(f"/songs/1/{what}?library=broken")
+        assert answer.status_code == 500
+        assert "the library cannot be opened" in answer.json()["error"]
+        assert str(broken.parent) not in answer.text
 
 
 def test_similar_by_id_and_by_file(client, tiny_library):
     song = next(s for s in tiny_library.songs() if s.artist == "Artist tones")
     hits = client.get(f"/api/songs/{song.id}/similar?k=3&per_artist=0").json()
     assert [h["artist"] for h in hits] == ["Artist tones"] * 3
-    uploaded = client.post("/api/similar?k=3&per_artist=0", content=song.path.read_bytes()).json()
+    data = song.path.read_bytes()
+    uploaded = client.post("/api/similar?k=3&per_artist=0", content=data, headers=SOUND).json()
     assert [h["id"] for h in uploaded] == [h["id"] for h in hits]
-    assert client.post("/api/similar", content=b"no sound").status_code == 422
+    assert client.post("/api/similar", content=b"no sound", headers=SOUND).status_code == 422
+
+
+@pytest.mark.parametrize(
+    "media_type",
+    [
+        None,
+        "",
+        "text/plain",
+        "Text/Plain; x=audio/wav",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data",
+    ],
+)
+def test_a_body_that_another_sites_page_may_send_unasked_is_not_read(client, media_type):
+    answer = client.post(
+        "/api/similar", content=b"x", headers={"Content-Type": media_type} if media_type else {}
+    )
+    assert answer.status_code == 415
+    assert "Content-Type: application/octet-stream" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    "media_type", ["audio/flac", "VIDEO/mp4", "application/ogg", "application/octet-stream;x=1"]
+)
+def test_a_body_that_says_it_is_sound_is_read(client, tiny_library, media_type):
+    data = tiny_library.songs()[0].path.read_bytes()
+    assert client.post("/api/similar", content=data, headers={"Content-Type": media_type}).status_code == 200
 
 
 def test_songs_and_playlists(client):
@@ -102,7 +159,7 @@ def test_a_model_is_named_in_the_address(client, tiny_library):
     assert found["as it sounds"] == client.get("/api/songs/1/similar?k=5").json()
     assert found["as it sounds"] != found["plain"]
     data = tiny_library.songs([1])[0].path.read_bytes()
-    uploaded = client.post("/api/similar", params={"model": "plain", "k": 2}, content=data)
+    uploaded = client.post("/api/similar", params={"model": "plain", "k": 2}, content=data, headers=SOUND)
     assert uploaded.json()[0]["id"] == found["plain"][0]["id"]  # the song itself is no answer
     assert len(client.get("/api/playlist", params={"model": "plain", "length": 3}).json()) == 3
     missing = client.get("/api/songs/1/similar?model=other")
@@ -140,3 +197,38 @@ def test_a_song_cannot_fit_and_not_fit(client):
     answer = client.get("/api/songs/1/similar?fits=2&fits=3&does_not_fit=3")
     assert answer.status_code == 422
     assert answer.json()["detail"] == "song 3 is said to fit and not to fit: say one of them."
+
+
+NUMBERS = (
+    "-1",
+    "nan",
+    "inf",
+    "-inf",
+    "1e400",
+    str(2**63),
+    str(10**30),
+    f"-{10**30}",
+    "9" * 5000,
+    "",
+    "\0",
+    "1.5",
+)
+
+
+def test_no_number_in_an_address_is_an_error_of_the_server(client):
+    interface = client.get("/api/openapi.json").json()["paths"]
+    asked = [
+        (f"/api{path}".replace("{song_id}", "1"), parameter["name"])
+        for path, methods in interface.items()
+        for parameter in methods.get("get", {}).get("parameters", [])
+        if parameter["in"] == "query"
+    ]
+    assert ("/api/playlist", "seed") in asked
+    for path, name in asked:
+        for number in NUMBERS:
+            assert client.get(path, params={name: number}).status_code < 500, (path, name, number)
+    assert client.get("/api/playlist?seed=-1").status_code == 422
+    for number in NUMBERS:
+        assert client.get(f"/api/songs/{quote(number)}/similar").status_code in (404, 422)
+        assert client.get(f"/songs/{quote(number)}/audio").status_code == 404
+        assert client.get(f"/songs/{quote(number)}/peaks").status_code == 404

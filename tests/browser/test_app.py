@@ -1,10 +1,13 @@
 """The main job in a real Chromium: look, search by example, make a playlist, add a folder, listen."""
 
+import http.client
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 from playwright.sync_api import Page, expect
 
 from musicsim.explorer.upkeep.refresh import refresh
@@ -318,6 +321,28 @@ def test_a_broken_upload_is_a_sentence_and_the_next_one_works(page, address, tmp
     ).click()
     chooser.set_input_files(write_song(tmp_path / "good.wav", "tones", seed=5))
     expect(page.get_by_role("heading", name="6 most similar songs")).to_be_visible()
+
+
+def test_an_upload_says_how_many_come_before_it(page, address, tmp_path):
+    soundfile.write(tmp_path / "long.flac", np.zeros(10 * 3600 * 8000, np.int16), 8000)
+    host, port = re.search(r"//(.+):(\d+)", address).groups()
+    others = [http.client.HTTPConnection(host, int(port)) for _ in range(4)]
+    visit(page, address, "search")
+    try:
+        for other in others:
+            body = (tmp_path / "long.flac").read_bytes()
+            other.request("POST", "/api/similar?minutes=1440", body, {"Content-Type": "audio/flac"})
+        page.wait_for_timeout(3000)  # no answer tells that they are in line
+        chooser = page.get_by_test_id("stFileUploader").locator("input[type=file]")
+        chooser.set_input_files(write_song(tmp_path / "good.wav", "tones", seed=5))
+        expect(page.get_by_text("In line: 4 files are ahead of yours.")).to_be_visible()
+        others.pop().close()
+        expect(page.get_by_text("In line: 3 files are ahead of yours.")).to_be_visible()
+    finally:
+        for other in others:
+            other.close()
+    expect(page.get_by_role("heading", name="6 most similar songs")).to_be_visible()
+    expect(page.get_by_text("ahead of yours")).to_have_count(0)
 
 
 def test_a_recording_from_the_microphone_gives_results(playwright_driver, chromium_path, address):

@@ -9,7 +9,7 @@ import pytest
 from musicsim.errors import StoreLockedError
 from musicsim.explorer import jobs
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.upkeep.add_music import keep_upload
+from musicsim.explorer.upkeep.add_music import forget_leftovers, keep_upload
 from tests.sounds import write_collection, write_song
 
 pytestmark = pytest.mark.slow
@@ -135,3 +135,22 @@ def test_two_uploads_of_one_name_are_two_files_and_the_same_bytes_one(store):
     assert first != second
     assert (first.read_bytes(), second.read_bytes()) == (b"one", b"two")
     assert keep_upload(store, "a.mp3", b"two") == second
+
+
+def test_uploads_that_became_no_song_make_room_those_sent_first(store):
+    song = keep_upload(store, "song.flac", write_song(store.folder / "x.flac", seconds=2).read_bytes())
+    bad = [keep_upload(store, f"{n}.mp3", bytes([n]) * 1000) for n in range(3)]
+    store.add([song, *bad], n_workers=1)
+    for age, path in enumerate((song, *bad)):
+        os.utime(path, (1e9 + age, 1e9 + age))
+    keep_upload(store, "0.mp3", bytes([0]) * 1000)  # sent again
+    forget_leftovers(store, max_bytes=3000)
+    assert all(path.exists() for path in (song, *bad))
+    forget_leftovers(store, max_bytes=2999)
+    assert [path.exists() for path in (song, *bad)] == [True, True, False, True]
+    assert [failure.path for failure in store.files.failures()] == [bad[0], bad[2]]
+    assert bad[1] not in store.files.roots(), "it is no drive that is away"
+    forget_leftovers(store, max_bytes=0)
+    assert song.exists()
+    assert store.files.failures() == []
+    assert len(store) == 1

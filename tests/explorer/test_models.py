@@ -8,6 +8,7 @@ import pytest
 
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.learning.task import LearningSettings
+from musicsim.explorer.model_files import save_model_file
 from musicsim.explorer.models.encoders import OFFERED
 from musicsim.explorer.search.query import find_similar, read_example
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -16,7 +17,6 @@ from musicsim.explorer.upkeep.learned_model import learn
 from musicsim.explorer.upkeep.model_catalogue import (
     add_representation,
     free_name,
-    save_model_file,
     stale_models,
     stale_reason,
     take_model,

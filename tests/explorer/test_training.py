@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from musicsim.errors import FeatureVersionError, ModelError
+from musicsim.explorer.model_files import save_model_file
 from musicsim.explorer.playlists.blind_test import contenders
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.upkeep.model_catalogue import add_own_vectors, save_model_file
+from musicsim.explorer.upkeep.model_catalogue import add_own_vectors
 from musicsim.explorer.upkeep.placing import cluster_sizes
 from musicsim.explorer.upkeep.refresh import needs_fit, refresh
 from musicsim.library import Library

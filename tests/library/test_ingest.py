@@ -1,18 +1,24 @@
 """Scanning: good files become songs, bad ones a reason, and nothing is done twice."""
 
+import errno
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from multiprocessing import forkserver
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from musicsim.audio import delta_mfcc, load
-from musicsim.errors import LibraryError
+from musicsim.errors import LibraryError, NoSoundError
 from musicsim.library import Library
+from musicsim.library.scan import ingest
+from musicsim.library.scan.workers import OverTimeError, WorkerDied
+from musicsim.library.stores.failure import Failure
 from tests.sounds import open_library, write_collection, write_song
 
 
@@ -143,6 +149,98 @@ def test_a_script_without_a_main_guard_can_add(tmp_path):
         [sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False
     )
     assert (done.stdout, done.stderr) == ("1\n", "")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_good_files_are_not_blamed_for_workers_that_are_killed(store, tmp_path, rng, capfd):
+    """As a system kills that is out of memory, while all of them are at work, and the server that forks them, too."""
+    for n in range(70):
+        write_song(tmp_path / "music" / f"{n:02d}.flac", seed=n, seconds=20.0)
+    n_kills = {"worker": 0, "fork server": 0}
+
+    def kill(step):
+        if step.done < 4 * sum(n_kills.values()) or step.done > 64:
+            return
+        time.sleep(rng.uniform(0, 0.2))
+        server = forkserver._forkserver._forkserver_pid
+        processes = Path(f"/proc/{server}/task/{server}/children").read_text().split()
+        if processes:
+            of_server = sum(n_kills.values()) in (5, 10)
+            os.kill(server if of_server else int(rng.choice(processes)), signal.SIGKILL)
+            n_kills["fork server" if of_server else "worker"] += 1
+
+    report = store.add(tmp_path / "music", n_workers=2, progress=kill)
+    assert n_kills["worker"] >= 14
+    assert n_kills["fork server"] == 2
+    assert (report.n_added, report.failures, store.files.failures()) == (70, [], [])
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def reject(library, path, reason):
+    """List a file among those that failed, as it stands."""
+    stat = path.stat()
+    library.files.reject(Failure(path, reason), size=stat.st_size, mtime_ns=stat.st_mtime_ns, duration_s=None)
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "the decoder crashed (exit code -9). Re-encode the file.",
+        "BrokenProcessPool: All workers expired",
+        "cannot be read (No space left on device). Check that the file is there and may be read.",
+    ],
+)
+def test_files_that_older_versions_blamed_are_tried_again(store, tmp_path, reason):
+    path = write_song(tmp_path / "music" / "a.flac", seconds=1.5)
+    reject(store, path, f"{path}: {reason}")
+    assert store.add(path.parent).n_added == 1
+    assert store.files.failures() == []
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "cannot be read as sound: it is no audio file, or it is damaged or cut off; copy it again.",
+        "reading took more than 600 s and was stopped. Re-encode the file.",
+        "the decoder crashed twice (exit code -11). Re-encode the file.",
+    ],
+)
+def test_files_that_failed_by_their_own_fault_are_not_tried_again(store, tmp_path, reason):
+    path = write_song(tmp_path / "music" / "a.flac", seconds=1.5)
+    reject(store, path, f"{path}: {reason}")
+    assert store.add(path.parent).n_unchanged == 1
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words", "is_kept"),
+    [
+        (WorkerDied(-signal.SIGKILL), "not analysed this time", False),
+        (WorkerDied(-signal.SIGTERM), "not analysed this time", False),
+        (WorkerDied(None), "not analysed this time", False),
+        (WorkerDied(-signal.SIGSEGV), "crashed twice (exit code -11)", True),
+        (WorkerDied(1), "crashed twice (exit code 1)", True),
+        (OverTimeError(), "took more than 600 s", True),
+        (MemoryError(), "took more than 1024 MB", True),
+        (OSError(errno.EIO, "Input/output error"), "cannot be read (Input/output error)", False),
+        (OSError(errno.ESTALE, "Stale file handle"), "cannot be read (Stale file handle)", False),
+        (PermissionError(errno.EACCES, "Permission denied"), "cannot be read (Permission denied)", False),
+        (NoSoundError("a.flac is a picture"), "a.flac is a picture", True),
+    ],
+)
+def test_what_is_not_the_fault_of_a_file_is_tried_by_the_next_scan(
+    store, tmp_path, monkeypatch, outcome, words, is_kept
+):
+    path = write_song(tmp_path / "music" / "a.flac", seconds=1.5)
+    with monkeypatch.context() as patch:
+        # what a decoder does to its process, and a disk to a file, is nothing that a test can bring about everywhere
+        patch.setattr(
+            ingest, "outcomes", lambda function, tasks, **limits: ((task, outcome) for task in tasks)
+        )
+        assert words in store.add(path.parent).failures[0].reason
+    assert [failure.path for failure in store.files.failures()] == [path], "it is listed either way"
+    report = store.add(path.parent)
+    assert (report.n_added, report.n_unchanged) == ((0, 1) if is_kept else (1, 0))
 
 
 @pytest.mark.slow

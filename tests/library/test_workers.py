@@ -1,17 +1,28 @@
 """Worker processes: a task that crashes, hangs or swells costs itself and nothing else."""
 
+import contextlib
 import os
+import signal
+import sys
 import time
 from itertools import count
+from multiprocessing import forkserver
+from pathlib import Path
 
 import pytest
-from pebble.pool.base_pool import PoolStatus
 
 from musicsim.errors import LibraryError
 from musicsim.library.scan import workers
-from musicsim.library.scan.workers import Limits, outcomes
+from musicsim.library.scan.workers import Limits, WorkerDied, outcomes
 
 LIMITS = Limits(seconds=60.0, memory_mb=1024)
+
+
+class Stubborn(Exception):
+    """An exception that cannot be made again from its arguments."""
+
+    def __init__(self, one, two):
+        super().__init__(one)
 
 
 def double(number):
@@ -25,38 +36,107 @@ def misbehave(what):
         os.abort()
     if what == "leave":
         os._exit(7)
+    if what == "exit":
+        sys.exit(3)
+    if what == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
     if what == "hang":
         time.sleep(600)
     if what == "swell":
         return len(bytearray(8 << 30))
     if what == "raise":
         raise ValueError("on purpose")
+    if what == "stubborn":
+        raise Stubborn(1, 2)
+    if what == "unsent":
+        return lambda: None
     return what
 
 
+def killed_once(mark):
+    """A task whose process is killed when it is done for the first time; then it says who was beside it."""
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return os.getpid()
+
+
+def slow(number):
+    """A task that can be interrupted, and the process that did it."""
+    time.sleep(0.02)
+    return number, os.getpid()
+
+
+def results(function, tasks, n_workers=2, limits=LIMITS):
+    return [
+        item for item in outcomes(function, tasks, n_workers=n_workers, limits=limits) if item is not None
+    ]
+
+
 def test_every_task_has_its_result():
-    found = dict(item for item in outcomes(double, range(50), n_workers=2, limits=LIMITS) if item is not None)
-    assert found == {n: 2 * n for n in range(50)}
+    assert dict(results(double, range(50))) == {n: 2 * n for n in range(50)}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "error"),
     [
-        ("crash", "ProcessExpired"),
-        ("leave", "ProcessExpired"),
-        ("hang", "TimeoutError"),
+        ("crash", "WorkerDied"),
+        ("leave", "WorkerDied"),
+        ("killed", "WorkerDied"),
+        ("hang", "OverTimeError"),
         ("swell", "MemoryError"),
         ("raise", "ValueError"),
+        ("exit", "SystemExit"),
+        ("stubborn", "TypeError"),
+        ("unsent", "RuntimeError"),
     ],
 )
-def test_a_bad_task_costs_itself_only(what, error):
+def test_a_bad_task_costs_itself_only(what, error, capfd):
     # the good tasks of a worker that is killed for another one's sake may not be lost either
     tasks = ["a", "b", what, "c", "d", "e", "f"]
     limits = Limits(seconds=3.0 if what == "hang" else 60.0, memory_mb=1024)
-    found = dict(item for item in outcomes(misbehave, tasks, n_workers=2, limits=limits) if item is not None)
+    found = dict(results(misbehave, tasks, limits=limits))
     assert type(found.pop(what)).__name__ == error
     assert found == {name: name for name in "abcdef"}
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(("what", "is_crash"), [("crash", True), ("leave", True), ("killed", False)])
+def test_a_crash_is_told_from_a_kill(what, is_crash):
+    ((_, death),) = results(misbehave, [what], n_workers=1)
+    assert death.is_crash is is_crash
+    assert not WorkerDied(None).is_crash
+    assert not WorkerDied(255).is_crash, "what is said of a process whose fork server has gone"
+    assert not WorkerDied(-signal.SIGTERM).is_crash
+
+
+def test_a_task_whose_process_was_killed_is_done_again_alone(tmp_path):
+    marks = [tmp_path / str(n) for n in range(3)]
+    marks[0].touch()
+    found = dict(results(killed_once, marks, n_workers=1))
+    assert set(found) == set(marks)
+    assert all(isinstance(process, int) for process in found.values())
+    assert len(set(found.values())) == 3, "each of those that were done again had a process of its own"
+
+
+@pytest.mark.slow
+def test_workers_and_the_fork_server_may_be_killed_at_any_moment(rng, capfd):
+    found, n_kills = [], 0
+    for item in outcomes(slow, range(600), n_workers=3, limits=LIMITS):
+        if item is None:
+            continue
+        found.append(item)
+        if len(found) % 20 == 0:
+            time.sleep(rng.uniform(0, 0.03))
+            n_kills += 1
+            _, (_, process) = item
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process if n_kills % 5 else forkserver._forkserver._forkserver_pid, signal.SIGKILL)
+    assert n_kills == 30
+    assert sorted(task for task, _ in found) == list(range(600))
+    assert all(answer[0] == task for task, answer in found)
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_tasks_are_taken_only_when_there_is_room():
@@ -79,30 +159,35 @@ def test_a_long_task_lets_the_caller_breathe():
     assert None in ticks[:-1]
 
 
-def test_a_pool_that_breaks_is_replaced_and_loses_no_task(monkeypatch):
-    pools = []
-    whole = workers._open_pool
-
-    def breaking(*arguments):
-        pools.append(whole(*arguments))
-        if len(pools) == 1:  # as pebble leaves it when a process dies while it is spoken to
-            pools[0]._context.status = PoolStatus.ERROR
-        return pools[-1]
-
-    monkeypatch.setattr(workers, "_open_pool", breaking)
-    found = dict(item for item in outcomes(double, range(5), n_workers=1, limits=LIMITS) if item is not None)
-    assert found == {n: 2 * n for n in range(5)}
-    assert len(pools) == 2
+def test_time_in_which_the_caller_rests_is_no_time_of_a_task():
+    found = []
+    for item in outcomes(double, range(6), n_workers=1, limits=Limits(seconds=0.5, memory_mb=1024)):
+        if item is not None:
+            found.append(item[1])
+            time.sleep(0.7)
+    assert found == [0, 2, 4, 6, 8, 10]
 
 
-def test_pools_that_break_for_ever_are_given_up(monkeypatch):
-    whole = workers._open_pool
+def test_a_worker_makes_room_for_another_after_many_tasks(monkeypatch):
+    monkeypatch.setattr(workers, "_TASKS_A_WORKER", 10)
+    processes = {process for _, (_, process) in results(slow, range(25), n_workers=1)}
+    assert len(processes) == 3
 
-    def broken(*arguments):
-        pool = whole(*arguments)
-        pool._context.status = PoolStatus.ERROR
-        return pool
 
-    monkeypatch.setattr(workers, "_open_pool", broken)
+def test_a_scan_that_is_given_up_leaves_no_process():
+    running = outcomes(slow, count(), n_workers=2, limits=LIMITS)
+    processes = set()
+    for item in running:
+        processes |= {item[1][1]} if item else set()
+        if len(processes) == 2:
+            break
+    running.close()
+    for process in processes:
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)
+
+
+def test_workers_that_never_begin_are_given_up(monkeypatch):
+    monkeypatch.setattr(workers, "_work", Path)  # no function of a worker: its processes end at once
     with pytest.raises(LibraryError, match="start the scan again"):
-        list(outcomes(double, range(5), n_workers=1, limits=LIMITS))
+        results(double, range(5))

@@ -12,12 +12,13 @@ from musicsim.errors import ModelError, NotFoundError
 from musicsim.explorer import jobs
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.task import LearningSettings
+from musicsim.explorer.model_files import save_model_file
 from musicsim.explorer.search.why import explain_pair
 from musicsim.explorer.search.why_sides import sides_of
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.fitting import RepresentationSettings
 from musicsim.explorer.upkeep.learned_model import learn
-from musicsim.explorer.upkeep.model_catalogue import add_representation, save_model_file
+from musicsim.explorer.upkeep.model_catalogue import add_representation
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
 from musicsim.library.stores.duplicates import SamePair

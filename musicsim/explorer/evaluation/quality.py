@@ -252,7 +252,7 @@ def evaluate(snapshot: Snapshot, kind: str, tell: Tell | None = None) -> Quality
 def held_out(library: Library, record: ModelRecord) -> HeldOut | None:
     """The report of a learned model on artists that were held out; None for any other model."""
     report = load_report(library.models.path(record.id))
-    if "leads" not in report:
+    if "split" not in report:  # answers are held out, not artists
         return None
     leads = {name: Lead(**lead) for name, lead in report["leads"].items()}
     asked = report["split"]["test"]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from musicsim.explorer.model_schema import Report, read_json_file
 from musicsim.library.arrays import atomic_path
 from musicsim.library.db.cache import load_arrays, save_arrays
 
@@ -20,6 +21,7 @@ __all__ = [
     "load_map",
     "load_report",
     "load_walk",
+    "read_report",
     "readable_arrays",
     "save_arrays",
     "save_clusters",
@@ -115,12 +117,17 @@ def save_report(folder: Path, report: Mapping[str, Any]) -> None:
         temporary.write_text(json.dumps(report, indent=1), encoding="utf-8")
 
 
+def read_report(path: Path) -> dict[str, Any]:
+    """A report as :class:`musicsim.explorer.model_schema.Report` has it; ValueError if it is none."""
+    return read_json_file(Report, path).model_dump(exclude_unset=True)
+
+
 def load_report(folder: Path) -> dict[str, Any]:
     """What :func:`save_report` kept; empty for a model that was not learned, and of a damaged file."""
     try:
-        return dict(json.loads((folder / "report.json").read_text(encoding="utf-8")))
+        return read_report(folder / "report.json")
     except FileNotFoundError:
         return {}
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         _log.warning("%s cannot be read: %r", folder / "report.json", error)
         return {}

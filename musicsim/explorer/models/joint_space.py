@@ -9,7 +9,6 @@ from what is known, as if all vectors were drawn from one normal distribution; f
 every other song that lacks the same.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim.errors import ModelError
+from musicsim.explorer.model_schema import AboutSources, read_json
 
 if TYPE_CHECKING:  # which is made of representations, and they of this
     from musicsim.explorer.models.similarity_model import SimilarityModel
@@ -92,36 +92,27 @@ class Sources:
 
     def arrays(self) -> Arrays:
         """What it is made of, for an archive without pickle."""
-        about = {
-            "names": self.names,
-            "model_ids": self.model_ids,
-            "parts": [part.description() for part in self.parts],
-        }
-        return {"about": np.array(json.dumps(about))} | {
+        about = AboutSources(
+            names=list(self.names),
+            model_ids=list(self.model_ids),
+            parts=[part.about() for part in self.parts],
+        )
+        return {"about": np.array(about.model_dump_json())} | {
             f"{i}_{name}": array for i, part in enumerate(self.parts) for name, array in part.arrays().items()
         }
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> "Sources":
-        """What :meth:`arrays` took apart.
-
-        Raises
-        ------
-        ValueError, KeyError
-            If they do not fit each other.
-        """
+        """What :meth:`arrays` took apart."""
         from musicsim.explorer.models.similarity_model import SimilarityModel
 
-        about = json.loads(str(arrays["about"]))
+        about = read_json(AboutSources, str(arrays["about"]))
         parts = []
-        for i, described in enumerate(about["parts"]):
+        for i, described in enumerate(about.parts):
             start = f"{i}_"
             own = {name.removeprefix(start): a for name, a in arrays.items() if name.startswith(start)}
             parts.append(SimilarityModel.from_arrays(described, own))
-        names, model_ids = (tuple(map(str, about[name])) for name in ("names", "model_ids"))
-        if not len(parts) == len(names) == len(model_ids) > 0:
-            raise ValueError("its sources are not told in full")
-        return cls(names, model_ids, tuple(parts))
+        return cls(tuple(about.names), tuple(about.model_ids), tuple(parts))
 
 
 def statistics(features: Floats) -> npt.NDArray[np.float64]:
@@ -170,7 +161,12 @@ def fill(features: Floats, weights: npt.NDArray[np.float64] | None) -> Floats:
             continue
         rows, has = np.flatnonzero(which.ravel() == number), ~lacks
         among = covariance[np.ix_(has, has)] + ridge * np.eye(int(has.sum()))
-        slopes = np.linalg.solve(among, covariance[np.ix_(has, lacks)])
+        try:
+            slopes = np.linalg.solve(among, covariance[np.ix_(has, lacks)])
+        except np.linalg.LinAlgError as error:  # no covariance of songs is singular with the ridge
+            raise ModelError(
+                "the statistics of several models together are damaged: make the model again."
+            ) from error
         known = np.asarray(features[np.ix_(rows, has)], dtype=np.float64) - mean[has]
         filled[np.ix_(rows, lacks)] = mean[lacks] + known @ slopes
     return filled

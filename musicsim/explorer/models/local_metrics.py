@@ -65,16 +65,8 @@ class LocalMetrics:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Any]) -> "LocalMetrics | None":
-        """What :meth:`arrays` took apart; None where there is none.
-
-        Raises
-        ------
-        ValueError
-            If the arrays do not fit together.
-        """
+        """What :meth:`arrays` took apart; None where there is none."""
         if f"{_PREFIX}anchors" not in arrays:
             return None
         anchors, metrics = arrays[f"{_PREFIX}anchors"], arrays[f"{_PREFIX}metrics"]
-        if anchors.ndim != 2 or metrics.shape != (*anchors.shape, anchors.shape[1]):
-            raise ValueError(f"{metrics.shape} and {anchors.shape} are no metrics and their anchors.")
         return cls(anchors, metrics, float(arrays[f"{_PREFIX}decay"]))

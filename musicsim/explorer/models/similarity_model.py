@@ -5,8 +5,6 @@ Features are what is kept of each song: a histogram of codewords, or what else a
 """
 
 import copy
-import json
-import zipfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,8 @@ import numpy.typing as npt
 from musicsim.audio import FEATURE_VERSION
 from musicsim.codebook import Codebook, suggest_n_codewords
 from musicsim.errors import FeatureVersionError, ModelError
+from musicsim.explorer.model_arrays import read_arrays
+from musicsim.explorer.model_schema import AboutModel, Versions, read_json_file
 from musicsim.explorer.models import encoders as representations
 from musicsim.explorer.models.encoders import (
     FRAMES,
@@ -266,7 +266,7 @@ class SimilarityModel:
             raise ModelError(f"{folder}: something is here already. Save the model under another name.")
         with atomic_folder(folder) as written:
             np.savez(written / "model.npz", **self.arrays())
-            (written / "model.json").write_text(json.dumps(self.description(), indent=2), encoding="utf-8")
+            (written / "model.json").write_text(self.about().model_dump_json(indent=2), encoding="utf-8")
 
     def arrays(self) -> dict[str, Any]:
         """What is learned, for an archive without pickle."""
@@ -279,25 +279,35 @@ class SimilarityModel:
             arrays |= self.local_.arrays()
         return arrays | representations.front_arrays(self.front_)
 
-    def description(self) -> dict[str, Any]:
-        """What else it takes to make it again, JSON values."""
+    def about(self) -> AboutModel:
+        """What else it takes to make it again."""
         from musicsim import __version__
 
-        return {
-            "format_version": FORMAT_VERSION,
-            "feature_version": FEATURE_VERSION,
-            "musicsim": __version__,
-            "representation": self.representation,
-            "n_codewords": self.n_codewords,
-            "tau": self.tau,
-            "variance": self.variance,
-            "random_state": self.random_state,
-            "n_songs": self.n_songs_,
-        }
+        return AboutModel(
+            format_version=FORMAT_VERSION,
+            feature_version=FEATURE_VERSION,
+            musicsim=__version__,
+            representation=self.representation,
+            n_codewords=self.n_codewords,
+            tau=self.tau,
+            variance=self.variance,
+            random_state=self.random_state,
+            n_songs=self.n_songs_,
+        )
 
     @classmethod
-    def load(cls, folder: str | Path) -> "SimilarityModel":
-        """Read a model that :meth:`save` wrote.
+    def load(
+        cls, folder: str | Path, *, called: str = "", remedy: str = "Fit it again from the Library page."
+    ) -> "SimilarityModel":
+        """Read a model that :meth:`save` wrote, or that somebody says it wrote.
+
+        Parameters
+        ----------
+        folder : path
+        called : str
+            What messages call it; the folder by default.
+        remedy : str
+            What they say is to be done.
 
         Raises
         ------
@@ -307,43 +317,34 @@ class SimilarityModel:
             If its features or its format are not those of this program.
         """
         folder = Path(folder)
+        called = called or str(folder)
         try:
-            about = json.loads((folder / "model.json").read_text(encoding="utf-8"))
-            with np.load(folder / "model.npz", allow_pickle=False) as stored:
-                arrays = dict(stored)
-            model = cls.from_arrays(about, arrays)
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-            raise ModelError(
-                f"{folder}: no similarity model can be read here ({error}). Fit it again from the Library page."
-            ) from error
-        if about["format_version"] not in _READABLE or about["feature_version"] != FEATURE_VERSION:
-            raise FeatureVersionError(
-                f"{folder}: this model has format {about['format_version']} and features "
-                f"{about['feature_version']}; this program has {FORMAT_VERSION} and {FEATURE_VERSION}. Fit it again "
-                f"from the Library page."
-            )
-        return model
+            versions = read_json_file(Versions, folder / "model.json")
+            if versions.format_version not in _READABLE or versions.feature_version != FEATURE_VERSION:
+                raise FeatureVersionError(
+                    f"{called}: this model has format {versions.format_version} and features "
+                    f"{versions.feature_version}; this program has {FORMAT_VERSION} and {FEATURE_VERSION}. {remedy}"
+                )
+            about = read_json_file(AboutModel, folder / "model.json")
+            return cls.from_arrays(about, read_arrays(folder / "model.npz", about))
+        except (OSError, ValueError) as error:
+            raise ModelError(f"{called}: no similarity model can be read here ({error}). {remedy}") from error
 
     @classmethod
-    def from_arrays(cls, about: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> "SimilarityModel":
-        """The model that :meth:`description` and :meth:`arrays` took apart.
+    def from_arrays(cls, about: AboutModel, arrays: dict[str, npt.NDArray[Any]]) -> "SimilarityModel":
+        """The model that :meth:`about` and :meth:`arrays` took apart.
 
-        Raises
-        ------
-        ValueError, KeyError
-            If they do not fit each other.
+        Parameters
+        ----------
+        about : AboutModel
+        arrays : mapping of ndarray by name
+            As :func:`musicsim.explorer.model_arrays.read_arrays` reads them: it sees to it that they fit each other.
         """
-        settings = (about["n_codewords"], about["tau"], about["variance"], about["random_state"])
-        model = cls(about.get("representation", "ppk"), *settings)
-        model.n_songs_ = int(about["n_songs"])
+        settings = (about.n_codewords, about.tau, about.variance, about.random_state)
+        model = cls(about.representation, *settings)
+        model.n_songs_ = about.n_songs
         model.mean_, model.axes_ = arrays["mean"], arrays["components"]
         model.weights_, model.metric_ = arrays.get("weights"), arrays.get("metric")
         model.local_ = LocalMetrics.from_arrays(arrays)
         front = representations.front_from(model.kind, arrays, tau=model.tau, random_state=model.random_state)
-        model.use_front(front)
-        shapes = [model.mean_.shape[:1] == model.axes_.shape[1:]]
-        shapes += [model.metric_.shape[1:] == model.axes_.shape[:1]] if model.metric_ is not None else []
-        shapes += [model.local_.anchors.shape[1] == model.n_dimensions] if model.local_ is not None else []
-        if not all(shapes):
-            raise ValueError("its arrays do not fit each other")
-        return model
+        return model.use_front(front)

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from musicsim.audio import analyse_sound, derivative_blocks
+from musicsim.audio import Sound, analyse_sound, derivative_blocks
 from musicsim.errors import AudioTooShortError, ModelError, NotFoundError
 from musicsim.explorer.search.explain import short_reason
 from musicsim.explorer.search.feedback import Thumbs, bent
@@ -16,7 +18,10 @@ from musicsim.library import Song
 from musicsim.library.db.columns import SongColumns
 from musicsim.library.scan.files import content_hash
 
-__all__ = ["Example", "Filters", "Hit", "find_similar", "read_example"]
+if TYPE_CHECKING:  # numba comes with it
+    from musicsim.explorer.models.similarity_model import SimilarityModel
+
+__all__ = ["Example", "Filters", "Hit", "example_of", "find_similar", "model_to_compare_with", "read_example"]
 
 
 # Of the nearest, from which mutual proximity takes its order, and the limit of songs an artist its choice: an artist
@@ -93,6 +98,8 @@ class Example:
     features : float32 ndarray of shape (n_features,)
     mfcc : ndarray of shape (n_frames, 13)
         As :func:`musicsim.audio.derivative_blocks` takes them.
+    is_cut : bool
+        Whether the sound goes on behind what was analysed.
     """
 
     name: str
@@ -103,10 +110,13 @@ class Example:
     mfcc: npt.NDArray[np.floating]
     notes: tuple[str, ...] = field(default=())
     song_id: int | None = None
+    is_cut: bool = False
 
 
-def read_example(snapshot: Snapshot, data: bytes, name: str) -> Example:
-    """Decode a file or recording and find its vector under the model in use.
+def read_example(snapshot: Snapshot, source: Path | bytes, name: str) -> Example:
+    """Decode a file or its bytes in this process and find its vector under the model in use.
+
+    A server lets :func:`musicsim.explorer.uploads.hear` decode instead.
 
     Raises
     ------
@@ -115,24 +125,55 @@ def read_example(snapshot: Snapshot, data: bytes, name: str) -> Example:
     ModelError
         If the library has no model yet.
     """
+    model_to_compare_with(snapshot)
+    return example_of(snapshot, analyse_sound(source, name=name), content_hash(source), name)
+
+
+def model_to_compare_with(snapshot: Snapshot) -> "SimilarityModel":
+    """The model in use; raises :class:`ModelError` where the library has none yet."""
     if snapshot.model is None:
         raise ModelError("this library has no songs to compare with yet: add a folder first.")
-    sound = analyse_sound(data, name=name)
-    assert sound.mfcc is not None  # no file was named for them
+    return snapshot.model
+
+
+def example_of(snapshot: Snapshot, sound: Sound, digest: str, name: str) -> Example:
+    """Sound that was decoded, with its vector under the model in use.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    sound : Sound
+        With its coefficients.
+    digest : str
+        Hash of the file's bytes.
+    name : str
+        What messages call it.
+
+    Raises
+    ------
+    AudioTooShortError
+        If it is too short; the message names it.
+    ModelError
+        If the library has no model yet.
+    """
+    model = model_to_compare_with(snapshot)
+    if sound.mfcc is None:
+        raise ValueError("sound.mfcc is None: read the coefficients from their file.")
     try:
         frames = derivative_blocks(sound.mfcc)
     except AudioTooShortError as error:
         raise AudioTooShortError(f"{name}: {error}") from error
-    features = snapshot.model.features([frames])
+    features = model.features([frames])
     return Example(
         name,
-        snapshot.model.vectors(features)[0],
+        model.vectors(features)[0],
         sound.outline,
         sound.duration_s,
         features[0],
         sound.mfcc,
         sound.notes,
-        snapshot.library.song_with_sound(content_hash(data), sound.sound_hash),
+        snapshot.library.song_with_sound(digest, sound.sound_hash),
+        sound.is_cut,
     )
 
 

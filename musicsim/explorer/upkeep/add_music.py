@@ -4,6 +4,7 @@ Both draw a first map early and again whenever a new library has doubled, so tha
 explore while the rest comes.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -12,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from musicsim import demo
-from musicsim.errors import LibraryError
 from musicsim.library import AddReport, Library, Progress
 from musicsim.library.arrays import atomic_path
 from musicsim.library.importing import import_files
@@ -20,10 +20,20 @@ from musicsim.library.scan.files import content_hash
 from musicsim.library.scan.ingest import Scan, add_stream
 from musicsim.library.scan.workers import worker_context
 
-__all__ = ["Report", "add_and_refresh", "build_demo", "keep_upload", "scan_again", "scan_and_refresh"]
+__all__ = [
+    "Report",
+    "add_and_refresh",
+    "build_demo",
+    "forget_leftovers",
+    "keep_upload",
+    "scan_again",
+    "scan_and_refresh",
+]
 
 _FIRST_MAP = 60
 _DEMO_WORKERS = 2
+_UPLOADS = "uploads"
+_MAX_LEFTOVER_BYTES = 2 << 30
 
 Report = Callable[..., bool | None]
 
@@ -125,6 +135,7 @@ def scan_and_refresh(
             scan.report.cancelled = True
             return scan.report
     scan.finish()
+    forget_leftovers(library)
     return scan.report
 
 
@@ -143,23 +154,45 @@ def keep_upload(library: Library, name: str, data: bytes) -> Path:
 
     Raises
     ------
-    LibraryError
+    StorageError
         If the library's folder cannot be written to.
     """
     plain = re.sub(r"[^\w .()&'+-]", "_", Path(name).name).lstrip(". ")[-120:] or "upload"
-    folder = library.folder / "uploads"
+    folder = library.folder / _UPLOADS
     digest = content_hash(data)
     for target in (folder / plain, folder / f"{Path(plain).stem} {digest[:8]}{Path(plain).suffix}"):
         if target.exists() and content_hash(target) == digest:
+            os.utime(target)
             return target
         if not target.exists():
             break
-    try:
-        with atomic_path(target) as temporary:
-            temporary.write_bytes(data)
-    except OSError as error:
-        raise LibraryError(f"{target}: cannot be written ({error.strerror}). Make room.") from error
+    with atomic_path(target) as temporary:
+        temporary.write_bytes(data)
     return target
+
+
+def forget_leftovers(library: Library, max_bytes: int = _MAX_LEFTOVER_BYTES) -> None:
+    """Remove uploaded files that became no song, those sent longest ago first, where all of them take too much room.
+
+    To be called when no uploaded file waits to be added.
+    """
+    folder = library.folder / _UPLOADS
+    if not folder.is_dir():
+        return
+    songs, roots = library.files.songs_below(folder), set(library.files.roots())
+    leftovers = sorted(
+        ((path.stat(), path) for path in folder.iterdir() if path.is_file() and path not in songs),
+        key=lambda leftover: leftover[0].st_mtime_ns,
+    )
+    n_bytes = sum(stat.st_size for stat, _ in leftovers)
+    for stat, path in leftovers:
+        if n_bytes <= max_bytes:
+            return
+        path.unlink(missing_ok=True)
+        n_bytes -= stat.st_size
+        library.files.mark(missing=(), back=(), unfailed=[path])
+        if path in roots:
+            library.files.forget_root(path)
 
 
 def _compose(plans: Sequence[Any], folder: Path) -> Iterator[Path]:

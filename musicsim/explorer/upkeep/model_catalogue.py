@@ -1,19 +1,16 @@
-"""The models of a library beside the native one: making, keeping up to date, sending to others, taking in."""
+"""The models of a library beside the native one: making, keeping up to date, taking in those of others."""
 
-import json
 import logging
-import shutil
-import tempfile
-import zipfile
 from pathlib import Path
-from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from musicsim.errors import FeatureVersionError, ModelError, MusicsimError
 from musicsim.explorer.learning.task import LearningSettings, Watcher
-from musicsim.explorer.models.artifacts import load_report, save_report
+from musicsim.explorer.model_files import read_model_file
 from musicsim.explorer.models.encoders import OWN, own_keys
 from musicsim.explorer.models.similarity_model import SimilarityModel
-from musicsim.explorer.playlists.fit import fit_walk
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.upkeep.combination import COMBINED_KIND, replaced_sources
 from musicsim.explorer.upkeep.fitting import (
@@ -25,20 +22,18 @@ from musicsim.explorer.upkeep.fitting import (
     songs_with_frames,
 )
 from musicsim.explorer.upkeep.learned_model import LEARNED_KIND, learn_unlocked
-from musicsim.explorer.upkeep.placing import place_new, save_clusters_and_map
+from musicsim.explorer.upkeep.placing import place_new
+from musicsim.explorer.upkeep.publish import publish
 from musicsim.library import Library
-from musicsim.library.arrays import atomic_path
 from musicsim.library.embeddings.store import AboutEmbedding, EmbeddingStore, Matched
 from musicsim.library.stores.models import LONGEST_NAME, ModelRecord
 
 __all__ = [
-    "FILE_ENDING",
     "TAKEN_KIND",
     "add_own_vectors",
     "add_representation",
     "free_name",
     "make_again",
-    "save_model_file",
     "stale_models",
     "stale_reason",
     "take_model",
@@ -47,9 +42,7 @@ __all__ = [
 _log = logging.getLogger(__name__)
 
 TAKEN_KIND = "taken"
-FILE_ENDING = ".musicsim"
-_MEMBERS = ("about.json", "model.json", "model.npz", "report.json")
-_LARGEST_MEMBER = 512 * 2**20
+_LARGEST_VECTOR = 1e6  # the mean square is of the order of 1; squares of these do not overflow in float32
 
 
 def free_name(library: Library, wanted: str) -> str:
@@ -184,36 +177,22 @@ def _forget_unused_vectors(library: Library) -> None:
     EmbeddingStore(library).sweep(used)
 
 
-# --- as one file ----------------------------------------------------------------------------------
-
-
-def save_model_file(library: Library, model_id: str, target: Path) -> None:
-    """Write a model, without any song, as one file for other libraries.
-
-    Raises
-    ------
-    NotFoundError
-        If there is no such model.
-    ModelError
-        If its files are gone.
-    """
-    record = library.models.get(model_id)
-    folder = library.models.path(model_id)
-    if not all((folder / name).exists() for name in ("model.json", "model.npz")):
-        raise ModelError(f"the files of the model {record.name!r} are gone ({folder}): make it again.")
-    about = {"name": record.name, "kind": record.kind, "settings": record.settings}
-    with atomic_path(target) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("about.json", json.dumps(about, indent=1))
-        archive.write(folder / "model.json", "model.json")
-        archive.write(folder / "model.npz", "model.npz")
-        report = load_report(folder)
-        if report:
-            # which songs changed places is nobody else's business
-            archive.writestr("report.json", json.dumps(report | {"changed": []}, indent=1))
+# --- from elsewhere --------------------------------------------------------------------------------
 
 
 def take_model(library: Library, source: Path, tell: Tell) -> str:
-    """Take in a model that :func:`save_model_file` wrote and describe all songs by it; returns its id.
+    """Take in a model of another library (:mod:`musicsim.explorer.model_files`) and describe all songs by it.
+
+    Parameters
+    ----------
+    library : Library
+    source : Path
+    tell : callable
+
+    Returns
+    -------
+    str
+        Its id.
 
     Raises
     ------
@@ -224,55 +203,30 @@ def take_model(library: Library, source: Path, tell: Tell) -> str:
     StoreLockedError
         If another process is adding to this library.
     """
-    with library.exclusive(), tempfile.TemporaryDirectory(dir=library.folder) as scratch:
+    with library.exclusive(), library.scratch() as scratch:
         try:
-            about = _unpacked(source, Path(scratch))
-            model = SimilarityModel.load(Path(scratch))
+            sent = read_model_file(source, scratch)
             songs = songs_with_frames(library, library.songs())
             if not songs:
                 raise FeatureVersionError(
                     f"{library.folder}: no frames are kept to describe songs by. Turn on keep_frames and add the "
                     f"folders again."
                 )
-            name = free_name(library, str(about.get("name", source.stem)))
-            keys = own_keys(model.front_)
-            record = new_record(TAKEN_KIND, name, model, len(songs), taken_from=source.name, keys=keys)
-            model.save(library.models.path(record.id))
-            report = json.loads((Path(scratch) / "report.json").read_text(encoding="utf-8"))
-            save_report(library.models.path(record.id), report)
-            library.models.register(record)
-            place_new(library, record, songs, tell)
-            if not len(library.models.song_rows(record.id).rows):
-                raise ModelError(
-                    f"{source.name}: no song of this library has what it compares, {model.kind.words}."
-                )
-            save_clusters_and_map(library, record, tell)
-            fit_walk(library, record.id, tell)
-            library.models.finish(record.id)
-            return record.id
+            name, keys = free_name(library, sent.name), own_keys(sent.model.front_)
+            record = new_record(TAKEN_KIND, name, sent.model, len(songs), taken_from=source.name, keys=keys)
+
+            def fill() -> None:
+                place_new(library, record, songs, tell)
+                _check_vectors(library.vectors(record.id).X, source.name, sent.model)
+
+            return publish(library, sent.model, record, fill=fill, report=sent.report, tell=tell)
         finally:
             library.models.discard_unfinished()
 
 
-def _unpacked(source: Path, folder: Path) -> dict[str, Any]:
-    """Write the parts of a model file into a folder and return what it says of itself."""
-    try:
-        with zipfile.ZipFile(source) as archive:
-            sizes = {info.filename: info.file_size for info in archive.infolist()}
-            if not {"about.json", "model.json", "model.npz"} <= sizes.keys() <= set(_MEMBERS):
-                raise ValueError("its parts are not those of a model")
-            if max(sizes.values()) > _LARGEST_MEMBER:
-                raise ValueError("a part is larger than 512 MB")
-            for name in sizes:
-                with archive.open(name) as packed, (folder / name).open("wb") as out:
-                    shutil.copyfileobj(packed, out)
-        if not (folder / "report.json").exists():
-            (folder / "report.json").write_text("{}", encoding="utf-8")
-        about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
-        if not isinstance(about, dict):
-            raise ValueError("it does not say what it is")
-        return about
-    except (OSError, ValueError, zipfile.BadZipFile, RuntimeError, EOFError) as error:
-        raise ModelError(
-            f"{source.name}: no model of musicsim can be read from this file ({error})."
-        ) from error
+def _check_vectors(X: npt.NDArray[np.float32], file: str, model: SimilarityModel) -> None:
+    """Refuse a model that no song of this library has a place under, or that takes songs to where none can be."""
+    if not len(X):
+        raise ModelError(f"{file}: no song of this library has what it compares, {model.kind.words}.")
+    if not (X.min() >= -_LARGEST_VECTOR and X.max() <= _LARGEST_VECTOR):  # NaN is neither
+        raise ModelError(f"{file}: its numbers do not fit each other. Export the model again.")

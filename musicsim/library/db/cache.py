@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import sqlalchemy as sa
 
+from musicsim.errors import StorageError
 from musicsim.library.arrays import atomic_path
 from musicsim.library.db.changes import NOTHING, ChangeLog, Changes, Moment
 
@@ -64,7 +65,7 @@ class Archive(Generic[T]):
         about = np.array(json.dumps([_FORMAT, moment.revision, moment.mark]))
         try:
             save_arrays(self.path, about=about, **self.pack(value))
-        except OSError:  # it is read from the database again then
+        except (OSError, StorageError):  # it is read from the database again then
             return
 
     def load(self) -> tuple[T, Moment] | None:

@@ -1,5 +1,7 @@
 """Opening a library's database: SQLite in WAL mode, one writer and many readers at once."""
 
+import os
+import sqlite3
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -8,28 +10,44 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import event
 
-__all__ = ["Write", "open_engine", "writer"]
+from musicsim.errors import LibraryError
+from musicsim.storage import storage_error
+
+__all__ = ["Write", "is_writable", "open_engine", "writer"]
 
 Write = Callable[[], AbstractContextManager[sa.Connection]]
 """Opens a transaction that changes a library."""
 
 _BUSY_MS = 30_000  # how long a write waits for another one; ours last milliseconds
+_SETTINGS = (f"busy_timeout={_BUSY_MS}", "foreign_keys=ON")
+_WRITER_SETTINGS = ("journal_mode=WAL", "synchronous=NORMAL")
 
 
-def open_engine(path: Path) -> sa.Engine:
-    """Make the engine of a library's database file."""
-    engine = sa.create_engine(f"sqlite:///{path}", connect_args={"check_same_thread": False})
+def is_writable(path: Path) -> bool:
+    """Whether an existing database can be changed; SQLite keeps files beside it while it is open."""
+    return os.access(path.parent, os.W_OK) and os.access(path, os.W_OK)
+
+
+def open_engine(path: Path, *, read_only: bool) -> sa.Engine:
+    """Make the engine of a library's database file.
+
+    What the disk refuses, by whichever statement, is raised as :class:`StorageError`.
+    """
+
+    def connect() -> sqlite3.Connection:
+        if read_only:
+            return sqlite3.connect(_read_only_address(path), uri=True, check_same_thread=False)
+        return sqlite3.connect(path, check_same_thread=False)
+
+    # What only reads connects each time: whether somebody else is writing now decides how it may.
+    pool = sa.NullPool if read_only else sa.QueuePool
+    engine = sa.create_engine("sqlite://", creator=connect, poolclass=pool)
 
     @event.listens_for(engine, "connect")
     def _configure(connection: Any, _record: Any) -> None:
         connection.isolation_level = None  # transactions are begun by _begin, not by the driver
-        for pragma in (
-            f"busy_timeout={_BUSY_MS}",
-            "journal_mode=WAL",
-            "synchronous=NORMAL",
-            "foreign_keys=ON",
-        ):
-            connection.execute(f"PRAGMA {pragma}")
+        for setting in (*_SETTINGS, *(() if read_only else _WRITER_SETTINGS)):
+            connection.execute(f"PRAGMA {setting}")
 
     @event.listens_for(engine, "begin")
     def _begin(connection: sa.Connection) -> None:
@@ -37,7 +55,30 @@ def open_engine(path: Path) -> sa.Engine:
         writes = connection.get_execution_options().get("musicsim_writes", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
+    @event.listens_for(engine, "handle_error")
+    def _translate(context: sa.engine.ExceptionContext) -> None:
+        problem = storage_error(context.original_exception, path)
+        if problem is not None:
+            raise problem from context.original_exception
+
     return engine
+
+
+def _read_only_address(path: Path) -> str:
+    """The address of a database in a folder that cannot be written to.
+
+    A writer leaves its latest changes in a second file, which is read with the help of a third; without these two
+    nobody is writing, and the database is read as a file that does not change.
+    """
+    log, index = (path.with_name(path.name + ending) for ending in ("-wal", "-shm"))
+    if log.exists() and index.exists():
+        return f"{path.as_uri()}?mode=ro"
+    if log.exists() and log.stat().st_size:
+        raise LibraryError(
+            f"{path.parent}: the library was not closed before it was copied here, and its last changes cannot be read "
+            f"where nothing can be written. Copy it to a folder that can be written to, and open it there."
+        )
+    return f"{path.as_uri()}?immutable=1"
 
 
 def writer(engine: sa.Engine) -> sa.Engine:

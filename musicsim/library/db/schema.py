@@ -1,6 +1,7 @@
 """Tables of a library, their version, and the steps from each older version to the next."""
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.types import TypeDecorator
 
+from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError
 
 __all__ = [
@@ -503,32 +505,56 @@ MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {
 }
 
 
-def migrate(connection: sa.Connection, place: str) -> None:
+def migrate(connection: sa.Connection, place: str, *, read_only: bool = False) -> None:
     """Bring the tables of an open store to :data:`SCHEMA_VERSION`, in the caller's transaction.
 
     Raises
     ------
     LibraryError
-        If the store was written by a newer version of the program.
+        If the store was written by a newer version of the program, or by something else; where it can only be read,
+        also if an older version wrote it.
     """
-    if not sa.inspect(connection).has_table("meta"):
+    version = _version(connection, place)
+    if version == SCHEMA_VERSION:
+        return
+    if read_only:
+        raise LibraryError(
+            f"{place}: this library was written by an older musicsim and cannot be brought up to date where it is "
+            f"read-only. Copy it to a folder that can be written to, and open it there."
+        )
+    if version is None:
         _metadata.create_all(connection)
         connection.execute(meta.insert().values(key="schema_version", value=str(SCHEMA_VERSION)))
         return
-    version = int(
-        connection.execute(sa.select(meta.c.value).where(meta.c.key == "schema_version")).scalar_one()
-    )
-    if version > SCHEMA_VERSION:
-        raise LibraryError(
-            f"{place}: this library was written by a newer musicsim (schema {version}, this program knows "
-            f"{SCHEMA_VERSION}). Update musicsim, or name another library."
-        )
     for step in range(version, SCHEMA_VERSION):
         MIGRATIONS[step](connection)
-    if version < SCHEMA_VERSION:
-        connection.execute(
-            meta.update().where(meta.c.key == "schema_version").values(value=str(SCHEMA_VERSION))
+    connection.execute(meta.update().where(meta.c.key == "schema_version").values(value=str(SCHEMA_VERSION)))
+
+
+def _version(connection: sa.Connection, place: str) -> int | None:
+    """The version of a store's tables; None where there are none."""
+    tables = sa.inspect(connection).get_table_names()
+    if not tables:
+        return None
+    found = None
+    if "meta" in tables:
+        found = connection.scalar(sa.select(meta.c.value).where(meta.c.key == "schema_version"))
+    if found is None or not re.fullmatch("[1-9][0-9]{0,8}", str(found)):
+        says = (
+            "does not say which version of a library it is"
+            if found is None
+            else f"says it is version {found!r}"
         )
+        raise LibraryError(
+            f"{place}: {LIBRARY_FILE} {says}: it is damaged, or belongs to another program. Put a backup of it in its "
+            f"place, or name another folder."
+        )
+    if int(found) > SCHEMA_VERSION:
+        raise LibraryError(
+            f"{place}: this library was written by a newer musicsim (schema {found}, this program knows "
+            f"{SCHEMA_VERSION}). Update musicsim, or name another library."
+        )
+    return int(found)
 
 
 def ids_with_file() -> sa.Select[tuple[int]]:

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim.errors import LibraryError
+from musicsim.library.npy_headers import read_header
 from musicsim.library.stores.answers import shortened
 
 __all__ = ["ENDINGS", "EmbeddingFile", "read_embedding"]
@@ -149,18 +150,7 @@ def _from_npy(path: Path) -> _Read:
 
 def _check_header(stream: IO[bytes], n_bytes: int) -> None:
     """Refuse a stored array that says that it is more than there is of it, before memory is taken for it."""
-    version = np.lib.format.read_magic(stream)
-    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-    if version not in readers:
-        raise ValueError(f"arrays of format {version} are not read: save it with names of plain letters")
-    shape, _, dtype = readers[version](stream)
-    n_numbers = 1
-    for length in shape:
-        n_numbers *= length  # of Python: it does not run over
-    if dtype.hasobject:
-        raise ValueError("it holds Python objects in place of numbers or text")
-    if n_numbers * dtype.itemsize > n_bytes:
-        raise ValueError(f"it says that it holds {n_numbers:,} values, which its {n_bytes:,} bytes cannot")
+    read_header(stream, n_bytes)
     if n_bytes > _MOST_BYTES:
         raise ValueError(f"an array is larger than {_MOST_BYTES / 2**30:g} GB")
 

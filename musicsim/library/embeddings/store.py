@@ -135,11 +135,9 @@ class EmbeddingStore:
         )  # fmt: skip
         try:
             self._write(about, named, vectors)
-        except OSError as error:
+        except OSError:
             if not self._is_whole(about.key):  # another process may have written the same meanwhile
-                raise LibraryError(
-                    f"{self.folder}: cannot be written ({error.strerror}). Make room."
-                ) from error
+                raise
         return about
 
     def _write(self, about: AboutEmbedding, named: str, vectors: npt.NDArray[np.float32]) -> None:

@@ -1,7 +1,8 @@
 """From folders to songs: find files, see what is new, analyse it in worker processes, enter each as it comes.
 
 A bad file costs that file: its reason is listed (:meth:`FileStore.failures`) and the scan goes on. A file that
-stands unchanged since it was added, or since it failed, is not opened again. Files that have gone are marked
+stands unchanged since it was added, or since it failed, is not opened again; one that failed through no fault of its
+own is. A full disk is the fault of no file: it ends the scan. Files that have gone are marked
 missing; their songs keep all that was said of them until the file is back, here or elsewhere.
 """
 
@@ -9,18 +10,18 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from musicsim.audio import FEATURE_VERSION
-from musicsim.errors import AudioError, NoSoundError
+from musicsim.errors import AudioError, NoSoundError, StorageError
 from musicsim.library.scan.analysis import Analysis, Same, Skipped, Task, analyse
 from musicsim.library.scan.catalogue import enter_known, enter_song
 from musicsim.library.scan.files import Found, FoundFile, absolute, find_audio
 from musicsim.library.scan.forecast import Forecast
-from musicsim.library.scan.workers import Limits, outcomes
+from musicsim.library.scan.workers import Limits, OverTimeError, WorkerDied, outcomes
 from musicsim.library.store import Store
 from musicsim.library.stores.failure import ERROR, NO_SOUND, SHORT, SKIPPED, Failure
 from musicsim.library.stores.files import KnownFile
@@ -177,7 +178,7 @@ class Scan:
         self.report.n_missing, self.report.n_back = len(missing), len(back)
         files.mark(missing=missing, back=back, unfailed=[path for path in files.failed() if gone(path)])
         for path, reason in found.problems:
-            self._reject(Failure(path, reason))
+            _reject(self.library, self.report, Failure(path, reason), None)
 
     def _plan(self, found: Found, known: dict[Path, KnownFile], retry: bool) -> list[Task]:
         failed = self.library.files.failed()
@@ -238,6 +239,11 @@ class Scan:
         -------
         bool
             False when it was stopped.
+
+        Raises
+        ------
+        StorageError
+            If the library's folder takes no more; what is done stays.
         """
         part, self.todo = self.todo[:n_files], self.todo[n_files:] if n_files is not None else []
         if part:
@@ -247,7 +253,11 @@ class Scan:
                 before = self.report.n_unchanged + self._n_total - left
                 n_workers = min(self._n_workers, len(part))
                 counts = _Counts(before, self.report.n_unchanged + self._n_total, forecast, progress)
-                _analyse_all(self.library, part, self.report, counts, n_workers)
+                try:
+                    _analyse_all(self.library, part, self.report, counts, n_workers)
+                except StorageError:
+                    self._sweep()  # what the workers were writing takes room
+                    raise
         return not self.report.cancelled
 
     def finish(self) -> None:
@@ -255,11 +265,10 @@ class Scan:
         with self.library.exclusive():
             self.library.files.tidy()
             if self._n_total:
-                self.library.frame_files.sweep(self.library.content_hashes())
+                self._sweep()
 
-    def _reject(self, failure: Failure) -> None:
-        self.report.failures.append(failure)
-        self.library.files.reject(failure, size=-1, mtime_ns=-1, duration_s=None)
+    def _sweep(self) -> None:
+        self.library.frame_files.sweep(self.library.content_hashes())
 
 
 @dataclass(slots=True)
@@ -297,16 +306,17 @@ def _analyse_all(
     settings = library.settings
     limits = Limits(settings["file_seconds"], settings["file_memory_mb"])
     started = time.monotonic()
-    for item in outcomes(analyse, tasks, n_workers=n_workers, limits=limits):
-        if item is not None:
-            task, outcome = item
-            _enter(library, task, outcome, report, limits)
-            counts.done += 1
-            counts.current = task.path.name
-            counts.forecast.done(task.path, task.size, getattr(outcome, "busy_s", 0.0))
-        if counts.tell(report):
-            report.cancelled = counts.done < counts.total
-            break
+    with closing(outcomes(analyse, tasks, n_workers=n_workers, limits=limits)) as items:
+        for item in items:
+            if item is not None:
+                task, outcome = item
+                _enter(library, task, outcome, report, limits)
+                counts.done += 1
+                counts.current = task.path.name
+                counts.forecast.done(task.path, task.size, getattr(outcome, "busy_s", 0.0))
+            if counts.tell(report):
+                report.cancelled = counts.done < counts.total
+                break
     report.seconds += time.monotonic() - started
 
 
@@ -317,44 +327,67 @@ def _enter(library: Store, task: Task, outcome: Any, report: AddReport, limits: 
         report.n_known += not is_new
     elif isinstance(outcome, Same):
         report.n_known += enter_known(library, task.path, outcome)
+    elif isinstance(outcome, StorageError):
+        raise outcome
+    elif isinstance(outcome, Skipped):
+        report.n_skipped += 1
+        failure = Failure(task.path, outcome.reason, outcome.kind)
+        _reject(library, report, failure, (outcome.size, outcome.mtime_ns), outcome.duration_s)
     else:
-        size, mtime_ns, duration_s = -1, -1, None
-        if isinstance(outcome, Skipped):
-            failure = Failure(task.path, outcome.reason, outcome.kind)
-            report.n_skipped += 1
-            size, mtime_ns, duration_s = outcome.size, outcome.mtime_ns, outcome.duration_s
-        else:
-            kind = NO_SOUND if isinstance(outcome, NoSoundError) else ERROR
-            failure = Failure(task.path, _reason(task.path, outcome, limits), kind)
-            size, mtime_ns = _stat(task.path)
-        report.failures.append(failure)
-        library.files.reject(failure, size=size, mtime_ns=mtime_ns, duration_s=duration_s)
+        kind = NO_SOUND if isinstance(outcome, NoSoundError) else ERROR
+        failure = Failure(task.path, _reason(task.path, outcome, limits), kind)
+        _reject(library, report, failure, _stat(task.path) if _is_its_fault(outcome) else None)
 
 
-def _stat(path: Path) -> tuple[int, int]:
+def _reject(
+    library: Store,
+    report: AddReport,
+    failure: Failure,
+    stat: tuple[int, int] | None,
+    duration_s: float | None = None,
+) -> None:
+    """List a file that was not added. It is opened again once its size or time differ; without `stat` by any scan."""
+    report.failures.append(failure)
+    size, mtime_ns = stat or (-1, -1)
+    library.files.reject(failure, size=size, mtime_ns=mtime_ns, duration_s=duration_s)
+
+
+def _stat(path: Path) -> tuple[int, int] | None:
     try:
         stat = path.stat()
     except OSError:
-        return -1, -1
+        return None
     return stat.st_size, stat.st_mtime_ns
+
+
+def _is_its_fault(error: BaseException) -> bool:
+    """Whether what a file holds is why it was not added; else another attempt may succeed."""
+    return error.is_crash if isinstance(error, WorkerDied) else not isinstance(error, OSError)
 
 
 def _reason(path: Path, error: BaseException, limits: Limits) -> str:
     """One sentence on why a file was not added."""
-    from pebble import ProcessExpired
-
     if isinstance(error, AudioError):
         return str(error)
-    if isinstance(error, FutureTimeoutError):
-        return f"{path}: reading took more than {limits.seconds:g} s and was stopped. Re-encode the file."
-    if isinstance(error, ProcessExpired):
-        return f"{path}: the decoder crashed (exit code {error.exitcode}). Re-encode the file."
-    if isinstance(error, MemoryError):
-        return f"{path}: reading took more than {limits.memory_mb} MB of memory and was stopped. Re-encode the file."
-    if isinstance(error, OSError):
-        return f"{path}: cannot be read ({error.strerror or error}). Check that the file is there and may be read."
-    _log.error("%s: unexpected error", path, exc_info=error)
-    return f"{path}: {type(error).__name__}: {error}"
+    if isinstance(error, WorkerDied):
+        if error.is_crash:
+            reason = f"the decoder crashed twice (exit code {error.exit_code}). Re-encode the file."
+        else:
+            reason = (
+                "not analysed this time: the system stopped it twice, as when memory runs out. Scan again."
+            )
+    elif isinstance(error, OverTimeError):
+        reason = f"reading took more than {limits.seconds:g} s and was stopped. Re-encode the file."
+    elif isinstance(error, MemoryError):
+        reason = (
+            f"reading took more than {limits.memory_mb} MB of memory and was stopped. Re-encode the file."
+        )
+    elif isinstance(error, OSError):
+        reason = f"cannot be read ({error.strerror or error}). Check that the file is there and may be read."
+    else:
+        _log.error("%s: unexpected error", path, exc_info=error)
+        reason = f"{type(error).__name__}: {error}"
+    return f"{path}: {reason}"
 
 
 def add(
@@ -383,6 +416,8 @@ def add(
         If a source does not exist.
     StoreLockedError
         If another process is adding to this library.
+    StorageError
+        If the library's folder takes no more; what is done stays.
     """
     scan = Scan(library, sources, retry=retry, anyway=anyway, absent_ok=absent_ok, n_workers=n_workers)
     library.files.add_roots(scan.sources)

@@ -3,30 +3,45 @@
 Python's own start of a process imports the caller's main script once more, which runs a script that has
 no ``if __name__ == "__main__"`` again, and fails where there is no script (an interactive session, a
 page). Our workers only call functions of this package, so the main script is hidden while one is started.
+
+Each worker has a pipe of its own. When its end closes, the worker has died, at work on the first of its tasks, and
+nothing that others share is left locked or half written.
 """
 
 import contextlib
 import multiprocessing
 import os
+import pickle
+import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, wait
-from contextlib import contextmanager
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from itertools import chain, islice
+from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from musicsim.errors import LibraryError
 
-__all__ = ["Limits", "outcomes", "worker_context"]
+__all__ = [
+    "THREAD_LIMITS",
+    "Limits",
+    "OverTimeError",
+    "WorkerDied",
+    "limit_memory",
+    "outcomes",
+    "worker_context",
+]
 
 T = TypeVar("T")
 
 # Not numba: it reads its number again whenever it compiles, and cannot change it once its threads run.
-_THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 _starting = threading.Lock()
 
@@ -64,7 +79,7 @@ def worker_context(*modules: str) -> BaseContext:
     modules : str
         Names of modules that workers will need; imported once and shared where the system can fork.
     """
-    os.environ.update(dict.fromkeys(_THREAD_LIMITS, "1"))  # workers inherit it
+    os.environ.update(dict.fromkeys(THREAD_LIMITS, "1"))  # workers inherit it
     context = _Context()
     if _METHOD == "forkserver":
         context.set_forkserver_preload(list(modules))
@@ -88,21 +103,37 @@ class Limits:
     memory_mb: int
 
 
+class OverTimeError(Exception):
+    """A task has taken longer than it may."""
+
+
+class WorkerDied(Exception):
+    """A worker has ended before it had done its task.
+
+    Attributes
+    ----------
+    exit_code : int or None
+        Of the process; the negative number of the signal that ended it, if one did.
+    """
+
+    def __init__(self, exit_code: int | None) -> None:
+        super().__init__(exit_code)
+        self.exit_code = exit_code
+
+    @property
+    def is_crash(self) -> bool:
+        """Whether it ended by what it did; else it was stopped from outside, as a system short of memory does."""
+        code = self.exit_code
+        return code is not None and (-code in _CRASHES if code < 0 else code != _UNKNOWN)
+
+
 _IN_FLIGHT = 2  # tasks a worker has waiting: one at work, one to go on with
 _TASKS_A_WORKER = 500  # then it makes room for a new one: what libraries leak does not add up
 _TICK_S = 0.5
-_BROKEN_IN_A_ROW = 3  # pools that may break without one result between them
-
-
-def _prepare(memory_mb: int) -> None:
-    """Make a fresh worker polite and bounded."""
-    if hasattr(os, "nice"):
-        os.nice(10)
-    with contextlib.suppress(ImportError, ValueError, OSError):  # not every system has limits
-        import resource
-
-        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        resource.setrlimit(resource.RLIMIT_DATA, (memory_mb << 20, hard))
+_ENDS_WITHIN_S = 5.0
+_MAX_BROKEN = 3  # times that each worker may end before it has begun, with no result in between
+_CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGILL)
+_UNKNOWN = 255  # what multiprocessing says of processes whose fork server has gone
 
 
 def outcomes(
@@ -112,8 +143,10 @@ def outcomes(
     n_workers: int,
     limits: Limits,
     preload: tuple[str, ...] = (),
-) -> Iterator[tuple[T, Any] | None]:
+) -> Generator[tuple[T, Any] | None, None, None]:
     """Call a function of this package for each task in worker processes; yield results as they come.
+
+    A task whose worker dies or runs out of memory is done once more at the end, alone in a worker of its own.
 
     Parameters
     ----------
@@ -129,7 +162,8 @@ def outcomes(
 
     Yields
     ------
-    (task, result) or (task, exception), or None when half a second has passed without a result.
+    (task, result) or (task, exception), or None when half a second has passed without a result. The exception is
+    what the function raised, OverTimeError or WorkerDied.
 
     Raises
     ------
@@ -137,48 +171,215 @@ def outcomes(
         If no worker can be started.
     """
     modules = (function.__module__, *preload)
-    waiting = iter(tasks)
-    flying: dict[Any, T] = {}
-    n_broken = 0
-    pool = _open_pool(n_workers, limits, modules)
-    try:
+    suspects: list[T] = []
+    crew = _Crew(function, limits, modules, n_workers, in_flight=_IN_FLIGHT, tasks_a_worker=_TASKS_A_WORKER)
+    with closing(crew.run(tasks)) as found:
+        for item in found:
+            if item is not None and isinstance(item[1], WorkerDied | MemoryError):
+                suspects.append(item[0])
+            else:
+                yield item
+    alone = _Crew(function, limits, modules, 1, in_flight=1, tasks_a_worker=1)
+    with closing(alone.run(suspects)) as found:
+        yield from found
+
+
+class _Crew(Generic[T]):
+    """Some workers, who share tasks among them."""
+
+    def __init__(
+        self,
+        function: Callable[[T], Any],
+        limits: Limits,
+        modules: tuple[str, ...],
+        n_workers: int,
+        *,
+        in_flight: int,
+        tasks_a_worker: int,
+    ) -> None:
+        self._function, self._limits, self._context = function, limits, worker_context(*modules)
+        self._n_workers, self._in_flight, self._tasks_a_worker = n_workers, in_flight, tasks_a_worker
+        self._workers: list[_Worker[T]] = []
+        self._returned: deque[T] = deque()  # tasks of workers that have gone
+        self._n_broken = 0
+
+    def run(self, tasks: Iterable[T]) -> Generator[tuple[T, Any] | None, None, None]:
+        """Yield what :func:`outcomes` does; no task is tried twice."""
+        waiting = iter(tasks)
+        try:
+            while True:
+                self._hand_out(waiting)
+                if not self._returned and not any(worker.tasks for worker in self._workers):
+                    return
+                ready = wait([worker.pipe for worker in self._workers], timeout=_TICK_S)
+                for worker in [worker for worker in self._workers if worker.pipe in ready]:
+                    yield from self._hear(worker)
+                late = [worker for worker in self._workers if worker.is_late(self._limits.seconds)]
+                for worker in late:
+                    task = worker.tasks.popleft()
+                    self._dismiss(worker)
+                    yield task, OverTimeError()
+                if not ready and not late:
+                    yield None
+        finally:
+            for worker in self._workers:
+                worker.stop()
+
+    def _hand_out(self, waiting: Iterator[T]) -> None:
+        """Give tasks to the workers that have the fewest, until none has room."""
         while True:
-            lost: list[T] = []
-            for task in islice(waiting, max(0, _IN_FLIGHT * n_workers - len(flying))):
-                try:
-                    flying[pool.schedule(function, args=(task,), timeout=limits.seconds)] = task
-                except RuntimeError:  # the pool has broken
-                    lost.append(task)
-            if not flying and not lost:
+            open_ = [
+                w
+                for w in self._workers
+                if w.n_given < self._tasks_a_worker and len(w.tasks) < self._in_flight
+            ]
+            worker = min(open_, key=lambda w: len(w.tasks), default=None)
+            is_short = len(self._workers) < self._n_workers and (worker is None or len(worker.tasks) > 0)
+            if worker is None and not is_short:
                 return
-            done, _ = wait(flying, timeout=_TICK_S, return_when=FIRST_COMPLETED)
-            for future in done:
-                error = future.exception()
-                yield flying.pop(future), error if error is not None else future.result()
-            if lost or not (done or pool.active):
-                # A process that dies at the wrong moment takes pebble's pool along: what flew starts again.
-                n_broken = 0 if done else n_broken + 1
-                if n_broken > _BROKEN_IN_A_ROW:
-                    raise LibraryError("the worker processes have ended: start the scan again.")
-                pool.stop()
-                pool.join()
-                pool = _open_pool(n_workers, limits, modules)
-                waiting = chain(lost, flying.values(), waiting)
-                flying = {}
-            elif not done:
-                yield None
-    finally:
-        pool.stop()
-        pool.join()
+            try:
+                task = self._returned.popleft() if self._returned else next(waiting)
+            except StopIteration:
+                return
+            if is_short:
+                try:
+                    worker = _Worker(self._context, self._function, self._limits.memory_mb)
+                except (
+                    OSError,
+                    EOFError,
+                ):  # there is no room for a process, or the fork server has just gone
+                    self._returned.appendleft(task)
+                    self._note_broken()
+                    return
+                self._workers.append(worker)
+            assert worker is not None
+            worker.give(task)
+
+    def _hear(self, worker: "_Worker[T]") -> Iterator[tuple[T, Any]]:
+        """Take what a worker has to say: that it is ready, a result, or by its end that it has died."""
+        was_ready = worker.is_ready
+        try:
+            answer = worker.receive()
+        except EOFError:
+            if was_ready and worker.tasks:
+                task = worker.tasks.popleft()
+                self._dismiss(worker)
+                yield task, WorkerDied(worker.exit_code)
+                return
+            self._dismiss(worker)
+            if not was_ready:
+                self._note_broken()
+            return
+        if was_ready:
+            self._n_broken = 0
+            task = worker.tasks.popleft()
+            if worker.n_given >= self._tasks_a_worker and not worker.tasks:
+                self._dismiss(worker)
+            yield task, answer
+
+    def _dismiss(self, worker: "_Worker[T]") -> None:
+        """Let a worker go; what it has left to do is given to others."""
+        worker.stop()
+        self._workers.remove(worker)
+        self._returned.extendleft(reversed(worker.tasks))
+
+    def _note_broken(self) -> None:
+        self._n_broken += 1
+        if self._n_broken > _MAX_BROKEN * self._n_workers:
+            raise LibraryError(
+                "worker processes end before they have begun; the machine may be short of memory. Close other programs "
+                "and start the scan again."
+            )
 
 
-def _open_pool(n_workers: int, limits: Limits, modules: tuple[str, ...]) -> Any:
-    from pebble import ProcessPool
+class _Worker(Generic[T]):
+    """A process, the pipe to it, and the tasks it has been given, in their order."""
 
-    return ProcessPool(
-        max_workers=n_workers,
-        max_tasks=_TASKS_A_WORKER,
-        initializer=_prepare,
-        initargs=(limits.memory_mb,),
-        context=worker_context(*modules),
-    )
+    def __init__(self, context: Any, function: Callable[[T], Any], memory_mb: int) -> None:
+        self.pipe, theirs = context.Pipe()
+        self.tasks: deque[T] = deque()
+        self.n_given = 0
+        self.is_ready = False
+        self.exit_code: int | None = None
+        self._since = 0.0  # when the first of its tasks began
+        self._process = context.Process(target=_work, args=(theirs, function, memory_mb), daemon=True)
+        with theirs:  # the pipe closes with the process only where nobody else holds that end
+            self._process.start()
+
+    def give(self, task: T) -> None:
+        """Send a task."""
+        if not self.tasks:
+            self._since = time.monotonic()
+        self.tasks.append(task)
+        self.n_given += 1
+        with contextlib.suppress(OSError):  # it has died: its end of the pipe says so
+            self.pipe.send(task)
+
+    def receive(self) -> Any:
+        """What the worker has sent: first that it is ready, then a result or exception for each task.
+
+        Raises
+        ------
+        EOFError
+            If it has died.
+        """
+        try:
+            answer = self.pipe.recv()
+        except OSError as error:
+            raise EOFError from error
+        except EOFError:
+            raise
+        except Exception as error:  # an exception that cannot be made again from its arguments
+            answer = error
+        self.is_ready, self._since = True, time.monotonic()
+        return answer
+
+    def is_late(self, seconds: float) -> bool:
+        """Whether the first of its tasks takes longer than that; one that is done may have waited to be asked for."""
+        at_work = self.is_ready and bool(self.tasks)
+        return at_work and time.monotonic() - self._since > seconds and not self.pipe.poll()
+
+    def stop(self) -> None:
+        """End the process, whatever it does."""
+        self.pipe.close()
+        self._process.kill()
+        self._process.join(_ENDS_WITHIN_S)
+        self.exit_code = self._process.exitcode
+
+
+def _work(pipe: Connection, function: Callable[[Any], Any], memory_mb: int) -> None:
+    """Do tasks until the program has no more; runs in the worker process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal; the program stops its workers itself
+    _prepare(memory_mb)
+    with contextlib.suppress(EOFError, OSError):  # the program has gone
+        pipe.send(None)
+        while True:
+            answer = _answer(function, pipe.recv())
+            try:
+                pipe.send(answer)
+            except (AttributeError, TypeError, ValueError, pickle.PicklingError) as error:
+                pipe.send(RuntimeError(f"{type(answer).__name__} cannot be sent: {error}"))
+
+
+def _answer(function: Callable[[Any], Any], task: Any) -> Any:
+    try:
+        return function(task)
+    except BaseException as error:  # a decoder that leaves by sys.exit, too
+        error.add_note(traceback.format_exc())
+        return error
+
+
+def _prepare(memory_mb: int) -> None:
+    """Make a fresh worker polite and bounded."""
+    if hasattr(os, "nice"):
+        os.nice(10)
+    limit_memory(memory_mb)
+
+
+def limit_memory(memory_mb: int) -> None:
+    """Let what this process takes beyond raise ``MemoryError``, where the system keeps count."""
+    with contextlib.suppress(ImportError, ValueError, OSError):  # not every system has limits
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (memory_mb << 20, hard))

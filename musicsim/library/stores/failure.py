@@ -3,11 +3,14 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["ERROR", "NO_SOUND", "SHORT", "SILENT", "SKIPPED", "Failure"]
+__all__ = ["BLAMED", "ERROR", "NO_SOUND", "SHORT", "SILENT", "SKIPPED", "Failure"]
 
 ERROR, NO_SOUND, SHORT, SILENT = "error", "no sound", "short", "silent"
 SKIPPED = (SHORT, SILENT)
 """Kinds of files that could be added, were they asked for."""
+
+BLAMED = ("the decoder crashed (exit code", "BrokenProcessPool", "cannot be read (")
+"""What older versions said of files that a worker's death, a full disk or the network had kept from being added."""
 
 
 @dataclass(frozen=True, slots=True)

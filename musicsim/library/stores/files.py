@@ -12,7 +12,7 @@ from musicsim.audio import FEATURE_VERSION
 from musicsim.library.db import schema
 from musicsim.library.db.database import Write
 from musicsim.library.scan.files import absolute, is_below
-from musicsim.library.stores.failure import Failure
+from musicsim.library.stores.failure import BLAMED, Failure
 
 __all__ = ["FileStore", "KnownFile"]
 
@@ -90,6 +90,13 @@ class FileStore:
                 for row in connection.execute(query)
             }
 
+    def songs_below(self, folder: Path) -> set[Path]:
+        """Paths of the files below a folder that are songs."""
+        with self._engine.connect() as connection:
+            return {
+                path for path in connection.scalars(sa.select(schema.files.c.path)) if is_below(path, folder)
+            }
+
     def outdated(self) -> list[tuple[Path, int]]:
         """A file of every song that an older version of the program has described, and that version."""
         f, s = schema.files.c, schema.songs.c
@@ -103,9 +110,16 @@ class FileStore:
             return [(row[0], row[1]) for row in connection.execute(query)]
 
     def failed(self) -> dict[Path, tuple[int, int, str, float | None]]:
-        """Size, time, kind and length in seconds of every file that was not added, by path."""
+        """Size, time, kind and length in seconds of every file that was not added, by path.
+
+        Size and time are -1 where the file was not at fault.
+        """
         bad = schema.failures.c
-        query = sa.select(bad.path, bad.size, bad.mtime_ns, bad.kind, bad.duration_s)
+        was_blamed = sa.or_(*(bad.reason.contains(words, autoescape=True) for words in BLAMED))
+        size, mtime_ns = (
+            sa.case((was_blamed, -1), else_=column).label(column.name) for column in (bad.size, bad.mtime_ns)
+        )
+        query = sa.select(bad.path, size, mtime_ns, bad.kind, bad.duration_s)
         with self._engine.connect() as connection:
             return {
                 row.path: (row.size, row.mtime_ns, row.kind, row.duration_s)
@@ -120,7 +134,7 @@ class FileStore:
             return [Failure(*row) for row in connection.execute(query)]
 
     def reject(self, failure: Failure, *, size: int, mtime_ns: int, duration_s: float | None) -> None:
-        """Enter a file among those that were not added; it is opened again when size or time change."""
+        """Enter a file among those that were not added; it is opened again when size or time are other ones."""
         row = {
             "path": failure.path,
             "reason": failure.reason,

@@ -17,10 +17,13 @@ import streamlit as st
 
 from musicsim.errors import ModelError
 from musicsim.explorer.libraries import library_folders, open_library
-from musicsim.explorer.search.query import Example, read_example
+from musicsim.explorer.search.query import Example
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.explorer.upkeep.map_layout import MapPlacer
+from musicsim.explorer.uploads import MINUTES, Heard, hear
+from musicsim.explorer.uploads import warm_up as start_workers
 from musicsim.library import Library
+from musicsim.library.decoding import Decoding, DecodingDroppedError
 from musicsim.library.stores.models import ModelRecord
 
 if TYPE_CHECKING:  # scipy and scikit-learn come with it: not before a playlist is asked for
@@ -52,6 +55,8 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+
+_LOOK_EVERY_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +92,17 @@ class Key(Generic[T]):
         self.set(self.get())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Upload:
-    """A file or recording that came through the browser."""
+    """A file or recording that came through the browser; `data` are the bytes that Streamlit holds, not a copy."""
 
     name: str
     data: bytes
     digest: str
+    is_whole: bool = False
+    """Whether all of it is to be analysed, however long it is."""
+    decoding: Decoding[Heard] | None = None
+    """Of :func:`musicsim.explorer.uploads.hear`, once it stands in line."""
 
 
 MODEL: Key[str | None] = Key("model", lambda: None, "id of the model the pages are seen under")
@@ -179,15 +188,43 @@ def map_placer(of: Snapshot) -> MapPlacer:
     return _placer(of.library.folder, of.revision, of.model_id, of)
 
 
-@st.cache_resource(max_entries=16, show_spinner="Listening…")
-def _example(folder: Path, model_id: str, digest: str, _snapshot: Snapshot, _upload: Upload) -> Example:
-    return read_example(_snapshot, _upload.data, _upload.name)
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _example(key: tuple[object, ...], _snapshot: Snapshot, _heard: Heard) -> Example:
+    return _heard.under(_snapshot)
 
 
 def example(of: Snapshot, upload: Upload) -> Example:
-    """An upload as the model in use hears it; raises as :func:`musicsim.explorer.search.query.read_example`."""
-    model_id = of.record.id if of.record else ""
-    return _example(of.library.folder, model_id, upload.digest, of, upload)
+    """An upload as the model in use hears it; waits for its turn, and shows how many come before it.
+
+    Raises
+    ------
+    AudioError
+        If it cannot be decoded or is too short; the message names it.
+    ModelError
+        If the library has no model yet.
+    """
+    heard = _wait_for(of, upload)
+    key = (of.library.folder, of.model_id, upload.name, upload.digest, upload.is_whole)
+    return _example(key, of, heard)
+
+
+def _wait_for(of: Snapshot, upload: Upload) -> Heard:
+    place = st.empty()
+    while True:
+        if upload.decoding is None:
+            minutes = None if upload.is_whole else MINUTES
+            upload.decoding = hear(of, upload.data, upload.name, minutes)
+        try:
+            # Streamlit ends this run at what is drawn, when the page is left or the file removed
+            while not upload.decoding.within(_LOOK_EVERY_S):
+                n_ahead = upload.decoding.n_ahead
+                others = "1 file is" if n_ahead == 1 else f"{n_ahead} files are"
+                words = f"In line: {others} ahead of yours." if n_ahead else "Listening…"
+                place.info(words, icon=":material/hourglass_top:")
+            place.empty()
+            return upload.decoding.future.result()
+        except DecodingDroppedError:  # this page was left for a while
+            upload.decoding = None
 
 
 def take_address() -> None:
@@ -219,7 +256,8 @@ def take_address() -> None:
 
 @st.cache_resource(show_spinner=False)
 def warm_up() -> None:
-    """Import what the first search and playlist will need, beside the first page, once a process."""
+    """Start and import what the first search and playlist will need, beside the first page, once a process."""
+    start_workers(active_library())
 
     def import_all() -> None:
         import_module("musicsim.explorer.models.similarity_model")

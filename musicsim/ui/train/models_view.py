@@ -11,11 +11,12 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
+from musicsim.explorer.model_files import FILE_ENDING, save_model_file
 from musicsim.explorer.models.encoders import CODEWORDS, OFFERED, OWN, REPRESENTATIONS
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.upkeep.add_music import keep_upload
 from musicsim.explorer.upkeep.fitting import RepresentationSettings
-from musicsim.explorer.upkeep.model_catalogue import FILE_ENDING, free_name, save_model_file, stale_reason
+from musicsim.explorer.upkeep.model_catalogue import free_name, stale_reason
 from musicsim.explorer.upkeep.model_text import facts, figures, kind_words, match_words, report_of
 from musicsim.library import Library
 from musicsim.library.embeddings.files import ENDINGS

@@ -1,0 +1,86 @@
+"""What a file is that holds no sound, by its content: its name may say anything.
+
+Sentences go on after the name of the file.
+"""
+
+import codecs
+import re
+from collections.abc import Callable
+
+__all__ = ["what_it_is"]
+
+_HEAD = 4096  # bytes that are looked at
+_ID3_HEADER, _ID3_V1 = 10, 128
+_MODULE = "is a tracker module ({}): notes and samples, no recorded sound. Render it to an audio file, or leave it out."
+_PICTURE = "is a picture ({}), no sound. Leave it out."
+_FILM = "is a film without a sound track. Leave it out."
+_MIDI = (
+    "is a MIDI file: notes for instruments, no recorded sound. Render it to an audio file, or leave it out."
+)
+_TAGS_ONLY = "holds tags and no sound behind them: it is cut off. Copy or download it again."
+_PAGE = "is a web page (HTML), no sound: a download that failed may have left it. Download it again."
+_TEXT = "is a text file, no sound. Leave it out, or download it again if music was expected."
+_UNKNOWN = "cannot be read as sound: it is no audio file, or it is damaged or cut off; copy it again."
+
+# Where a mark stands decides as much as what it is.
+_MARKS = (
+    (re.compile(rb"MThd|RIFF....RMID", re.DOTALL), _MIDI),
+    (re.compile(rb"Extended Module: "), _MODULE.format("XM")),
+    (re.compile(rb"IMPM"), _MODULE.format("IT")),
+    (re.compile(rb".{44}SCRM", re.DOTALL), _MODULE.format("S3M")),
+    (re.compile(rb".{1080}(M[.!&]K[.!]|N\.T\.|FLT[48]|[1-9]CHN|[1-3][0-9]C[HN])", re.DOTALL), _MODULE.format("MOD")),
+    (re.compile(rb"\xff\xd8\xff"), _PICTURE.format("JPEG")),
+    (re.compile(rb"\x89PNG\r\n\x1a\n"), _PICTURE.format("PNG")),
+    (re.compile(rb"GIF8[79]a"), _PICTURE.format("GIF")),
+    (re.compile(rb"BM.{4}\0{4}", re.DOTALL), _PICTURE.format("BMP")),
+    (re.compile(rb"II\*\0|MM\0\*"), _PICTURE.format("TIFF")),
+    (re.compile(rb"RIFF....WEBP", re.DOTALL), _PICTURE.format("WebP")),
+    (re.compile(rb"....ftyp(hei[cfsx]|hev[cx]|mif1|msf1|avi[fs])", re.DOTALL), _PICTURE.format("HEIF")),
+)  # fmt: skip
+_HTML = re.compile(r"\s*(<!--.*?-->\s*)*<(!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
+_CONTROL = re.compile(r"[^\t\n\f\r\x1b\x20-\x7e\x80-\U0010ffff]")
+_BYTE_ORDER = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16", codecs.BOM_UTF8: "utf-8-sig"}
+
+
+def what_it_is(read: Callable[[int, int], bytes], *, has_film: bool) -> str:
+    """Say what a file is that nothing could be decoded from.
+
+    Parameters
+    ----------
+    read : callable of (start, n_bytes)
+        Gives bytes of the file, fewer at its end.
+    has_film : bool
+        Whether moving pictures were found in it.
+    """
+    head = read(0, _HEAD)
+    for mark, sentence in _MARKS:
+        if mark.match(head):
+            return sentence
+    if has_film:
+        return _FILM
+    if head.startswith(b"ID3") and _is_empty_behind_id3(read):
+        return _TAGS_ONLY
+    text = _as_text(head)
+    if text is None:
+        return _UNKNOWN
+    return _PAGE if _HTML.match(text) else _TEXT
+
+
+def _is_empty_behind_id3(read: Callable[[int, int], bytes]) -> bool:
+    """Whether a tag fills the file, or nothing but padding and an old tag are behind it."""
+    header = read(0, _ID3_HEADER)
+    length = sum((byte & 127) << shift for byte, shift in zip(header[6:], (21, 14, 7, 0), strict=False))
+    behind = read(_ID3_HEADER + length, _HEAD + _ID3_V1)
+    if behind[-_ID3_V1:].startswith(b"TAG"):
+        behind = behind[:-_ID3_V1]
+    return len(behind) <= _HEAD and not behind.strip(b"\0")
+
+
+def _as_text(head: bytes) -> str | None:
+    """The beginning of a file as text; None if it is none."""
+    encoding = next((name for mark, name in _BYTE_ORDER.items() if head.startswith(mark)), "utf-8")
+    try:
+        text = codecs.getincrementaldecoder(encoding)().decode(head)  # its last letter may be cut in two
+    except UnicodeDecodeError:
+        return None
+    return None if not text.strip() or _CONTROL.search(text) else text

@@ -1,0 +1,109 @@
+"""Which addresses the app's server listens on, and how they are written."""
+
+import errno
+import socket
+from collections.abc import Sequence
+from ipaddress import ip_address
+
+from musicsim.errors import AddressError
+
+__all__ = ["is_open_to_others", "listen", "urls"]
+
+_LOOPBACK = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
+_ALL_OF_IPV6 = "::"
+_PORTS_TRIED = 50
+_LAST_PORT = 65535
+_TAKEN = (errno.EADDRINUSE, errno.EACCES)
+_FAR_AWAY = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}  # kept for documentation, nobody's
+
+
+def listen(host: str | None, first_port: int) -> list[socket.socket]:
+    """Sockets that listen on one port, the first that is free on every address.
+
+    Parameters
+    ----------
+    host : str, optional
+        Name or numeric address to listen on, ``0.0.0.0`` or ``::`` for all there are. Without it, the addresses of IPv4
+        and of IPv6 that only this machine reaches.
+    first_port : int
+        The first port to try.
+
+    Raises
+    ------
+    AddressError
+        If this machine has no such address, or no port is free.
+    """
+    places = [place for place in _LOOPBACK if _is_here(*place)] if host is None else _places(host)
+    last_port = min(first_port + _PORTS_TRIED - 1, _LAST_PORT)
+    for port in range(first_port, last_port + 1):
+        opened: list[socket.socket] = []
+        try:
+            for family, address in places:
+                opened.append(_open(family, address, port))
+        except OSError as error:
+            for one in opened:
+                one.close()
+            if error.errno not in _TAKEN:
+                raise
+        else:
+            return opened
+    raise AddressError(f"no free port from {first_port} to {last_port}: name another with --port.")
+
+
+def _places(host: str) -> list[tuple[socket.AddressFamily, str]]:
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        found = []
+    places: list[tuple[socket.AddressFamily, str]] = [
+        (family, str(address[0])) for family, _, _, _, address in found
+    ]
+    if not places or not all(_is_here(*place) for place in places):
+        raise AddressError(f"--host {host}: this machine has no such address. Name one of its own.")
+    return places
+
+
+def _open(family: socket.AddressFamily, address: str, port: int) -> socket.socket:
+    both = address == _ALL_OF_IPV6 and socket.has_dualstack_ipv6()
+    return socket.create_server((address, port), family=family, dualstack_ipv6=both)
+
+
+def _is_here(family: socket.AddressFamily, address: str) -> bool:
+    try:
+        _open(family, address, 0).close()
+    except OSError:
+        return False
+    return True
+
+
+def is_open_to_others(sockets: Sequence[socket.socket]) -> bool:
+    """Whether other machines may reach what listens there."""
+    return not all(ip_address(one.getsockname()[0]).is_loopback for one in sockets)
+
+
+def urls(host: str | None, sockets: Sequence[socket.socket]) -> list[str]:
+    """What to type into a browser; the first one is for this machine itself, if it can be reached from there."""
+    port = sockets[0].getsockname()[1]
+    if host is None:
+        hosts = ["localhost"]
+    elif ip_address(sockets[0].getsockname()[0]).is_unspecified:
+        hosts = ["127.0.0.1" if sockets[0].family == socket.AF_INET else "::1"]
+        families = (socket.AF_INET, socket.AF_INET6) if _takes_both(sockets[0]) else (sockets[0].family,)
+        hosts += [address for family in families if (address := _seen_from_outside(family))]
+    else:
+        hosts = [host]
+    return [f"http://{f'[{name}]' if ':' in name else name}:{port}" for name in hosts]
+
+
+def _takes_both(one: socket.socket) -> bool:
+    return one.family == socket.AF_INET6 and not one.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY)
+
+
+def _seen_from_outside(family: int) -> str | None:
+    """This machine's address on the way to others; connecting a datagram socket sends nothing."""
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((_FAR_AWAY[socket.AddressFamily(family)], 9))
+        except OSError:
+            return None
+        return str(probe.getsockname()[0])

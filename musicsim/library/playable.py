@@ -1,0 +1,88 @@
+"""Copies of songs for browsers that cannot play the file itself: made once, forgotten when others need the room."""
+
+import os
+import re
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from musicsim.audio import transcode, transcode_suffix
+from musicsim.library.decoding import Decoder, Decoding, Run
+from musicsim.library.scan.workers import Limits
+from musicsim.library.scratch import scratch_of
+
+if (
+    TYPE_CHECKING
+):  # the store takes most of a second to import, the routes that ask for copies need not wait for it
+    from musicsim.library.store import Song, Store
+
+__all__ = ["PlayableCopies"]
+
+_MAX_BYTES = 2 << 30
+_COPY = re.compile(r"[0-9a-f]{32}\.(mp3|wav)")
+
+
+class PlayableCopies:
+    """Copies in the folder ``cache`` of libraries, each made in a worker.
+
+    Parameters
+    ----------
+    decoder : Decoder
+    max_bytes : int
+        Of all copies of a library together: those not heard for longest make room. A single copy may be larger.
+    """
+
+    def __init__(self, decoder: Decoder, max_bytes: int = _MAX_BYTES) -> None:
+        self._decoder, self._max_bytes = decoder, max_bytes
+        self._lock = threading.Lock()
+        self._at_work: dict[Path, Decoding[Path]] = {}
+
+    def copy_of(self, library: "Store", song: "Song") -> "Path | Decoding[Path]":
+        """The copy of a song; work that makes it where there is none, the same for all who ask meanwhile."""
+        target = library.folder / "cache" / f"{song.content_hash}{transcode_suffix()}"
+        with self._lock:
+            with suppress(FileNotFoundError):
+                os.utime(target)  # the file system may not note who reads
+                return target
+            making = self._at_work.get(target)
+            if making is None or making.future.done():
+                settings = library.settings
+                making = self._at_work[target] = self._decoder.ask(
+                    lambda run: self._make(run, library.folder, song.path, target),
+                    name=str(song.path),
+                    limits=Limits(settings["file_seconds"], settings["file_memory_mb"]),
+                    is_urgent=True,  # somebody has pressed Play
+                )
+            making.keep()
+        return making
+
+    def _make(self, run: Run, folder: Path, source: Path, target: Path) -> Path:
+        try:
+            # beside the target, so that it moves there whole, and removed if the worker is killed
+            with scratch_of(folder).folder() as scratch:
+                copy = run(transcode, source, scratch / target.name)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with self._lock:
+                    self._make_room(target.parent, copy.stat().st_size)
+                    copy.replace(target)
+        finally:
+            with self._lock:
+                self._at_work.pop(target, None)
+        return target
+
+    def _make_room(self, folder: Path, n_bytes: int) -> None:
+        """Forget the copies that were not heard for longest, until so many bytes more are allowed."""
+        kept = sorted(
+            (stat.st_mtime_ns, stat.st_size, path)
+            for path in folder.iterdir()
+            if _COPY.fullmatch(path.name)
+            for stat in [path.stat()]
+        )
+        n_bytes += sum(size for _, size, _ in kept)
+        for _, size, path in kept:
+            if n_bytes <= self._max_bytes:
+                return
+            with suppress(OSError):  # some systems keep a file that is being read
+                path.unlink(missing_ok=True)
+                n_bytes -= size

@@ -1,0 +1,89 @@
+"""Files that are needed while something is worked on; what a killed process has left goes when the next one starts."""
+
+import secrets
+import shutil
+import tempfile
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+import filelock
+
+from musicsim.errors import LibraryError
+
+__all__ = ["Scratch", "scratch_of"]
+
+
+class Scratch:
+    """A folder of this process among those of others; folders whose process has ended are removed.
+
+    Parameters
+    ----------
+    folder : Path
+        Shared by all processes; on the disk that has room for what is worked on.
+
+    Raises
+    ------
+    LibraryError
+        If it cannot be written to.
+
+    Notes
+    -----
+    A lock says that the process lives: numbers of processes come again.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._own = folder / secrets.token_hex(6)
+        self._lock = filelock.FileLock(self._own.with_suffix(".lock"), timeout=0)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._lock.acquire()
+            self._own.mkdir()
+        except OSError as error:
+            raise LibraryError(
+                f"{folder}: cannot be written to ({error.strerror}). Make room, or free it."
+            ) from error
+        weakref.finalize(self, _remove, self._lock)
+        for lock in folder.glob("*.lock"):
+            if lock.stem != self._own.name:
+                _remove_if_left(lock)
+
+    @contextmanager
+    def folder(self) -> Iterator[Path]:
+        """An empty folder, removed with all that is in it behind the block."""
+        self._own.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=self._own, ignore_cleanup_errors=True) as folder:
+            yield Path(folder)
+
+
+def _remove_if_left(path: Path) -> None:
+    lock = filelock.FileLock(path, timeout=0)
+    with suppress(filelock.Timeout, OSError):  # its process lives, or it is not ours to remove
+        lock.acquire()
+        _remove(lock)
+
+
+def _remove(lock: filelock.BaseFileLock) -> None:
+    """Remove the folder that belongs to a lock we hold, and the lock."""
+    path = Path(lock.lock_file)
+    shutil.rmtree(path.with_suffix(""), ignore_errors=True)
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
+    lock.release()
+
+
+_making = threading.Lock()
+
+
+@cache
+def _kept(folder: Path) -> Scratch:
+    return Scratch(folder)
+
+
+def scratch_of(library_folder: Path) -> Scratch:
+    """The scratch folder of this process in a library's folder; raises as :class:`Scratch`."""
+    with _making:
+        return _kept(library_folder / "scratch")

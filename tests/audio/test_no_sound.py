@@ -1,0 +1,90 @@
+"""Files without sound are told apart by what is in them, whatever they are called."""
+
+import io
+
+import av
+import numpy as np
+import pytest
+from mutagen.id3 import ID3, TIT2
+from PIL import Image
+
+from musicsim.audio import analyse_sound, decode
+from musicsim.errors import NoSoundError
+from tests.audio.signals import as_bytes, tone
+
+MIDI = b"MThd\0\0\0\6\0\0\0\1\0\x60MTrk\0\0\0\4\0\xff\x2f\0"
+PAGE = b"\n<!-- moved -->\n<!DOCTYPE html>\n<html><body>404 Not Found</body></html>"
+
+
+def picture(form):
+    buffer = io.BytesIO()
+    Image.fromarray(np.random.default_rng(0).integers(0, 255, (64, 64, 3), dtype=np.uint8)).save(buffer, form)
+    return buffer.getvalue()
+
+
+def film(container):
+    """A second of moving pictures."""
+    buffer = io.BytesIO()
+    with av.open(buffer, "w", format=container) as out:
+        stream = out.add_stream("mpeg4", rate=10)
+        stream.width, stream.height, stream.pix_fmt = 64, 64, "yuv420p"
+        for n in range(10):
+            frame = av.VideoFrame.from_ndarray(np.full((64, 64, 3), 25 * n, np.uint8), format="rgb24")
+            out.mux(stream.encode(frame))
+        out.mux(stream.encode(None))
+    return buffer.getvalue()
+
+
+def id3(padding=0):
+    buffer = io.BytesIO()
+    tags = ID3()
+    tags.add(TIT2(encoding=3, text="a title"))
+    tags.save(buffer, padding=lambda info: padding)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (MIDI, "is a MIDI file"),
+        (b"RIFF" + len(MIDI).to_bytes(4, "little") + b"RMIDdata" + MIDI, "is a MIDI file"),
+        (b"Extended Module: a song" + b"\0" * 300, r"tracker module \(XM\)"),
+        (b"IMPMa song" + b"\0" * 300, r"tracker module \(IT\)"),
+        (
+            b"a song".ljust(28, b"\0") + b"\x1a\x10".ljust(16, b"\0") + b"SCRM" + b"\0" * 300,
+            r"module \(S3M\)",
+        ),
+        (b"a song".ljust(1080, b"\0") + b"M.K." + b"\0" * 4000, r"tracker module \(MOD\)"),
+        (b"a song".ljust(1080, b"\0") + b"16CH" + b"\0" * 4000, r"tracker module \(MOD\)"),
+        (film("mp4"), "is a film without a sound track"),
+        (film("matroska"), "is a film without a sound track"),
+        (film("avi"), "is a film without a sound track"),
+        *((picture(form), rf"is a picture \({form}\)") for form in ("JPEG", "PNG", "GIF", "BMP", "TIFF")),
+        (picture("WEBP"), r"is a picture \(WebP\)"),
+        (b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + b"\0" * 200, r"is a picture \(HEIF\)"),
+        (PAGE, "is a web page"),
+        (b"\xef\xbb\xbf" + PAGE, "is a web page"),
+        (b"Dear Sir or Madam,\r\n" * 500, "is a text file"),
+        ("Sehr geehrte Damen und Herren, größer und schöner\n".encode() * 200, "is a text file"),
+        ("Liebe Leute, ".encode("utf-16") * 1000, "is a text file"),
+        (id3(), "holds tags and no sound"),
+        (id3(2000), "holds tags and no sound"),
+        (id3() + b"TAG" + b" " * 125, "holds tags and no sound"),
+        (id3(100_000)[:500], "holds tags and no sound"),
+        (b"\0" * 5000, "cannot be read as sound"),
+        (np.random.default_rng(0).bytes(5000), "cannot be read as sound"),
+        (id3() + np.random.default_rng(0).bytes(5000), "cannot be read as sound"),
+    ],
+)
+@pytest.mark.parametrize("name", ["song.mp3", "song.wav"])
+def test_it_is_said_what_a_file_without_sound_is(tmp_path, content, words, name):
+    path = tmp_path / name
+    path.write_bytes(content)
+    for source in (path, content):
+        with pytest.raises(NoSoundError, match=words) as caught:
+            analyse_sound(source, name=name)
+        assert str(caught.value).startswith(f"{name} ")
+
+
+def test_sound_that_begins_like_something_else_is_read():
+    assert decode(id3() + as_bytes(tone(), format="MP3", subtype="MPEG_LAYER_III")).duration_s > 0.5

@@ -1,0 +1,170 @@
+"""Models as files: every kind comes back as it was, and nothing that somebody made up does harm."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from musicsim.errors import MusicsimError
+from musicsim.explorer.learning.ranking import LearningSettings, learn
+from musicsim.explorer.model_files import save_model_file
+from musicsim.explorer.models.artifacts import load_report
+from musicsim.explorer.models.encoders import OFFERED
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.upkeep.fitting import RepresentationSettings
+from musicsim.explorer.upkeep.model_catalogue import add_own_vectors, add_representation, take_model
+from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.library import Library
+from tests.crafted_models import crafted, mutant, parts_of
+from tests.learning import Watcher, hush, sing_by_kind, tag_by_kind
+from tests.sounds import open_library, write_collection
+
+SOUND = "as it sounds"
+TOGETHER = (SOUND, "tags", "own", "harmony")
+LEARNED = {
+    "full": LearningSettings("genre", C=100.0),
+    "diagonal": LearningSettings("genre", C=100.0, structure="diagonal"),
+    "in closed form": LearningSettings("genre", method="mean"),
+    "local": LearningSettings("genre", method="local"),
+    "on tags": LearningSettings("genre", ("tags",), C=100.0),
+    "on several": LearningSettings("genre", TOGETHER, C=100.0),
+    "on several, diagonal": LearningSettings("genre", TOGETHER, C=100.0, structure="diagonal"),
+    "on several, local": LearningSettings("genre", TOGETHER, method="local"),
+    "answers": LearningSettings("answers", TOGETHER, "order", C=10.0),
+}
+
+
+@pytest.fixture(scope="module")
+def every_kind(twelve_artists, tmp_path_factory):
+    """A library with a model of each kind; never changed by a test."""
+    folder = tmp_path_factory.mktemp("kinds")
+    shutil.copytree(twelve_artists, folder / "library")
+    with Library.open(folder / "library") as library:
+        tag_by_kind(library)
+        sing_by_kind(library)
+        for name in OFFERED:
+            add_representation(library, RepresentationSettings(name, n_codewords=32, tau=2), name, hush)
+        ids = [song.id for song in library.songs()]
+        np.savez(folder / "own.npz", ids=ids, vectors=np.random.default_rng(0).standard_normal((24, 6)))
+        add_own_vectors(library, folder / "own.npz", "own", hush)
+        genres = [song.genre for song in library.songs()]
+        for a in range(20):
+            three = np.random.default_rng(a).choice(24, 3, replace=False).tolist()
+            kinds = [genres[i] for i in three]
+            odd = next((n for n in range(3) if kinds.count(kinds[n]) == 1), None)
+            library.answers.add("Ann", "odd", [ids[i] for i in three], odd)
+        for name, settings in LEARNED.items():
+            learn(library, settings, name, Watcher())
+        # of a model that is made of models
+        save_model_file(library, library.models.named("on several").id, folder / "sent.musicsim")
+        taken = library.models.get(take_model(library, folder / "sent.musicsim", hush)).name
+        learn(library, LearningSettings("genre", (taken, "rhythm"), C=100.0), "deep", Watcher())
+    return folder / "library"
+
+
+@pytest.fixture
+def kinds(every_kind, tmp_path):
+    """A copy that the test may change."""
+    shutil.copytree(every_kind, tmp_path / "kinds")
+    with Library.open(tmp_path / "kinds") as library:
+        yield library
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [SOUND, *OFFERED, "own", *LEARNED, "deep"])
+def test_every_kind_of_model_comes_back_as_it_was(kinds, tmp_path, name):
+    record = kinds.models.named(name)
+    save_model_file(kinds, record.id, tmp_path / "sent.musicsim")
+    taken = take_model(kinds, tmp_path / "sent.musicsim", hush)
+    before, after = take_snapshot(kinds, record.id), take_snapshot(kinds, taken)
+    ours = {i: x for i, x in zip(before.row_ids.tolist(), before.X, strict=True)}
+    theirs = {i: x for i, x in zip(after.row_ids.tolist(), after.X, strict=True)}
+    assert len(ours) == 24
+    assert ours.keys() == theirs.keys()
+    for song_id, vector in ours.items():
+        # features of mixtures are summed in blocks of other songs
+        np.testing.assert_allclose(theirs[song_id], vector, rtol=1e-5, atol=1e-6)
+    report = load_report(kinds.models.path(record.id))
+    assert bool(report) == (name in LEARNED or name == "deep")
+    # as text: a figure may be NaN, where nothing could be measured
+    wanted = json.dumps(report | {"changed": []} if report else {})
+    assert json.dumps(load_report(kinds.models.path(taken))) == wanted
+
+
+# --- files that somebody made up ------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def six_songs(tmp_path_factory, every_kind):
+    """A library of six songs, and an honest file with a report; never changed by a test."""
+    folder = tmp_path_factory.mktemp("six")
+    with open_library(folder / "library") as library:
+        library.add(write_collection(folder / "music", n_songs=2, seconds=2.0), n_workers=1)
+        refresh(library)
+    with Library.open(every_kind) as library:
+        for name in ("full", "on several, local"):
+            save_model_file(library, library.models.named(name).id, folder / f"{name}.musicsim")
+    return folder
+
+
+@pytest.fixture
+def few(six_songs, tmp_path):
+    """A copy of the library that the test may change."""
+    shutil.copytree(six_songs / "library", tmp_path / "few")
+    with Library.open(tmp_path / "few") as library:
+        yield library
+
+
+def _files(library):
+    return sorted(path.relative_to(library.folder) for path in library.folder.rglob("*"))
+
+
+@pytest.mark.slow
+def test_crafted_files_are_refused_in_one_sentence_and_little_memory(six_songs, few, tmp_path):
+    made = crafted(six_songs / "full.musicsim", tmp_path)
+    before = _files(few)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.crafted_models", few.folder, *made.values()],
+        capture_output=True, text=True, check=True, timeout=300, env=os.environ | {"COLUMNS": "200"},
+    )  # fmt: skip
+    told = json.loads(done.stdout)
+    for file, code, said in told["ended"]:
+        name = os.path.basename(file)
+        assert code == 1, (name, said)
+        lines = said.strip().splitlines()
+        assert len(lines) == 1, (name, said)
+        assert lines[0].startswith(f"error: {name}: "), said
+        assert lines[0].endswith("."), said
+        assert len(lines[0]) < 400, said
+    assert len(told["ended"]) == len(made)
+    assert told["memory_mb"] < 600
+    assert _files(few) == before
+
+
+@pytest.mark.slow
+def test_mutants_are_refused_or_taken_in_whole(six_songs, few, tmp_path):
+    native = few.models.native().id
+    before, vectors = _files(few), few.vectors(native).X.copy()
+    honest = [parts_of(six_songs / f"{name}.musicsim") for name in ("full", "on several, local")]
+    taken = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        file = tmp_path / f"{seed}.musicsim"
+        file.write_bytes(mutant(honest[seed % 2], rng))
+        try:
+            model_id = take_model(few, file, hush)
+        except MusicsimError as error:
+            assert str(error).startswith(file.name), seed
+            assert "\n" not in str(error), seed
+        else:
+            assert np.isfinite(take_snapshot(few, model_id).X).all(), seed
+            few.models.delete(model_id)
+            taken += 1
+        assert _files(few) == before, seed
+    assert 10 < taken < 100, "both ways are tried"
+    assert [record.id for record in few.models.all(retired=True)] == [native]
+    np.testing.assert_array_equal(few.vectors(native).X, vectors)

@@ -1,0 +1,147 @@
+"""What models say of themselves: whatever the schema lets through can be shown, whatever it does not is one line."""
+
+import json
+import math
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from musicsim.explorer.model_schema import MAX_JSON, AboutFile, AboutModel, AboutSources, Report, read_json
+from musicsim.explorer.models.artifacts import read_report
+from musicsim.explorer.upkeep.model_text import figures, headline, judged_on, path_rows, source_rows
+
+MODEL = {
+    "format_version": 2, "feature_version": 5, "musicsim": "0.1", "representation": "ppk", "n_codewords": 16, "tau": 4,
+    "variance": 0.95, "random_state": 0, "n_songs": 12,
+}  # fmt: skip
+RANKED = {
+    "name": "mine", "base": "as it sounds", "created_at": 1.0, "seconds": 2.0, "version": "0.1", "detail": "of genre",
+    "settings": {
+        "supervision": "genre", "on": [], "loss": "auc", "C": None, "k": 10, "threshold": 10, "structure": "full",
+        "regularizer": "trace", "random_state": 0, "listener": "", "method": "ranking",
+    },
+    "n_songs": 24, "n_artists": 12, "C": 10.0, "untrained": 0.5, "stopped_early": False, "is_better": True,
+    "split": {part: {"songs": 8, "artists": 4} for part in ("train", "validation", "test")},
+    "path": [{"C": 10.0, "quality": math.nan, "gap": 0.1, "n_cuts": 3, "rank": 2}],
+    "leads": {"auc": {"before": 0.5, "after": 0.6, "mean": 0.1, "low": 0.05, "high": 0.2}},
+    "hubness": {"before": 1.0, "after": 0.5},
+    "sources": [{"name": "tags", "dimensions": 3, "share": 0.4, "alone": math.nan}],
+    "changed": [{"query": 1, "before": [2], "after": [3]}],
+}  # fmt: skip
+CLOSED = RANKED | {
+    "C": None,
+    "setting": "t 0.1, reg 1",
+    "path": [{"setting": "t 0.1, reg 1", "quality": 0.5}],
+}
+ANSWERED = {name: value for name, value in RANKED.items() if name not in ("split", "n_artists")} | {
+    "answers": {"n": 9, "questions": 8, "comparisons": 18, "songs": 7}
+}
+REPORTS = {"ranked": RANKED, "closed": CLOSED, "answered": ANSWERED}
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def places(value, at=()):
+    """Every place in a value of JSON."""
+    yield at
+    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        yield from places(value[key], (*at, key))
+
+
+def replaced(value, at, other):
+    """The value with another one at a place."""
+    if not at:
+        return other
+    copy = value.copy()
+    copy[at[0]] = replaced(value[at[0]], at[1:], other)
+    return copy
+
+
+@pytest.mark.parametrize("kind", REPORTS)
+def test_reports_are_read_as_they_were_written(kind, tmp_path):
+    (tmp_path / "report.json").write_text(json.dumps(REPORTS[kind]))
+    assert json.dumps(read_report(tmp_path / "report.json"), sort_keys=True) == json.dumps(
+        REPORTS[kind], sort_keys=True
+    )
+
+
+@given(st.data())
+def test_a_report_that_is_read_can_be_shown(data):
+    report = REPORTS[data.draw(st.sampled_from(sorted(REPORTS)))]
+    at = data.draw(st.sampled_from(list(places(report))))
+    text = json.dumps(replaced(report, at, data.draw(JSON)))
+    try:
+        read = read_json(Report, text).model_dump(exclude_unset=True)
+    except ValueError as error:
+        assert len(str(error).splitlines()) == 1
+        return
+    try:
+        headline(read), figures(read)
+    except KeyError as unknown:  # a measure that this program does not have
+        assert unknown.args[0] in read["leads"]
+    judged_on(read), path_rows(read), source_rows(read)
+
+
+@given(
+    st.builds(
+        AboutModel, format_version=st.integers(), feature_version=st.integers(), musicsim=st.text(max_size=100),
+        representation=st.text(max_size=100), n_codewords=st.integers(1, 2**20), tau=st.integers(1, 2**20),
+        variance=st.floats(0, 1, exclude_min=True), random_state=st.none() | st.integers(0, 2**63 - 1),
+        n_songs=st.integers(0, 2**40),
+    )
+)  # fmt: skip
+def test_a_description_is_read_as_it_was_written(about):
+    assert read_json(AboutModel, about.model_dump_json()) == about
+
+
+@given(st.sampled_from([AboutFile, AboutModel, AboutSources, Report]), JSON.map(json.dumps) | st.binary())
+@example(AboutModel, "[" * 100_000)
+@example(AboutModel, '{"tau": ' + "9" * 10_000 + "}")
+@example(AboutFile, '{"name": "\\ud800"}')
+@example(AboutFile, '{"name": "' + "x" * MAX_JSON + '"}')
+@example(Report, json.dumps(RANKED | {"leads": {"x" * MAX_JSON: 1}}))
+def test_anything_else_is_refused_in_one_short_line(schema, text):
+    with pytest.raises(ValueError) as refused:  # noqa: PT011  # whatever pydantic says
+        read_json(schema, text)
+    assert len(str(refused.value).splitlines()) == 1
+    assert len(str(refused.value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("tau", "x", "tau: .* integer"), ("tau", True, "tau: .* integer"), ("tau", 0, "tau: .* greater"),
+        ("n_songs", None, "n_songs: .* integer"), ("representation", [], "representation: .* string"),
+        ("variance", "x", "variance: .* number"), ("variance", math.nan, "variance"), ("variance", 1.5, "variance"),
+        ("random_state", -1, "random_state"), ("random_state", 2**63, "random_state"),
+    ],
+)  # fmt: skip
+def test_each_field_of_a_description_is_of_its_type_and_in_range(name, value, why):
+    with pytest.raises(ValueError, match=why):
+        read_json(AboutModel, json.dumps(MODEL | {name: value}))
+
+
+def test_fields_of_a_later_version_are_left_out_and_format_1_lacks_one():
+    assert read_json(AboutModel, json.dumps(MODEL | {"mood": 1})) == AboutModel(**MODEL)
+    first = {name: value for name, value in MODEL.items() if name != "representation"} | {"format_version": 1}
+    assert read_json(AboutModel, json.dumps(first)).representation == "ppk"
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"answers": ANSWERED["answers"]}, "which artists, or which answers"),
+        ({"setting": "t 1"}, "which C, or which other setting"),
+        ({"path": [{"quality": 1.0}]}, "each entry of its path should have C, gap"),
+        ({"split": None}, "split"), ({"untrained": math.inf}, "out of range"), ({"seconds": math.nan}, "seconds"),
+        ({"changed": [{"query": 1, "before": [1] * 2_000, "after": []}]}, "at most 1000"),
+    ],
+)  # fmt: skip
+def test_a_report_is_of_one_kind_and_its_figures_in_range(change, why):
+    with pytest.raises(ValueError, match=why):
+        read_json(Report, json.dumps(RANKED | change))

@@ -1,0 +1,123 @@
+"""Archives that somebody made up: what is wrong with them is found before they are unpacked."""
+
+import io
+import struct
+import zipfile
+
+import pytest
+
+from musicsim.library.archives import DAMAGED, open_archive, unpack
+
+NAMES = ("a.json", "b.npz")
+
+
+def archive(path, *, method=zipfile.ZIP_DEFLATED, names=NAMES, data=b"x" * 1000):
+    with zipfile.ZipFile(path, "w", method) as written:
+        for name in names:
+            written.writestr(name, data)
+    return path
+
+
+def edited(path, old, new):
+    """The file with some of its bytes replaced."""
+    data = path.read_bytes()
+    assert old in data
+    path.write_bytes(data.replace(old, new))
+    return path
+
+
+def directory(path):
+    """Where the list of members begins."""
+    return path.read_bytes().index(b"PK\x01\x02")
+
+
+def with_bytes(path, at, value):
+    data = bytearray(path.read_bytes())
+    data[at : at + len(value)] = value
+    path.write_bytes(bytes(data))
+    return path
+
+
+def test_an_honest_archive_is_opened_and_unpacked(tmp_path):
+    with open_archive(archive(tmp_path / "good.zip"), 2) as opened:
+        assert opened.namelist() == list(NAMES)
+        unpack(opened, "a.json", tmp_path / "a.json", 1000)
+    assert (tmp_path / "a.json").read_bytes() == b"x" * 1000
+
+
+def wrong(kind, path):
+    if kind == "many":
+        return archive(path, names=[f"{i}" for i in range(5)])
+    if kind == "twice":
+        with pytest.warns(UserWarning, match="Duplicate"):
+            return archive(path, names=("a", "a"))
+    if kind == "other way":
+        return archive(path, method=zipfile.ZIP_LZMA)
+    archive(path)
+    if kind == "locked":
+        return with_bytes(path, directory(path) + 8, b"\x01\x00")
+    if kind == "unknown way":
+        return with_bytes(path, directory(path) + 10, b"\x63\x00")
+    if kind == "comment":
+        with zipfile.ZipFile(path, "a") as opened:
+            opened.comment = b"hello"
+        return path
+    if kind == "long list":
+        # as if the list of members went on and on: zipfile would read all of it
+        return with_bytes(path, len(path.read_bytes()) - 10, struct.pack("<L", 2**31))
+    if kind == "large":
+        data = path.read_bytes()
+        path.write_bytes(data[:-22] + b"PK\x06\x07" + bytes(16) + data[-22:])
+        return path
+    if kind == "cut":
+        path.write_bytes(path.read_bytes()[:-1])
+    if kind == "empty":
+        path.write_bytes(b"")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        ("many", "more than 2 parts"), ("twice", "same name"), ("other way", "packed in another way"),
+        ("unknown way", "packed in another way"), ("locked", "password"), ("comment", "no archive"),
+        ("long list", "more than 2 parts"), ("large", "larger than"), ("cut", "no archive"), ("empty", "no archive"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_an_archive_is_said(tmp_path, kind, why):
+    with pytest.raises(ValueError, match=why), open_archive(wrong(kind, tmp_path / "wrong.zip"), 2):
+        pass
+
+
+def test_a_folder_is_no_archive(tmp_path):
+    with pytest.raises(ValueError, match="no file"), open_archive(tmp_path, 2):
+        pass
+
+
+def test_a_part_that_is_too_large_is_refused_before_it_is_unpacked(tmp_path):
+    path = archive(tmp_path / "large.zip", data=bytes(3 << 20))
+    with open_archive(path, 2) as opened:
+        with pytest.raises(ValueError, match=r"a.json is larger than 2 MB"):
+            unpack(opened, "a.json", tmp_path / "out", 2 << 20)
+        assert not (tmp_path / "out").exists()
+
+
+def test_a_part_that_says_it_is_small_gives_no_more_than_that(tmp_path):
+    path = archive(tmp_path / "lies.zip", data=bytes(3 << 20))
+    edited(path, struct.pack("<L", 3 << 20), struct.pack("<L", 5))
+    with open_archive(path, 2) as opened, pytest.raises(DAMAGED):
+        unpack(opened, "a.json", tmp_path / "out", 2 << 20)
+    assert (tmp_path / "out").stat().st_size <= 5
+
+
+def test_bytes_are_counted_whatever_the_archive_says(tmp_path):
+    class Lies(zipfile.ZipFile):
+        def getinfo(self, name):
+            return zipfile.ZipInfo(name)  # of no bytes
+
+        def open(self, name, mode="r", *_, **__):
+            return io.BytesIO(bytes(3 << 20))
+
+    with Lies(archive(tmp_path / "lies.zip")) as opened, pytest.raises(ValueError, match="larger than 2 MB"):
+        unpack(opened, "a.json", tmp_path / "out", 2 << 20)
+    assert (tmp_path / "out").stat().st_size <= 2 << 20

@@ -1,0 +1,176 @@
+"""Work in line before warm workers: order, places, and processes that hang, swell, crash or are killed."""
+
+import os
+import signal
+import time
+from functools import partial
+from multiprocessing import active_children
+from pathlib import Path
+
+import pytest
+
+from musicsim.errors import AudioError, AudioTooShortError
+from musicsim.library.decoding import Decoder, DecodingDroppedError
+from musicsim.library.scan.workers import Limits
+
+LIMITS = Limits(seconds=60.0, memory_mb=1024)
+PATIENCE_S = 60.0
+
+
+def own_pid():
+    """Runs in a worker."""
+    return os.getpid()
+
+
+def wait_for(path: Path):
+    """Runs in a worker: says that it is there, then is busy until a file appears."""
+    Path(f"{path}.pid").write_text(str(os.getpid()))
+    while not path.exists():
+        time.sleep(0.02)
+
+
+def swell():
+    """Runs in a worker."""
+    return len(bytearray(8 << 30))
+
+
+def too_short():
+    """Runs in a worker."""
+    raise AudioTooShortError("x.wav is too short.")
+
+
+def surprise():
+    """Runs in a worker."""
+    raise KeyError("on purpose")
+
+
+@pytest.fixture
+def decoder():
+    decoder = Decoder(n_workers=1)
+    yield decoder
+    decoder.close()
+
+
+def ask(decoder, function, *args, limits=LIMITS, **options):
+    return decoder.ask(lambda run: run(function, *args), name="x.mp3", limits=limits, **options)
+
+
+def busy(decoder, path, **options):
+    """Work that lasts until the path exists, once it has begun, and the process that does it."""
+    decoding = ask(decoder, wait_for, path, **options)
+    told = Path(f"{path}.pid")
+    until = time.monotonic() + PATIENCE_S
+    while not (told.exists() and told.read_text()):
+        assert time.monotonic() < until
+        decoding.within(0.05)
+    return decoding, int(told.read_text())
+
+
+def test_work_is_done_in_a_process_that_stays(decoder):
+    first, second = (ask(decoder, own_pid).future.result(PATIENCE_S) for _ in range(2))
+    assert first == second
+    assert first != os.getpid()
+
+
+def test_first_come_first_served_urgent_before_and_each_knows_its_place(decoder, tmp_path):
+    done = []
+    first, _ = busy(decoder, tmp_path / "go")
+    line = [
+        decoder.ask(partial(lambda name, run: done.append(name), name), name=name, limits=LIMITS)
+        for name in "abc"
+    ]
+    assert [d.n_ahead for d in (first, *line)] == [0, 1, 2, 3]
+    line[1].drop()
+    assert line[2].n_ahead == 2, "who has left is nobody's place"
+    songs = [
+        decoder.ask(
+            partial(lambda name, run: done.append(name), name), name=name, limits=LIMITS, is_urgent=True
+        )
+        for name in ("song", "next song")
+    ]
+    assert [d.n_ahead for d in (*songs, line[0])] == [1, 2, 3]
+    (tmp_path / "go").touch()
+    line[2].future.result(PATIENCE_S)
+    assert done == ["song", "next song", "a", "c"]
+    with pytest.raises(DecodingDroppedError, match="b: nobody waited"):
+        line[1].future.result(PATIENCE_S)
+    assert line[2].n_ahead == 0
+
+
+def test_what_nobody_waits_for_ends_though_it_is_at_work(decoder, tmp_path):
+    left, pid = busy(decoder, tmp_path / "never")
+    left.drop()
+    with pytest.raises(DecodingDroppedError):
+        left.future.result(PATIENCE_S)
+    assert ask(decoder, own_pid).future.result(PATIENCE_S) != pid
+
+
+def test_a_worker_that_is_killed_costs_its_file_one_sentence(decoder, tmp_path):
+    hostile, pid = busy(decoder, tmp_path / "never")
+    behind = ask(decoder, own_pid)
+    os.kill(pid, signal.SIGKILL)
+    with pytest.raises(
+        AudioError, match=r"^x\.mp3: the decoder crashed \(exit code -9\)\. Re-encode the file\.$"
+    ):
+        hostile.future.result(PATIENCE_S)
+    assert behind.future.result(PATIENCE_S) != pid
+
+
+def test_a_worker_that_is_killed_at_rest_costs_nobody_anything(decoder):
+    for pause in (0.0, 0.05, 0.5):  # before and after the death is noticed
+        pid = ask(decoder, own_pid).future.result(PATIENCE_S)
+        os.kill(pid, signal.SIGKILL)
+        time.sleep(pause)
+    assert ask(decoder, own_pid).future.result(PATIENCE_S) != pid
+
+
+def test_a_worker_that_is_killed_as_work_comes_costs_one_file_at_most(decoder):
+    pid = ask(decoder, own_pid).future.result(PATIENCE_S)
+    for _ in range(20):
+        work = [ask(decoder, own_pid) for _ in range(3)]
+        os.kill(pid, signal.SIGKILL)
+        came = [w.future.exception(PATIENCE_S) for w in work]
+        assert sum(error is not None for error in came) <= 1
+        pid = ask(decoder, own_pid).future.result(PATIENCE_S)
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "limits", "words"),
+    [
+        (
+            time.sleep,
+            (600,),
+            Limits(1.0, 1024),
+            "x.mp3: decoding took more than 1 s and was stopped. Shorten",
+        ),
+        (swell, (), LIMITS, "x.mp3: decoding took more than 1024 MB of memory and was stopped. Re-encode"),
+        (too_short, (), LIMITS, "x.wav is too short."),
+        (surprise, (), LIMITS, "x.mp3: KeyError: 'on purpose'"),
+    ],
+)
+def test_what_goes_wrong_is_one_sentence_and_the_next_is_served(decoder, function, args, limits, words):
+    with pytest.raises(AudioError) as told:
+        ask(decoder, function, *args, limits=limits).future.result(PATIENCE_S)
+    assert str(told.value).startswith(words)
+    assert ask(decoder, own_pid).future.result(PATIENCE_S)
+
+
+def test_what_workers_are_told_by_the_environment_is_not_for_jobs(decoder, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+    ask(decoder, own_pid).future.result(PATIENCE_S)
+    assert os.environ["OMP_NUM_THREADS"] == "7"
+    assert "MKL_NUM_THREADS" not in os.environ
+
+
+def test_closing_drops_what_waits_and_leaves_no_process(tmp_path):
+    before = set(active_children())
+    decoder = Decoder(n_workers=2)
+    work = [busy(decoder, tmp_path / "go")[0], busy(decoder, tmp_path / "go2")[0]]
+    waiting = ask(decoder, own_pid)
+    for name in ("go", "go2"):
+        (tmp_path / name).touch()
+    decoder.close()
+    assert all(w.future.exception(0) is None for w in work)
+    assert waiting.future.done()
+    assert set(active_children()) <= before

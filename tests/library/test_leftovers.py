@@ -1,0 +1,81 @@
+"""What killed processes left in a library goes; what is in work, or the listener's own, stays."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from musicsim.errors import StoreLockedError
+from musicsim.library.leftovers import SCRATCH
+
+OLD = time.time() - 2 * 24 * 3600
+_DIES = """
+import os, signal, sys
+from musicsim.library import Library
+with Library.open(sys.argv[1]) as library, library.exclusive(), library.scratch() as scratch:
+    (scratch / "model.npz").write_bytes(b"x" * 1000)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def left(path, *, old=True, data=b"x"):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    if old:
+        os.utime(path, (OLD, OLD))
+    return path
+
+
+def test_the_scratch_folder_of_a_killed_process_goes_with_the_next_change(store):
+    done = subprocess.run([sys.executable, "-c", _DIES, str(store.folder)], check=False, timeout=120)
+    assert done.returncode == -signal.SIGKILL
+    assert (store.folder / SCRATCH / "model.npz").exists()
+    with store.exclusive():
+        assert not (store.folder / SCRATCH).exists()
+
+
+def test_the_scratch_folder_of_a_living_process_stays(store):
+    with store.exclusive(), store.scratch() as scratch:
+        (scratch / "model.npz").write_bytes(b"x")
+        with pytest.raises(StoreLockedError), type(store).open(store.folder) as other, other.exclusive():
+            pass
+        assert (scratch / "model.npz").exists()
+    assert not (store.folder / SCRATCH).exists()
+
+
+def test_files_half_written_go_after_a_day(store):
+    half = [
+        left(store.folder / "models" / "native-1" / ".map-0123456789ab.npz"),
+        left(store.folder / "cache" / ".songs-0123456789ab.npz"),
+        left(store.folder / "cache" / ".abc.01234567.ogg"),
+        left(store.folder / "uploads" / ".mine-0123456789ab.musicsim"),
+        left(store.folder / ".walk_sources-0123456789ab.npz"),
+    ]
+    with store.exclusive():
+        assert not any(path.exists() for path in half)
+
+
+def test_what_may_be_in_work_or_the_listeners_own_stays(store):
+    kept = [
+        left(store.folder / "cache" / ".songs-0123456789ab.npz", old=False),
+        left(store.folder / "uploads" / "song-0123456789ab.flac"),
+        left(store.folder / "tmp" / "song.flac"),
+        left(store.folder / "tmpmusic_99" / "song.flac"),
+        left(store.folder / ".notes"),
+        left(store.folder / ".musicsimignore"),
+    ]
+    (store.folder / "tmpempty_99").mkdir()
+    with store.exclusive():
+        pass
+    assert all(path.exists() for path in kept)
+    assert (store.folder / "tmpempty_99").exists()
+
+
+def test_a_folder_that_an_older_version_unpacked_a_model_into_goes(store):
+    for name in ("about.json", "model.npz"):
+        left(store.folder / "tmpab_c1234" / name, old=False)
+    with store.exclusive():
+        assert not (store.folder / "tmpab_c1234").exists()

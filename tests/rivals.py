@@ -1,0 +1,62 @@
+"""Rivals for the tests of benchmarks; imported in processes of their own, so it imports little itself."""
+
+import os
+import signal
+import time
+
+import numpy as np
+from threadpoolctl import threadpool_info
+
+
+class Contestant:
+    """A rival that does as it is told."""
+
+    def __init__(self, base=0):
+        if base < 0:
+            raise ValueError("base is below 0")
+        self.base = base
+
+    def add(self, value):
+        return self.base + value
+
+    def where(self):
+        return os.getpid()
+
+    def threads(self):
+        return [pool["num_threads"] for pool in threadpool_info()]
+
+    def work(self, seconds):
+        end = time.process_time() + seconds
+        while time.process_time() < end:
+            pass
+
+    def crash(self, number):
+        os.kill(os.getpid(), number)
+
+    def fail(self):
+        raise ValueError("no such file")
+
+
+class CrashingBliss:
+    """A rival that was compiled for another processor."""
+
+    def analyse(self, path):
+        os.kill(os.getpid(), signal.SIGILL)
+
+
+def built_to_crash(X):
+    os.kill(os.getpid(), signal.SIGILL)
+
+
+class Index:
+    """Answers every query with the first rows."""
+
+    def ask(self, Q, value):
+        return np.tile(np.arange(10), (len(Q), 1))
+
+    def n_bytes(self):
+        return 7
+
+
+def built_well(X):
+    return Index()

@@ -1,0 +1,268 @@
+"""The program ``musicsim app`` as a process: what it listens on, and whom it answers."""
+
+import http.client
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ipaddress import ip_address
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+PATIENCE_S = 120
+UPGRADE = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "MDEyMzQ1Njc4OWFiY2RlZg==",
+}
+STREAM = "/_stcore/stream"
+
+
+class Server:
+    """A running app: its process, the lines that it printed, and its port."""
+
+    def __init__(self, process: subprocess.Popen, lines: list[str]) -> None:
+        self.process, self.lines = process, lines
+        self.port = int(re.search(r":(\d+)", lines[0])[1])
+
+    def status(self, path: str, host: str, *, address="127.0.0.1", method="GET", **headers: str) -> int:
+        """The status of a request under a Host header."""
+        return self.answer(path, host, address=address, method=method, **headers)[0]
+
+    def answer(self, path, host, *, address="127.0.0.1", method="GET", **headers):
+        connection = http.client.HTTPConnection(address, self.port, timeout=PATIENCE_S)
+        try:
+            named = {name.replace("_", "-"): value for name, value in headers.items()}
+            connection.request(method, path, headers={"Host": host, **named})
+            answer = connection.getresponse()
+            return answer.status, b"" if answer.status == 101 else answer.read()
+        finally:
+            connection.close()
+
+
+@contextmanager
+def running(library: Path, *arguments: str, lines: int = 1, cwd=None, **environment: str) -> Iterator[Server]:
+    """Run ``musicsim app`` on some free port."""
+    command = [sys.executable, "-m", "musicsim", "app", "--no-browser", "--library", str(library), *arguments]
+    process = subprocess.Popen(
+        [*command, "--port", str(22000 + os.getpid() % 9000)],
+        env={name: value for name, value in os.environ.items() if name != "MUSICSIM_ALLOWED_HOSTS"}
+        | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        bufsize=1,
+        cwd=cwd,
+    )
+    try:
+        said = [_line(process) for _ in range(lines)]
+        yield Server(process, said)
+    finally:
+        process.terminate()
+        try:
+            process.wait(timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stdout.close()
+
+
+def _line(process: subprocess.Popen) -> str:
+    line = process.stdout.readline()
+    assert line, "the app ended without a word"
+    return line.strip()
+
+
+def _heard(port: int) -> set[str]:
+    """The addresses on which anything listens at a port of this machine."""
+    found = set()
+    for table in ("tcp", "tcp6"):
+        path = Path("/proc/net", table)
+        for line in path.read_text().splitlines()[1:] if path.exists() else ():
+            place, state = line.split()[1], line.split()[3]
+            number, at = place.split(":")
+            if state == "0A" and int(at, 16) == port:
+                words = [bytes.fromhex(number[i : i + 8])[::-1] for i in range(0, len(number), 8)]
+                found.add(str(ip_address(b"".join(words))))
+    return found
+
+
+@pytest.fixture(scope="module")
+def home(built_library, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("served") / "library"
+    shutil.copytree(built_library, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(home) -> Iterator[Server]:
+    with running(home) as server:
+        yield server
+
+
+needs_proc = pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="no /proc")
+
+
+@needs_proc
+def test_the_app_listens_on_this_machine_alone(server):
+    assert server.lines == [f"musicsim is at http://localhost:{server.port}; Ctrl+C stops it."]
+    heard = _heard(server.port)
+    assert "127.0.0.1" in heard
+    assert heard <= {"127.0.0.1", "::1"}
+    for address in heard:
+        assert server.status("/_stcore/health", f"localhost:{server.port}", address=address) == 200
+
+
+PATHS = (
+    "/",
+    "/library",
+    "/_stcore/health",
+    "/_stcore/metrics",
+    "/_stcore/host-config",
+    STREAM,
+    "/_stcore/upload_file/a/b",
+    "/api/songs",
+    "/api/docs",
+    "/songs/1/audio",
+    "/songs/1/peaks",
+    "/nowhere.js",
+)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_nothing_is_answered_under_a_foreign_host(server, path):
+    foreign = f"evil.example:{server.port}"
+    assert server.status(path, foreign) == 421
+    assert server.status(path, foreign, Origin=f"http://{foreign}") == 421
+    assert server.status(path, foreign, method="POST") == 421
+    assert server.status(path, "evil.example@localhost") == 400
+
+
+@pytest.mark.parametrize("path", [path for path in PATHS if path not in (STREAM, "/_stcore/upload_file/a/b")])
+def test_the_same_is_answered_under_our_own(server, path):
+    for host in ("localhost", "127.0.0.1", "[::1]"):
+        assert server.status(path, f"{host}:{server.port}") < 400
+
+
+def test_the_stream_is_for_the_apps_own_pages(server):
+    own, beside = f"localhost:{server.port}", f"localhost:{server.port + 1}"
+    assert server.status(STREAM, own, **UPGRADE, Origin=f"http://{own}") == 101
+    assert server.status(STREAM, own, **UPGRADE) == 101  # a program on this machine
+    assert server.status(STREAM, own, **UPGRADE, Origin=f"http://{beside}") == 403
+    assert server.status(STREAM, own, **UPGRADE, Origin="null") == 403
+    foreign = f"evil.example:{server.port}"
+    assert server.status(STREAM, foreign, **UPGRADE, Origin=f"http://{foreign}") == 421
+    assert server.status(STREAM, foreign, **UPGRADE) == 421
+
+
+def test_a_page_comes_through_the_stream(server):
+    from streamlit.proto.BackMsg_pb2 import BackMsg
+    from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+    from websockets.sync.client import connect
+
+    own = f"localhost:{server.port}"
+    asked = BackMsg()
+    asked.rerun_script.page_script_hash = ""
+    shown = []
+    with connect(
+        f"ws://{own}{STREAM}", origin=f"http://{own}", subprotocols=["streamlit"], open_timeout=PATIENCE_S
+    ) as stream:
+        stream.send(asked.SerializeToString())
+        message = ForwardMsg()
+        while message.WhichOneof("type") != "script_finished":
+            message.ParseFromString(stream.recv(timeout=PATIENCE_S))
+            shown.append(str(message))
+    assert any('body: "Explore"' in text for text in shown)
+    assert not any("exception {" in text for text in shown)
+
+
+def test_the_interface_sends_nothing_to_other_pages(server):
+    own = f"localhost:{server.port}"
+    for method in ("GET", "POST", "OPTIONS"):
+        assert server.status("/api/similar", own, method=method, Origin="http://localhost:3000") == 403
+
+
+@needs_proc
+def test_a_host_opens_the_app_and_says_what_that_means(home, tmp_path):
+    with running(home, "--host", "0.0.0.0", "--allow-host", "music.example", lines=2, cwd=tmp_path) as server:
+        assert server.lines[0].startswith(f"musicsim is at http://127.0.0.1:{server.port}")
+        assert "Everybody who can reach this address can listen to, change and delete" in server.lines[1]
+        assert _heard(server.port) == {"0.0.0.0"}
+        for host in ("music.example", f"127.0.0.1:{server.port}"):
+            assert server.status("/_stcore/health", host) == 200
+        for host in ("evil.example", f"0.0.0.0:{server.port}", "8.8.8.8"):
+            assert server.status("/_stcore/health", host) == 421
+        # as a reverse proxy hands it on, with its own host or with the page's
+        for host in ("music.example", f"127.0.0.1:{server.port}"):
+            assert server.status(STREAM, host, **UPGRADE, Origin="https://music.example") == 101
+
+
+def test_a_taken_port_is_left_alone_and_a_wrong_name_is_said(server, home):
+    with running(home, "--port", str(server.port)) as other:
+        assert other.port != server.port
+    for arguments, message in (
+        (("--allow-host", "http://music.example"), "no name or address of a machine"),
+        (("--host", "192.0.2.77"), "this machine has no such address"),
+    ):
+        command = [
+            sys.executable,
+            "-m",
+            "musicsim",
+            "app",
+            "--no-browser",
+            "--library",
+            str(home),
+            *arguments,
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        assert done.returncode == 1
+        assert message in " ".join(done.stderr.split())
+        assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_ends_it_without_a_word(home):
+    with running(home) as server:
+        assert server.status("/_stcore/health", "localhost") == 200
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.wait(timeout=PATIENCE_S) == 0
+        assert server.process.stdout.read() == ""
+
+
+@needs_proc
+def test_the_plain_way_of_streamlit_is_for_this_machine_alone_too(home):
+    app = Path(__file__).parents[1] / "app.py"
+    command = [
+        sys.executable,
+        "-m",
+        "streamlit",
+        "run",
+        str(app),
+        "--server.headless=true",
+        "--server.port=0",
+    ]
+    process = subprocess.Popen(
+        command,
+        cwd=app.parent,
+        env=os.environ | {"MUSICSIM_LIBRARY": str(home)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        bufsize=1,
+    )
+    try:
+        while not (found := re.search(r"http://localhost:(\d+)", _line(process))):
+            pass
+        server = Server(process, [found[0]])
+        assert _heard(server.port) == {"127.0.0.1"}
+    finally:
+        process.terminate()
+        process.wait(timeout=PATIENCE_S)
+        process.stdout.close()

@@ -1,0 +1,339 @@
+"""Disks that are full, read-only or broken: one sentence, nothing lost, no file blamed."""
+
+import errno
+import json
+import shutil
+import sqlite3
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+
+from musicsim import LIBRARY_FILE
+from musicsim.errors import LibraryError, StorageError
+from musicsim.explorer import jobs
+from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.library import Library
+from musicsim.library.arrays import RowFile, atomic_folder, atomic_path
+from musicsim.library.db import schema
+from musicsim.storage import storage_error, writing_to
+from tests.command import run, run_process
+from tests.disks import fill, make_read_only, small_disk
+from tests.sounds import open_library, write_collection, write_song
+
+
+@pytest.fixture
+def disk(tmp_path):
+    with small_disk(tmp_path / "disk") as place:
+        yield place
+
+
+def is_whole(library):
+    with library.engine.connect() as connection:
+        return connection.exec_driver_sql("PRAGMA integrity_check").scalar() == "ok"
+
+
+def left_over(folder):
+    """Temporary files and folders of writes that did not end."""
+    return [path for path in folder.rglob("*") if path.name.startswith((".", "tmp"))]
+
+
+# --- sentences ---
+
+
+def _break_off(target, number):
+    with atomic_path(target) as temporary:
+        temporary.write_bytes(b"half of it")
+        raise OSError(number, "what the system says")
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.ENOSPC, "There is no room left in {}. Free some space"),
+        (errno.EDQUOT, "The disk quota is used up in {}. Free some space"),
+        (errno.EROFS, "{} is read-only: nothing can be changed there."),
+        (errno.EACCES, "Permission is denied in {}. Change its permissions"),
+        (errno.EIO, "The disk that holds {} reports an error."),
+    ],
+)
+def test_what_the_disk_refuses_is_a_sentence_that_names_the_library(tmp_path, number, words):
+    (tmp_path / LIBRARY_FILE).touch()
+    target = tmp_path / "frames" / "ab" / "x.npy"
+    with pytest.raises(StorageError) as caught:
+        _break_off(target, number)
+    assert str(caught.value).startswith(words.format(tmp_path))
+    assert not list(target.parent.iterdir()), "nothing half-written stays"
+
+
+def test_outside_of_a_library_the_folder_is_named(tmp_path):
+    with pytest.raises(StorageError, match=f"{tmp_path}. Free"), atomic_folder(tmp_path / "new"):
+        raise OSError(errno.ENOSPC, "")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_file_that_an_error_names_goes_before_the_one_that_was_written(tmp_path):
+    other = tmp_path / "other" / "x"
+    other.parent.mkdir()
+    with pytest.raises(StorageError, match=str(other.parent)), writing_to(tmp_path / "mine"):
+        raise PermissionError(errno.EACCES, "", str(other))
+
+
+def test_numpy_tells_no_number(tmp_path):
+    with pytest.raises(StorageError, match="reports an error"), atomic_path(tmp_path / "x.npy"):
+        raise OSError("1000 requested and 10 written")
+
+
+def test_other_errors_stay_what_they_are(tmp_path):
+    with pytest.raises(FileNotFoundError), writing_to(tmp_path):
+        (tmp_path / "nowhere").read_bytes()
+    with pytest.raises(ValueError, match="mine"), atomic_path(tmp_path / "x"):
+        raise ValueError("mine")
+    assert storage_error(sqlite3.OperationalError("no such table"), tmp_path) is None
+
+
+def _write_too_much(library):
+    with library.write() as connection:
+        n_pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+        connection.exec_driver_sql(
+            f"PRAGMA max_page_count={n_pages}"
+        )  # what SQLite has for a disk of that size
+        connection.execute(schema.meta.insert().values(key="large", value="x" * 1_000_000))
+
+
+def test_a_database_that_cannot_grow_says_so_and_keeps_what_it_had(store):
+    with pytest.raises(StorageError, match=f"no room left in {store.folder}"):
+        _write_too_much(store)
+    with store.engine.connect() as connection:
+        assert connection.scalar(sa.select(schema.meta.c.value).where(schema.meta.c.key == "large")) is None
+    assert is_whole(store)
+
+
+# --- full ---
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_adding_to_a_full_disk_blames_no_file_and_goes_on_when_there_is_room(disk, tmp_path):
+    music, folder = write_collection(tmp_path / "music", n_songs=20, seconds=10), disk / "library"
+    open_library(folder).close()
+    stuffing = fill(disk, left_kb=500)
+    _, said = run_process("add", music, library=folder, expect=4)
+    assert (
+        said.strip().splitlines()[-1].startswith(f"error: There is no room left in {folder}. Free some space")
+    )
+    assert "Traceback" not in said
+    with Library.open(folder) as library:
+        assert library.files.failures() == []
+        assert not left_over(folder)
+        assert is_whole(library)
+        n_before = len(library)
+        assert library.frame_files.kept() == {song.content_hash for song in library.songs()}
+    stuffing.unlink()
+    done = json.loads(run_process("add", music, "--json", library=folder)[0])
+    assert (done["added"], done["unchanged"], done["songs"]) == (60 - n_before, n_before, 60)
+    with Library.open(folder) as library:
+        assert is_whole(library)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_job_on_a_full_disk_ends_with_the_sentence(disk, tmp_path):
+    music, folder = write_collection(tmp_path / "music", n_songs=20, seconds=10), disk / "library"
+    with open_library(folder) as library:
+        job_id = library.jobs.create("add", {"paths": [str(music)]})
+        fill(disk, left_kb=500)
+        assert jobs.run(library, job_id) == "failed"
+        job = library.jobs.get(job_id)
+        assert (job.state, job.message[:30]) == ("failed", f"There is no room left in {folder}"[:30])
+        assert library.files.failures() == []
+
+
+@pytest.mark.slow
+def test_an_import_that_finds_no_room_is_rolled_back_whole(disk, built_library, tmp_path):
+    folder = shutil.copytree(built_library, disk / "library")
+    plays = tmp_path / "plays.csv"
+    rows = "".join(f"ann,Nobody {n},Nothing {n},{1 + n % 7}\n" for n in range(40_000))
+    plays.write_text("listener,artist,title,plays\nann,Artist tones,Song tones 0,3\n" + rows)
+    stuffing = fill(disk, left_kb=300)
+    _, said = run("import", plays, library=folder, expect=4)
+    assert f"There is no room left in {folder}." in said
+    with Library.open(folder) as library:
+        assert library.counts()["plays"] == 0
+        assert is_whole(library)
+    stuffing.unlink()
+    run("import", plays, library=folder)
+    with Library.open(folder) as library:
+        assert library.counts()["plays"] == 3
+        assert is_whole(library)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_learning_that_finds_no_room_leaves_the_models_as_they_were(disk, tmp_path):
+    folder, music = disk / "library", write_collection(tmp_path / "music", n_songs=8, seconds=2)
+    for n, path in enumerate(
+        sorted(music.rglob("*.flac"))
+    ):  # more artists than kinds, or none can be held out
+        write_song(
+            path,
+            ("tones", "noise", "clicks")[n % 3],
+            n,
+            2.0,
+            title=f"{n}",
+            artist=f"{n % 12}",
+            genre=f"{n % 3}",
+        )
+    with open_library(folder) as library:
+        library.add(music)
+        refresh(library)
+        before = [record.name for record in library.models.all()]
+    stuffing = fill(disk, left_kb=40)
+    _, said = run("train", "--from", "genre", "--strength", 100, "--name", "mine", library=folder, expect=4)
+    assert f"There is no room left in {folder}." in said
+    with Library.open(folder) as library:
+        assert [record.name for record in library.models.all()] == before
+        assert {path.name for path in (folder / "models").iterdir()} == {r.id for r in library.models.all()}
+        assert is_whole(library)
+    stuffing.unlink()
+    run("train", "--from", "genre", "--strength", 100, "--name", "mine", library=folder)
+
+
+@pytest.mark.slow
+def test_rows_that_find_no_room_are_written_over_by_the_next(disk):
+    file = RowFile(disk / "rows", 1000)
+    file.append(np.ones((10, 1000)), 0)
+    stuffing = fill(disk, left_kb=20)
+    with pytest.raises(StorageError, match="no room left"):
+        file.append(np.full((100, 1000), 2.0), 10)
+    stuffing.unlink()
+    file.append(np.full((5, 1000), 3.0), 10)
+    assert file.read(15).mean(axis=1).tolist() == [1.0] * 10 + [3.0] * 5
+
+
+# --- read-only ---
+
+
+@pytest.fixture
+def backup(disk, built_library):
+    """A library on a disk that nobody can write to."""
+    folder = shutil.copytree(built_library, disk / "library")
+    make_read_only(disk)
+    return folder
+
+
+@pytest.mark.slow
+def test_a_library_that_cannot_be_written_to_is_there_to_look_at(backup):
+    songs = json.loads(run("list", "--json", library=backup)[0])
+    assert len(songs) == 12
+    assert len(json.loads(run("similar", 1, "-k", 3, "--json", library=backup)[0])) == 3
+    assert len(json.loads(run("playlist", "-n", 4, "--seed", 1, "--json", library=backup)[0])["songs"]) == 4
+    assert json.loads(run("info", "--json", library=backup)[0])["songs"] == 12
+    assert json.loads(run("models", "list", "--json", library=backup)[0])
+    run("failed", library=backup)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command",
+    [["scan"], ["settings", "shortest_s", "3"], ["edit", "1", "--title", "x"], ["train", "--from", "genre"]],
+)
+def test_what_would_change_a_read_only_library_says_that_it_is_one(backup, command):
+    _, said = run(*command, library=backup, expect=4)
+    assert f"{backup} is read-only: nothing can be changed there." in said
+
+
+def test_a_new_library_on_a_read_only_disk_is_a_sentence(disk):
+    make_read_only(disk)
+    with pytest.raises(StorageError, match=f"{disk} is read-only"):
+        Library.open(disk / "library")
+
+
+def test_a_read_only_copy_of_a_library_that_was_open_has_its_last_changes(disk, tiny_library):
+    tiny_library.add_playlists([("the last", None, [1])], source="saved")
+    shutil.copytree(tiny_library.folder, disk / "whole")
+    shutil.copytree(tiny_library.folder, disk / "part", ignore=shutil.ignore_patterns("*-shm"))
+    assert (disk / "part" / f"{LIBRARY_FILE}-wal").stat().st_size > 0, "else this shows nothing"
+    make_read_only(disk)
+    with Library.open(disk / "whole") as library:
+        assert [p.name for p in library.playlists("saved")] == ["the last"]
+    with pytest.raises(LibraryError, match="was not closed before it was copied"):
+        Library.open(disk / "part")
+
+
+def test_a_read_only_library_of_an_older_version_says_so(disk, built_library):
+    folder = shutil.copytree(built_library, disk / "library")
+    with sqlite3.connect(folder / LIBRARY_FILE) as old:
+        old.execute("UPDATE meta SET value = '5' WHERE key = 'schema_version'")
+    old.close()
+    make_read_only(disk)
+    with pytest.raises(
+        LibraryError, match="older musicsim and cannot be brought up to date where it is read-only"
+    ):
+        Library.open(folder)
+
+
+def test_a_job_that_was_running_when_a_backup_was_made_is_no_obstacle(disk, built_library):
+    folder = shutil.copytree(built_library, disk / "library")
+    with Library.open(folder) as library:
+        library.jobs.update(library.jobs.create("add", {}), state="running", pid=2**22 - 1, created_at=0.0)
+    make_read_only(disk)
+    with Library.open(folder) as library:
+        assert jobs.current(library) is None
+
+
+# --- no library ---
+
+
+@pytest.mark.parametrize("version", ["x", "0", "-1", "1.5", "", "٣", "9" * 5000])
+def test_an_impossible_version_is_a_sentence(tmp_path, version):
+    Library.open(tmp_path / "library").close()
+    with sqlite3.connect(tmp_path / "library" / LIBRARY_FILE) as changed:
+        changed.execute("UPDATE meta SET value = ? WHERE key = 'schema_version'", (version,))
+    changed.close()
+    with pytest.raises(LibraryError, match=r"damaged, or belongs to another program\. Put a backup"):
+        Library.open(tmp_path / "library")
+
+
+def test_a_version_that_is_missing_is_a_sentence(tmp_path):
+    Library.open(tmp_path / "library").close()
+    with sqlite3.connect(tmp_path / "library" / LIBRARY_FILE) as changed:
+        changed.execute("DELETE FROM meta")
+    changed.close()
+    with pytest.raises(LibraryError, match="does not say which version"):
+        Library.open(tmp_path / "library")
+
+
+def test_a_database_of_another_program_is_left_alone(tmp_path):
+    with sqlite3.connect(tmp_path / LIBRARY_FILE) as other:
+        other.execute("CREATE TABLE recipes (name TEXT)")
+    other.close()
+    with pytest.raises(LibraryError, match="belongs to another program"):
+        Library.open(tmp_path)
+    with sqlite3.connect(tmp_path / LIBRARY_FILE) as other:
+        assert [name for (name,) in other.execute("SELECT name FROM sqlite_master")] == ["recipes"]
+    other.close()
+
+
+def test_a_file_that_is_no_database_is_a_sentence(tmp_path):
+    (tmp_path / LIBRARY_FILE).write_text("these are only words\n" * 1000)
+    with pytest.raises(
+        LibraryError, match=r"cannot be opened as a library \(file is not a database\)\. Put a backup"
+    ):
+        Library.open(tmp_path)
+
+
+def test_a_database_that_was_emptied_is_no_new_library(tmp_path):
+    folder = tmp_path / "library"
+    (folder / "frames").mkdir(parents=True)
+    (folder / LIBRARY_FILE).touch()
+    with pytest.raises(LibraryError, match=r"is empty \(0 bytes\): what it held is lost"):
+        Library.open(folder)
+
+
+def test_an_empty_database_alone_in_its_folder_is_a_new_library_to_those_who_make_one(tmp_path):
+    (tmp_path / LIBRARY_FILE).touch()
+    with pytest.raises(LibraryError, match="is empty"):
+        Library.open(tmp_path, create=False)
+    with Library.open(tmp_path) as library:
+        assert len(library) == 0
