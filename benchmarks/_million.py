@@ -29,6 +29,7 @@ from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.search.query import Filters, find_similar
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.fitting import NATIVE, new_record
+from musicsim.explorer.upkeep.placing import cluster_sizes
 from musicsim.library import Library
 from musicsim.library.stores.models import NATIVE_KIND
 
@@ -217,8 +218,6 @@ def _enter_model(library: Library, plan: _Plan, rng: np.random.Generator) -> Non
 def _coarser(centres: Floats) -> dict[str, Ints]:
     """Labels of the clusters among 16, 64 and 256 larger ones."""
     from sklearn.cluster import KMeans
-
-    from musicsim.explorer.upkeep.placing import cluster_sizes
 
     return {
         str(k): KMeans(k, n_init=1, random_state=0).fit_predict(centres).astype(np.int64)

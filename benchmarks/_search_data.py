@@ -24,6 +24,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from experiments._descriptors import SPOTIFY
+
 __all__ = ["REAL_SETS", "hard", "hold_out", "separated"]
 
 N_DIMENSIONS = 100
@@ -109,8 +111,6 @@ def hold_out(X: Vectors, n_queries: int, seed: int) -> tuple[Vectors, Vectors]:
 
 def _spotify(folder: Path) -> Vectors:
     """Songs by what Spotify says of their sound; one row a title."""
-    from experiments._descriptors import SPOTIFY
-
     parts = [pd.read_csv(folder / f"spotify_msd/features_{size}.csv.xz") for size in ("15k", "5k")]
     table = pd.concat(parts).drop_duplicates(["Artist", "Track"]).dropna(subset=list(SPOTIFY))
     return _z_scored(table[list(SPOTIFY)].to_numpy(np.float64))

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from musicsim.evaluation import ArtistSplit
 from musicsim.relevance import Relevance, label_codes
 
 __all__ = ["LOADERS", "Collection", "load_cal500", "load_fma", "load_gtzan", "load_spotify", "split_rows"]
@@ -66,8 +67,6 @@ class Collection:
 
 def split_rows(artists: IntArray, seed: int) -> tuple[IntArray, IntArray, IntArray]:
     """Rows for training, validation and test, 40 : 30 : 30 by artist, none in two of them."""
-    from musicsim.evaluation import ArtistSplit
-
     rest, test = next(ArtistSplit(1, 0.3, random_state=seed).split(artists, groups=artists))
     split = ArtistSplit(1, 3 / 7, random_state=seed).split(rest, groups=artists[rest])
     train, validation = (rest[rows] for rows in next(split))

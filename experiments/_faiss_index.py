@@ -7,6 +7,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from musicsim.search._rows import Answers, Index, checked
+from musicsim.search._trees import n_threads
 
 __all__ = ["FaissIndex"]
 
@@ -142,8 +143,6 @@ class FaissIndex(Index):
         return distances, nearest
 
     def _threads(self) -> None:
-        from musicsim.search._trees import n_threads
-
         _faiss().omp_set_num_threads(n_threads(self.n_jobs))
 
     def _parameters(self, rows: npt.NDArray[np.int64] | None) -> Any:

@@ -9,6 +9,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from experiments._playlist_rivals import (
+    BigramModel,
+    LatentMarkovEmbedding,
+    Popularity,
+    StationaryModel,
+    UniformShuffle,
+)
 from experiments._playlists import Collection, FloatArray, IntArray, Lists, song_weights, split_lists
 from musicsim.explorer.playlists.edges import build_hypergraph, default_weights
 from musicsim.explorer.playlists.fit import LEANING, STRENGTH, fit_dialects
@@ -136,8 +143,6 @@ class Judge:
 
 def measure_rivals(judge: Judge, seed: int) -> Iterator[Result]:
     """Models without edges."""
-    from experiments._playlist_rivals import BigramModel, LatentMarkovEmbedding, Popularity, UniformShuffle
-
     n = judge.collection.n_songs
     yield judge.result(UNIFORM, UNIFORM, lambda: UniformShuffle(n))
     yield judge.result(POPULARITY, POPULARITY, lambda: Popularity(n))
@@ -167,8 +172,6 @@ def _described_walks(judge: Judge) -> Iterator[Result]:
 
 def _company_walks(judge: Judge, seed: int) -> Iterator[Result]:
     """On the company of songs in the training lists too."""
-    from experiments._playlist_rivals import StationaryModel
-
     about, train = judge.collection, judge.lists(judge.train)
     n = about.n_songs
     groups, groups_s = _timed(lambda: company_clusters(train, n, random_state=seed))
@@ -274,8 +277,6 @@ def measure_demo(folder: Path, collection: Collection, number: int, seed: int) -
 
 
 def _demo_walks(judge: Judge, sets: Mapping[str, Hypergraph], graph_s: float) -> Iterator[Result]:
-    from experiments._playlist_rivals import StationaryModel
-
     whole, app = sets[THESIS_JOINED], sets[APP]
     yield judge.result(STATIONARY, f"stationary: {THESIS_JOINED}", lambda: StationaryModel(whole), graph_s)
     for name in (TAGS, TAGS_JOINED, THESIS, THESIS_JOINED):
@@ -335,8 +336,6 @@ def measure_dialects(
 
 def _stationary_gains(judge: Judge, graph: Hypergraph) -> dict[str, float]:
     """Gain of a walk without memory for each category, fitted and judged on its lists alone."""
-    from experiments._playlist_rivals import StationaryModel
-
     gains = {}
     for category in sorted({c for c in judge.categories(judge.train) if c}):
         train, test = (

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim.hashing._gains import Gains, keep_targets
+from musicsim.hashing._kernels import order_lambdas, swap_lambdas
 from musicsim.hashing.votes import bin_edges
 
 __all__ = ["Batch", "Course", "Neighbourhood", "StepCallback", "descend", "relaxed_bits"]
@@ -98,8 +99,6 @@ class Batch:
         -----
         The share is the mean over queries of the mean probability of their pairs (equation 3).
         """
-        from musicsim.hashing._kernels import order_lambdas, swap_lambdas
-
         n_bits = weights.shape[1]
         h, g = (relaxed_bits(rows @ weights + bias) for rows in (self.queries, self.documents))
         # equation 2, less half the number of bits, which no difference of scores feels

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from musicsim._blas import one_blas_thread
 from musicsim.evaluation.ranking import ndcg_gains
+from musicsim.metric import _kernels as kernels
 
 __all__ = ["LOSSES", "Cut", "Oracle", "RelevantSongs"]
 
@@ -251,8 +252,6 @@ class Oracle:
 
     def _separate(self, scores: FloatArray, slots: IntArray, lost: FloatArray, inner: FloatArray) -> None:
         """Turn rows of scores into weights, a few rows at a time; fills `lost` and `inner`."""
-        from musicsim.metric import _kernels as kernels
-
         sets = self._sets
         n_songs = scores.shape[1]
         columns = np.empty((_ROWS_AT_ONCE, n_songs), dtype=np.int32)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from musicsim.mixtures._kernels import mean_log_sums
 from musicsim.mixtures.songs import (
     FloatArray,
     FrameBlocks,
@@ -204,8 +205,6 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         self, frames: FloatArray, form: npt.NDArray[np.float32], offset: npt.NDArray[np.float32]
     ) -> FloatArray:
         """Sum over frames of the log-density under each tag."""
-        from musicsim.mixtures._kernels import mean_log_sums
-
         z = (frames - self.mean_) / self.scale_
         moments = np.concatenate([z * z, z], axis=1).astype(np.float32)
         products = (form.T @ moments.T).reshape(len(self.tags_), -1, len(frames))

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from musicsim.metric._cone import Cone, Projection
+from musicsim.order._kernels import pair_distances
 
 __all__ = ["Objective"]
 
@@ -76,8 +77,6 @@ class Objective:
 
     def margins(self, W: Projection) -> FloatArray:
         """<W, psi> of each comparison: how much farther the farther pair is, linear in W."""
-        from musicsim.order._kernels import pair_distances
-
         squares = pair_distances(self.mapped(W), self._pairs.ends)
         return squares[self._pairs.far] - squares[self._pairs.near]
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
+from musicsim.order._kernels import acyclic_edges, redundant_edges
+
 __all__ = ["CleaningReport", "checked_comparisons", "clean_comparisons"]
 
 IntArray = npt.NDArray[np.int64]
@@ -183,8 +185,6 @@ def _acyclic(
     tails: IntArray, heads: IntArray, n_pairs: int, rng: np.random.Generator
 ) -> tuple[IntArray, IntArray]:
     """Places of the edges that a greedy acyclic subgraph takes, and its vertices in topological order."""
-    from musicsim.order._kernels import acyclic_edges
-
     # pairs that are mostly said to be the nearer ones come first: few edges run against this order
     out, into = np.bincount(tails, minlength=n_pairs), np.bincount(heads, minlength=n_pairs)
     order = np.argsort((into - out) / np.maximum(into + out, 1), kind="stable")
@@ -197,8 +197,6 @@ def _acyclic(
 
 def _irredundant(tails: IntArray, heads: IntArray, order: IntArray) -> npt.NDArray[np.bool_]:
     """Which edges of an acyclic graph are in its transitive reduction."""
-    from musicsim.order._kernels import redundant_edges
-
     n = len(order)
     out, into = np.bincount(tails, minlength=n), np.bincount(heads, minlength=n)
     # an edge that another path replaces has company at both ends

@@ -16,6 +16,7 @@ from musicsim.metric._cone import Cone, Projection
 from musicsim.metric._coordinates import Axes, Columns
 from musicsim.metric._kernel_spaces import KernelProjections, KernelSpaces, training_kernels
 from musicsim.metric.mlr import factor
+from musicsim.order._kernels import pair_distances
 from musicsim.order._objective import Objective
 from musicsim.order._solvers import Course, solve_accelerated, solve_subgradient
 from musicsim.order.comparisons import checked_comparisons
@@ -56,8 +57,6 @@ def share_in_order(embedding: npt.ArrayLike, comparisons: npt.ArrayLike) -> floa
     -----
     The generalised AUC of thesis 2.C.
     """
-    from musicsim.order._kernels import pair_distances
-
     Y = np.ascontiguousarray(embedding, dtype=np.float64)
     if Y.ndim != 2 or not np.isfinite(Y).all():
         raise ValueError(f"embedding has the shape {Y.shape}; it should be (n_songs, r), of finite numbers.")

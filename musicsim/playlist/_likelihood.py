@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from musicsim.playlist._kernels import common_edges
 from musicsim.playlist.hypergraph import Hypergraph
 
 __all__ = ["Counts", "Likelihood", "pair_matrix"]
@@ -79,8 +80,6 @@ class Counts:
 
 def pair_matrix(graph: Hypergraph, pairs: IntArray) -> sparse.csr_array:
     """Return P[y | e, x] for each pair (x, y) of different songs: a sparse (n_pairs, n_edges)."""
-    from musicsim.playlist._kernels import common_edges
-
     x, y = np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
     start, edges = common_edges(graph.incidence.indptr, graph.incidence.indices, x, y)
     p, n = graph.song_weight, np.diff(start)

@@ -18,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from musicsim.relevance._kernels import count_shared
+
 __all__ = ["Relevance", "group_codes", "label_codes"]
 
 IntArray = npt.NDArray[np.int64]
@@ -518,8 +520,6 @@ def _heard(plays: Any, threshold: float, n: int | None, n_named: int) -> sparse.
 def _most_similar(heard: sparse.csr_array, k: int, among: IntArray) -> tuple[IntArray, IntArray]:
     """The `k` items of `among` most similar to each item, in compressed rows."""
     from numba import get_num_threads
-
-    from musicsim.relevance._kernels import count_shared
 
     n_items, n_threads = heard.shape[1], int(get_num_threads())
     by_item = heard.tocsc()

@@ -7,33 +7,6 @@ modern form, and :func:`tune` sets one up for a recall; :class:`CompactIndex` le
 no song is near everything.
 """
 
-from experiments._faiss_index import FaissIndex
-from musicsim.search._folders import kind_of_index
-from musicsim.search.cascade import HammingCascade
-from musicsim.search.compact import CompactIndex
-from musicsim.search.duplicates import DuplicatePair, find_duplicates, group_pairs
-from musicsim.search.exact import ExactIndex
-from musicsim.search.forest import SpillForest
-from musicsim.search.hamming import HammingIndex
-from musicsim.search.proximity import MutualProximity, mutual_proximity
-from musicsim.search.spill_tree import SpillTree
-from musicsim.search.tuning import Calibration, calibrate, tune
+import lazy_loader as lazy
 
-__all__ = [
-    "Calibration",
-    "CompactIndex",
-    "DuplicatePair",
-    "ExactIndex",
-    "FaissIndex",
-    "HammingCascade",
-    "HammingIndex",
-    "MutualProximity",
-    "SpillForest",
-    "SpillTree",
-    "calibrate",
-    "find_duplicates",
-    "group_pairs",
-    "kind_of_index",
-    "mutual_proximity",
-    "tune",
-]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

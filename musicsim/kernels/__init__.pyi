@@ -1,0 +1,14 @@
+from .kernels import chi2_rbf_kernel as chi2_rbf_kernel
+from .kernels import gmm_kernel as gmm_kernel
+from .kernels import harmony_kernel as harmony_kernel
+from .kernels import harmony_map as harmony_map
+from .kernels import human_tag_vectors as human_tag_vectors
+from .kernels import inverse_document_frequency as inverse_document_frequency
+from .kernels import plays_cosine_kernel as plays_cosine_kernel
+from .kernels import ppk_kernel as ppk_kernel
+from .kernels import ppk_map as ppk_map
+from .kernels import ppk_similarity as ppk_similarity
+from .kernels import rhythm_kernel as rhythm_kernel
+from .kernels import rhythm_map as rhythm_map
+from .kernels import tfidf_cosine_kernel as tfidf_cosine_kernel
+from .kernels import tfidf_map as tfidf_map

@@ -1,0 +1,17 @@
+from ._bridge import Weighing as Weighing
+from .company import company_clusters as company_clusters
+from .company import company_neighbours as company_neighbours
+from .dialects import DialectGain as DialectGain
+from .dialects import Dialects as Dialects
+from .edges import build_edges as build_edges
+from .edges import describe_edge as describe_edge
+from .edges import edge_families as edge_families
+from .held_out import kind_factors as kind_factors
+from .held_out import reweighted as reweighted
+from .hypergraph import Hypergraph as Hypergraph
+from .listeners import listener_clusters as listener_clusters
+from .model import Playlist as Playlist
+from .model import PlaylistModel as PlaylistModel
+from .model import Transition as Transition
+from .topics import LyricsTopics as LyricsTopics
+from .topics import lyrics_topics as lyrics_topics
