@@ -1,9 +1,10 @@
-"""Libraries of generated songs: histograms with a taste hidden in them, and listeners who have it.
+"""Libraries to measure on: the demo collection, and generated songs with a taste hidden in their histograms.
 
-Each artist has a taste and a production; both change how often codewords sound, production more than taste, and
-listeners choose artists by taste alone. What there is to learn is to look at the one and not at the other.
+Each artist of the generated songs has a taste and a production; both change how often codewords sound, production more
+than taste, and listeners choose artists by taste alone. A model should learn to look at taste and to ignore production.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,20 +14,32 @@ from musicsim.audio import FEATURE_VERSION
 from musicsim.codebook import Codebook
 from musicsim.explorer.models.artifacts import save_map
 from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.upkeep.add_music import build_demo
 from musicsim.explorer.upkeep.fitting import NATIVE, new_record
 from musicsim.library import Library
 from musicsim.library.db import schema
 from musicsim.library.stores.models import NATIVE_KIND
 
-__all__ = ["generated_library"]
+__all__ = ["demo_library", "generated_library"]
 
 Floats = npt.NDArray[np.float64]
+
+_FOLDER = Path(__file__).parents[1] / "data" / "experiments"
 
 _TASTES, _PRODUCTIONS = 6, 10
 _LOUDER = 2.0  # how much more production shows than taste
 _FRAMES_A_SONG = 17_000
 _ARTISTS_A_LISTENER = 25
 _BLOCK = 1_000
+
+
+def demo_library(seed: int, progress: Callable[[str], None]) -> Library:
+    """The demo collection of this seed, composed at the first run."""
+    library = Library.open(_FOLDER / f"demo-{seed}")
+    if not library.playlists():
+        progress("composing the demo collection, once")
+        build_demo(library, seed=seed, report=lambda **_: None)
+    return library
 
 
 def generated_library(

@@ -24,8 +24,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from experiments._descriptors import SPOTIFY
-
 __all__ = ["REAL_SETS", "hard", "hold_out", "separated"]
 
 N_DIMENSIONS = 100
@@ -36,6 +34,12 @@ _SEPARATED_SPREAD = 1.35
 _BLOCK = 65_536
 
 Vectors = npt.NDArray[np.float32]
+
+SPOTIFY = (
+    "acousticness", "danceability", "duration_ms", "energy", "instrumentalness", "key", "liveness",
+    "loudness", "mode", "speechiness", "tempo", "time_signature", "valence",
+)  # fmt: skip
+"""What the track sounds like; `followers` and `popularity` tell of the artist and are left out."""
 
 
 def hard(n_rows: int, n_queries: int, *, n_clusters: int = 200, seed: int = 0) -> tuple[Vectors, Vectors]:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from benchmarks._search_data import SPOTIFY
 from musicsim.evaluation import ArtistSplit
 from musicsim.relevance import Relevance, label_codes
 
@@ -20,12 +21,6 @@ IntArray = npt.NDArray[np.int64]
 
 N_SIMILAR = 10
 """Songs that share most tags with a query: as many as from plays."""
-
-SPOTIFY = (
-    "acousticness", "danceability", "duration_ms", "energy", "instrumentalness", "key", "liveness",
-    "loudness", "mode", "speechiness", "tempo", "time_signature", "valence",
-)  # fmt: skip
-"""What the track sounds like; `followers` and `popularity` tell of the artist and are left out."""
 
 FEWEST_SONGS = 3
 """Of an artist of spotify_msd."""

@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from experiments._descriptors import SPOTIFY, load_gtzan
+from benchmarks._search_data import SPOTIFY
+from experiments._descriptors import load_gtzan
 from musicsim.relevance import Relevance
 
 __all__ = [

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from musicsim.playlist._likelihood import Counts
+from musicsim.playlist.counts import Counts
 
 __all__ = ["Ascent", "Points", "TransitionTable", "climb", "log_moves", "row_logits"]
 

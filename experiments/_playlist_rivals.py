@@ -28,10 +28,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from experiments._markov_embedding import Ascent, Points, TransitionTable, climb, log_moves
-from musicsim.playlist._likelihood import Counts
-from musicsim.playlist._scoring import (
-    Playlists,
-    PlaylistScorer,
+from experiments._song_chain import (
     SongChain,
     checked_counts,
     count_openings,
@@ -39,8 +36,10 @@ from musicsim.playlist._scoring import (
     smoothed,
     sum_by_playlist,
 )
+from musicsim.playlist.counts import Counts
 from musicsim.playlist.hypergraph import Hypergraph
 from musicsim.playlist.model import PlaylistModel
+from musicsim.playlist.scoring import Playlists, PlaylistScorer
 
 __all__ = ["BigramModel", "LatentMarkovEmbedding", "Popularity", "StationaryModel", "UniformShuffle"]
 

@@ -37,6 +37,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks._libraries import demo_library
 from benchmarks._report import Claim, Progress, Settings, at_least, main
 from experiments._audio import (
     GMM,
@@ -62,7 +63,6 @@ from experiments._audio import (
 )
 from experiments._descriptors import split_rows
 from experiments._uci import one_core_each
-from experiments.demo import demo_library
 from musicsim.evaluation import paired_bootstrap
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot

@@ -29,10 +29,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from benchmarks._libraries import demo_library
 from benchmarks._report import Claim, Progress, Settings, at_least, main
 from experiments._audio import VQ, Songs, Split, adjusted, codeword_vectors
 from experiments._descriptors import split_rows
-from experiments.demo import demo_library
 from musicsim.evaluation import paired_bootstrap
 from musicsim.evaluation.ranking import distance_scores
 from musicsim.kernels import (

@@ -16,18 +16,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks._libraries import demo_library
 from benchmarks._report import Claim, Settings, at_least, main
 from musicsim.audio import SAMPLE_RATE, load
 from musicsim.codebook import Codebook
 from musicsim.evaluation import hubness, nearest_neighbours, share_of_same
-from musicsim.explorer.upkeep.add_music import build_demo
 from musicsim.kernels import ppk_map
-from musicsim.library import Library
 
 K = 10
 N_CODEWORDS, TAU = 1024, 4
 TRAINING_FRAMES = 200_000
-FOLDER = Path(__file__).parents[1] / "data" / "experiments"
 # Same composer at rank 1 on real recordings elsewhere, a plain prototype.
 ELSEWHERE = {"PPK": 0.52, "statistics": 0.50, "raw histograms": 0.44}
 
@@ -35,15 +33,6 @@ Progress = Callable[[str], None]
 Results = dict[
     str, list[dict[str, npt.NDArray[np.float64]]]
 ]  # description -> codebook -> measure -> (n_songs,)
-
-
-def demo_library(seed: int, progress: Progress) -> Library:
-    """The demo collection of this seed, composed at the first run."""
-    library = Library.open(FOLDER / f"demo-{seed}")
-    if not library.playlists():
-        progress("composing the demo collection, once")
-        build_demo(library, seed=seed, report=lambda **_: None)
-    return library
 
 
 def _codes(names: list[str]) -> npt.NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Measures of quality: neighbours, hubs, rankings, splits by artist, and files of ranking sets."""
+"""Measures of quality: neighbours, hubs, rankings, and splits by artist."""
 
 import lazy_loader as lazy
 

@@ -19,12 +19,13 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from musicsim.playlist._ascent import Floor, maximise
 from musicsim.playlist._bridge import Bridge, Weighing
-from musicsim.playlist._likelihood import Counts, Likelihood, pair_matrix
+from musicsim.playlist._likelihood import Likelihood, pair_matrix
 from musicsim.playlist._restrictions import Restrictions, group_codes
-from musicsim.playlist._scoring import PlaylistScorer
 from musicsim.playlist._walk import Playlist, Transition, Walker
+from musicsim.playlist.counts import Counts
 from musicsim.playlist.edges import describe_edge, edge_families
 from musicsim.playlist.hypergraph import Hypergraph
+from musicsim.playlist.scoring import PlaylistScorer
 
 __all__ = ["Playlist", "PlaylistModel", "Transition"]
 
