@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.audio import FEATURE_VERSION
 from musicsim.codebook import Codebook
 from musicsim.explorer.models.artifacts import save_map
@@ -22,7 +22,6 @@ from musicsim.library.stores.models import NATIVE_KIND
 
 __all__ = ["demo_library", "generated_library"]
 
-Floats = npt.NDArray[np.float64]
 
 _FOLDER = Path(__file__).parents[1] / "data" / "experiments"
 
@@ -75,7 +74,7 @@ def generated_library(
     return library
 
 
-def _enter_songs(library: Library, folder: Path, artist: npt.NDArray[np.int64]) -> list[int]:
+def _enter_songs(library: Library, folder: Path, artist: Int64Array) -> list[int]:
     ids = list(range(1, len(artist) + 1))
     paths = [
         folder / "music" / f"artist {a}" / f"song {i}.flac" for i, a in zip(ids, artist.tolist(), strict=True)
@@ -98,8 +97,8 @@ def _enter_songs(library: Library, folder: Path, artist: npt.NDArray[np.int64]) 
 
 
 def _histograms(
-    artist: npt.NDArray[np.int64], taste: Floats, n_codewords: int, rng: np.random.Generator
-) -> npt.NDArray[np.float32]:
+    artist: Int64Array, taste: Float64Array, n_codewords: int, rng: np.random.Generator
+) -> Float32Array:
     """Counts of codewords, a log-linear model of taste, production and chance."""
     production = rng.standard_normal((len(taste), _PRODUCTIONS))
     usual = rng.standard_normal(n_codewords)
@@ -119,8 +118,8 @@ def _histograms(
 def _enter_model(
     library: Library,
     ids: list[int],
-    artist: npt.NDArray[np.int64],
-    taste: Floats,
+    artist: Int64Array,
+    taste: Float64Array,
     n_codewords: int,
     rng: np.random.Generator,
 ) -> None:
@@ -143,8 +142,8 @@ def _enter_model(
 def _enter_plays(
     library: Library,
     ids: list[int],
-    artist: npt.NDArray[np.int64],
-    taste: Floats,
+    artist: Int64Array,
+    taste: Float64Array,
     n_listeners: int,
     rng: np.random.Generator,
 ) -> None:

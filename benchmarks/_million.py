@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Float32Array, Int64Array
 from musicsim.audio import FEATURE_VERSION
 from musicsim.codebook import Codebook
 from musicsim.demo.names import artist_names, titles
@@ -36,8 +36,6 @@ from musicsim.library.stores.models import NATIVE_KIND
 __all__ = ["measure", "write_library"]
 
 T = TypeVar("T")
-Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int64]
 
 _CODEWORDS = 100
 _LATENT = 20
@@ -74,10 +72,10 @@ _FILES = "INSERT INTO files (path, song_id, folder, size, mtime_ns) VALUES (?, ?
 class _Plan:
     """Which artist made each song, and which cluster each artist belongs to."""
 
-    artist: Ints
-    cluster: Ints
-    centres: Floats
-    own: Floats
+    artist: Int64Array
+    cluster: Int64Array
+    centres: Float32Array
+    own: Float32Array
 
 
 def write_library(folder: Path, n_songs: int, *, random_state: int = 0) -> Library:
@@ -127,11 +125,11 @@ def _enter_songs(library: Library, music: Path, plan: _Plan, rng: np.random.Gene
 
 def _rows(
     start: int,
-    artists: Ints,
+    artists: Int64Array,
     plan: _Plan,
     names: list[str],
     pool: list[str],
-    genre_of: Ints,
+    genre_of: Int64Array,
     music: str,
     rng: np.random.Generator,
 ) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
@@ -170,7 +168,7 @@ def _rows(
     return songs, files
 
 
-def _histograms(plan: _Plan, order: Ints, rng: np.random.Generator) -> Iterator[Floats]:
+def _histograms(plan: _Plan, order: Int64Array, rng: np.random.Generator) -> Iterator[Float32Array]:
     """Histograms of the songs in the order of their rows, some at a time."""
     loud = rng.standard_normal((_LATENT, _CODEWORDS), dtype=np.float32) * np.float32(
         0.8 / np.sqrt(_LATENT) * 2
@@ -215,7 +213,7 @@ def _enter_model(library: Library, plan: _Plan, rng: np.random.Generator) -> Non
     library.models.finish(record.id, activate=True)
 
 
-def _coarser(centres: Floats) -> dict[str, Ints]:
+def _coarser(centres: Float32Array) -> dict[str, Int64Array]:
     """Labels of the clusters among 16, 64 and 256 larger ones."""
     from sklearn.cluster import KMeans
 
@@ -225,7 +223,7 @@ def _coarser(centres: Floats) -> dict[str, Ints]:
     }
 
 
-def _places(plan: _Plan, artist: Ints, cluster: Ints, rng: np.random.Generator) -> Floats:
+def _places(plan: _Plan, artist: Int64Array, cluster: Int64Array, rng: np.random.Generator) -> Float32Array:
     """A map: the two main axes of the clusters, artists around them, songs around their artist."""
     centred = plan.centres - plan.centres.mean(axis=0)
     axes = np.linalg.svd(centred)[2][:2]

@@ -20,16 +20,15 @@ from sklearn.cluster import MiniBatchKMeans
 from threadpoolctl import threadpool_limits
 
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, main, race, shared_data, version
+from musicsim._arrays import Float32Array, FloatingArray, Int64Array
 from musicsim.codebook import Codebook
 
 N_CODEWORDS, TAU = 1024, 8
 SONG = 2584
 """Frames of 30 s."""
 
-Frames = npt.NDArray[np.float32]
 
-
-def synthetic_frames(n_frames: int, seed: int) -> Frames:
+def synthetic_frames(n_frames: int, seed: int) -> Float32Array:
     """Draw raw frames (n_frames, 39) that resemble their neighbours in time."""
     rng = np.random.default_rng(seed)
     sounds = 2.0 * rng.standard_normal((300, 39))
@@ -39,14 +38,14 @@ def synthetic_frames(n_frames: int, seed: int) -> Frames:
     return ((held + 1.5 * drift) * np.geomspace(80.0, 0.5, 39) - 20.0).astype(np.float32)
 
 
-def recorded_frames(folder: Path) -> tuple[Frames, Frames]:
+def recorded_frames(folder: Path) -> tuple[Float32Array, Float32Array]:
     """Return the frames of real recordings for the fit, and those of every fourth recording, held out."""
     import librosa
 
     # the other folders, and files named so, hold the same music once more in another format
     paths = sorted(p for part in ("excerpts", "originals") for p in (folder / part).iterdir())
     kept = [p for p in paths if p.suffix in {".ogg", ".mp3", ".flac"} and not p.stem.endswith("_22k_mono")]
-    sides: tuple[list[Frames], list[Frames]] = ([], [])
+    sides: tuple[list[Float32Array], list[Float32Array]] = ([], [])
     for place, path in enumerate(kept):
         y, sr = librosa.load(path, sr=22050)
         mfcc = librosa.feature.mfcc(y=y, sr=sr, n_mfcc=13, n_fft=512, hop_length=256, n_mels=40)
@@ -55,7 +54,7 @@ def recorded_frames(folder: Path) -> tuple[Frames, Frames]:
     return np.concatenate(sides[0]), np.concatenate(sides[1])
 
 
-def mean_squared_distance(points: Frames, codewords: npt.NDArray[np.floating]) -> float:
+def mean_squared_distance(points: Float32Array, codewords: FloatingArray) -> float:
     """Measure all codebooks alike: float64, from the definition, by blocks."""
     squares = (codewords.astype(np.float64) ** 2).sum(axis=1)
     total = 0.0
@@ -66,11 +65,11 @@ def mean_squared_distance(points: Frames, codewords: npt.NDArray[np.floating]) -
     return total / len(points)
 
 
-def z_scored(codebook: Codebook, frames: Frames) -> Frames:
+def z_scored(codebook: Codebook, frames: Float32Array) -> Float32Array:
     return ((frames - codebook.mean_) / codebook.scale_).astype(np.float32)
 
 
-def _one_pass(points: Frames, batch: int, init: str, seed: int) -> MiniBatchKMeans:
+def _one_pass(points: Float32Array, batch: int, init: str, seed: int) -> MiniBatchKMeans:
     rival = MiniBatchKMeans(N_CODEWORDS, batch_size=batch, init=init, n_init=1, random_state=seed)
     for start in range(0, len(points), batch):
         rival.partial_fit(points[start : start + batch])
@@ -78,7 +77,7 @@ def _one_pass(points: Frames, batch: int, init: str, seed: int) -> MiniBatchKMea
 
 
 def fit_rows(
-    data: str, frames: Frames, held_out: Frames, settings: Settings
+    data: str, frames: Float32Array, held_out: Float32Array, settings: Settings
 ) -> tuple[list[Row], list[Claim]]:
     """Race the fits; return a row for each and the claims against the best of scikit-learn."""
     seed = settings.seed
@@ -128,11 +127,11 @@ def fit_rows(
     return rows, claims
 
 
-def _numpy_forms(codewords: Frames, songs: list[Frames]) -> dict[str, Callable[[], npt.NDArray]]:
+def _numpy_forms(codewords: Float32Array, songs: list[Float32Array]) -> dict[str, Callable[[], npt.NDArray]]:
     """Top-8 histograms by a matrix product and a partial sort, in the forms that come to mind."""
     products, squares = np.ascontiguousarray(-2.0 * codewords.T), (codewords**2).sum(axis=1)
 
-    def by_index(points: Frames, block: int) -> npt.NDArray[np.int64]:
+    def by_index(points: Float32Array, block: int) -> Int64Array:
         counts = np.zeros(N_CODEWORDS, dtype=np.int64)
         for start in range(0, len(points), block):
             distances = points[start : start + block] @ products
@@ -141,7 +140,7 @@ def _numpy_forms(codewords: Frames, songs: list[Frames]) -> dict[str, Callable[[
             counts += np.bincount(nearest.ravel(), minlength=N_CODEWORDS)
         return counts
 
-    def by_value(points: Frames, block: int) -> npt.NDArray[np.int64]:
+    def by_value(points: Float32Array, block: int) -> Int64Array:
         counts = np.zeros(N_CODEWORDS, dtype=np.int64)
         for start in range(0, len(points), block):
             distances = points[start : start + block] @ products
@@ -158,11 +157,13 @@ def _numpy_forms(codewords: Frames, songs: list[Frames]) -> dict[str, Callable[[
     }
 
 
-def _each(count: Callable[[Frames, int], npt.NDArray], songs: list[Frames], block: int) -> npt.NDArray:
+def _each(
+    count: Callable[[Float32Array, int], npt.NDArray], songs: list[Float32Array], block: int
+) -> npt.NDArray:
     return np.array([count(song, block) for song in songs])
 
 
-def _faiss_forms(codewords: Frames, songs: list[Frames]) -> dict[str, Callable[[], npt.NDArray]]:
+def _faiss_forms(codewords: Float32Array, songs: list[Float32Array]) -> dict[str, Callable[[], npt.NDArray]]:
     import faiss
 
     faiss.omp_set_num_threads(1)
@@ -170,7 +171,7 @@ def _faiss_forms(codewords: Frames, songs: list[Frames]) -> dict[str, Callable[[
     index.add(codewords)
     joined = np.concatenate(songs)
 
-    def counts(nearest: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def counts(nearest: Int64Array) -> Int64Array:
         return np.bincount(nearest.ravel(), minlength=N_CODEWORDS)
 
     return {
@@ -184,7 +185,7 @@ def _faiss_forms(codewords: Frames, songs: list[Frames]) -> dict[str, Callable[[
 
 
 def histogram_rows(
-    data: str, frames: Frames, codebook: Codebook, n_songs: int
+    data: str, frames: Float32Array, codebook: Codebook, n_songs: int
 ) -> tuple[list[Row], list[Claim]]:
     """Race the histograms; return a row for each and the claim against the best rival."""
     raw = [frames[start : start + SONG] for start in range(0, n_songs * SONG, SONG)]

@@ -25,11 +25,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
-from benchmarks._hamming_data import KINDS, Codes, bytes_of
+from benchmarks._hamming_data import KINDS, bytes_of
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, version
+from musicsim._arrays import Int64Array, Uint16Array, Uint64Array
 from musicsim.search import HammingCascade, HammingIndex
 
 __all__ = ["Built", "Case", "Contender", "claims", "measure", "truth"]
@@ -48,15 +48,13 @@ _FLAT, _HASH, _MULTI = "faiss BinaryFlat", "faiss BinaryHash", "faiss BinaryMult
 # Microseconds of MultiHash by bits, on codes like the clustered ones, when the goals were set.
 _MULTI_THEN = {64: 190.0, 256: 242.0}
 
-Ids = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True, slots=True)
 class Built:
     """An index that is ready: the ten nearest ids of queries, (n, 10), those within 2 bits, the bytes it holds."""
 
-    nearest: Callable[[Codes], Ids]
-    within: Callable[[Codes], Sequence[Ids]] | None = None
+    nearest: Callable[[Uint64Array], Int64Array]
+    within: Callable[[Uint64Array], Sequence[Int64Array]] | None = None
     n_bytes: int | None = None
 
 
@@ -65,7 +63,7 @@ class Contender:
     """A kind of index; `rival` is the distribution to install."""
 
     name: str
-    build: Callable[[Codes, int], Built]
+    build: Callable[[Uint64Array, int], Built]
     rival: str = ""
 
 
@@ -92,15 +90,15 @@ class Measured:
     us: dict[str, float] = field(default_factory=dict)
     n_queries: dict[str, int] = field(default_factory=dict)
 
-    def ways(self) -> dict[str, Callable[[Codes], object]]:
+    def ways(self) -> dict[str, Callable[[Uint64Array], object]]:
         built = self.built
-        ways: dict[str, Callable[[Codes], object]] = {
+        ways: dict[str, Callable[[Uint64Array], object]] = {
             "top10_us": built.nearest,
             "one_us": lambda Q: [built.nearest(q[None]) for q in Q],
         }
         return ways if built.within is None else ways | {"radius2_us": built.within}
 
-    def warm_up(self, Q: Codes) -> None:
+    def warm_up(self, Q: Uint64Array) -> None:
         """Ask a few queries, which says how many a round can have."""
         for way, ask in self.ways().items():
             ask(Q[:2])
@@ -110,7 +108,7 @@ class Measured:
             most = _SINGLE_QUERIES if way == "one_us" else len(Q)
             self.n_queries[way] = int(np.clip(_ROUND_S / max(a_query, 1e-9), _LEAST_QUERIES, most))
 
-    def round(self, Q: Codes) -> None:
+    def round(self, Q: Uint64Array) -> None:
         for way, ask in self.ways().items():
             asked = Q[: self.n_queries[way]]
             start = time.process_time()
@@ -123,9 +121,9 @@ class Measured:
 class Truth:
     """What every index should find for some queries: the tenth distance, and how many codes lie within 2 bits."""
 
-    X: Codes
-    Q: Codes
-    tenth: Ids
+    X: Uint64Array
+    Q: Uint64Array
+    tenth: Int64Array
     n_near: int
 
     def shares(self, built: Built) -> tuple[float, float | None]:
@@ -136,7 +134,7 @@ class Truth:
         found = self._count(built.within(self.Q), np.full(len(self.Q), RADIUS))
         return hits / (K * len(self.Q)), found / self.n_near
 
-    def _count(self, found: Sequence[Ids] | Ids, limits: Ids) -> int:
+    def _count(self, found: Sequence[Int64Array] | Int64Array, limits: Int64Array) -> int:
         """Ids whose codes are no further than a limit, each counted once a query."""
         different = [np.unique(ids[ids >= 0]) for ids in found]
         return sum(
@@ -145,7 +143,7 @@ class Truth:
         )
 
 
-def differing(X: Codes, q: Codes) -> npt.NDArray[np.uint16]:
+def differing(X: Uint64Array, q: Uint64Array) -> Uint16Array:
     """Bits in which each code differs from one, word after word."""
     total = np.zeros(len(X), np.uint16)
     for words, word in zip(X.T, q, strict=True):
@@ -153,7 +151,7 @@ def differing(X: Codes, q: Codes) -> npt.NDArray[np.uint16]:
     return total
 
 
-def truth(X: Codes, Q: Codes) -> Truth:
+def truth(X: Uint64Array, Q: Uint64Array) -> Truth:
     """Compare queries with all codes, by numpy."""
     tenth, n_near = np.zeros(len(Q), np.int64), 0
     for i, q in enumerate(Q):
@@ -203,27 +201,27 @@ def measure(case: Case, seed: int, progress: Progress) -> list[Row]:
 # --- contenders -----------------------------------------------------------------------------------
 
 
-def _ours(X: Codes, n_bits: int, method: str) -> Built:
+def _ours(X: Uint64Array, n_bits: int, method: str) -> Built:
     index = HammingIndex(method, n_bits=n_bits, n_jobs=1).fit(X)
     return Built(lambda Q: index.query(Q, K)[1], lambda Q: index.radius(Q, RADIUS)[1], index.nbytes_)
 
 
-def _cascade(X: Codes, n_bits: int) -> Built:
+def _cascade(X: Uint64Array, n_bits: int) -> Built:
     # the first 32 bits are a code of their own here
-    def short(codes: Codes) -> Codes:
+    def short(codes: Uint64Array) -> Uint64Array:
         return codes[:, :1] & np.uint64(0xFFFFFFFF)
 
     cascade = HammingCascade(100, n_short_bits=32, n_long_bits=n_bits, n_jobs=1).fit(short(X), X)
     return Built(lambda Q: cascade.query(short(Q), Q, k=K)[1], n_bytes=cascade.nbytes_)
 
 
-def _split(bounds: Ids, ids: Ids) -> list[Ids]:
+def _split(bounds: Int64Array, ids: Int64Array) -> list[Int64Array]:
     """What faiss returns of a radius: a part for each query."""
     ends = bounds.astype(np.int64).tolist()
     return [ids[start:end] for start, end in pairwise(ends)]
 
 
-def _faiss(X: Codes, n_bits: int, kind: str) -> Built:
+def _faiss(X: Uint64Array, n_bits: int, kind: str) -> Built:
     import faiss
 
     faiss.omp_set_num_threads(1)
@@ -237,7 +235,7 @@ def _faiss(X: Codes, n_bits: int, kind: str) -> Built:
         index.nflip = 1
     index.add(bytes_of(X, n_bits))
 
-    def within(Q: Codes) -> list[Ids]:
+    def within(Q: Uint64Array) -> list[Int64Array]:
         # its radius is exclusive
         bounds, _, ids = index.range_search(bytes_of(Q, n_bits), RADIUS + 1)
         return _split(bounds, ids)
@@ -246,26 +244,26 @@ def _faiss(X: Codes, n_bits: int, kind: str) -> Built:
     return Built(lambda Q: index.search(bytes_of(Q, n_bits), K)[1], within, n_bytes)
 
 
-def _usearch_exact(X: Codes, n_bits: int) -> Built:
+def _usearch_exact(X: Uint64Array, n_bits: int) -> Built:
     from usearch.index import MetricKind, search
 
     codes = bytes_of(X, n_bits)
 
-    def nearest(Q: Codes) -> Ids:
+    def nearest(Q: Uint64Array) -> Int64Array:
         matches = search(codes, bytes_of(Q, n_bits), K, MetricKind.Hamming, exact=True, threads=1)
         return np.asarray(matches.keys).reshape(len(Q), K).astype(np.int64)
 
     return Built(nearest, n_bytes=codes.nbytes)
 
 
-def _usearch_graph(X: Codes, n_bits: int) -> Built:
+def _usearch_graph(X: Uint64Array, n_bits: int) -> Built:
     from usearch.index import Index
 
     index = Index(ndim=n_bits, metric="hamming", dtype="b1", connectivity=16, expansion_add=100)
     index.expansion_search = 100
     index.add(np.arange(len(X)), bytes_of(X, n_bits), threads=1)
 
-    def nearest(Q: Codes) -> Ids:
+    def nearest(Q: Uint64Array) -> Int64Array:
         matches = index.search(bytes_of(Q, n_bits), K, threads=1)
         return np.asarray(matches.keys).reshape(len(Q), K).astype(np.int64)
 

@@ -16,10 +16,10 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import Float32Array, Float64Array, Int32Array, Int64Array
+
 __all__ = ["RankingRows", "load_letor", "load_lightgbm"]
 
-FloatArray = npt.NDArray[np.float32]
-IntArray = npt.NDArray[np.int64]
 
 _MOST_COLUMNS = 1_000_000
 """Of X where nobody says how many: 4 MB a row."""
@@ -43,9 +43,9 @@ class RankingRows:
         What stands behind ``#``.
     """
 
-    X: FloatArray
-    y: npt.NDArray[np.float64]
-    group: IntArray
+    X: Float32Array
+    y: Float64Array
+    group: Int64Array
     qid: tuple[str, ...]
     comments: tuple[str, ...]
 
@@ -201,7 +201,7 @@ def _label(token: str, where: str) -> float:
 
 def _features(
     tokens: list[str], base: int, n_features: int | None, where: str
-) -> tuple[npt.NDArray[np.int32], FloatArray]:
+) -> tuple[Int32Array, Float32Array]:
     """Columns from 0 and values of ``index:value`` words."""
     try:
         pairs = [token.split(":") for token in tokens]

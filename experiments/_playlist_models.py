@@ -16,7 +16,8 @@ from experiments._playlist_rivals import (
     StationaryModel,
     UniformShuffle,
 )
-from experiments._playlists import Collection, FloatArray, IntArray, Lists, song_weights, split_lists
+from experiments._playlists import Collection, Lists, song_weights, split_lists
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.explorer.playlists.edges import build_hypergraph, default_weights
 from musicsim.explorer.playlists.fit import LEANING, STRENGTH, fit_dialects
 from musicsim.explorer.playlists.saved_lists import Lists as Listed
@@ -69,9 +70,9 @@ class Result:
     role: str
     model: str
     split: int
-    rows: IntArray
-    n_transitions: IntArray
-    log_p: FloatArray
+    rows: Int64Array
+    n_transitions: Int64Array
+    log_p: Float64Array
     gain: float
     seconds: float
     n_edges: int | None
@@ -110,13 +111,13 @@ class Judge:
 
     collection: Collection
     split: int
-    train: IntArray
-    test: IntArray
+    train: Int64Array
+    test: Int64Array
 
-    def lists(self, rows: IntArray) -> Lists:
+    def lists(self, rows: Int64Array) -> Lists:
         return [self.collection.playlists[row] for row in rows]
 
-    def categories(self, rows: IntArray) -> list[str | None]:
+    def categories(self, rows: Int64Array) -> list[str | None]:
         return [self.collection.categories[row] for row in rows]
 
     def result(self, role: str, words: str, make: Callable[[], Any], before_s: float = 0.0) -> Result:

@@ -1,10 +1,10 @@
 """Markov chains of songs, the form that all rivals of the playlist model have."""
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.playlist.counts import Counts
 from musicsim.playlist.scoring import Playlists, PlaylistScorer
 
@@ -16,9 +16,6 @@ __all__ = [
     "smoothed",
     "sum_by_playlist",
 ]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 def checked_counts(playlists: Playlists, n_songs: int, pseudo_count: float) -> Counts:
@@ -33,23 +30,25 @@ def checked_counts(playlists: Playlists, n_songs: int, pseudo_count: float) -> C
     return counts
 
 
-def count_plays(counts: Counts, n_songs: int) -> FloatArray:
+def count_plays(counts: Counts, n_songs: int) -> Float64Array:
     """Return how often each song was played, an immediate repeat counted once."""
     played = np.concatenate([counts.first_songs, counts.pairs[counts.pair_of, 1]])
     return np.asarray(np.bincount(played, minlength=n_songs), dtype=np.float64)
 
 
-def count_openings(counts: Counts, n_songs: int) -> FloatArray:
+def count_openings(counts: Counts, n_songs: int) -> Float64Array:
     """Return how often each song came first: better for P[x0] than plays, by 0.15 nats on yes.com."""
     return np.asarray(np.bincount(counts.first_songs, minlength=n_songs), dtype=np.float64)
 
 
-def smoothed(counts: FloatArray, pseudo_count: float) -> FloatArray:
+def smoothed(counts: Float64Array, pseudo_count: float) -> Float64Array:
     """Return the counts, each raised by `pseudo_count`, as shares of their sum."""
     return (counts + pseudo_count) / (counts + pseudo_count).sum()
 
 
-def sum_by_playlist(counts: Counts, n_playlists: int, start: FloatArray, move: FloatArray) -> FloatArray:
+def sum_by_playlist(
+    counts: Counts, n_playlists: int, start: Float64Array, move: Float64Array
+) -> Float64Array:
     """Add up log P of the first songs, `start` (n_first,), and of the distinct transitions, `move`."""
     log_p = np.zeros(n_playlists)
     np.add.at(log_p, counts.list_of, move[counts.pair_of])
@@ -61,34 +60,34 @@ class SongChain(PlaylistScorer, BaseEstimator):
     """A Markov chain of songs: the first is drawn by `_first`, the others by `_log_moves`."""
 
     n_songs: int
-    _first: FloatArray
+    _first: Float64Array
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_first" in self.__dict__
 
-    def _log_moves(self, pairs: IntArray) -> FloatArray:
+    def _log_moves(self, pairs: Int64Array) -> Float64Array:
         """Return log P[y | x] of each row (x, y) of `pairs`: sorted by x, none with x = y."""
         raise NotImplementedError
 
-    def _log_probability(self, counts: Counts, n_playlists: int) -> FloatArray:
+    def _log_probability(self, counts: Counts, n_playlists: int) -> Float64Array:
         start = np.log(self.first_probabilities()[counts.first_songs])
         log_p = sum_by_playlist(counts, n_playlists, start, self._log_moves(counts.pairs))
         log_p[counts.repeats > 0] = -np.inf
         return log_p
 
-    def log_probability(self, playlists: Playlists) -> FloatArray:
+    def log_probability(self, playlists: Playlists) -> Float64Array:
         """Return log P[playlist] for each playlist, natural log, not divided by the length.
 
         -inf for an immediate repeat, 0 for an empty playlist.
         """
         return self._log_probability(Counts.of(playlists, self.n_songs), len(playlists))
 
-    def first_probabilities(self) -> FloatArray:
+    def first_probabilities(self) -> Float64Array:
         """Return P[x0] for every song, shape (n_songs,)."""
         check_is_fitted(self)
         return self._first
 
-    def transition_probabilities(self, song: int) -> FloatArray:
+    def transition_probabilities(self, song: int) -> Float64Array:
         """Return P[y | song] for every song y, shape (n_songs,): sums to 1, and is 0 at `song` itself."""
         if not isinstance(song, int | np.integer) or not 0 <= song < self.n_songs:
             raise ValueError(f"song={song!r} is no song; the model has {self.n_songs}, from 0")

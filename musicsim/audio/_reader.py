@@ -22,15 +22,15 @@ from typing import Any, BinaryIO
 
 import av
 import numpy as np
-import numpy.typing as npt
 import soundfile
 
+from musicsim._arrays import Float32Array
 from musicsim.errors import AudioDecodeError
 
 __all__ = ["BLOCK_SAMPLES", "SAFE_OPTIONS", "AudioSource", "Block", "SoundReader", "open_source"]
 
 AudioSource = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO
-Block = tuple[int, npt.NDArray[np.float32]]
+Block = tuple[int, Float32Array]
 _Decode = Callable[[av.Packet], list[av.AudioFrame]]
 
 BLOCK_SAMPLES = 1 << 16

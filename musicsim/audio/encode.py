@@ -17,9 +17,15 @@ from typing import cast
 import av
 import numpy as np
 
+from musicsim.audio._reader import (
+    SAFE_OPTIONS,
+    TAGS_MAY_BE_BROKEN,
+    AudioSource,
+    Block,
+    SoundReader,
+    open_source,
+)
 from musicsim.errors import AudioDecodeError
-
-from ._reader import SAFE_OPTIONS, TAGS_MAY_BE_BROKEN, AudioSource, Block, SoundReader, open_source
 
 __all__ = ["BROWSER_EXTENSIONS", "media_type", "plays_in_browser", "transcode", "transcode_suffix"]
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
-from ._histogram import joined_histograms
-from .features import SAMPLE_RATE, checked_samples
+from musicsim._arrays import Float32Array, Float64Array, FloatingArray
+from musicsim.audio._histogram import joined_histograms
+from musicsim.audio.features import SAMPLE_RATE, checked_samples
 
 __all__ = ["HARMONY_SIZE", "N_CLASSES", "HarmonyStream", "harmony"]
 
@@ -45,7 +45,7 @@ _TINY = 1e-30
 _C0_HZ = 440.0 * 2.0 ** (-4.75)
 
 
-def harmony(y: npt.NDArray[np.floating], sr: float = SAMPLE_RATE) -> npt.NDArray[np.float32]:
+def harmony(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
     """Describe the harmony of mono samples.
 
     Parameters
@@ -106,7 +106,7 @@ class HarmonyStream:
         self._slow = np.empty((_BLOCK_SPECTRA, self._size), np.float32)
         self._chords = _Chords()
 
-    def add(self, samples: npt.NDArray[np.floating]) -> None:
+    def add(self, samples: FloatingArray) -> None:
         """Take the next samples: (n,), floating."""
         at = 0
         while at < len(samples):
@@ -117,7 +117,7 @@ class HarmonyStream:
             if self._n_samples == len(self._samples):
                 self._take_block(_BLOCK_SPECTRA)
 
-    def finish(self) -> npt.NDArray[np.float32]:
+    def finish(self) -> Float32Array:
         """Return the harmony of all samples: (156,), float32."""
         n_new = self._n_samples - self._history
         self._samples[self._n_samples :] = 0
@@ -147,7 +147,7 @@ class _Spectra:
         self._n_groups = round((_HIGHEST_HZ - _LOWEST_HZ) * size / rate / _GROUP)
         self._hz = rate / size
 
-    def fine_classes(self, frames: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+    def fine_classes(self, frames: Float32Array) -> Float64Array:
         """Strength of 60 fine pitch classes in each frame: (n_frames, 60)."""
         windowed, spectrum = self._windowed[: len(frames)], self._spectrum[: len(frames)]
         np.multiply(frames, self._window, out=windowed)
@@ -188,7 +188,7 @@ class _Chords:
         self._in_tune = np.zeros(len(_TUNINGS))
         self._last = np.zeros((1, len(_TUNINGS), N_CLASSES))
 
-    def add(self, fine: npt.NDArray[np.float64]) -> None:
+    def add(self, fine: Float64Array) -> None:
         """Take the fine classes of spectra; each call begins a chord."""
         sums = np.add.reduceat(fine, np.arange(0, len(fine), _CHORD_SPECTRA))
         to_classes, to_tunings = _folding()
@@ -205,14 +205,14 @@ class _Chords:
         self._pairs += before.transpose(1, 2, 0) @ chords.transpose(1, 0, 2)
         self._last = chords[-1:]
 
-    def finish(self) -> npt.NDArray[np.float32]:
+    def finish(self) -> Float32Array:
         """The histograms in the best tuning, one after the other."""
         best = int(np.argmax(self._in_tune))
         return joined_histograms(self._classes[best], self._pairs[best])
 
 
 @lru_cache(maxsize=4)
-def _low_pass(step: int) -> npt.NDArray[np.float32]:
+def _low_pass(step: int) -> Float32Array:
     """A filter as a matrix from samples to every `step`-th of the filtered ones: (inputs, 16).
 
     A windowed sinc that passes 2 kHz of a rate of 5.5 kHz whole and lets what is mirrored onto it, from 3.5 kHz
@@ -229,7 +229,7 @@ def _low_pass(step: int) -> npt.NDArray[np.float32]:
 
 
 @lru_cache(maxsize=1)
-def _folding() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _folding() -> tuple[Float64Array, Float64Array]:
     """From 60 fine classes to 12 classes in each tuning, (60, 5 * 12), and to how well each tuning fits, (60, 5)."""
     fine = np.arange(N_CLASSES * _FINE)
     to_classes = np.zeros((len(fine), len(_TUNINGS), N_CLASSES))

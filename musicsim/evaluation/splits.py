@@ -9,13 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Int64Array
 from musicsim.relevance import group_codes
 
 __all__ = ["ArtistKFold", "ArtistSplit"]
-
-Rows = npt.NDArray[np.int64]
 
 
 class ArtistSplit:
@@ -46,7 +44,7 @@ class ArtistSplit:
         self.test_size = test_size
         self.random_state = random_state
 
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Rows, Rows]]:
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Int64Array, Int64Array]]:
         """Yield the rows of training and of test, ascending, `n_splits` times.
 
         Parameters
@@ -93,7 +91,7 @@ class ArtistKFold:
     def __init__(self, n_splits: int = 5) -> None:
         self.n_splits = n_splits
 
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Rows, Rows]]:
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Int64Array, Int64Array]]:
         """Yield the rows of training and of test, ascending; see :meth:`ArtistSplit.split`."""
         from sklearn.model_selection import GroupKFold
 
@@ -108,7 +106,7 @@ class ArtistKFold:
         return f"ArtistKFold({self.n_splits})"
 
 
-def _artists(X: Any, groups: Any, at_least: int) -> Rows:
+def _artists(X: Any, groups: Any, at_least: int) -> Int64Array:
     """The artist of each song as a number, each unknown one a number of its own."""
     if groups is None:
         raise ValueError("groups is missing: give the artist of each song; songs are never split singly.")

@@ -8,12 +8,12 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from musicsim._arrays import BoolArray, Float64Array, Uint64Array
 from musicsim.hashing._kernels import MOST_BITS
-from musicsim.hashing.packing import Codes, pack_bits
+from musicsim.hashing.packing import pack_bits
 
 __all__ = ["BitHash", "check_whole", "principal_axes"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _ROWS_AT_ONCE = 4096
 """Memory of a transform besides rows and codes: some 16 bytes times (columns + bits) a row of them."""
@@ -27,7 +27,7 @@ class BitHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     n_bits: int
 
-    def transform(self, X: npt.ArrayLike) -> Codes:
+    def transform(self, X: npt.ArrayLike) -> Uint64Array:
         """The codes of rows.
 
         Parameters
@@ -47,20 +47,20 @@ class BitHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         the training rows in every column; what is farther is cut.
         """
         check_is_fitted(self)
-        rows: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
+        rows: Float64Array = validate_data(self, X, dtype=np.float64, reset=False)
         parts = [
             pack_bits(self._bits(rows[start : start + _ROWS_AT_ONCE]))
             for start in range(0, len(rows), _ROWS_AT_ONCE)
         ]
         return np.concatenate(parts)
 
-    def _bits(self, rows: FloatArray) -> npt.NDArray[np.bool_]:
+    def _bits(self, rows: Float64Array) -> BoolArray:
         raise NotImplementedError
 
-    def _checked_rows(self, X: npt.ArrayLike) -> FloatArray:
+    def _checked_rows(self, X: npt.ArrayLike) -> Float64Array:
         """Training rows, after a look at `n_bits`."""
         check_whole("n_bits", self.n_bits, 1, MOST_BITS)
-        rows: FloatArray = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        rows: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         if (rows == rows[0]).all():
             raise ValueError("All rows of X are equal; there is nothing to tell songs apart by.")
         size = max(rows.max(), -rows.min())
@@ -83,7 +83,7 @@ def check_whole(name: str, value: Any, least: int, most: int | None = None) -> N
         raise ValueError(f"{name}={value!r} should be a whole number, at least {least}{until}.")
 
 
-def principal_axes(centered: FloatArray, most: int | None = None) -> tuple[FloatArray, FloatArray]:
+def principal_axes(centered: Float64Array, most: int | None = None) -> tuple[Float64Array, Float64Array]:
     """Variances, falling, and axes (d, r) of rows about their mean, at most `most`; axes without variance are left out.
 
     The sign of an axis is such that its largest entry is positive.

@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Float64Array, Int16Array, Int64Array
 from musicsim.hashing._gains import Gains, keep_targets
 from musicsim.hashing._kernels import order_lambdas, swap_lambdas
 from musicsim.hashing.votes import bin_edges
 
 __all__ = ["Batch", "Course", "Neighbourhood", "StepCallback", "descend", "relaxed_bits"]
 
-FloatArray = npt.NDArray[np.float64]
 StepCallback = Callable[[dict[str, Any]], object]
 
 
@@ -30,7 +29,7 @@ class Neighbourhood:
     n_bins: int | None
     radius: int
 
-    def edges(self, distances: npt.NDArray[np.int16], n_bits: int) -> npt.NDArray[np.int64]:
+    def edges(self, distances: Int16Array, n_bits: int) -> Int64Array:
         """The largest distance of a neighbour of each query; negative distances do not count."""
         if self.n_bins is None:
             return np.full(len(distances), self.radius)
@@ -64,7 +63,7 @@ class Course:
                 yield "lambdarank", self.lambdarank_documents, step_size
 
 
-def relaxed_bits(sums: FloatArray) -> FloatArray:
+def relaxed_bits(sums: Float64Array) -> Float64Array:
     """h of equation 1; sums are no longer than exp takes."""
     return np.asarray(1.0 / (1.0 + np.exp(-np.clip(sums, -500.0, 500.0))))
 
@@ -73,17 +72,17 @@ def relaxed_bits(sums: FloatArray) -> FloatArray:
 class Batch:
     """Queries, the documents they share, and gains; nan where a document does not count for a query."""
 
-    queries: FloatArray
-    documents: FloatArray
-    gains: FloatArray
+    queries: Float64Array
+    documents: Float64Array
+    gains: Float64Array
 
     def slopes(
         self,
-        weights: FloatArray,
-        bias: FloatArray,
+        weights: Float64Array,
+        bias: Float64Array,
         temperature: float,
         neighbourhood: Neighbourhood | None,
-    ) -> tuple[FloatArray, FloatArray, float]:
+    ) -> tuple[Float64Array, Float64Array, float]:
         """Slopes of the mean cost of the queries by weights and bias; the share of pairs in the wrong order.
 
         Parameters
@@ -128,13 +127,13 @@ class Batch:
 
 
 def descend(
-    rows: FloatArray,
+    rows: Float64Array,
     gains: Gains,
-    start: FloatArray,
+    start: Float64Array,
     course: Course,
     rng: np.random.Generator,
     callback: StepCallback | None,
-) -> tuple[FloatArray, FloatArray, list[dict[str, Any]]]:
+) -> tuple[Float64Array, Float64Array, list[dict[str, Any]]]:
     """Learn weights and bias.
 
     Parameters

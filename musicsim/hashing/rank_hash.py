@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from musicsim._arrays import BoolArray, Float64Array
 from musicsim._blas import one_blas_thread
-from musicsim.hashing._base import BitHash, FloatArray, check_whole, principal_axes
+from musicsim.hashing._base import BitHash, check_whole, principal_axes
 from musicsim.hashing._exact import ExactProjection
 from musicsim.hashing._gains import SCORES, gains_of
 from musicsim.hashing._kernels import MOST_SCORE
@@ -198,7 +199,7 @@ class RankHash(BitHash):
         hashing.projection_, hashing.n_features_in_ = projection, d
         return hashing
 
-    def _bits(self, rows: FloatArray) -> npt.NDArray[np.bool_]:
+    def _bits(self, rows: Float64Array) -> BoolArray:
         # h is above 0.5 where the sum is above 0
         return np.asarray(self.projection_.sums(rows) > 0)
 

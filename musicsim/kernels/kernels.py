@@ -13,6 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import Float32Array, Float64Array, FloatingArray
+
 __all__ = [
     "chi2_rbf_kernel",
     "gmm_kernel",
@@ -30,13 +32,12 @@ __all__ = [
     "tfidf_map",
 ]
 
-FloatArray = npt.NDArray[np.float64]
 
 _SUM_TOLERANCE = 1e-3
 """What float32 histograms, summed or stored with a few digits, may be away from 1."""
 
 
-def ppk_map(histograms: npt.ArrayLike) -> npt.NDArray[np.float32]:
+def ppk_map(histograms: npt.ArrayLike) -> Float32Array:
     """Map histograms to the unit sphere, where the inner product is the probability product kernel.
 
     Parameters
@@ -65,7 +66,7 @@ def ppk_map(histograms: npt.ArrayLike) -> npt.NDArray[np.float32]:
     return _root(histograms, "histograms").astype(np.float32, copy=False)
 
 
-def ppk_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> npt.NDArray[np.float64]:
+def ppk_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Array:
     """Return the probability product kernel, the sum over codewords of sqrt(a b), of songs A with B.
 
     Parameters
@@ -88,7 +89,7 @@ def ppk_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> npt.NDArray[
     return _cosines(left, right)
 
 
-def _root(histograms: npt.ArrayLike, name: str) -> npt.NDArray[np.floating]:
+def _root(histograms: npt.ArrayLike, name: str) -> FloatingArray:
     """Check histograms and return their element-wise square root, in their own precision."""
     array = np.asarray(histograms)
     if array.dtype != np.float32:
@@ -105,7 +106,7 @@ def _root(histograms: npt.ArrayLike, name: str) -> npt.NDArray[np.floating]:
     return np.sqrt(root, out=root)
 
 
-def ppk_similarity(distances: npt.ArrayLike) -> npt.NDArray[np.float64]:
+def ppk_similarity(distances: npt.ArrayLike) -> Float64Array:
     """The kernel between songs from Euclidean distances between their maps: 1 - d^2 / 2, never below 0.
 
     Parameters
@@ -120,7 +121,7 @@ def ppk_similarity(distances: npt.ArrayLike) -> npt.NDArray[np.float64]:
     return np.clip(1.0 - np.square(distances, dtype=np.float64) / 2.0, 0.0, 1.0)
 
 
-def harmony_map(harmony: npt.ArrayLike, *, key_invariant: bool = False) -> npt.NDArray[np.float32]:
+def harmony_map(harmony: npt.ArrayLike, *, key_invariant: bool = False) -> Float32Array:
     """Map harmony to the unit sphere, where the inner product is :func:`harmony_kernel`.
 
     Parameters
@@ -160,7 +161,7 @@ def harmony_map(harmony: npt.ArrayLike, *, key_invariant: bool = False) -> npt.N
 
 def harmony_kernel(
     A: npt.ArrayLike, B: npt.ArrayLike | None = None, *, key_invariant: bool = False
-) -> FloatArray:
+) -> Float64Array:
     """Mean of the probability product kernels of pitch classes and of what follows what.
 
     Parameters
@@ -185,7 +186,7 @@ def harmony_kernel(
     return _cosines(left, right)
 
 
-def rhythm_map(rhythm: npt.ArrayLike) -> npt.NDArray[np.float32]:
+def rhythm_map(rhythm: npt.ArrayLike) -> Float32Array:
     """Map rhythm to the unit sphere, where the inner product is :func:`rhythm_kernel`.
 
     Parameters
@@ -209,7 +210,7 @@ def rhythm_map(rhythm: npt.ArrayLike) -> npt.NDArray[np.float32]:
     return np.concatenate(_two_roots(rhythm, 48, 192, "rhythm"), axis=1).astype(np.float32)
 
 
-def rhythm_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> FloatArray:
+def rhythm_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Array:
     """Mean of the probability product kernels of tempos and of pulses.
 
     Parameters
@@ -231,7 +232,7 @@ def rhythm_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> FloatArra
     return _cosines(left, left if B is None else rhythm_map(B).astype(np.float64))
 
 
-def _two_roots(rows: npt.ArrayLike, first: int, second: int, name: str) -> tuple[FloatArray, FloatArray]:
+def _two_roots(rows: npt.ArrayLike, first: int, second: int, name: str) -> tuple[Float64Array, Float64Array]:
     """Roots of two histograms that stand one after the other in a row, each of length sqrt(1/2)."""
     array = np.asarray(rows, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] != first + second:
@@ -241,7 +242,7 @@ def _two_roots(rows: npt.ArrayLike, first: int, second: int, name: str) -> tuple
     return left, right
 
 
-def inverse_document_frequency(histograms: Any) -> FloatArray:
+def inverse_document_frequency(histograms: Any) -> Float64Array:
     """How rare each codeword (or word) is among songs.
 
     Parameters
@@ -296,7 +297,7 @@ def tfidf_map(histograms: Any, idf: npt.ArrayLike) -> Any:
     return _weighed(histograms, idf, "histograms").astype(np.float32)
 
 
-def tfidf_cosine_kernel(A: Any, B: Any = None, *, reference: Any = None) -> FloatArray:
+def tfidf_cosine_kernel(A: Any, B: Any = None, *, reference: Any = None) -> Float64Array:
     """Cosine between songs after weighing codewords by their rarity.
 
     Parameters
@@ -325,7 +326,7 @@ def tfidf_cosine_kernel(A: Any, B: Any = None, *, reference: Any = None) -> Floa
     return _cosines(left, left if B is None else _weighed(B, idf, "B"))
 
 
-def chi2_rbf_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, sigma: float = 256.0) -> FloatArray:
+def chi2_rbf_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, sigma: float = 256.0) -> Float64Array:
     """Radial basis function of the chi-squared distance: exp(-sigma sum_t (a_t - b_t)^2 / (a_t + b_t)).
 
     Parameters
@@ -362,7 +363,7 @@ def chi2_rbf_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, sigma: flo
     return chi2_kernel(*(np.require(rows, requirements="W") for rows in (left, right)), gamma=sigma)
 
 
-def plays_cosine_kernel(plays: Any, other: Any = None) -> FloatArray:
+def plays_cosine_kernel(plays: Any, other: Any = None) -> Float64Array:
     """Cosine between the listeners of items.
 
     Parameters
@@ -401,14 +402,14 @@ class Mixtures(Protocol):
     """Stacked diagonal mixtures, as :class:`musicsim.mixtures.SongMixtures` holds them."""
 
     @property
-    def weights(self) -> npt.NDArray[np.floating]: ...
+    def weights(self) -> FloatingArray: ...
     @property
-    def means(self) -> npt.NDArray[np.floating]: ...
+    def means(self) -> FloatingArray: ...
     @property
-    def variances(self) -> npt.NDArray[np.floating]: ...
+    def variances(self) -> FloatingArray: ...
 
 
-def gmm_kernel(A: Mixtures, B: Mixtures | None = None) -> FloatArray:
+def gmm_kernel(A: Mixtures, B: Mixtures | None = None) -> Float64Array:
     """Expected-likelihood kernel between Gaussian mixtures, normalised to 1 between equal songs.
 
     Parameters
@@ -450,9 +451,7 @@ def gmm_kernel(A: Mixtures, B: Mixtures | None = None) -> FloatArray:
     return np.minimum(overlap, 1.0, out=overlap)
 
 
-def human_tag_vectors(
-    tag_lists: Iterable[Iterable[str]], vocabulary: Sequence[str]
-) -> npt.NDArray[np.float32]:
+def human_tag_vectors(tag_lists: Iterable[Iterable[str]], vocabulary: Sequence[str]) -> Float32Array:
     """Songs as binary vectors over tags that people gave, scaled to length 1: products are cosines.
 
     Parameters
@@ -527,7 +526,7 @@ def _unit_rows(rows: Any) -> Any:
     return rows / np.where(lengths > 0.0, lengths, 1.0)
 
 
-def _cosines(left: Any, right: Any) -> FloatArray:
+def _cosines(left: Any, right: Any) -> Float64Array:
     """Products of unit rows that are not negative, dense; rounding may not lift them above 1."""
     from scipy import sparse
 
@@ -536,14 +535,14 @@ def _cosines(left: Any, right: Any) -> FloatArray:
     return np.minimum(kernel, 1.0, out=kernel)
 
 
-def _check_same_width(left: FloatArray, right: FloatArray) -> None:
+def _check_same_width(left: Float64Array, right: Float64Array) -> None:
     if left.shape[1] != right.shape[1]:
         raise ValueError(
             f"A has {left.shape[1]} codewords and B {right.shape[1]}; both need the same codebook."
         )
 
 
-def _mixture_parts(mixtures: Mixtures) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _mixture_parts(mixtures: Mixtures) -> tuple[Float64Array, Float64Array, Float64Array]:
     weights, means, variances = (
         np.ascontiguousarray(part, dtype=np.float64)
         for part in (mixtures.weights, mixtures.means, mixtures.variances)
@@ -551,7 +550,7 @@ def _mixture_parts(mixtures: Mixtures) -> tuple[FloatArray, FloatArray, FloatArr
     return np.log(weights), means, variances
 
 
-def _self_overlap(parts: tuple[FloatArray, FloatArray, FloatArray]) -> FloatArray:
+def _self_overlap(parts: tuple[Float64Array, Float64Array, Float64Array]) -> Float64Array:
     """Log of the integral of p^2, one a song."""
     from musicsim.mixtures._kernels import expected_log_likelihoods
 

@@ -5,10 +5,10 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 
+from musicsim._arrays import Float64Array
 from musicsim._blas import one_blas_thread
 from musicsim.metric._admm import ADMM
 from musicsim.metric._bundle import BundleState, solve_bundle
@@ -23,7 +23,6 @@ from musicsim.relevance import Relevance
 
 __all__ = ["RankingLearner", "as_relevance"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _CHOICES = {
     "loss": LOSSES,
@@ -89,13 +88,13 @@ class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _solve(
         self,
-        songs: FloatArray,
+        songs: Float64Array,
         relevance: Relevance,
         cone: Cone,
         callback: Watch | None,
         state: BundleState | None = None,
         stacklevel: int = 3,
-    ) -> tuple[FloatArray, BundleState | None]:
+    ) -> tuple[Float64Array, BundleState | None]:
         """Learn a flat metric of `cone`, set what tells how it went, and warn where the gap is not closed.
 
         The warning names the line `stacklevel` frames up.

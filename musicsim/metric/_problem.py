@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Float64Array
 from musicsim.metric._cone import Cone, Projection
 from musicsim.metric._convergence import relative_gap
 from musicsim.metric._oracles import Cut
@@ -24,16 +24,15 @@ from musicsim.metric._regularizers import Regularizer
 
 __all__ = ["Problem", "Search", "StepCallback", "Watch"]
 
-FloatArray = npt.NDArray[np.float64]
 StepCallback = Callable[[dict[str, Any]], object]
-Watch = Callable[[dict[str, Any], FloatArray | None], object]
+Watch = Callable[[dict[str, Any], Float64Array | None], object]
 """Told each step and the best flat metric so far, None before the first; true to stop."""
 
 
 class CutsPlanes(Protocol):
     """An oracle, of all queries or of some."""
 
-    def cut(self, W: FloatArray | None = None, *, L: Any = None) -> Cut: ...
+    def cut(self, W: Float64Array | None = None, *, L: Any = None) -> Cut: ...
 
 
 @dataclass
@@ -54,7 +53,7 @@ class Problem:
         finally:
             self.seconds[part] += time.perf_counter() - started
 
-    def project(self, flat: FloatArray) -> Projection:
+    def project(self, flat: Float64Array) -> Projection:
         with self.timed("projection"):
             return self.cone.project(flat)
 
@@ -66,7 +65,7 @@ class Problem:
             cut = self.oracle.cut(L=W.factors) if low_rank else self.oracle.cut(W.point)
         return cut, self.penalty.value(W.point) + self.C * max(0.0, cut.slack)
 
-    def scale(self, loss: float, psi: FloatArray) -> float:
+    def scale(self, loss: float, psi: Float64Array) -> float:
         """The weight of a proximal term with which a step from 0, along the projected gradient, takes a plane to 0.
 
         0 where no step from 0 gains anything.
@@ -75,7 +74,7 @@ class Problem:
         step = self.project(self.C * psi - self.penalty.gradient(np.zeros(psi.size))).point
         return float(step @ psi) / loss if loss > 0 else 0.0
 
-    def lower_bound(self, planes: Planes, weights: FloatArray, P: FloatArray | None = None) -> float:
+    def lower_bound(self, planes: Planes, weights: Float64Array, P: Float64Array | None = None) -> float:
         """The bound of the weights; P, where the solver knows one, as of ``dual_scale``."""
         scale = self.penalty.dual_scale(planes.combine(weights), P)
         return float(weights @ planes.loss) / max(1.0, scale)

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from musicsim._arrays import Float64Array
 from musicsim.metric._geometric import (
     check_mean_parameters,
     checked_prior,
@@ -27,8 +28,6 @@ from musicsim.metric.mlr import factor
 from musicsim.relevance import Relevance, label_codes
 
 __all__ = ["GMML", "geometric_mean"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class GMML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -112,7 +111,7 @@ class GMML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             rows, or a scatter is singular and `reg` is 0.
         """
         self._check_parameters()
-        songs: FloatArray = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         similar: Scatter
         dissimilar: Scatter
         if self.n_pairs is not None:
@@ -147,7 +146,7 @@ class GMML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             As :meth:`fit`, and if pairs are none or not of rows of X.
         """
         self._check_parameters()
-        songs: FloatArray = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         scatters = []
         for name, given in (("similar", similar), ("dissimilar", dissimilar)):
             pairs = np.asarray(given)
@@ -160,7 +159,7 @@ class GMML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             scatters.append(pair_scatter(songs, pairs.astype(np.int64)))
         return self._learn(songs, *scatters)
 
-    def transform(self, X: npt.ArrayLike) -> FloatArray:
+    def transform(self, X: npt.ArrayLike) -> Float64Array:
         """Map songs so that Euclidean distance is the learned distance.
 
         Returns
@@ -168,7 +167,7 @@ class GMML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         float64 ndarray of shape (n_songs, r)
         """
         check_is_fitted(self)
-        songs: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
+        songs: Float64Array = validate_data(self, X, dtype=np.float64, reset=False)
         return songs @ self.components_.T
 
     def _check_parameters(self) -> None:
@@ -176,7 +175,7 @@ class GMML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if self.n_pairs is not None and not (isinstance(self.n_pairs, Integral) and self.n_pairs >= 1):
             raise ValueError(f"n_pairs={self.n_pairs!r} should be None, or a whole number of at least 1.")
 
-    def _learn(self, songs: FloatArray, similar: Scatter, dissimilar: Scatter) -> Self:
+    def _learn(self, songs: Float64Array, similar: Scatter, dissimilar: Scatter) -> Self:
         prior = checked_prior(self.prior, songs)
         self.similar_, self.dissimilar_ = regularized(
             similar.mean(), dissimilar.mean(), prior, float(self.reg)

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from musicsim._arrays import Float64Array
 from musicsim.metric._bundle import BundleState
 from musicsim.metric._cone import Cone
 from musicsim.metric._coordinates import Axes, Columns
@@ -15,8 +16,6 @@ from musicsim.metric._learner import RankingLearner, as_relevance
 from musicsim.metric._problem import StepCallback
 
 __all__ = ["MLR", "factor"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class MLR(RankingLearner):
@@ -163,7 +162,7 @@ class MLR(RankingLearner):
                 break
         return fitted
 
-    def transform(self, X: npt.ArrayLike) -> FloatArray:
+    def transform(self, X: npt.ArrayLike) -> Float64Array:
         """Map songs so that Euclidean distance is the learned distance.
 
         Returns
@@ -171,14 +170,14 @@ class MLR(RankingLearner):
         float64 ndarray of shape (n_songs, r)
         """
         check_is_fitted(self)
-        songs: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
+        songs: Float64Array = validate_data(self, X, dtype=np.float64, reset=False)
         return songs @ self.components_.T
 
     def _fit(
         self, X: npt.ArrayLike, y: Any, callback: StepCallback | None, state: BundleState | None
     ) -> BundleState | None:
         self._check_parameters()
-        songs: FloatArray = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         relevance = as_relevance(y, len(songs))
         coordinates: Axes | Columns
         if self.structure == "diagonal":
@@ -192,12 +191,12 @@ class MLR(RankingLearner):
             raise ValueError("All rows of X are equal; there is nothing to tell songs apart by.")
         cone = Cone([width], self.structure, coordinates.weights)
 
-        def metric(flat: FloatArray) -> FloatArray:
+        def metric(flat: Float64Array) -> Float64Array:
             if isinstance(coordinates, Columns):
                 return np.diag(coordinates.diagonal(flat))
             return coordinates.metric(flat.reshape(width, width))
 
-        def tell(step: dict[str, Any], best: FloatArray | None) -> bool:
+        def tell(step: dict[str, Any], best: Float64Array | None) -> bool:
             here = np.zeros(cone.size) if best is None else best
             return bool(
                 callback is not None and callback({**step, "components": lambda: factor(metric(here))})
@@ -213,7 +212,7 @@ class MLR(RankingLearner):
         return len(self.components_)
 
 
-def factor(metric: npt.ArrayLike, spectral_mass: float = 1.0) -> FloatArray:
+def factor(metric: npt.ArrayLike, spectral_mass: float = 1.0) -> Float64Array:
     """L with W = L^T L, or the closest of least rank that keeps a share of the spectrum.
 
     Parameters

@@ -8,8 +8,9 @@ differences between queries carry less noise. Within a row they are independent 
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import Float64Array
 from musicsim.mixtures._kernels import mean_log_sums
-from musicsim.mixtures.songs import FloatArray, SongMixtures, fixed_seed, quadratic_form
+from musicsim.mixtures.songs import SongMixtures, fixed_seed, quadratic_form
 
 __all__ = ["cross_entropy", "draw_samples", "kl_divergences"]
 
@@ -19,7 +20,7 @@ _BLOCK_ENTRIES = 1 << 18
 
 def draw_samples(
     mixtures: SongMixtures, n_samples: int, random_state: int | np.random.Generator | None = None
-) -> FloatArray:
+) -> Float64Array:
     """Independent samples of each mixture.
 
     Returns
@@ -33,7 +34,7 @@ def draw_samples(
     return np.stack([_samples(mixtures, i, uniform, normal) for i in range(len(mixtures))])
 
 
-def cross_entropy(samples: npt.ArrayLike, mixtures: SongMixtures) -> FloatArray:
+def cross_entropy(samples: npt.ArrayLike, mixtures: SongMixtures) -> Float64Array:
     """Cross-entropy of the distribution that `samples` come from, relative to each mixture.
 
     Parameters
@@ -83,7 +84,7 @@ def kl_divergences(
     database: SongMixtures,
     n_samples: int = 2048,
     random_state: int | np.random.Generator | None = None,
-) -> FloatArray:
+) -> Float64Array:
     """Kullback-Leibler divergence of each song of the database from each query.
 
     Parameters
@@ -122,7 +123,7 @@ def kl_divergences(
 
 def _draws(
     n_samples: int, n_features: int, random_state: int | np.random.Generator | None
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[Float64Array, Float64Array]:
     """A uniform number and a normal vector a sample."""
     if n_samples < 1:
         raise ValueError(f"n_samples={n_samples} should be at least 1.")
@@ -130,7 +131,7 @@ def _draws(
     return rng.random(n_samples), rng.normal(size=(n_samples, n_features))
 
 
-def _samples(mixtures: SongMixtures, i: int, uniform: FloatArray, normal: FloatArray) -> FloatArray:
+def _samples(mixtures: SongMixtures, i: int, uniform: Float64Array, normal: Float64Array) -> Float64Array:
     """Samples of one mixture: the uniform number chooses the component, the vector the place in it."""
     reach = np.cumsum(mixtures.weights[i], dtype=np.float64)
     component = np.searchsorted(reach, uniform * reach[-1], side="right")

@@ -8,8 +8,9 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from musicsim._arrays import Float32Array, Float64Array
 from musicsim.mixtures.divergence import kl_divergences
-from musicsim.mixtures.songs import FloatArray, SongMixtures, fixed_seed
+from musicsim.mixtures.songs import SongMixtures, fixed_seed
 
 __all__ = ["MixtureSpace"]
 
@@ -95,10 +96,10 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
         self.projection_ = np.ascontiguousarray((vectors[:, kept] * weights)[:, ::-1])
         return self
 
-    def transform(self, mixtures: SongMixtures) -> npt.NDArray[np.float32]:
+    def transform(self, mixtures: SongMixtures) -> Float32Array:
         """Features of songs: (n_songs, r), float32, rows of length 1; a row depends on no other song."""
         check_is_fitted(self, "projection_")
-        divergence: FloatArray = kl_divergences(mixtures, self.landmarks_, self.n_samples, self.seed_)
+        divergence: Float64Array = kl_divergences(mixtures, self.landmarks_, self.n_samples, self.seed_)
         divergence += kl_divergences(self.landmarks_, mixtures, self.n_samples, self.seed_).T
         # as lengths do not count, the nearest landmark may have 1: far songs would round to zero
         divergence -= divergence.min(axis=1, keepdims=True)
@@ -126,7 +127,7 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
         return space
 
 
-def _median_off_diagonal(divergence: FloatArray) -> float:
+def _median_off_diagonal(divergence: Float64Array) -> float:
     """The median between different songs; 1 where all songs are the same or there is one."""
     off = divergence[~np.eye(len(divergence), dtype=bool)]
     median = float(np.median(off)) if off.size else 0.0

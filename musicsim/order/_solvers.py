@@ -9,15 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Float64Array
 from musicsim.metric._cone import Projection
 from musicsim.metric._convergence import next_momentum, relative_gap
 from musicsim.order._objective import Objective
 
 __all__ = ["Course", "solve_accelerated", "solve_subgradient"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _BOUND_EVERY = 10
 """Steps between two looks at the lower bound, which costs half a step."""
@@ -88,11 +87,11 @@ class _Smoothed:
     def __init__(self, objective: Objective, mu: float) -> None:
         self.objective, self.mu = objective, mu
 
-    def weights(self, margins: FloatArray) -> FloatArray:
+    def weights(self, margins: Float64Array) -> Float64Array:
         """The slope of each comparison's loss, between 0 and C / m."""
         return self.objective.weight * np.clip((1.0 - margins) / self.mu, 0.0, 1.0)
 
-    def loss(self, margins: FloatArray) -> float:
+    def loss(self, margins: Float64Array) -> float:
         slack = np.maximum(1.0 - margins, 0.0)
         rounded = np.where(slack < self.mu, slack * slack / (2.0 * self.mu), slack - 0.5 * self.mu)
         return self.objective.weight * float(rounded.sum())
@@ -147,7 +146,7 @@ def solve_accelerated(objective: Objective, course: Course) -> None:
         course.step()
 
 
-def _first_length(objective: Objective, slope: FloatArray) -> float:
+def _first_length(objective: Objective, slope: Float64Array) -> float:
     """A step from 0 along the projected slope that brings the mean margin to 1."""
     step = objective.cone.project(-slope)
     reached = float(objective.margins(step).mean())

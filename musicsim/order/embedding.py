@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim._blas import one_blas_thread
 from musicsim.metric._cone import Cone, Projection
 from musicsim.metric._coordinates import Axes, Columns
@@ -23,8 +24,6 @@ from musicsim.order.comparisons import checked_comparisons
 
 __all__ = ["LinearPartialOrderEmbedding", "PartialOrderEmbedding", "share_in_order"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 StepCallback = Callable[[dict[str, Any]], object]
 
 _CHOICES = {
@@ -88,7 +87,7 @@ class _OrderEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 raise ValueError(f"{name}={value!r} should be a number greater than 0.")
 
     def _solve(
-        self, songs: FloatArray, comparisons: IntArray, cone: Cone, callback: StepCallback | None
+        self, songs: Float64Array, comparisons: Int64Array, cone: Cone, callback: StepCallback | None
     ) -> Projection:
         """Learn a metric of `cone`, set what tells how it went, and warn where the gap is not closed."""
         objective = Objective(songs, comparisons, cone, float(self.C))
@@ -110,7 +109,7 @@ class _OrderEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return course.best
 
 
-def _asked(comparisons: npt.ArrayLike, n_songs: int) -> IntArray:
+def _asked(comparisons: npt.ArrayLike, n_songs: int) -> Int64Array:
     asked = checked_comparisons(comparisons, n_songs)
     if not len(asked):
         raise ValueError("comparisons are empty; there is nothing to learn from.")
@@ -226,10 +225,10 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
         self.kernel_weights_ = np.array(spread) / max(sum(spread), 1e-300)
         return self
 
-    def _combined(self, kernels: list[FloatArray]) -> list[FloatArray]:
+    def _combined(self, kernels: list[Float64Array]) -> list[Float64Array]:
         return [np.sum(kernels, axis=0)] if self.combination == "sum" else kernels
 
-    def transform(self, kernels: Any) -> FloatArray:
+    def transform(self, kernels: Any) -> Float64Array:
         """Map songs, also new ones: g(x) = (N^p K_x^p)_p (equation 2.9).
 
         Parameters
@@ -313,7 +312,7 @@ class LinearPartialOrderEmbedding(_OrderEmbedding):
             If a parameter is out of range, `X` is not finite or constant, or comparisons are empty or of other songs.
         """
         self._check_parameters()
-        songs: FloatArray = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         asked = _asked(comparisons, len(songs))
         coordinates = Columns.scaled(songs) if self.structure == "diagonal" else Axes.principal(songs)
         if not len(coordinates.weights):
@@ -332,10 +331,10 @@ class LinearPartialOrderEmbedding(_OrderEmbedding):
     def _n_features_out(self) -> int:
         return len(self.components_)
 
-    def transform(self, X: npt.ArrayLike) -> FloatArray:
+    def transform(self, X: npt.ArrayLike) -> Float64Array:
         """Map songs so that Euclidean distance is the learned distance: float64 (n_songs, r)."""
         check_is_fitted(self)
-        songs: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
+        songs: Float64Array = validate_data(self, X, dtype=np.float64, reset=False)
         return np.asarray(songs @ self.components_.T)
 
     def score(self, X: npt.ArrayLike, comparisons: npt.ArrayLike) -> float:

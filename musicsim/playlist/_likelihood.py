@@ -8,20 +8,17 @@ tangent. The bound touches the objective there and falls apart into one problem 
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.playlist._kernels import common_edges
 from musicsim.playlist.counts import Counts
 from musicsim.playlist.hypergraph import Hypergraph
 
 __all__ = ["Likelihood", "pair_matrix"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
-
-def pair_matrix(graph: Hypergraph, pairs: IntArray) -> sparse.csr_array:
+def pair_matrix(graph: Hypergraph, pairs: Int64Array) -> sparse.csr_array:
     """Return P[y | e, x] for each pair (x, y) of different songs: a sparse (n_pairs, n_edges)."""
     x, y = np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
     start, edges = common_edges(graph.incidence.indptr, graph.incidence.indices, x, y)
@@ -30,13 +27,13 @@ def pair_matrix(graph: Hypergraph, pairs: IntArray) -> sparse.csr_array:
     return sparse.csr_array((data, edges, start), shape=(len(pairs), graph.n_edges))
 
 
-def _scale_columns(matrix: sparse.csr_array, factor: FloatArray) -> sparse.csr_array:
+def _scale_columns(matrix: sparse.csr_array, factor: Float64Array) -> sparse.csr_array:
     """Return the matrix with its columns multiplied; it shares the places of the entries."""
     data = matrix.data * factor[matrix.indices]
     return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
-def _first_matrix(graph: Hypergraph, songs: IntArray) -> sparse.csr_array:
+def _first_matrix(graph: Hypergraph, songs: Int64Array) -> sparse.csr_array:
     """Return P[x | e] for the given songs: a sparse (n_given, n_edges)."""
     inside = _scale_columns(graph.incidence[songs], 1.0 / graph.mass)
     inside.data *= np.repeat(graph.song_weight[songs], np.diff(inside.indptr))
@@ -54,17 +51,17 @@ class Likelihood:
     """
 
     numerators: sparse.csr_array
-    numerator_count: FloatArray
+    numerator_count: Float64Array
     denominators: sparse.csr_array
-    denominator_count: FloatArray
-    certain: FloatArray
+    denominator_count: Float64Array
+    certain: Float64Array
     constant: float
-    prior: FloatArray
+    prior: Float64Array
     total: float
 
     @classmethod
     def of(
-        cls, graph: Hypergraph, counts: Counts, edge_factor: FloatArray, prior: FloatArray
+        cls, graph: Hypergraph, counts: Counts, edge_factor: Float64Array, prior: Float64Array
     ) -> tuple["Likelihood", int]:
         """Build the objective; also return how many transitions no edge can explain.
 
@@ -103,7 +100,7 @@ class Likelihood:
         """First songs and transitions."""
         return float(self.numerator_count.sum() + self.certain.sum())
 
-    def evaluate(self, w: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+    def evaluate(self, w: Float64Array) -> tuple[float, Float64Array, Float64Array]:
         """Return the objective at w and the minoriser ``gain @ log(w) - cost @ w`` (up to a constant).
 
         `w` must sum to 1: the log of that sum, which the objective subtracts, is then 0.

@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from musicsim._arrays import Float64Array, Int64Array
+
 __all__ = [
     "company_clusters",
     "company_neighbours",
@@ -21,8 +23,6 @@ __all__ = [
     "nearest_by_direction",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # Between 0.5, which spreads the groups over weak directions too, and 1; better than 0 and 0.5 on yes.com.
 _SINGULAR_POWER = 0.75
@@ -67,7 +67,7 @@ def company_vectors(
     window: int = 2,
     n_dimensions: int = 64,
     random_state: int | np.random.Generator | None = None,
-) -> FloatArray:
+) -> Float64Array:
     """Return a vector of each song from its neighbours in playlists.
 
     Parameters
@@ -119,7 +119,7 @@ def group_vectors(
     *,
     n_repeats: int = 1,
     random_state: int | np.random.Generator | None = None,
-) -> dict[str, IntArray]:
+) -> dict[str, Int64Array]:
     """Group songs by the directions of their vectors, by k-means at several granularities.
 
     Parameters
@@ -162,7 +162,7 @@ def group_vectors(
     return groups
 
 
-def _k_means(points: FloatArray, k: int, seed: int) -> IntArray:
+def _k_means(points: Float64Array, k: int, seed: int) -> Int64Array:
     from sklearn.cluster import KMeans, MiniBatchKMeans
 
     if len(points) <= _ALL_AT_ONCE:
@@ -172,7 +172,7 @@ def _k_means(points: FloatArray, k: int, seed: int) -> IntArray:
     return model.fit_predict(points).astype(np.int64)
 
 
-def _spread(values: IntArray, rows: IntArray, n_songs: int) -> IntArray:
+def _spread(values: Int64Array, rows: Int64Array, n_songs: int) -> Int64Array:
     """Put values at their rows, and -1 elsewhere."""
     spread = np.full(n_songs, -1, dtype=np.int64)
     spread[rows] = values
@@ -188,7 +188,7 @@ def company_clusters(
     n_dimensions: int = 64,
     n_repeats: int = 3,
     random_state: int | np.random.Generator | None = None,
-) -> dict[str, IntArray]:
+) -> dict[str, Int64Array]:
     """Group songs by the company they keep in playlists, at several granularities.
 
     Several groupings of one size cut the collection at different places: two songs that a border happens to
@@ -214,7 +214,7 @@ def company_clusters(
     return group_vectors(vectors, sizes, n_repeats=n_repeats, random_state=rng)
 
 
-def nearest_by_direction(vectors: npt.ArrayLike, n_nearest: int) -> IntArray:
+def nearest_by_direction(vectors: npt.ArrayLike, n_nearest: int) -> Int64Array:
     """Return the songs whose vectors point most nearly where each song's does, itself the first.
 
     Parameters
@@ -257,7 +257,7 @@ def company_neighbours(
     window: int = 2,
     n_dimensions: int = 64,
     random_state: int | np.random.Generator | None = None,
-) -> IntArray:
+) -> Int64Array:
     """Return the songs nearest to each song by the company they keep in playlists.
 
     One edge a song holds them all: unlike groups, these overlap, so that no border parts near songs.

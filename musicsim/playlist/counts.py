@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+
+from musicsim._arrays import Int64Array
 
 __all__ = ["Counts"]
 
-IntArray = npt.NDArray[np.int64]
 
-
-def _flatten(playlists: Sequence[Sequence[int]], n_songs: int) -> tuple[IntArray, IntArray]:
+def _flatten(playlists: Sequence[Sequence[int]], n_songs: int) -> tuple[Int64Array, Int64Array]:
     """Check the playlists and return their songs in a row, with the length of each."""
     parts = []
     for number, playlist in enumerate(playlists):
@@ -42,12 +41,12 @@ class Counts:
     neither; `repeats` counts them a playlist.
     """
 
-    pairs: IntArray
-    pair_of: IntArray
-    list_of: IntArray
-    first_songs: IntArray
-    first_lists: IntArray
-    repeats: IntArray
+    pairs: Int64Array
+    pair_of: Int64Array
+    list_of: Int64Array
+    first_songs: Int64Array
+    first_lists: Int64Array
+    repeats: Int64Array
 
     @classmethod
     def of(cls, playlists: Sequence[Sequence[int]], n_songs: int) -> "Counts":

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from musicsim._arrays import Int64Array
 from musicsim.playlist.hypergraph import UNIFORM, Hypergraph, is_missing, name_parts
 
 __all__ = ["build_edges", "describe_edge", "edge_families"]
@@ -61,8 +62,8 @@ class _Collector:
     def __init__(self, n_songs: int) -> None:
         self.n_songs = n_songs
         self.names: list[str] = []
-        self.songs: list[npt.NDArray[np.int64]] = []
-        self.edges: list[npt.NDArray[np.int64]] = []
+        self.songs: list[Int64Array] = []
+        self.edges: list[Int64Array] = []
 
     def check_length(self, argument: str, values: Any) -> None:
         if len(values) != self.n_songs:
@@ -183,7 +184,7 @@ def _kind(family: str) -> str:
 
 def _kept_pairs(
     base: sparse.csr_array, kinds: npt.NDArray[np.str_], min_size: int, max_overlap: float
-) -> npt.NDArray[np.int64]:
+) -> Int64Array:
     """Return the keys first * n_edges + second, ascending, of the conjunctions worth keeping.
 
     Groups by company are the same knowledge cut several times: two of them have nothing to say together.
@@ -198,7 +199,7 @@ def _kept_pairs(
     return np.sort(first[kept].astype(np.int64) * base.shape[1] + second[kept])
 
 
-def _conjunctions(base: sparse.csr_array, keys: npt.NDArray[np.int64]) -> sparse.csr_array:
+def _conjunctions(base: sparse.csr_array, keys: Int64Array) -> sparse.csr_array:
     """Return the memberships (n_songs, n_keys) in the pairs of edges named by the sorted `keys`.
 
     Songs of equal degree are done together, as rows of one table of their edges.

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
+from musicsim._arrays import Float64Array, IntpArray
 from musicsim.playlist._ascent import Floor, maximise
 from musicsim.playlist._bridge import Bridge, Weighing
 from musicsim.playlist._likelihood import Likelihood, pair_matrix
@@ -29,8 +30,6 @@ from musicsim.playlist.scoring import PlaylistScorer
 
 __all__ = ["Playlist", "PlaylistModel", "Transition"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 _LAST_RESORT = 1e-9
 _PAIRS_AT_ONCE = 200_000
@@ -128,7 +127,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         self.random_state = random_state
 
     @property
-    def weights_(self) -> FloatArray:
+    def weights_(self) -> Float64Array:
         """The weights that were learned, else those given, scaled to sum 1."""
         fitted = self.__dict__.get("_fitted_weights")
         if fitted is not None:
@@ -143,7 +142,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
             raise ValueError("weights must be finite and non-negative, and one of them positive")
         return weights / weights.sum()
 
-    def _edge_factor(self) -> FloatArray:
+    def _edge_factor(self) -> Float64Array:
         """Return c, with P[e | x] proportional to w_e c_e among the edges of x."""
         if self.edge_probability == "thesis":
             return np.ones(self.hypergraph.n_edges)
@@ -151,11 +150,11 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
             return 1.0 / self.hypergraph.mass
         raise ValueError(f"edge_probability={self.edge_probability!r} must be 'thesis' or 'bayes'")
 
-    def _pull(self) -> FloatArray:
+    def _pull(self) -> Float64Array:
         """Return w_e c_e."""
         return self.weights_ * self._edge_factor()
 
-    def _prior_counts(self) -> FloatArray:
+    def _prior_counts(self) -> Float64Array:
         try:
             prior = np.broadcast_to(np.asarray(self.prior, np.float64), (self.hypergraph.n_edges,))
         except ValueError:
@@ -214,7 +213,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
             )
         return self
 
-    def log_probability(self, playlists: Sequence[Sequence[int]]) -> FloatArray:
+    def log_probability(self, playlists: Sequence[Sequence[int]]) -> Float64Array:
         """Return log P[playlist] for each playlist, natural log, not divided by the length.
 
         -inf for an immediate repeat, and where no edge of positive weight explains a transition. 0 for
@@ -222,7 +221,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         """
         return self._log_probability(Counts.of(playlists, self.hypergraph.n_songs), len(playlists))
 
-    def _log_probability(self, counts: Counts, n_playlists: int) -> FloatArray:
+    def _log_probability(self, counts: Counts, n_playlists: int) -> Float64Array:
         graph, pull = self.hypergraph, self._pull()
         starts = range(0, len(counts.pairs), _PAIRS_AT_ONCE)
         blocks = [pair_matrix(graph, counts.pairs[i : i + _PAIRS_AT_ONCE]) @ pull for i in starts]
@@ -252,21 +251,21 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
             )
         return int(song)
 
-    def first_probabilities(self) -> FloatArray:
+    def first_probabilities(self) -> Float64Array:
         """Return P[x0] for every song, shape (n_songs,)."""
         graph = self.hypergraph
         return graph.song_weight * (graph.incidence @ (self.weights_ / graph.mass))
 
-    def edge_probabilities(self, song: int) -> tuple[IntArray, FloatArray]:
+    def edge_probabilities(self, song: int) -> tuple[IntpArray, Float64Array]:
         """Return the edges that hold `song`, ascending, and P[e | song]; zeros if all weigh 0."""
         return self._edge_probabilities(self._check_song(song, "song"), self._pull())
 
-    def _edge_probabilities(self, song: int, pull: FloatArray) -> tuple[IntArray, FloatArray]:
+    def _edge_probabilities(self, song: int, pull: Float64Array) -> tuple[IntpArray, Float64Array]:
         edges = self.hypergraph.edges_of(song)
         total = pull[edges].sum()
         return edges, pull[edges] / (total if total > 0 else 1.0)
 
-    def transition_probabilities(self, song: int) -> FloatArray:
+    def transition_probabilities(self, song: int) -> Float64Array:
         """Return P[y | song] for every song y, shape (n_songs,): sums to 1, and is 0 at `song` itself.
 
         All 0 where every edge of `song` weighs 0 (possible with fixed weights only).
@@ -441,7 +440,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
     def _check_weighing(self, weigh: "npt.ArrayLike | Weighing | None") -> Weighing:
         given = weigh if callable(weigh) else lambda place: weigh
 
-        def checked(place: int) -> FloatArray | None:
+        def checked(place: int) -> Float64Array | None:
             weights = given(place)
             if weights is None:
                 return None
@@ -454,7 +453,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
 
         return checked
 
-    def _without_uniform(self, pull: FloatArray) -> FloatArray:
+    def _without_uniform(self, pull: Float64Array) -> Float64Array:
         """Leave the uniform edge so little that a path through it is taken only where there is no other."""
         uniform = self.hypergraph.uniform_edge
         if uniform is None:
@@ -488,7 +487,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
             logs.append(float(p @ np.log(graph.sizes[edges] - 1)))
         return float(np.exp(np.mean(logs)))
 
-    def _heated(self, temperature: float) -> FloatArray:
+    def _heated(self, temperature: float) -> Float64Array:
         """Return w_e c_e |e|^(1 - 1 / temperature), the mass of e for its size where songs have weights."""
         return self._pull() * (self.hypergraph.mass / self.hypergraph.mass.max(initial=1.0)) ** (
             1 - 1 / temperature

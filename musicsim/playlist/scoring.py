@@ -10,14 +10,12 @@ from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import BoolArray, Float64Array
 from musicsim.playlist.counts import Counts
 
 __all__ = ["PlaylistScorer", "Playlists", "Scored"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 Playlists = Sequence[Sequence[int]]
 
 
@@ -27,12 +25,12 @@ class Scored(Protocol):
     @property
     def n_songs(self) -> int: ...
 
-    def _log_probability(self, counts: Counts, n_playlists: int) -> FloatArray:
+    def _log_probability(self, counts: Counts, n_playlists: int) -> Float64Array:
         """Return log P of each playlist: its first song, if `counts` has it, and its transitions."""
         ...
 
 
-def _judged(counts: Counts, lengths: FloatArray, stacklevel: int) -> BoolArray:
+def _judged(counts: Counts, lengths: Float64Array, stacklevel: int) -> BoolArray:
     """Tell which playlists can be judged; warn about the others."""
     judged = (lengths > 0) & (counts.repeats == 0)
     if not judged.any():
@@ -46,11 +44,11 @@ def _judged(counts: Counts, lengths: FloatArray, stacklevel: int) -> BoolArray:
     return judged
 
 
-def _lengths(playlists: Playlists) -> FloatArray:
+def _lengths(playlists: Playlists) -> Float64Array:
     return np.array([len(playlist) for playlist in playlists], dtype=np.float64)
 
 
-def _normalised(model: Scored, playlists: Playlists) -> tuple[FloatArray, FloatArray]:
+def _normalised(model: Scored, playlists: Playlists) -> tuple[Float64Array, Float64Array]:
     """Return log P / length of model and of uniform shuffle, for each playlist that can be judged."""
     counts, lengths = Counts.of(playlists, model.n_songs), _lengths(playlists)
     judged = _judged(counts, lengths, stacklevel=4)
@@ -60,7 +58,7 @@ def _normalised(model: Scored, playlists: Playlists) -> tuple[FloatArray, FloatA
     return log_p / lengths, uniform / lengths
 
 
-def _log_transitions(model: Scored, counts: Counts, n_playlists: int) -> FloatArray:
+def _log_transitions(model: Scored, counts: Counts, n_playlists: int) -> Float64Array:
     """Return the log of the product of the transitions of each playlist."""
     nothing = np.empty(0, dtype=np.int64)
     return model._log_probability(replace(counts, first_songs=nothing, first_lists=nothing), n_playlists)
@@ -84,7 +82,7 @@ class PlaylistScorer:
             raise ValueError("a collection of one song leaves nothing to gain over uniform shuffle")
         return float(1.0 - model.mean() / uniform.mean())
 
-    def transition_log_probability(self: Scored, playlists: Playlists) -> FloatArray:
+    def transition_log_probability(self: Scored, playlists: Playlists) -> Float64Array:
         """Return log P[x1, x2, ... | x0] for each playlist, natural log, not divided by the length.
 
         -inf for an immediate repeat; 0 for a playlist of one song or none.

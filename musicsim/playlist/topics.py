@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Float64Array
 from musicsim.playlist._tables import counted
 
 __all__ = ["LyricsTopics", "lyrics_topics"]
@@ -32,8 +32,8 @@ class LyricsTopics:
     """
 
     topics: list[list[int]]
-    word_probability: npt.NDArray[np.float64]
-    word_share: npt.NDArray[np.float64]
+    word_probability: Float64Array
+    word_share: Float64Array
 
     def words(self, topic: int, vocabulary: Sequence[str], n: int = 3) -> list[str]:
         """Return the `n` words that tell the topic best, best first.

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from musicsim._arrays import Float32Array
 from musicsim.search._folders import (
     DAMAGED,
     UNREADABLE,
@@ -94,7 +95,7 @@ class KeptIndex(Index):
         meta = read_meta(Path(folder), _SAID)
         return meta["shape"][0], meta["built"]
 
-    def _extend(self, rows: npt.NDArray[np.float32]) -> None:
+    def _extend(self, rows: Float32Array) -> None:
         """Go on with rows that begin with those it has."""
         n, shown = self.n_samples_, self._shown
         self._take(rows)
@@ -114,6 +115,6 @@ class KeptIndex(Index):
         """Whether what was read fits together and the rows."""
         raise NotImplementedError
 
-    def _insert(self, rows: npt.NDArray[np.float32], first: int) -> None:
+    def _insert(self, rows: Float32Array, first: int) -> None:
         """Make rows found that are in the store already, from row number `first` on."""
         raise NotImplementedError

@@ -8,16 +8,18 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from musicsim._arrays import Float32Array, Int64Array, Uint8Array
+
 __all__ = ["Index", "checked", "read_only"]
 
 _BLOCK_ROWS = 65_536
 _FEW_ROWS = 16
 _LARGEST = float(np.finfo(np.float32).max)
 
-Answers = tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]
+Answers = tuple[Float32Array, Int64Array]
 
 
-def checked(rows: npt.ArrayLike, name: str, *, first: int = 0) -> npt.NDArray[np.float32]:
+def checked(rows: npt.ArrayLike, name: str, *, first: int = 0) -> Float32Array:
     """Two-dimensional float32 rows whose distances are finite; those of a float32 memory map are not copied.
 
     Parameters
@@ -32,7 +34,7 @@ def checked(rows: npt.ArrayLike, name: str, *, first: int = 0) -> npt.NDArray[np
     ------
     ValueError
     """
-    array: npt.NDArray[np.float32] = np.asarray(rows, dtype=np.float32)
+    array: Float32Array = np.asarray(rows, dtype=np.float32)
     if array.ndim != 2:
         raise ValueError(f"{name} should be two-dimensional, one song a row; its shape is {array.shape}.")
     # the squared distance of two rows of this size is half of float32's largest number at most
@@ -66,16 +68,16 @@ class Index(BaseEstimator):
     n_features_in_ : int
     """
 
-    _X: npt.NDArray[np.float32]
-    _shown: npt.NDArray[np.uint8]
+    _X: Float32Array
+    _shown: Uint8Array
 
-    def _take(self, X: npt.NDArray[np.float32]) -> None:
+    def _take(self, X: Float32Array) -> None:
         """Begin with rows, used where they lie."""
         self._buffer = self._X = X
         self._shown = np.empty(0, np.uint8)  # of no row while none was removed
         self.n_samples_, self.n_features_in_ = X.shape
 
-    def _append(self, rows: npt.NDArray[np.float32]) -> int:
+    def _append(self, rows: Float32Array) -> int:
         """Put rows at the end, in room that at least doubles; returns the number of the first."""
         first, n = self.n_samples_, self.n_samples_ + len(rows)
         if n > len(self._buffer) or not self._buffer.flags.writeable:
@@ -114,7 +116,7 @@ class Index(BaseEstimator):
             shown[gone.astype(np.int64)] = 0
             self._shown = shown
 
-    def _asked(self, Q: npt.ArrayLike, k: int) -> npt.NDArray[np.float32]:
+    def _asked(self, Q: npt.ArrayLike, k: int) -> Float32Array:
         """The queries, checked."""
         if not hasattr(self, "n_samples_"):  # scikit-learn's own check takes as long as a small search
             check_is_fitted(self, "n_samples_")
@@ -122,7 +124,7 @@ class Index(BaseEstimator):
             raise ValueError(f"k={k} should be at least 1.")
         return self._same_width(Q, "Q")
 
-    def _same_width(self, rows: npt.ArrayLike, name: str) -> npt.NDArray[np.float32]:
+    def _same_width(self, rows: npt.ArrayLike, name: str) -> Float32Array:
         array = checked(rows, name)
         if array.shape[1] != self.n_features_in_:
             raise ValueError(f"{name} has {array.shape[1]} columns, the index has {self.n_features_in_}.")
@@ -130,14 +132,14 @@ class Index(BaseEstimator):
 
     def _prepared(
         self, Q: npt.ArrayLike, k: int, allowed: npt.ArrayLike | None
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.uint8], int, Answers]:
+    ) -> tuple[Float32Array, Uint8Array, int, Answers]:
         """What a query begins with: checked rows, which may be answers, how many, and room for the answers."""
         queries = self._asked(Q, k)
         shown, n_shown = self._visible(allowed)
         shape = len(queries), min(k, n_shown)
         return queries, shown, n_shown, (np.zeros(shape, np.float32), np.zeros(shape, np.int64))
 
-    def _visible(self, allowed: npt.ArrayLike | None) -> tuple[npt.NDArray[np.uint8], int]:
+    def _visible(self, allowed: npt.ArrayLike | None) -> tuple[Uint8Array, int]:
         """Which rows may be answers (of no row: all), and how many."""
         shown = self._shown
         if allowed is not None:

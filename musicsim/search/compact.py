@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from musicsim._arrays import BoolArray, Float32Array, Float64Array, Int64Array, Uint64Array
 from musicsim.hashing import RankHash
 from musicsim.relevance import Relevance
 from musicsim.search._kept_index import KeptIndex
@@ -106,7 +107,7 @@ class CompactIndex(KeptIndex):
                 self._codes.fit(codes)
         return self
 
-    def _learned(self, sample: npt.NDArray[np.float32], seed: int) -> RankHash:
+    def _learned(self, sample: Float32Array, seed: int) -> RankHash:
         """Codes that are near where rows are; in a sample of a few rows, or of equal ones, none has to be."""
         hashing = RankHash(
             self.n_bits, "retrieval", method="ranknet", ranknet_steps=_STEPS, random_state=seed
@@ -118,11 +119,11 @@ class CompactIndex(KeptIndex):
         lists = [row[row != i][:k] for i, row in enumerate(near)]
         return hashing.fit(sample, Relevance.from_lists(lists, n=len(sample)))
 
-    def _coded(self, rows: npt.NDArray[np.float32]) -> Iterator[npt.NDArray[np.uint64]]:
+    def _coded(self, rows: Float32Array) -> Iterator[Uint64Array]:
         for start in range(0, max(len(rows), 1), _BLOCK_ROWS):
             yield self._code(rows[start : start + _BLOCK_ROWS])
 
-    def _code(self, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.uint64]:
+    def _code(self, rows: Float32Array) -> Uint64Array:
         if not len(rows):
             return np.empty((0, -(-self.n_bits // 64)), np.uint64)
         return self.hash_.transform(rows)
@@ -132,7 +133,7 @@ class CompactIndex(KeptIndex):
         """Memory besides the rows."""
         return self._codes.nbytes_
 
-    def add(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    def add(self, X: npt.ArrayLike) -> Int64Array:
         """Add rows after :meth:`fit`, by the codes as they were learned; returns their ids, shape (n_new,).
 
         Notes
@@ -146,9 +147,7 @@ class CompactIndex(KeptIndex):
         self._insert(rows, first)
         return np.arange(first, self.n_samples_)
 
-    def query(
-        self, Q: npt.ArrayLike, k: int = 10, *, allowed: npt.NDArray[np.bool_] | None = None
-    ) -> Answers:
+    def query(self, Q: npt.ArrayLike, k: int = 10, *, allowed: BoolArray | None = None) -> Answers:
         """Near rows of each query, nearest first; equal distances by the lower id.
 
         Parameters
@@ -185,9 +184,7 @@ class CompactIndex(KeptIndex):
             distances[i], nearest[i] = exact[order], rows[order]
         return distances, nearest
 
-    def _candidates(
-        self, code: npt.NDArray[np.uint64], edge: int, most: int, allowed: npt.NDArray[np.bool_] | None
-    ) -> npt.NDArray[np.int64]:
+    def _candidates(self, code: Uint64Array, edge: int, most: int, allowed: BoolArray | None) -> Int64Array:
         """Rows whose codes lie as near as `edge`, at most so many, in the order in which they lie on the disk."""
         (distances,), (rows,) = self._codes.radius(code, edge, allowed=allowed)
         if len(rows) > most:
@@ -196,7 +193,7 @@ class CompactIndex(KeptIndex):
             rows = np.concatenate([rows[:n_nearer], rows[drawn]])
         return np.sort(rows)
 
-    def _insert(self, rows: npt.NDArray[np.float32], first: int) -> None:
+    def _insert(self, rows: Float32Array, first: int) -> None:
         for codes in self._coded(rows):
             self._codes.add(codes)
 
@@ -222,7 +219,7 @@ class CompactIndex(KeptIndex):
         )
 
 
-def _two_apart(n_features: int) -> tuple[npt.NDArray[np.float64], Relevance]:
+def _two_apart(n_features: int) -> tuple[Float64Array, Relevance]:
     """Rows that differ, where the true ones do not: any code will do."""
     rows = np.zeros((4, n_features))
     rows[2:] = 1.0

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from musicsim._arrays import BoolArray, Float32Array, Int64Array
 from musicsim.search._rows import Answers, Index, checked
 
 __all__ = ["ExactIndex"]
@@ -59,7 +60,7 @@ class ExactIndex(Index):
         self._halves = self._half_squares(self._X)
         return self
 
-    def add(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    def add(self, X: npt.ArrayLike) -> Int64Array:
         """Add rows after :meth:`fit`; returns their ids, shape (n_new,)."""
         check_is_fitted(self, "n_samples_")
         rows = self._same_width(X, "X")
@@ -67,9 +68,7 @@ class ExactIndex(Index):
         self._halves = np.concatenate([self._halves, self._half_squares(rows)])
         return np.arange(first, self.n_samples_)
 
-    def query(
-        self, Q: npt.ArrayLike, k: int = 10, *, allowed: npt.NDArray[np.bool_] | None = None
-    ) -> Answers:
+    def query(self, Q: npt.ArrayLike, k: int = 10, *, allowed: BoolArray | None = None) -> Answers:
         """The `k` nearest rows of each query, nearest first; equal distances by the lower id.
 
         Parameters
@@ -106,7 +105,7 @@ class ExactIndex(Index):
                 distances[start + i], nearest[start + i] = exact[order], chosen[order]
         return distances, nearest
 
-    def _half_squares(self, X: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def _half_squares(self, X: Float32Array) -> Float32Array:
         """Half of each row's squared distance from the centre; keeps the largest, and the length of the longest row."""
         halves = np.empty(len(X), np.float32)
         for start in range(0, len(X), _BLOCK_ROWS):
@@ -117,24 +116,22 @@ class ExactIndex(Index):
         self._farthest = max(self._farthest, float(halves.max(initial=0.0)))
         return halves
 
-    def _rounding(self, Q: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def _rounding(self, Q: Float32Array) -> Float32Array:
         """What the values of centred queries may be off by, (n_queries,)."""
         eps = np.finfo(np.float32).eps
         size = self._longest * np.linalg.norm(Q, axis=1) + self._farthest
         # errors of the sum of d products grow as the square root of d
         return (4 + self.n_features_in_**0.5) * eps * size
 
-    def _up_to(
-        self, limit: float, q: npt.NDArray[np.float32], rows: npt.NDArray[np.int64] | None
-    ) -> npt.NDArray[np.int64]:
+    def _up_to(self, limit: float, q: Float32Array, rows: Int64Array | None) -> Int64Array:
         """All rows whose value for a centred query is not above a limit."""
         numbers = np.arange(self.n_samples_) if rows is None else rows
         parts = [numbers[start : start + _BLOCK_ROWS] for start in range(0, len(numbers), _BLOCK_ROWS)]
         return np.concatenate([part[self._halves[part] - self._X[part] @ q <= limit] for part in parts])
 
     def _candidates(
-        self, Q: npt.NDArray[np.float32], m: int, rows: npt.NDArray[np.int64] | None
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+        self, Q: Float32Array, m: int, rows: Int64Array | None
+    ) -> tuple[Float32Array, Int64Array]:
         """The `m` nearest of each centred query up to rounding, ties by the lower id: their values and ids."""
         n = self.n_samples_ if rows is None else len(rows)
         size = max(m, _PART_ENTRIES // len(Q))
@@ -160,7 +157,7 @@ class ExactIndex(Index):
         return best, ids
 
 
-def _middle(X: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+def _middle(X: Float32Array) -> Float32Array:
     """Medians of the columns over a sample, each a value that occurs: whole numbers stay whole."""
     if not len(X):
         return np.zeros(X.shape[1], np.float32)

@@ -6,6 +6,7 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array, Uint8Array
 from musicsim.search import _query_kernels as kernels
 from musicsim.search._kernels import N_LINKS, beyond
 from musicsim.search._rows import Answers, checked, read_only
@@ -85,11 +86,11 @@ class SpillForest(TreeIndex):
         "spread": np.float64,
         "n_cut": np.int64,
     }
-    _centre: npt.NDArray[np.float32]
-    _axes: npt.NDArray[np.float32]
-    _sharpness: npt.NDArray[np.float32]
-    _spread: npt.NDArray[np.float64]
-    _n_cut: npt.NDArray[np.int64]
+    _centre: Float32Array
+    _axes: Float32Array
+    _sharpness: Float32Array
+    _spread: Float64Array
+    _n_cut: Int64Array
 
     def __init__(
         self,
@@ -156,7 +157,7 @@ class SpillForest(TreeIndex):
         self._begin(rows, self._grown(rows, growth, self._seeds(self.n_trees + 1)))
         return self
 
-    def _grown(self, rows: npt.NDArray[np.float32], growth: Growth, seeds: tuple[int, ...]) -> Trees:
+    def _grown(self, rows: Float32Array, growth: Growth, seeds: tuple[int, ...]) -> Trees:
         """The trees of some rows, a seed for each and one more; sets their axes."""
         threads = n_threads(self.n_jobs)
         self._centre, self._axes, self._spread = _main_axes(rows, self.explained, seeds[-1])
@@ -169,7 +170,7 @@ class SpillForest(TreeIndex):
         trees.encode(Y, max(max(sizes, default=0.0) / 127, _SMALLEST), threads)
         return trees
 
-    def _along_axes(self, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def _along_axes(self, rows: Float32Array) -> Float32Array:
         """Coordinates along the main axes, float32 (n_rows, n_axes)."""
         Y = np.empty((len(rows), self._axes.shape[1]), np.float32)
         for start in range(0, len(rows), _BLOCK_ROWS):
@@ -177,7 +178,7 @@ class SpillForest(TreeIndex):
             np.matmul(rows[block] - self._centre, self._axes, out=Y[block])
         return Y
 
-    def _placed(self, rows: npt.NDArray[np.float32], first: int) -> bool:
+    def _placed(self, rows: Float32Array, first: int) -> bool:
         if self.n_samples_ > _MOST_GROWN * self.n_built_:
             return False
         none = read_only(np.empty((0, self.n_axes_), np.float32))
@@ -194,7 +195,7 @@ class SpillForest(TreeIndex):
         seeds = self._trees.seeds  # the same after loading
         return self._grown(self._X, self._growth(), (*seeds, seeds[0]))
 
-    def _suit(self, rows: npt.NDArray[np.float32], Y: npt.NDArray[np.float32]) -> bool:
+    def _suit(self, rows: Float32Array, Y: Float32Array) -> bool:
         """Whether codes and axes still do for all rows, with these and their coordinates along the axes."""
         reach, largest = np.float32(127.5 * self._trees.step), self._spread[2]
         n_cut, kept, in_all = beyond(rows, Y, self._centre, reach, largest)
@@ -212,7 +213,7 @@ class SpillForest(TreeIndex):
         k: int = 10,
         *,
         n_probes: int | None = None,
-        allowed: npt.NDArray[np.bool_] | None = None,
+        allowed: BoolArray | None = None,
     ) -> Answers:
         """The nearest rows that the most promising leaves hold, nearest first; equal distances by the lower id.
 
@@ -259,22 +260,22 @@ class SpillForest(TreeIndex):
 
     def _compare(
         self,
-        Q: npt.NDArray[np.float32],
-        rows: npt.NDArray[np.int32],
-        distances: npt.NDArray[np.float32],
-        ids: npt.NDArray[np.int64],
+        Q: Float32Array,
+        rows: Int32Array,
+        distances: Float32Array,
+        ids: Int64Array,
     ) -> None:
         for i, query in enumerate(Q):
             kernels.nearest_of(self._X, query, rows, distances[i], ids[i])
 
     def _probe(
         self,
-        Q: npt.NDArray[np.float32],
+        Q: Float32Array,
         n_probes: int,
-        shown: npt.NDArray[np.uint8],
+        shown: Uint8Array,
         n_shown: int,
-        distances: npt.NDArray[np.float32],
-        ids: npt.NDArray[np.int64],
+        distances: Float32Array,
+        ids: Int64Array,
     ) -> None:
         trees, k = self._trees, ids.shape[1]
         # codes are rounded: the exact distance chooses among some more
@@ -291,7 +292,7 @@ def _check_probes(n_probes: int) -> None:
         raise ValueError(f"n_probes={n_probes!r} should be a whole number of at least 1.")
 
 
-def _sharpness(trees: Trees, Y: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+def _sharpness(trees: Trees, Y: Float32Array) -> Float32Array:
     """One over the root mean square by which neighbours differ along an axis, of shape (1,).
 
     Taken from the nearest in the same leaf, of some leaves; a factor of two makes no difference to the order.
@@ -314,8 +315,8 @@ def _sharpness(trees: Trees, Y: npt.NDArray[np.float32]) -> npt.NDArray[np.float
 
 
 def _main_axes(
-    X: npt.NDArray[np.float32], explained: float, seed: int
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], npt.NDArray[np.float64]]:
+    X: Float32Array, explained: float, seed: int
+) -> tuple[Float32Array, Float32Array, Float64Array]:
     """The axes that keep a share of the variance of a sample of rows.
 
     Returns

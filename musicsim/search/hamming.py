@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from musicsim._arrays import BoolArray, Int32Array, Int64Array, Uint8Array, Uint32Array, Uint64Array
 from musicsim.hashing.packing import checked_words
 from musicsim.search import _hamming_kernels as kernels
 from musicsim.search._folders import DAMAGED, UNREADABLE, read_meta, replaced, write_meta
-from musicsim.search._hamming_tables import Codes, Tables
+from musicsim.search._hamming_tables import Tables
 from musicsim.search._rows import Index, read_only
 from musicsim.search._trees import n_threads
 
@@ -38,7 +39,7 @@ _SCAN_CODE, _SCAN_PLANE = 0.04, 0.035
 _MOST_ADDED = 1 / 16
 _FEW_ADDED = 4096
 
-HammingAnswers = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]
+HammingAnswers = tuple[Int32Array, Int64Array]
 
 
 class HammingIndex(Index):
@@ -76,7 +77,7 @@ class HammingIndex(Index):
     (Norouzi, Punjani, Fleet, CVPR 2012): each table has some bits of the code as its bucket numbers.
     """
 
-    _planes: npt.NDArray[np.uint32]
+    _planes: Uint32Array
     _tables: Tables | None
 
     def __init__(self, method: str = "scan", *, n_bits: int | None = None, n_jobs: int | None = -1) -> None:
@@ -108,7 +109,7 @@ class HammingIndex(Index):
         self._tables = None if self.method == "scan" else Tables.build(self._rows(), self.n_bits_)
         return self
 
-    def add(self, codes: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    def add(self, codes: npt.ArrayLike) -> Int64Array:
         """Add codes after :meth:`fit`.
 
         Parameters
@@ -136,9 +137,7 @@ class HammingIndex(Index):
                 self._tables = Tables.build(self._rows(), self.n_bits_)
         return np.arange(first, self.n_samples_)
 
-    def query(
-        self, codes: npt.ArrayLike, k: int = 10, *, allowed: npt.NDArray[np.bool_] | None = None
-    ) -> HammingAnswers:
+    def query(self, codes: npt.ArrayLike, k: int = 10, *, allowed: BoolArray | None = None) -> HammingAnswers:
         """The `k` nearest codes of each query, nearest first; equal distances by the lower id, the k-th too.
 
         Parameters
@@ -182,8 +181,8 @@ class HammingIndex(Index):
         codes: npt.ArrayLike,
         r: int | npt.ArrayLike,
         *,
-        allowed: npt.NDArray[np.bool_] | None = None,
-    ) -> tuple[list[npt.NDArray[np.int32]], list[npt.NDArray[np.int64]]]:
+        allowed: BoolArray | None = None,
+    ) -> tuple[list[Int32Array], list[Int64Array]]:
         """All codes that differ from each query in `r` bits at most, nearest first; equal distances by the lower id.
 
         Parameters
@@ -214,7 +213,7 @@ class HammingIndex(Index):
             raise ValueError(f"r={radii.min()} should be 0 or more.")
         limits = np.broadcast_to(np.minimum(radii, self.n_bits_) + 1, len(queries)).astype(np.int64)
         shown, _ = self._visible(allowed)
-        parts: dict[int, npt.NDArray[np.int64]] = {}
+        parts: dict[int, Int64Array] = {}
 
         def ask(part: slice) -> None:
             _, found = self._searched(queries[part], limits[part].copy(), 0, shown)
@@ -222,8 +221,8 @@ class HammingIndex(Index):
             parts[part.start] = found
 
         self._for_parts(len(queries), ask)
-        distances: list[npt.NDArray[np.int32]] = []
-        ids: list[npt.NDArray[np.int64]] = []
+        distances: list[Int32Array] = []
+        ids: list[Int64Array] = []
         for part in self._parts(len(queries)):
             found = parts[part.start]
             asked = found >> kernels.ID_BITS + kernels.DISTANCE_BITS
@@ -308,7 +307,7 @@ class HammingIndex(Index):
         if self._tables is not None and self._tables.n_codes > self.n_samples_:
             raise ValueError("tables of more codes")
 
-    def _put(self, rows: Codes) -> None:
+    def _put(self, rows: Uint64Array) -> None:
         """Put codes at the end of the planes, in room that at least doubles."""
         first, n = self.n_samples_, self.n_samples_ + len(rows)
         if n > _MOST_CODES:
@@ -320,13 +319,13 @@ class HammingIndex(Index):
         self._planes[:, first:n] = self._words(rows).T
         self.n_samples_ = n
 
-    def _rows(self) -> Codes:
+    def _rows(self) -> Uint64Array:
         """The codes by id."""
         rows = np.zeros((self.n_samples_, self.n_features_in_), np.uint64)
         rows.view("<u4")[:, : len(self._planes)] = self._planes[:, : self.n_samples_].T
         return rows
 
-    def _words(self, rows: Codes) -> npt.NDArray[np.uint32]:
+    def _words(self, rows: Uint64Array) -> Uint32Array:
         """Codes as the words of planes."""
         return read_only(np.ascontiguousarray(rows.view("<u4")[:, : len(self._planes)], dtype=np.uint32))
 
@@ -350,8 +349,8 @@ class HammingIndex(Index):
             list(pool.map(ask, parts))
 
     def _searched(
-        self, queries: Codes, limits: npt.NDArray[np.int64], k: int, shown: npt.NDArray[np.uint8]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        self, queries: Uint64Array, limits: Int64Array, k: int, shown: Uint8Array
+    ) -> tuple[Int64Array, Int64Array]:
         """Answers nearer than `limits`: heaps of the k nearest, or with k = 0 all of them.
 
         Parameters
@@ -396,7 +395,7 @@ class HammingIndex(Index):
         return heaps, np.concatenate(parts)
 
 
-def checked_codes(codes: npt.ArrayLike, name: str, n_bits: int | None) -> Codes:
+def checked_codes(codes: npt.ArrayLike, name: str, n_bits: int | None) -> Uint64Array:
     """Two-dimensional uint64 codes that have no bit beyond the last that counts.
 
     Parameters
@@ -431,6 +430,6 @@ def _room(n: int) -> int:
     return -(-n // kernels.TILE) * kernels.TILE
 
 
-def _unpacked(answers: npt.NDArray[np.int64]) -> HammingAnswers:
+def _unpacked(answers: Int64Array) -> HammingAnswers:
     """Distances and ids of answers that hold both."""
     return (answers >> kernels.ID_BITS).astype(np.int32), answers & ((1 << kernels.ID_BITS) - 1)

@@ -5,6 +5,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import BoolArray, Float32Array, Int64Array
 from musicsim.search import _query_kernels as kernels
 from musicsim.search._rows import Answers, checked
 from musicsim.search._tree_index import TreeIndex
@@ -89,18 +90,16 @@ class SpillTree(TreeIndex):
         self._begin(rows, self._grown(rows, self._seeds(1)))
         return self
 
-    def _grown(self, rows: npt.NDArray[np.float32], seeds: tuple[int, ...]) -> Trees:
+    def _grown(self, rows: Float32Array, seeds: tuple[int, ...]) -> Trees:
         return grow_trees(rows, self._growth(), seeds, n_threads(self.n_jobs))
 
-    def _placed(self, rows: npt.NDArray[np.float32], first: int) -> bool:
+    def _placed(self, rows: Float32Array, first: int) -> bool:
         return self._trees.add(rows, first, self._X, self._growth())
 
     def _regrown(self) -> Trees:
         return self._grown(self._X, self._trees.seeds)
 
-    def query(
-        self, Q: npt.ArrayLike, k: int = 10, *, allowed: npt.NDArray[np.bool_] | None = None
-    ) -> Answers:
+    def query(self, Q: npt.ArrayLike, k: int = 10, *, allowed: BoolArray | None = None) -> Answers:
         """The nearest rows among those that the queries' leaves hold, nearest first; equal distances by the lower id.
 
         A query whose leaves hold fewer than `k` rows goes back to the parents of these leaves, and further up until
@@ -136,7 +135,7 @@ class SpillTree(TreeIndex):
             self._for_parts(len(queries), ask)
         return distances, ids
 
-    def retrieve(self, Q: npt.ArrayLike, *, depth: int | None = None) -> list[npt.NDArray[np.int64]]:
+    def retrieve(self, Q: npt.ArrayLike, *, depth: int | None = None) -> list[Int64Array]:
         """The retrieval set of each query (algorithm 6.3), as a tree of a smaller depth would have it.
 
         Parameters
