@@ -16,7 +16,7 @@ import numpy as np
 import soxr
 
 from musicsim._arrays import Float32Array
-from musicsim.audio._reader import SoundReader
+from musicsim.audio.reader import SoundReader
 from musicsim.errors import AudioDecodeError, NoSoundError
 
 __all__ = ["MonoSound", "Sink", "read_mono"]

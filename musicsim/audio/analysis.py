@@ -20,9 +20,9 @@ import numpy as np
 
 from musicsim._arrays import Float16Array, Float32Array, Float64Array
 from musicsim.audio._mono import MonoSound, read_mono
-from musicsim.audio._reader import AudioSource, open_source
 from musicsim.audio.features import HOP, N_MELS, N_MFCC, SAMPLE_RATE, LevelStream, cepstra
 from musicsim.audio.harmony import HarmonyStream
+from musicsim.audio.reader import AudioSource, open_source
 from musicsim.audio.rhythm import RhythmStream
 from musicsim.audio.waveform import Outline
 

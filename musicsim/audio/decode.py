@@ -15,7 +15,7 @@ import numpy as np
 
 from musicsim._arrays import Float32Array
 from musicsim.audio._mono import read_mono
-from musicsim.audio._reader import AudioSource, open_source
+from musicsim.audio.reader import AudioSource, open_source
 
 __all__ = ["AUDIO_EXTENSIONS", "AudioSource", "Decoded", "decode", "load"]
 

@@ -4,8 +4,8 @@ from .feedback import feedback_metric as feedback_metric
 from .gmml import GMML as GMML
 from .gmml import geometric_mean as geometric_mean
 from .lgmml import LGMML as LGMML
+from .linear import factor as factor
 from .local import LGMMLByExample as LGMMLByExample
 from .mlr import MLR as MLR
-from .mlr import factor as factor
 from .multikernel import MultipleKernelMLR as MultipleKernelMLR
 from .selection import MLRCV as MLRCV

@@ -20,11 +20,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from musicsim._arrays import Float64Array
-from musicsim.metric._cone import Projection
-from musicsim.metric._convergence import next_momentum
 from musicsim.metric._planes import Planes
 from musicsim.metric._problem import Problem, Search
 from musicsim.metric._qp import solve_dual
+from musicsim.metric.cone import Projection
+from musicsim.metric.convergence import next_momentum
 
 __all__ = ["BundleState", "solve_bundle", "solve_master"]
 

@@ -6,9 +6,9 @@ from typing import Protocol
 import numpy as np
 
 from musicsim._arrays import Float64Array
-from musicsim.metric._cone import Projection
 from musicsim.metric._planes import Planes
 from musicsim.metric._problem import Problem, Search
+from musicsim.metric.cone import Projection
 
 __all__ = ["Inner", "solve_cutting_plane"]
 

@@ -12,13 +12,13 @@ from musicsim._arrays import Float64Array
 from musicsim._blas import one_blas_thread
 from musicsim.metric._admm import ADMM
 from musicsim.metric._bundle import BundleState, solve_bundle
-from musicsim.metric._cone import Cone
 from musicsim.metric._cutting_plane import solve_cutting_plane
 from musicsim.metric._oracles import LOSSES, Oracle
 from musicsim.metric._problem import Problem, Search, Watch
 from musicsim.metric._regularizers import Regularizer, RowNorms, Trace
 from musicsim.metric._stochastic import solve_stochastic
 from musicsim.metric._subgradient import Subgradient
+from musicsim.metric.cone import Cone
 from musicsim.relevance import Relevance
 
 __all__ = ["RankingLearner", "as_relevance"]
@@ -103,7 +103,7 @@ class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         rows = self.regularizer == "l21" and self.structure == "full"
         penalty: Regularizer = RowNorms(cone) if rows else Trace(cone)
         problem = Problem(oracle, cone, penalty, float(self.C))
-        search = Search(problem, float(self.tol), int(self.max_cuts), callback)
+        search = Search(float(self.tol), problem, int(self.max_cuts), callback)
         after = None
         n_queries = None if self.n_queries is None else int(self.n_queries)
         with one_blas_thread():  # matrices are small; two threads were four times slower

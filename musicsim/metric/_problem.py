@@ -16,17 +16,17 @@ from typing import Any, Protocol
 import numpy as np
 
 from musicsim._arrays import Float64Array
-from musicsim.metric._cone import Cone, Projection
-from musicsim.metric._convergence import relative_gap
 from musicsim.metric._oracles import Cut
 from musicsim.metric._planes import Planes
 from musicsim.metric._regularizers import Regularizer
+from musicsim.metric.cone import Cone, Projection
+from musicsim.metric.convergence import Progress
 
 __all__ = ["Problem", "Search", "StepCallback", "Watch"]
 
 StepCallback = Callable[[dict[str, Any]], object]
 Watch = Callable[[dict[str, Any], Float64Array | None], object]
-"""Told each step and the best flat metric so far, None before the first; true to stop."""
+"""Called with each step and the best flat metric so far, None before the first; returns True to stop."""
 
 
 class CutsPlanes(Protocol):
@@ -81,34 +81,18 @@ class Problem:
 
 
 @dataclass
-class Search:
-    """The best metric and the best bound so far, and the history of one fit."""
+class Search(Progress):
+    """Progress of a cutting-plane search."""
 
     problem: Problem
-    tol: float
     max_cuts: int
     callback: Watch | None = None
-    best: Projection | None = None
-    objective: float = np.inf
-    dual_bound: float = 0.0
-    n_cuts: int = 0
-    is_stopped: bool = False
-    history: list[dict[str, Any]] = field(default_factory=list)
-    _started: float = field(default_factory=time.perf_counter)
-
-    @property
-    def gap(self) -> float:
-        return relative_gap(self.objective, self.dual_bound)
-
-    @property
-    def has_converged(self) -> bool:
-        return self.gap <= self.tol
+    n_cuts: int = field(default=0, init=False)
 
     def note(self, W: Projection, objective: float, dual_bound: float, n_planes: int) -> bool:
         """Enter one cut; True when the search is over."""
-        if objective < self.objective:
-            self.best, self.objective = W, objective
-        self.dual_bound = max(self.dual_bound, dual_bound)
+        self.offer(W, objective)
+        self.raise_bound(dual_bound)
         self._tell(n_planes, objective=self.objective, dual_bound=self.dual_bound, gap=self.gap)
         return self.is_stopped or self.has_converged or self.n_cuts >= self.max_cuts
 
@@ -119,14 +103,8 @@ class Search:
 
     def _tell(self, n_planes: int, **facts: float) -> None:
         self.n_cuts += 1
-        step = {
-            "cut": self.n_cuts,
-            **facts,
-            "n_planes": n_planes,
-            "n_projections": self.problem.cone.n_projections,
-            "seconds": time.perf_counter() - self._started,
-        }
-        self.history.append(step)
+        n_projections = self.problem.cone.n_projections
+        step = self.record(cut=self.n_cuts, **facts, n_planes=n_planes, n_projections=n_projections)
         if self.callback is not None:
             best = None if self.best is None else self.best.point
-            self.is_stopped = bool(self.callback(dict(step), best)) or self.is_stopped
+            self.is_stopped = bool(self.callback(step, best)) or self.is_stopped

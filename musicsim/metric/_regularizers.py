@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from musicsim._arrays import Float64Array
-from musicsim.metric._cone import Cone
+from musicsim.metric.cone import Cone
 
 __all__ = ["Regularizer", "RowNorms", "Trace"]
 

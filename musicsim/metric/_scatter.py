@@ -20,6 +20,7 @@ __all__ = [
     "label_scatters",
     "pair_scatter",
     "relevance_scatters",
+    "require_pairs",
     "sample_pairs",
     "within_scatter",
 ]
@@ -148,3 +149,11 @@ def sample_pairs(
         ]
         found.append(np.concatenate(drawn))
     return found[0], found[1]
+
+
+def require_pairs(similar: Scatter) -> None:
+    """Raise ValueError where no song has both a similar and a dissimilar one."""
+    if not similar.n_pairs:
+        raise ValueError(
+            "y: no song has both a similar and a dissimilar one; there is nothing to learn from."
+        )

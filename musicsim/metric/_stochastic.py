@@ -16,10 +16,10 @@ import numpy as np
 
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.metric._bundle import solve_bundle, solve_master
-from musicsim.metric._cone import Projection
 from musicsim.metric._oracles import Cut, Oracle
 from musicsim.metric._planes import Planes
 from musicsim.metric._problem import Problem, Search
+from musicsim.metric.cone import Projection
 
 __all__ = ["solve_stochastic"]
 
@@ -50,8 +50,8 @@ def solve_stochastic(
 
     n_first = min(_FIRST_CUTS, max(1, (search.max_cuts - 1) // 2))
     first = Search(
-        problem,
         search.tol,
+        problem,
         n_first,
         lambda step, _best: search.note_sampled(step["objective"], step["n_planes"]),
     )

@@ -3,9 +3,9 @@
 import numpy as np
 
 from musicsim._arrays import Float64Array
-from musicsim.metric._cone import Projection
 from musicsim.metric._planes import Planes
 from musicsim.metric._problem import Problem
+from musicsim.metric.cone import Projection
 
 __all__ = ["Subgradient"]
 

@@ -15,7 +15,7 @@ from scipy import linalg
 
 from musicsim._arrays import Float64Array, FloatingArray
 from musicsim.metric._geometric import geometric_mean_metric
-from musicsim.metric.mlr import factor
+from musicsim.metric.linear import factor
 
 __all__ = ["Feedback", "adapt_weights", "feedback_metric"]
 

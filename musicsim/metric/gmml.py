@@ -5,8 +5,8 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
 
 from musicsim._arrays import Float64Array
 from musicsim.metric._geometric import (
@@ -22,15 +22,16 @@ from musicsim.metric._scatter import (
     label_scatters,
     pair_scatter,
     relevance_scatters,
+    require_pairs,
     sample_pairs,
 )
-from musicsim.metric.mlr import factor
+from musicsim.metric.linear import LinearMetric, factor
 from musicsim.relevance import Relevance, label_codes
 
 __all__ = ["GMML", "geometric_mean"]
 
 
-class GMML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class GMML(LinearMetric, BaseEstimator):
     """A Mahalanobis metric in closed form: the geometric mean of two scatters.
 
     With S and D the mean outer products of the differences of similar and of dissimilar pairs, P the prior and s, e the
@@ -125,10 +126,7 @@ class GMML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             if len(codes) != len(songs):
                 raise ValueError(f"y has {len(codes)} labels, X has {len(songs)} rows; give one a row.")
             similar, dissimilar = label_scatters(songs, codes)
-        if not similar.n_pairs:
-            raise ValueError(
-                "y: no song has both a similar and a dissimilar one; there is nothing to learn from."
-            )
+        require_pairs(similar)
         return self._learn(songs, similar, dissimilar)
 
     def fit_pairs(self, X: npt.ArrayLike, similar: npt.ArrayLike, dissimilar: npt.ArrayLike) -> Self:
@@ -159,17 +157,6 @@ class GMML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             scatters.append(pair_scatter(songs, pairs.astype(np.int64)))
         return self._learn(songs, *scatters)
 
-    def transform(self, X: npt.ArrayLike) -> Float64Array:
-        """Map songs so that Euclidean distance is the learned distance.
-
-        Returns
-        -------
-        float64 ndarray of shape (n_songs, r)
-        """
-        check_is_fitted(self)
-        songs: Float64Array = validate_data(self, X, dtype=np.float64, reset=False)
-        return songs @ self.components_.T
-
     def _check_parameters(self) -> None:
         check_mean_parameters(self.t, self.reg)
         if self.n_pairs is not None and not (isinstance(self.n_pairs, Integral) and self.n_pairs >= 1):
@@ -183,7 +170,3 @@ class GMML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.metric_ = geometric_mean_metric(self.similar_, self.dissimilar_, float(self.t))
         self.components_ = factor(self.metric_)
         return self
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)

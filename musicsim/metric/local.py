@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from musicsim._arrays import Float64Array, Int64Array
@@ -17,9 +17,9 @@ from musicsim.metric._geometric import (
 )
 from musicsim.metric._learner import as_relevance
 from musicsim.metric._local import QUANTILE, squared_lengths
-from musicsim.metric._scatter import Scatter, relevance_scatters
+from musicsim.metric._scatter import Scatter, relevance_scatters, require_pairs
 from musicsim.metric.feedback import Feedback, adapt_weights, feedback_metric
-from musicsim.metric.mlr import factor
+from musicsim.metric.linear import LinearMetric, factor
 
 __all__ = ["LGMMLByExample"]
 
@@ -27,7 +27,7 @@ __all__ = ["LGMMLByExample"]
 _SONGS_A_METRIC = 10
 
 
-class LGMMLByExample(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LGMMLByExample(LinearMetric, BaseEstimator):
     """A metric for every place: songs near a query are compared by what tells songs apart there.
 
     Songs are put into clusters; M_r is the geometric mean metric of the pairs (song of cluster r, song relevant or
@@ -122,10 +122,7 @@ class LGMMLByExample(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             Scatter(np.sum([p[kind].total for p in pairs], axis=0), sum(p[kind].n_pairs for p in pairs))
             for kind in (0, 1)
         )
-        if not similar.n_pairs:
-            raise ValueError(
-                "y: no song has both a similar and a dissimilar one; there is nothing to learn from."
-            )
+        require_pairs(similar)
         plain = checked_prior(self.prior, songs)
         whole = self._mean(similar, dissimilar, plain)
         near = whole if self.prior is None else plain
@@ -195,12 +192,6 @@ class LGMMLByExample(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """Rows of X by their distance to each query, nearest first, (n_queries, k); equal ones by row."""
         return np.argsort(self.distances(Q, X), axis=1, kind="stable")[:, :k]
 
-    def transform(self, X: npt.ArrayLike) -> Float64Array:
-        """Map songs so that Euclidean distance is that of the mean metric, (n_songs, r)."""
-        check_is_fitted(self)
-        songs: Float64Array = validate_data(self, X, dtype=np.float64, reset=False)
-        return songs @ self.components_.T
-
     def feedback(self, x: npt.ArrayLike, up: npt.ArrayLike, down: npt.ArrayLike, **how: float) -> Feedback:
         """Metric and ideal song of a query after marks: its weights first, then the metric that they give.
 
@@ -237,7 +228,3 @@ class LGMMLByExample(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         # of the nearest anchor at least 1, so that far places have weights too
         weights = np.exp(-0.5 * float(self.rho) * (t - t.min(axis=1, keepdims=True)))
         return weights / weights.sum(axis=1, keepdims=True)
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)

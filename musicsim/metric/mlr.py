@@ -6,19 +6,20 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from musicsim._arrays import Float64Array
 from musicsim.metric._bundle import BundleState
-from musicsim.metric._cone import Cone
-from musicsim.metric._coordinates import Axes, Columns
 from musicsim.metric._learner import RankingLearner, as_relevance
 from musicsim.metric._problem import StepCallback
+from musicsim.metric.cone import Cone
+from musicsim.metric.coordinates import Axes, Columns
+from musicsim.metric.linear import LinearMetric, factor
 
-__all__ = ["MLR", "factor"]
+__all__ = ["MLR"]
 
 
-class MLR(RankingLearner):
+class MLR(LinearMetric, RankingLearner):
     """A Mahalanobis metric by which each song has its relevant songs near and the irrelevant ones far.
 
     Solves ``min over W >= 0 of trace(W) + C * mean over queries of the structured hinge loss`` (equation 4.1),
@@ -162,17 +163,6 @@ class MLR(RankingLearner):
                 break
         return fitted
 
-    def transform(self, X: npt.ArrayLike) -> Float64Array:
-        """Map songs so that Euclidean distance is the learned distance.
-
-        Returns
-        -------
-        float64 ndarray of shape (n_songs, r)
-        """
-        check_is_fitted(self)
-        songs: Float64Array = validate_data(self, X, dtype=np.float64, reset=False)
-        return songs @ self.components_.T
-
     def _fit(
         self, X: npt.ArrayLike, y: Any, callback: StepCallback | None, state: BundleState | None
     ) -> BundleState | None:
@@ -206,43 +196,3 @@ class MLR(RankingLearner):
         self.metric_ = metric(flat)
         self.components_ = factor(self.metric_)
         return state
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
-
-
-def factor(metric: npt.ArrayLike, spectral_mass: float = 1.0) -> Float64Array:
-    """L with W = L^T L, or the closest of least rank that keeps a share of the spectrum.
-
-    Parameters
-    ----------
-    metric : array-like of shape (d, d), symmetric positive semi-definite
-    spectral_mass : float in (0, 1]
-        Share of the trace to keep; 0.95 is the thesis's effective rank (4.4.1).
-
-    Returns
-    -------
-    ndarray of shape (r, d)
-        Rows in the order of falling weight; of a metric of 0, one row of 0.
-
-    Raises
-    ------
-    ValueError
-        If `spectral_mass` is out of range.
-    """
-    if not 0 < spectral_mass <= 1:
-        raise ValueError(f"spectral_mass={spectral_mass} should be above 0 and at most 1.")
-    values, vectors = np.linalg.eigh(np.asarray(metric, dtype=np.float64))
-    values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
-    # eigenvalues below are rounding of the largest one
-    kept = values > 1e-13 * values[0]
-    if spectral_mass < 1:
-        before = np.concatenate([[0.0], np.cumsum(values)[:-1]])
-        kept &= before < spectral_mass * values.sum()
-    if not kept.any():
-        kept[0] = True
-    # the sign of an eigenvector is arbitrary: the largest entry is made positive
-    rows = (vectors[:, kept] * np.sqrt(values[kept])).T
-    largest = rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)]
-    return rows * np.where(largest < 0, -1.0, 1.0)[:, None]

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from musicsim._arrays import Float64Array, Int32Array, Int64Array
-from musicsim.metric._cone import Cone, Projection
+from musicsim.metric.cone import Cone, Projection
 from musicsim.order._kernels import pair_distances
 
 __all__ = ["Objective"]

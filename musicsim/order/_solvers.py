@@ -3,7 +3,6 @@
 Both keep the best metric and the best lower bound that they have met, and stop when these are near enough.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from musicsim._arrays import Float64Array
-from musicsim.metric._cone import Projection
-from musicsim.metric._convergence import next_momentum, relative_gap
+from musicsim.metric.convergence import Progress, next_momentum
 from musicsim.order._objective import Objective
 
 __all__ = ["Course", "solve_accelerated", "solve_subgradient"]
@@ -29,27 +27,16 @@ _SHARE = 0.5
 
 
 @dataclass
-class Course:
-    """The best metric and the best bound so far, and the history of a fit."""
+class Course(Progress):
+    """Progress of a solver that counts iterations."""
 
-    tol: float
     max_iter: int
     callback: Callable[[dict[str, Any]], object] | None = None
-    best: Projection | None = None
-    objective: float = np.inf
-    dual_bound: float = 0.0
-    n_iter: int = 0
-    is_stopped: bool = False
-    history: list[dict[str, Any]] = field(default_factory=list)
-    _started: float = field(default_factory=time.perf_counter)
-
-    @property
-    def gap(self) -> float:
-        return relative_gap(self.objective, self.dual_bound)
+    n_iter: int = field(default=0, init=False)
 
     @property
     def is_over(self) -> bool:
-        return self.gap <= self.tol or self.has_to_end
+        return self.has_converged or self.has_to_end
 
     @property
     def has_to_end(self) -> bool:
@@ -59,26 +46,14 @@ class Course:
     def bound_is_due(self) -> bool:
         return self.n_iter % _BOUND_EVERY == 0 or self.has_to_end
 
-    def offer(self, W: Projection, objective: float) -> None:
-        if objective < self.objective:
-            self.best, self.objective = W, objective
-
-    def bounded(self, bound: float) -> None:
-        self.dual_bound = max(self.dual_bound, bound)
-
     def step(self) -> None:
         """Enter an iteration, and ask whether to go on."""
         self.n_iter += 1
-        told = {
-            "iteration": self.n_iter,
-            "objective": self.objective,
-            "dual_bound": self.dual_bound,
-            "gap": self.gap,
-            "seconds": time.perf_counter() - self._started,
-        }
-        self.history.append(told)
+        step = self.record(
+            iteration=self.n_iter, objective=self.objective, dual_bound=self.dual_bound, gap=self.gap
+        )
         if self.callback is not None:
-            self.is_stopped = bool(self.callback(dict(told)))
+            self.is_stopped = bool(self.callback(step))
 
 
 class _Smoothed:
@@ -115,7 +90,7 @@ def solve_accelerated(objective: Objective, course: Course) -> None:
         combined = objective.combine(weights)
         slope = cone.unit - combined
         if course.bound_is_due:
-            course.bounded(objective.lower_bound(weights, combined))
+            course.raise_bound(objective.lower_bound(weights, combined))
             if course.is_over:
                 return
             here = objective.value(W, margins)
@@ -173,7 +148,7 @@ def solve_subgradient(objective: Objective, course: Course) -> None:
         n_mean += 1
         if course.bound_is_due:
             mean = np.asarray(mean_weights / n_mean, dtype=np.float64)
-            course.bounded(objective.lower_bound(mean, objective.combine(mean)))
+            course.raise_bound(objective.lower_bound(mean, objective.combine(mean)))
         if course.is_over:
             return
         slope = cone.unit - objective.combine(weights)

@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim._blas import one_blas_thread
-from musicsim.metric._cone import Cone, Projection
-from musicsim.metric._coordinates import Axes, Columns
-from musicsim.metric._kernel_spaces import KernelProjections, KernelSpaces, training_kernels
-from musicsim.metric.mlr import factor
+from musicsim.metric.cone import Cone, Projection
+from musicsim.metric.coordinates import Axes, Columns
+from musicsim.metric.kernel_spaces import KernelProjections, KernelSpaces, training_kernels
+from musicsim.metric.linear import LinearMetric, factor
 from musicsim.order._kernels import pair_distances
 from musicsim.order._objective import Objective
 from musicsim.order._solvers import Course, solve_accelerated, solve_subgradient
@@ -259,7 +259,7 @@ def _several(kernels: Any) -> Any:
     return [listed] if listed and np.ndim(listed[0]) == 1 else listed
 
 
-class LinearPartialOrderEmbedding(_OrderEmbedding):
+class LinearPartialOrderEmbedding(LinearMetric, _OrderEmbedding):
     """A linear metric of songs that keeps to comparisons.
 
     Solves ``min over W >= 0 of trace(W) + C / m * sum of max(0, 1 + d(i, j) - d(k, l))`` with the squared distances
@@ -326,16 +326,6 @@ class LinearPartialOrderEmbedding(_OrderEmbedding):
             self.metric_ = coordinates.metric(W.reshape(len(coordinates.weights), -1))
             self.components_ = factor(self.metric_)
         return self
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
-
-    def transform(self, X: npt.ArrayLike) -> Float64Array:
-        """Map songs so that Euclidean distance is the learned distance: float64 (n_songs, r)."""
-        check_is_fitted(self)
-        songs: Float64Array = validate_data(self, X, dtype=np.float64, reset=False)
-        return np.asarray(songs @ self.components_.T)
 
     def score(self, X: npt.ArrayLike, comparisons: npt.ArrayLike) -> float:
         """Share of comparisons of rows of X that come out in order."""

@@ -27,7 +27,7 @@ class _OfSources(BaseEstimator):
 
     def _joined(self, components: Sequence[FloatArray], X: FloatArray) -> FloatArray:
         """L of block form, float64 (r, d), from projections of the kernels between rows of X."""
-        from musicsim.metric.mlr import factor
+        from musicsim.metric import factor
 
         parts = []
         for N, block in zip(components, self.blocks, strict=True):

@@ -16,7 +16,7 @@ from typing import NamedTuple, Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from musicsim.audio._reader import Block, SoundReader, open_source
+from musicsim.audio.reader import Block, SoundReader, open_source
 from musicsim.errors import AudioDecodeError, AudioError
 from musicsim.explorer.progress import Tell, teller
 from musicsim.library import Library, Song
@@ -196,7 +196,7 @@ def _read_excerpt(song: Song, seconds: float, rate: int) -> _Samples:
     AudioDecodeError
         If its file is missing or holds no sound there.
     """
-    from musicsim.audio.encode import _resampled
+    from musicsim.audio.encode import resampled
 
     source, label = open_source(song.path, None)
     start_s = max(min(song.typical_s, song.duration_s - seconds), 0.0)
@@ -204,7 +204,7 @@ def _read_excerpt(song: Song, seconds: float, rate: int) -> _Samples:
     n = 0
     with contextlib.closing(SoundReader(source).blocks()) as blocks:
         part = _cut(blocks, start_s, seconds)
-        for frame in _resampled(part, "fltp", "stereo", rate):
+        for frame in resampled(part, "fltp", "stereo", rate):
             samples = frame.to_ndarray()[:, : out.shape[1] - n]
             out[:, n : n + samples.shape[1]] = samples
             n += samples.shape[1]

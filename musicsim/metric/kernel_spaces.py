@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import Float64Array
-from musicsim.metric._cone import Cone
-from musicsim.metric._coordinates import Axes, Columns
-from musicsim.metric.mlr import factor
+from musicsim.metric.cone import Cone
+from musicsim.metric.coordinates import Axes, Columns
+from musicsim.metric.linear import factor
 
 __all__ = ["KernelProjections", "KernelSpaces", "new_kernels", "training_kernels"]
 

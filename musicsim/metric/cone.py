@@ -2,7 +2,7 @@
 
 Solvers see a metric as one flat vector: the raveled (w, w) matrices of the blocks one after another, or the
 diagonal. Every block has a diagonal weight r, its penalty being sum(r * diag(W)): the trace of a metric whose
-coordinates were scaled (see ``_coordinates``) has weights other than 1.
+coordinates were scaled (see :mod:`musicsim.metric.coordinates`) has weights other than 1.
 """
 
 from collections.abc import Iterator, Sequence

@@ -27,7 +27,15 @@ import soundfile
 from musicsim._arrays import Float32Array
 from musicsim.errors import AudioDecodeError
 
-__all__ = ["BLOCK_SAMPLES", "SAFE_OPTIONS", "AudioSource", "Block", "SoundReader", "open_source"]
+__all__ = [
+    "BLOCK_SAMPLES",
+    "SAFE_OPTIONS",
+    "TAGS_MAY_BE_BROKEN",
+    "AudioSource",
+    "Block",
+    "SoundReader",
+    "open_source",
+]
 
 AudioSource = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO
 Block = tuple[int, Float32Array]
