@@ -41,7 +41,7 @@ _CODEWORDS = 100
 _LATENT = 20
 _BLOCK = 50_000
 _SONGS_AN_ARTIST, _SONGS_A_CLUSTER, _SONGS_AN_ALBUM = 20, 500, 12
-_FEWEST_CLUSTERS = 20
+_MIN_CLUSTERS = 20
 _TITLES = 20_000  # that many different ones at most
 _GENRES = (
     *(
@@ -103,7 +103,7 @@ def write_library(folder: Path, n_songs: int, *, random_state: int = 0) -> Libra
 def _plan(n_songs: int, rng: np.random.Generator) -> _Plan:
     """Artists by a law as Zipf's: the first of 50,000 has some thousands of songs, most have a few."""
     n_artists = max(1, n_songs // _SONGS_AN_ARTIST)
-    n_clusters = max(n_songs // _SONGS_A_CLUSTER, min(n_artists, _FEWEST_CLUSTERS))
+    n_clusters = max(n_songs // _SONGS_A_CLUSTER, min(n_artists, _MIN_CLUSTERS))
     weight = (np.arange(n_artists) + 10.0) ** -0.8
     artist = np.sort(rng.choice(n_artists, size=n_songs, p=weight / weight.sum()))
     centres = rng.standard_normal((n_clusters, _LATENT), dtype=np.float32) * _SPREAD[0]

@@ -40,7 +40,7 @@ N_QUERIES, _TRUE_QUERIES, _SINGLE_QUERIES = 500, 50, 50
 _ROUNDS = 3
 # Seconds that a round of one contender should take at most.
 _ROUND_S = 0.3
-_LEAST_QUERIES = 20
+_MIN_QUERIES = 20
 
 _SCAN, _BALLS = "musicsim scan", "musicsim balls"
 _FLAT, _HASH, _MULTI = "faiss BinaryFlat", "faiss BinaryHash", "faiss BinaryMultiHash"
@@ -103,10 +103,10 @@ class Measured:
         for way, ask in self.ways().items():
             ask(Q[:2])
             start = time.process_time()
-            ask(Q[:_LEAST_QUERIES])
-            a_query = (time.process_time() - start) / _LEAST_QUERIES
+            ask(Q[:_MIN_QUERIES])
+            a_query = (time.process_time() - start) / _MIN_QUERIES
             most = _SINGLE_QUERIES if way == "one_us" else len(Q)
-            self.n_queries[way] = int(np.clip(_ROUND_S / max(a_query, 1e-9), _LEAST_QUERIES, most))
+            self.n_queries[way] = int(np.clip(_ROUND_S / max(a_query, 1e-9), _MIN_QUERIES, most))
 
     def round(self, Q: Uint64Array) -> None:
         for way, ask in self.ways().items():

@@ -35,7 +35,7 @@ from musicsim.playlist._likelihood import Counts, Likelihood
 _N_STYLES = 50
 _HIDDEN_UNIFORM = 0.02
 _MEAN_LENGTH = 4
-_MEAN_EDGES, _SD_EDGES, _MOST_EDGES = 76.46, 57.79, 218
+_MEAN_EDGES, _SD_EDGES, _MAX_EDGES = 76.46, 57.79, 218
 _NEAR = 1e-4
 _N_GENERATED, _LENGTH = 1000, 20
 
@@ -57,7 +57,7 @@ class Size(NamedTuple):
 def edges_a_song(size: Size, rng: np.random.Generator) -> Int64Array:
     """Draw the number of edges of each song, the one of all songs not counted."""
     scale = size.edges / Size().edges
-    top = _MOST_EDGES * scale - 1
+    top = _MAX_EDGES * scale - 1
     mean = (_MEAN_EDGES * scale - 1) / top
     both = mean * (1 - mean) / (_SD_EDGES * scale / top) ** 2 - 1
     return np.rint(top * rng.beta(mean * both, (1 - mean) * both, size.songs)).astype(np.int64)

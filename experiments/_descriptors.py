@@ -20,7 +20,7 @@ __all__ = ["LOADERS", "Collection", "load_cal500", "load_fma", "load_gtzan", "lo
 N_SIMILAR = 10
 """Songs that share most tags with a query: as many as from plays."""
 
-FEWEST_SONGS = 3
+MIN_SONGS = 3
 """Of an artist of spotify_msd."""
 
 
@@ -70,7 +70,7 @@ def load_spotify(shared: Path) -> Collection:
     """spotify_msd: the songs of artists with three or more, the artist as label; one row a title."""
     parts = [_table(shared / f"spotify_msd/features_{size}.csv.xz") for size in ("15k", "5k")]
     table = pd.concat(parts).drop_duplicates(["Artist", "Track"]).dropna(subset=["Artist", *SPOTIFY])
-    table = table[table.groupby("Artist")["Track"].transform("size") >= FEWEST_SONGS]
+    table = table[table.groupby("Artist")["Track"].transform("size") >= MIN_SONGS]
     artists = label_codes(table["Artist"], "Artist")
     return Collection(table[list(SPOTIFY)].to_numpy(np.float64), artists, artists, inside=True)
 

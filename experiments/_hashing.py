@@ -29,7 +29,7 @@ N_NEAREST = 50
 
 _TAGS = 15
 """Tags of artists that are taken as genres, those of most songs."""
-_FEWEST_SONGS = 4
+_MIN_SONGS = 4
 """Of an artist, so that there are two or more to learn from."""
 
 
@@ -103,7 +103,7 @@ def artist_part(shared: Path, seed: int) -> Part:
     songs = songs.drop_duplicates(["Artist", "Track"]).dropna(subset=["Artist", *SPOTIFY])
     songs["tag"] = songs["Artist"].str.casefold().map(_tags_of_artists(shared / "hetrec2011-lastfm-2k"))
     songs = songs[songs["tag"].isin(songs["tag"].value_counts().index[:_TAGS])]
-    songs = songs[songs.groupby("Artist")["Track"].transform("size") >= _FEWEST_SONGS]
+    songs = songs[songs.groupby("Artist")["Track"].transform("size") >= _MIN_SONGS]
     y = np.stack([pd.factorize(songs[column], sort=True)[0] for column in ("tag", "Artist")], axis=1)
     train, test = _split(len(songs), 0.3, seed, y[:, 1])
     return _scaled("last.fm tag < artist", songs[list(SPOTIFY)].to_numpy(np.float64), y, train, test)

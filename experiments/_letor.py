@@ -43,7 +43,7 @@ Score = Callable[[RankingRows], Float64Array]
 KS = (1, 3, 5, 10)
 DOCUMENT, BEYOND, EITHER = "a document", "beyond the mean", "either"
 """What may be the anchor of one metric: a relevant training document, or a point beyond the mean of these."""
-_MOST_ANCHORS = 300
+_MAX_ANCHORS = 300
 _STEPS = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0)  # steps from the mean of the others, as the ideal anchors of L-GMML
 
 
@@ -168,8 +168,8 @@ def _anchored(fold: Fold, components: Float64Array, anchors: str, seed: int) -> 
 
     train, learned = fold.train, songs(fold.train)
     relevant = np.flatnonzero(train.y > 0)
-    if len(relevant) > _MOST_ANCHORS:
-        relevant = np.random.default_rng(seed).choice(relevant, _MOST_ANCHORS, replace=False)
+    if len(relevant) > _MAX_ANCHORS:
+        relevant = np.random.default_rng(seed).choice(relevant, _MAX_ANCHORS, replace=False)
     middle = learned[train.y > 0].mean(axis=0)
     kinds = {
         DOCUMENT: learned[relevant],

@@ -29,8 +29,8 @@ from musicsim.playlist import (
     Hypergraph,
     PlaylistModel,
     build_edges,
-    company_clusters,
-    company_neighbours,
+    cooccurrence_clusters,
+    cooccurrence_neighbours,
     edge_families,
     kind_factors,
     reweighted,
@@ -155,7 +155,7 @@ def measure_walks(judge: Judge, seed: int) -> Iterator[Result]:
     """Walks, each step with more edges than the one before, on a collection of lists and labels."""
     if judge.collection.known:
         yield from _described_walks(judge)
-    yield from _company_walks(judge, seed)
+    yield from _cooccurrence_walks(judge, seed)
 
 
 def _described_walks(judge: Judge) -> Iterator[Result]:
@@ -171,22 +171,22 @@ def _described_walks(judge: Judge) -> Iterator[Result]:
     )
 
 
-def _company_walks(judge: Judge, seed: int) -> Iterator[Result]:
+def _cooccurrence_walks(judge: Judge, seed: int) -> Iterator[Result]:
     """On the company of songs in the training lists too."""
     about, train = judge.collection, judge.lists(judge.train)
     n = about.n_songs
-    groups, groups_s = _timed(lambda: company_clusters(train, n, random_state=seed))
-    near, near_s = _timed(lambda: company_neighbours(train, n, random_state=seed))
-    graph, graph_s = _timed(lambda: build_edges(n, **about.known, company_clusters=groups))
+    groups, groups_s = _timed(lambda: cooccurrence_clusters(train, n, random_state=seed))
+    near, near_s = _timed(lambda: cooccurrence_neighbours(train, n, random_state=seed))
+    graph, graph_s = _timed(lambda: build_edges(n, **about.known, cooccurrence_clusters=groups))
     words = ", ".join([*about.known, "company"])
     yield judge.result(COMPANY, f"walk: {words}", partial(PlaylistModel, graph), groups_s + graph_s)
     bayes = partial(PlaylistModel, graph, edge_probability="bayes")
     yield judge.result(BAYES, f"walk: {words}; bayes", bayes, groups_s + graph_s)
-    graph, graph_s = _timed(lambda: build_edges(n, **about.known, company_neighbours=near))
+    graph, graph_s = _timed(lambda: build_edges(n, **about.known, cooccurrence_neighbours=near))
     words = ", ".join([*about.known, "neighbours"])
     yield judge.result(NEIGHBOURS, f"walk: {words}", partial(PlaylistModel, graph), near_s + graph_s)
     graph, graph_s = _timed(
-        lambda: build_edges(n, **about.known, company_clusters=groups, company_neighbours=near)
+        lambda: build_edges(n, **about.known, cooccurrence_clusters=groups, cooccurrence_neighbours=near)
     )
     before_s = groups_s + near_s + graph_s
     words = ", ".join([*about.known, "company", "neighbours"])
@@ -211,8 +211,8 @@ def _with_held_out_shares(walk: PlaylistModel, about: Collection, train: Lists, 
     graph = build_edges(
         about.n_songs,
         **about.known,
-        company_clusters=company_clusters(heard, about.n_songs, random_state=seed),
-        company_neighbours=company_neighbours(heard, about.n_songs, random_state=seed),
+        cooccurrence_clusters=cooccurrence_clusters(heard, about.n_songs, random_state=seed),
+        cooccurrence_neighbours=cooccurrence_neighbours(heard, about.n_songs, random_state=seed),
         song_weight=walk.hypergraph.song_weight,
     )
     return reweighted(walk, kind_factors(walk, PlaylistModel(graph).fit(others)))

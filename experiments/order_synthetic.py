@@ -54,7 +54,7 @@ THESIS = {
     f"{MKPOE}, diagonal": 0.984,
 }
 CS = (10.0, 100.0, 1e3, 1e4)
-MOST_WEIGHT, SLACK = 0.05, 0.01
+MAX_WEIGHT, SLACK = 0.05, 0.01
 """Of noise kernels; and how much worse still counts as no worse."""
 
 
@@ -242,7 +242,7 @@ def claims(tables: dict[float, list[Row]]) -> Iterator[Claim]:
                 yield at_most(
                     f"{noise:.0%} wrong: weight of noise kernels, MKPOE {structure}",
                     mkpoe["weight of noise"],
-                    MOST_WEIGHT,
+                    MAX_WEIGHT,
                 )
             for name in (IN_ORDER, NEW_SONGS):
                 yield at_least(

@@ -50,7 +50,7 @@ N_SAMPLE = 4_096
 DEPTHS = range(5, DEEPEST + 1)
 REAL_DEPTHS = range(3, DEEPEST + 1)
 REAL = ("songs, 13 Spotify descriptors", "SIFT, 128 values")
-SMALLEST_LEAF = 10
+MIN_LEAF_ROWS = 10
 """Rows of the leaves of real vectors, at least."""
 
 K, NEAR = 100, 10
@@ -132,7 +132,7 @@ def at_share(share: float, shares: Sequence[float], recalls: Sequence[float]) ->
 
 def depths_for(n_rows: int, tau: float) -> list[int]:
     """Depths at which leaves of real vectors are not too small."""
-    return [depth for depth in REAL_DEPTHS if n_rows * (0.5 + tau) ** depth >= SMALLEST_LEAF]
+    return [depth for depth in REAL_DEPTHS if n_rows * (0.5 + tau) ** depth >= MIN_LEAF_ROWS]
 
 
 def _tree(X: Float32Array, rule: str, tau: float, seed: int) -> SpillTree:

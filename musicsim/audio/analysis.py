@@ -39,9 +39,9 @@ _IN_MEMORY = 16 << 20
 _BATCH = 1 << 20
 _DOT = 8192  # longer products wake BLAS threads
 # dB: float16 keeps coefficients beyond 256 in steps of 0.25, so that smaller deviations say nothing
-_LEAST_DEVIATION = 0.25
+_MIN_DEVIATION = 0.25
 # windows whose descriptions differ by less than this are alike
-_LEAST_SPREAD = 0.01
+_MIN_SPREAD = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,10 +279,10 @@ class _Seconds:
             return 0.0
         counts, sums = _over_windows(self._counts, n_windows), _over_windows(self._sums, n_windows)
         means, squares = np.split(sums / counts[:, None], 2, axis=1)
-        deviations = np.sqrt(np.maximum(squares - means**2, _LEAST_DEVIATION**2))
+        deviations = np.sqrt(np.maximum(squares - means**2, _MIN_DEVIATION**2))
         windows = np.hstack([means, np.log(deviations)])
         windows -= np.median(windows, axis=0)
-        windows /= np.maximum(windows.std(axis=0), _LEAST_SPREAD)
+        windows /= np.maximum(windows.std(axis=0), _MIN_SPREAD)
         # rounded, so that of equal windows the first is taken
         return float(np.argmin(np.round(np.linalg.norm(windows, axis=1), 6)))
 

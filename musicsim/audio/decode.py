@@ -30,7 +30,7 @@ AUDIO_EXTENSIONS = frozenset(
     )
 )
 
-_SHORTEST_S = 0.001  # one sample at the lowest rate there is
+_MIN_DURATION_S = 0.001  # one sample at the lowest rate there is
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +118,8 @@ def decode(
         raise ValueError(f"sr={sr} must be at least 1 sample a second.")
     if not (np.isfinite(offset) and offset >= 0):
         raise ValueError(f"offset={offset} must be zero or more seconds.")
-    if duration is not None and not duration >= _SHORTEST_S:
-        raise ValueError(f"duration={duration} must be at least {_SHORTEST_S} seconds, or None for all.")
+    if duration is not None and not duration >= _MIN_DURATION_S:
+        raise ValueError(f"duration={duration} must be at least {_MIN_DURATION_S} seconds, or None for all.")
     opened, label = open_source(source, name)
     sound = read_mono(opened, label, sr, _Samples, offset, duration)
     samples = sound.sink.finish()

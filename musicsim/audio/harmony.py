@@ -27,7 +27,7 @@ HARMONY_SIZE = N_CLASSES + N_CLASSES**2
 _RATE = 5512.5  # Hz, at which spectra are taken, or somewhat above
 _SPECTRUM_S = 0.3715
 # from a quarter tone below C2 on: lower semitones are nearer than spectra tell
-_LOWEST_HZ, _HIGHEST_HZ = 63.5, 2000.0
+_MIN_HZ, _MAX_HZ = 63.5, 2000.0
 _TAPS = 12  # of the low-pass, in samples of the lower rate: 50 dB down where partials would be mirrored
 _OUTPUTS = 16  # of the low-pass at once: a matrix product instead of a convolution
 _PRODUCTS = 32  # of a block: so small that BLAS wakes no threads, which cost more than they bring
@@ -38,7 +38,7 @@ _FINE = 5  # steps a semitone: of 20 cents
 _TUNINGS = (0, 1, -1, 2, -2)  # steps; of equally good ones the first
 # power, relative to a sine of full scale: what is softer than -90 dB is no tone but dither,
 # and what is 50 dB below the loudest partial of its spectrum is a side lobe, or not heard
-_LEAST_POWER, _LEAST_SHARE = 1e-9, 1e-5
+_MIN_POWER, _MIN_SHARE = 1e-9, 1e-5
 # power, relative to the mean of a group of bins: noise seldom stands out so much
 _TONAL, _GROUP = 5.0, 32
 _TINY = 1e-30
@@ -143,8 +143,8 @@ class _Spectra:
         self._window *= 4.0 / size  # a sine of full scale has a peak of 1
         self._windowed = np.empty((_BLOCK_SPECTRA, size))
         self._spectrum = np.empty((_BLOCK_SPECTRA, size // 2 + 1), np.complex128)
-        self._first = int(_LOWEST_HZ * size / rate)
-        self._n_groups = round((_HIGHEST_HZ - _LOWEST_HZ) * size / rate / _GROUP)
+        self._first = int(_MIN_HZ * size / rate)
+        self._n_groups = round((_MAX_HZ - _MIN_HZ) * size / rate / _GROUP)
         self._hz = rate / size
 
     def fine_classes(self, frames: Float32Array) -> Float64Array:
@@ -159,7 +159,7 @@ class _Spectra:
         middle = power[:, 1:-1].reshape(len(frames), self._n_groups, _GROUP)
         floor = middle.mean(axis=2) * np.float32(_TONAL)
         loudest = middle.max(axis=(1, 2))[:, None]
-        np.maximum(floor, np.maximum(_LEAST_SHARE * loudest, _LEAST_POWER), out=floor)
+        np.maximum(floor, np.maximum(_MIN_SHARE * loudest, _MIN_POWER), out=floor)
         # the few that stand out first: whether they are higher than both neighbours is asked of these only
         frame, k = np.divmod(np.flatnonzero(middle > floor[:, :, None]), n_bins)
         at = frame * (n_bins + 2) + k + 1

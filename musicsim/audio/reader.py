@@ -66,7 +66,7 @@ _PLANES = 8
 _UNKNOWN_SIZE = 0x7FFFF000
 _SCALES = {"u1": 1 / 128, "i2": 1 / 32768, "i4": 1 / 2147483648}
 _OGG_FIRST_PAGE = re.compile(rb"OggS\x00[\x02\x06]")
-_OGG_HEADER, _OGG_LARGEST_PAGE = 27 + 255, 27 + 255 + 255 * 255
+_OGG_HEADER, _OGG_MAX_PAGE = 27 + 255, 27 + 255 + 255 * 255
 _CHUNK = 1 << 20
 
 
@@ -170,7 +170,7 @@ class SoundReader:
         size = self._size()
         if self._bytes_at(0, 4) != b"OggS":
             return [(0, size)]
-        self.cut_off = not _ogg_has_end(self._bytes_at(max(size - _OGG_LARGEST_PAGE, 0), _OGG_LARGEST_PAGE))
+        self.cut_off = not _ogg_has_end(self._bytes_at(max(size - _OGG_MAX_PAGE, 0), _OGG_MAX_PAGE))
         bounds = [*self._ogg_link_starts(), size]
         # one link, or a recording that begins in the middle of one, is read whole
         return list(itertools.pairwise(bounds)) if len(bounds) > 2 else [(0, size)]

@@ -36,7 +36,7 @@ _WINDOW_S = 11.9
 _POINTS = 3  # at which a bin is looked at; its highest counts
 # dB a frame, root of the mean square: less is no onset, but what a held tone leaves in soft bands; noise has 1.7,
 # music 1.5 to 3
-_LEAST_RISE = 0.3
+_MIN_RISE = 0.3
 _TINY = 1e-30
 
 
@@ -152,7 +152,7 @@ class _Periodicity:
     def __call__(self, onsets: Float64Array) -> tuple[Float64Array, Float64Array]:
         """The tempos (48,) and the pulses of each group (4, 48), none negative."""
         curves = onsets - onsets.mean(axis=1, keepdims=True)
-        if np.vdot(curves, curves) < _LEAST_RISE**2 * self._size:
+        if np.vdot(curves, curves) < _MIN_RISE**2 * self._size:
             return np.zeros(_N_TEMPOS), np.zeros((N_BANDS, _N_TEMPOS))
         curves *= self._window
         spectra = np.fft.rfft(curves, 2 * self._size)

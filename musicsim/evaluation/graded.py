@@ -17,15 +17,17 @@ from musicsim._arrays import Float64Array, Int64Array
 __all__ = ["check_labels", "checked_groups", "graded_scores"]
 
 
-_HIGHEST = 1000
+_MAX_LABEL = 1000
 """Label: a gain is 2^label, and sums of gains should be finite."""
 
 
 def check_labels(y: Float64Array) -> None:
     """Raise ValueError where a label is none from 0 to 1000."""
-    wrong = np.flatnonzero(~((y >= 0) & (y <= _HIGHEST)))
+    wrong = np.flatnonzero(~((y >= 0) & (y <= _MAX_LABEL)))
     if len(wrong):
-        raise ValueError(f"y: the label of row {wrong[0]}, {y[wrong[0]]:g}, should be from 0 to {_HIGHEST}.")
+        raise ValueError(
+            f"y: the label of row {wrong[0]}, {y[wrong[0]]:g}, should be from 0 to {_MAX_LABEL}."
+        )
 
 
 def checked_groups(group: npt.ArrayLike, n_rows: int) -> Int64Array:

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from musicsim._arrays import BoolArray, Float64Array, Uint64Array
-from musicsim.hashing._kernels import MOST_BITS
+from musicsim.hashing._kernels import MAX_BITS
 from musicsim.hashing.packing import pack_bits
 
 __all__ = ["BitHash", "check_whole", "principal_axes"]
@@ -18,7 +18,7 @@ __all__ = ["BitHash", "check_whole", "principal_axes"]
 _ROWS_AT_ONCE = 4096
 """Memory of a transform besides rows and codes: some 16 bytes times (columns + bits) a row of them."""
 
-_LARGEST = 1e140
+_MAX_ENTRY = 1e140
 """Squares of what lies between its inverse and this, and their sums over all rows, are floats."""
 
 
@@ -59,15 +59,15 @@ class BitHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _checked_rows(self, X: npt.ArrayLike) -> Float64Array:
         """Training rows, after a look at `n_bits`."""
-        check_whole("n_bits", self.n_bits, 1, MOST_BITS)
+        check_whole("n_bits", self.n_bits, 1, MAX_BITS)
         rows: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         if (rows == rows[0]).all():
             raise ValueError("All rows of X are equal; there is nothing to tell songs apart by.")
         size = max(rows.max(), -rows.min())
-        if size >= _LARGEST or np.ptp(rows, axis=0).max() * _LARGEST <= 1:
+        if size >= _MAX_ENTRY or np.ptp(rows, axis=0).max() * _MAX_ENTRY <= 1:
             raise ValueError(
-                f"X has entries up to {size:.2g}; scale it so that they lie below {_LARGEST:.0e} and differ by more "
-                f"than {1 / _LARGEST:.0e}."
+                f"X has entries up to {size:.2g}; scale it so that they lie below {_MAX_ENTRY:.0e} and differ by more "
+                f"than {1 / _MAX_ENTRY:.0e}."
             )
         return rows
 

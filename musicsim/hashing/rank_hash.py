@@ -14,7 +14,7 @@ from musicsim._blas import one_blas_thread
 from musicsim.hashing._base import BitHash, check_whole, principal_axes
 from musicsim.hashing._exact import ExactProjection
 from musicsim.hashing._gains import SCORES, gains_of
-from musicsim.hashing._kernels import MOST_SCORE
+from musicsim.hashing._kernels import MAX_SCORE
 from musicsim.hashing._training import Course, Neighbourhood, StepCallback, descend
 
 __all__ = ["RankHash"]
@@ -231,9 +231,9 @@ class RankHash(BitHash):
         for name in ("step_size", "temperature"):
             if not (isinstance(getattr(self, name), Real) and 0 < float(getattr(self, name)) < np.inf):
                 raise ValueError(f"{name}={getattr(self, name)!r} should be a number greater than 0.")
-        if self.n_bits > 2 * MOST_SCORE * self.temperature:
+        if self.n_bits > 2 * MAX_SCORE * self.temperature:
             raise ValueError(
-                f"temperature={self.temperature!r} should be at least {self.n_bits / (2 * MOST_SCORE)} with "
+                f"temperature={self.temperature!r} should be at least {self.n_bits / (2 * MAX_SCORE)} with "
                 f"n_bits={self.n_bits}: exponentials of what is divided by it are too large."
             )
         if not (isinstance(self.momentum, Real) and 0 <= float(self.momentum) < 1):

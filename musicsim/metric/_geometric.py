@@ -14,7 +14,7 @@ __all__ = ["check_mean_parameters", "checked_prior", "geometric_mean", "geometri
 
 _SYMMETRY = 1e-8
 """Largest difference of a matrix to its transpose, relative to its largest entry, that counts as rounding."""
-_LEAST = 1e-12
+_MIN_SHARE = 1e-12
 """Of the size of one scatter, what the other is taken for at least."""
 _ROUNDING = 4.0 * np.finfo(np.float64).eps
 """Times d^2, the share of a scatter's size that is added at least: so it is definite however small `reg` is."""
@@ -194,6 +194,6 @@ def regularized(
     for scatter, other, metric, added in ((S, D, prior, inverse), (D, S, inverse, prior)):
         # traces of products of symmetric matrices; of the other scatter where all songs of these pairs are equal
         own, others = np.vdot(scatter, metric), np.vdot(other, metric)
-        share = reg * (max(own, _LEAST * others) / d)
+        share = reg * (max(own, _MIN_SHARE * others) / d)
         parts.append(scatter + max(share, _ROUNDING * d * max(own, others)) * added)
     return parts[0], parts[1]

@@ -22,7 +22,7 @@ __all__ = [
 
 QUANTILE = 0.95
 """Share of the documents that lie within distance 1 of an anchor, on average."""
-_MOST_CANDIDATES = 100
+_MAX_CANDIDATES = 100
 """Documents that are tried as an anchor."""
 _BEYOND = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0)
 """How far an ideal document may be beyond the mean of the relevant ones, in steps from the mean of the others."""
@@ -174,8 +174,8 @@ def learn_local_metrics(
             owners = np.full(len(candidates), -1)
         else:
             places = np.flatnonzero(is_up)
-            if len(places) > _MOST_CANDIDATES:
-                places = np.sort(rng.choice(places, _MOST_CANDIDATES, replace=False))
+            if len(places) > _MAX_CANDIDATES:
+                places = np.sort(rng.choice(places, _MAX_CANDIDATES, replace=False))
             candidates = documents.X[rows[places]]
             owners = np.repeat(np.arange(n_queries), sizes)[places]
         scores = _ndcg(documents.X[rows], gains[rows], sizes, candidates, metric)

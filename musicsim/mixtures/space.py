@@ -14,7 +14,7 @@ from musicsim.mixtures.songs import SongMixtures, fixed_seed
 
 __all__ = ["MixtureSpace"]
 
-_SMALLEST_EIGENVALUE = 1e-3
+_MIN_EIGENVALUE = 1e-3
 _RIDGE = 1e-2
 """As shares of the largest eigenvalue. Weak directions hold what separates one landmark from all others: for
 the landmarks that is the truth, for other songs mostly noise. The ridge damps them (measured on 144 songs
@@ -90,7 +90,7 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
         divergence = np.maximum(divergence + divergence.T, 0.0)
         self.gamma_ = float(self.gamma or _median_off_diagonal(divergence))
         values, vectors = np.linalg.eigh(np.exp(-divergence / self.gamma_))
-        kept = values > _SMALLEST_EIGENVALUE * values[-1]
+        kept = values > _MIN_EIGENVALUE * values[-1]
         weights = np.sqrt(values[kept]) / (values[kept] + _RIDGE * values[-1])
         # largest first, so that the first columns alone are an approximation too
         self.projection_ = np.ascontiguousarray((vectors[:, kept] * weights)[:, ::-1])

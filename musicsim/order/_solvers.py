@@ -18,7 +18,7 @@ __all__ = ["Course", "solve_accelerated", "solve_subgradient"]
 
 _BOUND_EVERY = 10
 """Steps between two looks at the lower bound, which costs half a step."""
-_SMOOTHEST = 0.5
+_MAX_WIDTH = 0.5
 """Width of the rounding of the hinge to begin with, as a share of the margin."""
 _LONGER = 1.25
 """A step is tried so much longer than the last one."""
@@ -81,7 +81,7 @@ def solve_accelerated(objective: Objective, course: Course) -> None:
     cone = objective.cone
     W = cone.project(np.zeros(cone.size))
     margins = objective.margins(W)
-    smoothed = _Smoothed(objective, _SMOOTHEST)
+    smoothed = _Smoothed(objective, _MAX_WIDTH)
     ahead, ahead_margins, momentum = W.point, margins, 1.0
     course.offer(W, objective.value(W, margins))
     length = 0.0

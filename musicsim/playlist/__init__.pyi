@@ -1,6 +1,6 @@
 from ._bridge import Weighing as Weighing
-from .company import company_clusters as company_clusters
-from .company import company_neighbours as company_neighbours
+from .cooccurrence import cooccurrence_clusters as cooccurrence_clusters
+from .cooccurrence import cooccurrence_neighbours as cooccurrence_neighbours
 from .dialects import DialectGain as DialectGain
 from .dialects import Dialects as Dialects
 from .edges import build_edges as build_edges

@@ -21,8 +21,8 @@ __all__ = ["Floor", "Outcome", "maximise"]
 
 
 # exp(-600) is still a normal number: an edge that dies keeps a finite logarithm
-_LOWEST_LOG = -600.0
-_SHORTEST_LEAP = 2.0
+_MIN_LOG = -600.0
+_MIN_LEAP = 2.0
 _LEAP_GROWTH = 2.0
 
 
@@ -89,7 +89,7 @@ class _Climber:
     def __init__(self, likelihood: Likelihood, floor: Floor) -> None:
         self.likelihood = likelihood
         self.floor = floor
-        self.longest = 2 * _SHORTEST_LEAP
+        self.longest = 2 * _MIN_LEAP
 
     def at(self, w: Float64Array) -> _Point:
         return _Point(w, *self.likelihood.evaluate(w))
@@ -105,7 +105,7 @@ class _Climber:
         """
         first = self.step(start)
         w2 = self.floor.maximise(first.gain, first.cost)
-        log0, log1, log2 = (np.log(np.maximum(w, np.exp(_LOWEST_LOG))) for w in (start.w, first.w, w2))
+        log0, log1, log2 = (np.log(np.maximum(w, np.exp(_MIN_LOG))) for w in (start.w, first.w, w2))
         r, v = log1 - log0, log2 - 2.0 * log1 + log0
         bend = np.sqrt(w2 @ (v * v))
         length = np.sqrt(w2 @ (r * r)) / bend if bend > 0 else 0.0
@@ -114,11 +114,11 @@ class _Climber:
         capped = length >= self.longest
         length = min(length, self.longest)
         leap = log0 + 2.0 * length * r + length * length * v
-        landed = self.at(self.floor.project(np.exp(np.clip(leap - leap.max(), _LOWEST_LOG, 0.0))))
+        landed = self.at(self.floor.project(np.exp(np.clip(leap - leap.max(), _MIN_LOG, 0.0))))
         if landed.objective >= first.objective:
             self.longest *= _LEAP_GROWTH if capped else 1.0
             return landed
-        self.longest = max(self.longest / _LEAP_GROWTH, _SHORTEST_LEAP)
+        self.longest = max(self.longest / _LEAP_GROWTH, _MIN_LEAP)
         return self.at(w2)
 
 

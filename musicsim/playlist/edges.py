@@ -244,7 +244,7 @@ def _neighbours(
         or table.dtype.kind not in "iu"
         or table.max(initial=-1) >= n_songs
     ):
-        raise ValueError(f"company_neighbours must be song rows (int) of shape ({n_songs}, k)")
+        raise ValueError(f"cooccurrence_neighbours must be song rows (int) of shape ({n_songs}, k)")
     if song_names is not None and len(song_names) != n_songs:
         raise ValueError(f"song_names has {len(song_names)} entries for n_songs={n_songs}; give one a song")
     known = table >= 0
@@ -278,8 +278,8 @@ def build_edges(
     topics: Sequence[Sequence[Hashable]] | None = None,
     topic_words: Mapping[Hashable, str] | None = None,
     listener_clusters: Mapping[str, npt.ArrayLike] | None = None,
-    company_clusters: Mapping[str, npt.ArrayLike] | None = None,
-    company_neighbours: npt.ArrayLike | None = None,
+    cooccurrence_clusters: Mapping[str, npt.ArrayLike] | None = None,
+    cooccurrence_neighbours: npt.ArrayLike | None = None,
     song_names: Sequence[str] | None = None,
     albums: Sequence[str | None] | None = None,
     playlists: Mapping[str, Sequence[int]] | None = None,
@@ -296,11 +296,11 @@ def build_edges(
     Parameters
     ----------
     n_songs : int
-    clusters, listener_clusters, company_clusters : mapping from a label to an int array of shape (n_songs,)
+    clusters, listener_clusters, cooccurrence_clusters : mapping from a label to an int array of shape (n_songs,)
         The cluster of each song by sound, by who listens to it (`listener_clusters` makes them from
-        plays), or by the songs it is played with (`company_clusters` makes them from playlists); -1 for
+        plays), or by the songs it is played with (`cooccurrence_clusters` makes them from playlists); -1 for
         none. The label says how many clusters there are, as in ``{"16": ..., "64": ..., "64b": ...}``.
-    company_neighbours : int array of shape (n_songs, k), or None
+    cooccurrence_neighbours : int array of shape (n_songs, k), or None
         The songs around each song by company, itself among them, -1 for none: an edge a song. They are in no
         conjunction, however small or large.
     song_names : sequence of str, one a song, or None
@@ -363,7 +363,7 @@ def build_edges(
     to = _Collector(n_songs)
     _add_clusters(to, "cluster", "clusters", clusters or {})
     _add_clusters(to, "listeners", "listener_clusters", listener_clusters or {})
-    _add_clusters(to, "company", "company_clusters", company_clusters or {})
+    _add_clusters(to, "company", "cooccurrence_clusters", cooccurrence_clusters or {})
     if artists is not None:
         _add_labels(to, "artist", "artists", artists)
     if albums is not None:
@@ -381,8 +381,8 @@ def build_edges(
     incidence, names, n_small = _drop_small(to.incidence(), to.names, min_size)
     if conjunctions and names:
         incidence, names = _with_conjunctions(incidence, names, min_joint_size, max_overlap)
-    if company_neighbours is not None:
-        near, near_names = _neighbours(n_songs, company_neighbours, song_names)
+    if cooccurrence_neighbours is not None:
+        near, near_names = _neighbours(n_songs, cooccurrence_neighbours, song_names)
         incidence, names = sparse.hstack([incidence, near], format="csr"), [*names, *near_names]
     if uniform:
         everyone = sparse.csr_array(np.ones((n_songs, 1), dtype=bool))

@@ -9,7 +9,7 @@ from scipy import sparse
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim._blas import one_blas_thread
 from musicsim.playlist._tables import counted
-from musicsim.playlist.company import group_vectors
+from musicsim.playlist.cooccurrence import group_vectors
 
 __all__ = ["listener_clusters"]
 

@@ -17,14 +17,14 @@ from musicsim.search._folders import (
     replaced,
     write_meta,
 )
-from musicsim.search._rows import Index
+from musicsim.search._rows import VectorIndex
 
 __all__ = ["KeptIndex"]
 
 _SAID = ("kind", "options", "shape", "built", "fingerprint")
 
 
-class KeptIndex(Index):
+class KeptIndex(VectorIndex):
     """Saving, loading, and going on with rows that came since; subclasses say what is in the files."""
 
     n_built_: int

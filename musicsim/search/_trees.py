@@ -45,7 +45,7 @@ _FORMAT = 2
 _LOOSEST = 1.5
 # Times as often as when it was grown a tree may hold a row: where new rows lie denser than the first ones, each falls
 # into many overlaps, and every split of a leaf there copies them again.
-_MOST_COPIED = 2.0
+_MAX_COPIED = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class Trees:
         bool
             False where that takes so many copies that trees have to be grown anew: these are of no use any more.
         """
-        most = int(_MOST_COPIED * self.copies * len(self.seeds) * (first + len(rows)))
+        most = int(_MAX_COPIED * self.copies * len(self.seeds) * (first + len(rows)))
         for tree, seed in enumerate(self.seeds):
             root, self.nodes, self.leaves, self.items, self.codes, n_taken = kernels.insert(
                 rows, first, X, self.roots[tree], self.nodes, self.leaves, self.items, self.codes,

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from musicsim._arrays import BoolArray, Float32Array, Float64Array, Int64Array, Uint64Array
+from musicsim._arrays import BoolArray, Float32Array, Float64Array, Int64Array, Uint8Array, Uint64Array
 from musicsim.hashing import RankHash
 from musicsim.relevance import Relevance
 from musicsim.search._kept_index import KeptIndex
-from musicsim.search._rows import Answers, checked
+from musicsim.search._rows import checked
 from musicsim.search.exact import ExactIndex
 from musicsim.search.hamming import HammingIndex
 
@@ -22,7 +22,7 @@ _BLOCK_ROWS = 65_536
 # Of the sample that codes are learned on: the nearest that a query's code should be near to, and the steps of the fit.
 _RELEVANT, _STEPS = 50, 400
 # Fewest candidates, of whatever number of answers; and how many times as many, where many codes are equally near.
-_FEWEST, _TIMES = 1_000, 4
+_MIN_CANDIDATES, _MAX_TIMES = 1_000, 4
 
 
 class CompactIndex(KeptIndex):
@@ -147,42 +147,19 @@ class CompactIndex(KeptIndex):
         self._insert(rows, first)
         return np.arange(first, self.n_samples_)
 
-    def query(self, Q: npt.ArrayLike, k: int = 10, *, allowed: BoolArray | None = None) -> Answers:
-        """Near rows of each query, nearest first; equal distances by the lower id.
-
-        Parameters
-        ----------
-        Q : array-like of shape (n_queries, n_features)
-        k : int >= 1
-            Fewer come back when fewer rows are allowed.
-        allowed : bool ndarray of shape (n_samples,), optional
-            Rows that may be answers; all by default.
-
-        Returns
-        -------
-        distances : float32 ndarray of shape (n_queries, min(k, n_allowed))
-            Exact ones, of the rows that were found.
-        ids : int64 ndarray of the same shape
-
-        Raises
-        ------
-        ValueError
-            If `Q` has another width than the rows or holds NaN, `k` is below 1, or `allowed` has another length.
-        """
-        queries, shown, n_shown, (distances, nearest) = self._prepared(Q, k, allowed)
-        k = nearest.shape[1]
-        if not nearest.size:
-            return distances, nearest
+    def _nearest(
+        self, Q: Float32Array, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array
+    ) -> None:
+        k = ids.shape[1]
         mask = shown.view(np.bool_) if len(shown) else None
-        n_candidates = min(n_shown, max(_FEWEST, self.ratio * k))
-        codes = self._code(queries)
+        n_candidates = min(n_shown, max(_MIN_CANDIDATES, self.ratio * k))
+        codes = self._code(Q)
         edges = self._codes.query(codes, n_candidates, allowed=mask)[0][:, -1]
         for i, edge in enumerate(edges):
-            rows = self._candidates(codes[i : i + 1], edge, _TIMES * n_candidates, mask)
-            exact = np.linalg.norm(self._X[rows] - queries[i], axis=1)
+            rows = self._candidates(codes[i : i + 1], edge, _MAX_TIMES * n_candidates, mask)
+            exact = np.linalg.norm(self._X[rows] - Q[i], axis=1)
             order = np.argsort(exact, kind="stable")[:k]
-            distances[i], nearest[i] = exact[order], rows[order]
-        return distances, nearest
+            distances[i], ids[i] = exact[order], rows[order]
 
     def _candidates(self, code: Uint64Array, edge: int, most: int, allowed: BoolArray | None) -> Int64Array:
         """Rows whose codes lie as near as `edge`, at most so many, in the order in which they lie on the disk."""

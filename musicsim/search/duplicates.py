@@ -32,15 +32,15 @@ _CHANGE = 8
 # Every fourth change is looked at; neighbours share three quarters of their frames.
 _STRIDE = 4
 # Of the shorter song, the part that must lie over the other.
-_LEAST_OVERLAP = 0.75
-_LEAST_OVERLAP_S = 1.0
+_MIN_OVERLAP = 0.75
+_MIN_OVERLAP_S = 1.0
 # Product of the summed squares of two columns of changes below which they stand still (dB^4).
-_LEAST_POWER = 1e-6
+_MIN_POWER = 1e-6
 # Most candidates are told apart by forty seconds; the rest is read only for pairs that may be the same.
 # Different songs agree by less than 0.3 there, poor copies by 0.7 or more (experiments.duplicates): between
 # the two the whole songs decide.
 _EXCERPT = slice(round(10 * SAMPLE_RATE / HOP), round(50 * SAMPLE_RATE / HOP))
-_LEAST_EXCERPT = 0.4
+_MIN_EXCERPT = 0.4
 # Songs kept while pairs are compared: an excerpt has 35 kB, all changes of four minutes 830 kB.
 _KEPT_EXCERPTS, _KEPT_SONGS = 4096, 64
 
@@ -338,7 +338,7 @@ class _Comparison:
         # shorter excerpts could miss the true offset; whole songs of that length cost little
         if min(len(a), len(b)) >= 3 * self._max_offset // _STRIDE:
             agreement, offset = _coarse(a, b, self._max_offset // _STRIDE, min(len(a), len(b)) / 2)
-            if 0.0 < agreement < _LEAST_EXCERPT:  # 0: nothing changes there
+            if 0.0 < agreement < _MIN_EXCERPT:  # 0: nothing changes there
                 return agreement, offset * _STRIDE
         return _align(self._whole(first), self._whole(second), self._max_offset)
 
@@ -380,7 +380,7 @@ def _changes(frames: FloatingArray) -> Float32Array:
 
 def _align(a: Float32Array, b: Float32Array, max_offset: int) -> tuple[float, int]:
     """Best agreement over offsets in frames; b[t + offset] lies over a[t]. (-1, 0) if nothing overlaps."""
-    least = max(_LEAST_OVERLAP * min(len(a), len(b)), _LEAST_OVERLAP_S * SAMPLE_RATE / HOP - 2 * _CHANGE)
+    least = max(_MIN_OVERLAP * min(len(a), len(b)), _MIN_OVERLAP_S * SAMPLE_RATE / HOP - 2 * _CHANGE)
     agreement, coarse = _coarse(a[::_STRIDE], b[::_STRIDE], max_offset // _STRIDE, least / _STRIDE)
     if agreement == -1.0:
         return -1.0, 0
@@ -422,4 +422,4 @@ def _coarse(a: Float32Array, b: Float32Array, max_offset: int, least: float) -> 
 
 def _agreement(products: FloatingArray, powers: FloatingArray) -> FloatingArray:
     """Mean correlation over the last axis; what does not change has nothing to agree with and counts 0."""
-    return np.mean(products / np.sqrt(np.maximum(powers, _LEAST_POWER)), axis=-1)
+    return np.mean(products / np.sqrt(np.maximum(powers, _MIN_POWER)), axis=-1)

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from musicsim._arrays import BoolArray, Float32Array, Int64Array
-from musicsim.search._rows import Answers, Index, checked
+from musicsim._arrays import Float32Array, Int64Array, Uint8Array
+from musicsim.search._rows import VectorIndex, checked
 
 __all__ = ["ExactIndex"]
 
@@ -22,7 +22,7 @@ _CENTRE_ROWS = 1001
 _BLOCK_ROWS = 16_384
 
 
-class ExactIndex(Index):
+class ExactIndex(VectorIndex):
     """Neighbours by brute force: the truth that other indexes are measured against.
 
     Parameters
@@ -68,42 +68,22 @@ class ExactIndex(Index):
         self._halves = np.concatenate([self._halves, self._half_squares(rows)])
         return np.arange(first, self.n_samples_)
 
-    def query(self, Q: npt.ArrayLike, k: int = 10, *, allowed: BoolArray | None = None) -> Answers:
-        """The `k` nearest rows of each query, nearest first; equal distances by the lower id.
-
-        Parameters
-        ----------
-        Q : array-like of shape (n_queries, n_features)
-        k : int >= 1
-            Fewer come back when fewer rows are allowed.
-        allowed : bool ndarray of shape (n_samples,), optional
-            Rows that may be answers; all by default.
-
-        Returns
-        -------
-        distances : float32 ndarray of shape (n_queries, min(k, n_allowed))
-        ids : int64 ndarray of the same shape
-
-        Raises
-        ------
-        ValueError
-            If `Q` has another width than the rows or holds NaN, `k` is below 1, or `allowed` has another length.
-        """
-        queries, shown, n_shown, (distances, nearest) = self._prepared(Q, k, allowed)
+    def _nearest(
+        self, Q: Float32Array, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array
+    ) -> None:
         rows = np.flatnonzero(shown) if len(shown) else None
-        k = nearest.shape[1]
-        for start in range(0, len(queries) if k else 0, self.block_rows):
-            centred = queries[start : start + self.block_rows] - self._centre
+        k = ids.shape[1]
+        for start in range(0, len(Q), self.block_rows):
+            centred = Q[start : start + self.block_rows] - self._centre
             values, candidates = self._candidates(centred, min(k + _SPARE, n_shown), rows)
             limits = values[:, k - 1] + 2 * self._rounding(centred)
             for i, limit in enumerate(limits):
                 chosen = candidates[i]
                 if len(chosen) < n_shown and values[i, -1] <= limit:
                     chosen = self._up_to(limit, centred[i], rows)
-                exact = np.linalg.norm(self._X[chosen] - queries[start + i], axis=1)
+                exact = np.linalg.norm(self._X[chosen] - Q[start + i], axis=1)
                 order = np.lexsort((chosen, exact))[:k]
-                distances[start + i], nearest[start + i] = exact[order], chosen[order]
-        return distances, nearest
+                distances[start + i], ids[start + i] = exact[order], chosen[order]
 
     def _half_squares(self, X: Float32Array) -> Float32Array:
         """Half of each row's squared distance from the centre; keeps the largest, and the length of the longest row."""

@@ -1,5 +1,6 @@
 """A forest of spill trees, probed best first: recall for time."""
 
+from functools import partial
 from numbers import Integral
 from typing import ClassVar, Self
 
@@ -18,16 +19,16 @@ __all__ = ["SpillForest"]
 _BASIS_ROWS = 20_000
 _BLOCK_ROWS = 16_384
 # A forest that has grown by more is built anew: its axes, codes and leaves are those of the first rows.
-_MOST_GROWN = 2.0
+_MAX_GROWTH = 2.0
 # Rows whose codes are cut, as a share of all and however few there are, above which it is built anew. So few are all
 # among the best by their codes, whose exact distances are compared.
-_MOST_CUT, _FEW_CUT = 0.01, 10
+_MAX_CUT_SHARE, _ALWAYS_ALLOWED_CUT = 0.01, 10
 # It is built anew, too, where axes keep less than `explained` of what they should, or less than this if that is all.
-_STILL_EXPLAINED = 0.999
+_MIN_EXPLAINED = 0.999
 # Rows that are compared, wherever they lie, in the time of looking into one leaf.
 _ROWS_A_LEAF = 12
 _SPACING_LEAVES = 1024
-_SMALLEST = float(np.finfo(np.float32).tiny)
+_MIN_FLOAT32 = float(np.finfo(np.float32).tiny)
 
 
 class SpillForest(TreeIndex):
@@ -167,7 +168,7 @@ class SpillForest(TreeIndex):
         self._sharpness = _sharpness(trees, Y)
         sizes = (float(np.abs(Y[i : i + _BLOCK_ROWS]).max()) for i in range(0, len(Y), _BLOCK_ROWS))
         # of rows that are all equal it is as small as can be: codes of all others are cut
-        trees.encode(Y, max(max(sizes, default=0.0) / 127, _SMALLEST), threads)
+        trees.encode(Y, max(max(sizes, default=0.0) / 127, _MIN_FLOAT32), threads)
         return trees
 
     def _along_axes(self, rows: Float32Array) -> Float32Array:
@@ -179,7 +180,7 @@ class SpillForest(TreeIndex):
         return Y
 
     def _placed(self, rows: Float32Array, first: int) -> bool:
-        if self.n_samples_ > _MOST_GROWN * self.n_built_:
+        if self.n_samples_ > _MAX_GROWTH * self.n_built_:
             return False
         none = read_only(np.empty((0, self.n_axes_), np.float32))
         for start in range(0, len(rows), _BLOCK_ROWS):
@@ -203,8 +204,8 @@ class SpillForest(TreeIndex):
         self._spread = self._spread + np.array([kept, in_all, 0.0])
         kept, in_all, _ = self._spread
         return bool(
-            self._n_cut[0] <= max(_FEW_CUT, _MOST_CUT * self.n_samples_)
-            and kept >= min(self.explained, _STILL_EXPLAINED) * self.explained * in_all
+            self._n_cut[0] <= max(_ALWAYS_ALLOWED_CUT, _MAX_CUT_SHARE * self.n_samples_)
+            and kept >= min(self.explained, _MIN_EXPLAINED) * self.explained * in_all
         )
 
     def query(
@@ -221,42 +222,48 @@ class SpillForest(TreeIndex):
 
         Parameters
         ----------
-        Q : array-like of shape (n_queries, n_features)
-        k : int >= 1
-        n_probes : int, optional
+        Q, k, allowed
+            As of :meth:`ExactIndex.query`.
+        n_probes : int >= 1, optional
             Instead of the index's own. Where only some rows are allowed it is multiplied by ``n / n_allowed``, unless
             comparing with each of them takes less time.
-        allowed : bool ndarray of shape (n_samples,), optional
-            Rows that may be answers; all by default.
 
         Returns
         -------
-        distances : float32 ndarray of shape (n_queries, min(k, n_allowed))
-        ids : int64 ndarray of the same shape
+        distances, ids
+            As of :meth:`ExactIndex.query`.
 
         Raises
         ------
         ValueError
-            If `Q` has another width than the rows or holds NaN, `k` or `n_probes` is below 1, or `allowed` has another
-            length.
+            If an argument is out of range or does not fit the rows.
         """
-        queries, shown, n_shown, (distances, ids) = self._prepared(Q, k, allowed)
         probes = self.n_probes if n_probes is None else n_probes
         _check_probes(probes)
-        probes = min(-(-probes * self.n_samples_ // max(n_shown, 1)), max(self.n_leaves_, 1))
+        return self._answers(Q, k, allowed, partial(self._from_leaves, n_probes=probes))
+
+    def _from_leaves(
+        self,
+        Q: Float32Array,
+        shown: Uint8Array,
+        n_shown: int,
+        distances: Float32Array,
+        ids: Int64Array,
+        *,
+        n_probes: int,
+    ) -> None:
+        probes = min(-(-n_probes * self.n_samples_ // n_shown), self.n_leaves_)
         few = None
         if len(shown) and n_shown <= _ROWS_A_LEAF * probes:
             few = np.flatnonzero(shown).astype(np.int32)
 
         def ask(part: slice) -> None:
             if few is None:
-                self._probe(queries[part], probes, shown, n_shown, distances[part], ids[part])
+                self._probe(Q[part], probes, shown, n_shown, distances[part], ids[part])
             else:
-                self._compare(queries[part], few, distances[part], ids[part])
+                self._compare(Q[part], few, distances[part], ids[part])
 
-        if ids.size:
-            self._for_parts(len(queries), ask)
-        return distances, ids
+        self._for_parts(len(Q), ask)
 
     def _compare(
         self,
@@ -328,7 +335,7 @@ def _main_axes(
     """
     n, d = X.shape
     if n == 0:
-        return np.zeros(d, np.float32), np.eye(d, max(1, d), dtype=np.float32), np.full(3, _SMALLEST)
+        return np.zeros(d, np.float32), np.eye(d, max(1, d), dtype=np.float32), np.full(3, _MIN_FLOAT32)
     chosen = np.sort(np.random.default_rng(seed).permutation(n)[:_BASIS_ROWS])
     sample = X[chosen].astype(np.float64)
     centre = sample.mean(axis=0)
@@ -338,6 +345,6 @@ def _main_axes(
     kept = np.cumsum(variances) < explained * variances.sum() * (1 - 1e-9)
     n_axes = min(int(kept.sum()) + 1, d)
     each = n / len(sample)
-    largest = max(float(np.einsum("ij,ij->i", sample, sample).max()), _SMALLEST)
+    largest = max(float(np.einsum("ij,ij->i", sample, sample).max()), _MIN_FLOAT32)
     spread = np.array([each * variances[:n_axes].sum(), each * variances.sum(), largest])
     return centre.astype(np.float32), np.ascontiguousarray(axes[:, :n_axes], dtype=np.float32), spread

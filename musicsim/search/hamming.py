@@ -25,8 +25,8 @@ METHODS = ("scan", "balls")
 _FORMAT = 1
 _SAID = ("kind", "format", "options", "shape", "bits")
 
-_MOST_BITS = (1 << kernels.DISTANCE_BITS) - 1
-_MOST_CODES = (1 << kernels.ID_BITS) - 2
+_MAX_BITS = (1 << kernels.DISTANCE_BITS) - 1
+_MAX_CODES = (1 << kernels.ID_BITS) - 2
 
 # Queries whose heaps are held at once, and for each thread, below which it costs more than it gives.
 _PART_QUERIES = 1024
@@ -36,8 +36,8 @@ _QUERIES_A_THREAD = 16
 _SCAN_CODE, _SCAN_PLANE = 0.04, 0.035
 
 # Codes that came after the tables were built are scanned; more than this share of all, and they are built anew.
-_MOST_ADDED = 1 / 16
-_FEW_ADDED = 4096
+_MAX_ADDED_SHARE = 1 / 16
+_ALWAYS_ALLOWED_ADDED = 4096
 
 HammingAnswers = tuple[Int32Array, Int64Array]
 
@@ -77,6 +77,7 @@ class HammingIndex(Index):
     (Norouzi, Punjani, Fleet, CVPR 2012): each table has some bits of the code as its bucket numbers.
     """
 
+    _DISTANCE = np.int32
     _planes: Uint32Array
     _tables: Tables | None
 
@@ -133,7 +134,7 @@ class HammingIndex(Index):
             self._shown = np.concatenate([self._shown, np.ones(len(rows), np.uint8)])
         if self._tables is not None:
             n_added = self.n_samples_ - self._tables.n_codes
-            if n_added > max(_FEW_ADDED, _MOST_ADDED * self.n_samples_):
+            if n_added > max(_ALWAYS_ALLOWED_ADDED, _MAX_ADDED_SHARE * self.n_samples_):
                 self._tables = Tables.build(self._rows(), self.n_bits_)
         return np.arange(first, self.n_samples_)
 
@@ -143,10 +144,8 @@ class HammingIndex(Index):
         Parameters
         ----------
         codes : uint64 array-like of shape (n_queries, n_words)
-        k : int >= 1
-            Fewer come back when fewer codes are allowed.
-        allowed : bool ndarray of shape (n_samples,), optional
-            Codes that may be answers; all by default.
+        k, allowed
+            As of :meth:`ExactIndex.query`.
 
         Returns
         -------
@@ -160,21 +159,20 @@ class HammingIndex(Index):
             If `codes` has another type or shape than those of :meth:`fit`, `k` is below 1, or `allowed` has another
             length.
         """
-        check_is_fitted(self, "n_samples_")
-        if k < 1:
-            raise ValueError(f"k={k} should be at least 1.")
-        queries = checked_codes(codes, "codes", self.n_bits_)
-        shown, n_shown = self._visible(allowed)
-        answers = np.zeros((len(queries), min(k, n_shown)), np.int64)
-        if answers.size:
+        return self._answers(codes, k, allowed, self._nearest)
 
-            def ask(part: slice) -> None:
-                limits = np.full(len(queries[part]), self.n_bits_ + 1)
-                heaps, _ = self._searched(queries[part], limits, answers.shape[1], shown)
-                answers[part] = np.sort(-heaps, axis=1)
+    def _checked_queries(self, Q: npt.ArrayLike) -> Uint64Array:
+        return checked_codes(Q, "codes", self.n_bits_)
 
-            self._for_parts(len(queries), ask)
-        return _unpacked(answers)
+    def _nearest(
+        self, Q: Uint64Array, shown: Uint8Array, n_shown: int, distances: Int32Array, ids: Int64Array
+    ) -> None:
+        def ask(part: slice) -> None:
+            limits = np.full(len(Q[part]), self.n_bits_ + 1)
+            heaps, _ = self._searched(Q[part], limits, ids.shape[1], shown)
+            distances[part], ids[part] = _unpacked(np.sort(-heaps, axis=1))
+
+        self._for_parts(len(Q), ask)
 
     def radius(
         self,
@@ -310,8 +308,8 @@ class HammingIndex(Index):
     def _put(self, rows: Uint64Array) -> None:
         """Put codes at the end of the planes, in room that at least doubles."""
         first, n = self.n_samples_, self.n_samples_ + len(rows)
-        if n > _MOST_CODES:
-            raise ValueError(f"{n} codes are more than an index takes, {_MOST_CODES}.")
+        if n > _MAX_CODES:
+            raise ValueError(f"{n} codes are more than an index takes, {_MAX_CODES}.")
         if n > self._planes.shape[1] or not self._planes.flags.writeable:
             grown = np.zeros((len(self._planes), _room(max(n, 2 * first))), np.uint32)
             grown[:, :first] = self._planes[:, :first]
@@ -418,8 +416,8 @@ def checked_codes(codes: npt.ArrayLike, name: str, n_bits: int | None) -> Uint64
         raise ValueError(f"n_bits={n_bits!r} should be a whole number of at least 1.")
     elif n_words != -(-n_bits // 64):
         raise ValueError(f"{name} has {n_words} words, n_bits={n_bits} needs {-(-n_bits // 64)}.")
-    if n_bits > _MOST_BITS:
-        raise ValueError(f"{name} has {n_bits} bits, more than {_MOST_BITS}.")
+    if n_bits > _MAX_BITS:
+        raise ValueError(f"{name} has {n_bits} bits, more than {_MAX_BITS}.")
     if n_bits % 64 and (array[:, -1] >> np.uint64(n_bits % 64)).any():
         raise ValueError(f"{name} has bits beyond n_bits={n_bits}.")
     return read_only(np.ascontiguousarray(array))

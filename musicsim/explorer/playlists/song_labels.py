@@ -155,11 +155,11 @@ def _company(
     nobody = np.empty((n_songs, 0), dtype=np.int64)
     if len(playlists) < _FEWEST_LISTS:
         return {}, nobody
-    from musicsim.playlist.company import company_vectors, group_vectors, nearest_by_direction
+    from musicsim.playlist.cooccurrence import cooccurrence_vectors, group_vectors, nearest_by_direction
 
     tell("hearing which songs keep company on playlists")
     n_seen = len({row for playlist in playlists for row in playlist})
-    vectors = company_vectors(playlists, n_songs, random_state=SEED)
+    vectors = cooccurrence_vectors(playlists, n_songs, random_state=SEED)
     groups = group_vectors(vectors, _sizes(n_seen), n_repeats=_GROUPINGS, random_state=SEED)
     if n_seen > _MOST_SONGS_WITH_NEIGHBOURS:
         return groups, nobody

@@ -16,9 +16,9 @@ from scipy import sparse
 from musicsim._arrays import Float64Array, Int64Array
 
 __all__ = [
-    "company_clusters",
-    "company_neighbours",
-    "company_vectors",
+    "cooccurrence_clusters",
+    "cooccurrence_neighbours",
+    "cooccurrence_vectors",
     "group_vectors",
     "nearest_by_direction",
 ]
@@ -31,7 +31,7 @@ _ALL_AT_ONCE = 5_000
 _STARTS = 3
 _LETTERS = string.ascii_lowercase
 _BLOCK = 1024
-_FEWEST_NEAREST, _NEAREST_OF_ROOT = 10, 16 / 3
+_MIN_NEAREST, _NEAREST_OF_ROOT = 10, 16 / 3
 
 
 def _neighbour_counts(playlists: Sequence[Sequence[int]], n_songs: int, window: int) -> sparse.csr_array:
@@ -60,7 +60,7 @@ def _positive_information(counts: sparse.csr_array) -> sparse.csr_array:
     return matrix
 
 
-def company_vectors(
+def cooccurrence_vectors(
     playlists: Sequence[Sequence[int]],
     n_songs: int,
     *,
@@ -179,7 +179,7 @@ def _spread(values: Int64Array, rows: Int64Array, n_songs: int) -> Int64Array:
     return spread
 
 
-def company_clusters(
+def cooccurrence_clusters(
     playlists: Sequence[Sequence[int]],
     n_songs: int,
     sizes: Sequence[int] = (16, 64, 256, 800),
@@ -192,12 +192,12 @@ def company_clusters(
     """Group songs by the company they keep in playlists, at several granularities.
 
     Several groupings of one size cut the collection at different places: two songs that a border happens to
-    part are together in another. Parameters as of `company_vectors` and `group_vectors`.
+    part are together in another. Parameters as of `cooccurrence_vectors` and `group_vectors`.
 
     Returns
     -------
     dict of label to int64 array of shape (n_songs,)
-        For `build_edges(company_clusters=...)`, labels "256", "256b", "256c"; -1 for songs without
+        For `build_edges(cooccurrence_clusters=...)`, labels "256", "256b", "256c"; -1 for songs without
         company. Empty when too few songs were seen for any size.
 
     Raises
@@ -210,7 +210,9 @@ def company_clusters(
     Make them from the playlists that the model is fitted to, never from those it is judged by.
     """
     rng = np.random.default_rng(random_state)
-    vectors = company_vectors(playlists, n_songs, window=window, n_dimensions=n_dimensions, random_state=rng)
+    vectors = cooccurrence_vectors(
+        playlists, n_songs, window=window, n_dimensions=n_dimensions, random_state=rng
+    )
     return group_vectors(vectors, sizes, n_repeats=n_repeats, random_state=rng)
 
 
@@ -249,7 +251,7 @@ def nearest_by_direction(vectors: npt.ArrayLike, n_nearest: int) -> Int64Array:
     return found
 
 
-def company_neighbours(
+def cooccurrence_neighbours(
     playlists: Sequence[Sequence[int]],
     n_songs: int,
     n_nearest: int | None = None,
@@ -261,20 +263,20 @@ def company_neighbours(
     """Return the songs nearest to each song by the company they keep in playlists.
 
     One edge a song holds them all: unlike groups, these overlap, so that no border parts near songs.
-    Parameters as of `company_vectors` and `nearest_by_direction`. None for `n_nearest` is 16/3 of the root of the
+    Parameters as of `cooccurrence_vectors` and `nearest_by_direction`. None for `n_nearest` is 16/3 of the root of the
     number of songs (300 of 3,168), and 10 at least: of what was tried on the yes.com lists, the best on the smaller.
 
     Returns
     -------
     int64 array of shape (n_songs, n_nearest)
-        For `build_edges(company_neighbours=...)`; -1 where there is none.
+        For `build_edges(cooccurrence_neighbours=...)`; -1 where there is none.
 
     Notes
     -----
     Make them from the playlists that the model is fitted to, never from those it is judged by.
     """
-    vectors = company_vectors(
+    vectors = cooccurrence_vectors(
         playlists, n_songs, window=window, n_dimensions=n_dimensions, random_state=random_state
     )
-    usual = max(_FEWEST_NEAREST, round(_NEAREST_OF_ROOT * n_songs**0.5))
+    usual = max(_MIN_NEAREST, round(_NEAREST_OF_ROOT * n_songs**0.5))
     return nearest_by_direction(vectors, usual if n_nearest is None else n_nearest)
