@@ -10,11 +10,13 @@ __all__ = [
     "Float64Array",
     "FloatingArray",
     "Int8Array",
+    "Int16Array",
     "Int32Array",
     "Int64Array",
     "IntegerArray",
     "IntpArray",
     "Uint8Array",
+    "Uint16Array",
     "Uint32Array",
     "Uint64Array",
 ]
@@ -24,11 +26,13 @@ Float16Array = npt.NDArray[np.float16]
 Float32Array = npt.NDArray[np.float32]
 Float64Array = npt.NDArray[np.float64]
 FloatingArray = npt.NDArray[np.floating]
+Int16Array = npt.NDArray[np.int16]
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 Int8Array = npt.NDArray[np.int8]
 IntegerArray = npt.NDArray[np.integer]
 IntpArray = npt.NDArray[np.intp]
+Uint16Array = npt.NDArray[np.uint16]
 Uint32Array = npt.NDArray[np.uint32]
 Uint64Array = npt.NDArray[np.uint64]
 Uint8Array = npt.NDArray[np.uint8]
