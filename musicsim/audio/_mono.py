@@ -1,6 +1,6 @@
-"""From blocks of any rate and number of channels to mono samples of one rate, handed on as they come.
+"""Mono samples of one rate from blocks of any rate and number of channels, block by block.
 
-Conventions: mono is the mean of all channels; a sink is told of the samples in order, in blocks of any
+Conventions: mono is the mean of all channels; a sink gets the samples in order, in blocks of any
 length, and copies what it keeps. Nothing here grows with the length of the sound.
 """
 

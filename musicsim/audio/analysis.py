@@ -1,4 +1,4 @@
-"""All that is taken from the sound of one file, in memory that does not grow with its length.
+"""Analysis of the sound of one file, in memory that does not grow with its length.
 
 Conventions: times are seconds of decoded sound; coefficients are rounded to float16, as they are kept,
 and all that is derived from them here is derived from the rounded ones. The sound is read once: what a

@@ -2,7 +2,7 @@
 
 Conventions: samples are float32, full scale is 1.0, mono is the mean of all channels (stereo and
 surround alike, as in librosa), and times are seconds of decoded sound, not of what a header or a tag
-claims. Decoding goes on behind damage, and what was lost is told in `Decoded.notes`. The samples equal
+claims. Decoding goes on behind damage, and what was lost is listed in `Decoded.notes`. The samples equal
 librosa's where it reads the same packets: soxr's HQ filter at the file's own rate, fed block by
 block, so that of a long song only the mono result is held (88 kB a second; 159 MB for 30 minutes).
 """
@@ -60,7 +60,7 @@ class Decoded:
 def load(
     source: AudioSource, *, sr: int = 22050, offset: float = 0.0, duration: float | None = None
 ) -> Float32Array:
-    """Decode `source` to mono samples; see :func:`decode`, which also tells what was wrong with it.
+    """Decode `source` to mono samples; see :func:`decode`, which also reports what was wrong with it.
 
     Returns
     -------

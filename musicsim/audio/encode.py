@@ -1,4 +1,4 @@
-"""What a browser can play, and a copy of the rest that it can.
+"""Formats that browsers play, and conversion of other formats to one of them.
 
 MP3 is written, because every browser plays it, Safari before 18.4 (no Ogg Opus) included, and because
 PyAV's wheels carry LAME; a PyAV without it writes WAV instead. Channels beyond two are mixed

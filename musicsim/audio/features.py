@@ -1,4 +1,4 @@
-"""From samples to delta-MFCC: 13 MFCC with their first and second derivatives.
+"""Delta-MFCC of samples: 13 MFCC with their first and second derivatives.
 
 Conventions: mono samples, frames of 512 samples every 256, the signal padded with zeros so that frame
 `i` is centred on sample 256 * i; 1 + n_samples // 256 frames. The reference is librosa
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 FEATURE_VERSION = 2
-# What a song gains by being analysed again, by the version that brought it: told to people after an update.
+# What a song gains by being analysed again, by the version that brought it: shown to people after an update.
 FEATURE_CHANGES = {
     2: "songs are known again by their sound when files move or change their tags, and previews start at the most "
     "typical 30 seconds",

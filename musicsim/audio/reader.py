@@ -1,4 +1,4 @@
-"""From a file or bytes to blocks of samples, whatever the container, the codec and the damage.
+"""Blocks of samples from a file or bytes, of any container and codec, damaged or not.
 
 Conventions: a block is float32 of shape (n_channels, n_samples), full scale is 1.0; the sampling rate
 and the number of channels may change from one block to the next. FFmpeg (PyAV) reads first, and only

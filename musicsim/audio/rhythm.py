@@ -136,7 +136,7 @@ class RhythmStream:
 
 
 class _Periodicity:
-    """How much a window of onsets repeats at each tempo."""
+    """Periodicity of a window of onsets at each tempo."""
 
     def __init__(self, size: int, rate: float) -> None:
         self._size = size

@@ -218,20 +218,6 @@ class Codebook(TransformerMixin, BaseEstimator):
         songs = list(list_of_frames)
         return self.fit(songs).transform(songs)
 
-    def quantization_error(self, frames: FramesLike) -> float:
-        """Return the mean squared distance of frames to their nearest codeword, in z-scored units.
-
-        Parameters
-        ----------
-        frames : array of shape (n_frames, n_features), or a list of such arrays, raw
-        """
-        check_is_fitted(self)
-        frames = _as_frames(frames, "frames", self.n_features_in_)
-        total = _kernels.add_quantization_error(
-            frames, self.mean_, 1.0 / self.scale_, *self._work_space(), self.codewords_
-        )
-        return total / len(frames)
-
     def _check_parameters(self) -> None:
         if self.n_codewords < 1:
             raise ValueError(f"n_codewords={self.n_codewords} should be >= 1.")

@@ -7,5 +7,4 @@ from .ranking import paired_bootstrap as paired_bootstrap
 from .ranking import query_scores as query_scores
 from .ranking import ranking_scores as ranking_scores
 from .ranking import share_of_same as share_of_same
-from .splits import ArtistKFold as ArtistKFold
 from .splits import ArtistSplit as ArtistSplit

@@ -1,4 +1,4 @@
-"""How good rankings of graded documents are: learning to rank, with a query a group of rows.
+"""Measures of rankings of graded documents: learning to rank, with a query a group of rows.
 
 Conventions. Higher scores come first; of equal scores the less relevant document does, so that a constant ranker
 gains nothing. The gain of label l at rank i is (2^l - 1) / log2(i + 1), NDCG@k is the sum over the first k ranks as a

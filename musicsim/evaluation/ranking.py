@@ -1,4 +1,4 @@
-"""How good neighbours and rankings are.
+"""Measures of neighbours and of rankings.
 
 Conventions of neighbours: rows are songs; a song is never its own neighbour; with an artist filter the
 songs of the query's own artist are left out of its candidates. Equal distances go to the lower row. A label
@@ -48,7 +48,7 @@ def nearest_neighbours(
     X : ndarray of shape (n_songs, n_features)
     k : int, 1 <= k < n_songs
     groups : int ndarray of shape (n_songs,), optional
-        Songs of one group (an artist) are not neighbours of each other; -1 stands alone.
+        Songs of one group (an artist) are not neighbours of each other; -1 is a group of its own.
     block_rows : int
         Memory: ``8 * block_rows * n_songs`` bytes (410 MB for 100 000 songs).
 
@@ -80,7 +80,7 @@ def nearest_neighbours(
 
 
 def k_occurrence(neighbours: Int64Array, n_songs: int | None = None) -> Int64Array:
-    """How often each song stands among the neighbours of others.
+    """Number of times that each song is among the neighbours of others.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def ranking_scores(
     *,
     block_rows: int = 128,
 ) -> dict[str, float]:
-    """How well Euclidean distance ranks the database, averaged over the queries.
+    """Quality of rankings by Euclidean distance, averaged over the queries.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def query_scores(
 
 
 def distance_scores(distances: npt.ArrayLike, relevance: Relevance, k: int = 10) -> dict[str, Float64Array]:
-    """As :func:`query_scores`, of distances that are no distances of vectors: divergences, or adjusted ones.
+    """Scores as of :func:`query_scores` for given distances, such as divergences or adjusted ones.
 
     Parameters
     ----------
@@ -372,7 +372,7 @@ def paired_bootstrap(
         Scores of the same queries by two methods; those that are nan in either are left out.
     groups : sequence of shape (n_queries,), optional
         The artist of each query. Whole artists are then drawn, as their songs are not independent; one of
-        unknown artist stands alone. Without it queries are drawn.
+        unknown artist is a group of its own. Without it queries are drawn.
     n : int, at least 1
         Number of resamples.
     random_state : int, numpy Generator or None

@@ -1,4 +1,4 @@
-"""What all hashes share: rows to bits, bits to codes."""
+"""Base of all hashes: rows to bits, bits to codes."""
 
 from numbers import Integral
 from typing import Any

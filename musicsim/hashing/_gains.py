@@ -1,4 +1,4 @@
-"""What a document adds to the score of a query when it is among its neighbours.
+"""Gains: what a document adds to the score of a query when it is among its neighbours.
 
 All four scores of a ranking are sums over neighbours of such a gain, so that swapping a neighbour and another document
 changes the score by the difference of their gains, and the document of higher gain should be the nearer one:

@@ -24,7 +24,7 @@ StepCallback = Callable[[dict[str, Any]], object]
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """Which documents are neighbours: those of the `n_bins` nearest bins, or at distances up to `radius`."""
+    """Neighbours of a query: the documents of the `n_bins` nearest bins, or at distances up to `radius`."""
 
     n_bins: int | None
     radius: int
@@ -38,7 +38,7 @@ class Neighbourhood:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """How a descent goes: steps of each phase, sizes of batches, and what a step is."""
+    """Settings of a descent: steps of each phase, sizes of batches, length of a step."""
 
     ranknet_steps: int
     lambdarank_steps: int

@@ -168,7 +168,7 @@ class RankHash(BitHash):
         return self
 
     def arrays(self) -> dict[str, Any]:
-        """What the codes are made by, for an archive without pickle."""
+        """Arrays that codes are made with, for an archive without pickle."""
         check_is_fitted(self)
         return {field.name: getattr(self.projection_, field.name) for field in fields(ExactProjection)}
 

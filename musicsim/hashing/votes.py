@@ -1,4 +1,4 @@
-"""What the nearest codes say of a query: votes and means over the nearest bins.
+"""Votes and means over the nearest bins of codes.
 
 A bin holds all codes at one Hamming distance. Neighbours are the codes of the `n_bins` nearest bins that are not empty,
 all of them, so that ties are not broken (Nair, Mahajan, Sundararajan, WWW 2012, 3.5.1).
@@ -119,7 +119,7 @@ def bin_mean(
 
 
 def bin_edges(distances: IntegerArray, n_bins: int, n_bits: int) -> Int64Array:
-    """How far the nearest bins that are not empty reach.
+    """Distances that the nearest non-empty bins reach.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ __all__ = [
 
 
 def inverse_document_frequency(histograms: Any) -> Float64Array:
-    """How rare each codeword (or word) is among songs.
+    """Rarity of each codeword (or word) among songs.
 
     Parameters
     ----------

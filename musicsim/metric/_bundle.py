@@ -45,7 +45,7 @@ _SLOWEST = 64.0
 
 @dataclass
 class BundleState:
-    """What a solver leaves behind, and can go on from, with another C too: planes stay valid."""
+    """State that a solver can go on from, with another C too: planes stay valid."""
 
     planes: Planes
     weights: Float64Array

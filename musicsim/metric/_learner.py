@@ -1,4 +1,4 @@
-"""What the estimators of metric learning to rank share: parameters, the choice of a solver, how it ended."""
+"""Base of the estimators of metric learning to rank: parameters, choice of a solver, results."""
 
 import warnings
 from numbers import Integral, Real
@@ -95,7 +95,7 @@ class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         state: BundleState | None = None,
         stacklevel: int = 3,
     ) -> tuple[Float64Array, BundleState | None]:
-        """Learn a flat metric of `cone`, set what tells how it went, and warn where the gap is not closed.
+        """Learn a flat metric of `cone`, set the attributes that report on the fit, and warn of a gap that is left.
 
         The warning names the line `stacklevel` frames up.
         """

@@ -64,7 +64,7 @@ class Queries:
         return cls(X, y, starts, first - starts[query], np.flatnonzero(y[starts[1:] - 1] > y[starts[:-1]]))
 
     def rows(self, queries: Int64Array) -> Int64Array:
-        """Of some queries, one after the other."""
+        """Documents of some queries, one query after the other."""
         return np.concatenate([np.arange(self.starts[q], self.starts[q + 1]) for q in queries])
 
     def gains(self, k: int) -> Float64Array:

@@ -37,7 +37,7 @@ _BLOCK_ROWS = 128
 
 
 class RelevantSongs(Protocol):
-    """Who is similar to whom, as rows of X; songs in neither set of a query are left out of its ranking."""
+    """Relevance as rows of X; songs in neither set of a query are left out of its ranking."""
 
     def relevant(self, i: int, /) -> IntegerArray: ...
 

@@ -1,4 +1,4 @@
-"""Where metrics live: blocks of positive semi-definite matrices, or a vector without negative entries.
+"""Cones of metrics: blocks of positive semi-definite matrices, or a vector without negative entries.
 
 Solvers see a metric as one flat vector: the raveled (w, w) matrices of the blocks one after another, or the
 diagonal. Every block has a diagonal weight r, its penalty being sum(r * diag(W)): the trace of a metric whose

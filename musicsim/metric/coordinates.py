@@ -41,7 +41,7 @@ class Axes:
 
     @classmethod
     def principal(cls, X: Float64Array) -> "Axes":
-        """For the trace."""
+        """Principal axes, for the trace as penalty."""
         centred = X - X.mean(axis=0)
         variances, axes = np.linalg.eigh(centred.T @ centred / len(X))
         deviations = np.sqrt(np.maximum(variances, 0.0))
@@ -51,7 +51,7 @@ class Axes:
 
     @classmethod
     def unchanged(cls, n_columns: int) -> "Axes":
-        """For a penalty that other coordinates would change."""
+        """The columns of X, for a penalty that other coordinates would change."""
         return cls(np.ones(n_columns), np.eye(n_columns))
 
     def apply(self, X: Float64Array) -> Float64Array:
@@ -74,7 +74,7 @@ class Columns:
 
     @classmethod
     def scaled(cls, X: Float64Array, penalty: Float64Array | None = None) -> "Columns":
-        """For a penalty that weighs the columns, by default alike."""
+        """Scaled columns, for a penalty that weighs the columns, by default alike."""
         deviations = X.std(axis=0)
         columns = np.flatnonzero(_varying(deviations, X))
         scale = deviations[columns] ** -_POWER

@@ -2,7 +2,7 @@
 
 The marks of a query are the positive and negative documents of a geometric mean metric of its own (Su, King, Lyu,
 SIGIR 2017, algorithm 1), with the metric it had before as the prior; the query moves towards what was marked up, as
-the ideal candidate document of section 3 (and of Rocchio, 1971). Local metrics are weighed anew first, a Phi of this
+the ideal candidate document of section 3 (and of Rocchio, 1971). Local metrics are reweighted first, a Phi of this
 query's own (section 3.2). Everything is in closed form, and no mark changes nothing.
 """
 

@@ -31,7 +31,7 @@ class KernelSpaces:
 
     @classmethod
     def of(cls, kernels: list[Float64Array], structure: str, max_rank: int | None = None) -> "KernelSpaces":
-        """Of :func:`training_kernels`; of a full metric's kernels the `max_rank` widest directions.
+        """Spaces of :func:`training_kernels`; of a full metric's kernels the `max_rank` widest directions.
 
         Raises
         ------
@@ -62,7 +62,7 @@ class KernelSpaces:
 
 
 class KernelProjections:
-    """What estimators share that learn a projection of each of several kernels."""
+    """Mixin for estimators that learn a projection of each of several kernels."""
 
     components_: list[Float64Array]
     n_kernels_in_: int
@@ -146,7 +146,7 @@ def _symmetric(kernel: Any, i: int) -> Float64Array:
 
 
 def _full_map(K: Float64Array, max_rank: int | None) -> Axes:
-    """From columns of K to scaled principal coordinates of its feature space."""
+    """Map from columns of K to scaled principal coordinates of its feature space."""
     values, vectors, lowest = _spectrum(K, max_rank)
     if lowest < -1e-6 * max(values[-1], -lowest):
         raise ValueError(f"a kernel has the eigenvalue {lowest:.3g}; it should be positive semi-definite.")

@@ -60,7 +60,7 @@ class LGMML(BaseEstimator):
     anchor : "ideal" or "document"
         Anchors are made-up documents beyond the mean of the relevant ones, or relevant documents as in the paper.
     max_features : float in (0, 1]
-        Share of the columns that each metric sees, drawn anew; the others are 0 in it. All of them in the paper.
+        Share of the columns that each metric sees, drawn again; the others are 0 in it. All of them in the paper.
     standardize : None, "column" or "query"
         Features as they are, z-scored by the training documents, or within each query.
     t, prior, reg

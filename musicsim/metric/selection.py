@@ -37,7 +37,7 @@ class MLRCV(TransformerMixin, BaseEstimator):
     Cs : sequence of float
         Tried in ascending order.
     cv : splitter or iterable of (training rows, validation rows), optional
-        By default ``ArtistSplit(3, 0.3, random_state=0)``; without groups every song stands alone.
+        By default ``ArtistSplit(3, 0.3, random_state=0)``; without groups every song is a group of its own.
     scoring : "auc", "map", "mrr", "ndcg" or "precision", optional
         By default the loss of `mlr`.
     tolerance : float >= 0
@@ -164,7 +164,7 @@ class MLRCV(TransformerMixin, BaseEstimator):
         return np.asarray(self.best_.components_)
 
     def transform(self, X: npt.ArrayLike) -> Float64Array:
-        """As of :meth:`MLR.transform`."""
+        """Map songs by the best metric; see :meth:`MLR.transform`."""
         check_is_fitted(self)
         return self.best_.transform(X)
 

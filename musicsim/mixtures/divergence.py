@@ -1,4 +1,4 @@
-"""How far the mixtures of songs are from each other: Monte-Carlo Kullback-Leibler divergence (thesis 5.9, 5.10).
+"""Divergence of the mixtures of songs: Monte-Carlo Kullback-Leibler divergence (thesis 5.9, 5.10).
 
 The draws behind the samples (a uniform number and a normal vector each) are made once from
 `random_state` and used for every query, so that a query's row depends on nothing but itself, and
@@ -55,7 +55,7 @@ def cross_entropy(samples: npt.ArrayLike, mixtures: SongMixtures) -> Float64Arra
     -----
     Equation 5.10. The density is a quadratic form in z, so that all songs take one matrix product, in
     float32 around the mean of the samples (on delta-MFCC of 144 songs within 3e-5 nats, 5e-7 of the value,
-    of float64). Memory beside the result: about 4 MB whatever n is.
+    of float64). Memory in addition to the result: about 4 MB whatever n is.
     """
     z = np.asarray(samples, dtype=np.float64)
     d = mixtures.means.shape[2]
@@ -105,7 +105,7 @@ def kl_divergences(
 
     Notes
     -----
-    Equation 5.9: the samples of a query are the same for all songs of the database. Memory beside the
+    Equation 5.9: the samples of a query are the same for all songs of the database. Memory in addition to the
     result (8 n_queries n bytes): some megabytes whatever n is, and 25 n_samples n_features bytes.
     """
     if queries.means.shape[2] != database.means.shape[2]:

@@ -162,7 +162,7 @@ def fit_mixtures(
 
 
 def fixed_seed(random_state: int | np.random.Generator | None) -> int:
-    """A seed that every song starts from anew, so that songs do not depend on each other."""
+    """A seed that every song starts from, so that songs do not depend on each other."""
     if isinstance(random_state, (int, np.integer)):
         return int(random_state)
     return int(np.random.default_rng(random_state).integers(2**63))

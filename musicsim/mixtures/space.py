@@ -108,7 +108,7 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
         return (features / np.where(lengths > 0.0, lengths, 1.0)).astype(np.float32)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """What :meth:`from_arrays` needs, to save; parameters (`get_params`) are kept apart from it."""
+        """Arrays to save for :meth:`from_arrays`, without the parameters (`get_params`)."""
         check_is_fitted(self, "projection_")
         return {
             **self.landmarks_.arrays(),

@@ -143,7 +143,7 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         return np.array(rows, dtype=np.float32).reshape(len(rows), len(self.tags_))
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """What :meth:`from_arrays` needs, to save: numbers and an array of texts, no objects."""
+        """Arrays to save for :meth:`from_arrays`: numbers and texts, no objects."""
         check_is_fitted(self, "mixtures_")
         return {
             **self.mixtures_.arrays(),

@@ -58,7 +58,7 @@ class Objective:
 
     Notes
     -----
-    Memory besides the songs: as much again twice, and 60 bytes a comparison.
+    Memory in addition to the songs: as much again twice, and 60 bytes a comparison.
     """
 
     def __init__(self, songs: Float64Array, comparisons: Int64Array, cone: Cone, C: float) -> None:

@@ -17,7 +17,7 @@ _REACH_BYTES = 1 << 28
 
 @dataclass(frozen=True, slots=True)
 class CleaningReport:
-    """What :func:`clean_comparisons` did, as numbers of comparisons.
+    """Numbers of comparisons that :func:`clean_comparisons` found and removed.
 
     Attributes
     ----------
@@ -169,7 +169,7 @@ def _pair_keys(comparisons: Int64Array) -> tuple[Int64Array, Int64Array]:
 
 
 def _agreed(edges: Int64Array, opposites: Int64Array, counts: Int64Array, contradictions: str) -> BoolArray:
-    """Which of the sorted edges stay where the opposite is among them too."""
+    """Mask of the sorted edges that stay where the opposite is among them too."""
     if contradictions == "keep" or len(edges) == 0:
         return np.ones(len(edges), np.bool_)
     places = np.minimum(np.searchsorted(edges, opposites), len(edges) - 1)
@@ -194,7 +194,7 @@ def _acyclic(
 
 
 def _irredundant(tails: Int64Array, heads: Int64Array, order: Int64Array) -> BoolArray:
-    """Which edges of an acyclic graph are in its transitive reduction."""
+    """Mask of the edges of an acyclic graph that are in its transitive reduction."""
     n = len(order)
     out, into = np.bincount(tails, minlength=n), np.bincount(heads, minlength=n)
     # an edge that another path replaces has company at both ends

@@ -89,7 +89,7 @@ class _OrderEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _solve(
         self, songs: Float64Array, comparisons: Int64Array, cone: Cone, callback: StepCallback | None
     ) -> Projection:
-        """Learn a metric of `cone`, set what tells how it went, and warn where the gap is not closed."""
+        """Learn a metric of `cone`, set the attributes that report on the fit, and warn where the gap is not closed."""
         objective = Objective(songs, comparisons, cone, float(self.C))
         course = Course(float(self.tol), int(self.max_iter), callback)
         solve = solve_accelerated if self.solver == "accelerated" else solve_subgradient
@@ -199,8 +199,8 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
         comparisons : int array-like of shape (m, 4)
             Rows (i, j, k, l): songs i and j are nearer to each other than k and l.
         callback : callable, optional
-            Told a dict each iteration: iteration, objective, dual_bound, gap, seconds. True ends the fit with the
-            best so far.
+            Called with a dict after each iteration: iteration, objective, dual_bound, gap, seconds. True ends the fit
+            with the best so far.
 
         Raises
         ------

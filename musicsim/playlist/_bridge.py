@@ -1,4 +1,4 @@
-"""How likely the walk is to reach a fixed song in so many steps: what leads a path to where it should go.
+"""Probabilities that the walk reaches a fixed song in so many steps; they lead a path to it.
 
 With P the walk's transition matrix, g the weight of songs at a place and z the fixed song at place b, the message is
 

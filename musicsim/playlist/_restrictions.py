@@ -1,4 +1,4 @@
-"""Which songs may stand at a place of a playlist, given the songs before it and those fixed behind it."""
+"""Masks of the songs allowed at a place of a playlist, given the songs before it and those fixed behind it."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ def group_codes(argument: str, groups: Sequence[Hashable] | None, n_songs: int) 
 
 @dataclass(slots=True)
 class Restrictions:
-    """What was asked of a playlist, as masks over the songs.
+    """Restrictions of a playlist as masks over the songs.
 
     `fixed` are songs by their place; `group` keeps songs apart by `spacing`, `work` for good. Memory: two
     masks of one byte a song.

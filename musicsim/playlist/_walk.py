@@ -154,7 +154,7 @@ class Walker:
         return None
 
     def _pulled(self, place: int) -> Float64Array | None:
-        """What songs weigh at a place, with where the walk has to go; None where all weigh the same."""
+        """Weights of songs at a place, with where the walk has to go; None where all weigh the same."""
         given, towards = self.weigh(place), self._towards.get(place)
         if given is None or towards is None:
             return given if towards is None else towards

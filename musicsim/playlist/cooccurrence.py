@@ -1,6 +1,6 @@
-"""Groups of songs by the company they keep in playlists: edges that no description of the songs gives.
+"""Groups of songs by co-occurrence in playlists: edges that no description of the songs gives.
 
-Songs that stand within a few places of the same others are grouped together, whether or not they were ever
+Songs found within a few places of the same others are grouped together, whether or not they were ever
 in one playlist. Counts of neighbours become positive pointwise mutual information, a truncated singular value
 decomposition makes a vector of each song's row, and k-means groups the vectors. This is not in the thesis;
 the parts are those of word vectors (Levy, Goldberg and Dagan, TACL 2015).
@@ -189,7 +189,7 @@ def cooccurrence_clusters(
     n_repeats: int = 3,
     random_state: int | np.random.Generator | None = None,
 ) -> dict[str, Int64Array]:
-    """Group songs by the company they keep in playlists, at several granularities.
+    """Group songs by co-occurrence in playlists, at several granularities.
 
     Several groupings of one size cut the collection at different places: two songs that a border happens to
     part are together in another. Parameters as of `cooccurrence_vectors` and `group_vectors`.
@@ -260,7 +260,7 @@ def cooccurrence_neighbours(
     n_dimensions: int = 64,
     random_state: int | np.random.Generator | None = None,
 ) -> Int64Array:
-    """Return the songs nearest to each song by the company they keep in playlists.
+    """Return the songs nearest to each song by co-occurrence in playlists.
 
     One edge a song holds them all: unlike groups, these overlap, so that no border parts near songs.
     Parameters as of `cooccurrence_vectors` and `nearest_by_direction`. None for `n_nearest` is 16/3 of the root of the

@@ -57,7 +57,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         `fit` keeps at least this weight on the uniform edge (if there is one), so that no playlist
         without immediate repeats has likelihood 0.
     max_iter : int
-        Limit of iterations of `fit`; a `ConvergenceWarning` tells when it was met.
+        Limit of iterations of `fit`; a `ConvergenceWarning` says when it was met.
     tol : float
         `fit` ends when an iteration raises the objective by less than `tol` an observation (a
         transition or first song).
@@ -377,7 +377,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         still have one, in the model's proportions; then one of these songs. If none has, it draws any
         allowed song of the collection. Without restrictions, steps towards a fixed song are exactly those of the
         walk conditioned on it (and on `weigh` as likelihoods of the places). That songs drawn on the way are
-        not drawn again is not foreseen by the messages, and spacing only towards fixed songs.
+        not drawn again is not in the messages, and spacing only towards fixed songs.
 
         Temperature is not a power of P[e | x]: the edges that weigh most are often the widest, and a walk that
         keeps to them goes from style to style.

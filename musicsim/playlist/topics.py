@@ -19,7 +19,7 @@ __all__ = ["LyricsTopics", "lyrics_topics"]
 
 @dataclass(frozen=True, slots=True)
 class LyricsTopics:
-    """What the songs sing of.
+    """Topics of the lyrics of songs.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ def lyrics_topics(
     n_topics : int >= 1
         The thesis uses 32.
     n_top : int >= 1
-        How many topics of a song are told.
+        Number of topics returned for each song.
     max_share : float, 0 < max_share <= 1
         Words in more than this share of the songs with words are left out. 1 leaves none out, as the thesis.
     n_passes : int >= 1

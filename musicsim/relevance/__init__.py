@@ -1,4 +1,4 @@
-"""Who is similar to whom: from labels, lists and plays."""
+"""Which songs are similar: relevance from labels, lists and plays."""
 
 import lazy_loader as lazy
 

@@ -1,4 +1,4 @@
-"""Who is similar to whom: from labels, from lists, from what listeners play.
+"""Which songs are similar: relevance from labels, lists and plays.
 
 Conventions. A relevance has queries and a database of songs. For each query a song of the database is
 relevant, irrelevant, or left out of the ranking: the query itself always, the songs of its own artist
@@ -295,7 +295,7 @@ class Relevance:
         Notes
         -----
         Jaccard index of the sets of users, equation 5.2 of the thesis, item by item: the listeners it shares
-        with each other one are counted, and the best `k` kept at once. Memory beside the plays and the result:
+        with each other one are counted, and the best `k` kept at once. Memory in addition to the plays and the result:
         18 bytes a play, 40 for triples, and 8 bytes an item and thread. Time goes with the sum over users of the
         square of what they have heard; as many threads share the items as numba may use.
         """
@@ -342,7 +342,7 @@ class Relevance:
         return np.flatnonzero(self.judgements([self._checked(i)])[0] == 0)
 
     def judgements(self, queries: npt.ArrayLike) -> Int8Array:
-        """What each row of the database is to each of some queries.
+        """Relevance of each row of the database to each of some queries.
 
         Parameters
         ----------
@@ -407,7 +407,7 @@ class Relevance:
         Parameters
         ----------
         groups : sequence of shape (n_items,)
-            The artist of each song of the database; one of unknown artist stands alone.
+            The artist of each song of the database; one of unknown artist is a group of its own.
         query_groups : sequence of shape (n_queries,), optional
             The artist of each query; needed where queries come from outside.
 
@@ -496,7 +496,7 @@ def _triples(plays: Any) -> tuple[Int64Array, Int64Array, Float64Array]:
 
 
 def _heard(plays: Any, threshold: float, n: int | None, n_named: int) -> sparse.csr_array:
-    """Who has listened to what, (n_users, n_items) of ones; triples have at least `n_named` items."""
+    """Ones where a user has listened to an item, (n_users, n_items); triples have at least `n_named` items."""
     if sparse.issparse(plays):
         table = sparse.csr_array(plays, copy=True)
         if n is not None and n != table.shape[1]:

@@ -1,4 +1,4 @@
-"""Folders that hold an index and are replaced whole, what it says of itself, and which rows it was made of."""
+"""Folders that hold an index and are replaced whole, its metadata, and the rows it was made of."""
 
 import errno
 import json
@@ -78,7 +78,7 @@ def _is_replaceable(target: Path) -> bool:
 
 
 def read_meta(folder: Path, names: Collection[str]) -> dict[str, Any]:
-    """What an index says of itself.
+    """Metadata of an index.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def _counts(meta: dict[str, Any]) -> bool:
 def made_of(
     folder: Path, kind: str, names: Collection[str], X: npt.ArrayLike
 ) -> tuple[dict[str, Any], Float32Array]:
-    """What an index of some rows says of itself, and these rows, checked; there may be more at their end.
+    """Metadata of an index of some rows, and these rows, checked; there may be more at their end.
 
     Parameters
     ----------

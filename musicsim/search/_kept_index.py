@@ -104,7 +104,7 @@ class KeptIndex(VectorIndex):
         self._insert(rows[n:], n)
 
     def _write(self, folder: Path) -> None:
-        """Write all but the rows and what every index says of itself."""
+        """Write all but the rows and the common metadata."""
         raise NotImplementedError
 
     def _read(self, folder: Path) -> None:

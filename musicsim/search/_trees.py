@@ -50,7 +50,7 @@ _MAX_COPIED = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """How a tree is grown: the split rule and when to stop; see :class:`musicsim.search.SpillTree`."""
+    """Rules by which a tree is grown: the split rule and when to stop; see :class:`musicsim.search.SpillTree`."""
 
     rule: str
     spill: float
@@ -80,7 +80,7 @@ class Growth:
 
     @property
     def options(self) -> tuple[int, float, int, int, int, int, int]:
-        """For the kernels: rule, spill, max_depth, leaf_size, n_sample, n_iterations, n_directions."""
+        """Numbers for the kernels: rule, spill, max_depth, leaf_size, n_sample, n_iterations, n_directions."""
         depth = _DEEPEST if self.max_depth is None else self.max_depth
         return (
             kernels.RULES.index(self.rule), float(self.spill), depth, self.leaf_size,
@@ -159,7 +159,7 @@ class Trees:
         Returns
         -------
         bool
-            False where that takes so many copies that trees have to be grown anew: these are of no use any more.
+            False where that takes so many copies that trees have to be regrown: these are of no use any more.
         """
         most = int(_MAX_COPIED * self.copies * len(self.seeds) * (first + len(rows)))
         for tree, seed in enumerate(self.seeds):

@@ -88,7 +88,7 @@ class HammingCascade(BaseEstimator):
 
     @property
     def nbytes_(self) -> int:
-        """Memory besides the vectors."""
+        """Memory in addition to the vectors."""
         return self.short_.nbytes_ + self._long.nbytes
 
     def shortlist(self, short: npt.ArrayLike) -> list[Int64Array]:

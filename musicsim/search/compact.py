@@ -21,7 +21,7 @@ __all__ = ["CompactIndex"]
 _BLOCK_ROWS = 65_536
 # Of the sample that codes are learned on: the nearest that a query's code should be near to, and the steps of the fit.
 _RELEVANT, _STEPS = 50, 400
-# Fewest candidates, of whatever number of answers; and how many times as many, where many codes are equally near.
+# Fewest candidates, for any number of answers; and how many times as many, where many codes are equally near.
 _MIN_CANDIDATES, _MAX_TIMES = 1_000, 4
 
 
@@ -45,7 +45,7 @@ class CompactIndex(KeptIndex):
     ----------
     n_samples_, n_features_in_ : int
     nbytes_ : int
-        Memory besides the rows: `n_bits` / 8 bytes a row, 320 MB for ten million rows of 256 bits.
+        Memory in addition to the rows: `n_bits` / 8 bytes a row, 320 MB for ten million rows of 256 bits.
     n_built_ : int
         Rows of the fit.
     hash_ : RankHash
@@ -130,7 +130,7 @@ class CompactIndex(KeptIndex):
 
     @property
     def nbytes_(self) -> int:
-        """Memory besides the rows."""
+        """Memory in addition to the rows."""
         return self._codes.nbytes_
 
     def add(self, X: npt.ArrayLike) -> Int64Array:

@@ -97,7 +97,7 @@ class ExactIndex(VectorIndex):
         return halves
 
     def _rounding(self, Q: Float32Array) -> Float32Array:
-        """What the values of centred queries may be off by, (n_queries,)."""
+        """Largest rounding error of the values of centred queries, (n_queries,)."""
         eps = np.finfo(np.float32).eps
         size = self._longest * np.linalg.norm(Q, axis=1) + self._farthest
         # errors of the sum of d products grow as the square root of d

@@ -18,12 +18,12 @@ __all__ = ["SpillForest"]
 
 _BASIS_ROWS = 20_000
 _BLOCK_ROWS = 16_384
-# A forest that has grown by more is built anew: its axes, codes and leaves are those of the first rows.
+# A forest that has grown by more is rebuilt: its axes, codes and leaves are those of the first rows.
 _MAX_GROWTH = 2.0
-# Rows whose codes are cut, as a share of all and however few there are, above which it is built anew. So few are all
+# Rows whose codes are cut, as a share of all and however few there are, above which it is rebuilt. So few are all
 # among the best by their codes, whose exact distances are compared.
 _MAX_CUT_SHARE, _ALWAYS_ALLOWED_CUT = 0.01, 10
-# It is built anew, too, where axes keep less than `explained` of what they should, or less than this if that is all.
+# It is rebuilt, too, where axes keep less than `explained` of what they should, or less than this if that is all.
 _MIN_EXPLAINED = 0.999
 # Rows that are compared, wherever they lie, in the time of looking into one leaf.
 _ROWS_A_LEAF = 12
@@ -64,8 +64,8 @@ class SpillForest(TreeIndex):
         Main axes that are kept.
     n_leaves_, depth_ : int
     nbytes_ : int
-        Memory besides the rows: for each tree ``n_axes_ + 4`` bytes a row where leaves are full, 864 MB for 8 trees
-        over a million rows with 100 axes; a third of it where 30 axes are enough.
+        Memory in addition to the rows: for each tree ``n_axes_ + 4`` bytes a row where leaves are full, 864 MB for 8
+        trees over a million rows with 100 axes; a third of it where 30 axes are enough.
 
     Notes
     -----
@@ -73,10 +73,10 @@ class SpillForest(TreeIndex):
     axis: margins then say how likely it is to be on either side of a split, and the trees in which the query lies deep
     inside its leaf come first. While it builds it holds ``4 * n_axes_`` bytes a row besides.
 
-    Axes, codes and leaves are those of the rows it was built over. It is built anew over all rows when they have
+    Axes, codes and leaves are those of the rows it was built over. It is rebuilt over all rows when they have
     doubled; when one in a hundred (and more than ten) lies farther out than codes reach; when the axes keep less than
     ``explained ** 2`` of the variance; or when spill makes it hold each row twice as often as it did. `n_probes` stays
-    what it was: :func:`musicsim.search.calibrate` finds it anew.
+    what it was: :func:`musicsim.search.calibrate` finds it again.
     """
 
     _KEPT: ClassVar = {

@@ -35,7 +35,7 @@ _QUERIES_A_THREAD = 16
 # Nanoseconds that a scan takes for a code, and for 32 bits of it (measured, AMD EPYC).
 _SCAN_CODE, _SCAN_PLANE = 0.04, 0.035
 
-# Codes that came after the tables were built are scanned; more than this share of all, and they are built anew.
+# Codes that came after the tables were built are scanned; more than this share of all, and they are rebuilt.
 _MAX_ADDED_SHARE = 1 / 16
 _ALWAYS_ALLOWED_ADDED = 4096
 
@@ -292,7 +292,7 @@ class HammingIndex(Index):
         return index
 
     def _open(self, source: Path, meta: dict[str, Any]) -> None:
-        """Map the arrays that `meta` tells of."""
+        """Map the arrays that `meta` describes."""
         (self.n_samples_, self.n_features_in_), self.n_bits_ = meta["shape"], meta["bits"]
         planes = np.load(source / "planes.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
         self._shown = np.load(source / "shown.npy", allow_pickle=False)

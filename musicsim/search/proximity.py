@@ -121,25 +121,6 @@ class MutualProximity(BaseEstimator):
             mean[block], std[block] = _block_moments(part, sample, norms)
         return mean, std
 
-    def log_survival(
-        self, distances: npt.ArrayLike, query_moments: Moments, rows: npt.ArrayLike
-    ) -> Float64Array:
-        """Log of the mutual proximity of one query and some rows: log P(X > d) + log P(Y > d).
-
-        Parameters
-        ----------
-        distances : array of shape (k,), >= 0
-        query_moments : mean and deviation of the query, as :meth:`moments` gives them for one query
-        rows : int array of shape (k,)
-
-        Returns
-        -------
-        ndarray of shape (k,), float64, <= 0; 0 where nothing could be estimated
-        """
-        d, moments = self._pairs(distances, query_moments, rows)
-        average = _average_song(self.mean_, self.std_)
-        return np.zeros_like(d) if average is None else _log_survival(d, moments, average)
-
     def rescore(self, distances: npt.ArrayLike, rows: npt.ArrayLike, query_moments: Moments) -> Float64Array:
         """Adjusted distances of candidates: smaller where the mutual proximity is larger.
 
@@ -167,7 +148,7 @@ class MutualProximity(BaseEstimator):
     def rescore_others(
         self, distances: npt.ArrayLike, moments: Moments, query_moments: Moments
     ) -> Float64Array:
-        """As :meth:`rescore`, of candidates that are no rows of the fit and do not count in the average song.
+        """Rescore as :meth:`rescore` does candidates that are not rows of the fit, nor count in the average song.
 
         Parameters
         ----------

@@ -46,13 +46,13 @@ class SpillTree(TreeIndex):
     n_samples_, n_features_in_ : int
     n_leaves_, depth_ : int
     nbytes_ : int
-        Memory besides the rows.
+        Memory in addition to the rows.
 
     Notes
     -----
     Depth grows the copies: a tree of depth D holds each row (1 + 2 * spill) ** D times on average, as a number of
     4 bytes; 10.7 times for spill 0.1 and depth 13. Rows that are all equal cannot be split and stay one leaf. Where
-    rows that were added make it hold each row twice as often as when it was grown, the tree is grown anew over all.
+    rows that were added make it hold each row twice as often as when it was grown, the tree is regrown over all.
     """
 
     def __init__(

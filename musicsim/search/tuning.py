@@ -39,7 +39,7 @@ _FINENESS = 1.05
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """How an index answers with the number of probes that was found for it.
+    """Result of a calibration: the number of probes, and the recall and time it gives.
 
     Attributes
     ----------
