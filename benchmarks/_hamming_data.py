@@ -47,10 +47,6 @@ def _turned(
 def clustered(n_codes: int, n_queries: int, n_bits: int, seed: int = 0) -> tuple[Uint64Array, Uint64Array]:
     """Draw codes and queries around centres, 5 % of the bits turned.
 
-    Parameters
-    ----------
-    n_codes, n_queries, n_bits, seed : int
-
     Returns
     -------
     codes : uint64 ndarray of shape (n_codes, ceil(n_bits / 64))

@@ -56,11 +56,8 @@ def generated_library(
     ----------
     folder : Path
         Must not hold a library.
-    n_songs : int
     n_artists : int, optional
         By default a tenth of the songs.
-    n_listeners, n_codewords : int
-    random_state : int
     """
     rng = np.random.default_rng(random_state)
     n_artists = n_artists or max(1, n_songs // 10)

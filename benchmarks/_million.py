@@ -234,10 +234,6 @@ def _places(plan: _Plan, artist: Int64Array, cluster: Int64Array, rng: np.random
 def measure(folder: Path) -> list[dict[str, float | str]]:
     """Time what the service does with a library, from opening it on; each step once, in this process.
 
-    Parameters
-    ----------
-    folder : Path
-
     Returns
     -------
     list of dict

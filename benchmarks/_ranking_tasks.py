@@ -47,8 +47,6 @@ def cal10k_like(
 
     Parameters
     ----------
-    seed : int
-    n_songs, d : int
     n_relevant : float
         Mean of a Poisson distribution; each song has at least one.
     n_tastes : int
@@ -88,8 +86,6 @@ def nearly_separable(
 
     Parameters
     ----------
-    seed : int
-    n_songs, d : int
     n_relevant : int
         Classes have this many songs and one more, or a few more yet where that does not divide `n_songs`.
     n_hidden : int, at most d

@@ -49,10 +49,8 @@ def hard(
 
     Parameters
     ----------
-    n_rows, n_queries : int
     n_clusters : int
         Of unit covariance in the 20 dimensions, the centres Gaussian with deviation 0.85 there.
-    seed : int
 
     Returns
     -------
@@ -82,11 +80,9 @@ def separated(
 
     Parameters
     ----------
-    n_rows, n_queries : int
     n_clusters : int
         A cluster is a Gaussian vector times a matrix of Gaussian entries of variance 1/100; the centres are
         Gaussian with deviation 1.35.
-    seed : int
 
     Returns
     -------

@@ -113,7 +113,6 @@ def song_vectors(
 
     Parameters
     ----------
-    n_rows, n_queries : int
     n_topics : int
         Sounds that songs are made of.
     seed : int

@@ -139,10 +139,8 @@ def descend(
     Parameters
     ----------
     rows : ndarray of shape (n, d), centred
-    gains : Gains
     start : ndarray of shape (d, n_bits)
         Weights to start from; the bias is 0.
-    course : Course
     rng : Generator
         Draws the batches.
     callback : callable, optional

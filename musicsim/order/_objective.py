@@ -54,7 +54,6 @@ class Objective:
     comparisons : int ndarray of shape (m, 4)
     cone : Cone
         Of d columns; its weights are those of the penalty.
-    C : float
 
     Notes
     -----

@@ -82,7 +82,6 @@ def read_meta(folder: Path, names: Collection[str]) -> dict[str, Any]:
 
     Parameters
     ----------
-    folder : Path
     names : collection of str
         What it has to say.
 
@@ -117,7 +116,6 @@ def made_of(
 
     Parameters
     ----------
-    folder : Path
     kind : str
         The class whose index it should be.
     names : collection of str

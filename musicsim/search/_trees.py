@@ -311,7 +311,6 @@ def grow_trees(X: Float32Array, growth: Growth, seeds: Sequence[int], threads: i
     Parameters
     ----------
     X : float32 ndarray of shape (n, d), C-contiguous
-    growth : Growth
     seeds : sequence of int in [0, 2**63)
     threads : int >= 1
 

@@ -356,7 +356,6 @@ class HammingIndex(Index):
         queries : uint64 ndarray of shape (n_queries, n_words)
         limits : int64 ndarray of shape (n_queries,)
             Is changed.
-        k : int
         shown : as in :func:`musicsim.search._hamming_kernels.scan`
 
         Returns
