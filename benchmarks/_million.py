@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Float32Array, Int64Array
 from musicsim.audio import FEATURE_VERSION
 from musicsim.codebook import Codebook
 from musicsim.demo.names import artist_names, titles
@@ -29,20 +29,19 @@ from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.search.query import Filters, find_similar
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.fitting import NATIVE, new_record
+from musicsim.explorer.upkeep.placing import cluster_sizes
 from musicsim.library import Library
 from musicsim.library.stores.models import NATIVE_KIND
 
 __all__ = ["measure", "write_library"]
 
 T = TypeVar("T")
-Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int64]
 
 _CODEWORDS = 100
 _LATENT = 20
 _BLOCK = 50_000
 _SONGS_AN_ARTIST, _SONGS_A_CLUSTER, _SONGS_AN_ALBUM = 20, 500, 12
-_FEWEST_CLUSTERS = 20
+_MIN_CLUSTERS = 20
 _TITLES = 20_000  # that many different ones at most
 _GENRES = (
     *(
@@ -73,10 +72,10 @@ _FILES = "INSERT INTO files (path, song_id, folder, size, mtime_ns) VALUES (?, ?
 class _Plan:
     """Which artist made each song, and which cluster each artist belongs to."""
 
-    artist: Ints
-    cluster: Ints
-    centres: Floats
-    own: Floats
+    artist: Int64Array
+    cluster: Int64Array
+    centres: Float32Array
+    own: Float32Array
 
 
 def write_library(folder: Path, n_songs: int, *, random_state: int = 0) -> Library:
@@ -104,7 +103,7 @@ def write_library(folder: Path, n_songs: int, *, random_state: int = 0) -> Libra
 def _plan(n_songs: int, rng: np.random.Generator) -> _Plan:
     """Artists by a law as Zipf's: the first of 50,000 has some thousands of songs, most have a few."""
     n_artists = max(1, n_songs // _SONGS_AN_ARTIST)
-    n_clusters = max(n_songs // _SONGS_A_CLUSTER, min(n_artists, _FEWEST_CLUSTERS))
+    n_clusters = max(n_songs // _SONGS_A_CLUSTER, min(n_artists, _MIN_CLUSTERS))
     weight = (np.arange(n_artists) + 10.0) ** -0.8
     artist = np.sort(rng.choice(n_artists, size=n_songs, p=weight / weight.sum()))
     centres = rng.standard_normal((n_clusters, _LATENT), dtype=np.float32) * _SPREAD[0]
@@ -126,11 +125,11 @@ def _enter_songs(library: Library, music: Path, plan: _Plan, rng: np.random.Gene
 
 def _rows(
     start: int,
-    artists: Ints,
+    artists: Int64Array,
     plan: _Plan,
     names: list[str],
     pool: list[str],
-    genre_of: Ints,
+    genre_of: Int64Array,
     music: str,
     rng: np.random.Generator,
 ) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
@@ -169,7 +168,7 @@ def _rows(
     return songs, files
 
 
-def _histograms(plan: _Plan, order: Ints, rng: np.random.Generator) -> Iterator[Floats]:
+def _histograms(plan: _Plan, order: Int64Array, rng: np.random.Generator) -> Iterator[Float32Array]:
     """Histograms of the songs in the order of their rows, some at a time."""
     loud = rng.standard_normal((_LATENT, _CODEWORDS), dtype=np.float32) * np.float32(
         0.8 / np.sqrt(_LATENT) * 2
@@ -214,11 +213,9 @@ def _enter_model(library: Library, plan: _Plan, rng: np.random.Generator) -> Non
     library.models.finish(record.id, activate=True)
 
 
-def _coarser(centres: Floats) -> dict[str, Ints]:
+def _coarser(centres: Float32Array) -> dict[str, Int64Array]:
     """Labels of the clusters among 16, 64 and 256 larger ones."""
     from sklearn.cluster import KMeans
-
-    from musicsim.explorer.upkeep.placing import cluster_sizes
 
     return {
         str(k): KMeans(k, n_init=1, random_state=0).fit_predict(centres).astype(np.int64)
@@ -226,7 +223,7 @@ def _coarser(centres: Floats) -> dict[str, Ints]:
     }
 
 
-def _places(plan: _Plan, artist: Ints, cluster: Ints, rng: np.random.Generator) -> Floats:
+def _places(plan: _Plan, artist: Int64Array, cluster: Int64Array, rng: np.random.Generator) -> Float32Array:
     """A map: the two main axes of the clusters, artists around them, songs around their artist."""
     centred = plan.centres - plan.centres.mean(axis=0)
     axes = np.linalg.svd(centred)[2][:2]
@@ -236,10 +233,6 @@ def _places(plan: _Plan, artist: Ints, cluster: Ints, rng: np.random.Generator) 
 
 def measure(folder: Path) -> list[dict[str, float | str]]:
     """Time what the service does with a library, from opening it on; each step once, in this process.
-
-    Parameters
-    ----------
-    folder : Path
 
     Returns
     -------

@@ -16,12 +16,12 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import Float32Array, Float64Array, Int32Array, Int64Array
+
 __all__ = ["RankingRows", "load_letor", "load_lightgbm"]
 
-FloatArray = npt.NDArray[np.float32]
-IntArray = npt.NDArray[np.int64]
 
-_MOST_COLUMNS = 1_000_000
+_MAX_COLUMNS = 1_000_000
 """Of X where nobody says how many: 4 MB a row."""
 _OPENERS: dict[str, Callable[..., IO[str]]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 
@@ -43,9 +43,9 @@ class RankingRows:
         What stands behind ``#``.
     """
 
-    X: FloatArray
-    y: npt.NDArray[np.float64]
-    group: IntArray
+    X: Float32Array
+    y: Float64Array
+    group: Int64Array
     qid: tuple[str, ...]
     comments: tuple[str, ...]
 
@@ -201,7 +201,7 @@ def _label(token: str, where: str) -> float:
 
 def _features(
     tokens: list[str], base: int, n_features: int | None, where: str
-) -> tuple[npt.NDArray[np.int32], FloatArray]:
+) -> tuple[Int32Array, Float32Array]:
     """Columns from 0 and values of ``index:value`` words."""
     try:
         pairs = [token.split(":") for token in tokens]
@@ -214,7 +214,7 @@ def _features(
     if not np.isfinite(values).all():
         wrong_place = int(np.flatnonzero(~np.isfinite(values))[0])
         raise ValueError(f"{where}: feature {indices[wrong_place]} is not finite in single precision.")
-    last = (_MOST_COLUMNS if n_features is None else n_features) - 1 + base
+    last = (_MAX_COLUMNS if n_features is None else n_features) - 1 + base
     for index in (min(indices, default=base), max(indices, default=base)):
         if not base <= index <= last:
             more = "; give n_features for more" if n_features is None and index > last else ""

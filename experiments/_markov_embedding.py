@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from musicsim.playlist._likelihood import Counts
+from musicsim._arrays import Float64Array, Int64Array
+from musicsim.playlist.counts import Counts
 
 __all__ = ["Ascent", "Points", "TransitionTable", "climb", "log_moves", "row_logits"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _SOURCES_AT_ONCE = 256
 # decay of the means of the gradient and of its square, and the guard of the division (Kingma and Ba,
@@ -28,8 +26,8 @@ _DECAY, _SQUARE_DECAY, _TINY = 0.9, 0.999, 1e-8
 class Points:
     """One point a song, `coordinates` of shape (n_songs, n_dimensions), and one `bias` a song."""
 
-    coordinates: FloatArray
-    bias: FloatArray
+    coordinates: Float64Array
+    bias: Float64Array
 
     def copy(self) -> "Points":
         return Points(self.coordinates.copy(), self.bias.copy())
@@ -42,10 +40,10 @@ class TransitionTable:
     `count` tells how often each was seen and `source_count`, shape (n_songs,), how often a song was left.
     """
 
-    start: IntArray
-    target: IntArray
-    count: FloatArray
-    source_count: FloatArray
+    start: Int64Array
+    target: Int64Array
+    count: Float64Array
+    source_count: Float64Array
 
     @classmethod
     def of(cls, counts: Counts, n_songs: int) -> "TransitionTable":
@@ -58,7 +56,7 @@ class TransitionTable:
             source_count=np.bincount(source, weights=count, minlength=n_songs).astype(np.float64),
         )
 
-    def rows(self, songs: IntArray) -> tuple[IntArray, IntArray]:
+    def rows(self, songs: Int64Array) -> tuple[Int64Array, Int64Array]:
         """Return where in `songs` and where in `target` each transition out of `songs` stands."""
         degree = self.start[songs + 1] - self.start[songs]
         row = np.repeat(np.arange(songs.size), degree)
@@ -66,7 +64,7 @@ class TransitionTable:
         return row, np.arange(row.size) - before[row] + self.start[songs][row]
 
 
-def row_logits(points: Points, songs: IntArray) -> FloatArray:
+def row_logits(points: Points, songs: Int64Array) -> Float64Array:
     """Return log P[y | x] up to a constant a row, for x in `songs`: (n_given, n_songs), -inf where y is x.
 
     |X_x|^2 is the same along the row and left out.
@@ -78,7 +76,7 @@ def row_logits(points: Points, songs: IntArray) -> FloatArray:
     return logits
 
 
-def log_moves(points: Points, pairs: IntArray) -> FloatArray:
+def log_moves(points: Points, pairs: Int64Array) -> Float64Array:
     """Return log P[y | x] of each row (x, y) of `pairs`, which must be sorted by x and hold no x = y."""
     log_p = np.empty(len(pairs))
     sources = np.unique(pairs[:, 0])
@@ -99,7 +97,7 @@ def mean_log_move(points: Points, counts: Counts) -> float:
     return float(log_moves(points, counts.pairs)[counts.pair_of].mean())
 
 
-def block_gradient(points: Points, table: TransitionTable, songs: IntArray) -> Points:
+def block_gradient(points: Points, table: TransitionTable, songs: Int64Array) -> Points:
     """Return the gradient of the log-likelihood of all transitions out of `songs`.
 
     With r_xy = count(x, y) - count(x) P[y | x], the gradient by b_y is the sum of r_xy over x, by X_y the
@@ -121,14 +119,14 @@ def block_gradient(points: Points, table: TransitionTable, songs: IntArray) -> P
 class _Adam:
     """Steps upwards along a gradient that is known with noise (Kingma and Ba, 2015)."""
 
-    def __init__(self, parameters: list[FloatArray], learning_rate: float) -> None:
+    def __init__(self, parameters: list[Float64Array], learning_rate: float) -> None:
         self.parameters = parameters
         self.learning_rate = learning_rate
         self.mean = [np.zeros_like(parameter) for parameter in parameters]
         self.square = [np.zeros_like(parameter) for parameter in parameters]
         self.n_steps = 0
 
-    def step(self, gradients: list[FloatArray]) -> None:
+    def step(self, gradients: list[Float64Array]) -> None:
         """Change the parameters in place."""
         self.n_steps += 1
         # both means start at 0: their bias is divided away

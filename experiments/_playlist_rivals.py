@@ -28,10 +28,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from experiments._markov_embedding import Ascent, Points, TransitionTable, climb, log_moves
-from musicsim.playlist._likelihood import Counts
-from musicsim.playlist._scoring import (
-    Playlists,
-    PlaylistScorer,
+from experiments._song_chain import (
     SongChain,
     checked_counts,
     count_openings,
@@ -39,13 +36,14 @@ from musicsim.playlist._scoring import (
     smoothed,
     sum_by_playlist,
 )
+from musicsim._arrays import Float64Array, Int64Array
+from musicsim.playlist.counts import Counts
 from musicsim.playlist.hypergraph import Hypergraph
 from musicsim.playlist.model import PlaylistModel
+from musicsim.playlist.scoring import Playlists, PlaylistScorer
 
 __all__ = ["BigramModel", "LatentMarkovEmbedding", "Popularity", "StationaryModel", "UniformShuffle"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # the estimate needs transitions seen once, twice, three and four times
 _USUAL_DISCOUNTS = np.array([0.5, 1.0, 1.5])
@@ -67,11 +65,11 @@ class UniformShuffle(SongChain):
         checked_counts(playlists, self.n_songs, 1.0)
         return self
 
-    def first_probabilities(self) -> FloatArray:
+    def first_probabilities(self) -> Float64Array:
         """Return P[x0] for every song, shape (n_songs,)."""
         return np.full(self.n_songs, 1.0 / self.n_songs)
 
-    def _log_moves(self, pairs: IntArray) -> FloatArray:
+    def _log_moves(self, pairs: Int64Array) -> Float64Array:
         return np.full(len(pairs), -np.log(max(self.n_songs - 1, 1)))
 
 
@@ -95,12 +93,12 @@ class Popularity(SongChain):
         self._first = smoothed(count_plays(counts, self.n_songs), self.pseudo_count)
         return self
 
-    def _log_moves(self, pairs: IntArray) -> FloatArray:
+    def _log_moves(self, pairs: Int64Array) -> Float64Array:
         p = self.first_probabilities()
         return np.log(p[pairs[:, 1]]) - np.log1p(-p[pairs[:, 0]])
 
 
-def _estimated_discounts(count: FloatArray) -> FloatArray:
+def _estimated_discounts(count: Float64Array) -> Float64Array:
     """Return what to take off transitions seen once, twice, and three times or more.
 
     Chen and Goodman, "An empirical study of smoothing techniques for language modeling", 1999, modified
@@ -191,7 +189,7 @@ class BigramModel(SongChain):
         self._backing = smoothed(self._back_off_counts(target, plays), self.pseudo_count)
         return self
 
-    def _back_off_counts(self, target: IntArray, plays: FloatArray) -> FloatArray:
+    def _back_off_counts(self, target: Int64Array, plays: Float64Array) -> Float64Array:
         if self.back_off == "kneser-ney":
             return np.bincount(target, minlength=self.n_songs).astype(np.float64)
         if self.back_off == "popularity":
@@ -200,7 +198,7 @@ class BigramModel(SongChain):
             return np.zeros(self.n_songs)
         raise ValueError(f"back_off={self.back_off!r} must be 'kneser-ney', 'popularity' or 'uniform'")
 
-    def _log_moves(self, pairs: IntArray) -> FloatArray:
+    def _log_moves(self, pairs: Int64Array) -> Float64Array:
         check_is_fitted(self)
         x, y = pairs.T
         wanted = x * self.n_songs + y
@@ -348,7 +346,7 @@ class LatentMarkovEmbedding(SongChain):
         bias = np.log(smoothed(count_plays(training, self.n_songs), self.pseudo_count))
         return Points(coordinates, bias - bias.mean() if self.popularity else np.zeros(self.n_songs))
 
-    def _log_moves(self, pairs: IntArray) -> FloatArray:
+    def _log_moves(self, pairs: Int64Array) -> Float64Array:
         check_is_fitted(self)
         return log_moves(Points(self.coordinates_, self.bias_), pairs)
 
@@ -408,30 +406,30 @@ class StationaryModel(PlaylistScorer, BaseEstimator):
         self._first = model.first_probabilities()
         return self
 
-    def first_probabilities(self) -> FloatArray:
+    def first_probabilities(self) -> Float64Array:
         """Return P[x0] for every song, shape (n_songs,)."""
         check_is_fitted(self)
         return self._first
 
-    def transition_probabilities(self, song: int) -> FloatArray:
+    def transition_probabilities(self, song: int) -> Float64Array:
         """Return P[y | song] for every song y, shape (n_songs,): P[x0], whatever `song` is."""
         return self.first_probabilities()
 
-    def _log_probability(self, counts: Counts, n_playlists: int) -> FloatArray:
+    def _log_probability(self, counts: Counts, n_playlists: int) -> Float64Array:
         with np.errstate(divide="ignore"):
             log_first = np.log(self.first_probabilities())
         start, move = log_first[counts.first_songs], log_first[counts.pairs[:, 1]]
         return sum_by_playlist(counts, n_playlists, start, move)
 
-    def log_probability(self, playlists: Playlists) -> FloatArray:
+    def log_probability(self, playlists: Playlists) -> Float64Array:
         """Return log P[playlist] for each playlist, natural log, not divided by the length."""
         return self._log_songs(playlists, 0)
 
-    def transition_log_probability(self, playlists: Playlists) -> FloatArray:
+    def transition_log_probability(self, playlists: Playlists) -> Float64Array:
         """Return the sum of log P[x_t] over all songs but the first, for each playlist."""
         return self._log_songs(playlists, 1)
 
-    def _log_songs(self, playlists: Playlists, start: int) -> FloatArray:
+    def _log_songs(self, playlists: Playlists, start: int) -> Float64Array:
         Counts.of(playlists, self.n_songs)  # names a playlist that is none
         with np.errstate(divide="ignore"):
             log_first = np.log(self.first_probabilities())

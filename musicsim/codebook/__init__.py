@@ -1,5 +1,5 @@
 """Codewords: online Hartigan k-means over frames, and songs as histograms of their nearest codewords."""
 
-from musicsim.codebook.codebook import Codebook, suggest_n_codewords
+import lazy_loader as lazy
 
-__all__ = ["Codebook", "suggest_n_codewords"]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

@@ -15,7 +15,7 @@ frames; equal codewords get equal bits and no result depends on a partition or o
 import numpy as np
 from numba import njit
 
-__all__ = ["BLOCK", "FAR", "TILE", "add_quantization_error", "add_top_tau", "hartigan_pass"]
+__all__ = ["BLOCK", "FAR", "TILE", "add_top_tau", "hartigan_pass"]
 
 TILE = 4
 """Frames worked on together: their 16 coefficients and the sums stay in registers."""
@@ -146,29 +146,6 @@ def add_top_tau(frames, mean, inverse_scale, packed, tile, products, tau, counts
                 counts[nearest[t]] += 1
                 if found.shape[0] > 0:
                     found[start + f, t] = nearest[t]
-
-
-@njit(cache=True, nogil=True)
-def add_quantization_error(frames, mean, inverse_scale, packed, tile, products, codewords):
-    """Return the sum over the frames of the squared distance to the nearest codeword.
-
-    The nearest is found in float32; its distance is then taken in float64, without cancellation.
-    """
-    n_features = codewords.shape[1]
-    every_row = np.empty(0, np.int64)
-    best = np.empty(1, np.float32)
-    nearest = np.zeros(1, np.int64)
-    minima = np.empty(products.shape[0] * _LANES, np.float32)
-    total = 0.0
-    for start in range(0, frames.shape[0], TILE):
-        _load_tile(frames, every_row, start, frames.shape[0], mean, inverse_scale, tile)
-        _products(tile, packed, products)
-        for f in range(min(TILE, frames.shape[0] - start)):
-            _select(products, f, minima, best, nearest)
-            for p in range(n_features):
-                x = (np.float64(frames[start + f, p]) - mean[p]) * inverse_scale[p]
-                total += (x - codewords[nearest[0], p]) ** 2
-    return total
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})

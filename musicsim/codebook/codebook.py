@@ -17,6 +17,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.codebook import _kernels
 
 __all__ = ["Codebook", "suggest_n_codewords"]
@@ -25,7 +26,6 @@ _PAGE = 4096
 _STATISTICS_BLOCK = 16384
 _NOT_WANTED = np.empty((0, 0), dtype=np.int64)
 
-Frames = npt.NDArray[np.float32]
 FramesLike = npt.ArrayLike | Sequence[npt.ArrayLike]
 
 
@@ -149,9 +149,7 @@ class Codebook(TransformerMixin, BaseEstimator):
         self._check_parameters()
         return self._learn(_as_frames(frames, "frames", self.n_features_in_))
 
-    def transform(
-        self, list_of_frames: Iterable[npt.ArrayLike | Iterator[npt.ArrayLike]]
-    ) -> npt.NDArray[np.float32]:
+    def transform(self, list_of_frames: Iterable[npt.ArrayLike | Iterator[npt.ArrayLike]]) -> Float32Array:
         """Return the top-tau histogram of each song (equation 5.5).
 
         Parameters
@@ -189,7 +187,7 @@ class Codebook(TransformerMixin, BaseEstimator):
             histograms.append((counts / counts.sum()).astype(np.float32))
         return np.array(histograms, dtype=np.float32).reshape(len(histograms), len(self.codewords_))
 
-    def nearest(self, frames: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    def nearest(self, frames: npt.ArrayLike) -> Int64Array:
         """Return the `tau` codewords nearest to each frame, those that :meth:`transform` counts.
 
         Parameters
@@ -215,26 +213,10 @@ class Codebook(TransformerMixin, BaseEstimator):
         _kernels.add_top_tau(frames, self.mean_, 1.0 / self.scale_, *work, self.tau, counts, found)
         return found
 
-    def fit_transform(
-        self, list_of_frames: Iterable[npt.ArrayLike], y: object = None
-    ) -> npt.NDArray[np.float32]:
+    def fit_transform(self, list_of_frames: Iterable[npt.ArrayLike], y: object = None) -> Float32Array:
         """Fit to the frames of all songs together and return the histogram of each song."""
         songs = list(list_of_frames)
         return self.fit(songs).transform(songs)
-
-    def quantization_error(self, frames: FramesLike) -> float:
-        """Return the mean squared distance of frames to their nearest codeword, in z-scored units.
-
-        Parameters
-        ----------
-        frames : array of shape (n_frames, n_features), or a list of such arrays, raw
-        """
-        check_is_fitted(self)
-        frames = _as_frames(frames, "frames", self.n_features_in_)
-        total = _kernels.add_quantization_error(
-            frames, self.mean_, 1.0 / self.scale_, *self._work_space(), self.codewords_
-        )
-        return total / len(frames)
 
     def _check_parameters(self) -> None:
         if self.n_codewords < 1:
@@ -245,7 +227,7 @@ class Codebook(TransformerMixin, BaseEstimator):
         if fitted is not None and self.tau > len(fitted):
             raise ValueError(f"tau={self.tau} should be <= the {len(fitted)} codewords of the last fit.")
 
-    def _start(self, frames: Frames) -> None:
+    def _start(self, frames: Float32Array) -> None:
         n_frames, n_features = frames.shape
         if n_frames < self.n_codewords:
             raise ValueError(
@@ -257,7 +239,7 @@ class Codebook(TransformerMixin, BaseEstimator):
         self.codewords_ = np.zeros((self.n_codewords, n_features))
         self.counts_ = np.zeros(self.n_codewords, dtype=np.int64)
 
-    def _learn(self, frames: Frames) -> Self:
+    def _learn(self, frames: Float32Array) -> Self:
         order = self._order(len(frames))
         codewords, counts = self.codewords_.copy(), self.counts_.copy()
         _kernels.hartigan_pass(
@@ -266,7 +248,7 @@ class Codebook(TransformerMixin, BaseEstimator):
         self.codewords_, self.counts_ = codewords, counts
         return self
 
-    def _order(self, n_frames: int) -> npt.NDArray[np.int64]:
+    def _order(self, n_frames: int) -> Int64Array:
         """Draw the order of a batch; a stored codebook can go on, as the past is in its counts."""
         seed = self.random_state
         if isinstance(seed, (int, np.integer)):
@@ -275,7 +257,7 @@ class Codebook(TransformerMixin, BaseEstimator):
             rng = np.random.default_rng(seed)
         return rng.permutation(n_frames)
 
-    def _work_space(self) -> tuple[Frames, Frames, Frames]:
+    def _work_space(self) -> tuple[Float32Array, Float32Array, Float32Array]:
         """Lay the codewords out for the kernels; return them with room for a tile and its products."""
         n_codewords, n_features = self.codewords_.shape
         n_blocks = -(-n_codewords // _kernels.BLOCK)
@@ -297,7 +279,7 @@ class Codebook(TransformerMixin, BaseEstimator):
         return packed, tile, products
 
 
-def _as_frames(frames: FramesLike, name: str, n_features: int | None = None) -> Frames:
+def _as_frames(frames: FramesLike, name: str, n_features: int | None = None) -> Float32Array:
     """Return finite, contiguous float32 frames; a list of two-dimensional arrays is joined."""
     if isinstance(frames, (list, tuple)) and len(frames) and np.ndim(frames[0]) == 2:
         parts = [_as_frames(part, f"{name}[{i}]", n_features) for i, part in enumerate(frames)]
@@ -321,8 +303,8 @@ def _as_frames(frames: FramesLike, name: str, n_features: int | None = None) -> 
 
 
 def _mean_and_scale(
-    frames: Frames,
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    frames: Float32Array,
+) -> tuple[Float64Array, Float64Array]:
     """Return mean and deviation of each column, summed in float64 by blocks.
 
     Sums are of the difference from the first frame: those of a constant column are exactly zero.
@@ -339,7 +321,7 @@ def _mean_and_scale(
     return origin + offset, np.where(scale > 0.0, scale, 1.0)
 
 
-def _placed(*shapes: tuple[int, ...]) -> list[Frames]:
+def _placed(*shapes: tuple[int, ...]) -> list[Float32Array]:
     """Return uninitialised arrays that each start on a page of memory.
 
     Vectors that lie across two cache lines cost twice the loads and stores.

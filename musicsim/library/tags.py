@@ -455,7 +455,7 @@ def _from_ffmpeg(file: _Frugal, _wanted: _Wanted) -> _Found:
     """What FFmpeg finds, in Matroska, CAF and W64 for instance, or in tags that mutagen refuses."""
     import av
 
-    from musicsim.audio._reader import SAFE_OPTIONS, TAGS_MAY_BE_BROKEN
+    from musicsim.audio.reader import SAFE_OPTIONS, TAGS_MAY_BE_BROKEN
 
     options = SAFE_OPTIONS | {"format_whitelist": _FFMPEG, "probesize": "65536"}
     with av.open(file, options=options, **TAGS_MAY_BE_BROKEN) as container:

@@ -11,7 +11,7 @@ _CHUNK = 8
 _TILE = 512
 """Samples worked on together: their maxima and sums stay in the first cache."""
 
-_LOWEST = np.float32(-87.0)
+_MIN_LOG = np.float32(-87.0)
 """Exponents are cut here: below it float32 loses its normal form, and each such number costs many cycles."""
 
 _LOG2_E = np.float32(1.4426950408889634)
@@ -22,7 +22,7 @@ _BIAS, _MANTISSA_BITS = np.int32(127), np.int32(23)
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
 def _exp(x):
     """exp of a float32 <= 0: a power of two by its bits, a polynomial (Cephes) for the rest; 1e-7 exact."""
-    x = x if x > _LOWEST else _LOWEST
+    x = x if x > _MIN_LOG else _MIN_LOG
     power = np.int32(x * _LOG2_E - np.float32(0.5))
     rest = x - np.float32(power) * _LN2_HIGH - np.float32(power) * _LN2_LOW
     series = np.float32(1.9875691500e-4)

@@ -1,5 +1,5 @@
-"""Who is similar to whom: from labels, lists and plays."""
+"""Which songs are similar: relevance from labels, lists and plays."""
 
-from musicsim.relevance.relevance import Relevance, group_codes, label_codes
+import lazy_loader as lazy
 
-__all__ = ["Relevance", "group_codes", "label_codes"]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

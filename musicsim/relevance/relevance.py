@@ -1,4 +1,4 @@
-"""Who is similar to whom: from labels, from lists, from what listeners play.
+"""Which songs are similar: relevance from labels, lists and plays.
 
 Conventions. A relevance has queries and a database of songs. For each query a song of the database is
 relevant, irrelevant, or left out of the ranking: the query itself always, the songs of its own artist
@@ -18,15 +18,17 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from musicsim._arrays import Float64Array, Int8Array, Int64Array
+from musicsim.relevance._kernels import count_shared
+
 __all__ = ["Relevance", "group_codes", "label_codes"]
 
-IntArray = npt.NDArray[np.int64]
 
 _BLOCK_ENTRIES = 2_000_000
 """Places for the most similar items that are held at once; 16 MB a thread."""
 
 
-def label_codes(labels: Any, name: str = "labels") -> IntArray:
+def label_codes(labels: Any, name: str = "labels") -> Int64Array:
     """Number the labels, equal ones alike, in order of appearance; unknown ones are -1.
 
     Parameters
@@ -59,7 +61,7 @@ def label_codes(labels: Any, name: str = "labels") -> IntArray:
     return codes
 
 
-def group_codes(groups: Any, name: str = "groups") -> IntArray:
+def group_codes(groups: Any, name: str = "groups") -> Int64Array:
     """Number the groups as :func:`label_codes` does, each unknown one a group of its own: none is negative."""
     codes = label_codes(groups, name)
     alone = np.flatnonzero(codes < 0)
@@ -75,20 +77,20 @@ def _is_unknown(value: Any) -> bool:
 class _Sets:
     """Sets of rows of the database, ascending, without duplicates, and which one each query has."""
 
-    starts: IntArray
-    rows: IntArray
-    of_query: IntArray
+    starts: Int64Array
+    rows: Int64Array
+    of_query: Int64Array
 
-    def of(self, query: int) -> IntArray:
+    def of(self, query: int) -> Int64Array:
         s = self.of_query[query]
         return self.rows[self.starts[s] : self.starts[s + 1]]
 
-    def entries(self, queries: IntArray) -> tuple[IntArray, IntArray]:
+    def entries(self, queries: Int64Array) -> tuple[Int64Array, Int64Array]:
         """The sets of `queries` as pairs: place in `queries`, row of the database."""
         sets = self.of_query[queries]
         return _entries(self.starts, self.rows, sets)
 
-    def restrict(self, queries: IntArray, place: IntArray) -> "_Sets":
+    def restrict(self, queries: Int64Array, place: Int64Array) -> "_Sets":
         """Keep the sets of `queries`, row r becoming ``place[r]``, or leaving where that is -1."""
         sets, of_query = np.unique(self.of_query[queries], return_inverse=True)
         owner, rows = _entries(self.starts, self.rows, sets)
@@ -97,7 +99,7 @@ class _Sets:
         return _Sets(starts, rows, of_query.astype(np.int64))
 
 
-def _entries(starts: IntArray, rows: IntArray, sets: IntArray) -> tuple[IntArray, IntArray]:
+def _entries(starts: Int64Array, rows: Int64Array, sets: Int64Array) -> tuple[Int64Array, Int64Array]:
     """Lay the sets named in `sets` end to end: place in `sets`, and row, of every entry."""
     sizes = starts[sets + 1] - starts[sets]
     owner = np.repeat(np.arange(len(sets)), sizes)
@@ -105,7 +107,7 @@ def _entries(starts: IntArray, rows: IntArray, sets: IntArray) -> tuple[IntArray
     return owner, rows[np.repeat(starts[sets], sizes) + offsets]
 
 
-def _compress(owner: IntArray, rows: IntArray, n_sets: int) -> tuple[IntArray, IntArray]:
+def _compress(owner: Int64Array, rows: Int64Array, n_sets: int) -> tuple[Int64Array, Int64Array]:
     """Compressed rows of the pairs (set, row): starts and rows, ascending within each set."""
     order = np.lexsort((rows, owner))
     starts = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=n_sets))])
@@ -119,7 +121,7 @@ def _sets_of_lists(lists: Sequence[Any], n: int, name: str) -> _Sets:
     return _Sets(starts, flat, np.arange(len(lists), dtype=np.int64))
 
 
-def _rows(entry: Any, n: int, name: str) -> IntArray:
+def _rows(entry: Any, n: int, name: str) -> Int64Array:
     """Check a list of rows of a database of `n`; ascending, without duplicates."""
     rows = np.asarray(list(entry) if isinstance(entry, set | frozenset) else entry)
     if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
@@ -158,11 +160,11 @@ class Relevance:
     """
 
     n_items: int
-    own: IntArray
+    own: Int64Array
     _relevant: _Sets
     _irrelevant: _Sets | None = None  # None: all that is not relevant
-    labels: tuple[IntArray, IntArray] | None = None
-    _groups: tuple[IntArray, IntArray] | None = None  # of the queries, of the database
+    labels: tuple[Int64Array, Int64Array] | None = None
+    _groups: tuple[Int64Array, Int64Array] | None = None  # of the queries, of the database
 
     @classmethod
     def from_labels(cls, y: Any, *, groups: Any = None, artist_filter: bool = True) -> "Relevance":
@@ -293,7 +295,7 @@ class Relevance:
         Notes
         -----
         Jaccard index of the sets of users, equation 5.2 of the thesis, item by item: the listeners it shares
-        with each other one are counted, and the best `k` kept at once. Memory beside the plays and the result:
+        with each other one are counted, and the best `k` kept at once. Memory in addition to the plays and the result:
         18 bytes a play, 40 for triples, and 8 bytes an item and thread. Time goes with the sum over users of the
         square of what they have heard; as many threads share the items as numba may use.
         """
@@ -326,7 +328,7 @@ class Relevance:
     def __repr__(self) -> str:
         return f"<Relevance: {len(self)} queries, {self.n_items} songs>"
 
-    def relevant(self, i: int) -> IntArray:
+    def relevant(self, i: int) -> Int64Array:
         """The rows relevant to query `i`, ascending."""
         rows = self._relevant.of(self._checked(i))
         kept = rows != self.own[i]
@@ -335,12 +337,12 @@ class Relevance:
             kept &= (of_items[rows] != of_queries[i]) | (of_queries[i] < 0)
         return rows[kept]
 
-    def irrelevant(self, i: int) -> IntArray:
+    def irrelevant(self, i: int) -> Int64Array:
         """The rows irrelevant to query `i`, ascending; O(n_items)."""
         return np.flatnonzero(self.judgements([self._checked(i)])[0] == 0)
 
-    def judgements(self, queries: npt.ArrayLike) -> npt.NDArray[np.int8]:
-        """What each row of the database is to each of some queries.
+    def judgements(self, queries: npt.ArrayLike) -> Int8Array:
+        """Relevance of each row of the database to each of some queries.
 
         Parameters
         ----------
@@ -405,7 +407,7 @@ class Relevance:
         Parameters
         ----------
         groups : sequence of shape (n_items,)
-            The artist of each song of the database; one of unknown artist stands alone.
+            The artist of each song of the database; one of unknown artist is a group of its own.
         query_groups : sequence of shape (n_queries,), optional
             The artist of each query; needed where queries come from outside.
 
@@ -448,7 +450,7 @@ def _check_disjoint(relevant: _Sets, irrelevant: _Sets, n: int) -> None:
         raise ValueError(f"Row {song} is both relevant and irrelevant to query {i}; put it in one list.")
 
 
-def _places(rows: Any, n: int, name: str) -> IntArray:
+def _places(rows: Any, n: int, name: str) -> Int64Array:
     """Check row numbers below `n`, keeping their order; all of them for None."""
     if rows is None:
         return np.arange(n)
@@ -457,7 +459,7 @@ def _places(rows: Any, n: int, name: str) -> IntArray:
     return places.astype(np.int64)
 
 
-def _item_numbers(groups: Any) -> IntArray:
+def _item_numbers(groups: Any) -> Int64Array:
     """The artist of each song as an item number, -1 where unknown."""
     codes = label_codes(groups, "groups")
     artists = np.full(len(codes), -1, dtype=np.int64)
@@ -469,7 +471,7 @@ def _item_numbers(groups: Any) -> IntArray:
     return artists
 
 
-def _triples(plays: Any) -> tuple[IntArray, IntArray, npt.NDArray[np.float64]]:
+def _triples(plays: Any) -> tuple[Int64Array, Int64Array, Float64Array]:
     """Users as numbers, items and counts of (user, item, count) triples."""
     import pandas as pd
 
@@ -494,7 +496,7 @@ def _triples(plays: Any) -> tuple[IntArray, IntArray, npt.NDArray[np.float64]]:
 
 
 def _heard(plays: Any, threshold: float, n: int | None, n_named: int) -> sparse.csr_array:
-    """Who has listened to what, (n_users, n_items) of ones; triples have at least `n_named` items."""
+    """Ones where a user has listened to an item, (n_users, n_items); triples have at least `n_named` items."""
     if sparse.issparse(plays):
         table = sparse.csr_array(plays, copy=True)
         if n is not None and n != table.shape[1]:
@@ -515,11 +517,9 @@ def _heard(plays: Any, threshold: float, n: int | None, n_named: int) -> sparse.
     return table
 
 
-def _most_similar(heard: sparse.csr_array, k: int, among: IntArray) -> tuple[IntArray, IntArray]:
+def _most_similar(heard: sparse.csr_array, k: int, among: Int64Array) -> tuple[Int64Array, Int64Array]:
     """The `k` items of `among` most similar to each item, in compressed rows."""
     from numba import get_num_threads
-
-    from musicsim.relevance._kernels import count_shared
 
     n_items, n_threads = heard.shape[1], int(get_num_threads())
     by_item = heard.tocsc()
@@ -535,7 +535,7 @@ def _most_similar(heard: sparse.csr_array, k: int, among: IntArray) -> tuple[Int
     tables = by_item.indptr, by_item.indices, candidates.indptr, candidates.indices
     of_candidates = listeners[among]
 
-    def search(first: int) -> tuple[IntArray, IntArray]:
+    def search(first: int) -> tuple[Int64Array, Int64Array]:
         items = order[first::n_parts]
         best = count_shared(items, *tables, among, of_candidates, k)
         row, place = np.nonzero(best >= 0)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim import audio
-from musicsim.audio._reader import Block, SoundReader, open_source
+from musicsim.audio.reader import Block, SoundReader, open_source
 from musicsim.errors import AudioDecodeError, AudioError
 from musicsim.explorer.progress import Tell, teller
 from musicsim.library import Library, Song
@@ -204,7 +204,7 @@ def _read_excerpt(song: Song, seconds: float, rate: int) -> _Samples:
     n = 0
     with contextlib.closing(SoundReader(source).blocks()) as blocks:
         part = _cut(blocks, start_s, seconds)
-        for frame in audio._resampled(part, "fltp", "stereo", rate):
+        for frame in audio.resampled(part, "fltp", "stereo", rate):
             samples = frame.to_ndarray()[:, : out.shape[1] - n]
             out[:, n : n + samples.shape[1]] = samples
             n += samples.shape[1]

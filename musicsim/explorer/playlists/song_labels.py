@@ -157,9 +157,9 @@ def _company(
     if len(playlists) < _FEWEST_LISTS:
         return {}, nobody
 
-    tell("hearing which songs keep company on playlists")
+    tell("finding songs that share playlists")
     n_seen = len({row for rows in playlists for row in rows})
-    vectors = playlist.company_vectors(playlists, n_songs, random_state=SEED)
+    vectors = playlist.cooccurrence_vectors(playlists, n_songs, random_state=SEED)
     groups = playlist.group_vectors(vectors, _sizes(n_seen), n_repeats=_GROUPINGS, random_state=SEED)
     if n_seen > _MOST_SONGS_WITH_NEIGHBOURS:
         return groups, nobody

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
+from benchmarks._search_data import SPOTIFY
 from experiments._descriptors import (
     LOADERS,
-    SPOTIFY,
     Collection,
     load_cal500,
     load_fma,

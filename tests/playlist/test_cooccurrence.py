@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 
 from musicsim.playlist import PlaylistModel, build_edges
-from musicsim.playlist.company import (
-    company_clusters,
-    company_neighbours,
-    company_vectors,
+from musicsim.playlist.cooccurrence import (
+    cooccurrence_clusters,
+    cooccurrence_neighbours,
+    cooccurrence_vectors,
     group_vectors,
     nearest_by_direction,
 )
@@ -44,7 +44,7 @@ def test_all_dimensions_give_the_products_of_the_definition(seed, window):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 12))
     playlists = [rng.integers(0, n, rng.integers(0, 8)).tolist() for _ in range(6)]
-    vectors = company_vectors(playlists, n, window=window, n_dimensions=n, random_state=0)
+    vectors = cooccurrence_vectors(playlists, n, window=window, n_dimensions=n, random_state=0)
     # With M = U S U', V = U S^0.75: V V' = (M M')^0.75. Rounding of eigenvalues near 0 is raised to 0.75 too.
     information = dense_information(playlists, n, window)
     values, axes = np.linalg.eigh(information @ information.T)
@@ -55,7 +55,7 @@ def test_all_dimensions_give_the_products_of_the_definition(seed, window):
 def test_songs_that_never_meet_are_grouped_by_the_neighbours_they_share():
     # 0 and 1 are never in one playlist, and both come only with 2 and 3; 4 and 5 likewise with 6 and 7
     playlists = [[0, 2], [0, 3], [1, 2], [1, 3], [4, 6], [4, 7], [5, 6], [5, 7]]
-    vectors = company_vectors(playlists, 8, n_dimensions=8, random_state=0)
+    vectors = cooccurrence_vectors(playlists, 8, n_dimensions=8, random_state=0)
     cosine = vectors @ vectors.T / np.outer(*[np.linalg.norm(vectors, axis=1)] * 2)
     assert cosine[0, 1] == pytest.approx(1)
     assert cosine[4, 5] == pytest.approx(1)
@@ -67,14 +67,14 @@ def test_worlds_that_never_mix_are_told_apart(seed):
     rng = np.random.default_rng(seed)
     worlds = np.arange(60).reshape(3, 20)
     playlists = walks_in_worlds(rng, worlds, 300, 8)
-    groups = company_clusters(playlists, 60, (3,), n_dimensions=3, n_repeats=1, random_state=seed)
+    groups = cooccurrence_clusters(playlists, 60, (3,), n_dimensions=3, n_repeats=1, random_state=seed)
     assert adjusted_rand_score(np.repeat(range(3), 20), groups["3"]) == 1
 
 
 def test_songs_without_company_are_in_no_group():
     # 6 is alone in its playlist, 7 is in none, 8 follows only itself
     playlists = [[0, 1, 2], [3, 4, 5], [6], [8, 8], []]
-    groups = company_clusters(playlists, 9, (2,), n_repeats=1, random_state=0)["2"]
+    groups = cooccurrence_clusters(playlists, 9, (2,), n_repeats=1, random_state=0)["2"]
     assert groups[0] == groups[1] == groups[2] != groups[3] == groups[4] == groups[5]
     assert groups[6:].tolist() == [-1, -1, -1]
     assert groups.dtype == np.int64
@@ -83,22 +83,22 @@ def test_songs_without_company_are_in_no_group():
 def test_labels_tell_sizes_and_repeats_and_pass_into_edges():
     rng = np.random.default_rng(0)
     playlists = walks_in_worlds(rng, np.arange(40).reshape(2, 20), 100, 6)
-    groups = company_clusters(playlists, 40, (2, 20, 21), n_repeats=2, random_state=0)
+    groups = cooccurrence_clusters(playlists, 40, (2, 20, 21), n_repeats=2, random_state=0)
     assert list(groups) == ["2", "2b", "20", "20b"]  # 21 groups of 40 songs would hold less than two each
-    graph = build_edges(40, company_clusters=groups)
+    graph = build_edges(40, cooccurrence_clusters=groups)
     assert {"company-2:0", "company-2b:0"} <= set(graph.names)
 
 
 @pytest.mark.parametrize("playlists", [[], [[]], [[3]], [[1, 1]]])
 def test_without_company_there_are_no_groups(playlists):
-    assert company_clusters(playlists, 5, random_state=0) == {}
+    assert cooccurrence_clusters(playlists, 5, random_state=0) == {}
 
 
 def test_a_seed_gives_the_same_groups_and_a_size_the_same_whatever_is_left_out():
     rng = np.random.default_rng(1)
     playlists = [rng.integers(0, 50, 6).tolist() for _ in range(80)]
-    once, again = (company_clusters(playlists, 50, (4, 8), random_state=3) for _ in range(2))
-    other = company_clusters(playlists, 50, (30, 8), random_state=3)
+    once, again = (cooccurrence_clusters(playlists, 50, (4, 8), random_state=3) for _ in range(2))
+    other = cooccurrence_clusters(playlists, 50, (30, 8), random_state=3)
     for label, groups in once.items():
         np.testing.assert_array_equal(groups, again[label])
     assert "30" not in other
@@ -134,7 +134,7 @@ def test_many_songs_are_grouped_by_direction_not_by_length():
 def test_bad_arguments_are_named(arguments, message):
     given_ = {"playlists": [[0, 1]], "n_songs": 5, **arguments}
     with pytest.raises(ValueError, match=message):
-        company_clusters(**given_)
+        cooccurrence_clusters(**given_)
 
 
 @pytest.mark.slow
@@ -149,7 +149,7 @@ def test_company_explains_radio_playlists_better_than_a_prototype(weighted, prot
     graph = build_edges(
         len(tags),
         tags=tags,
-        company_clusters=company_clusters(train, len(tags), random_state=0),
+        cooccurrence_clusters=cooccurrence_clusters(train, len(tags), random_state=0),
         song_weight=None if plays is None else plays + 0.5,
     )
     model = PlaylistModel(graph).fit(train)
@@ -183,12 +183,12 @@ def test_nearest_by_direction_are_those_of_all_cosines(seed, n_nearest):
 def test_neighbours_by_company_are_of_the_same_world():
     rng = np.random.default_rng(3)
     worlds = [np.arange(12), np.arange(12, 24), np.arange(24, 36)]
-    near = company_neighbours(walks_in_worlds(rng, worlds, 120, 8), 40, 12, random_state=0)
+    near = cooccurrence_neighbours(walks_in_worlds(rng, worlds, 120, 8), 40, 12, random_state=0)
     for world in worlds:
         assert np.isin(near[world], world).all()
     assert (near[36:] == -1).all()
     with pytest.raises(ValueError, match="n_nearest=1"):
-        company_neighbours([[0, 1]], 2, 1)
+        cooccurrence_neighbours([[0, 1]], 2, 1)
 
 
 @pytest.mark.slow
@@ -201,12 +201,12 @@ def test_neighbours_explain_radio_playlists_better_than_groups_alone():
     plays = np.bincount(np.concatenate(train), minlength=n) + 0.5
     known = {
         "tags": tags,
-        "company_clusters": company_clusters(train, n, random_state=0),
+        "cooccurrence_clusters": cooccurrence_clusters(train, n, random_state=0),
         "song_weight": plays,
     }
     groups, both = (
         PlaylistModel(build_edges(n, **known, **more), max_iter=60, tol=1e-5).fit(train)
-        for more in ({}, {"company_neighbours": company_neighbours(train, n, random_state=0)})
+        for more in ({}, {"cooccurrence_neighbours": cooccurrence_neighbours(train, n, random_state=0)})
     )
     gains = [m.mean_transition_log_probability(test) for m in (groups, both)]
     assert gains[1] > gains[0] + 0.1

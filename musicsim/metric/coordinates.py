@@ -11,11 +11,11 @@ there 0 is the best metric.
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+
+from musicsim._arrays import BoolArray, Float64Array, Int64Array
 
 __all__ = ["Axes", "Columns"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _POWER = 0.5
 _ZERO = 1e-7
@@ -24,7 +24,7 @@ _ROUNDING = 1e-12
 """The same relative to the root mean square of X, of which a constant column keeps its rounding."""
 
 
-def _varying(deviations: FloatArray, X: FloatArray) -> npt.NDArray[np.bool_]:
+def _varying(deviations: Float64Array, X: Float64Array) -> BoolArray:
     largest, size = deviations.max(initial=0.0), np.sqrt(np.mean(X * X)) if X.size else 0.0
     return np.asarray(deviations > max(_ZERO * largest, _ROUNDING * size))
 
@@ -36,12 +36,12 @@ class Axes:
     `weights` are those of the trace of the metric that is learned there.
     """
 
-    weights: FloatArray
-    basis: FloatArray
+    weights: Float64Array
+    basis: Float64Array
 
     @classmethod
-    def principal(cls, X: FloatArray) -> "Axes":
-        """For the trace."""
+    def principal(cls, X: Float64Array) -> "Axes":
+        """Principal axes, for the trace as penalty."""
         centred = X - X.mean(axis=0)
         variances, axes = np.linalg.eigh(centred.T @ centred / len(X))
         deviations = np.sqrt(np.maximum(variances, 0.0))
@@ -51,13 +51,13 @@ class Axes:
 
     @classmethod
     def unchanged(cls, n_columns: int) -> "Axes":
-        """For a penalty that other coordinates would change."""
+        """The columns of X, for a penalty that other coordinates would change."""
         return cls(np.ones(n_columns), np.eye(n_columns))
 
-    def apply(self, X: FloatArray) -> FloatArray:
+    def apply(self, X: Float64Array) -> Float64Array:
         return X @ self.basis
 
-    def metric(self, W: FloatArray) -> FloatArray:
+    def metric(self, W: Float64Array) -> Float64Array:
         """The metric of the songs as they came."""
         metric = self.basis @ W @ self.basis.T
         return 0.5 * (metric + metric.T)
@@ -67,24 +67,24 @@ class Axes:
 class Columns:
     """Songs X become ``X[:, columns] * scale``, for a diagonal metric; `weights` as of :class:`Axes`."""
 
-    weights: FloatArray
-    columns: npt.NDArray[np.int64]
-    scale: FloatArray
+    weights: Float64Array
+    columns: Int64Array
+    scale: Float64Array
     n_columns: int
 
     @classmethod
-    def scaled(cls, X: FloatArray, penalty: FloatArray | None = None) -> "Columns":
-        """For a penalty that weighs the columns, by default alike."""
+    def scaled(cls, X: Float64Array, penalty: Float64Array | None = None) -> "Columns":
+        """Scaled columns, for a penalty that weighs the columns, by default alike."""
         deviations = X.std(axis=0)
         columns = np.flatnonzero(_varying(deviations, X))
         scale = deviations[columns] ** -_POWER
         weights = scale**2 if penalty is None else scale**2 * penalty[columns]
         return cls(weights, columns, scale, X.shape[1])
 
-    def apply(self, X: FloatArray) -> FloatArray:
+    def apply(self, X: Float64Array) -> Float64Array:
         return X[:, self.columns] * self.scale
 
-    def diagonal(self, w: FloatArray) -> FloatArray:
+    def diagonal(self, w: Float64Array) -> Float64Array:
         """The diagonal of the metric of the songs as they came."""
         diagonal = np.zeros(self.n_columns)
         diagonal[self.columns] = w * self.scale**2

@@ -1,6 +1,6 @@
-"""Groups of songs by the company they keep in playlists: edges that no description of the songs gives.
+"""Groups of songs by co-occurrence in playlists: edges that no description of the songs gives.
 
-Songs that stand within a few places of the same others are grouped together, whether or not they were ever
+Songs found within a few places of the same others are grouped together, whether or not they were ever
 in one playlist. Counts of neighbours become positive pointwise mutual information, a truncated singular value
 decomposition makes a vector of each song's row, and k-means groups the vectors. This is not in the thesis;
 the parts are those of word vectors (Levy, Goldberg and Dagan, TACL 2015).
@@ -13,16 +13,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from musicsim._arrays import Float64Array, Int64Array
+
 __all__ = [
-    "company_clusters",
-    "company_neighbours",
-    "company_vectors",
+    "cooccurrence_clusters",
+    "cooccurrence_neighbours",
+    "cooccurrence_vectors",
     "group_vectors",
     "nearest_by_direction",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # Between 0.5, which spreads the groups over weak directions too, and 1; better than 0 and 0.5 on yes.com.
 _SINGULAR_POWER = 0.75
@@ -31,7 +31,7 @@ _ALL_AT_ONCE = 5_000
 _STARTS = 3
 _LETTERS = string.ascii_lowercase
 _BLOCK = 1024
-_FEWEST_NEAREST, _NEAREST_OF_ROOT = 10, 16 / 3
+_MIN_NEAREST, _NEAREST_OF_ROOT = 10, 16 / 3
 
 
 def _neighbour_counts(playlists: Sequence[Sequence[int]], n_songs: int, window: int) -> sparse.csr_array:
@@ -60,14 +60,14 @@ def _positive_information(counts: sparse.csr_array) -> sparse.csr_array:
     return matrix
 
 
-def company_vectors(
+def cooccurrence_vectors(
     playlists: Sequence[Sequence[int]],
     n_songs: int,
     *,
     window: int = 2,
     n_dimensions: int = 64,
     random_state: int | np.random.Generator | None = None,
-) -> FloatArray:
+) -> Float64Array:
     """Return a vector of each song from its neighbours in playlists.
 
     Parameters
@@ -119,7 +119,7 @@ def group_vectors(
     *,
     n_repeats: int = 1,
     random_state: int | np.random.Generator | None = None,
-) -> dict[str, IntArray]:
+) -> dict[str, Int64Array]:
     """Group songs by the directions of their vectors, by k-means at several granularities.
 
     Parameters
@@ -162,7 +162,7 @@ def group_vectors(
     return groups
 
 
-def _k_means(points: FloatArray, k: int, seed: int) -> IntArray:
+def _k_means(points: Float64Array, k: int, seed: int) -> Int64Array:
     from sklearn.cluster import KMeans, MiniBatchKMeans
 
     if len(points) <= _ALL_AT_ONCE:
@@ -172,14 +172,14 @@ def _k_means(points: FloatArray, k: int, seed: int) -> IntArray:
     return model.fit_predict(points).astype(np.int64)
 
 
-def _spread(values: IntArray, rows: IntArray, n_songs: int) -> IntArray:
+def _spread(values: Int64Array, rows: Int64Array, n_songs: int) -> Int64Array:
     """Put values at their rows, and -1 elsewhere."""
     spread = np.full(n_songs, -1, dtype=np.int64)
     spread[rows] = values
     return spread
 
 
-def company_clusters(
+def cooccurrence_clusters(
     playlists: Sequence[Sequence[int]],
     n_songs: int,
     sizes: Sequence[int] = (16, 64, 256, 800),
@@ -188,16 +188,16 @@ def company_clusters(
     n_dimensions: int = 64,
     n_repeats: int = 3,
     random_state: int | np.random.Generator | None = None,
-) -> dict[str, IntArray]:
-    """Group songs by the company they keep in playlists, at several granularities.
+) -> dict[str, Int64Array]:
+    """Group songs by co-occurrence in playlists, at several granularities.
 
     Several groupings of one size cut the collection at different places: two songs that a border happens to
-    part are together in another. Parameters as of `company_vectors` and `group_vectors`.
+    part are together in another. Parameters as of `cooccurrence_vectors` and `group_vectors`.
 
     Returns
     -------
     dict of label to int64 array of shape (n_songs,)
-        For `build_edges(company_clusters=...)`, labels "256", "256b", "256c"; -1 for songs without
+        For `build_edges(cooccurrence_clusters=...)`, labels "256", "256b", "256c"; -1 for songs without
         company. Empty when too few songs were seen for any size.
 
     Raises
@@ -210,11 +210,13 @@ def company_clusters(
     Make them from the playlists that the model is fitted to, never from those it is judged by.
     """
     rng = np.random.default_rng(random_state)
-    vectors = company_vectors(playlists, n_songs, window=window, n_dimensions=n_dimensions, random_state=rng)
+    vectors = cooccurrence_vectors(
+        playlists, n_songs, window=window, n_dimensions=n_dimensions, random_state=rng
+    )
     return group_vectors(vectors, sizes, n_repeats=n_repeats, random_state=rng)
 
 
-def nearest_by_direction(vectors: npt.ArrayLike, n_nearest: int) -> IntArray:
+def nearest_by_direction(vectors: npt.ArrayLike, n_nearest: int) -> Int64Array:
     """Return the songs whose vectors point most nearly where each song's does, itself the first.
 
     Parameters
@@ -249,7 +251,7 @@ def nearest_by_direction(vectors: npt.ArrayLike, n_nearest: int) -> IntArray:
     return found
 
 
-def company_neighbours(
+def cooccurrence_neighbours(
     playlists: Sequence[Sequence[int]],
     n_songs: int,
     n_nearest: int | None = None,
@@ -257,24 +259,24 @@ def company_neighbours(
     window: int = 2,
     n_dimensions: int = 64,
     random_state: int | np.random.Generator | None = None,
-) -> IntArray:
-    """Return the songs nearest to each song by the company they keep in playlists.
+) -> Int64Array:
+    """Return the songs nearest to each song by co-occurrence in playlists.
 
     One edge a song holds them all: unlike groups, these overlap, so that no border parts near songs.
-    Parameters as of `company_vectors` and `nearest_by_direction`. None for `n_nearest` is 16/3 of the root of the
+    Parameters as of `cooccurrence_vectors` and `nearest_by_direction`. None for `n_nearest` is 16/3 of the root of the
     number of songs (300 of 3,168), and 10 at least: of what was tried on the yes.com lists, the best on the smaller.
 
     Returns
     -------
     int64 array of shape (n_songs, n_nearest)
-        For `build_edges(company_neighbours=...)`; -1 where there is none.
+        For `build_edges(cooccurrence_neighbours=...)`; -1 where there is none.
 
     Notes
     -----
     Make them from the playlists that the model is fitted to, never from those it is judged by.
     """
-    vectors = company_vectors(
+    vectors = cooccurrence_vectors(
         playlists, n_songs, window=window, n_dimensions=n_dimensions, random_state=random_state
     )
-    usual = max(_FEWEST_NEAREST, round(_NEAREST_OF_ROOT * n_songs**0.5))
+    usual = max(_MIN_NEAREST, round(_NEAREST_OF_ROOT * n_songs**0.5))
     return nearest_by_direction(vectors, usual if n_nearest is None else n_nearest)

@@ -1,4 +1,4 @@
-"""From a file or bytes to blocks of samples, whatever the container, the codec and the damage.
+"""Blocks of samples from a file or bytes, of any container and codec, damaged or not.
 
 Conventions: a block is float32 of shape (n_channels, n_samples), full scale is 1.0; the sampling rate
 and the number of channels may change from one block to the next. FFmpeg (PyAV) reads first, and only
@@ -22,18 +22,17 @@ from typing import Any, BinaryIO
 
 import av
 import numpy as np
-import numpy.typing as npt
 import soundfile
 from av.stream import Disposition
 
+from musicsim._arrays import Float32Array
+from musicsim.audio._no_sound import what_it_is
 from musicsim.errors import AudioDecodeError
-
-from ._no_sound import what_it_is
 
 __all__ = ["BLOCK_SAMPLES", "SAFE_OPTIONS", "AudioSource", "Block", "SoundReader", "open_source"]
 
 AudioSource = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO
-Block = tuple[int, npt.NDArray[np.float32]]
+Block = tuple[int, Float32Array]
 _Decode = Callable[[av.Packet], list[av.AudioFrame]]
 
 BLOCK_SAMPLES = 1 << 16
@@ -61,7 +60,7 @@ _PLANES = 8
 _UNKNOWN_SIZE = 0x7FFFF000
 _SCALES = {"u1": 1 / 128, "i2": 1 / 32768, "i4": 1 / 2147483648}
 _OGG_FIRST_PAGE = re.compile(rb"OggS\x00[\x02\x06]")
-_OGG_HEADER, _OGG_LARGEST_PAGE = 27 + 255, 27 + 255 + 255 * 255
+_OGG_HEADER, _OGG_MAX_PAGE = 27 + 255, 27 + 255 + 255 * 255
 _CHUNK = 1 << 20
 
 
@@ -172,7 +171,7 @@ class SoundReader:
         size = self._size()
         if self._bytes_at(0, 4) != b"OggS":
             return [(0, size)]
-        self.cut_off = not _ogg_has_end(self._bytes_at(max(size - _OGG_LARGEST_PAGE, 0), _OGG_LARGEST_PAGE))
+        self.cut_off = not _ogg_has_end(self._bytes_at(max(size - _OGG_MAX_PAGE, 0), _OGG_MAX_PAGE))
         bounds = [*self._ogg_link_starts(), size]
         # one link, or a recording that begins in the middle of one, is read whole
         return list(itertools.pairwise(bounds)) if len(bounds) > 2 else [(0, size)]

@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from musicsim.metric._cone import Cone
-from musicsim.metric._coordinates import Axes, Columns
-from musicsim.metric.mlr import factor
+from musicsim._arrays import Float64Array
+from musicsim.metric.cone import Cone
+from musicsim.metric.coordinates import Axes, Columns
+from musicsim.metric.linear import factor
 
 __all__ = ["KernelProjections", "KernelSpaces", "new_kernels", "training_kernels"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +25,13 @@ class KernelSpaces:
     A kernel whose songs are all alike has no column.
     """
 
-    songs: FloatArray
+    songs: Float64Array
     cone: Cone
     _maps: list[Axes | Columns]
 
     @classmethod
-    def of(cls, kernels: list[FloatArray], structure: str, max_rank: int | None = None) -> "KernelSpaces":
-        """Of :func:`training_kernels`; of a full metric's kernels the `max_rank` widest directions.
+    def of(cls, kernels: list[Float64Array], structure: str, max_rank: int | None = None) -> "KernelSpaces":
+        """Spaces of :func:`training_kernels`; of a full metric's kernels the `max_rank` widest directions.
 
         Raises
         ------
@@ -54,7 +52,7 @@ class KernelSpaces:
         songs = np.concatenate([coordinates.apply(K) for K, coordinates in used], axis=1)
         return cls(songs, cone, maps)
 
-    def components(self, flat: FloatArray, n_songs: int) -> list[FloatArray]:
+    def components(self, flat: Float64Array, n_songs: int) -> list[Float64Array]:
         """Factors (r_k, n_songs) of each kernel's W = L^T L; of no row where a kernel was not needed."""
         blocks = self.cone.blocks(flat)
         return [
@@ -64,9 +62,9 @@ class KernelSpaces:
 
 
 class KernelProjections:
-    """What estimators share that learn a projection of each of several kernels."""
+    """Mixin for estimators that learn a projection of each of several kernels."""
 
-    components_: list[FloatArray]
+    components_: list[Float64Array]
     n_kernels_in_: int
     n_songs_in_: int
 
@@ -75,21 +73,21 @@ class KernelProjections:
         return sum(map(len, self.components_))
 
     @property
-    def metrics_(self) -> list[FloatArray]:
+    def metrics_(self) -> list[Float64Array]:
         check_is_fitted(self)
         return [L.T @ L for L in self.components_]
 
-    def _given(self, kernels: Any) -> list[FloatArray]:
+    def _given(self, kernels: Any) -> list[Float64Array]:
         """Kernels of new songs, checked against those of the fit."""
         check_is_fitted(self)
         return new_kernels(kernels, self.n_kernels_in_, self.n_songs_in_)
 
-    def _projected(self, kernels: list[FloatArray]) -> FloatArray:
+    def _projected(self, kernels: list[Float64Array]) -> Float64Array:
         """Projections of all kernels side by side, (n_new, sum of r_k)."""
         return np.concatenate([K @ L.T for K, L in zip(kernels, self.components_, strict=True)], axis=1)
 
 
-def training_kernels(kernels: Any) -> list[FloatArray]:
+def training_kernels(kernels: Any) -> list[Float64Array]:
     """Check kernels of the same songs among themselves.
 
     Raises
@@ -105,7 +103,7 @@ def training_kernels(kernels: Any) -> list[FloatArray]:
     return checked
 
 
-def new_kernels(kernels: Any, n_kernels: int, n_songs: int) -> list[FloatArray]:
+def new_kernels(kernels: Any, n_kernels: int, n_songs: int) -> list[Float64Array]:
     """Check kernels of new songs with training songs.
 
     Raises
@@ -136,7 +134,7 @@ def _listed(kernels: Any) -> list[Any]:
     return listed
 
 
-def _symmetric(kernel: Any, i: int) -> FloatArray:
+def _symmetric(kernel: Any, i: int) -> Float64Array:
     K = np.asarray(kernel, dtype=np.float64)
     if K.ndim != 2 or K.shape[0] != K.shape[1] or len(K) < 2:
         raise ValueError(f"kernels[{i}] has the shape {K.shape}; it should be square, two songs or more.")
@@ -147,8 +145,8 @@ def _symmetric(kernel: Any, i: int) -> FloatArray:
     return 0.5 * (K + K.T)
 
 
-def _full_map(K: FloatArray, max_rank: int | None) -> Axes:
-    """From columns of K to scaled principal coordinates of its feature space."""
+def _full_map(K: Float64Array, max_rank: int | None) -> Axes:
+    """Map from columns of K to scaled principal coordinates of its feature space."""
     values, vectors, lowest = _spectrum(K, max_rank)
     if lowest < -1e-6 * max(values[-1], -lowest):
         raise ValueError(f"a kernel has the eigenvalue {lowest:.3g}; it should be positive semi-definite.")
@@ -158,7 +156,7 @@ def _full_map(K: FloatArray, max_rank: int | None) -> Axes:
     return Axes(axes.weights, whitening @ axes.basis)
 
 
-def _spectrum(K: FloatArray, max_rank: int | None) -> tuple[FloatArray, FloatArray, float]:
+def _spectrum(K: Float64Array, max_rank: int | None) -> tuple[Float64Array, Float64Array, float]:
     """Eigenvalues, ascending, and vectors: all, or the largest; and the lowest value of all."""
     if max_rank is None or max_rank >= len(K):
         values, vectors = np.linalg.eigh(K)
@@ -175,7 +173,7 @@ def _spectrum(K: FloatArray, max_rank: int | None) -> tuple[FloatArray, FloatArr
     return values, vectors, float(values[-1] - farthest[0])
 
 
-def _diagonal_map(K: FloatArray) -> Columns:
+def _diagonal_map(K: Float64Array) -> Columns:
     """Weights of columns, whose penalty is diag(K)."""
     try:
         np.linalg.cholesky(K + 1e-6 * max(np.abs(K).max(), 1e-300) * np.eye(len(K)))
@@ -184,7 +182,7 @@ def _diagonal_map(K: FloatArray) -> Columns:
     return Columns.scaled(np.where(np.diag(K) > 0, K, 0.0), np.diag(K))
 
 
-def _pulled_back(coordinates: Axes | Columns, block: FloatArray) -> FloatArray:
+def _pulled_back(coordinates: Axes | Columns, block: Float64Array) -> Float64Array:
     """A factor of W^k from the metric of the scaled coordinates."""
     if isinstance(coordinates, Axes):
         L = factor(block)

@@ -34,6 +34,12 @@ def z_scored(codebook, frames):
     return (frames - codebook.mean_) / codebook.scale_
 
 
+def quantization_error(codebook, frames):
+    """Mean squared distance of frames to their nearest codeword, z-scored."""
+    codewords, points = codebook.codewords_.astype(np.float64), z_scored(codebook, frames)
+    return np.mean([np.square(codewords - x).sum(axis=1).min() for x in points])
+
+
 def made_of(codewords, tau, counts=None):
     """A codebook with given codewords that takes frames as they are."""
     codewords = np.asarray(codewords, dtype=np.float64)
@@ -118,7 +124,7 @@ def test_one_pass_is_near_lloyd_on_separated_sounds(rng):
     codebook = Codebook(90, tau=1, random_state=1).fit(frames)
     true_error = ((0.1 / codebook.scale_) ** 2).sum()
     # three codewords a sound: every sound is found, and the error is below that of the centres
-    assert codebook.quantization_error(frames) < true_error
+    assert quantization_error(codebook, frames) < true_error
 
 
 def test_constant_column_has_scale_one_and_changes_nothing(rng):
@@ -139,7 +145,7 @@ def test_duplicate_frames_leave_codewords_unused_and_never_chosen(rng):
     assert sorted(codebook.counts_) == [0, 0, 0, 0, 0, 300, 300, 400]
     histogram = codebook.transform([frames, np.zeros((4, 5)) + frames.mean(axis=0)])
     np.testing.assert_array_equal(histogram[:, codebook.counts_ == 0], 0.0)
-    assert codebook.quantization_error(frames) < 1e-12
+    assert quantization_error(codebook, frames) < 1e-12
 
 
 def test_all_frames_the_same():
@@ -257,7 +263,6 @@ def test_numbers_far_outside_all_training_overflow_nothing(rng, large):
     codebook.partial_fit(np.concatenate([wild, frames[:9]]))
     assert codebook.counts_.sum() == 310
     assert np.isfinite(codebook.codewords_).all()
-    assert np.isfinite(codebook.quantization_error(wild))
 
 
 def test_no_songs_give_no_rows(rng):
@@ -283,18 +288,6 @@ def test_fit_takes_songs_as_well_as_frames(rng):
     codebook = Codebook(32, random_state=0)
     joined = codebook.fit(frames).transform(songs)
     np.testing.assert_array_equal(clone(codebook).fit_transform(songs), joined)
-
-
-# --- quantization error ------------------------------------------------------------------------------
-
-
-def test_quantization_error_equals_brute_force(rng):
-    frames = music_like(rng, 3001)
-    codebook = Codebook(128, random_state=0).fit(frames[:2000])
-    points = z_scored(codebook, frames)
-    distances = [((codebook.codewords_ - x) ** 2).sum(axis=1).min() for x in points]
-    # float32 finds the nearest, float64 measures it: equal but for near ties
-    assert codebook.quantization_error(frames) == pytest.approx(np.mean(distances), rel=1e-9)
 
 
 # --- number of codewords, parameters, errors ---------------------------------------------------------

@@ -1,8 +1,8 @@
-"""Where metrics live: blocks of positive semi-definite matrices, or a vector without negative entries.
+"""Cones of metrics: blocks of positive semi-definite matrices, or a vector without negative entries.
 
 Solvers see a metric as one flat vector: the raveled (w, w) matrices of the blocks one after another, or the
 diagonal. Every block has a diagonal weight r, its penalty being sum(r * diag(W)): the trace of a metric whose
-coordinates were scaled (see ``_coordinates``) has weights other than 1.
+coordinates were scaled (see :mod:`musicsim.metric.coordinates`) has weights other than 1.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
-__all__ = ["Cone", "Projection"]
+from musicsim._arrays import Float64Array
 
-FloatArray = npt.NDArray[np.float64]
+__all__ = ["Cone", "Projection"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,8 @@ class Projection:
     `factors` is None where the cone is a diagonal, which needs none.
     """
 
-    point: FloatArray
-    factors: list[FloatArray] | None
+    point: Float64Array
+    factors: list[Float64Array] | None
 
 
 class Cone:
@@ -61,10 +61,10 @@ class Cone:
         else:
             self.unit = np.concatenate([np.diag(r).ravel() for r in self._split(self.weights)])
 
-    def _split(self, columns: FloatArray) -> list[FloatArray]:
+    def _split(self, columns: Float64Array) -> list[Float64Array]:
         return np.split(columns, np.cumsum(self.widths)[:-1])
 
-    def blocks(self, flat: FloatArray) -> Iterator[FloatArray]:
+    def blocks(self, flat: Float64Array) -> Iterator[Float64Array]:
         """The (w, w) matrices of a flat metric, or the pieces of a diagonal one, as views."""
         if self.structure == "diagonal":
             yield from self._split(flat)
@@ -74,7 +74,7 @@ class Cone:
             yield flat[start : start + w * w].reshape(w, w)
             start += w * w
 
-    def project(self, flat: FloatArray) -> Projection:
+    def project(self, flat: Float64Array) -> Projection:
         """Project onto the cone, in Frobenius norm; of a block that is not symmetric, its symmetric part.
 
         A Cholesky decomposition tells blocks that are inside already, at a fortieth of the price of the
@@ -99,7 +99,7 @@ class Cone:
             factors.append(np.ascontiguousarray(factor))
         return Projection(np.concatenate(points) if len(points) > 1 else points[0], factors)
 
-    def reach(self, flat: FloatArray) -> float:
+    def reach(self, flat: Float64Array) -> float:
         """The least t for which t diag(r) - A lies in the cone (the largest eigenvalue where r is 1)."""
         if self.structure == "diagonal":
             return float((flat / self.weights).max())
