@@ -21,7 +21,7 @@ from musicsim.search._rows import VectorIndex
 
 __all__ = ["KeptIndex"]
 
-_SAID = ("kind", "options", "shape", "built", "fingerprint")
+_META_KEYS = ("kind", "options", "shape", "built", "fingerprint")
 
 
 class KeptIndex(VectorIndex):
@@ -73,7 +73,7 @@ class KeptIndex(VectorIndex):
             If there is none.
         """
         source = Path(folder)
-        meta, rows = made_of(source, cls.__name__, _SAID, X)
+        meta, rows = made_of(source, cls.__name__, _META_KEYS, X)
         n = meta["shape"][0]
         try:
             index = cls(**meta["options"])
@@ -92,7 +92,7 @@ class KeptIndex(VectorIndex):
     @staticmethod
     def saved_rows(folder: str | Path) -> tuple[int, int]:
         """Rows of a saved index, and how many of them it was built over; the others were added."""
-        meta = read_meta(Path(folder), _SAID)
+        meta = read_meta(Path(folder), _META_KEYS)
         return meta["shape"][0], meta["built"]
 
     def _extend(self, rows: Float32Array) -> None:

@@ -23,7 +23,7 @@ __all__ = ["HammingIndex", "checked_codes"]
 METHODS = ("scan", "balls")
 
 _FORMAT = 1
-_SAID = ("kind", "format", "options", "shape", "bits")
+_META_KEYS = ("kind", "format", "options", "shape", "bits")
 
 _MAX_BITS = (1 << kernels.DISTANCE_BITS) - 1
 _MAX_CODES = (1 << kernels.ID_BITS) - 2
@@ -281,7 +281,7 @@ class HammingIndex(Index):
             If there is none.
         """
         source = Path(folder)
-        meta = read_meta(source, _SAID)
+        meta = read_meta(source, _META_KEYS)
         try:
             if (meta["kind"], meta["format"]) != (cls.__name__, _FORMAT):
                 raise ValueError("another kind or version")

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
-from musicsim import relevance as module
 from musicsim.relevance import Relevance, label_codes
-from musicsim.relevance import _kernels as kernels
+from musicsim.relevance import relevance as module
 
 labels = st.lists(st.sampled_from([0, 1, 2, -1, None]), min_size=1, max_size=9)
 # few users, so that similarities tie; counts on both sides of the threshold
@@ -154,7 +153,7 @@ def test_blocks_do_not_show(monkeypatch, rng, entries):
 def test_the_compiled_loop_equals_itself_in_python(plays, k):
     compiled = relevant_sets(Relevance.from_plays(sparse.csr_array(plays), k=k))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernels, "count_shared", kernels.count_shared.py_func)
+        patch.setattr(module, "count_shared", module.count_shared.py_func)
         assert relevant_sets(Relevance.from_plays(sparse.csr_array(plays), k=k)) == compiled
 
 
