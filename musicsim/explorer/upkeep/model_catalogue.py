@@ -220,7 +220,8 @@ def take_model(library: Library, source: Path, tell: Tell) -> str:
             name, keys = free_name(library, sent.name), own_keys(sent.model.front_)
             record = new_record(TAKEN_KIND, name, sent.model, len(songs), taken_from=source.name, keys=keys)
             sent.model.save(library.models.path(record.id))
-            save_report(library.models.path(record.id), sent.report)
+            if sent.report:
+                save_report(library.models.path(record.id), sent.report)
             library.models.register(record)
             place_new(library, record, songs, tell)
             _check_vectors(library.vectors(record.id).X, source.name, sent.model)
