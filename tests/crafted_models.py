@@ -202,8 +202,9 @@ def _other_header(parts: dict[str, bytes], rng: np.random.Generator) -> bytes:
     end = npz.index(b"\n", start)
     header = npz[start:end].decode()
     said = [
-        ("(", "(True, "), (")", ", 3)"), ("(", "(-"), ("(", "(9" + "0" * 12), ("'<", "'>"), ("False", "True"), ("f8", "f4"),
-        ("f8", "O"), ("f8", "U7"), ("{", "["), ("i8", "f8"), ("'<f8'", "[('a', '<f8')]"), ("f8", "c16"), ("{", "-" * 90),
+        ("(", "(True, "), (")", ", 3)"), ("(", "(-"), ("(", "(9" + "0" * 12), ("'<", "'>"), ("False", "True"),
+        ("f8", "f4"), ("f8", "O"), ("f8", "U7"), ("{", "["), ("i8", "f8"), ("'<f8'", "[('a', '<f8')]"), ("f8", "c16"),
+        ("{", "-" * 90),
     ]  # fmt: skip
     old, new = said[rng.integers(len(said))]
     changed = header.replace(old, new, 1).rstrip()[: len(header)].ljust(len(header)).encode()
@@ -233,7 +234,7 @@ def _other_numbers(parts: dict[str, bytes], rng: np.random.Generator) -> bytes:
 
 
 def _take_all(library: str, files: list[str]) -> None:
-    """Run ``musicsim models import`` for each file, in a child of its own; print how each ended, and the memory taken."""
+    """Run ``musicsim models import`` for each file, in a child of its own; tell how each ended, and the memory."""
     import musicsim.explorer.upkeep.model_catalogue  # noqa: F401  # or each child would import it again
     from musicsim.cli import main
 
@@ -252,7 +253,7 @@ def _take_all(library: str, files: list[str]) -> None:
         _, status = os.waitpid(child, 0)
         ended.append([file, os.waitstatus_to_exitcode(status), said])
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    print(json.dumps({"ended": ended, "memory_mb": memory / 1024}))
+    json.dump({"ended": ended, "memory_mb": memory / 1024}, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -9,18 +9,17 @@ import io
 import logging
 import math
 import os
+import signal
 import threading
 import time
 import wave
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
-from concurrent.futures import TimeoutError as FutureTimeoutError
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from functools import cache, partial
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from musicsim.audio import analyse_sound
 from musicsim.errors import AudioError, LibraryError, MusicsimError
@@ -36,7 +35,7 @@ Run = Callable[..., Any]
 """Calls a function of this package, named first, in a worker, with the arguments behind it."""
 
 _N_WORKERS = 2
-_TASKS_A_WORKER = 500  # then it makes room for a new one: what libraries leak does not add up
+_CALLS_A_WORKER = 500  # then it makes room for a new one: what libraries leak does not add up
 _NICENESS = 5  # behind the pages, before a scan
 _TICK_S = 0.1
 _PATIENCE_S = 30.0  # a page that a busy server keeps waiting has not been left
@@ -184,7 +183,8 @@ class Decoder:
 
     def _serve(self) -> None:
         worker = _Worker()
-        worker.warm_up()
+        with suppress(EOFError, OSError):  # whoever asks for work is told
+            worker.open()
         while self._do_next(worker):
             pass
         worker.close()
@@ -215,69 +215,78 @@ _making = threading.Lock()
 
 
 class _Worker:
-    """A process that calls functions; when it ends, the next call gets another."""
+    """A process that calls functions; when it ends, the next call gets another.
+
+    Notes
+    -----
+    It shares a pipe with us and nothing else, no lock that it could take along when it is killed. It ends when
+    the pipe does, so that it outlives no server.
+    """
 
     def __init__(self) -> None:
-        self._pool: Any = None
+        self._process: Any = None
+        self._pipe: Any = None
+        self._n_calls = 0
 
-    def warm_up(self) -> None:
-        """Start the process, which imports what it needs while nobody waits for it."""
-        with suppress(RuntimeError):  # whoever calls a function is told
-            self._opened()
+    def open(self) -> None:
+        """Start the process, unless it runs; it imports what it needs while nobody waits for it."""
+        if self._process is not None and self._process.is_alive() and self._n_calls < _CALLS_A_WORKER:
+            return
+        self.close()
+        with _environment_kept():
+            context = worker_context(__name__)
+            self._pipe, theirs = context.Pipe()
+            self._process = context.Process(target=_work, args=(theirs,), name="decoder", daemon=True)  # type: ignore[attr-defined]
+            self._process.start()
+            theirs.close()
+        self._n_calls = 0
+
+    def close(self) -> None:
+        """End the process at once."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+            self._pipe.close()
+            self._process = None
 
     def call(self, decoding: Decoding[Any], function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a function in the process, within the limits of a work and as long as it is wanted."""
+        task = _Task(decoding.name, decoding.limits.memory_mb, function, args, kwargs)
         for _ in range(_ATTEMPTS):
-            try:
-                future = self._opened().schedule(
-                    _call,
-                    (decoding.limits.memory_mb, function, args, kwargs),
-                    timeout=decoding.limits.seconds,
-                )
-            except RuntimeError:  # the process has ended meanwhile
-                self.close()
-                continue
-            if self._is_answered(future, decoding):
-                try:
-                    return future.result()
-                except BrokenProcessPool:
-                    pass
-                except MusicsimError:
-                    raise
-                except Exception as error:
-                    raise _in_words(decoding, error) from error
+            with suppress(EOFError, OSError):  # it cannot be started, or ended before it could begin
+                self.open()
+                self._pipe.send(task)
+                self._received(decoding, _MAX_START_S)
+                break
             self.close()
-        raise AudioError(f"{decoding.name}: the decoder could not be started. Try again.")
+        else:
+            raise AudioError(f"{decoding.name}: the decoder could not be started. Try again.")
+        self._n_calls += 1
+        try:
+            answer = self._received(decoding, decoding.limits.seconds)
+        except (EOFError, OSError):
+            self._process.join()
+            raise AudioError(
+                f"{decoding.name}: the decoder crashed (exit code {self._process.exitcode}). Re-encode the file."
+            ) from None
+        if isinstance(answer, MusicsimError):
+            raise answer
+        return answer
 
-    def close(self) -> None:
-        """End the process."""
-        if self._pool is not None:
-            self._pool.stop()
-            self._pool.join()
-            self._pool = None
-
-    def _is_answered(self, future: "Future[Any]", decoding: Decoding[Any]) -> bool:
-        """Wait for a call; False where its process ended without a word."""
-        given_up = time.monotonic() + decoding.limits.seconds + _MAX_START_S
-        while not wait([future], _TICK_S).done:
+    def _received(self, decoding: Decoding[Any], seconds: float) -> Any:
+        """What the process sends within so many seconds, while the work is wanted; else the process ends."""
+        given_up = time.monotonic() + seconds
+        while not self._pipe.poll(_TICK_S):
             if not decoding.is_wanted:
-                future.cancel()  # which ends the process
+                self.close()
                 raise _dropped(decoding)
-            if not self._pool.active or time.monotonic() > given_up:
-                return False
-        return True
-
-    def _opened(self) -> Any:
-        from pebble import ProcessPool
-
-        if self._pool is None or not self._pool.active:
-            self.close()
-            with _environment_kept():
-                # of one process: one that dies at the wrong moment takes its pool along
-                self._pool = ProcessPool(1, _TASKS_A_WORKER, _get_warm, context=worker_context(__name__))
-                if not self._pool.active:  # looking starts it
-                    raise RuntimeError("no process can be started.")
-        return self._pool
+            if time.monotonic() > given_up:
+                self.close()
+                raise AudioError(
+                    f"{decoding.name}: decoding took more than {seconds:g} s and was stopped. "
+                    "Shorten or re-encode the file."
+                )
+        return self._pipe.recv()
 
 
 @contextmanager
@@ -298,10 +307,36 @@ def _environment_kept() -> Iterator[None]:
 _starting = threading.Lock()
 
 
-def _get_warm() -> None:
-    """Import and set up all that decoding needs; runs in a fresh worker."""
+def _dropped(decoding: Decoding[Any]) -> DecodingDroppedError:
+    return DecodingDroppedError(f"{decoding.name}: nobody waited for it any more. Ask again.")
+
+
+# --- in the worker --------------------------------------------------------------------------------
+
+
+class _Task(NamedTuple):
+    name: str
+    memory_mb: int
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+def _work(pipe: Any) -> None:
+    """Answer tasks until the server ends: with None where one is begun, then with its result or its error."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server
     if hasattr(os, "nice"):
         os.nice(_NICENESS)
+    _get_warm()
+    with suppress(EOFError, OSError):
+        while True:
+            task = pipe.recv()
+            pipe.send(None)
+            pipe.send(_answer(task))
+
+
+def _get_warm() -> None:
+    """Import and set up all that decoding needs."""
     silence = io.BytesIO()
     with wave.open(silence, "wb") as file:
         file.setnchannels(2)
@@ -312,33 +347,21 @@ def _get_warm() -> None:
         analyse_sound(silence.getvalue())
 
 
-def _call(memory_mb: int, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    limit_memory(memory_mb)
-    return function(*args, **kwargs)
-
-
-def _dropped(decoding: Decoding[Any]) -> DecodingDroppedError:
-    return DecodingDroppedError(f"{decoding.name}: nobody waited for it any more. Ask again.")
-
-
-def _in_words(decoding: Decoding[Any], error: Exception) -> MusicsimError:
-    """One sentence on why a call failed."""
-    from pebble import ProcessExpired
-
-    name, limits = decoding.name, decoding.limits
-    if isinstance(error, FutureTimeoutError):
+def _answer(task: _Task) -> Any:
+    """The result of a task, or an error in one sentence."""
+    limit_memory(task.memory_mb)
+    try:
+        return task.function(*task.args, **task.kwargs)
+    except MusicsimError as error:
+        return error
+    except MemoryError:
         return AudioError(
-            f"{name}: decoding took more than {limits.seconds:g} s and was stopped. Shorten or re-encode the file."
+            f"{task.name}: decoding took more than {task.memory_mb} MB of memory and was stopped. Re-encode the file."
         )
-    if isinstance(error, ProcessExpired):
-        return AudioError(f"{name}: the decoder crashed (exit code {error.exitcode}). Re-encode the file.")
-    if isinstance(error, MemoryError):
-        return AudioError(
-            f"{name}: decoding took more than {limits.memory_mb} MB of memory and was stopped. Re-encode the file."
-        )
-    if isinstance(error, OSError):  # not of reading, which is told in words already
+    except OSError as error:  # not of reading, which is told in words already
         return LibraryError(
-            f"{name}: what was decoded cannot be written ({error.strerror or error}). Make room in the library."
+            f"{task.name}: what was decoded cannot be written ({error.strerror or error}). Make room in the library."
         )
-    _log.error("%s: unexpected error", name, exc_info=error)
-    return AudioError(f"{name}: {type(error).__name__}: {error}")
+    except Exception as error:
+        _log.exception("%s: unexpected error", task.name)
+        return AudioError(f"{task.name}: {type(error).__name__}: {error}")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from musicsim.errors import ModelError
+from musicsim.explorer.evaluation.quality import held_out
 from musicsim.explorer.learning.from_answers import (
     Answered,
     learn_from_answers,
@@ -145,6 +146,7 @@ def test_a_library_learns_from_answers_and_says_how_well(taught):
     assert "comparisons in order" in headline(said)[1]
     assert figures(said)[0]["measure"] == "comparisons in order"
     assert judged_on(said).startswith("Learned from 120 comparisons")
+    assert held_out(taught, record) is None, "answers were held out, not artists"
     assert all({"C", "cut", "objective", "gap", "seconds"} <= point.keys() for point in watcher.points)
 
 

@@ -81,8 +81,8 @@ def test_every_kind_of_model_comes_back_as_it_was(kinds, tmp_path, name):
     save_model_file(kinds, record.id, tmp_path / "sent.musicsim")
     taken = take_model(kinds, tmp_path / "sent.musicsim", hush)
     before, after = take_snapshot(kinds, record.id), take_snapshot(kinds, taken)
-    ours = {i: x for i, x in zip(before.row_ids.tolist(), before.X, strict=True)}
-    theirs = {i: x for i, x in zip(after.row_ids.tolist(), after.X, strict=True)}
+    ours = dict(zip(before.row_ids.tolist(), before.X, strict=True))
+    theirs = dict(zip(after.row_ids.tolist(), after.X, strict=True))
     assert len(ours) == 24
     assert ours.keys() == theirs.keys()
     for song_id, vector in ours.items():
@@ -150,7 +150,7 @@ def test_mutants_are_refused_or_taken_in_whole(six_songs, few, tmp_path):
     native = few.models.native().id
     before, vectors = _files(few), few.vectors(native).X.copy()
     honest = [parts_of(six_songs / f"{name}.musicsim") for name in ("full", "on several, local")]
-    taken = 0
+    taken, refused = 0, {}
     for seed in range(200):
         rng = np.random.default_rng(seed)
         file = tmp_path / f"{seed}.musicsim"
@@ -158,13 +158,13 @@ def test_mutants_are_refused_or_taken_in_whole(six_songs, few, tmp_path):
         try:
             model_id = take_model(few, file, hush)
         except MusicsimError as error:
-            assert str(error).startswith(file.name), seed
-            assert "\n" not in str(error), seed
+            refused[file.name] = str(error)
         else:
             assert np.isfinite(take_snapshot(few, model_id).X).all(), seed
             few.models.delete(model_id)
             taken += 1
         assert _files(few) == before, seed
-    assert 10 < taken < 100, "both ways are tried"
+    assert all(why.startswith(name) and "\n" not in why for name, why in refused.items())
+    assert min(taken, len(refused)) > 20, "both ways are tried"
     assert [record.id for record in few.models.all(retired=True)] == [native]
     np.testing.assert_array_equal(few.vectors(native).X, vectors)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from musicsim.explorer.learning.verdict import MEASURES
 from musicsim.explorer.model_schema import MAX_JSON, AboutFile, AboutModel, AboutSources, Report, read_json
 from musicsim.explorer.models.artifacts import read_report
 from musicsim.explorer.upkeep.model_text import figures, headline, judged_on, path_rows, source_rows
@@ -77,13 +78,10 @@ def test_a_report_that_is_read_can_be_shown(data):
     text = json.dumps(replaced(report, at, data.draw(JSON)))
     try:
         read = read_json(Report, text).model_dump(exclude_unset=True)
-    except ValueError as error:
-        assert len(str(error).splitlines()) == 1
+    except ValueError:
         return
-    try:
+    if read["leads"].keys() <= MEASURES.keys():  # or it is not shown
         headline(read), figures(read)
-    except KeyError as unknown:  # a measure that this program does not have
-        assert unknown.args[0] in read["leads"]
     judged_on(read), path_rows(read), source_rows(read)
 
 

@@ -13,6 +13,8 @@ from musicsim.errors import AudioError, AudioTooShortError
 from musicsim.library.decoding import Decoder, DecodingDroppedError
 from musicsim.library.scan.workers import Limits
 
+pytestmark = pytest.mark.slow  # each test starts processes
+
 LIMITS = Limits(seconds=60.0, memory_mb=1024)
 PATIENCE_S = 60.0
 
@@ -126,7 +128,7 @@ def test_a_worker_that_is_killed_at_rest_costs_nobody_anything(decoder):
 
 def test_a_worker_that_is_killed_as_work_comes_costs_one_file_at_most(decoder):
     pid = ask(decoder, own_pid).future.result(PATIENCE_S)
-    for _ in range(20):
+    for _ in range(5):
         work = [ask(decoder, own_pid) for _ in range(3)]
         os.kill(pid, signal.SIGKILL)
         came = [w.future.exception(PATIENCE_S) for w in work]

@@ -124,10 +124,14 @@ def read_report(path: Path) -> dict[str, Any]:
 
 def load_report(folder: Path) -> dict[str, Any]:
     """What :func:`save_report` kept; empty for a model that was not learned, and of a damaged file."""
+    path = folder / "report.json"
     try:
-        return read_report(folder / "report.json")
+        return read_report(path)
     except FileNotFoundError:
         return {}
     except ValueError as error:
-        _log.warning("%s cannot be read: %r", folder / "report.json", error)
+        if path.stat().st_size > len(
+            "{}"
+        ):  # as older versions kept for a model that was taken in without one
+            _log.warning("%s cannot be read: %r", path, error)
         return {}

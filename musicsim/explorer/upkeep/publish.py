@@ -54,7 +54,7 @@ def publish(
     """
     folder = library.models.path(record.id)
     model.save(folder)
-    if report is not None:
+    if report:
         save_report(folder, report)
     library.models.register(record)
     fill()

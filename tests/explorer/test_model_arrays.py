@@ -1,0 +1,134 @@
+"""Arrays of a model are compared with each other and with what it says before they are read."""
+
+import zipfile
+
+import numpy as np
+import pytest
+
+from musicsim.errors import ModelError
+from musicsim.explorer import model_arrays
+from musicsim.explorer.model_arrays import read_arrays
+from musicsim.explorer.models.similarity_model import SimilarityModel
+from tests.crafted_models import packed
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A model of 60 songs with a metric; never changed by a test."""
+    rng = np.random.default_rng(0)
+    fitted = SimilarityModel("tfidf", n_codewords=16, random_state=0)
+    fitted.fit_codebook(rng.standard_normal((800, 39)).astype(np.float32))
+    features = rng.dirichlet(np.ones(16), 60).astype(np.float32)
+    vectors = fitted.fit_space(features).vectors(features)
+    return fitted.with_metric(rng.standard_normal((3, fitted.n_dimensions)), vectors)
+
+
+@pytest.fixture
+def read(model, tmp_path):
+    """Reads the model's arrays, with some of them changed, or left out where they are None."""
+
+    def reading(**changed):
+        arrays = {name: array for name, array in (model.arrays() | changed).items() if array is not None}
+        (tmp_path / "model.npz").write_bytes(packed(**arrays))
+        return read_arrays(tmp_path / "model.npz", model.about())
+
+    return reading
+
+
+def test_an_honest_model_is_read_whole(model, read):
+    found = read()
+    assert found.keys() == model.arrays().keys()
+    for name, array in model.arrays().items():
+        np.testing.assert_array_equal(found[name], array)
+
+
+def test_the_order_of_bytes_and_of_rows_does_not_matter(model, read):
+    odd = {
+        name: np.asfortranarray(array).astype(array.dtype.newbyteorder(">"))
+        for name, array in model.arrays().items()
+    }
+    for name, array in read(**odd).items():
+        np.testing.assert_array_equal(array, model.arrays()[name])
+        assert array.dtype.isnative
+
+
+def test_what_a_model_does_not_need_is_left_out(model, read):
+    assert read(more=np.zeros(3)).keys() == model.arrays().keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "why"),
+    [
+        ("codewords", lambda a: None, "codewords is missing"),
+        ("weights", lambda a: None, "weights is missing"),
+        ("codewords", lambda a: a[:, :38], r"codewords has the shape \(16, 38\)"),
+        ("codewords", lambda a: a[:3], "counts has the shape"),
+        ("codewords", lambda a: a * 1e12, "codewords holds NaN or numbers out of range"),
+        ("codewords", lambda a: a.astype(np.float16), "codewords is of type float16"),
+        ("codewords", lambda a: a + 0j, "codewords is of type complex128"),
+        ("codewords", lambda a: a.astype(str), "codewords is of type <U"),
+        ("codewords", lambda a: a.astype(object), "Python objects"),
+        ("counts", lambda a: -a, "counts holds"),
+        ("frame_scale", lambda a: a * 0, "frame_scale holds"),
+        ("frame_mean", lambda a: a * np.inf, "frame_mean holds"),
+        ("mean", lambda a: a[None], "mean has the shape"),
+        ("components", lambda a: a.T, "components has the shape"),
+        ("components", lambda a: np.tile(a, (20, 1)), "metric has the shape|more dimensions"),
+        ("components", lambda a: a[:0], "components has the shape"),
+        ("metric", lambda a: np.tile(a, (20, 1)), "more dimensions than"),
+        ("metric", lambda a: a[:, :1], "metric has the shape"),
+        ("weights", lambda a: a[:-1], "weights has the shape"),
+        ("local_anchors", lambda a: np.zeros((2, 3)), "local_metrics is missing"),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_an_array_that_does_not_fit_is_named(model, read, name, wrong, why):
+    with pytest.raises(ValueError, match=why):
+        read(**{name: wrong(model.arrays().get(name))})
+
+
+def test_local_metrics_fit_the_vectors(model, read):
+    local = {"local_anchors": np.zeros((2, 3)), "local_decay": np.float64(1)}
+    assert read(**local, local_metrics=np.zeros((2, 3, 3))).keys() == model.arrays().keys() | {
+        *local, "local_metrics"
+    }  # fmt: skip
+    for wrong in (np.eye(3), np.zeros((2, 3, 2)), np.zeros((2, 5, 5))):
+        with pytest.raises(ValueError, match="local_metrics has the shape"):
+            read(**local, local_metrics=wrong)
+
+
+def test_more_frames_are_shared_than_there_are_codewords(model, tmp_path):
+    (tmp_path / "model.npz").write_bytes(packed(**model.arrays()))
+    about = model.about().model_copy(update={"tau": 17})
+    with pytest.raises(ValueError, match="tau is 17, with 16 codewords"):
+        read_arrays(tmp_path / "model.npz", about)
+
+
+def test_no_number_is_read_of_an_array_that_does_not_fit(read, monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("it was read")
+
+    monkeypatch.setattr(model_arrays.np.lib.format, "read_array", refuse)
+    with pytest.raises(ValueError, match="components has the shape"):
+        read(components=np.zeros((100, 1000)))
+
+
+def test_arrays_that_are_packed_or_share_their_bytes_are_refused(model, tmp_path):
+    path = tmp_path / "model.npz"
+    np.savez_compressed(path, **model.arrays())
+    with pytest.raises(ValueError, match="its arrays are packed"):
+        read_arrays(path, model.about())
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("a.npy", "b.npy"):
+            archive.writestr(name, packed(a=np.zeros(1000)))
+        archive.filelist[1].header_offset = archive.filelist[0].header_offset
+        archive.filelist[1].file_size = archive.filelist[1].compress_size = 10**6
+    with pytest.raises(ValueError, match="larger than the file"):
+        read_arrays(path, model.about())
+
+
+def test_the_sentence_names_the_model_and_what_to_do(model, tmp_path):
+    model.save(tmp_path / "saved")
+    (tmp_path / "saved" / "model.npz").write_bytes(packed(**model.arrays() | {"mean": np.zeros(3)}))
+    with pytest.raises(ModelError, match=r"^mine: .*mean has the shape \(3,\).* Ask again\.$"):
+        SimilarityModel.load(tmp_path / "saved", called="mine", remedy="Ask again.")
