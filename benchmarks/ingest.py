@@ -36,7 +36,7 @@ from benchmarks.extraction import demo_pieces, librosa_frames
 from musicsim.audio import analyse_sound
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
-from musicsim.library.scan.workers import worker_context
+from musicsim.library.processes.workers import worker_context
 
 _SR = 44100
 _MIX = {".mp3": 10, ".flac": 4, ".m4a": 3, ".ogg": 1, ".opus": 1, ".wav": 1}

@@ -8,7 +8,7 @@ from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.state import BESIDE, CHOSEN, COLOUR_BY, EXAMPLE, FOUND, PLAYLIST, Key, snapshot
+from musicsim.ui.base.state import BESIDE, CHOSEN, COLOUR_BY, EXAMPLE, FOUND, Key, snapshot
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.components.listening import follow, play_songs
@@ -18,6 +18,7 @@ from musicsim.ui.components.song_list import Action, clock, hit_rows, song_list
 from musicsim.ui.components.song_map import COLOUR_BY as COLOURS
 from musicsim.ui.components.song_map import MOST_MARKED
 from musicsim.ui.components.why_view import ask_why, show_why
+from musicsim.ui.playlist.draft import PLAYLIST
 
 MAP_KEY = "explore_map"
 MOST_PLAYED = 500  # songs that go into the player's queue at once

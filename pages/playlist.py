@@ -4,11 +4,11 @@ import streamlit as st
 
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.ui.base.state import PLAYLIST, Key, snapshot, walk
+from musicsim.ui.base.state import Key, snapshot, walk
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.playlist.actions import TROUBLE, draw
-from musicsim.ui.playlist.draft import can_undo
+from musicsim.ui.playlist.draft import PLAYLIST, can_undo
 from musicsim.ui.playlist.export import export_button, mix_section
 from musicsim.ui.playlist.request_form import wish_form
 from musicsim.ui.playlist.saved import follow_address, save_button, saved_lists, show_address

@@ -6,16 +6,13 @@ from musicsim.errors import MusicsimError
 from musicsim.explorer.libraries import library_folders
 from musicsim.ui.base.frame import FRAME_CSS, ICON, LOGO, PAGES
 from musicsim.ui.base.state import (
-    CHOSEN,
     COLOUR_BY,
-    EXAMPLE,
-    FOUND,
     LIBRARY,
     MODEL,
-    PLAYLIST,
     active_library,
     active_model,
     chosen_model,
+    forget_library_state,
     take_address,
     warm_up,
 )
@@ -41,9 +38,7 @@ TITLES = {
 
 def _switched_library(widget: str) -> None:
     LIBRARY.set(st.session_state[widget])
-    for key in (CHOSEN, EXAMPLE, PLAYLIST, MODEL):
-        key.set(None)
-    FOUND.set([])
+    forget_library_state()
 
 
 def _switched_model(widget: str) -> None:

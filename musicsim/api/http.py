@@ -21,10 +21,10 @@ from musicsim.explorer.playlists.request import ARTIST_SPACING, SURPRISE, Wish
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.search.feedback import thumbs_by_id
 from musicsim.explorer.search.query import Filters, Hit, find_similar
+from musicsim.explorer.search.uploads import MAX_MB, MINUTES, hear
 from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
-from musicsim.explorer.uploads import MAX_MB, MINUTES, hear
 from musicsim.library import Song
-from musicsim.library.scratch import scratch_of
+from musicsim.library.disk.scratch import scratch_of
 
 __all__ = ["http_interface"]
 

@@ -99,7 +99,7 @@ def scan(
 
 def _tell(lib: Any, report: Any, sources: list[Path], as_json: bool) -> None:
     """What came of a scan; leaves with exit code 3 where files failed."""
-    from musicsim.library.scan.files import absolute, is_below
+    from musicsim.library.disk.paths import absolute, is_below
     from musicsim.library.stores.failure import SKIPPED
 
     below = [absolute(source) for source in sources]
@@ -320,7 +320,7 @@ def forget(
     as_json: JsonOption = False,
 ) -> None:
     """Take a folder and its songs out of the library; the music itself is not touched."""
-    from musicsim.library.scan.files import absolute
+    from musicsim.library.disk.paths import absolute
 
     with open_library(library) as lib:
         root = absolute(folder)

@@ -292,7 +292,7 @@ def export(
     library: LibraryOption = None,
 ) -> None:
     """Write a model, without any song, as one file for other libraries."""
-    from musicsim.explorer.model_files import FILE_ENDING, save_model_file
+    from musicsim.explorer.models.files import FILE_ENDING, save_model_file
 
     with open_library(library) as lib:
         record = lib.models.named(name)

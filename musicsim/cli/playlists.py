@@ -120,7 +120,7 @@ def _render(library: Any, songs: Any, target: Path) -> list[str]:
 
 def _write(songs: Any, target: Path, *, is_relative: bool) -> list[str]:
     """Write the list for other players; the songs whose files are missing, in words."""
-    from musicsim.library.arrays import atomic_path
+    from musicsim.library.disk.arrays import atomic_path
     from musicsim.library.exporters import FORMATS, missing
 
     path = target.expanduser().absolute()

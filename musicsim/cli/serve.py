@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from musicsim.cli.addresses import is_open_to_others, listen, urls
 from musicsim.errors import LibraryError, StoreLockedError
-from musicsim.explorer.addresses import is_open_to_others, listen, urls
 from musicsim.explorer.libraries import default_folder
 
 __all__ = ["serve"]

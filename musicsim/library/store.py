@@ -36,8 +36,7 @@ from musicsim.library.db import schema
 from musicsim.library.db.changes import ChangeLog
 from musicsim.library.db.columns import SongTable, nobody, some_ids
 from musicsim.library.db.database import is_writable, open_engine, writer
-from musicsim.library.db.song_tables import SongTables
-from musicsim.library.leftovers import SCRATCH, sweep
+from musicsim.library.disk.leftovers import SCRATCH, sweep
 from musicsim.library.stores.answers import AnswerStore
 from musicsim.library.stores.duplicates import DuplicateStore, SamePair
 from musicsim.library.stores.failure import SKIPPED
@@ -49,6 +48,7 @@ from musicsim.library.stores.listening import ListeningStore, Plays, put_playlis
 from musicsim.library.stores.lyrics import LyricsStore
 from musicsim.library.stores.models import ModelStore, Vectors
 from musicsim.library.stores.preferences import PreferenceStore, checked_details
+from musicsim.library.stores.song_tables import SongTables
 from musicsim.library.stores.tag_edits import TagEdits
 from musicsim.storage import writing_to
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from musicsim.errors import FeatureVersionError, ModelError
-from musicsim.explorer.model_files import save_model_file
+from musicsim.explorer.models.files import save_model_file
 from musicsim.explorer.playlists.blind_test import contenders
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.model_catalogue import add_own_vectors

@@ -6,8 +6,8 @@ import soundfile
 
 from musicsim.errors import AudioError, AudioTooShortError, ModelError
 from musicsim.explorer.search.query import find_similar, read_example
+from musicsim.explorer.search.uploads import hear
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.uploads import hear
 from tests.sounds import SAMPLE_RATE, write_song
 
 PATIENCE_S = 120.0

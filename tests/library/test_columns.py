@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from musicsim.library import Library
 from musicsim.library.db import cache as kept
-from musicsim.library.db import schema, song_tables
+from musicsim.library.db import schema
 from musicsim.library.db.columns import Labels, SongTable, TextLines, read_table
 from musicsim.library.stores import models as model_store
+from musicsim.library.stores import song_tables
 from musicsim.library.stores.duplicates import SamePair
 from musicsim.library.stores.models import NATIVE_KIND, ModelRecord
 

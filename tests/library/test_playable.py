@@ -11,8 +11,8 @@ import pytest
 import soundfile
 
 from musicsim.errors import AudioError
-from musicsim.library.decoding import Decoder, Decoding
 from musicsim.library.playable import PlayableCopies
+from musicsim.library.processes.decoding import Decoder, Decoding
 from tests.sounds import write_song
 
 PATIENCE_S = 60.0

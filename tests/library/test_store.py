@@ -13,8 +13,8 @@ import sqlalchemy as sa
 
 from musicsim.errors import FeatureVersionError, LibraryError, NotFoundError, StoreLockedError
 from musicsim.library import Library
-from musicsim.library.arrays import RowFile, atomic_folder, atomic_path
 from musicsim.library.db import schema
+from musicsim.library.disk.arrays import RowFile, atomic_folder, atomic_path
 from tests.sounds import write_song
 
 

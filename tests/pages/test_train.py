@@ -12,7 +12,7 @@ from musicsim.errors import ModelError, NotFoundError
 from musicsim.explorer import jobs
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.task import LearningSettings
-from musicsim.explorer.model_files import save_model_file
+from musicsim.explorer.models.files import save_model_file
 from musicsim.explorer.search.why import explain_pair
 from musicsim.explorer.search.why_sides import sides_of
 from musicsim.explorer.snapshot.snapshot import take_snapshot

@@ -22,7 +22,7 @@ from typing import IO, Any
 
 import musicsim
 from musicsim.errors import LibraryError, NotFoundError
-from musicsim.library.arrays import atomic_path
+from musicsim.library.disk.arrays import atomic_path
 
 __all__ = [
     "Experiment",

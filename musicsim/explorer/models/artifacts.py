@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from musicsim.explorer.model_schema import Report, read_json_file
-from musicsim.library.arrays import atomic_path
+from musicsim.explorer.models.schema import Report, read_json_file
 from musicsim.library.db.cache import load_arrays, save_arrays
+from musicsim.library.disk.arrays import atomic_path
 
 __all__ = [
     "FittedWalk",
@@ -118,7 +118,7 @@ def save_report(folder: Path, report: Mapping[str, Any]) -> None:
 
 
 def read_report(path: Path) -> dict[str, Any]:
-    """A report as :class:`musicsim.explorer.model_schema.Report` has it; ValueError if it is none."""
+    """A report as :class:`musicsim.explorer.models.schema.Report` has it; ValueError if it is none."""
     return read_json_file(Report, path).model_dump(exclude_unset=True)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim.errors import ModelError
-from musicsim.explorer.model_schema import AboutSources, read_json
+from musicsim.explorer.models.schema import AboutSources, read_json
 
 if TYPE_CHECKING:  # which is made of representations, and they of this
     from musicsim.explorer.models.similarity_model import SimilarityModel

@@ -15,9 +15,8 @@ import numpy.typing as npt
 from musicsim.audio import FEATURE_VERSION
 from musicsim.codebook import Codebook, suggest_n_codewords
 from musicsim.errors import FeatureVersionError, ModelError
-from musicsim.explorer.model_arrays import read_arrays
-from musicsim.explorer.model_schema import AboutModel, Versions, read_json_file
 from musicsim.explorer.models import encoders as representations
+from musicsim.explorer.models.arrays import read_arrays
 from musicsim.explorer.models.encoders import (
     FRAMES,
     REPRESENTATIONS,
@@ -28,7 +27,8 @@ from musicsim.explorer.models.encoders import (
 )
 from musicsim.explorer.models.joint_space import Sources, column_scales
 from musicsim.explorer.models.local_metrics import LocalMetrics
-from musicsim.library.arrays import atomic_folder
+from musicsim.explorer.models.schema import AboutModel, Versions, read_json_file
+from musicsim.library.disk.arrays import atomic_folder
 
 __all__ = ["FORMAT_VERSION", "SimilarityModel"]
 
@@ -338,7 +338,7 @@ class SimilarityModel:
         ----------
         about : AboutModel
         arrays : mapping of ndarray by name
-            As :func:`musicsim.explorer.model_arrays.read_arrays` reads them: it sees to it that they fit each other.
+            As :func:`musicsim.explorer.models.arrays.read_arrays` reads them: it sees to it that they fit each other.
         """
         settings = (about.n_codewords, about.tau, about.variance, about.random_state)
         model = cls(about.representation, *settings)

@@ -20,7 +20,7 @@ from musicsim.explorer.models.joint_space import Sources
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.progress import Tell
 from musicsim.library import Library, Song
-from musicsim.library.stores.lyrics import read_lyrics
+from musicsim.library.scan.lyrics import read_lyrics
 
 __all__ = ["BLOCK", "feature_blocks"]
 

@@ -21,7 +21,7 @@ from musicsim.audio.reader import Block, SoundReader, open_source
 from musicsim.errors import AudioDecodeError, AudioError
 from musicsim.explorer.progress import Tell, teller
 from musicsim.library import Library, Song
-from musicsim.library.arrays import atomic_path
+from musicsim.library.disk.arrays import atomic_path
 
 __all__ = ["MIX_ENDINGS", "Mix", "render_mix"]
 

@@ -17,7 +17,7 @@ from musicsim.explorer.models.artifacts import readable_arrays, save_arrays
 from musicsim.explorer.playlists.saved_lists import SEED
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library.stores.lyrics import read_lyrics
+from musicsim.library.scan.lyrics import read_lyrics
 
 __all__ = ["Sources", "learn_sources", "load_sources", "play_counts", "with_company_of"]
 

@@ -116,7 +116,7 @@ class Example:
 def read_example(snapshot: Snapshot, source: Path | bytes, name: str) -> Example:
     """Decode a file or its bytes in this process and find its vector under the model in use.
 
-    A server lets :func:`musicsim.explorer.uploads.hear` decode instead.
+    A server lets :func:`musicsim.explorer.search.uploads.hear` decode instead.
 
     Raises
     ------

@@ -14,11 +14,11 @@ from typing import Any
 
 from musicsim import demo
 from musicsim.library import AddReport, Library, Progress
-from musicsim.library.arrays import atomic_path
+from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.importing import import_files
+from musicsim.library.processes.workers import worker_context
 from musicsim.library.scan.files import content_hash
 from musicsim.library.scan.ingest import Scan, add_stream
-from musicsim.library.scan.workers import worker_context
 
 __all__ = [
     "Report",

@@ -33,7 +33,7 @@ from musicsim.explorer.upkeep.placing import SEED, follow_owner
 from musicsim.explorer.upkeep.publish import publish
 from musicsim.library import Library, Song
 from musicsim.library.embeddings.store import EmbeddingStore
-from musicsim.library.stores.lyrics import read_lyrics
+from musicsim.library.scan.lyrics import read_lyrics
 from musicsim.library.stores.models import NATIVE_KIND, ModelRecord
 from musicsim.mixtures import MixtureSpace, SemanticMultinomials, fit_mixtures
 

@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from musicsim.errors import FeatureVersionError, ModelError, MusicsimError
 from musicsim.explorer.learning.task import LearningSettings, Watcher
-from musicsim.explorer.model_files import read_model_file
 from musicsim.explorer.models.encoders import OWN, own_keys
+from musicsim.explorer.models.files import read_model_file
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.upkeep.combination import COMBINED_KIND, replaced_sources
@@ -181,7 +181,7 @@ def _forget_unused_vectors(library: Library) -> None:
 
 
 def take_model(library: Library, source: Path, tell: Tell) -> str:
-    """Take in a model of another library (:mod:`musicsim.explorer.model_files`) and describe all songs by it.
+    """Take in a model of another library (:mod:`musicsim.explorer.models.files`) and describe all songs by it.
 
     Parameters
     ----------

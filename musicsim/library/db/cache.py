@@ -13,8 +13,8 @@ import numpy.typing as npt
 import sqlalchemy as sa
 
 from musicsim.errors import StorageError
-from musicsim.library.arrays import atomic_path
 from musicsim.library.db.changes import NOTHING, ChangeLog, Changes, Moment
+from musicsim.library.disk.arrays import atomic_path
 
 __all__ = ["Archive", "Kept", "load_arrays", "save_arrays"]
 

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim.errors import LibraryError
-from musicsim.library.npy_headers import read_header
+from musicsim.library.disk.npy_headers import read_header
 from musicsim.library.stores.answers import shortened
 
 __all__ = ["ENDINGS", "EmbeddingFile", "read_embedding"]

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim.errors import LibraryError, NotFoundError
-from musicsim.library.arrays import atomic_folder
+from musicsim.library.disk.arrays import atomic_folder
 from musicsim.library.embeddings.files import read_embedding
 from musicsim.library.importing.places import PlaceIndex
 

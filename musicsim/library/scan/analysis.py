@@ -8,7 +8,7 @@ import numpy as np
 
 from musicsim.audio import DELTA_WIDTH, HOP, SAMPLE_RATE, Sound, analyse_sound
 from musicsim.errors import AudioError, AudioTooShortError
-from musicsim.library.arrays import atomic_path
+from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.scan.files import content_hash
 from musicsim.library.stores.failure import SHORT, SILENT
 from musicsim.library.stores.frames import FrameStore

@@ -23,10 +23,8 @@ __all__ = [
     "IGNORE_FILE",
     "Found",
     "FoundFile",
-    "absolute",
     "content_hash",
     "find_audio",
-    "is_below",
 ]
 
 IGNORE_FILE = ".musicsimignore"
@@ -81,17 +79,6 @@ def content_hash(source: Path | bytes) -> str:
         return hashlib.blake2b(source, digest_size=16).hexdigest()
     with source.open("rb") as stream:
         return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
-
-
-def absolute(source: str | Path) -> Path:
-    """The path without ``~`` and ``..``; links are kept, so that a library follows what was named."""
-    return Path(os.path.abspath(Path(source).expanduser()))
-
-
-def is_below(path: Path, folder: Path) -> bool:
-    """Whether an absolute path is the folder or lies in it, by its name alone: the disk is not asked."""
-    inside, outside = os.fspath(path), os.fspath(folder)
-    return inside == outside or inside.startswith(os.path.join(outside, ""))
 
 
 def find_audio(sources: Iterable[Path], *, absent_ok: bool = False) -> Found:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import sqlalchemy as sa
 
 from musicsim.errors import LibraryError, NotFoundError
-from musicsim.library.arrays import atomic_path
 from musicsim.library.db import schema
+from musicsim.library.disk.arrays import atomic_path
 
 if TYPE_CHECKING:  # which are made of stores
     from musicsim.library.importing.answer_csv import FiledAnswer, FiledSong

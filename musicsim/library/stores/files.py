@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from musicsim.audio import FEATURE_VERSION
 from musicsim.library.db import schema
 from musicsim.library.db.database import Write
-from musicsim.library.scan.files import absolute, is_below
+from musicsim.library.disk.paths import absolute, is_below
 from musicsim.library.stores.failure import BLAMED, Failure
 
 __all__ = ["FileStore", "KnownFile"]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from musicsim.audio import ASPECT_VERSION, HARMONY_SIZE, RHYTHM_SIZE, derivative_blocks
 from musicsim.errors import FeatureVersionError
-from musicsim.library.arrays import atomic_path
+from musicsim.library.disk.arrays import atomic_path
 
 __all__ = ["Aspects", "FrameStore"]
 

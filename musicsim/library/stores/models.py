@@ -17,11 +17,11 @@ import numpy.typing as npt
 import sqlalchemy as sa
 
 from musicsim.errors import LibraryError, ModelError, NotFoundError
-from musicsim.library.arrays import RowFile
 from musicsim.library.db import schema
 from musicsim.library.db.cache import Archive, Kept
 from musicsim.library.db.changes import ChangeLog, Changes
 from musicsim.library.db.database import Write
+from musicsim.library.disk.arrays import RowFile
 
 __all__ = ["LONGEST_NAME", "NATIVE_KIND", "ModelRecord", "ModelStore", "SongRows", "Vectors"]
 

@@ -11,24 +11,23 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import streamlit as st
 
 from musicsim.errors import ModelError
 from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.search.query import Example
+from musicsim.explorer.search.uploads import MINUTES, Heard, hear
+from musicsim.explorer.search.uploads import warm_up as start_workers
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.explorer.upkeep.map_layout import MapPlacer
-from musicsim.explorer.uploads import MINUTES, Heard, hear
-from musicsim.explorer.uploads import warm_up as start_workers
 from musicsim.library import Library
-from musicsim.library.decoding import Decoding, DecodingDroppedError
+from musicsim.library.processes.decoding import Decoding, DecodingDroppedError
 from musicsim.library.stores.models import ModelRecord
 
 if TYPE_CHECKING:  # scipy and scikit-learn come with it: not before a playlist is asked for
     from musicsim.explorer.playlists.walk import Walk
-    from musicsim.ui.playlist.draft import PlaylistDraft
 
 __all__ = [
     "BESIDE",
@@ -38,7 +37,6 @@ __all__ = [
     "FOUND",
     "LIBRARY",
     "MODEL",
-    "PLAYLIST",
     "QUEUE_LIBRARY",
     "SECTION",
     "Key",
@@ -47,6 +45,7 @@ __all__ = [
     "active_model",
     "chosen_model",
     "example",
+    "forget_library_state",
     "map_placer",
     "snapshot",
     "take_address",
@@ -57,6 +56,7 @@ __all__ = [
 T = TypeVar("T")
 
 _LOOK_EVERY_S = 0.25
+_per_library: "list[Key[Any]]" = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +71,18 @@ class Key(Generic[T]):
         Makes the value a session starts with.
     meaning : str
         One line on what the value is.
+    per_library : bool
+        Whether the value speaks of one library, and goes when another one is shown.
     """
 
     name: str
     default: Callable[[], T]
     meaning: str
+    per_library: bool = False
+
+    def __post_init__(self) -> None:
+        if self.per_library:
+            _per_library.append(self)
 
     def get(self) -> T:
         """The value, set to its default on first use."""
@@ -102,20 +109,29 @@ class Upload:
     is_whole: bool = False
     """Whether all of it is to be analysed, however long it is."""
     decoding: Decoding[Heard] | None = None
-    """Of :func:`musicsim.explorer.uploads.hear`, once it stands in line."""
+    """Of :func:`musicsim.explorer.search.uploads.hear`, once it stands in line."""
 
 
-MODEL: Key[str | None] = Key("model", lambda: None, "id of the model the pages are seen under")
+MODEL: Key[str | None] = Key(
+    "model", lambda: None, "id of the model the pages are seen under", per_library=True
+)
 LIBRARY: Key[str] = Key("library", lambda: library_folders()[0].name, "name of the library that is shown")
-CHOSEN: Key[int | None] = Key("chosen", lambda: None, "id of the song the pages talk about")
+CHOSEN: Key[int | None] = Key("chosen", lambda: None, "id of the song the pages talk about", per_library=True)
 COLOUR_BY: Key[str] = Key("colour_by", lambda: "genre", "what the map's colours mean")
 BESIDE: Key[str | None] = Key("beside", lambda: None, "id of the model whose map stands beside the other")
-FOUND: Key[list[int]] = Key("found", list, "ids of songs that a search or a lasso marked")
-EXAMPLE: Key[Upload | None] = Key("example", lambda: None, "sound from outside that is searched with")
+FOUND: Key[list[int]] = Key("found", list, "ids of songs that a search or a lasso marked", per_library=True)
+EXAMPLE: Key[Upload | None] = Key(
+    "example", lambda: None, "sound from outside that is searched with", per_library=True
+)
 QUEUE_LIBRARY: Key[str] = Key("queue_library", str, "name of the library whose songs the player holds")
 _ADDRESS_READ: Key[bool] = Key("address_read", lambda: False, "whether the link was followed")
 SECTION: Key[str] = Key("library_section", lambda: "songs", "what the Library page shows")
-PLAYLIST: "Key[PlaylistDraft | None]" = Key("playlist", lambda: None, "the playlist in work")
+
+
+def forget_library_state() -> None:
+    """Reset every value that speaks of one library: another one is shown."""
+    for key in _per_library:
+        key.set(key.default())
 
 
 def active_library() -> Library:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.ui.base.state import PLAYLIST, Key
-from musicsim.ui.playlist.draft import PlaylistDraft, change
+from musicsim.ui.base.state import Key
+from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, change
 from musicsim.ui.playlist.request_form import MOST_SONGS, remember_drawn, wish_of
 
 if TYPE_CHECKING:  # scipy and scikit-learn come with it: not before a playlist is asked for

@@ -7,13 +7,23 @@ from typing import TYPE_CHECKING, Any, Self
 
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
-from musicsim.ui.base.state import LIBRARY, PLAYLIST, Key
+from musicsim.ui.base.state import LIBRARY, Key
 
 if TYPE_CHECKING:  # scipy and scikit-learn come with it: not before a playlist is asked for
     from musicsim.explorer.playlists.request import Wish
     from musicsim.explorer.playlists.walk import DrawnPlaylist, Edge
 
-__all__ = ["PlaylistDraft", "amend", "can_redo", "can_undo", "change", "present_ids", "redo", "undo"]
+__all__ = [
+    "PLAYLIST",
+    "PlaylistDraft",
+    "amend",
+    "can_redo",
+    "can_undo",
+    "change",
+    "present_ids",
+    "redo",
+    "undo",
+]
 
 _MOST_STEPS = 60
 
@@ -118,6 +128,9 @@ class PlaylistDraft:
             return self
         absent = tuple(i for i in self.song_ids if i not in now.row_of)
         return replace(self, song_ids=ids, kept=self.kept & set(ids), absent=(*self.absent, *absent))
+
+
+PLAYLIST: Key[PlaylistDraft | None] = Key("playlist", lambda: None, "the playlist in work", per_library=True)
 
 
 def present_ids(now: Snapshot, ids: Sequence[int]) -> tuple[int, ...]:

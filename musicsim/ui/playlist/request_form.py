@@ -12,8 +12,9 @@ from musicsim.explorer.search.query import Filters
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
 from musicsim.library.store import OWN_PLAYLISTS
-from musicsim.ui.base.state import CHOSEN, PLAYLIST, Key
+from musicsim.ui.base.state import CHOSEN, Key
 from musicsim.ui.base.text import plain
+from musicsim.ui.playlist.draft import PLAYLIST
 
 if TYPE_CHECKING:  # scipy and scikit-learn come with it: not before a playlist is asked for
     from musicsim.explorer.playlists.walk import Dialect, Walk

@@ -9,10 +9,10 @@ from musicsim.errors import MusicsimError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
 from musicsim.library.store import OWN_PLAYLISTS
-from musicsim.ui.base.state import PLAYLIST, Key
+from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.playlist.actions import TROUBLE
-from musicsim.ui.playlist.draft import PlaylistDraft, amend, change, present_ids
+from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, amend, change, present_ids
 from musicsim.ui.playlist.request_form import playlists_of
 
 __all__ = ["NAME", "follow_address", "save_button", "saved_lists", "show_address"]

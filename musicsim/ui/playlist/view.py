@@ -7,13 +7,13 @@ import streamlit as st
 
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
-from musicsim.ui.base.state import PLAYLIST, Key
+from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.listening import enqueue_songs, play_songs
 from musicsim.ui.components.song_list import Action, Row, clock, row_of, song_list
 from musicsim.ui.components.song_map import map_figure
 from musicsim.ui.playlist.actions import another_route, go_on, redraw_after, redraw_around, redraw_one, said
-from musicsim.ui.playlist.draft import PlaylistDraft, can_redo, can_undo, change, redo, undo
+from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, can_redo, can_undo, change, redo, undo
 from musicsim.ui.playlist.request_form import MOST_SONGS
 
 if TYPE_CHECKING:  # scipy and scikit-learn come with it: not before a playlist is asked for

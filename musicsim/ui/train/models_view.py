@@ -11,8 +11,8 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
-from musicsim.explorer.model_files import FILE_ENDING, save_model_file
 from musicsim.explorer.models.encoders import CODEWORDS, OFFERED, OWN, REPRESENTATIONS
+from musicsim.explorer.models.files import FILE_ENDING, save_model_file
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.upkeep.add_music import keep_upload
 from musicsim.explorer.upkeep.fitting import RepresentationSettings

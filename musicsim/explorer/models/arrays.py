@@ -16,7 +16,6 @@ import numpy.typing as npt
 from musicsim.audio import HARMONY_SIZE, RHYTHM_SIZE
 from musicsim.audio.features import N_MFCC
 from musicsim.codebook import Codebook
-from musicsim.explorer.model_schema import AboutModel, AboutSources, read_json
 from musicsim.explorer.models.encoders import (
     CODEWORDS,
     COMBINED,
@@ -27,9 +26,10 @@ from musicsim.explorer.models.encoders import (
     TagVocabulary,
 )
 from musicsim.explorer.models.joint_space import Sources
+from musicsim.explorer.models.schema import AboutModel, AboutSources, read_json
 from musicsim.kernels import KEYLESS_HARMONY_SIZE
-from musicsim.library.archives import DAMAGED, open_archive
-from musicsim.library.npy_headers import Header, read_header
+from musicsim.library.disk.archives import DAMAGED, open_archive
+from musicsim.library.disk.npy_headers import Header, read_header
 from musicsim.mixtures import MixtureSpace, SemanticMultinomials
 
 __all__ = ["read_arrays"]

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from musicsim.errors import ModelError
-from musicsim.explorer.model_schema import MAX_JSON, AboutFile, read_json_file
 from musicsim.explorer.models.artifacts import load_report, read_report
+from musicsim.explorer.models.schema import MAX_JSON, AboutFile, read_json_file
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.library import Library
-from musicsim.library.archives import DAMAGED, open_archive, unpack
-from musicsim.library.arrays import atomic_path
+from musicsim.library.disk.archives import DAMAGED, open_archive, unpack
+from musicsim.library.disk.arrays import atomic_path
 
 __all__ = ["FILE_ENDING", "SentModel", "read_model_file", "save_model_file"]
 

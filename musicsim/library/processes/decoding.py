@@ -23,7 +23,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from musicsim.audio import analyse_sound
 from musicsim.errors import AudioError, LibraryError, MusicsimError
-from musicsim.library.scan.workers import THREAD_LIMITS, Limits, limit_memory, worker_context
+from musicsim.library.processes.workers import THREAD_LIMITS, Limits, limit_memory, worker_context
 
 __all__ = ["Decoder", "Decoding", "DecodingDroppedError", "Run", "decoder"]
 

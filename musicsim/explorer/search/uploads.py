@@ -11,10 +11,10 @@ from musicsim.errors import LibraryError
 from musicsim.explorer.search.query import Example, example_of, model_to_compare_with
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
-from musicsim.library.decoding import Decoding, Run, decoder
+from musicsim.library.disk.scratch import scratch_of
+from musicsim.library.processes.decoding import Decoding, Run, decoder
+from musicsim.library.processes.workers import Limits
 from musicsim.library.scan.files import content_hash
-from musicsim.library.scan.workers import Limits
-from musicsim.library.scratch import scratch_of
 
 __all__ = ["MAX_MB", "MINUTES", "Heard", "hear", "warm_up"]
 
