@@ -58,6 +58,15 @@ def test_a_listener_and_a_format_are_named(tiny_library, tmp_path):
     assert (done["listeners"], done["first"], done["last"]) == (["ann"], "2024-01-31", "2024-01-31")
 
 
+def test_no_text_file_is_told_line_by_line_as_a_playlist(tiny_library, tmp_path):
+    path = tmp_path / "config"
+    path.write_text("# a config\napi_key = /SECRET-TOKEN-12345\n")
+    for options in (["--as", "m3u"], []):
+        out, problem = run("import", path, *options, "--dry-run", library=tiny_library.folder, expect=1)
+        assert "SECRET" not in out + problem
+        assert "config: " in problem.replace("\n", "")
+
+
 def test_a_wrong_line_is_one_line_of_error_and_changes_nothing(tiny_library, history):
     history.write_text(history.read_text() + "ann,a,b,many\n")
     _, problem = run("import", history, library=tiny_library.folder, expect=1)

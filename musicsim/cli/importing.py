@@ -37,7 +37,7 @@ def import_listening(
     library: LibraryOption = None,
     as_json: JsonOption = False,
     as_format: Annotated[
-        str | None, typer.Option("--as", help="The files' format, where it is not recognised.")
+        str | None, typer.Option("--as", help="The files' format, where they could be of several.")
     ] = None,
     listener: Annotated[
         str | None, typer.Option(help='Who listened, where the files do not say; "me" by default.')
@@ -104,6 +104,7 @@ def _import(
         seen = preview(lib, batch, tell)
         if accept_from is None:
             return seen, None
+        tell(0, 0, "writing")
         done = commit(lib, seen, [p for p in seen.proposals if p.score >= accept_from])
         if batch.kind == "playlists":
             _learn(lib, tell)

@@ -3,12 +3,16 @@
 import io
 import os
 import shutil
+import subprocess
+import sys
 import zipfile
 from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.explorer.upkeep.model_text import match_words
@@ -192,6 +196,114 @@ def test_what_is_no_file_of_vectors_is_refused(tmp_path):
     for name in ("own.npy", "header.npy", "own.parquet", "own.npz", "own.txt"):
         with pytest.raises(LibraryError, match=name):
             read_embedding(tmp_path / name)
+
+
+def _npy(shape, values=b"", descr="'<f4'"):
+    header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}}}".ljust(117).encode() + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + values
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (_npy("(True, 8)", bytes(32)), "a shape that no array has"),
+        (_npy("(-1, 8)", bytes(32)), "a shape that no array has"),
+        (_npy("(2.0, 8)", bytes(64)), "header is damaged"),
+        (_npy("8", bytes(32)), "header is damaged"),
+        (_npy(f"({10**12},)", descr="'<U0'"), "is larger than"),
+        (_npy("(4, 2)", bytes(32), descr="'<q9'"), "header is damaged"),
+        (_npy("(4, 2)", bytes(32), descr="[('a', '<f4', (True,))]"), "header is damaged"),
+        (b"root:SECRET:19000:0", "it is no array of numpy"),
+        (b"\x93NUMPY\x01\x00\x20\x00root:SECRET:19000:0 and so much.", "header is damaged"),
+    ],
+)
+def test_a_header_that_makes_no_sense_is_one_sentence(tmp_path, content, words):
+    (tmp_path / "own.npy").write_bytes(content)
+    with pytest.raises(LibraryError, match=words) as refused:
+        read_embedding(tmp_path / "own.npy")
+    assert "SECRET" not in str(refused.value)
+
+
+def _bomb(kind, path):
+    n = 1_000_000
+    ones = pa.array(np.ones(n, dtype=np.float32))
+    if kind == "npz":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+            with archive.open("vectors.npy", "w", force_zip64=True) as stream:
+                header = {"descr": "<f4", "fortran_order": False, "shape": (100_000, 2_000)}
+                np.lib.format.write_array_header_1_0(stream, header)
+                for _ in range(800):
+                    stream.write(bytes(n))
+            with archive.open("ids.npy", "w") as stream:
+                np.lib.format.write_array(stream, np.arange(100_000))
+        return
+    ids = pa.array(np.ones(n, dtype=np.int64))
+    lists = pa.ListArray.from_arrays(np.arange(n + 1, dtype=np.int32), ones)
+    wide = pa.FixedSizeListArray.from_arrays(pa.array(np.ones(100 * 4_096, dtype=np.float32)), 4_096)
+    tables = {
+        "rows of columns": pa.table({"id": ids, "x": ones}),
+        "rows of lists": pa.table({"id": ids, "vector": lists}),
+        "wide rows": pa.table({"id": ids[:100], "vector": wide}),
+        "long names": pa.table({
+            "path": pa.DictionaryArray.from_arrays(np.zeros(n, dtype=np.int32), ["x" * 1_000_000]), "x": ones,
+        }),
+        "rows without vectors": pa.table({
+            "id": ids, "vector": pa.array([[1.0] * 4_096, *[None] * (n - 1)], pa.list_(pa.float32())),
+        }),
+    }  # fmt: skip
+    table = tables[kind]
+    with parquet.ParquetWriter(path, table.schema, compression="zstd") as writer:
+        for _ in range({"rows of columns": 50, "rows of lists": 50, "wide rows": 200}.get(kind, 1)):
+            writer.write_table(table)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "kind", ["npz", "rows of columns", "rows of lists", "wide rows", "long names", "rows without vectors"]
+)
+def test_a_small_file_of_much_is_refused_before_memory_is_taken_for_it(tmp_path, kind):
+    path = tmp_path / ("own.npz" if kind == "npz" else "own.parquet")
+    _bomb(kind, path)
+    assert path.stat().st_size < 4_000_000
+    code = (
+        "import resource, sys\n"
+        "from pathlib import Path\n"
+        "from musicsim.errors import LibraryError\n"
+        "from musicsim.library.embeddings.files import read_embedding\n"
+        "try:\n"
+        "    read_embedding(Path(sys.argv[1]))\n"
+        "except LibraryError as error:\n"
+        "    print(error)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
+    said, peak_kb = done.stdout.splitlines()
+    assert said.startswith(path.name)
+    assert int(peak_kb) < 600_000
+
+
+@pytest.mark.slow
+def test_vectors_that_fill_their_file_are_read_whatever_their_number(tmp_path):
+    X = np.random.default_rng(0).random((17_000, 1_000), dtype=np.float32)  # more than any file may unpack to
+    np.save(tmp_path / "own.npy", X)
+    np.savez_compressed(tmp_path / "own.npz", ids=np.arange(len(X)), vectors=X)
+    ids, lists = (
+        pa.array(np.arange(len(X))),
+        pa.FixedSizeListArray.from_arrays(pa.array(X.ravel()), X.shape[1]),
+    )
+    parquet.write_table(pa.table({"id": ids, "vector": lists}), tmp_path / "own.parquet", compression="zstd")
+    for name in ("own.npy", "own.npz", "own.parquet"):
+        np.testing.assert_array_equal(read_embedding(tmp_path / name).vectors, X)
+
+
+@pytest.mark.parametrize("kind", ["string", "large_string", "string_view", "binary"])
+def test_names_are_read_however_a_table_keeps_them(tmp_path, kind):
+    names = pa.array(["a", "b", None, "a"], getattr(pa, kind)())
+    for column in (names, names.dictionary_encode()) if kind != "string_view" else (names,):
+        parquet.write_table(
+            pa.table({"path": column, "x": pa.array([1.0, 2.0, 3.0, 4.0])}), tmp_path / "own.parquet"
+        )
+        assert read_embedding(tmp_path / "own.parquet").names == ["a", "b"]
 
 
 def test_a_plain_array_of_another_length_is_refused(tiny_library, tmp_path):

@@ -1,6 +1,7 @@
 """Files of listening: what each format says is read, what is no such file is refused with its line."""
 
 import json
+import os
 import zipfile
 
 import numpy as np
@@ -311,6 +312,59 @@ def test_a_file_that_is_not_the_format_is_refused_with_the_line(tmp_path, case):
         read_listening([path])
     assert str(path) in str(refused.value)
     assert len(str(refused.value)) < 500, "one sentence, not the file"
+
+
+TOKEN = "SECRET-TOKEN-12345"
+SECRETS = {
+    "shadow": f"root:{TOKEN}:19000:0:99999:7:::\nann:/{TOKEN}:19000:0:99999:7:::\n",
+    ".env": f"api_key = {TOKEN}\nPASSWORD='{TOKEN}'\n",
+    ".netrc": f"machine example.org\nlogin ann\npassword {TOKEN}\n",
+    "id_rsa": f"-----BEGIN OPENSSH PRIVATE KEY-----\n{TOKEN}\n-----END OPENSSH PRIVATE KEY-----\n",
+    "notes.txt": f"# my notes\nhttps://example.org/{TOKEN}\n{TOKEN}\n",
+    ".history": f"mpv /music/one.mp3\n/music/two.mp3\ncurl -u ann:{TOKEN} example.org\n",
+    "passwords.csv": f"name,url,username,password\nbank,example.org,ann,{TOKEN}\n",
+    "keys.tsv": f"name\tkey\nann\t{TOKEN}\n",
+    "tokens.json": json.dumps([TOKEN, TOKEN]),
+    "config.json": json.dumps(
+        {"auths": {"example.org": {"auth": TOKEN}}, "track": [TOKEN], "playlists": [3]}
+    ),
+    "records.jsonl": json.dumps({"user": "ann", "artist": 3, "password": TOKEN}) + "\n",
+    "settings.xml": f"<settings><{TOKEN}>{TOKEN}</{TOKEN}></settings>",
+    "my.ini": f"[client]\nFile1={TOKEN}\npassword={TOKEN}\n",
+    "store.sqlite": f"SQLite format 3\0\x10\0{TOKEN}",
+    "latin": f"pass\xe9 {TOKEN}\n",
+}
+
+
+@pytest.mark.parametrize("fmt", [None, *FORMATS])
+@pytest.mark.parametrize("name", SECRETS)
+def test_no_file_is_read_as_something_that_it_is_not_and_nothing_of_it_is_told(tmp_path, name, fmt):
+    path = tmp_path / name
+    path.write_bytes(SECRETS[name].encode("latin-1"))
+    with pytest.raises(LibraryError) as refused:
+        read_listening([path], fmt)
+    said = str(refused.value)
+    assert said.startswith(f"{path}: ")
+    assert TOKEN not in said
+    assert "ann" not in said.removeprefix(str(path))
+
+
+def test_a_format_that_is_named_reads_no_other_files_of_a_folder_or_an_archive(tmp_path):
+    (tmp_path / "all").mkdir()
+    (tmp_path / "all" / "notes.txt").write_text(SECRETS["notes.txt"])
+    (tmp_path / "all" / "list.m3u").write_text("one.mp3\n")
+    archive = write_zip(tmp_path / "all.zip", **{"notes.txt": SECRETS["notes.txt"], "list.m3u": "one.mp3\n"})
+    for path in (tmp_path / "all", archive):
+        batch = read_listening([path], "m3u")
+        assert [name for name, _ in batch.groups] == ["list"]
+        assert skipped(batch) == {"file of another kind": 1}
+
+
+def test_pipes_and_devices_are_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "list.m3u")
+    for path in (tmp_path / "list.m3u", "/dev/zero"):
+        with pytest.raises(LibraryError, match="is a device or a pipe"):
+            read_listening([path], "m3u")
 
 
 def test_archives_that_harm_are_refused(tmp_path):

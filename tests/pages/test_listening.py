@@ -1,5 +1,8 @@
 """The section Listening of the Library page: look, import, undo, and what waits."""
 
+import csv
+import io
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -72,6 +75,22 @@ def test_a_look_shows_what_would_come_and_writes_nothing(section, full):  # noqa
     assert not app.metric
 
 
+def test_no_table_is_handed_out_with_formulas(section, full, monkeypatch):  # noqa: F811
+    written = {}
+    monkeypatch.setattr(
+        "streamlit.download_button", lambda _, data, name, *__, **___: written.update({name: data()})
+    )
+    song = full.songs()[0]
+    full.edits.edit([song.id], {"title": "=1+1"})
+    rows = f"bob,{song.artist},=1+1 (Remastered),4", "bob,@You,-Other,9", "bob,@You,,1"
+    look(section, ("plays.csv", plays_of([], *rows)))
+    assert set(written) >= {"plain spelling.csv", "left out.csv", "not in the library.csv"}
+    assert b"'-Other,'@You" in written["not in the library.csv"]
+    for content in written.values():
+        for row in csv.reader(io.StringIO(content.decode(), newline="")):
+            assert not any(cell.startswith(("=", "+", "-", "@")) for cell in row)
+
+
 def test_an_import_is_written_listed_and_undone(section, full):  # noqa: F811
     song = full.songs()[0]
     app = press(look(section, ("plays.csv", plays_of([song], "bob,You,Other,9"))), "Import")
@@ -108,6 +127,21 @@ def test_a_file_on_this_machine_and_one_that_is_not_there(section, full, tmp_pat
     press(app, "Look")
     assert f"{tmp_path / 'gone.csv'}: cannot be read" in texts(app)
     assert not app.metric
+
+
+@pytest.mark.parametrize("is_typed", [True, False])
+def test_a_text_file_is_not_shown_as_a_playlist(section, full, tmp_path, is_typed):  # noqa: F811
+    path = tmp_path / "config.txt"
+    path.write_text("api_key = SECRET-TOKEN-12345\n")
+    section.selectbox(key="listening_format_0").set_value("m3u")
+    if is_typed:
+        section.text_input(key="listening_path_0").set_value(str(path))
+        press(section, "Look")
+    else:
+        look(section, (path.name, path.read_text()))
+    (error,) = [e.value.replace("\\", "") for e in section.error]
+    assert "config.txt: the file is not of the format m3u" in error
+    assert "SECRET" not in error + texts(section) + str(tables(section))
 
 
 def test_what_is_wrong_with_an_upload_is_told_without_the_folder_it_lies_in(section, full):  # noqa: F811

@@ -97,6 +97,15 @@ def test_labels_beyond_the_colours_are_others(large):
     assert not spec["layout"]["showlegend"]
 
 
+def test_a_label_stands_in_the_legend_as_it_is(tiny_library):
+    genre = """Rock 'n' "Roll" & <b>R&amp;B</b>"""
+    tiny_library.edits.edit([song.id for song in tiny_library.songs()], {"genre": genre})
+    (name,) = traces(map_spec(take_snapshot(tiny_library)))
+    assert "<" not in name
+    # what plotly takes back; it leaves quotes as they are, spelled out or not
+    assert name.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&") == genre
+
+
 def test_titles_are_no_markup(tiny_library):
     with tiny_library.write() as connection:
         connection.execute(schema.songs.update().values(title="<i>1</i> & " + "x" * 200))

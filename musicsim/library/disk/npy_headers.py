@@ -38,17 +38,18 @@ def read_header(stream: IO[bytes], n_bytes: int) -> Header:
     ValueError
         If there is no header, it is of objects, or of more values than the file can hold.
     """
-    version = np.lib.format.read_magic(stream)
-    if version not in _READERS:
-        raise ValueError(f"arrays of format {version} are not read: save it with names of plain letters")
     try:
-        shape, _, dtype = _READERS[version](stream)
+        version = np.lib.format.read_magic(stream)
+        reader = _READERS.get(version)
+        shape, _, dtype = reader(stream) if reader else ((), False, np.dtype(np.uint8))
     except (
         Exception
-    ) as error:  # numpy evaluates the header as Python, and raises nearly anything at a damaged one
-        raise ValueError("the header of an array is damaged") from error
+    ) as error:  # numpy evaluates the header as Python, and its words may quote what stands there
+        raise ValueError("it is no array of numpy, or its header is damaged") from error
+    if reader is None:
+        raise ValueError(f"arrays of format {version} are not read: save it with names of plain letters")
     if not all(type(length) is int and length >= 0 for length in shape):  # True counts as an integer to numpy
-        raise ValueError(f"{shape} is not the shape of an array")
+        raise ValueError("its header says a shape that no array has")
     if dtype.hasobject:
         raise ValueError("it holds Python objects in place of numbers or text")
     header = Header(shape, dtype)

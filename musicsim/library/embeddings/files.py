@@ -8,12 +8,12 @@ What is read:
 - ``.parquet``: a column `id`, `path` or `hash`, and either one column of lists of numbers or a column a dimension.
 
 Whole numbers as names are song ids; text is the hash of a file's bytes, or a path. A file is looked at before it is
-believed: nothing is unpickled, and the sizes that it claims are checked before memory is taken for them.
+believed: nothing is unpickled, and the sizes that it claims are checked, also against its own, before memory is taken
+for them.
 """
 
 import importlib
 import re
-import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterable, Sequence
@@ -45,8 +45,11 @@ _NAMES = (
     "hash",
     "content_hash",
 )
-_MOST_NUMBERS = 2**28  # 1 GB as float32: half a million songs of 512 numbers
-_MOST_BYTES = 2**31  # of one array: as many numbers as float64
+_MOST_NUMBERS = 2**29  # 2 GB as float32: a million songs of 512 numbers
+_MOST_BYTES = 2**32  # of one array: as many numbers as float64
+_MAX_ROWS = 2**22
+_MAX_RATIO = 100  # of bytes in memory to bytes of the file: numbers hardly pack, a bomb packs a thousandfold
+_ALWAYS_READ = 2**26  # bytes in memory that no file is too small for
 _MOST_WIDE = 4_096
 _LONGEST_NAME = 4_096
 _BATCH = 4_096  # rows of a parquet file at a time
@@ -92,7 +95,7 @@ def read_embedding(path: Path) -> EmbeddingFile:
     ------
     LibraryError
         If the file cannot be read as what its ending says, holds no vectors or objects in place of numbers, is
-        larger than 1 GB of numbers, or no row of it can be used.
+        larger than 2 GB of numbers or a hundred times its own size, or no row of it can be used.
 
     Notes
     -----
@@ -108,10 +111,8 @@ def read_embedding(path: Path) -> EmbeddingFile:
         names, vectors, note = read(path)
     except OSError as error:
         raise LibraryError(f"{path.name}: it cannot be read ({error.strerror or error}).") from error
-    except (
-        ValueError, KeyError, EOFError, MemoryError, RuntimeError, NotImplementedError, tokenize.TokenError,
-    ) as error:  # fmt: skip
-        # those of pyarrow are of these kinds; the last is numpy's, of a header that is no Python
+    except (ValueError, TypeError, KeyError, EOFError, MemoryError, RuntimeError) as error:
+        # those of pyarrow are of these kinds
         raise LibraryError(f"{path.name}: no vectors can be read from this file ({error}).") from error
     except (zipfile.BadZipFile, zlib.error) as error:
         raise LibraryError(f"{path.name}: it is no .npz file, or a damaged one ({error}).") from error
@@ -129,11 +130,13 @@ def _from_npz(path: Path) -> _Read:
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         wanted = {what: _one(members, known) for what, known in (("vectors", _VECTORS), ("names", _NAMES))}
         found = {}
-        for what, name in wanted.items():
+        for name in wanted.values():
             if members[name].compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                 raise ValueError(f"{name} is packed in a way that numpy does not use")
             with archive.open(members[name]) as stream:
                 _check_header(stream, members[name].file_size)
+        _check_ratio(sum(members[name].file_size for name in wanted.values()), path)
+        for what, name in wanted.items():
             with archive.open(members[name]) as stream:
                 found[what] = np.lib.format.read_array(stream, allow_pickle=False)
     return found["names"], found["vectors"], ""
@@ -150,9 +153,20 @@ def _from_npy(path: Path) -> _Read:
 
 def _check_header(stream: IO[bytes], n_bytes: int) -> None:
     """Refuse a stored array that says that it is more than there is of it, before memory is taken for it."""
-    read_header(stream, n_bytes)
-    if n_bytes > _MOST_BYTES:
-        raise ValueError(f"an array is larger than {_MOST_BYTES / 2**30:g} GB")
+    header = read_header(stream, n_bytes)
+    if header.size > _MOST_NUMBERS or n_bytes > _MOST_BYTES or (header.shape and header.shape[0] > _MAX_ROWS):
+        raise ValueError(
+            f"an array is larger than {_MAX_ROWS:,} rows, {_MOST_NUMBERS:,} numbers or {_MOST_BYTES / 2**30:g} GB"
+        )
+
+
+def _check_ratio(n_bytes: int, path: Path) -> None:
+    """Refuse what would take far more memory than its file has bytes."""
+    if n_bytes > max(_ALWAYS_READ, _MAX_RATIO * path.stat().st_size):
+        raise ValueError(
+            f"it would unpack to {n_bytes >> 20:,} MB, {_MAX_RATIO} times its size or more, as no vectors do; "
+            "if they are vectors, save them as .npy"
+        )
 
 
 def _from_parquet(path: Path) -> _Read:
@@ -161,8 +175,8 @@ def _from_parquet(path: Path) -> _Read:
         pa = importlib.import_module("pyarrow")
     except ImportError as error:
         raise ValueError("pyarrow is needed for it: python -m pip install pyarrow") from error
-    file = parquet.ParquetFile(path)
-    kinds = {name: file.schema_arrow.field(name).type for name in file.schema_arrow.names}
+    schema = parquet.read_schema(path)
+    kinds = {name: schema.field(name).type for name in schema.names}
     by = _one(kinds, _NAMES)
     lists = [name for name, kind in kinds.items() if pa.types.is_nested(kind)]
     if len(lists) > 1:
@@ -175,25 +189,39 @@ def _from_parquet(path: Path) -> _Read:
     if not columns:
         raise ValueError("it has neither a column of lists nor columns of numbers")
     names, values, has_one = [], [], []
-    n_numbers = 0
-    for batch in file.iter_batches(_BATCH, columns=[by, *columns]):
-        numbers, is_there = _of_lists(batch.column(columns[0])) if lists else _of_columns(batch, columns)
-        n_numbers += numbers.size
-        if n_numbers > _MOST_NUMBERS:
-            raise ValueError(f"it holds more than {_MOST_NUMBERS:,} numbers")
-        names.append(batch.column(by).to_numpy(zero_copy_only=False))
-        values.append(numbers)
-        has_one.append(is_there)
+    # names stay what they are packed as: a long one may stand there a million times
+    with parquet.ParquetFile(path, read_dictionary=[by]) as file:
+        _check_table(file.metadata, path)
+        for batch in file.iter_batches(_BATCH, columns=[by, *columns]):
+            numbers, is_there = _of_lists(batch.column(columns[0])) if lists else _of_columns(batch, columns)
+            names.append(_of_names(pa, batch.column(by)))
+            values.append(numbers)
+            has_one.append(is_there)
     widths = {numbers.shape[1] for numbers in values if len(numbers)}
     if len(widths) != 1:
         raise ValueError(
             f"its vectors are of {_listed(widths) or 'no'} numbers; they should be of one length"
         )
-    there = np.concatenate(has_one)
-    rows = np.full((len(there), *widths), np.nan, dtype=np.float64)
-    rows[there] = np.concatenate([numbers for numbers in values if len(numbers)])
+    n_rows = sum(map(len, has_one))
+    _check_ratio(4 * n_rows * max(widths), path)  # rows without a vector take a place, too
+    rows = np.full((n_rows, *widths), np.nan, dtype=np.float32)
+    end = 0
+    for numbers, is_there in zip(values, has_one, strict=True):
+        start, end = end, end + len(is_there)
+        if len(numbers):
+            rows[start:end][is_there] = numbers
     note = "" if lists else f"Songs are named by the column {by}, their numbers are {_runs(columns)}."
     return np.concatenate(names), rows, note
+
+
+def _check_table(about: Any, path: Path) -> None:
+    """Refuse a table by what it says of itself, before anything of it is read."""
+    groups = [about.row_group(i) for i in range(about.num_row_groups)]
+    chunks = [chunk for group in groups for chunk in map(group.column, range(group.num_columns))]
+    n_values = sum(chunk.num_values for chunk in chunks)
+    if sum(group.num_rows for group in groups) > _MAX_ROWS or n_values > _MOST_NUMBERS:
+        raise ValueError(f"it holds more than {_MAX_ROWS:,} rows or {_MOST_NUMBERS:,} numbers")
+    _check_ratio(max(4 * n_values, sum(chunk.total_uncompressed_size for chunk in chunks)), path)
 
 
 def _runs(columns: Sequence[str]) -> str:
@@ -211,8 +239,21 @@ def _runs(columns: Sequence[str]) -> str:
 
 def _of_columns(batch: Any, columns: Sequence[str]) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
     """A vector a row, a column a number."""
-    numbers = [np.asarray(batch.column(name).to_numpy(zero_copy_only=False), np.float64) for name in columns]
+    numbers = [_floats(batch.column(name)) for name in columns]
     return np.stack(numbers, axis=1), np.ones(len(batch), dtype=np.bool_)
+
+
+def _floats(column: Any) -> Floats:
+    with np.errstate(over="ignore"):  # what is too large for float32 is infinite there, and told
+        return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.float32)
+
+
+def _of_names(pa: Any, column: Any) -> npt.NDArray[Any]:
+    if isinstance(column, pa.DictionaryArray) and not _is_number(pa, column.type.value_type):
+        known = np.array([*column.dictionary.to_pylist(), None], dtype=object)
+        places = column.indices.cast("int64").fill_null(len(known) - 1)
+        return np.asarray(known[places.to_numpy()])
+    return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
 def _of_lists(column: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
@@ -223,8 +264,7 @@ def _of_lists(column: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
     lengths = set(compute.list_value_length(kept).to_pylist())
     if len(lengths) > 1:
         raise ValueError(f"its vectors are of {_listed(lengths)} numbers; they should be of one length")
-    flat = kept.flatten().to_numpy(zero_copy_only=False)
-    return np.asarray(flat, dtype=np.float64).reshape(len(kept), *lengths or (0,)), is_there
+    return _floats(kept.flatten()).reshape(len(kept), *lengths or (0,)), is_there
 
 
 def _listed(numbers: Iterable[int]) -> str:
@@ -242,7 +282,7 @@ def _one(there: Any, known: Sequence[str]) -> str:
         if name in of:
             return of[name]
     raise ValueError(
-        f"it lacks {', '.join(repr(n) for n in known[:-1])} or {known[-1]!r}; it has {', '.join(of) or 'nothing'}"
+        f"it lacks {', '.join(repr(n) for n in known[:-1])} or {known[-1]!r}; it has {_runs(list(of)) or 'nothing'}"
     )
 
 
@@ -272,9 +312,10 @@ def _checked(
         raise LibraryError(f"{label}: none of its {len(rows):,} rows can be used. {problems[0]}")
     if called is None:
         # rows are of songs by their place: none may go
-        rows = rows.copy()
         rows[list(wrong)] = np.nan
         return EmbeddingFile(None, rows, len(rows), problems, note)
+    if not wrong:
+        return EmbeddingFile(called, rows, len(rows), problems, note)
     good = [i for i in range(len(rows)) if i not in wrong]
     chosen: Any = [called[i] for i in good]
     return EmbeddingFile(chosen, rows[good], len(rows), problems, note)

@@ -124,12 +124,12 @@ class EmbeddingStore:
                 )
             has_one = np.isfinite(read.vectors).all(axis=1)
             names: Sequence[int | str] = ids[has_one].tolist()
-            vectors = read.vectors[has_one]
+            vectors = read.vectors if has_one.all() else read.vectors[has_one]
         else:
             names, vectors = read.names, read.vectors
         named = json.dumps(list(names))
         digest = hashlib.blake2b(named.encode(), digest_size=16)
-        digest.update(np.ascontiguousarray(vectors).tobytes())
+        digest.update(np.ascontiguousarray(vectors).data.cast("B"))
         about = AboutEmbedding(
             digest.hexdigest(), (label or path.name)[:120], len(vectors), vectors.shape[1], read.problems, read.note
         )  # fmt: skip

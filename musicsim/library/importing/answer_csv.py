@@ -12,13 +12,12 @@ find a song by, and say nothing of whose computer it is.
 Of the odd-one-out survey of bliss, ``song1,song2,song3,picked_song`` are read, names of files each, and where they are
 there `person_id` and `updated_date`.
 
-A cell that a spreadsheet would take for a formula is written with an apostrophe before it, and read without.
+Cells that a spreadsheet would take for formulas are written and read as :mod:`musicsim.library.csv_cells` says.
 """
 
 import csv
 import io
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,6 +25,7 @@ from pathlib import PurePath
 from typing import BinaryIO
 
 from musicsim.errors import LibraryError
+from musicsim.library.csv_cells import as_csv, restored
 from musicsim.library.importing.places import spelled_out
 from musicsim.library.importing.reading import ME
 
@@ -40,8 +40,6 @@ _BLISS = ("song1", "song2", "song3", "picked_song")
 _UNSURE = "unsure"
 _YES_NO = {True: "yes", False: "no", None: ""}
 _FROM_YES_NO = {text: value for value, text in _YES_NO.items()}
-# what spreadsheets begin a formula with, also after an apostrophe that we wrote ourselves
-_FORMULA = re.compile(r"[\s']*[=+\-@＝＋－＠]|'*[\t\r\n]")
 _N_PARTS = 3
 
 
@@ -77,33 +75,23 @@ class FiledAnswer:
 
 def write_answers(file: BinaryIO, answers: Iterable[FiledAnswer]) -> None:
     """Write answers in our own form, UTF-8."""
-    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-    rows = csv.writer(text)
-    rows.writerow(_OURS)
-    for answer in answers:
-        cells = [
-            "" if answer.created_at is None else datetime.fromtimestamp(answer.created_at, UTC).isoformat(),
-            answer.listener,
-            answer.form,
-            _UNSURE if answer.chosen is None else f"song{answer.chosen + 1}",
-            _YES_NO[answer.is_random],
-            _YES_NO[answer.foreseen],
-            answer.model,
-        ]
-        for song in answer.songs:
-            way = "/".join(PurePath(song.path).parts[-_N_PARTS:])
-            cells += [song.content_hash, song.artist, song.title, spelled_out(way)]
-        cells += [""] * (len(_OURS) - len(cells))
-        rows.writerow([_harmless(cell) for cell in cells])
-    text.detach()
+    file.write(as_csv(_OURS, map(_cells, answers)))
 
 
-def _harmless(cell: str) -> str:
-    return f"'{cell}" if _FORMULA.match(cell) else cell
-
-
-def _restored(cell: str) -> str:
-    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell, 1) else cell
+def _cells(answer: FiledAnswer) -> list[str]:
+    cells = [
+        "" if answer.created_at is None else datetime.fromtimestamp(answer.created_at, UTC).isoformat(),
+        answer.listener,
+        answer.form,
+        _UNSURE if answer.chosen is None else f"song{answer.chosen + 1}",
+        _YES_NO[answer.is_random],
+        _YES_NO[answer.foreseen],
+        answer.model,
+    ]
+    for song in answer.songs:
+        way = "/".join(PurePath(song.path).parts[-_N_PARTS:])
+        cells += [song.content_hash, song.artist, song.title, spelled_out(way)]
+    return cells + [""] * (len(_OURS) - len(cells))
 
 
 def read_answers(file: BinaryIO, label: str) -> Iterator[tuple[int, FiledAnswer | str]]:
@@ -167,7 +155,7 @@ def _answer(
 
 
 def _ours(cells: _Cells) -> FiledAnswer:
-    cells = {name: _restored(cell) for name, cell in cells.items()}
+    cells = {name: restored(cell) for name, cell in cells.items()}
     songs = [
         FiledSong(*(cells.get(f"song{n}_{name}", "") for name in _OF_SONG)) for n in range(1, _MOST_SONGS + 1)
     ]

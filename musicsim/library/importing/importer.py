@@ -272,8 +272,11 @@ def commit(library: Store, seen: Preview, accepted: Iterable[Proposal] = ()) -> 
         [old.id for old in seen.replaces],
         [(*name, song_id) for name, song_id in confirmed.items() if song_id in known],
     )
-    plays = _counts(batch)
-    missed = _unmatched((batch.songs[i], int(plays[i])) for i in np.flatnonzero(song_ids < 0))
+    if np.array_equal(song_ids, seen.song_ids):
+        missed = seen.unmatched
+    else:
+        plays = _counts(batch)
+        missed = _unmatched((batch.songs[i], int(plays[i])) for i in np.flatnonzero(song_ids < 0))
     return ImportReport(import_id, batch.n_rows, len(batch.songs), n_matched, n_skipped, missed)
 
 

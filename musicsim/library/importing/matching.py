@@ -106,6 +106,7 @@ class Matcher:
         self._exact: dict[tuple[str, str], list[_Known]] = defaultdict(list)
         self._plain: dict[tuple[str, str, str], list[_Known]] = defaultdict(list)
         self._near: dict[tuple[str, ...], list[_Known]] = defaultdict(list)
+        self._plain_artists: set[str] = set()
         for row in _rows(library):
             self._enter(row)
 
@@ -114,6 +115,7 @@ class Matcher:
         title, version, kind = plain_title(row.title)
         for artist in names or {"": None}:
             key = plain_artist(artist) if artist else ""
+            self._plain_artists.add(key)
             song = _Known(
                 row.id,
                 row.title,
@@ -156,9 +158,12 @@ class Matcher:
         artist = self._aliases.get(song.artist, song.artist)
         if found := self._exact.get(exact(artist, song.title)):
             return Match(_best(found, song), "exact")
-        title, version, kind = plain_title(song.title)
         lead = _LEAD.sub("", artist)
-        for name in dict.fromkeys((plain_artist(artist), plain_artist(lead or artist))):
+        names = {plain_artist(artist): None, plain_artist(lead or artist): None}
+        if names.keys().isdisjoint(self._plain_artists):
+            return None  # the title's plain spelling is what takes the time of a long list
+        title, version, kind = plain_title(song.title)
+        for name in names:
             for variant in dict.fromkeys((version, kind if kind != "remix" else version, "")):
                 if found := self._plain.get((name, title, variant)):
                     return Match(_best(found, song), "loose")

@@ -10,12 +10,24 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
-__all__ = ["Ending", "PlaceIndex", "file_name", "from_address", "is_web", "resolved", "spelled_out"]
+from musicsim.audio import AUDIO_EXTENSIONS
+
+__all__ = [
+    "Ending",
+    "PlaceIndex",
+    "file_name",
+    "from_address",
+    "is_web",
+    "names_audio",
+    "resolved",
+    "spelled_out",
+]
 
 _WEB = re.compile(r"(?!file:)[a-z][a-z0-9+.\-]+://|spotify:", re.IGNORECASE)
 _FILE = re.compile(r"file:(?://(?P<host>[^/\\]*))?(?P<path>[/\\].*)?$", re.IGNORECASE | re.DOTALL)
 _ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:[/\\]")
 _PARTS = re.compile(r"[/\\]+")
+_DRIVE = re.compile(r"[a-z]:")
 # parts of a path that say nothing of the song: "01", "Track 3", "CD1", "Unknown Artist"
 _EMPTY_WORDS = re.compile(
     r"(?:\d|[\W_]|track|titel|title|song|piste|cd|disc|disk|side|audio|unknown|artist|album|music)*"
@@ -25,6 +37,12 @@ _EMPTY_WORDS = re.compile(
 def is_web(place: str) -> bool:
     """Whether an entry is an address on the net, and no file."""
     return _WEB.match(place) is not None
+
+
+def names_audio(place: str) -> bool:
+    """Whether a path or address ends as those of audio files do; nothing is opened."""
+    path = re.split(r"[?#]", place, maxsplit=1)[0] if is_web(place) else place
+    return os.path.splitext(path.strip())[1].lower() in AUDIO_EXTENSIONS
 
 
 def spelled_out(text: str) -> str:
@@ -119,6 +137,7 @@ class PlaceIndex:
         ends.sort()
         self._keys = [key for key, _, _ in ends]
         self._songs = [(song_id, is_here) for _, song_id, is_here in ends]
+        self._names = {key.partition("\0")[0] for key in self._keys}
 
     def whole(self, place: str) -> int | None:
         """The song of the file at this path, in any of the spellings that players use for it."""
@@ -133,6 +152,9 @@ class PlaceIndex:
         Case, the kind of slash and the form of accents do not count. Files that are there go before missing ones.
         """
         for spelling in dict.fromkeys(spelled_out(s) for s in _spellings(place)):
+            name = _plain_part(_PARTS.split(spelling)[-1])
+            if name and not _DRIVE.fullmatch(name) and name not in self._names:
+                continue  # nothing in common: most entries of a long list of another machine
             key = _backwards(spelling)
             at = bisect_left(self._keys, key)
             near = [_common(key, self._keys[i]) for i in (at - 1, at) if 0 <= i < len(self._keys)]
@@ -170,9 +192,12 @@ def _spellings(place: str) -> Iterator[str]:
 
 def _backwards(path: str) -> str:
     """The parts of a path from the last to the first, each ending in NUL, without differences of case and accents."""
-    text = unicodedata.normalize("NFC", path.replace("\0", " ")).casefold()
-    parts = [part.strip() for part in _PARTS.split(text)]
-    return "".join(f"{part}\0" for part in reversed(parts) if part and not re.fullmatch(r"[a-z]:", part))
+    parts = map(_plain_part, _PARTS.split(path))
+    return "".join(f"{part}\0" for part in reversed([*parts]) if part and not _DRIVE.fullmatch(part))
+
+
+def _plain_part(part: str) -> str:
+    return unicodedata.normalize("NFC", part.replace("\0", " ")).casefold().strip()
 
 
 def _common(key: str, other: str) -> str:

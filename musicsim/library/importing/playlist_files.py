@@ -156,7 +156,7 @@ def read_xspf(data: RawBytes, rows: Gatherer) -> None:
         reason = expat.ErrorString(error.code) if isinstance(error, expat.ExpatError) else str(error)
         raise data.fault(f"is not XML ({reason}), or the file is cut off. Export it again.") from error
     except LookupError as error:
-        raise data.fault(f"names an encoding that is not known ({error}). Save it as UTF-8.") from error
+        raise data.fault("names an encoding that is not known. Save it as UTF-8.") from error
     keep_list(rows, data.source, reader.title, "", reader.songs)
 
 
@@ -189,7 +189,7 @@ class _Xspf:
     def _start(self, tag: str, _: dict[str, str]) -> None:
         name = tag.rpartition(":")[2].lower()
         if not self._open and name != "playlist":
-            raise self._fault(f"begins with <{tag[:40]}>: this is no XSPF playlist.")
+            raise self._fault("does not begin with <playlist>: this is no XSPF playlist.")
         if len(self._open) >= _DEEPEST:
             raise self._fault("is nested too deeply for a playlist.")
         self._open.append(name)

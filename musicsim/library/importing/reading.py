@@ -3,8 +3,9 @@
 import csv
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from musicsim.library.importing import json_formats as from_json
 from musicsim.library.importing import playlist_files as from_list
 from musicsim.library.importing import playlist_json as lists_from_json
 from musicsim.library.importing import text_formats as from_text
-from musicsim.library.importing.places import spelled_out
+from musicsim.library.importing.places import names_audio, spelled_out
 from musicsim.library.importing.records import Batch, Gatherer, Kind, NamedSong
 from musicsim.library.importing.sources import (
     HEAD_LENGTH,
@@ -102,61 +103,81 @@ _OTHER_KIND = "file of another kind"
 _DOCUMENTS = ("jspf", "spotify_playlists")  # never one entry a line
 _KINDS: tuple[Kind, ...] = ("plays", "playlists", "tags")  # what is taken of an archive that holds several
 _HLS_SIGN = re.compile(r"^#EXT-X-", re.MULTILINE | re.IGNORECASE)
+_M3U_SIGN = re.compile(r"#(?:EXTM3U|(?:EXTINF|EXTART|EXTALB|PLAYLIST):)", re.IGNORECASE)
 
 
-def recognise(head: str, ending: str = "") -> str | None:
+def recognise(head: str, ending: str = "", wanted: str | None = None) -> str | None:
     """Name of the format of a text that begins like this; None if it is none of them.
 
-    The file's ending (".m3u") decides where lists of paths have nothing else to be known by.
+    The file's ending (".m3u") decides where lists of paths have nothing else to be known by. A text that may be of
+    several formats is of the `wanted` one, if that is among them; no text is of a format only because it is wanted:
+    a line of any file would do for a path.
     """
     head = head.lstrip()
-    if ending in _OTHER_LISTS or _HLS_SIGN.search(head):
+    if not head or ending in _OTHER_LISTS or _HLS_SIGN.search(head):
         return None
-    if (listed := _recognise_list(head, ending)) is not None:
-        return listed
+    found = _formats_of(head, ending)
+    first = next(found, None)
+    return wanted if wanted is not None and wanted in found else first
+
+
+def _formats_of(head: str, ending: str) -> Iterator[str]:
+    """All formats that a text may be of, the likeliest first."""
+    if re.match(r"\[playlist\]", head, re.IGNORECASE):
+        yield "pls"
+    if head.startswith("<"):
+        if ending == ".xspf" or re.search(r"<(\w+:)?playlist\b", head):
+            yield "xspf"
+        return
+    if ending == ".jspf" and head.startswith("{"):
+        yield "jspf"
+    if ending in (".m3u", ".m3u8") or _is_m3u(head):
+        yield "m3u"
+    if ending == ".pls":
+        yield "pls"
     if head.startswith(("[", "{")):
         signs = _JSON_SIGNS.items()
-        return next((name for name, words in signs if all(re.search(word, head) for word in words)), None)
+        yield from (name for name, words in signs if all(re.search(word, head) for word in words))
     first = head.split("\n", 1)[0].rstrip("\r")
     if first.count("<SEP>") == 3:
-        return _NAMES
+        yield _NAMES
     parts = first.split("\t")
     if len(parts) == 3 and parts[2].isdecimal() and parts[0] and parts[1]:
-        return _TRIPLETS
-    return _recognise_table(head)
+        yield _TRIPLETS
+    yield from _tables(head)
 
 
-def _recognise_list(head: str, ending: str) -> str | None:
-    if re.match(r"\[playlist\]", head, re.IGNORECASE):
-        return "pls"
-    if head.startswith("<"):
-        return "xspf" if ending == ".xspf" or re.search(r"<(\w+:)?playlist\b", head) else None
-    if ending == ".jspf" and head.startswith("{"):
-        return "jspf"
-    if head.upper().startswith("#EXTM3U") or (head and ending in (".m3u", ".m3u8")):
-        return "m3u"
-    return "pls" if head and ending == ".pls" else None
+def _is_m3u(head: str) -> bool:
+    """Whether a text is a list of songs whatever its name: it says so at its beginning, or has paths of audio only."""
+    lines = _lines(head)
+    if any(_M3U_SIGN.match(line) for line in takewhile(lambda line: line.startswith("#"), lines)):
+        return True
+    entries = [line for line in lines if not line.startswith("#")]
+    return bool(entries) and all(map(names_audio, entries))
 
 
-def _recognise_table(head: str) -> str | None:
-    lines = head.splitlines(keepends=True)
+def _lines(head: str) -> list[str]:
+    """Lines of a head that hold something, without the one that is cut off at its end."""
+    lines = re.split(r"[\r\n]+", head)
     if len(head) >= HEAD_LENGTH - 8 and len(lines) > 1:
-        lines.pop()  # it is cut off
+        lines.pop()
+    return [line for line in lines if line.strip()]
+
+
+def _tables(head: str) -> Iterator[str]:
+    """The formats of CSV whose columns the first line names; of a radio log it may come later."""
     rows = []
     try:
-        for row in csv.reader(lines[:40]):
+        for row in csv.reader(f"{line}\n" for line in _lines(head)[:40]):
             if row and not row[0].startswith(("#", "+ACM-")):
                 rows.append(row)
     except csv.Error:
-        return None
-    if not rows:
-        return None
+        return
     for row in rows[:1] if not any(r[0].lower() == "date-time" for r in rows) else rows:
         names = {name.strip().lower() for name in row}
-        for fmt, columns in from_text.COLUMNS.items():
-            if names.issuperset(columns):
-                return fmt
-    return "lastfm" if from_text.is_headerless_lastfm(rows[:20]) else None
+        yield from (fmt for fmt, columns in from_text.COLUMNS.items() if names.issuperset(columns))
+    if rows and from_text.is_headerless_lastfm(rows[:20]):
+        yield "lastfm"
 
 
 def _nearest(head: str) -> str | None:
@@ -185,8 +206,8 @@ def read_listening(
         Of folders and archives (.zip) all files that are recognised are read, and the others left out; where they
         tell of plays and of something else, the plays are taken. A path that is named twice is read once.
     fmt : str, optional
-        A name of :data:`FORMATS`; without it each file is recognised by what it holds. Of folders and archives,
-        files that are known to be of another format are left out.
+        A name of :data:`FORMATS`; without it each file is recognised by what it holds. A file of another format is
+        refused; in folders and archives it is left out.
     listener : str, optional
         Who listened, where the files do not say; "me" by default.
     progress : callable, optional
@@ -197,7 +218,8 @@ def read_listening(
     Raises
     ------
     LibraryError
-        If a file cannot be read, is of no known format, or has a wrong line: it names both.
+        If a file cannot be read, is of no known format, or has a wrong line: it names both. Also if playlists name
+        no songs.
     ImportStoppedError
         If `progress` said so.
     ValueError
@@ -221,6 +243,8 @@ def read_listening(
     for source, reason in left_out:
         rows.skip(reason, source.member or source.path.name)
     _read_all(todo, rows, progress)
+    if rows.kind == "playlists" and not rows.n_rows:
+        raise LibraryError(f"{todo[0][0].label}: the playlist names no songs. Save it again, with its songs.")
     says_who = rows.kind != "plays" or any(name in ("plays", _TRIPLETS) for _, name in todo)
     names = ", ".join(sorted({path.name or path.absolute().name for path in asked}))
     return rows.batch((name for _, name in todo if name != _NAMES), names, "" if says_who else rows.listener)
@@ -239,13 +263,11 @@ def _with_formats(sources: Sequence[Source], fmt: str | None) -> tuple[_Todo, _L
     todo, left_out = [], []
     for source in sources:
         head = source.head()
-        name = recognise(head, source.ending)
-        if fmt is not None and name != _NAMES and (source.is_named or name is None):
-            name = fmt
-        if name is None and source.is_named:
-            name = _nearest(head)  # it is read far enough to say what is missing
-            if name is None:
-                raise LibraryError(_unknown(source, head))
+        name = recognise(head, source.ending, fmt)
+        if source.is_named:
+            name = name or _nearest(head)  # it is read far enough to say what is missing
+            if name is None or (fmt is not None and name not in (fmt, _NAMES)):
+                raise LibraryError(_refusal(source, head, fmt))
         if name is None:
             left_out.append((source, _OTHER_KIND))
         elif fmt is not None and name not in (fmt, _NAMES):
@@ -269,7 +291,8 @@ def _of_one_kind(todo: _Todo, left_out: _LeftOut) -> tuple[_Todo, _LeftOut]:
     return [pair for pair in todo if pair not in others], [*left_out, *reasons]
 
 
-def _unknown(source: Source, head: str) -> str:
+def _refusal(source: Source, head: str, fmt: str | None) -> str:
+    """Why a file is not read, without a word of what it holds: it may be anybody's."""
     if not head.strip():
         return f"{source.label}: the file is empty. Export it again."
     ending = ".plist" if "<plist" in head else source.ending
@@ -284,8 +307,11 @@ def _unknown(source: Source, head: str) -> str:
         return f"{source.label}: holds NUL bytes: the file is no text, or UTF-16 without a mark (name its encoding)."
     if spelled_out(head) != head:
         return source.not_text()
-    return (
-        f"{source.label}: line 1 is of no known format ({', '.join(FORMATS)}). If it is one of them, name it."
+    return f"{source.label}: " + (
+        f"line 1 is of no known format ({', '.join(FORMATS)}). "
+        f"A playlist of paths is known by its ending, .m3u8, or by a first line #EXTM3U."
+        if fmt is None
+        else f"the file is not of the format {fmt}, {FORMATS[fmt]}. Name its own format, or none."
     )
 
 

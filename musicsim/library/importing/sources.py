@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import stat
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -148,12 +149,15 @@ def find_sources(paths: Sequence[Path], encoding: str | None) -> list[Source]:
     found: list[Source] = []
     for path in paths:
         try:
-            if path.is_dir():
+            status = path.stat()
+            if stat.S_ISDIR(status.st_mode):
                 found += _files_in(path, encoding)
+            elif not stat.S_ISREG(status.st_mode):  # a pipe would wait for a writer, a device never end
+                raise LibraryError(f"{path}: is a device or a pipe. Name a file or a folder.")
             elif zipfile.is_zipfile(path):
                 found += _members(path, encoding)
             else:
-                found.append(Source(path, None, path.stat().st_size, encoding))
+                found.append(Source(path, None, status.st_size, encoding))
         except zipfile.BadZipFile as error:
             raise LibraryError(f"{path}: the archive is damaged ({error}). Download it again.") from error
         except OSError as error:

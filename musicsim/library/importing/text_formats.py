@@ -1,6 +1,7 @@
 """Histories, tags and playlists as lines of text: CSV, and the Million Song Dataset's triplets.
 
-Our own three have a header line and columns in any order::
+Our own three have a header line and columns in any order; cells are read as :mod:`musicsim.library.csv_cells` writes
+them::
 
     plays      listener, artist, title, plays
     tags       artist, title, tag, weight
@@ -23,6 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from musicsim.errors import LibraryError
+from musicsim.library.csv_cells import restored
 from musicsim.library.importing.json_formats import NO_NAME, plain
 from musicsim.library.importing.records import Gatherer, NamedSong
 from musicsim.library.importing.sources import TextLines
@@ -98,6 +100,11 @@ def _rows(lines: TextLines, fmt: str, optional: Sequence[str] = (), before: int 
         yield [row[place] for place in places]
 
 
+def _our_rows(lines: TextLines, fmt: str) -> Iterator[list[str]]:
+    for row in _rows(lines, fmt):
+        yield [restored(cell) for cell in row]
+
+
 def _number(lines: TextLines, name: str, text: str, kind: Callable[[str], float], low: float) -> float:
     try:
         value = kind(text)
@@ -124,14 +131,14 @@ def _keep(
 
 def read_plays(lines: TextLines, rows: Gatherer) -> None:
     """Our plays; lines of one listener and song are summed."""
-    for listener, artist, title, plays in _rows(lines, "plays"):
+    for listener, artist, title, plays in _our_rows(lines, "plays"):
         count = _number(lines, "plays", plays, int, 1)
         _keep(lines, rows, NamedSong(plain(artist), plain(title)), (plain(listener), ""), count)
 
 
 def read_tags(lines: TextLines, rows: Gatherer) -> None:
     """Our tags; the last weight of a song's tag counts."""
-    for artist, title, tag, weight in _rows(lines, "tags"):
+    for artist, title, tag, weight in _our_rows(lines, "tags"):
         value = _number(lines, "weight", weight, float, 0)
         word = plain(tag).lower()
         if word:
@@ -142,7 +149,7 @@ def read_tags(lines: TextLines, rows: Gatherer) -> None:
 
 def read_playlists(lines: TextLines, rows: Gatherer) -> None:
     """Our playlists."""
-    for name, category, position, artist, title in _rows(lines, "playlists"):
+    for name, category, position, artist, title in _our_rows(lines, "playlists"):
         place = _number(lines, "position", position, int, 0)
         _keep(lines, rows, NamedSong(plain(artist), plain(title)), (plain(name), plain(category)), place)
 

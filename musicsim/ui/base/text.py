@@ -1,8 +1,9 @@
-"""Text of files and people inside of Streamlit's Markdown."""
+"""Text of files and people inside of Streamlit's Markdown and plotly's charts."""
 
 import re
+from html import escape
 
-__all__ = ["plain", "shown"]
+__all__ = ["in_chart", "plain", "shown"]
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>$:~#|{}!&^=])")
 _LIST_MARK = re.compile(r"^([-+]|\d+(?=[.)]))")
@@ -21,3 +22,12 @@ def plain(text: object) -> str:
 def shown(text: object) -> str:
     """Text as a browser takes it, whatever bytes a file name is made of."""
     return str(text).encode("utf-8", "replace").decode()
+
+
+def in_chart(text: object, longest: int) -> str:
+    """The text, cut to so many letters, so that plotly shows it as it stands, in legends, axes and beside the pointer.
+
+    Plotly reads a little HTML everywhere, and takes back &lt; &gt; and &amp;, but no &quot;.
+    """
+    whole = shown(text)
+    return escape(whole if len(whole) <= longest else whole[: longest - 1] + "…", quote=False)

@@ -10,7 +10,6 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ import plotly.graph_objects as go
 from musicsim.explorer.snapshot.map_view import OncePer, Shown, Window, map_view
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.db.columns import Labels
+from musicsim.ui.base.text import in_chart
 
 __all__ = [
     "COLOUR_BY",
@@ -52,7 +52,7 @@ _SHADE = (
     0x78,
 )  # of the density: the ink with some of the accent, so that no genre has its colour
 _DARKEST = 0.42  # opacity where most songs are
-_LONGEST_LINE = 80  # letters of a title
+_LONGEST_LINE = 80  # letters of a title or a label
 _ROOM = 0.06  # of the map's width, between its edge and the query
 
 Trace = dict[str, Any]
@@ -147,11 +147,6 @@ def label_colours(labels: Labels) -> dict[str, tuple[str, str]]:
     return dict(zip(colouring.names[:-2], colouring.styles, strict=False))
 
 
-def _line(text: str) -> str:
-    # plotly reads a little HTML in hover texts, and titles come from files
-    return escape(text if len(text) <= _LONGEST_LINE else text[: _LONGEST_LINE - 1] + "…", quote=False)
-
-
 def _packed(values: npt.NDArray[Any]) -> dict[str, str]:
     """An array as plotly takes it: base64 of its bytes, a third of what its figures in letters are."""
     kinds = {"f": "f4", "i": "i4", "u": "u1"}
@@ -160,7 +155,10 @@ def _packed(values: npt.NDArray[Any]) -> dict[str, str]:
 
 
 def _texts(rows: npt.NDArray[np.int64], snapshot: Snapshot) -> npt.NDArray[np.object_]:
-    texts = [f"<b>{_line(title)}</b><br>{_line(by)}" for title, by in snapshot.names_at(rows)]
+    names = snapshot.names_at(rows)
+    texts = [
+        f"<b>{in_chart(title, _LONGEST_LINE)}</b><br>{in_chart(by, _LONGEST_LINE)}" for title, by in names
+    ]
     return np.array(texts, dtype=object)
 
 
@@ -212,7 +210,7 @@ def _category_traces(points: _Points, by: str, size: float, is_sampled: bool) ->
     traces = []
     for k in there.tolist():
         of_it = np.flatnonzero(place == k)
-        name, (colour, symbol) = escape(colouring.names[k]), colouring.styles[k]
+        name, (colour, symbol) = in_chart(colouring.names[k], _LONGEST_LINE), colouring.styles[k]
         marker = _look(size, is_sampled, color=colour, symbol=symbol)
         about = {"name": name, "uid": f"{by}-{k}", "marker": marker}
         if len(of_it):

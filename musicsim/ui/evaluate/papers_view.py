@@ -1,5 +1,6 @@
 """The papers' tables with our numbers beside theirs, and a button for the short run of each."""
 
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -16,6 +17,7 @@ from musicsim.explorer.evaluation.paper_tables import (
 from musicsim.library import Library
 from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.jobs_view import job_panel, start_job
+from musicsim.ui.table_download import table_download
 
 __all__ = ["show_papers"]
 
@@ -69,10 +71,11 @@ def _show_table(table: PaperTable) -> None:
     facts += [f"{settings['seconds']:,.0f} s"] if "seconds" in settings else []
     facts += [f"{machine.get('cores')} cores, {machine.get('cpu')}"]
     st.caption(plain(" · ".join(facts)))
-    for rows in parted(table.rows):
+    for number, rows in enumerate(parted(table.rows)):
         columns = ordered_columns(rows)
-        cells = [{name: _cell(row, name, spread) for name, spread in columns} for row in rows]
-        st.dataframe(pd.DataFrame(cells), hide_index=True)
+        frame = pd.DataFrame([{name: _cell(row, name, spread) for name, spread in columns} for row in rows])
+        st.dataframe(frame, hide_index=True)
+        table_download("experiment", partial(pd.DataFrame, frame), f"evaluate_paper_{number}")
     if any(spread for rows in parted(table.rows) for _, spread in ordered_columns(rows)):
         st.caption("± is the standard deviation between runs (splits, or codebooks).")
     if table.claims:

@@ -12,7 +12,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.models import ModelRecord
 from musicsim.ui.base.desk import Task, Tell, desk, result_of, value_of, wait_for
 from musicsim.ui.base.state import Key, snapshot
-from musicsim.ui.base.text import plain, shown
+from musicsim.ui.base.text import in_chart, plain
 from musicsim.ui.components.listening import follow
 from musicsim.ui.components.song_list import Action, row_of, song_list
 from musicsim.ui.components.song_map import UNKNOWN_COLOUR, label_colours
@@ -247,7 +247,7 @@ def _by_genre(now: Snapshot, lists: "Lists", scores: "Scores | None") -> None:
     figure = go.Figure(
         go.Bar(
             x=[values[g] for g in ordered],
-            y=[_short(g) for g in ordered],
+            y=[in_chart(g, _LONGEST_LABEL) for g in ordered],
             orientation="h",
             marker_color=[colours.get(g, (UNKNOWN_COLOUR, ""))[0] for g in ordered],
             text=[f"{values[g]:.2f}" for g in ordered],
@@ -267,15 +267,12 @@ def _by_genre(now: Snapshot, lists: "Lists", scores: "Scores | None") -> None:
     st.caption(_BY[by])
 
 
-def _short(label: str) -> str:
-    text = shown(label).replace("<", "‹")  # plotly reads a little HTML
-    return text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…"
-
-
 def _confusions(whole: "Confusion") -> None:
     st.subheader("Who is confused with whom", anchor=False)
     confusion = whole.largest(_MOST_GENRES)
-    rows, columns = ([_short(name) for name in names] for names in (confusion.genres, confusion.columns))
+    rows, columns = (
+        [in_chart(name, _LONGEST_LABEL) for name in names] for names in (confusion.genres, confusion.columns)
+    )
     is_written = len(columns) <= _WRITTEN_IN_CELLS
     written = [[f"{100 * v:.0f}" if v >= 0.005 else "" for v in line] for line in confusion.shares]
     figure = go.Figure(

@@ -24,6 +24,7 @@ from musicsim.library.stores.tag_edits import TagChange
 from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain, shown
 from musicsim.ui.library.review import chosen_or_all
+from musicsim.ui.table_download import table_download
 
 __all__ = ["guesses_review"]
 
@@ -114,6 +115,7 @@ def guesses_review(now: Snapshot, target: str) -> None:
             f"Accept {len(chosen):,}", icon=":material/check:", disabled=not chosen, key=f"{target}s_accept",
             on_click=_accept, args=(now.library, target, chosen, least),
         )  # fmt: skip
+        table_download(f"guessed {target}s", lambda: _table(kept, least), f"{target}s_file")
         st.caption("Mark rows to choose; without marks the button means all. The files stay as they are.")
 
 

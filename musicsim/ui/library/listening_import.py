@@ -1,11 +1,9 @@
 """Importing what people listened to, on the Library page: files are read, looked at, and written when asked."""
 
-import csv
 import hashlib
-import io
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,6 +35,7 @@ from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain, shown
 from musicsim.ui.library.listening_lists import learn_walk, show_lists
+from musicsim.ui.table_download import table_download
 
 __all__ = [
     "download_waiting",
@@ -333,11 +332,14 @@ def _matches(library: Library, seen: Preview) -> None:
         ids = seen.song_ids[list(rows)].tolist()
         labels = {song.id: song.label for song in library.songs(ids, missing=True)}
         theirs = [seen.batch.songs[row] for row in rows]
-        table = {
-            "in the files": [f"{song.title} — {song.artist}" for song in theirs],
-            "in the library": [shown(labels.get(song_id, "")) for song_id in ids],
-        }
-        st.dataframe(pd.DataFrame(table), hide_index=True, key="listening_loose")
+        table = pd.DataFrame(
+            {
+                "in the files": [f"{song.title} — {song.artist}" for song in theirs],
+                "in the library": [shown(labels.get(song_id, "")) for song_id in ids],
+            }
+        )
+        st.dataframe(table, hide_index=True, key="listening_loose")
+        table_download("plain spelling", lambda: table, "listening_loose_file")
 
 
 def _close(proposals: Sequence[Proposal]) -> list[Proposal]:
@@ -350,19 +352,22 @@ def _close(proposals: Sequence[Proposal]) -> list[Proposal]:
 def proposals_table(proposals: Sequence[Proposal], key: str) -> list[Proposal]:
     """Close spellings to be ticked, none at first; give back those that are."""
     # one letter can be another song ("Prelude in A flat", "in B flat"), so that no score ticks by itself
-    table = {
-        "in the files": [f"{p.song.title} — {p.song.artist}" for p in proposals],
-        "in the library": [shown(p.label) for p in proposals],
-        "likeness": [p.score for p in proposals],
-        "plays or tags": [p.count for p in proposals],
-    }
+    table = pd.DataFrame(
+        {
+            "in the files": [f"{p.song.title} — {p.song.artist}" for p in proposals],
+            "in the library": [shown(p.label) for p in proposals],
+            "likeness": [p.score for p in proposals],
+            "plays or tags": [p.count for p in proposals],
+        }
+    )
     event = st.dataframe(
-        pd.DataFrame(table), hide_index=True, key=key, on_select="rerun", selection_mode="multi-row",
+        table, hide_index=True, key=key, on_select="rerun", selection_mode="multi-row",
         column_config={
             "likeness": st.column_config.ProgressColumn(min_value=0.8, max_value=1.0, format="%.2f", width=110),
             "plays or tags": st.column_config.NumberColumn(width=90),
         },
     )  # fmt: skip
+    table_download("close spellings", lambda: table, f"{key}_file")
     return [proposals[row] for row in event.selection.rows if row < len(proposals)]
 
 
@@ -370,44 +375,41 @@ def _left_out(seen: Preview) -> None:
     if not seen.skipped:
         return
     with st.expander(f"Left out: {sum(s.count for s in seen.skipped):,}"):
-        table = {
-            "reason": [shown(s.reason) for s in seen.skipped],
-            "rows": [s.count for s in seen.skipped],
-            "where": [
-                shown("; ".join(s.places) + (" …" if s.count > len(s.places) else "")) for s in seen.skipped
-            ],
-        }
-        st.dataframe(pd.DataFrame(table), hide_index=True, key="listening_skipped")
+        table = pd.DataFrame(
+            {
+                "reason": [shown(s.reason) for s in seen.skipped],
+                "rows": [s.count for s in seen.skipped],
+                "where": [
+                    shown("; ".join(s.places) + (" …" if s.count > len(s.places) else ""))
+                    for s in seen.skipped
+                ],
+            }
+        )
+        st.dataframe(table, hide_index=True, key="listening_skipped")
+        table_download("left out", lambda: table, "listening_skipped_file")
 
 
 def waiting_table(songs: Sequence[Waiting]) -> None:
     """Songs that the library does not have, the first few hundred."""
-    part = songs[:_LISTED]
-    table = {
-        "title": [shown(w.title) for w in part],
-        "artist": [shown(w.artist) for w in part],
-        "album": [shown(w.album) for w in part],
-        "plays or tags": [w.count for w in part],
-    }
-    st.dataframe(pd.DataFrame(table), hide_index=True)
+    st.dataframe(_waiting(songs[:_LISTED]), hide_index=True)
     if len(songs) > _LISTED:
         st.caption(f"The first {_LISTED:,} of {len(songs):,}; the download has all.")
 
 
-def download_waiting(songs: Any, key: str) -> None:
+def _waiting(songs: Sequence[Waiting]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "title": [shown(w.title) for w in songs],
+            "artist": [shown(w.artist) for w in songs],
+            "album": [shown(w.album) for w in songs],
+            "plays or tags": [w.count for w in songs],
+        }
+    )
+
+
+def download_waiting(songs: Callable[[], Sequence[Waiting]], key: str) -> None:
     """A button that hands out songs as CSV; `songs` is called when it is pressed."""
-
-    def as_csv() -> bytes:
-        text = io.StringIO(newline="")
-        rows = csv.writer(text)
-        rows.writerow(("artist", "title", "album", "count"))
-        rows.writerows((w.artist, w.title, w.album, w.count) for w in songs())
-        return text.getvalue().encode("utf-8", "replace")
-
-    st.download_button(
-        "Download as CSV", as_csv, "not in the library.csv", "text/csv", key=key, icon=":material/download:",
-        on_click="ignore",
-    )  # fmt: skip
+    table_download("not in the library", lambda: _waiting(songs()), key)
 
 
 def _tell(library: Library, told: Told, *, busy: bool) -> None:

@@ -11,6 +11,7 @@ from musicsim.library import Library
 from musicsim.library.importing import Absent, SeenList
 from musicsim.ui.base.text import shown
 from musicsim.ui.components.jobs_view import start_job
+from musicsim.ui.table_download import table_download
 
 __all__ = ["learn_walk", "show_lists"]
 
@@ -47,21 +48,29 @@ def show_lists(lists: Sequence[SeenList], key: str, *, is_open: bool) -> None:
             "note": [_NOTES.get(entry.n_found, "") for entry in part],
         }
         empty = [name for name in ("kind", "note") if not any(table[name])]
-        st.dataframe(pd.DataFrame(table).drop(columns=empty), hide_index=True, key=key)
+        frame = pd.DataFrame(table).drop(columns=empty)
+        st.dataframe(frame, hide_index=True, key=key)
+        table_download("playlists", lambda: frame, f"{key}_file")
         absent = [(entry.name, gone) for entry in lists for gone in entry.absent]
         if absent:
-            _absent(absent[:_LISTED], len(absent), f"{key}_absent")
+            _show_absent(absent, f"{key}_absent")
         if len(lists) > len(part):
             st.caption(f"The first {len(part):,} of {len(lists):,} playlists.")
 
 
-def _absent(absent: Sequence[tuple[str, Absent]], n_absent: int, key: str) -> None:
-    more = f", the first {len(absent):,}" if n_absent > len(absent) else ""
-    st.markdown(f"**Not here: {n_absent:,} entr{'y' if n_absent == 1 else 'ies'}**{more}")
-    table = {
-        "playlist": [shown(name) for name, _ in absent],
-        "position": [gone.position for _, gone in absent],
-        "song": [shown(gone.label) for _, gone in absent],
-        "reason": [gone.reason for _, gone in absent],
-    }
-    st.dataframe(pd.DataFrame(table), hide_index=True, key=key)
+def _show_absent(absent: Sequence[tuple[str, Absent]], key: str) -> None:
+    more = f", the first {_LISTED:,}" if len(absent) > _LISTED else ""
+    st.markdown(f"**Not here: {len(absent):,} entr{'y' if len(absent) == 1 else 'ies'}**{more}")
+    st.dataframe(_absent_table(absent[:_LISTED]), hide_index=True, key=key)
+    table_download("not in the library", lambda: _absent_table(absent), f"{key}_file")
+
+
+def _absent_table(absent: Sequence[tuple[str, Absent]]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "playlist": [shown(name) for name, _ in absent],
+            "position": [gone.position for _, gone in absent],
+            "song": [shown(gone.label) for _, gone in absent],
+            "reason": [gone.reason for _, gone in absent],
+        }
+    )

@@ -14,6 +14,7 @@ from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.listening import play_songs
 from musicsim.ui.components.song_list import clock
+from musicsim.ui.table_download import table_download
 
 __all__ = ["artists_review", "chosen_or_all", "duplicates_review", "failures_review", "missing_review"]
 
@@ -73,6 +74,7 @@ def failures_review(library: Library, failures: Sequence[Failure], *, busy: bool
                 f"Add {len(skipped)} anyway", icon=":material/add:", disabled=busy, key="library_anyway",
                 on_click=start_job, args=(library, "add"), kwargs={"paths": skipped, "anyway": True},
             )  # fmt: skip
+        table_download("files not added", lambda: table, "library_failed_file")
         st.caption("Mark rows to choose; without marks a button means all.")
 
 
@@ -107,6 +109,7 @@ def missing_review(library: Library, songs: Sequence[Song], *, busy: bool) -> No
                 "Forget them", type="primary", key="missing_forget",
                 on_click=_forget, args=(library, chosen),
             )  # fmt: skip
+        table_download("missing songs", lambda: table, "library_missing_file")
 
 
 def duplicates_review(now: Snapshot, *, busy: bool) -> None:

@@ -11,6 +11,7 @@ from musicsim.library import Library, Song
 from musicsim.library.stores.tag_edits import EDITABLE
 from musicsim.ui.base.text import shown
 from musicsim.ui.components.listening import play_songs
+from musicsim.ui.table_download import table_download
 
 __all__ = ["songs_table"]
 
@@ -73,6 +74,7 @@ def songs_table(now: Snapshot) -> None:
             disabled=not any(s.id in edited for s in chosen),
             on_click=now.library.edits.undo, args=([s.id for s in chosen],),
         )  # fmt: skip
+        table_download("songs", lambda: _table(songs, edited), "library_songs_file")
         st.caption(f"{len(songs):,} of {len(now.songs):,} songs. Mark rows to play or edit them.")
 
 

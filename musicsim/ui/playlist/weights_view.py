@@ -8,7 +8,7 @@ import streamlit as st
 
 from musicsim.explorer.playlists.walk import Dialect, Walk
 from musicsim.ui.base.state import Key
-from musicsim.ui.base.text import plain, shown
+from musicsim.ui.base.text import in_chart, plain
 
 __all__ = ["show_weights"]
 
@@ -82,7 +82,7 @@ def _families(walker: Walk, chosen: str) -> None:
     ):
         values = [shares.get(name, 0.0) for name in names]
         figure.add_bar(
-            name=_short(label),
+            name=in_chart(label, _LONGEST_LABEL),
             x=values,
             y=names,
             orientation="h",
@@ -91,7 +91,7 @@ def _families(walker: Walk, chosen: str) -> None:
             textposition="outside",
             textangle=0,
             cliponaxis=False,
-            hovertemplate=f"%{{y}}: %{{x:.1%}}<extra>{_short(label)}</extra>",
+            hovertemplate="%{y}: %{x:.1%}<extra>%{fullData.name}</extra>",
         )
     top = max(max(shares.values(), default=0.0) for shares in bars.values())
     figure.update_layout(
@@ -164,8 +164,3 @@ def _gain(value: float | None) -> str:
 
 def _percent(share: float) -> str:
     return "< 0.1 %" if 0 < share < 0.0005 else f"{100 * share:.1f} %"
-
-
-def _short(label: str) -> str:
-    text = shown(label).replace("<", "‹")  # plotly reads a little HTML
-    return text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…"

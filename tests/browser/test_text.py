@@ -1,0 +1,36 @@
+"""What people and files call things, as the browser shows it in charts and hands it out in tables."""
+
+import csv
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.serving import serve
+from tests.browser.test_app import APP, page, visit, wait_for_map  # noqa: F401  # page is a fixture
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+def test_a_label_stands_in_the_legend_and_its_formula_is_text_in_the_table_that_leaves(page, tiny_library):  # noqa: F811
+    genre = """=1+1 'n' "Roll" & <b>R&amp;B</b>"""
+    tiny_library.edits.edit([song.id for song in tiny_library.songs()[:6]], {"genre": genre})
+    with serve(APP, environment={"MUSICSIM_LIBRARY": str(tiny_library.folder)}) as address:
+        visit(page, address)
+        legend = wait_for_map(page).locator(".legendtext")
+        expect(legend.get_by_text(genre, exact=True)).to_be_visible()
+        assert legend.locator("b, [style*=bold]").count() == 0
+
+        visit(page, address, "library")
+        page.get_by_test_id("stButtonGroup").get_by_text("Songs", exact=True).click()
+        table = page.get_by_test_id("stDataFrame").first
+        table.hover()
+        tools = page.get_by_test_id("stElementToolbar")
+        for name in ("Search", "Fullscreen"):
+            expect(tools.get_by_role("button", name=name)).to_be_attached()
+        expect(tools.get_by_role("button", name="Download as CSV")).to_have_count(0)
+        with page.expect_download() as download:
+            page.get_by_test_id("stDownloadButton").get_by_role("button", name="Download as CSV").click()
+        with open(download.value.path(), newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        assert {row["genre"] for row in rows if "=" in row["genre"]} == {"'" + genre}
+        assert len(rows) == len(tiny_library)

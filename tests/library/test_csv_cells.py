@@ -1,0 +1,47 @@
+"""Tables for people: no cell is a formula, and our own importers read the text that was meant."""
+
+import csv
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from musicsim.library.csv_cells import as_csv, harmless, restored
+from musicsim.library.importing import NamedSong, read_listening
+
+FORMULAS = ["=HYPERLINK(1)", "@SUM(A1)", "+1+cmd|' /C calc'!A0", "-2", "\t=1", " =1", "'=1", "＝1", "\rx"]
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_a_formula_becomes_text(text):
+    assert harmless(text) == "'" + text
+    assert restored("'" + text) == text
+
+
+def test_numbers_and_plain_text_stay_what_they_are():
+    cells = [-3, 2.5, None, "", "Rock 'n' Roll", "'Round Midnight", "a = b"]
+    assert [harmless(cell) for cell in cells] == cells
+
+
+@given(st.text())
+def test_any_text_comes_back(text):
+    assert restored(harmless(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("columns", "row"),
+    [
+        (("listener", "artist", "title", "plays"), ("-ann", "@me", "=1+1", 3)),
+        (("artist", "title", "tag", "weight"), ("@me", "=1+1", "+loud", 3)),
+        (("playlist", "category", "position", "artist", "title"), ("=list", "-", 1, "@me", "=1+1")),
+    ],
+)
+def test_our_own_tables_are_read_as_they_were_meant(tmp_path, columns, row):
+    path = tmp_path / "own.csv"
+    path.write_bytes(as_csv(columns, [row]))
+    cells = list(csv.reader(io.StringIO(path.read_text(), newline="")))[1]
+    assert not any(cell.startswith(("=", "+", "-", "@")) for cell in cells)
+    batch = read_listening([path])
+    assert batch.songs == (NamedSong("@me", "=1+1"),)
+    assert batch.groups[0][0] in row
