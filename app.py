@@ -4,8 +4,8 @@ import streamlit as st
 from starlette.middleware import Middleware
 
 from musicsim.api import Guard, named_hosts, routes
+from musicsim.ui.base.script_errors import show_error
 from musicsim.ui.components.chart_script import chart_routes
-from musicsim.ui.script_errors import show_error
 
 base = st.get_option("server.baseUrlPath") or ""
 app = st.App(

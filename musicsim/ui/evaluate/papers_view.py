@@ -17,7 +17,7 @@ from musicsim.explorer.evaluation.paper_tables import (
 from musicsim.library import Library
 from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.jobs_view import job_panel, start_job
-from musicsim.ui.table_download import table_download
+from musicsim.ui.components.table_download import table_download
 
 __all__ = ["show_papers"]
 

@@ -23,8 +23,8 @@ from musicsim.library import Library
 from musicsim.library.stores.tag_edits import TagChange
 from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain, shown
+from musicsim.ui.components.table_download import table_download
 from musicsim.ui.library.review import chosen_or_all
-from musicsim.ui.table_download import table_download
 
 __all__ = ["guesses_review"]
 

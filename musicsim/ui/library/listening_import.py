@@ -34,8 +34,8 @@ from musicsim.library.stores.listening import ImportEntry, Waiting
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain, shown
+from musicsim.ui.components.table_download import table_download
 from musicsim.ui.library.listening_lists import learn_walk, show_lists
-from musicsim.ui.table_download import table_download
 
 __all__ = [
     "download_waiting",

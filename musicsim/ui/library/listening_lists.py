@@ -11,7 +11,7 @@ from musicsim.library import Library
 from musicsim.library.importing import Absent, SeenList
 from musicsim.ui.base.text import shown
 from musicsim.ui.components.jobs_view import start_job
-from musicsim.ui.table_download import table_download
+from musicsim.ui.components.table_download import table_download
 
 __all__ = ["learn_walk", "show_lists"]
 

@@ -14,7 +14,7 @@ from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.listening import play_songs
 from musicsim.ui.components.song_list import clock
-from musicsim.ui.table_download import table_download
+from musicsim.ui.components.table_download import table_download
 
 __all__ = ["artists_review", "chosen_or_all", "duplicates_review", "failures_review", "missing_review"]
 

@@ -11,7 +11,7 @@ from musicsim.library import Library, Song
 from musicsim.library.stores.tag_edits import EDITABLE
 from musicsim.ui.base.text import shown
 from musicsim.ui.components.listening import play_songs
-from musicsim.ui.table_download import table_download
+from musicsim.ui.components.table_download import table_download
 
 __all__ = ["songs_table"]
 
