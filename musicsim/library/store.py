@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import filelock
 import numpy as np
@@ -51,9 +51,6 @@ from musicsim.library.stores.preferences import PreferenceStore, checked_details
 from musicsim.library.stores.song_tables import SongTables
 from musicsim.library.stores.tag_edits import TagEdits
 from musicsim.storage import writing_to
-
-if TYPE_CHECKING:
-    from musicsim.library.importing.matching import Matcher
 
 __all__ = ["DEFAULTS", "OWN_PLAYLISTS", "NewPlaylist", "SavedPlaylist", "Song", "Store"]
 
@@ -170,7 +167,7 @@ class Store:
         self.listening = ListeningStore(engine, self.write)
         self.lyrics = LyricsStore(engine, self.write)
         self.preferences = PreferenceStore(engine, self._writer)
-        self.answers = AnswerStore(engine, self._writer, self._matcher)
+        self.answers = AnswerStore(engine, self._writer)
         self.judgements = JudgementStore(engine, self._writer)
         self._tables = SongTables(folder / "cache" / "songs.npz", engine, self._log, self.duplicates)
 
@@ -262,11 +259,6 @@ class Store:
     def _meta(self, key: str) -> str | None:
         with self.engine.connect() as connection:
             return connection.scalar(sa.select(schema.meta.c.value).where(schema.meta.c.key == key))
-
-    def _matcher(self) -> "Matcher":
-        from musicsim.library.importing.matching import Matcher  # which is made of stores
-
-        return Matcher(self)
 
     @property
     def is_refreshed(self) -> bool:

@@ -15,6 +15,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.survey.questions import Question, Rate, Standing
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library.db import schema
+from musicsim.library.importing.answers import export_answers
 from musicsim.library.stores.answers import Answer
 from musicsim.ui.compare import answers as compare_answers
 from musicsim.ui.compare import session as compare_session
@@ -455,7 +456,7 @@ def upload(app: AppTest, data: bytes, name: str = "answers.csv") -> AppTest:
 def test_answers_go_out_and_come_in_once(full, survey):  # noqa: F811
     app = press(compare(), "choose 0", "unsure")
     text = io.BytesIO()
-    assert full.answers.write_csv(text) == 2
+    assert export_answers(full, text) == 2
     kept = [(a.song_ids, a.chosen) for a in full.answers.all()]
     upload(app, text.getvalue())
     assert "2 answers read: 0 added, 2 were here already." in said(app)

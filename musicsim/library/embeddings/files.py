@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from musicsim.errors import LibraryError
 from musicsim.library.disk.npy_headers import read_header
-from musicsim.library.stores.answers import shortened
+from musicsim.library.importing.problems import shortened
 
 __all__ = ["ENDINGS", "EmbeddingFile", "read_embedding"]
 

@@ -10,7 +10,8 @@ import streamlit as st
 from musicsim.errors import MusicsimError
 from musicsim.explorer.survey.questions import Rate, Standing, standing
 from musicsim.library import Library
-from musicsim.library.stores.answers import Answer, AnswersImport
+from musicsim.library.importing.answers import AnswersImport, export_answers, import_answers
+from musicsim.library.stores.answers import Answer
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain
@@ -151,7 +152,7 @@ def _uses(library: Library, answers: Sequence[Answer], listener: str) -> None:
 
 def _as_csv(library: Library) -> bytes:
     text = io.BytesIO()
-    library.answers.write_csv(text)
+    export_answers(library, text)
     return text.getvalue()
 
 
@@ -175,7 +176,7 @@ def _import(library: Library) -> None:
 
 def _take(library: Library, sent: BinaryIO) -> None:
     try:
-        _IMPORTED.set((library.folder, library.answers.read_csv(sent)))
+        _IMPORTED.set((library.folder, import_answers(library, sent)))
     except (MusicsimError, ValueError) as error:
         _IMPORTED.set((library.folder, str(error)))
     _ROUND.set(_ROUND.get() + 1)
