@@ -17,7 +17,7 @@ from musicsim.library import Library
 from musicsim.library.db import schema
 from musicsim.library.disk.arrays import RowFile, atomic_folder, atomic_path
 from musicsim.storage import storage_error, writing_to
-from tests.command import run, run_process
+from tests.command import run
 from tests.disks import fill, make_read_only, small_disk
 from tests.sounds import open_library, write_collection, write_song
 
@@ -118,7 +118,7 @@ def test_adding_to_a_full_disk_blames_no_file_and_goes_on_when_there_is_room(dis
     music, folder = write_collection(tmp_path / "music", n_songs=20, seconds=10), disk / "library"
     open_library(folder).close()
     stuffing = fill(disk, left_kb=500)
-    _, said = run_process("add", music, library=folder, expect=4)
+    _, said = run("add", music, library=folder, expect=4)
     assert (
         said.strip().splitlines()[-1].startswith(f"error: There is no room left in {folder}. Free some space")
     )
@@ -130,7 +130,7 @@ def test_adding_to_a_full_disk_blames_no_file_and_goes_on_when_there_is_room(dis
         n_before = len(library)
         assert library.frame_files.kept() == {song.content_hash for song in library.songs()}
     stuffing.unlink()
-    done = json.loads(run_process("add", music, "--json", library=folder)[0])
+    done = json.loads(run("add", music, "--json", library=folder)[0])
     assert (done["added"], done["unchanged"], done["songs"]) == (60 - n_before, n_before, 60)
     with Library.open(folder) as library:
         assert is_whole(library)
