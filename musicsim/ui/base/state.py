@@ -20,7 +20,7 @@ from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.search.query import Example
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.explorer.upkeep.map_layout import MapPlacer
-from musicsim.explorer.uploads import MINUTES, Heard, hear
+from musicsim.explorer.uploads import MAX_MINUTES, MINUTES, Heard, hear
 from musicsim.explorer.uploads import warm_up as start_workers
 from musicsim.library import Library
 from musicsim.library.decoding import Decoding, DecodingDroppedError
@@ -212,7 +212,7 @@ def _wait_for(of: Snapshot, upload: Upload) -> Heard:
     place = st.empty()
     while True:
         if upload.decoding is None:
-            minutes = None if upload.is_whole else MINUTES
+            minutes = MAX_MINUTES if upload.is_whole else MINUTES
             upload.decoding = hear(of, upload.data, upload.name, minutes)
         try:
             # Streamlit ends this run at what is drawn, when the page is left or the file removed
