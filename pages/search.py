@@ -118,7 +118,7 @@ with st.container(border=True):
         what.audio(upload.data)
         for note in query.notes:
             what.caption(f":material/info: {plain(note)}")
-        if query.is_cut:
+        if query.is_cut and not upload.is_whole:
             act.button("Analyse the whole", icon=":material/hearing:", on_click=take_whole, args=(upload,))
         if seed is not None:
             act.caption(f"This recording is in your collection: {plain(seed.label)}.")

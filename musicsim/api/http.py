@@ -21,7 +21,7 @@ from musicsim.explorer.playlists.request import ARTIST_SPACING, SURPRISE, Wish
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.search.feedback import thumbs_by_id
 from musicsim.explorer.search.query import Filters, Hit, find_similar
-from musicsim.explorer.search.uploads import MAX_MB, MINUTES, hear
+from musicsim.explorer.search.uploads import MAX_MB, MAX_MINUTES, MINUTES, hear
 from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
 from musicsim.library import Song
 from musicsim.library.disk.scratch import scratch_of
@@ -33,11 +33,12 @@ _SOUND_TYPES = ("audio/", "video/", "application/octet-stream", "application/ogg
 _MAX_BYTES = MAX_MB << 20
 _MAX_UPLOADS = 32  # that are received, wait or are at work at once
 _RETRY_AFTER_S = 15
+_WRITTEN_AT_ONCE = 1 << 20  # chunks are of 64 kB: a thread for each would take longer than the disk
 _Count = Annotated[int, Query(ge=1, le=200)]
 _PerArtist = Annotated[int, Query(ge=0, description="at most so many of one artist; 0: no limit")]
 _Names = Annotated[list[str] | None, Query()]
 _Judged = Annotated[list[int] | None, Query(description="ids of answers")]
-_Minutes = Annotated[float, Query(gt=0, le=24 * 60, description="of the beginning that are analysed")]
+_Minutes = Annotated[float, Query(gt=0, le=MAX_MINUTES, description="of the beginning that are analysed")]
 _Model = Annotated[str | None, Query(description="name of a model; the one in use by default")]
 
 
@@ -171,14 +172,18 @@ async def _received(request: Request, path: Path) -> Path:
     """Write the body of a request to a file as it comes."""
     if int(request.headers.get("Content-Length", 0)) > _MAX_BYTES:
         raise _too_large()
-    n_bytes = 0
+    n_bytes, waiting = 0, bytearray()
     try:
         with path.open("wb") as file:
             async for chunk in request.stream():
                 n_bytes += len(chunk)
                 if n_bytes > _MAX_BYTES:
                     raise _too_large()
-                await run_in_threadpool(file.write, chunk)
+                waiting += chunk
+                if len(waiting) >= _WRITTEN_AT_ONCE:
+                    await run_in_threadpool(file.write, waiting)
+                    waiting = bytearray()
+            await run_in_threadpool(file.write, waiting)
     except OSError as error:
         raise LibraryError(f"{path}: cannot be written ({error.strerror}). Make room.") from error
     return path

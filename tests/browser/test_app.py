@@ -331,7 +331,7 @@ def test_an_upload_says_how_many_come_before_it(page, address, tmp_path):
     try:
         for other in others:
             body = (tmp_path / "long.flac").read_bytes()
-            other.request("POST", "/api/similar?minutes=1440", body, {"Content-Type": "audio/flac"})
+            other.request("POST", "/api/similar?minutes=600", body, {"Content-Type": "audio/flac"})
         page.wait_for_timeout(3000)  # no answer tells that they are in line
         chooser = page.get_by_test_id("stFileUploader").locator("input[type=file]")
         chooser.set_input_files(write_song(tmp_path / "good.wav", "tones", seed=5))

@@ -18,7 +18,10 @@ def model():
     rng = np.random.default_rng(0)
     fitted = SimilarityModel("tfidf", n_codewords=16, random_state=0)
     fitted.fit_codebook(rng.standard_normal((800, 39)).astype(np.float32))
-    features = rng.dirichlet(np.ones(16), 60).astype(np.float32)
+    shares = rng.dirichlet(np.ones(16), 60) * (
+        rng.random((60, 16)) < 0.7
+    )  # what all songs have weighs nothing
+    features = (shares / shares.sum(axis=1, keepdims=True)).astype(np.float32)
     vectors = fitted.fit_space(features).vectors(features)
     return fitted.with_metric(rng.standard_normal((3, fitted.n_dimensions)), vectors)
 

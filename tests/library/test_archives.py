@@ -86,6 +86,13 @@ def test_two_parts_of_one_name_are_refused(tmp_path):
         pass
 
 
+def test_a_place_before_the_start_of_the_file_is_damage_and_no_fault_of_the_disk(tmp_path):
+    path = archive(tmp_path / "wrong.zip")
+    with_bytes(path, path.stat().st_size - 6, struct.pack("<L", 2**31))
+    with pytest.raises(ValueError, match="list of parts is damaged"), open_archive(path, 2) as opened:
+        opened.read("a.json")
+
+
 def test_a_folder_is_no_archive(tmp_path):
     with pytest.raises(ValueError, match="no file"), open_archive(tmp_path, 2):
         pass

@@ -16,12 +16,14 @@ from musicsim.library.processes.decoding import Decoding, Run, decoder
 from musicsim.library.processes.workers import Limits
 from musicsim.library.scan.files import content_hash
 
-__all__ = ["MAX_MB", "MINUTES", "Heard", "hear", "warm_up"]
+__all__ = ["MAX_MB", "MAX_MINUTES", "MINUTES", "Heard", "hear", "warm_up"]
 
 MAX_MB = 200
 """Of one upload; as ``server.maxUploadSize`` in .streamlit/config.toml."""
 MINUTES = 20.0
 """Of sound that are analysed of an upload unless more are asked for."""
+MAX_MINUTES = 600.0
+"""That can be asked for: the frames come into the server's memory, 8 MB an hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +48,7 @@ class Heard:
         return example_of(snapshot, self.sound, self.digest, self.name)
 
 
-def hear(
-    snapshot: Snapshot, source: Path | bytes, name: str, minutes: float | None = MINUTES
-) -> Decoding[Heard]:
+def hear(snapshot: Snapshot, source: Path | bytes, name: str, minutes: float = MINUTES) -> Decoding[Heard]:
     """Have a file or a recording decoded by a worker, when its turn comes.
 
     Parameters
@@ -59,8 +59,8 @@ def hear(
         Bytes are written to a temporary file in the library's folder when their turn comes.
     name : str
         What messages call it.
-    minutes : float or None
-        Of its beginning; None for all.
+    minutes : float, at most MAX_MINUTES
+        Of its beginning.
 
     Raises
     ------
@@ -74,8 +74,7 @@ def hear(
         with scratch_of(folder).folder() as scratch:
             path = source if isinstance(source, Path) else _written(scratch / "upload", source)
             frames = scratch / "frames.npy"
-            seconds = None if minutes is None else 60 * minutes
-            sound = run(analyse_sound, path, name=name, frames_to=frames, duration=seconds)
+            sound = run(analyse_sound, path, name=name, frames_to=frames, duration=60 * minutes)
             sound = replace(sound, mfcc=np.load(frames))
             digest = content_hash(source)
         if sound.is_cut:

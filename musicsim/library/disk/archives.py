@@ -4,10 +4,11 @@ How well a part is packed says nothing of its honesty: the principal axes of a s
 packs a thousand times smaller, as only a bomb does elsewhere. So what counts is what a part unpacks to.
 """
 
+import errno
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -44,17 +45,25 @@ def open_archive(path: Path, max_members: int) -> Iterator[zipfile.ZipFile]:
     if not path.is_file():  # a pipe would be waited for
         raise ValueError("it is no file")
     _check_directory(path, max_members)
-    with zipfile.ZipFile(path) as archive:
-        members = archive.infolist()
-        if len(members) > max_members:
-            raise ValueError(f"it has more than {max_members:,} parts")
-        if len({member.filename for member in members}) < len(members):
-            raise ValueError("two of its parts have the same name")
-        if any(member.flag_bits & _IS_ENCRYPTED for member in members):
-            raise ValueError("it is locked with a password")
-        if any(m.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for m in members):
-            raise ValueError("it is packed in another way than this program packs")
-        yield archive
+    try:
+        with zipfile.ZipFile(path) as archive:
+            _check_members(archive.infolist(), max_members)
+            yield archive
+    except OSError as error:
+        if error.errno == errno.EINVAL:  # how a place before the start of the file is refused
+            raise ValueError("its list of parts is damaged") from error
+        raise
+
+
+def _check_members(members: Sequence[zipfile.ZipInfo], max_members: int) -> None:
+    if len(members) > max_members:
+        raise ValueError(f"it has more than {max_members:,} parts")
+    if len({member.filename for member in members}) < len(members):
+        raise ValueError("two of its parts have the same name")
+    if any(member.flag_bits & _IS_ENCRYPTED for member in members):
+        raise ValueError("it is locked with a password")
+    if any(m.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for m in members):
+        raise ValueError("it is packed in another way than this program packs")
 
 
 def _check_directory(path: Path, max_members: int) -> None:

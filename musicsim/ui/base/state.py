@@ -18,7 +18,7 @@ import streamlit as st
 from musicsim.errors import ModelError
 from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.search.query import Example
-from musicsim.explorer.search.uploads import MINUTES, Heard, hear
+from musicsim.explorer.search.uploads import MAX_MINUTES, MINUTES, Heard, hear
 from musicsim.explorer.search.uploads import warm_up as start_workers
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.explorer.upkeep.map_layout import MapPlacer
@@ -228,7 +228,7 @@ def _wait_for(of: Snapshot, upload: Upload) -> Heard:
     place = st.empty()
     while True:
         if upload.decoding is None:
-            minutes = None if upload.is_whole else MINUTES
+            minutes = MAX_MINUTES if upload.is_whole else MINUTES
             upload.decoding = hear(of, upload.data, upload.name, minutes)
         try:
             # Streamlit ends this run at what is drawn, when the page is left or the file removed
