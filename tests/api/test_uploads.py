@@ -19,8 +19,8 @@ from starlette.testclient import TestClient
 
 from musicsim.api import http, routes
 from tests.sounds import write_song
+from tests.waiting import PATIENCE_S, until
 
-PATIENCE_S = 120.0
 SERVER = """
 import uvicorn
 from starlette.applications import Starlette
@@ -60,10 +60,7 @@ def left(library):
 
 def at_work(library):
     """Wait until a file that was sent has been handed to a worker."""
-    until = time.monotonic() + PATIENCE_S
-    while len(left(library)) < 2:  # the file has a folder, and the work
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    until(lambda: len(left(library)) == 2)  # the file has a folder, and the work
     time.sleep(1.0)
 
 
@@ -178,10 +175,7 @@ def test_the_work_for_a_client_that_has_gone_is_dropped(client, tiny_library, tm
     status, _, _ = sent("/api/similar?minutes=600", chunks=[data], stays=False)
     assert status == 499
     assert client.post("/api/similar", content=song).status_code == 200
-    until = time.monotonic() + PATIENCE_S
-    while left(tiny_library):
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    until(lambda: not left(tiny_library))
 
 
 def peak_mb(pid):

@@ -129,7 +129,7 @@ def test_crafted_files_are_refused_in_one_sentence_and_little_memory(six_songs, 
     before = _files(few)
     done = subprocess.run(
         [sys.executable, "-m", "tests.crafted_models", few.folder, *made.values()],
-        capture_output=True, text=True, check=True, timeout=300, env=os.environ | {"COLUMNS": "200"},
+        capture_output=True, text=True, check=True, env=os.environ | {"COLUMNS": "200"},
     )  # fmt: skip
     told = json.loads(done.stdout)
     for file, code, said in told["ended"]:

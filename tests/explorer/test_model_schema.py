@@ -4,7 +4,7 @@ import json
 import math
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from musicsim.explorer.learning.verdict import MEASURES
@@ -71,6 +71,7 @@ def test_reports_are_read_as_they_were_written(kind, tmp_path):
     )
 
 
+@settings(deadline=None)  # the first example pays for imports
 @given(st.data())
 def test_a_report_that_is_read_can_be_shown(data):
     report = REPORTS[data.draw(st.sampled_from(sorted(REPORTS)))]
@@ -85,6 +86,7 @@ def test_a_report_that_is_read_can_be_shown(data):
     judged_on(read), path_rows(read), source_rows(read)
 
 
+@settings(deadline=None)
 @given(
     st.builds(
         AboutModel, format_version=st.integers(), feature_version=st.integers(), musicsim=st.text(max_size=100),
@@ -97,6 +99,7 @@ def test_a_description_is_read_as_it_was_written(about):
     assert read_json(AboutModel, about.model_dump_json()) == about
 
 
+@settings(deadline=None)
 @given(st.sampled_from([AboutFile, AboutModel, AboutSources, Report]), JSON.map(json.dumps) | st.binary())
 @example(AboutModel, "[" * 100_000)
 @example(AboutModel, '{"tau": ' + "9" * 10_000 + "}")

@@ -9,8 +9,7 @@ from musicsim.explorer.search.query import find_similar, read_example
 from musicsim.explorer.search.uploads import hear
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from tests.sounds import SAMPLE_RATE, write_song
-
-PATIENCE_S = 120.0
+from tests.waiting import outcome
 
 
 def left(library):
@@ -27,7 +26,7 @@ def test_a_worker_hears_what_this_process_hears(snapshot, tmp_path):
     path = write_song(tmp_path / "q.mp3", "noise", seed=77)
     here = read_example(snapshot, path, "q.mp3")
     for source in (path, path.read_bytes()):
-        there = hear(snapshot, source, "q.mp3").future.result(PATIENCE_S).under(snapshot)
+        there = outcome(hear(snapshot, source, "q.mp3")).under(snapshot)
         for name in ("vector", "peaks", "features", "mfcc"):
             np.testing.assert_array_equal(getattr(here, name), getattr(there, name))
         assert (there.notes, there.is_cut, there.duration_s) == ((), False, here.duration_s)
@@ -37,14 +36,14 @@ def test_a_worker_hears_what_this_process_hears(snapshot, tmp_path):
 
 def test_a_song_of_the_library_is_known(snapshot):
     song = snapshot.songs[3]
-    assert hear(snapshot, song.path, "x").future.result(PATIENCE_S).under(snapshot).song_id == song.id
+    assert outcome(hear(snapshot, song.path, "x")).under(snapshot).song_id == song.id
 
 
 @pytest.mark.slow
 def test_of_three_hours_twenty_minutes_are_analysed_and_that_is_said(snapshot, tmp_path):
     data = silence(tmp_path / "long.flac", 180).read_bytes()
     assert len(data) < 1 << 20
-    example = hear(snapshot, data, "long.flac").future.result(PATIENCE_S).under(snapshot)
+    example = outcome(hear(snapshot, data, "long.flac")).under(snapshot)
     assert example.duration_s == 1200.0
     assert len(example.mfcc) == 1 + 1200 * SAMPLE_RATE // 256
     assert example.is_cut
@@ -60,28 +59,28 @@ def test_as_many_minutes_as_are_asked_for(snapshot, tmp_path):
         (3, 180.0, ()),  # there is no more
         (60, 180.0, ()),
     ):
-        sound = hear(snapshot, path, "x", minutes).future.result(PATIENCE_S).sound
+        sound = outcome(hear(snapshot, path, "x", minutes)).sound
         assert (sound.duration_s, sound.notes, sound.is_cut) == (seconds, notes, bool(notes))
 
 
 @pytest.mark.parametrize("data", [b"", b"no sound at all" * 50, b"\x00" * 5000])
 def test_bytes_that_are_no_sound_name_the_upload(snapshot, data):
     with pytest.raises(AudioError, match=r"^my upload\.mp3 "):
-        hear(snapshot, data, "my upload.mp3").future.result(PATIENCE_S)
+        outcome(hear(snapshot, data, "my upload.mp3"))
     assert left(snapshot.library) == []
 
 
 def test_a_blip_is_too_short(snapshot, tmp_path):
     path = write_song(tmp_path / "blip.wav", seconds=0.02)
     with pytest.raises(AudioTooShortError, match=r"^blip\.wav"):
-        hear(snapshot, path, "blip.wav").future.result(PATIENCE_S).under(snapshot)
+        outcome(hear(snapshot, path, "blip.wav")).under(snapshot)
 
 
 def test_the_limits_of_the_library_hold(tiny_library, tmp_path):
     tiny_library.set_setting("file_seconds", 0.2)
     path = silence(tmp_path / "long.flac", 60)
     with pytest.raises(AudioError, match=r"^long\.flac: decoding took more than 0\.2 s"):
-        hear(take_snapshot(tiny_library), path, "long.flac", 60).future.result(PATIENCE_S)
+        outcome(hear(take_snapshot(tiny_library), path, "long.flac", 60))
     assert left(tiny_library) == []
 
 

@@ -12,11 +12,11 @@ import pytest
 from musicsim.errors import AudioError, AudioTooShortError
 from musicsim.library.processes.decoding import Decoder, DecodingDroppedError
 from musicsim.library.processes.workers import Limits
+from tests.waiting import outcome, until
 
 pytestmark = pytest.mark.slow  # each test starts processes
 
 LIMITS = Limits(seconds=60.0, memory_mb=1024)
-PATIENCE_S = 60.0
 
 
 def own_pid():
@@ -61,15 +61,12 @@ def busy(decoder, path, **options):
     """Work that lasts until the path exists, once it has begun, and the process that does it."""
     decoding = ask(decoder, wait_for, path, **options)
     told = Path(f"{path}.pid")
-    until = time.monotonic() + PATIENCE_S
-    while not (told.exists() and told.read_text()):
-        assert time.monotonic() < until
-        decoding.within(0.05)
+    until(lambda: decoding.within(0.0) or (told.exists() and told.read_text()))
     return decoding, int(told.read_text())
 
 
 def test_work_is_done_in_a_process_that_stays(decoder):
-    first, second = (ask(decoder, own_pid).future.result(PATIENCE_S) for _ in range(2))
+    first, second = (outcome(ask(decoder, own_pid)) for _ in range(2))
     assert first == second
     assert first != os.getpid()
 
@@ -92,10 +89,10 @@ def test_first_come_first_served_urgent_before_and_each_knows_its_place(decoder,
     ]
     assert [d.n_ahead for d in (*songs, line[0])] == [1, 2, 3]
     (tmp_path / "go").touch()
-    line[2].future.result(PATIENCE_S)
+    until(lambda: sum(d.within(0.0) for d in (*songs, *line)) == 5)
     assert done == ["song", "next song", "a", "c"]
     with pytest.raises(DecodingDroppedError, match="b: nobody waited"):
-        line[1].future.result(PATIENCE_S)
+        line[1].future.result()
     assert line[2].n_ahead == 0
 
 
@@ -103,8 +100,8 @@ def test_what_nobody_waits_for_ends_though_it_is_at_work(decoder, tmp_path):
     left, pid = busy(decoder, tmp_path / "never")
     left.drop()
     with pytest.raises(DecodingDroppedError):
-        left.future.result(PATIENCE_S)
-    assert ask(decoder, own_pid).future.result(PATIENCE_S) != pid
+        outcome(left)
+    assert outcome(ask(decoder, own_pid)) != pid
 
 
 def test_a_worker_that_is_killed_costs_its_file_one_sentence(decoder, tmp_path):
@@ -114,26 +111,27 @@ def test_a_worker_that_is_killed_costs_its_file_one_sentence(decoder, tmp_path):
     with pytest.raises(
         AudioError, match=r"^x\.mp3: the decoder crashed \(exit code -9\)\. Re-encode the file\.$"
     ):
-        hostile.future.result(PATIENCE_S)
-    assert behind.future.result(PATIENCE_S) != pid
+        outcome(hostile)
+    assert outcome(behind) != pid
 
 
 def test_a_worker_that_is_killed_at_rest_costs_nobody_anything(decoder):
     for pause in (0.0, 0.05, 0.5):  # before and after the death is noticed
-        pid = ask(decoder, own_pid).future.result(PATIENCE_S)
+        pid = outcome(ask(decoder, own_pid))
         os.kill(pid, signal.SIGKILL)
         time.sleep(pause)
-    assert ask(decoder, own_pid).future.result(PATIENCE_S) != pid
+    assert outcome(ask(decoder, own_pid)) != pid
 
 
 def test_a_worker_that_is_killed_as_work_comes_costs_one_file_at_most(decoder):
-    pid = ask(decoder, own_pid).future.result(PATIENCE_S)
+    pid = outcome(ask(decoder, own_pid))
     for _ in range(5):
         work = [ask(decoder, own_pid) for _ in range(3)]
         os.kill(pid, signal.SIGKILL)
-        came = [w.future.exception(PATIENCE_S) for w in work]
+        until(lambda work=work: sum(w.within(0.0) for w in work) == 3)
+        came = [w.future.exception() for w in work]
         assert sum(error is not None for error in came) <= 1
-        pid = ask(decoder, own_pid).future.result(PATIENCE_S)
+        pid = outcome(ask(decoder, own_pid))
 
 
 @pytest.mark.parametrize(
@@ -152,15 +150,15 @@ def test_a_worker_that_is_killed_as_work_comes_costs_one_file_at_most(decoder):
 )
 def test_what_goes_wrong_is_one_sentence_and_the_next_is_served(decoder, function, args, limits, words):
     with pytest.raises(AudioError) as told:
-        ask(decoder, function, *args, limits=limits).future.result(PATIENCE_S)
+        outcome(ask(decoder, function, *args, limits=limits))
     assert str(told.value).startswith(words)
-    assert ask(decoder, own_pid).future.result(PATIENCE_S)
+    assert outcome(ask(decoder, own_pid))
 
 
 def test_what_workers_are_told_by_the_environment_is_not_for_jobs(decoder, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
-    ask(decoder, own_pid).future.result(PATIENCE_S)
+    outcome(ask(decoder, own_pid))
     assert os.environ["OMP_NUM_THREADS"] == "7"
     assert "MKL_NUM_THREADS" not in os.environ
 

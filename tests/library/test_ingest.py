@@ -157,22 +157,26 @@ def test_good_files_are_not_blamed_for_workers_that_are_killed(store, tmp_path, 
     """As a system kills that is out of memory, while all of them are at work, and the server that forks them, too."""
     for n in range(70):
         write_song(tmp_path / "music" / f"{n:02d}.flac", seed=n, seconds=20.0)
-    n_kills = {"worker": 0, "fork server": 0}
+    seen, killed, n_servers = set(), set(), 0
 
     def kill(step):
-        if step.done < 4 * sum(n_kills.values()) or step.done > 64:
+        """Kill 15 workers and two fork servers, all before files are done again: twice killed is not analysed."""
+        nonlocal n_servers
+        server, n_kills = forkserver._forkserver._forkserver_pid, len(killed) + n_servers
+        seen.update(map(int, Path(f"/proc/{server}/task/{server}/children").read_text().split()))
+        alive = seen - killed
+        if n_kills == 17 or step.done < 3 * n_kills or not alive:
             return
         time.sleep(rng.uniform(0, 0.2))
-        server = forkserver._forkserver._forkserver_pid
-        processes = Path(f"/proc/{server}/task/{server}/children").read_text().split()
-        if processes:
-            of_server = sum(n_kills.values()) in (5, 10)
-            os.kill(server if of_server else int(rng.choice(processes)), signal.SIGKILL)
-            n_kills["fork server" if of_server else "worker"] += 1
+        if n_kills in (5, 10):
+            n_servers += 1
+            os.kill(server, signal.SIGKILL)
+        else:
+            killed.add(min(alive))
+            os.kill(min(alive), signal.SIGKILL)
 
     report = store.add(tmp_path / "music", n_workers=2, progress=kill)
-    assert n_kills["worker"] >= 14
-    assert n_kills["fork server"] == 2
+    assert (len(killed), n_servers) == (15, 2)
     assert (report.n_added, report.failures, store.files.failures()) == (70, [], [])
     assert "Traceback" not in capfd.readouterr().err
 

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from multiprocessing import active_children
 from pathlib import Path
 
@@ -14,8 +13,7 @@ from musicsim.errors import AudioError
 from musicsim.library.playable import PlayableCopies
 from musicsim.library.processes.decoding import Decoder, Decoding
 from tests.sounds import write_song
-
-PATIENCE_S = 60.0
+from tests.waiting import outcome, until
 
 
 @pytest.fixture
@@ -36,7 +34,7 @@ def songs(store, tmp_path):
 
 def made(copies: PlayableCopies, library, song) -> Path:
     copy = copies.copy_of(library, song)
-    return copy.future.result(PATIENCE_S) if isinstance(copy, Decoding) else copy
+    return outcome(copy) if isinstance(copy, Decoding) else copy
 
 
 def cached(library) -> list[Path]:
@@ -47,7 +45,7 @@ def test_all_who_ask_meanwhile_get_the_same_work(store, songs, decoder):
     copies = PlayableCopies(decoder)
     first, second = (copies.copy_of(store, songs[0]) for _ in range(2))
     assert first is second
-    path = first.future.result(PATIENCE_S)
+    path = outcome(first)
     assert copies.copy_of(store, songs[0]) == path
     assert soundfile.info(path).duration == pytest.approx(2.0, abs=0.1)
 
@@ -85,14 +83,11 @@ def test_a_worker_that_is_killed_leaves_no_part_of_a_copy(store, tmp_path, decod
     (song,) = store.songs()
     copies = PlayableCopies(decoder)
     copy = copies.copy_of(store, song)
-    until = time.monotonic() + PATIENCE_S
-    while not list((store.folder / "scratch").rglob("*.mp3")):
-        assert time.monotonic() < until
-        copy.within(0.01)
+    until(lambda: copy.within(0.0) or list((store.folder / "scratch").rglob("*.mp3")))
     for child in active_children():
         os.kill(child.pid, signal.SIGKILL)
     with pytest.raises(AudioError, match=r"long\.aiff: the decoder crashed"):
-        copy.future.result(PATIENCE_S)
+        outcome(copy)
     assert list((store.folder / "scratch").rglob("*.mp3")) == []
     assert cached(store) == []
     assert made(copies, store, song) in cached(store)

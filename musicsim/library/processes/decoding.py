@@ -7,7 +7,6 @@ waits for any more, because a page was left or a request was broken off, is drop
 
 import io
 import logging
-import math
 import os
 import signal
 import threading
@@ -66,7 +65,7 @@ class Decoding(Generic[T]):
         self.future: Future[T] = Future()
         self.name, self.limits, self.is_urgent = name, limits, is_urgent
         self._work, self._line = work, line
-        self._wanted_until = 0.0
+        self._is_dropped = False
         self.keep()
 
     def keep(self) -> None:
@@ -74,8 +73,8 @@ class Decoding(Generic[T]):
         self._wanted_until = time.monotonic() + _PATIENCE_S
 
     def drop(self) -> None:
-        """Say that nobody waits any more."""
-        self._wanted_until = -math.inf
+        """Say that nobody will wait any more."""
+        self._is_dropped = True
 
     def within(self, seconds: float) -> bool:
         """Wait for so many seconds at most; whether it is done."""
@@ -85,7 +84,7 @@ class Decoding(Generic[T]):
     @property
     def is_wanted(self) -> bool:
         """Whether somebody waits for it."""
-        return time.monotonic() < self._wanted_until
+        return not self._is_dropped and time.monotonic() < self._wanted_until
 
     @property
     def n_ahead(self) -> int:

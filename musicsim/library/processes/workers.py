@@ -301,6 +301,7 @@ class _Worker(Generic[T]):
         self.n_given = 0
         self.is_ready = False
         self.exit_code: int | None = None
+        self._has_ended = False
         self._since = 0.0  # when the first of its tasks began
         self._process = context.Process(target=_work, args=(theirs, function, memory_mb), daemon=True)
         with theirs:  # the pipe closes with the process only where nobody else holds that end
@@ -325,10 +326,9 @@ class _Worker(Generic[T]):
         """
         try:
             answer = self.pipe.recv()
-        except OSError as error:
+        except (EOFError, OSError) as error:
+            self._has_ended = True
             raise EOFError from error
-        except EOFError:
-            raise
         except Exception as error:  # an exception that cannot be made again from its arguments
             answer = error
         self.is_ready, self._since = True, time.monotonic()
@@ -342,7 +342,8 @@ class _Worker(Generic[T]):
     def stop(self) -> None:
         """End the process, whatever it does."""
         self.pipe.close()
-        self._process.kill()
+        if not self._has_ended:  # else its number may be another's by now
+            self._process.kill()
         self._process.join(_ENDS_WITHIN_S)
         self.exit_code = self._process.exitcode
 
