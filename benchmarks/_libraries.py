@@ -13,6 +13,7 @@ from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.audio import FEATURE_VERSION
 from musicsim.codebook import Codebook
 from musicsim.explorer.models.artifacts import save_map
+from musicsim.explorer.models.encoders import CodewordEncoder
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.upkeep.add_music import build_demo
 from musicsim.explorer.upkeep.fitting import NATIVE, new_record
@@ -123,7 +124,11 @@ def _enter_model(
     book = Codebook(n_codewords, tau=4, random_state=0)
     book.fit(rng.standard_normal((4 * n_codewords, 39)).astype(np.float32))
     histograms = _histograms(artist, taste, n_codewords, rng)
-    model = SimilarityModel(n_codewords=n_codewords, random_state=0).use_front(book).fit_space(histograms)
+    model = (
+        SimilarityModel(n_codewords=n_codewords, random_state=0)
+        .use_encoder(CodewordEncoder(book))
+        .fit_space(histograms)
+    )
     record = new_record(NATIVE_KIND, NATIVE, model, len(ids))
     model.save(library.models.path(record.id))
     library.models.register(record)

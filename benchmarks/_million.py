@@ -25,6 +25,7 @@ from musicsim.audio import FEATURE_VERSION
 from musicsim.codebook import Codebook
 from musicsim.demo.names import artist_names, titles
 from musicsim.explorer.models.artifacts import save_clusters, save_map
+from musicsim.explorer.models.encoders import CodewordEncoder
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.search.query import Filters, find_similar
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -190,7 +191,7 @@ def _model(rng: np.random.Generator) -> SimilarityModel:
     spread = np.concatenate([[90.0, 45.0], np.full(11, 18.0), np.full(13, 3.0), np.full(13, 1.0)])
     frames = level + spread * rng.standard_normal((60 * _CODEWORDS, 39))
     book = Codebook(_CODEWORDS, tau=4, random_state=0).fit(frames.astype(np.float32))
-    model = SimilarityModel(n_codewords=_CODEWORDS, random_state=0).use_front(book)
+    model = SimilarityModel(n_codewords=_CODEWORDS, random_state=0).use_encoder(CodewordEncoder(book))
     # of fewer than 50 songs no axes are taken: the whole space is kept
     return model.fit_space(np.full((2, _CODEWORDS), 1.0 / _CODEWORDS, dtype=np.float32))
 

@@ -327,7 +327,7 @@ def add(
     name: Annotated[str, typer.Option(help="Name of the model.")] = "",
 ) -> None:
     """Describe all songs in another way, to compare with and to learn on."""
-    from musicsim.explorer.models.encoders import OFFERED
+    from musicsim.explorer.models.representations import OFFERED
     from musicsim.explorer.upkeep.fitting import RepresentationSettings
     from musicsim.explorer.upkeep.model_catalogue import add_representation, free_name
 

@@ -12,8 +12,8 @@ import pytest
 from musicsim.errors import MusicsimError
 from musicsim.explorer.learning.ranking import LearningSettings, learn
 from musicsim.explorer.models.artifacts import load_report
-from musicsim.explorer.models.encoders import OFFERED
 from musicsim.explorer.models.files import save_model_file
+from musicsim.explorer.models.representations import OFFERED
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.fitting import RepresentationSettings
 from musicsim.explorer.upkeep.model_catalogue import add_own_vectors, add_representation, take_model

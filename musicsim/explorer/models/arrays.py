@@ -6,103 +6,30 @@ may come from a stranger: kernels that are compiled do not look where they write
 
 import zipfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from musicsim.audio import HARMONY_SIZE, RHYTHM_SIZE
-from musicsim.audio.features import N_MFCC
-from musicsim.codebook import Codebook
-from musicsim.explorer.models.encoders import (
-    CODEWORDS,
-    COMBINED,
-    REPRESENTATIONS,
-    AspectRows,
-    LyricVocabulary,
-    OwnVectors,
-    TagVocabulary,
-)
-from musicsim.explorer.models.joint_space import Sources
-from musicsim.explorer.models.schema import AboutModel, AboutSources, read_json
-from musicsim.kernels import KEYLESS_HARMONY_SIZE
+from musicsim.explorer.models.encoders import MAX_NUMBER, Arrays, StoredArray
+from musicsim.explorer.models.representations import REPRESENTATIONS
+from musicsim.explorer.models.schema import AboutModel
 from musicsim.library.disk.archives import DAMAGED, open_archive
 from musicsim.library.disk.npy_headers import Header, read_header
-from musicsim.mixtures import MixtureSpace, SemanticMultinomials
 
 __all__ = ["read_arrays"]
-
-Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
 
 _MAX_ARRAYS = 4_096
 _MAX_LENGTH = 1 << 14
 _MAX_TEXT = 1 << 24  # bytes of an array of texts
 _MAX_DEPTH = 8  # of models that are made of models
-# Vectors are of the order of 1. Products of a few such numbers do not overflow in float32, and no codeword is as far
-# as what fills a block of the kernels.
-_MAX_NUMBER = 1e9
-_MIN_SCALE = 1e-12
-_N_COLUMNS = 3 * N_MFCC  # of frames
-
-
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    """What a stored array has to be.
-
-    Attributes
-    ----------
-    shape : tuple of int or str
-        Names stand for lengths that are equal wherever they come: ``f`` features, ``m`` columns that they are mapped
-        to, ``a`` axes, ``r`` rows of a metric, ``d`` dimensions of a vector.
-    dtype : type
-    least : float
-        The smallest number that it may hold.
-    """
-
-    shape: tuple[int | str, ...]
-    dtype: type = np.float64
-    least: float = -_MAX_NUMBER
-
-
-_MIXTURES = {
-    "front_weights": _Stored(("mixtures", "components"), np.float32, _MIN_SCALE),
-    "front_means": _Stored(("mixtures", "components", _N_COLUMNS), np.float32),
-    "front_variances": _Stored(("mixtures", "components", _N_COLUMNS), np.float32, _MIN_SCALE),
-}
-_FRONTS: dict[type, dict[str, _Stored]] = {
-    Codebook: {
-        "codewords": _Stored(("f", _N_COLUMNS)),
-        "frame_mean": _Stored((_N_COLUMNS,)),
-        "frame_scale": _Stored((_N_COLUMNS,), least=_MIN_SCALE),
-        "counts": _Stored(("f",), np.int64, 0),
-    },
-    MixtureSpace: {
-        **_MIXTURES,
-        "front_projection": _Stored(("mixtures", "f")),
-        "front_gamma": _Stored((), least=_MIN_SCALE),
-        "front_seed": _Stored((), np.int64, 0),
-    },
-    SemanticMultinomials: {
-        **_MIXTURES,
-        "front_mean": _Stored((_N_COLUMNS,)),
-        "front_scale": _Stored((_N_COLUMNS,), least=_MIN_SCALE),
-        "front_tags": _Stored(("f",), np.str_),
-    },
-    TagVocabulary: {"tags": _Stored(("f",), np.str_)},
-    LyricVocabulary: {"words": _Stored(("f",), np.str_)},
-    AspectRows: {"aspect": _Stored((), np.str_)},
-    OwnVectors: {"key": _Stored((), np.str_), "n_dimensions": _Stored((), np.int64, 1)},
-    Sources: {"front_about": _Stored((), np.str_)},
-}
-_WEIGHTS: dict[str, tuple[str, ...]] = {"tfidf": ("f",), "lyrics": ("f",), COMBINED: ("1 + f", "f")}
-_SPACE = {"mean": _Stored(("m",)), "components": _Stored(("a", "m"))}
-_METRIC = {"metric": _Stored(("d", "a"))}
+_SPACE = {"mean": StoredArray(("m",)), "components": StoredArray(("a", "m"))}
+_METRIC = {"metric": StoredArray(("d", "a"))}
 _LOCAL = {
-    "local_anchors": _Stored(("regions", "d")),
-    "local_metrics": _Stored(("regions", "d", "d")),
-    "local_decay": _Stored((), least=0.0),
+    "local_anchors": StoredArray(("regions", "d")),
+    "local_metrics": StoredArray(("regions", "d", "d")),
+    "local_decay": StoredArray((), least=0.0),
 }
 
 
@@ -133,7 +60,7 @@ def read_arrays(path: Path, about: AboutModel) -> Arrays:
                 raise ValueError("its arrays are larger than the file")
             headers = {name: _header(archive, member) for name, member in members.items()}
 
-            def read(name: str, stored: _Stored) -> npt.NDArray[Any]:
+            def read(name: str, stored: StoredArray) -> npt.NDArray[Any]:
                 return _read(archive, members[name], name, stored)
 
             wanted = _Level(headers, read).of(about)
@@ -147,13 +74,15 @@ def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Header:
         return read_header(stream, member.file_size)
 
 
-def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str, stored: _Stored) -> npt.NDArray[Any]:
+def _read(
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str, stored: StoredArray
+) -> npt.NDArray[Any]:
     with archive.open(member) as stream:
         array = np.lib.format.read_array(stream, allow_pickle=False)
     if stored.dtype is np.str_:
         return array
     array = np.asarray(array, dtype=stored.dtype)  # in the machine's order of bytes
-    most = _MAX_NUMBER if array.dtype.kind == "f" else np.iinfo(np.int64).max
+    most = MAX_NUMBER if array.dtype.kind == "f" else np.iinfo(np.int64).max
     if array.size and not (array.min() >= stored.least and array.max() <= most):  # NaN is neither
         raise ValueError(f"{name} holds NaN or numbers out of range")
     return array
@@ -174,26 +103,25 @@ class _Level:
     def __init__(
         self,
         headers: Mapping[str, Header],
-        read: Callable[[str, _Stored], npt.NDArray[Any]],
+        read: Callable[[str, StoredArray], npt.NDArray[Any]],
         prefix: str = "",
         depth: int = 0,
     ) -> None:
         self._headers, self._read, self._prefix, self._depth = headers, read, prefix, depth
         self.lengths: dict[str, int] = {}
-        self.wanted: dict[str, _Stored] = {}
+        self.wanted: dict[str, StoredArray] = {}
 
-    def of(self, about: AboutModel) -> dict[str, _Stored]:
+    def of(self, about: AboutModel) -> dict[str, StoredArray]:
         """The arrays that the model needs, by name."""
         if about.representation not in REPRESENTATIONS:
             raise ValueError(f"no representation of this program is called {about.representation!r}")
-        front = REPRESENTATIONS[about.representation].front
-        self._take(_FRONTS[front])
-        self.lengths |= self._lengths(about, front)
-        self.lengths["1 + f"] = 1 + self.lengths["f"]
-        if about.representation in CODEWORDS and about.tau > self.lengths["f"]:
-            raise ValueError(f"tau is {about.tau}, with {self.lengths['f']} codewords")
-        if about.representation in _WEIGHTS:
-            self._take({"weights": _Stored(_WEIGHTS[about.representation])})
+        kind = REPRESENTATIONS[about.representation]
+        self._take(kind.encoder.stored)
+        n_features = kind.encoder.n_stored_features(about, self)
+        n_mapped = n_features if kind.n_mapped is None else kind.n_mapped
+        self.lengths |= {"f": n_features, "1 + f": 1 + n_features, "m": n_mapped}
+        if kind.weights is not None:
+            self._take({"weights": StoredArray(kind.weights.shape)})
         self._take(_SPACE)
         if self._has(_METRIC):
             self._take(_METRIC)
@@ -204,10 +132,22 @@ class _Level:
             self._take(_LOCAL)
         return self.wanted
 
-    def _has(self, some: Mapping[str, _Stored]) -> bool:
+    def value(self, name: str) -> npt.NDArray[Any]:
+        """An array whose header has been compared."""
+        return self._read(self._prefix + name, self.wanted[self._prefix + name])
+
+    def n_dimensions_of_part(self, prefix: str, about: AboutModel) -> int:
+        """Compare the arrays of a model that it is made of, and want them; returns how many dimensions it has."""
+        if self._depth == _MAX_DEPTH:
+            raise ValueError(f"it is made of models of models, {_MAX_DEPTH} deep")
+        level = _Level(self._headers, self._read, self._prefix + prefix, self._depth + 1)
+        self.wanted |= level.of(about)
+        return level.lengths["d"]
+
+    def _has(self, some: Mapping[str, StoredArray]) -> bool:
         return any(self._prefix + name in self._headers for name in some)
 
-    def _take(self, some: Mapping[str, _Stored]) -> None:
+    def _take(self, some: Mapping[str, StoredArray]) -> None:
         """Compare arrays with their headers, and want them."""
         for short, stored in some.items():
             name = self._prefix + short
@@ -217,7 +157,7 @@ class _Level:
             self._compare(name, header, stored)
             self.wanted[name] = stored
 
-    def _compare(self, name: str, header: Header, stored: _Stored) -> None:
+    def _compare(self, name: str, header: Header, stored: StoredArray) -> None:
         is_text = stored.dtype is np.str_
         same_type = header.dtype.kind == "U" if is_text else header.dtype.newbyteorder("=") == stored.dtype
         if not same_type or (is_text and header.size * header.dtype.itemsize > _MAX_TEXT):
@@ -229,32 +169,3 @@ class _Level:
         if isinstance(wanted, int):
             return length == wanted
         return 0 < length <= _MAX_LENGTH and length == self.lengths.setdefault(wanted, length)
-
-    def _lengths(self, about: AboutModel, front: type) -> dict[str, int]:
-        """Lengths that do not follow from shapes: of features, and of what they are mapped to."""
-        if front is AspectRows:
-            if str(self._value("aspect", front)) != about.representation:
-                raise ValueError("its aspect is not what it compares")
-            n_features = {"harmony": HARMONY_SIZE, "rhythm": RHYTHM_SIZE}[about.representation]
-        elif front is OwnVectors:
-            n_features = int(self._value("n_dimensions", front))
-        elif front is Sources:
-            n_features = self._of_parts(read_json(AboutSources, str(self._value("front_about", front))))
-        else:
-            n_features = self.lengths["f"]
-        mapped = KEYLESS_HARMONY_SIZE if about.representation == "harmony" else n_features
-        return {"f": n_features, "m": mapped}
-
-    def _value(self, name: str, front: type) -> npt.NDArray[Any]:
-        return self._read(self._prefix + name, _FRONTS[front][name])
-
-    def _of_parts(self, sources: AboutSources) -> int:
-        """Compare the arrays of the models that it is made of, and want them; returns how many dimensions they have."""
-        if self._depth == _MAX_DEPTH:
-            raise ValueError(f"it is made of models of models, {_MAX_DEPTH} deep")
-        total = 0
-        for number, part in enumerate(sources.parts):
-            level = _Level(self._headers, self._read, f"{self._prefix}front_{number}_", self._depth + 1)
-            self.wanted |= level.of(part)
-            total += level.lengths["d"]
-        return total

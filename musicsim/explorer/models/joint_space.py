@@ -9,30 +9,37 @@ from what is known, as if all vectors were drawn from one normal distribution; f
 every other song that lacks the same.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from musicsim.errors import ModelError
-from musicsim.explorer.models.schema import AboutSources, read_json
+from musicsim.explorer.models.encoders import (
+    MODELS,
+    Arrays,
+    Encoder,
+    Floats,
+    Frames,
+    LoadPart,
+    Part,
+    StoredArray,
+    StoredModel,
+    with_prefix,
+    without_prefix,
+)
+from musicsim.explorer.models.schema import AboutModel, AboutSources, read_json
 
-if TYPE_CHECKING:  # which is made of representations, and they of this
-    from musicsim.explorer.models.similarity_model import SimilarityModel
-
-__all__ = ["Sources", "column_scales", "fill", "statistics"]
+__all__ = ["JointEncoder", "column_scales", "fill", "statistics"]
 
 _RIDGE = 1e-6  # of the mean variance: columns that repeat others have a solution, too
 
-Floats = npt.NDArray[np.float32]
-Arrays = dict[str, npt.NDArray[Any]]
-
 
 @dataclass(frozen=True, slots=True)
-class Sources:
-    """A front that joins the vectors of models; whole by itself, so that it outlives them and can be sent.
+class JointEncoder(Encoder):
+    """Joined vectors of models; whole by itself, so that it outlives them and can be sent.
 
     Attributes
     ----------
@@ -43,35 +50,31 @@ class Sources:
     parts : tuple of SimilarityModel
     """
 
+    needs = MODELS
+    stored: ClassVar = {"front_about": StoredArray((), np.str_)}
+
     names: tuple[str, ...]
     model_ids: tuple[str, ...]
-    parts: "tuple[SimilarityModel, ...]"
+    parts: tuple[Part, ...]
+
+    @property
+    def n_features(self) -> int:
+        return sum(part.n_dimensions for part in self.parts)
+
+    @property
+    def uses_audio(self) -> bool:
+        return any(part.encoder_.uses_audio for part in self.parts)
 
     @property
     def blocks(self) -> list[slice]:
-        """The columns of each source."""
         ends = np.cumsum([part.n_dimensions for part in self.parts]).tolist()
         return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
 
-    @property
-    def n_dimensions(self) -> int:
-        """Columns of all of them."""
-        return sum(part.n_dimensions for part in self.parts)
+    def own_keys(self) -> list[str]:
+        return sorted({key for part in self.parts for key in part.encoder_.own_keys()})
 
-    def features_of_sound(
-        self, list_of_frames: Iterable[npt.NDArray[np.float32] | Iterator[npt.NDArray[np.float32]]]
-    ) -> Floats:
-        """Joined vectors of songs by their frames, float32 (n_songs, n_dimensions); NaN for what is not heard.
-
-        Raises
-        ------
-        ModelError
-            If no source listens.
-        """
-        if not any(part.listens for part in self.parts):
-            raise ModelError(
-                f"none of {', '.join(self.names)} is known of sound from outside. Switch to another model."
-            )
+    def encode_frames(self, list_of_frames: Iterable[Frames], /) -> Floats:
+        """Joined vectors of songs, float32 (n_songs, n_features); NaN of models that do not use audio."""
         rows = []
         for frames in list_of_frames:
             # each source reads them from the start: 8 MB for ten minutes
@@ -80,39 +83,49 @@ class Sources:
                 np.concatenate(
                     [
                         part.transform([iter(kept)])[0]
-                        if part.listens
+                        if part.encoder_.uses_audio
                         else np.full(part.n_dimensions, np.nan)
                         for part in self.parts
                     ]
                 )
             )
-        return np.array(rows, dtype=np.float32).reshape(len(rows), self.n_dimensions)
+        return np.array(rows, dtype=np.float32).reshape(len(rows), self.n_features)
 
     # --- storage ------------------------------------------------------------------------------
 
     def arrays(self) -> Arrays:
-        """What it is made of, for an archive without pickle."""
         about = AboutSources(
             names=list(self.names),
             model_ids=list(self.model_ids),
             parts=[part.about() for part in self.parts],
         )
-        return {"about": np.array(about.model_dump_json())} | {
-            f"{i}_{name}": array for i, part in enumerate(self.parts) for name, array in part.arrays().items()
-        }
+        arrays: Arrays = {"front_about": np.array(about.model_dump_json())}
+        for number, part in enumerate(self.parts):
+            arrays |= with_prefix(_prefix(number), part.arrays())
+        return arrays
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays) -> "Sources":
-        """What :meth:`arrays` took apart."""
-        from musicsim.explorer.models.similarity_model import SimilarityModel
-
-        about = read_json(AboutSources, str(arrays["about"]))
-        parts = []
-        for i, described in enumerate(about.parts):
-            start = f"{i}_"
-            own = {name.removeprefix(start): a for name, a in arrays.items() if name.startswith(start)}
-            parts.append(SimilarityModel.from_arrays(described, own))
+    def from_arrays(cls, arrays: Arrays, _about: AboutModel, load_part: LoadPart, /) -> Self:
+        about = _about_sources(arrays["front_about"])
+        parts = [
+            load_part(part, without_prefix(_prefix(number), arrays))
+            for number, part in enumerate(about.parts)
+        ]
         return cls(tuple(about.names), tuple(about.model_ids), tuple(parts))
+
+    @classmethod
+    def n_stored_features(cls, _about: AboutModel, model: StoredModel, /) -> int:
+        parts = _about_sources(model.value("front_about")).parts
+        return sum(model.n_dimensions_of_part(_prefix(number), part) for number, part in enumerate(parts))
+
+
+def _about_sources(stored: npt.NDArray[np.str_]) -> AboutSources:
+    return read_json(AboutSources, str(stored))
+
+
+def _prefix(number: int) -> str:
+    """What the names of a part's arrays begin with."""
+    return f"front_{number}_"
 
 
 def statistics(features: Floats) -> npt.NDArray[np.float64]:

@@ -5,28 +5,22 @@ Features are what is kept of each song: a histogram of codewords, or what else a
 """
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from musicsim import __version__
 from musicsim.audio import FEATURE_VERSION
 from musicsim.codebook import Codebook, suggest_n_codewords
 from musicsim.errors import FeatureVersionError, ModelError
-from musicsim.explorer.models import encoders as representations
 from musicsim.explorer.models.arrays import read_arrays
-from musicsim.explorer.models.encoders import (
-    FRAMES,
-    REPRESENTATIONS,
-    Frames,
-    Front,
-    Representation,
-    TagVocabulary,
-)
-from musicsim.explorer.models.joint_space import Sources, column_scales
+from musicsim.explorer.models.encoders import CodewordEncoder, Encoder, Frames
+from musicsim.explorer.models.joint_space import column_scales
 from musicsim.explorer.models.local_metrics import LocalMetrics
+from musicsim.explorer.models.representations import REPRESENTATIONS, Representation
 from musicsim.explorer.models.schema import AboutModel, Versions, read_json_file
 from musicsim.library.disk.arrays import atomic_folder
 
@@ -47,7 +41,7 @@ class SimilarityModel:
     Parameters
     ----------
     representation : str, default "ppk"
-        One of :data:`musicsim.explorer.models.encoders.REPRESENTATIONS`.
+        One of :data:`musicsim.explorer.models.representations.REPRESENTATIONS`.
     n_codewords : int, default 1024
         At most; fewer for a small collection (:func:`musicsim.codebook.suggest_n_codewords`).
     tau : int, default 4
@@ -59,8 +53,8 @@ class SimilarityModel:
 
     Attributes
     ----------
-    front_ : Codebook or another front
-        Turns frames, or tags, into features.
+    encoder_ : Encoder
+        Turns frames, or what else is known of songs, into features.
     mean_ : float64 ndarray of shape (n_mapped,)
         Mean of the mapped features.
     axes_ : float64 ndarray of shape (n_axes, n_mapped)
@@ -117,23 +111,24 @@ class SimilarityModel:
                 f"{len(frames)} frames are too few for a codebook with tau={self.tau}. Add a longer song."
             )
         n_codewords = max(self.tau, suggest_n_codewords(len(frames), maximum=self.n_codewords))
-        return self.use_front(Codebook(n_codewords, tau=self.tau, random_state=self.random_state).fit(frames))
+        book = Codebook(n_codewords, tau=self.tau, random_state=self.random_state).fit(frames)
+        return self.use_encoder(CodewordEncoder(book))
 
-    def use_front(self, front: Front) -> "SimilarityModel":
-        """Take a fitted front of the kind that the representation needs."""
-        self.front_ = front
+    def use_encoder(self, encoder: Encoder) -> "SimilarityModel":
+        """Take a fitted encoder of the kind that the representation needs."""
+        self.encoder_ = encoder
         return self
 
     def fit_space(self, features: npt.NDArray[np.float32]) -> "SimilarityModel":
         """Learn the map's weights and the principal axes from the features of songs, float32 (n_songs, n_features)."""
         self.n_songs_ = len(features)
-        self.weights_ = self.kind.weights(features)
+        self.weights_ = None if self.kind.weights is None else self.kind.weights.fit(features)
         mapped = self.mapped(features)
         width = mapped.shape[1]
-        if isinstance(self.front_, Sources):
+        if blocks := self.encoder_.blocks:
             # principal axes would mix the sources, whose weights are to be told
             self.mean_ = mapped.mean(axis=0, dtype=np.float64)
-            self.axes_ = np.diag(column_scales(features, self.front_.blocks))
+            self.axes_ = np.diag(column_scales(features, blocks))
             spread = float(np.var(mapped @ self.axes_, axis=0, dtype=np.float64).sum())
             self.axes_ *= np.sqrt(_USUAL_SPREAD / spread) if spread > 0 else 1.0
             return self
@@ -199,13 +194,6 @@ class SimilarityModel:
         return self.axes_ if self.metric_ is None else self.metric_ @ self.axes_
 
     @property
-    def listens(self) -> bool:
-        """Whether frames of sound give it features, or some of them."""
-        if isinstance(self.front_, Sources):
-            return any(part.listens for part in self.front_.parts)
-        return self.kind.needs == FRAMES
-
-    @property
     def n_dimensions(self) -> int:
         """Columns of a vector."""
         return len(self.axes_ if self.metric_ is None else self.metric_)
@@ -213,7 +201,7 @@ class SimilarityModel:
     @property
     def n_features(self) -> int:
         """Columns of the features."""
-        return representations.n_features(self.front_)
+        return self.encoder_.n_features
 
     def features(self, list_of_frames: Iterable[Frames]) -> npt.NDArray[np.float32]:
         """Features of songs by their sound, float32 (n_songs, n_features).
@@ -224,20 +212,14 @@ class SimilarityModel:
         Raises
         ------
         ModelError
-            If the representation does not listen.
+            If the representation does not use audio.
         """
-        if not self.listens:
+        if not self.encoder_.uses_audio:
             raise ModelError(
-                f"the model in use compares {self.kind.words}, which is not known of sound from outside. Switch to "
-                f"another model."
+                f"the model in use compares {self.kind.description}, which is not known of sound from outside. "
+                f"Switch to another model."
             )
-        return representations.features_of(self.front_, list_of_frames)
-
-    def features_of_tags(self, tag_lists: Sequence[Sequence[str]]) -> npt.NDArray[np.float32]:
-        """Features of songs by the tags that people gave, float32 (n_songs, n_features); 0 where none is known."""
-        if not isinstance(self.front_, TagVocabulary):
-            raise ModelError(f"the model compares {self.kind.words}: tags tell it nothing.")
-        return self.front_.features(tag_lists)
+        return self.encoder_.encode_frames(list_of_frames)
 
     def mapped(self, features: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Features as their distances are taken, float32 (n_songs, n_mapped); for histograms their root."""
@@ -277,12 +259,10 @@ class SimilarityModel:
             arrays["metric"] = self.metric_
         if self.local_ is not None:
             arrays |= self.local_.arrays()
-        return arrays | representations.front_arrays(self.front_)
+        return arrays | self.encoder_.arrays()
 
     def about(self) -> AboutModel:
         """What else it takes to make it again."""
-        from musicsim import __version__
-
         return AboutModel(
             format_version=FORMAT_VERSION,
             feature_version=FEATURE_VERSION,
@@ -346,5 +326,4 @@ class SimilarityModel:
         model.mean_, model.axes_ = arrays["mean"], arrays["components"]
         model.weights_, model.metric_ = arrays.get("weights"), arrays.get("metric")
         model.local_ = LocalMetrics.from_arrays(arrays)
-        front = representations.front_from(model.kind, arrays, tau=model.tau, random_state=model.random_state)
-        return model.use_front(front)
+        return model.use_encoder(model.kind.encoder.from_arrays(arrays, about, cls.from_arrays))

@@ -263,12 +263,12 @@ def explain_pair(one: Side, other: Side, model: "SimilarityModel") -> Why:
 
 
 def _codebook_of(model: "SimilarityModel") -> "codebooks.Codebook":
-
-    if not isinstance(model.front_, codebooks.Codebook):
+    codebook = getattr(model.encoder_, "codebook", None)  # the class of such encoders would load numba
+    if not isinstance(codebook, codebooks.Codebook):
         raise ModelError(
-            f"the model in use compares {model.kind.words}: there are no sounds to point at. Take another model."
+            f"the model in use compares {model.kind.description}: there are no sounds to point at. Take another model."
         )
-    return model.front_
+    return codebook
 
 
 def _distance(shares: tuple[Floats, Floats]) -> float:

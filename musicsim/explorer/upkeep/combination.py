@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from musicsim.explorer.models.encoders import COMBINED, own_keys
-from musicsim.explorer.models.joint_space import Sources
+from musicsim.explorer.models.joint_space import JointEncoder
+from musicsim.explorer.models.representations import COMBINED
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.upkeep.fitting import SONGS_FOR_AXES, new_record
@@ -37,23 +37,23 @@ def combine(library: Library, records: Sequence[ModelRecord], tell: Tell) -> Mod
     """
     tell("putting several models together")
     parts = tuple(SimilarityModel.load(library.models.path(record.id)) for record in records)
-    front = Sources(tuple(r.name for r in records), tuple(r.id for r in records), parts)
+    encoder = JointEncoder(tuple(r.name for r in records), tuple(r.id for r in records), parts)
     stored = [library.vectors(record.id) for record in records]
     every = np.concatenate([rows.song_ids for rows in stored])
     # in the order of the first: artists are parted alike whether a metric is learned on it alone or on several
     _, first, place = np.unique(every, return_index=True, return_inverse=True)
     ids = every[np.sort(first)]
     rank = np.argsort(np.argsort(first))[place.ravel()]
-    features = np.full((len(ids), front.n_dimensions), np.nan, dtype=np.float32)
+    features = np.full((len(ids), encoder.n_features), np.nan, dtype=np.float32)
     starts = np.cumsum([0, *(len(rows.song_ids) for rows in stored)])
-    for rows, block, start in zip(stored, front.blocks, starts, strict=False):
+    for rows, block, start in zip(stored, encoder.blocks, starts, strict=False):
         features[rank[start : start + len(rows.song_ids)], block] = rows.X
-    model = SimilarityModel(COMBINED, random_state=SEED).use_front(front)
+    model = SimilarityModel(COMBINED, random_state=SEED).use_encoder(encoder)
     some = np.sort(np.random.default_rng(SEED).permutation(len(ids))[:SONGS_FOR_AXES])
     model.fit_space(features[some])
     record = new_record(
         COMBINED_KIND, COMBINED, model, len(ids),
-        sources=list(front.names), model_ids=list(front.model_ids), keys=own_keys(front),
+        sources=list(encoder.names), model_ids=list(encoder.model_ids), keys=encoder.own_keys(),
     )  # fmt: skip
     record = replace(record, name=record.id)
     model.save(library.models.path(record.id))

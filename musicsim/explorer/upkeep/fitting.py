@@ -13,19 +13,18 @@ from musicsim.audio import FEATURE_VERSION
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.encoders import (
     ASPECTS,
-    CODEWORDS,
     FRAMES,
     LYRICS,
-    OFFERED,
-    OWN,
-    REPRESENTATIONS,
     TAGS,
     VECTORS,
-    AspectRows,
-    LyricVocabulary,
-    OwnVectors,
-    TagVocabulary,
+    AspectEncoder,
+    LyricEncoder,
+    MixtureEncoder,
+    SemanticEncoder,
+    TagEncoder,
+    VectorEncoder,
 )
+from musicsim.explorer.models.representations import CODEWORDS, OFFERED, OWN, REPRESENTATIONS
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.models.song_features import feature_blocks
 from musicsim.explorer.progress import Tell
@@ -69,7 +68,7 @@ def songs_with_frames(library: Library, songs: list[Song]) -> list[Song]:
 
 def songs_to_describe(library: Library, representation: str) -> list[Song]:
     """Songs that a representation may describe: where it listens those with frames, else all."""
-    if REPRESENTATIONS[representation].needs == FRAMES:
+    if REPRESENTATIONS[representation].encoder.needs == FRAMES:
         return songs_with_frames(library, library.songs())
     return sorted(library.songs(), key=lambda song: song.content_hash)
 
@@ -162,24 +161,24 @@ def fit_representation(
         plain = SimilarityModel.load(library.models.path(native.id))
         if (plain.n_codewords, plain.tau) == (settings.n_codewords, settings.tau):
             histograms = library.models.features(native.id).X
-            model.use_front(plain.front_).fit_space(histograms[:SONGS_FOR_AXES])
+            model.use_encoder(plain.encoder_).fit_space(histograms[:SONGS_FOR_AXES])
             record = new_record(
                 REPRESENTATION_KIND, name, model, len(histograms), base_id=native.id, **asdict(settings)
             )
             return publish(library, model, record, fill=lambda: follow_owner(library, record), tell=tell)
-    if model.kind.needs in _BESIDE:
-        songs, model = _BESIDE[model.kind.needs](library, songs, model, settings, tell)
+    if model.kind.encoder.needs in _BESIDE:
+        songs, model = _BESIDE[model.kind.encoder.needs](library, songs, model, settings, tell)
     elif settings.representation in CODEWORDS:
         model.fit_codebook(_sample_frames(library, songs, tell))
     else:
-        model.use_front(_mixture_front(library, songs, settings.representation, tell))
+        model.use_encoder(_mixture_encoder(library, songs, settings.representation, tell))
     return _fit_rest(library, model, songs, REPRESENTATION_KIND, name, asdict(settings), tell)
 
 
-def _mixture_front(
+def _mixture_encoder(
     library: Library, songs: Sequence[Song], representation: str, tell: Tell
-) -> MixtureSpace | SemanticMultinomials:
-    """A front of Gaussian mixtures, fitted on an even sample of the songs."""
+) -> MixtureEncoder | SemanticEncoder:
+    """An encoder by Gaussian mixtures, fitted on an even sample of the songs."""
     if representation == "semantic":
         tags = library.tags()
         songs = [song for song in songs if song.id in tags]
@@ -196,11 +195,12 @@ def _mixture_front(
 
     if representation == "semantic":
         lists = [[tag for tag, _ in tags[song.id]] for song in some]
-        return SemanticMultinomials(random_state=SEED).fit(frames(), lists)
-    return MixtureSpace(random_state=SEED).fit(fit_mixtures(frames(), random_state=SEED))
+        return SemanticEncoder(SemanticMultinomials(random_state=SEED).fit(frames(), lists))
+    mixtures = fit_mixtures(frames(), random_state=SEED)
+    return MixtureEncoder(MixtureSpace(random_state=SEED).fit(mixtures))
 
 
-# --- what is beside the sound: songs that have it, and the model with its front -------------------
+# --- what is beside the sound: songs that have it, and the model with its encoder -----------------
 
 
 def _tagged(
@@ -213,14 +213,14 @@ def _tagged(
         for tag, _ in tags.get(song.id, ()):
             counts[tag] = counts.get(tag, 0) + 1
     common = sorted((t for t, n in counts.items() if n >= _FEWEST_SONGS_A_TAG), key=lambda t: (-counts[t], t))
-    vocabulary = TagVocabulary(tuple(common[:_MOST_TAGS]))
+    vocabulary = TagEncoder(tuple(common[:_MOST_TAGS]))
     known = set(vocabulary.tags)
     tagged = [song for song in songs if any(tag in known for tag, _ in tags.get(song.id, ()))]
     if not tagged:
         raise ModelError(
             "no two songs of this library share a tag that people gave: import tags first (Library, Listening)."
         )
-    return tagged, model.use_front(vocabulary)
+    return tagged, model.use_encoder(vocabulary)
 
 
 def _with_lyrics(
@@ -238,7 +238,7 @@ def _with_lyrics(
         raise ModelError(
             "no two songs of this library share a word: no lyrics are in its files, or beside them."
         )
-    return singing, model.use_front(LyricVocabulary(tuple(table.vocabulary[i] for i in chosen.tolist())))
+    return singing, model.use_encoder(LyricEncoder(tuple(table.vocabulary[i] for i in chosen.tolist())))
 
 
 def _with_aspect(
@@ -255,7 +255,7 @@ def _with_aspect(
             f"{library.folder}: harmony and rhythm of its songs were not kept. Turn on keep_frames and add the folders "
             f"again."
         )
-    return described, model.use_front(AspectRows(settings.representation))
+    return described, model.use_encoder(AspectEncoder(settings.representation))
 
 
 def _with_vectors(
@@ -274,7 +274,7 @@ def _with_vectors(
             f"none of the {about.n_rows:,} vectors of {about.label} is of a song of this library: songs are found by "
             f"id, by path, or by the hash of their file."
         )
-    return described, model.use_front(OwnVectors(about.key, about.n_dimensions))
+    return described, model.use_encoder(VectorEncoder(about.key, about.n_dimensions))
 
 
 _BESIDE = {TAGS: _tagged, LYRICS: _with_lyrics, ASPECTS: _with_aspect, VECTORS: _with_vectors}
@@ -292,7 +292,7 @@ def _fit_rest(
     walk: bool = True,
     activate: bool = False,
 ) -> str:
-    """Fit the space behind a fitted front and publish the model."""
+    """Fit the space behind a fitted encoder and publish the model."""
     order = [songs[i] for i in np.random.default_rng(SEED).permutation(len(songs))]
     first, rest = order[:SONGS_FOR_AXES], order[SONGS_FOR_AXES:]
     first_features = np.concatenate([f for _, f in feature_blocks(library, model, first, tell)])

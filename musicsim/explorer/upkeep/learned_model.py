@@ -12,7 +12,6 @@ from musicsim.explorer.learning.ranking import learn_from_relevance
 from musicsim.explorer.learning.supervision import ANSWERS
 from musicsim.explorer.learning.survey import learn_from_survey
 from musicsim.explorer.learning.task import RANKING, LearningSettings, Watcher
-from musicsim.explorer.models.joint_space import Sources
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.combination import COMBINED_KIND, combine, hide
 from musicsim.explorer.upkeep.fitting import new_record
@@ -74,7 +73,7 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
     snapshot = take_snapshot(library, base.id)
     model = snapshot.model
     assert model is not None
-    blocks = model.front_.blocks if len(chosen) > 1 and isinstance(model.front_, Sources) else []
+    blocks = model.encoder_.blocks if len(chosen) > 1 else []
     if settings.method != RANKING:
         model, L, report = learn_means(snapshot, settings, blocks, watcher)
     else:

@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from musicsim.errors import FeatureVersionError, ModelError, MusicsimError
 from musicsim.explorer.learning.task import LearningSettings, Watcher
-from musicsim.explorer.models.encoders import OWN, own_keys
 from musicsim.explorer.models.files import read_model_file
+from musicsim.explorer.models.representations import OWN
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.upkeep.combination import COMBINED_KIND, replaced_sources
@@ -212,7 +212,7 @@ def take_model(library: Library, source: Path, tell: Tell) -> str:
                     f"{library.folder}: no frames are kept to describe songs by. Turn on keep_frames and add the "
                     f"folders again."
                 )
-            name, keys = free_name(library, sent.name), own_keys(sent.model.front_)
+            name, keys = free_name(library, sent.name), sent.model.encoder_.own_keys()
             record = new_record(TAKEN_KIND, name, sent.model, len(songs), taken_from=source.name, keys=keys)
 
             def fill() -> None:
@@ -227,6 +227,6 @@ def take_model(library: Library, source: Path, tell: Tell) -> str:
 def _check_vectors(X: npt.NDArray[np.float32], file: str, model: SimilarityModel) -> None:
     """Refuse a model that no song of this library has a place under, or that takes songs to where none can be."""
     if not len(X):
-        raise ModelError(f"{file}: no song of this library has what it compares, {model.kind.words}.")
+        raise ModelError(f"{file}: no song of this library has what it compares, {model.kind.description}.")
     if not (X.min() >= -_LARGEST_VECTOR and X.max() <= _LARGEST_VECTOR):  # NaN is neither
         raise ModelError(f"{file}: its numbers do not fit each other. Export the model again.")

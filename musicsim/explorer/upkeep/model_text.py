@@ -9,7 +9,7 @@ from musicsim.explorer.learning.supervision import ANSWERS, JUDGEMENTS, KINDS
 from musicsim.explorer.learning.task import METHODS, RANKING
 from musicsim.explorer.learning.verdict import MEASURES, NO_DIFFERENCE, ORDER, Lead
 from musicsim.explorer.models.artifacts import load_report
-from musicsim.explorer.models.encoders import CODEWORDS, OWN, REPRESENTATIONS
+from musicsim.explorer.models.representations import CODEWORDS, OWN, REPRESENTATIONS
 from musicsim.explorer.upkeep.combination import COMBINED_KIND
 from musicsim.explorer.upkeep.learned_model import LEARNED_KIND
 from musicsim.explorer.upkeep.model_catalogue import TAKEN_KIND, free_name
@@ -55,7 +55,7 @@ def kind_words(record: ModelRecord) -> str:
         return f"learned from {KINDS[record.settings['supervision']].words}"
     if record.kind == TAKEN_KIND:
         return f"taken in from {record.settings.get('taken_from', 'a file')}"
-    words = REPRESENTATIONS[record.settings.get("representation", "ppk")].words
+    words = REPRESENTATIONS[record.settings.get("representation", "ppk")].description
     if record.settings.get("representation") == OWN:
         words += f" ({record.settings['label']})"
     if record.settings.get("representation") in CODEWORDS:

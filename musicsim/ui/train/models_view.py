@@ -11,8 +11,8 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
-from musicsim.explorer.models.encoders import CODEWORDS, OFFERED, OWN, REPRESENTATIONS
 from musicsim.explorer.models.files import FILE_ENDING, save_model_file
+from musicsim.explorer.models.representations import CODEWORDS, OFFERED, OWN, REPRESENTATIONS
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.upkeep.add_music import keep_upload
 from musicsim.explorer.upkeep.fitting import RepresentationSettings
@@ -284,7 +284,7 @@ def _describing(library: Library, *, busy: bool) -> None:
     st.markdown("**Another way to describe songs**")
     kind = st.selectbox(
         "Songs are described by", OFFERED, key=_REPRESENTATION.name,
-        format_func=lambda name: REPRESENTATIONS[name].words,
+        format_func=lambda name: REPRESENTATIONS[name].description,
         help="To compare with, and to learn on. Mixtures of Gaussians take the longest: seconds a song.",
     )  # fmt: skip
     first, second = st.columns(2)
