@@ -1,16 +1,5 @@
-"""The application: Streamlit's pages with the routes for sound and the HTTP interface beside them."""
+"""What `streamlit run app.py` serves; the app itself is :mod:`musicsim.ui.app`."""
 
-import streamlit as st
-from starlette.middleware import Middleware
+from musicsim.ui.app import app
 
-from musicsim.api import Guard, named_hosts, routes
-from musicsim.ui.base.script_errors import show_error
-from musicsim.ui.components.chart_script import chart_routes
-
-base = st.get_option("server.baseUrlPath") or ""
-app = st.App(
-    "pages/shell.py",
-    routes=[*routes(base), *chart_routes(base)],
-    middleware=[Middleware(Guard, names=named_hosts())],
-    on_script_error=show_error,
-)
+__all__ = ["app"]

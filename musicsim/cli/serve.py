@@ -1,7 +1,6 @@
 """Starting the app's server and the browser."""
 
 import os
-import runpy
 import sys
 import threading
 import webbrowser
@@ -10,11 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from musicsim.cli.addresses import is_open_to_others, listen, urls
-from musicsim.errors import LibraryError, StoreLockedError
+from musicsim.errors import StoreLockedError
 from musicsim.explorer.libraries import default_folder
 
 __all__ = ["serve"]
 
+_UI = Path(__file__).resolve().parents[1] / "ui"
 _MAX_MESSAGE = 25_000_000  # bytes: Streamlit takes no more of a browser
 _PATIENCE_S = 30  # a browser's tab in the background, or a busy machine, may take as long to answer
 _LAST_ANSWERS_S = 3  # a paused song holds its connection open
@@ -63,14 +63,9 @@ def serve(
     ------
     AddressError
         If the server cannot listen there, or a name is no host's.
-    LibraryError
-        If the program stands without its pages.
     """
     import uvicorn
 
-    script = Path(__file__).resolve().parents[2] / "app.py"
-    if not script.exists():
-        raise LibraryError(f"{script}: the app's pages are not here. Run it from a checkout of the project.")
     sockets = listen(host, port)
     names = [os.environ.get("MUSICSIM_ALLOWED_HOSTS", ""), *allowed_hosts]
     if host and host not in {one.getsockname()[0] for one in sockets}:  # not a number but a name
@@ -80,11 +75,13 @@ def serve(
         "MUSICSIM_ALLOWED_HOSTS": ",".join(names),
         "STREAMLIT_SERVER_PORT": str(sockets[0].getsockname()[1]),
     }
-    os.chdir(script.parent)  # where Streamlit looks for its settings and for the pages
+    os.chdir(_UI)  # where Streamlit looks for .streamlit/config.toml
+    from musicsim.ui.app import app  # reads the environment and these settings
+
     # not by `streamlit run`, which listens on one address only, be it of IPv4 or of IPv6
     server = uvicorn.Server(
         uvicorn.Config(
-            runpy.run_path(str(script))["app"],
+            app,
             ws_max_size=_MAX_MESSAGE,
             ws_per_message_deflate=False,  # it costs more time than it saves on this machine
             ws_ping_interval=_PATIENCE_S,

@@ -10,7 +10,10 @@ from musicsim.explorer.snapshot.map_view import (
     OncePer,
     Window,
     place_by_neighbours,
+    place_vector,
 )
+from musicsim.explorer.snapshot.neighbours import Neighbours
+from musicsim.search import ExactIndex
 
 
 def lumps(rng: np.random.Generator, n: int = 60_000) -> np.ndarray:
@@ -170,6 +173,17 @@ def test_a_new_song_stands_amid_its_neighbours():
     np.testing.assert_array_equal(place_by_neighbours(places, np.array([0, 1, 2])), [0, 0])
     np.testing.assert_array_equal(place_by_neighbours(places, np.array([4, 3])), [50, 50])
     assert np.isnan(place_by_neighbours(places, np.array([4]))).all()
+
+
+@pytest.mark.parametrize(("n_songs", "is_unfolded"), [(MOST_DRAWN, True), (MOST_DRAWN + 1, False)])
+def test_a_song_from_outside_is_placed_by_the_maps_own_method_until_that_takes_too_long(
+    rng, n_songs, is_unfolded
+):
+    X = rng.normal(size=(n_songs, 2)).astype(np.float32)
+    index = Neighbours(ExactIndex().fit(X), np.arange(n_songs))
+    place = place_vector(X[0], 10 * X, index, lambda vectors: vectors - 100)
+    expected = X[0] - 100 if is_unfolded else place_by_neighbours(10 * X, index.query(X[:1], 10)[1][0])
+    np.testing.assert_array_equal(place, expected)
 
 
 def test_what_was_made_of_an_array_is_made_once_and_the_oldest_goes():

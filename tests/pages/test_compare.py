@@ -17,6 +17,7 @@ from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library.db import schema
 from musicsim.library.importing.answers import export_answers
 from musicsim.library.stores.answers import Answer
+from musicsim.ui.base.frame import PAGES
 from musicsim.ui.compare import answers as compare_answers
 from musicsim.ui.compare import session as compare_session
 from musicsim.ui.compare import view as compare_view
@@ -441,7 +442,7 @@ def test_training_on_the_answers_is_one_click_away(full, survey, monkeypatch):  
     went = []
     monkeypatch.setattr(st, "switch_page", went.append)
     press(app, "Train on these answers")
-    assert went == ["train.py"]
+    assert went == [PAGES["train"]]
     assert app.session_state["train_kind"] == "answers"
 
 
@@ -486,8 +487,8 @@ def test_choices_and_the_waiting_question_outlive_a_look_at_another_page(full, s
     choose(app, "compare_form", "like")
     choose(app, "compare_names", True)
     waiting = asked(app)
-    app.switch_page("library.py").run()
-    app.switch_page("compare.py").run()
+    app.switch_page(PAGES["library"]).run()
+    app.switch_page(PAGES["compare"]).run()
     assert not app.exception
     assert app.selectbox(key="compare_listener").value == "Bob"
     assert app.toggle(key="compare_names").value

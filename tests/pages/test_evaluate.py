@@ -1,7 +1,6 @@
 """The Evaluate page without a browser: empty, one song, a library with a learned model, and the papers."""
 
 import time
-from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -10,9 +9,8 @@ import musicsim.ui.evaluate.papers_view as papers
 from musicsim.explorer.evaluation.paper_tables import Experiment, PaperTable
 from musicsim.explorer.models.artifacts import save_report
 from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.ui.base.frame import PAGES, SHELL
 from tests.sounds import write_song
-
-SHELL = str(Path(__file__).parents[2] / "pages" / "shell.py")
 
 
 @pytest.fixture
@@ -32,7 +30,7 @@ def full(tiny_library, monkeypatch):
 
 def open_page() -> AppTest:
     app = AppTest.from_file(SHELL, default_timeout=60).run()
-    return app.switch_page("evaluate.py").run()
+    return app.switch_page(PAGES["evaluate"]).run()
 
 
 def worked_out(app: AppTest) -> AppTest:

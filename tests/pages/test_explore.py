@@ -7,8 +7,9 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from musicsim.library import Library, Song
+from musicsim.ui.base.frame import PAGES, SHELL
 from musicsim.ui.components import map_chart, song_finder, song_map
-from tests.pages.test_pages import SHELL, full, maps  # noqa: F401  # full is a fixture
+from tests.pages.test_pages import full, maps  # noqa: F401  # full is a fixture
 
 SEARCHED = "searched"
 
@@ -51,7 +52,7 @@ def open_page(name: str = "explore", **session: object) -> AppTest:
     for key, value in session.items():
         app.session_state[key] = value
     app.run()
-    app = app.switch_page(f"{name}.py").run() if name != "explore" else app
+    app = app.switch_page(PAGES[name]).run() if name != "explore" else app
     assert not app.exception
     return app
 

@@ -12,8 +12,9 @@ from musicsim.explorer.upkeep.model_catalogue import add_own_vectors
 from musicsim.explorer.upkeep.model_text import facts
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library.embeddings.store import EmbeddingStore
+from musicsim.ui.base.frame import PAGES
 from tests.learning import hush
-from tests.pages.test_pages import PAGES, full, model_choice, open_page  # noqa: F401  # a fixture
+from tests.pages.test_pages import full, model_choice, open_page  # noqa: F401  # a fixture
 from tests.sounds import write_song
 
 

@@ -14,6 +14,7 @@ from musicsim.explorer.search.query import read_example
 from musicsim.explorer.snapshot.map_view import MOST_DRAWN, SAMPLE, Window, map_view
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.library.db import schema
+from musicsim.ui.base.frame import PAGES, SHELL
 from musicsim.ui.components.song_map import (
     COLOUR_BY,
     MOST_MARKED,
@@ -22,7 +23,7 @@ from musicsim.ui.components.song_map import (
     map_figure,
     map_spec,
 )
-from tests.pages.test_pages import SHELL, maps
+from tests.pages.test_pages import maps
 from tests.sounds import write_song
 
 N_LARGE = MOST_DRAWN + 1_000
@@ -181,7 +182,7 @@ def test_years_keep_their_colours_in_every_window(large):
 @pytest.mark.slow
 def test_a_file_stands_among_what_is_like_it_on_a_large_map(large, tmp_path, monkeypatch):
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(large.library.folder))
-    app = AppTest.from_file(SHELL, default_timeout=60).run().switch_page("search.py").run()
+    app = AppTest.from_file(SHELL, default_timeout=60).run().switch_page(PAGES["search"]).run()
     data = write_song(tmp_path / "q.wav", "noise", seed=9).read_bytes()
     app.get("file_uploader")[0].set_value(("q.wav", data, "audio/wav")).run()
     assert not app.exception

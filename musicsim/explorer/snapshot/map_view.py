@@ -15,7 +15,19 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["MOST_DRAWN", "SAMPLE", "MapView", "OncePer", "Shown", "Window", "map_view", "place_by_neighbours"]
+from musicsim.explorer.snapshot.neighbours import Neighbours
+
+__all__ = [
+    "MOST_DRAWN",
+    "SAMPLE",
+    "MapView",
+    "OncePer",
+    "Shown",
+    "Window",
+    "map_view",
+    "place_by_neighbours",
+    "place_vector",
+]
 
 MOST_DRAWN = 20_000
 """Songs up to which all are drawn: as many points are 1.4 MB, and a browser without a graphics card moves them."""
@@ -28,6 +40,7 @@ _PIXELS = (360, 480)  # cells of the density, as high and wide as the plot to ab
 _BINOMIAL = np.array([1.0, 4.0, 6.0, 4.0, 1.0]) / 16.0
 _BRIGHTEST = 99.8  # percentile of the density: a single spot does not make all else pale
 _WINDOWS_KEPT = 12
+_N_NEAREST = 10  # songs whose places give the place of a new one
 
 Rows = npt.NDArray[np.int64]
 Source = TypeVar("Source")
@@ -226,6 +239,35 @@ def place_by_neighbours(places: npt.NDArray[np.float32], rows: Rows) -> npt.NDAr
     near = places[rows]
     near = near[np.isfinite(near).all(axis=1)]
     return np.median(near, axis=0) if len(near) else np.full(2, np.nan, dtype=np.float32)
+
+
+def place_vector(
+    vector: npt.NDArray[np.float32],
+    places: npt.NDArray[np.float32],
+    index: Neighbours,
+    unfold: Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]],
+) -> npt.NDArray[np.float32]:
+    """A place on the map for a song that is not on it.
+
+    Parameters
+    ----------
+    vector : float32 ndarray of shape (n_dimensions,)
+        The song.
+    places : float32 ndarray of shape (n_songs, 2)
+        The map.
+    index : Neighbours
+        The songs of the map.
+    unfold : callable of vectors (n, n_dimensions)
+        Places by the map's own method; used up to :data:`MOST_DRAWN` songs, beyond which it takes too long.
+
+    Returns
+    -------
+    float32 ndarray of shape (2,), nan where it has no place
+    """
+    if len(places) <= MOST_DRAWN:
+        return unfold(vector[None, :])[0]
+    _, rows = index.query(vector[None, :], _N_NEAREST)
+    return place_by_neighbours(places, rows[0])
 
 
 def _home(x: npt.NDArray[Any], y: npt.NDArray[Any]) -> Window:

@@ -1,12 +1,17 @@
-"""What stands around every page: their names, the logo, and the little that Streamlit's theme cannot say."""
+"""What stands around every page: their files, the logo, and the little that Streamlit's theme cannot say."""
+
+from pathlib import Path
 
 from musicsim.ui.base.asset import asset
 
-__all__ = ["FRAME_CSS", "ICON", "LOGO", "PAGES"]
+__all__ = ["FRAME_CSS", "ICON", "LOGO", "PAGES", "SHELL"]
 
+_UI = Path(__file__).resolve().parents[1]
 _NAMES = ("explore", "search", "playlist", "train", "compare", "evaluate", "library")
-PAGES = {name: f"{name}.py" for name in _NAMES}
-"""Files of the pages beside the shell, by the name in their address."""
+SHELL = str(_UI / "shell.py")
+"""The script that Streamlit runs: the frame, with one of the pages inside."""
+PAGES = {name: str(_UI / name / "page.py") for name in _NAMES}
+"""Files of the pages, by the name in their address."""
 
 ICON = asset("icon.svg")
 LOGO = asset("logo.svg")

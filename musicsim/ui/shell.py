@@ -21,11 +21,9 @@ from musicsim.ui.components import player
 from musicsim.ui.components.jobs_view import library_line, upgrade_line
 from musicsim.ui.components.listening import on_player_event, thumbs
 
-st.set_page_config(page_title="musicsim", page_icon=ICON, layout="wide")
-st.logo(LOGO, size="large")
-st.html(f"<style>{FRAME_CSS}</style>")
+__all__ = ["draw"]
 
-TITLES = {
+_TITLES = {
     "explore": ("Explore", ":material/scatter_plot:"),
     "search": ("Search by example", ":material/search:"),
     "playlist": ("Playlist", ":material/queue_music:"),
@@ -85,22 +83,31 @@ def _lost_model() -> None:
             st.button(plain(record.name), key=f"instead_{record.id}", on_click=MODEL.set, args=(record.id,))
 
 
-pages = [
-    st.Page(PAGES[name], title=title, icon=icon, url_path=name, default=name == "explore")
-    for name, (title, icon) in TITLES.items()
-]
-page = st.navigation(pages)
-try:
-    COLOUR_BY.keep()
-    active_library()
-    take_address()
-    active_model()
-    with st.sidebar:
-        _sidebar()
-    with st.bottom:
-        player.mount(on_event=on_player_event, thumbs=thumbs())
-    _lost_model()
-    page.run()
-    warm_up()
-except MusicsimError as error:
-    st.error(plain(error), icon=":material/error:")
+def draw() -> None:
+    """Draw the frame with the page of the address inside."""
+    st.set_page_config(page_title="musicsim", page_icon=ICON, layout="wide")
+    st.logo(LOGO, size="large")
+    st.html(f"<style>{FRAME_CSS}</style>")
+    pages = [
+        st.Page(PAGES[name], title=title, icon=icon, url_path=name, default=name == "explore")
+        for name, (title, icon) in _TITLES.items()
+    ]
+    page = st.navigation(pages)
+    try:
+        COLOUR_BY.keep()
+        active_library()
+        take_address()
+        active_model()
+        with st.sidebar:
+            _sidebar()
+        with st.bottom:
+            player.mount(on_event=on_player_event, thumbs=thumbs())
+        _lost_model()
+        page.run()
+        warm_up()
+    except MusicsimError as error:
+        st.error(plain(error), icon=":material/error:")
+
+
+if __name__ == "__main__":
+    draw()
