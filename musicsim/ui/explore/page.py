@@ -116,8 +116,9 @@ def _maps(now: Snapshot, models: dict[str, str], song: Song | None, marked: list
         return
     for column, seen in zip(st.columns(2), (snapshot(BESIDE.get()), now), strict=True):
         with column:
-            st.markdown(f"**{plain(models[seen.record.id])}**")
-            _draw_map(seen, f"{MAP_KEY}_{seen.record.id}", now, song, marked, 480)
+            model_id = seen.record.id if seen.record else ""
+            st.markdown(f"**{plain(models[model_id])}**")
+            _draw_map(seen, f"{MAP_KEY}_{model_id}", now, song, marked, 480)
 
 
 def _draw_map(
@@ -125,7 +126,7 @@ def _draw_map(
 ) -> None:
     """One map of the library, with the chosen song and what is marked."""
     map_chart(
-        of, key=key, colour_by=COLOUR_BY.get() or "genre", chosen=song and song.id, found=marked, height=height,
+        of, key=key, colour_by=COLOUR_BY.get() or "genre", chosen=song.id if song else None, found=marked, height=height,
         on_pick=partial(_clicked, now), on_outline=partial(_encircled, now),
     )  # fmt: skip
 
@@ -134,7 +135,9 @@ def _facts(now: Snapshot, models: dict[str, str]) -> str:
     """What the map shows and does not show, in words."""
     n_folded = int((now.rows_of(now.representative_of) >= 0).sum())
     n_waiting = now.n_songs - now.n_indexed - n_folded
-    alike = f"alike by “{plain(models[now.record.id])}”" if len(models) > 1 else "alike in sound"
+    alike = (
+        f"alike by “{plain(models[now.record.id])}”" if now.record and len(models) > 1 else "alike in sound"
+    )
     facts = [f"{now.n_indexed:,} songs; close together means {alike}. Click a point to play it."]
     if BESIDE.get() is not None:
         facts += ["Rings are its nearest, on both maps."]
