@@ -11,6 +11,7 @@ from musicsim.explorer.evaluation.quality import evaluate, held_out, measure_lis
 from musicsim.explorer.models.artifacts import save_report
 from musicsim.explorer.search.query import find_similar
 from musicsim.search import ExactIndex, MutualProximity, mutual_proximity
+from tests.learning import RANKED
 
 
 def made(X, genres, artists):
@@ -205,10 +206,10 @@ def test_everything_of_a_model_and_what_is_missing(snapshot):
 
 def test_held_out_figures_are_those_of_the_report(snapshot):
     lead = {"before": 0.5, "after": 0.7, "mean": 0.2, "low": 0.1, "high": 0.3}
-    report = {
+    report = RANKED | {
         "leads": {"auc": lead},
-        "split": {"test": {"songs": 4, "artists": 1}},
-        "settings": {"supervision": "tags"},
+        "split": dict.fromkeys(("train", "validation", "test"), {"songs": 4, "artists": 1}),
+        "settings": RANKED["settings"] | {"supervision": "tags"},
     }
     save_report(snapshot.library.models.path(snapshot.record.id), report)
     found = held_out(snapshot.library, snapshot.record)

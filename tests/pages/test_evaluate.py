@@ -10,6 +10,7 @@ from musicsim.explorer.evaluation.paper_tables import Experiment, PaperTable
 from musicsim.explorer.models.artifacts import save_report
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.ui.base.frame import PAGES, SHELL
+from tests.learning import RANKED
 from tests.sounds import write_song
 
 
@@ -75,10 +76,11 @@ def test_a_library_is_judged(full):
 
 def test_a_learned_model_is_flattered_and_the_page_says_so(full):
     lead = {"before": 0.5, "after": 0.7, "mean": 0.2, "low": 0.1, "high": 0.3}
-    report = {
+    part = {"songs": 4, "artists": 2}
+    report = RANKED | {
         "leads": {"auc": lead, "map": lead},
-        "split": {"test": {"songs": 4, "artists": 2}},
-        "settings": {"supervision": "tags"},
+        "split": dict.fromkeys(("train", "validation", "test"), part),
+        "settings": RANKED["settings"] | {"supervision": "tags"},
     }
     save_report(full.models.path(full.models.active().id), report)
     app = worked_out(open_page())
