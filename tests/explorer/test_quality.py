@@ -208,7 +208,7 @@ def test_held_out_figures_are_those_of_the_report(snapshot):
     lead = {"before": 0.5, "after": 0.7, "mean": 0.2, "low": 0.1, "high": 0.3}
     report = RANKED | {
         "leads": {"auc": lead},
-        "split": dict.fromkeys(("train", "validation", "test"), {"songs": 4, "artists": 1}),
+        "split": {part: {"songs": 4, "artists": 1} for part in ("train", "validation", "test")},
         "settings": RANKED["settings"] | {"supervision": "tags"},
     }
     save_report(snapshot.library.models.path(snapshot.record.id), report)
