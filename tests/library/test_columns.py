@@ -267,8 +267,8 @@ def n_read(monkeypatch):
         counted.extend([1] if ids is None else [])
         return read_table(connection, roots, ids)
 
-    monkeypatch.setattr(song_tables, "_FEWEST_KEPT", 1)
-    monkeypatch.setattr(model_store, "_FEWEST_KEPT", 1)
+    monkeypatch.setattr(song_tables, "_MIN_KEPT", 1)
+    monkeypatch.setattr(model_store, "_MIN_KEPT", 1)
     monkeypatch.setattr(song_tables, "read_table", count)
     return counted
 

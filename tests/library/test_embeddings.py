@@ -165,8 +165,8 @@ def _hostile(kind, path):
     ],
 )  # fmt: skip
 def test_a_file_that_lies_is_refused_and_leaves_nothing(tiny_library, tmp_path, monkeypatch, kind, words):
-    monkeypatch.setattr(embedding_files, "_MOST_NUMBERS", 20_000 if kind == "larger than is read" else 2**28)
-    monkeypatch.setattr(embedding_files, "_MOST_BYTES", 150_000 if kind == "larger than is read" else 2**31)
+    monkeypatch.setattr(embedding_files, "_MAX_NUMBERS", 20_000 if kind == "larger than is read" else 2**28)
+    monkeypatch.setattr(embedding_files, "_MAX_BYTES", 150_000 if kind == "larger than is read" else 2**31)
     _hostile(kind, tmp_path / "own.npz")
     store = EmbeddingStore(tiny_library)
     with pytest.raises(LibraryError, match=words.replace("(", r"\(").replace(")", r"\)")):

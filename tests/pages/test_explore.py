@@ -121,7 +121,7 @@ def test_a_lasso_marks_songs_and_around_one_it_is_a_click(full):  # noqa: F811
 
 
 def test_of_very_many_marked_songs_some_have_a_ring_and_all_are_counted(full, monkeypatch):  # noqa: F811
-    monkeypatch.setattr(song_map, "MOST_MARKED", 3)
+    monkeypatch.setattr(song_map, "MAX_MARKED", 3)
     app = press(open_page(), "explore_map lasso Artist tones")
     assert headings(app)[0] == "4 songs marked"
     assert any(c.value == "3 of them have a ring." for c in app.caption)

@@ -46,10 +46,10 @@ __all__ = [
 
 K = 10
 _CANDIDATES = 500  # as a search of the app reorders
-_MOST_QUERIES = 2_000
-_MOST_SONGS = 10_000
+_MAX_QUERIES = 2_000
+_MAX_SONGS = 10_000
 _RESAMPLES = 2_000
-_FEWEST_OF_GENRE = 5  # of fewer songs, a share says little
+_MIN_OF_GENRE = 5  # of fewer songs, a share says little
 _UNKNOWN = "no genre"
 _OTHERS = "other genres"
 
@@ -154,7 +154,7 @@ class Confusion:
             Mixed(genre, other, float(self.shares[i, j]))
             for i, genre in enumerate(self.genres)
             for j, other in enumerate(self.genres)
-            if i != j and self.n_songs[i] >= _FEWEST_OF_GENRE and self.shares[i, j] > 0
+            if i != j and self.n_songs[i] >= _MIN_OF_GENRE and self.shares[i, j] > 0
         ]
         return sorted(found, key=lambda m: (-m.share, m.genre, m.other))[:n]
 
@@ -263,7 +263,7 @@ def measure_scores(
     snapshot: Snapshot,
     kind: str,
     *,
-    most_queries: int = _MOST_QUERIES,
+    most_queries: int = _MAX_QUERIES,
     random_state: int = 0,
     tell: Tell | None = None,
 ) -> Scores:
@@ -352,7 +352,7 @@ def _by_genre(genres: Sequence[str | None], scores: dict[str, FloatArray]) -> li
 
 
 def measure_lists(
-    snapshot: Snapshot, *, most_songs: int = _MOST_SONGS, random_state: int = 0, tell: Tell | None = None
+    snapshot: Snapshot, *, most_songs: int = _MAX_SONGS, random_state: int = 0, tell: Tell | None = None
 ) -> ListsOfBoth | None:
     """The ten nearest of every song, without and with hub reduction.
 

@@ -12,7 +12,7 @@ from musicsim.explorer.guessing.voters import Voters, elected
 
 __all__ = ["Judged", "judge"]
 
-_MOST_JUDGED = 1_000
+_MAX_JUDGED = 1_000
 _JUDGED = 0.2  # of the labelled songs, where others are learned from
 _REACH = 100  # neighbours among which those that are not alike for other reasons are sought
 _SEED = 0
@@ -80,15 +80,15 @@ def _split(levels: Levels, rows: Rows, *, learned: bool, apart: bool) -> tuple[R
     a fifth is kept out; where songs of an artist do not vote for each other, a fifth of the artists.
     """
     if not learned:
-        return rows[:_MOST_JUDGED], rows
+        return rows[:_MAX_JUDGED], rows
     if not apart:
-        n_judged = min(_MOST_JUDGED, int(_JUDGED * len(rows)))
+        n_judged = min(_MAX_JUDGED, int(_JUDGED * len(rows)))
         return rows[:n_judged], rows[n_judged:]
     _, first, group = np.unique(levels.apart[rows], return_index=True, return_inverse=True)
     order = np.argsort(first)  # groups as they come in the random order
     n_before = np.cumsum(np.bincount(group)[order]) - np.bincount(group)[order]
     is_out = np.isin(group, order[n_before < _JUDGED * len(rows)])
-    return rows[is_out][:_MOST_JUDGED], rows[~is_out]
+    return rows[is_out][:_MAX_JUDGED], rows[~is_out]
 
 
 def _voters(voters_of: Callable[[Rows], Voters], judged: Rows, others: Rows) -> Voters | None:

@@ -16,7 +16,7 @@ __all__ = ["CodeVoters", "VectorVoters", "Voters", "elected"]
 Rows = npt.NDArray[np.int64]
 
 _BITS, _STEPS, _NOISE = 128, 500, 0.6
-_MOST_LEARNED = 5_000
+_MAX_LEARNED = 5_000
 _AT_ONCE = 10_000  # rows whose vectors are read together
 _ASKED = 256  # songs that are asked for together: one search for many costs a third of as many, or less
 
@@ -72,7 +72,7 @@ class CodeVoters:
 
     def __init__(self, snapshot: Snapshot, rows: Rows, labels: Rows, random_state: int = 0) -> None:
         self._snapshot, self._rows = snapshot, rows
-        sample = np.sort(np.random.default_rng(random_state).permutation(len(rows))[:_MOST_LEARNED])
+        sample = np.sort(np.random.default_rng(random_state).permutation(len(rows))[:_MAX_LEARNED])
         if not any(_is_learnable(level) for level in labels[sample].T):
             raise ModelError(
                 "Two labels at least are needed to learn codes from, one of them of several songs."

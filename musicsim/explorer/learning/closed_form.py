@@ -14,8 +14,8 @@ from musicsim import metric
 from musicsim.evaluation import distance_scores, query_scores
 from musicsim.explorer.learning.task import (
     LOCAL,
+    MAX_VALIDATED,
     MEAN,
-    MOST_VALIDATED,
     FloatArray,
     LearningSettings,
     Rows,
@@ -40,7 +40,7 @@ _REGIONS, _LOCAL_TS, _LOCAL_REGS = (2, 5, 10, 20), (0.1, 0.5), (0.1, 1.0)
 _SONGS_A_REGION = 10  # LGMMLByExample would make fewer regions of less, and a trial twice what it is once
 _SEED = 0
 _QUERIES_AT_ONCE = 256
-_MOST_TESTED = 1_000  # where each may have a metric of its own
+_MAX_TESTED = 1_000  # where each may have a metric of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def learn_means(
     """The model, L and the report, of a metric in closed form, or of one for each region of songs."""
     task = Task.of(snapshot, settings, blocks)
     train, relevance = to_learn_from(task)
-    queries, database, untrained = to_choose_on(task, MOST_VALIDATED)
+    queries, database, untrained = to_choose_on(task, MAX_VALIDATED)
     path: list[dict[str, Any]] = []
     best: tuple[float, Trial, Any] | None = None
     tried = trials(settings.method, len(train))
@@ -166,7 +166,7 @@ def learn_means(
     if settings.method == LOCAL:
         model = model.with_local(LocalMetrics.of(learner, model.metric_))
     watcher.tell("asking artists it has not heard")
-    queries, database = task.queries(task.split.test, _MOST_TESTED)
+    queries, database = task.queries(task.split.test, _MAX_TESTED)
     before = query_scores(task.X[queries], task.X[database], task.relevance.restrict(queries, database), k=10)
     after = held_out_scores(held_out, task.X, task.relevance, queries, database)
     leads = leads_of(before, after, [task.supervision.groups[q] for q in queries])

@@ -26,7 +26,7 @@ __all__ = ["Answered", "Judged", "learn_from_answers", "relevance_of", "shares_i
 
 _FEWEST = 6
 _OUTER, _INNER = 5, 3
-_TOLERANCE, _MOST_STEPS = 3e-2, 150
+_TOLERANCE, _MAX_STEPS = 3e-2, 150
 _TRACE_EVERY = 5
 _NO_FIT = {"gap": 0.0, "n_cuts": 0, "rank": 0}
 
@@ -176,11 +176,11 @@ class _Learner:
 
         has_kernels = bool(self.blocks) and self.structure == "full"
         if self.loss == ORDER:
-            steps: dict[str, Any] = {"tol": _TOLERANCE, "max_iter": _MOST_STEPS}
+            steps: dict[str, Any] = {"tol": _TOLERANCE, "max_iter": _MAX_STEPS}
             if has_kernels:
                 return SourceEmbedding(self.blocks, C, **steps)
             return order.LinearPartialOrderEmbedding(self.structure, C, **steps)
-        cuts: dict[str, Any] = {"C": C, "tol": _TOLERANCE, "max_cuts": _MOST_STEPS}
+        cuts: dict[str, Any] = {"C": C, "tol": _TOLERANCE, "max_cuts": _MAX_STEPS}
         if has_kernels:
             return SourceMLR(self.blocks, self.loss, **cuts)
         return metric.MLR(self.loss, structure=self.structure, **cuts)

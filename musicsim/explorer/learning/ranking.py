@@ -17,8 +17,8 @@ from musicsim.errors import ModelError
 from musicsim.explorer.learning.multi_kernel import SourceMLR
 from musicsim.explorer.learning.task import (
     CS,
-    MOST_TESTED,
-    MOST_VALIDATED,
+    MAX_TESTED,
+    MAX_VALIDATED,
     FloatArray,
     LearningSettings,
     Task,
@@ -34,7 +34,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 
 __all__ = ["learn_from_relevance"]
 
-_TOLERANCE, _MOST_CUTS = 1e-2, 150
+_TOLERANCE, _MAX_CUTS = 1e-2, 150
 _SEED = 0
 _PATIENCE = 2  # values of C in a row that do not help
 
@@ -44,7 +44,7 @@ class _Watch:
 
     def __init__(self, task: Task, watcher: Watcher, n_fits: int) -> None:
         self._task, self._watcher, self._n_fits = task, watcher, n_fits
-        self._queries = task.queries(task.split.validation, MOST_VALIDATED)
+        self._queries = task.queries(task.split.validation, MAX_VALIDATED)
         self.plain = task.score(None, *self._queries)
         self._fit, self._C = -1, float("nan")
         self._quality, self._best, self._unhelped = self.plain, -np.inf, 0
@@ -105,7 +105,7 @@ def _template(task: Task) -> Any:
     settings = task.settings
     options: dict[str, Any] = {
         "loss": settings.loss, "k": settings.k if settings.loss in ("ndcg", "precision") else 10,
-        "tol": _TOLERANCE, "max_cuts": _MOST_CUTS, "random_state": _SEED,
+        "tol": _TOLERANCE, "max_cuts": _MAX_CUTS, "random_state": _SEED,
     }  # fmt: skip
     if task.has_kernels:
         return SourceMLR(task.blocks, **options)
@@ -117,10 +117,10 @@ def _chosen(task: Task, watcher: Watcher) -> tuple[dict[str, Any], list[dict[str
     train, relevance = to_learn_from(task)
     if task.settings.C is None:
         Cs: tuple[float, ...] = CS
-        queries, database, _ = to_choose_on(task, MOST_TESTED)
+        queries, database, _ = to_choose_on(task, MAX_TESTED)
     else:
         Cs = (task.settings.C,)
-        queries, database = task.queries(task.split.validation, MOST_TESTED)
+        queries, database = task.queries(task.split.validation, MAX_TESTED)
     watch = _Watch(task, watcher, len(Cs) + 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of open gaps, which the report tells
@@ -175,13 +175,13 @@ def _report(
 ) -> dict[str, Any]:
     """All that the model's card says, as JSON values."""
     watcher.tell("asking artists it has not heard")
-    queries, database = task.queries(task.split.test, MOST_TESTED)
+    queries, database = task.queries(task.split.test, MAX_TESTED)
     held_out = task.X @ chosen["components"].T  # what is kept was learned from the test artists too
     leads = compare(task.X, held_out, task.relevance, queries, database, task.supervision.groups)
     return {
         **about(task),
         "C": chosen["C"],
-        "untrained": task.score(None, *task.queries(task.split.validation, MOST_TESTED)),
+        "untrained": task.score(None, *task.queries(task.split.validation, MAX_TESTED)),
         "path": [{n: v for n, v in entry.items() if n != "components"} for entry in path],
         **what_changed(snapshot, task.settings, task.X, L, leads),
     }  # fmt: skip

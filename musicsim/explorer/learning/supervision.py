@@ -20,7 +20,7 @@ from musicsim.relevance import Relevance, label_codes
 __all__ = ["ANSWERS", "JUDGEMENTS", "KINDS", "Coverage", "Supervision", "coverage"]
 
 _SIMILAR_BY_TAGS = 10
-_FEWEST_QUERIES = 10
+_MIN_QUERIES = 10
 
 IntArray = npt.NDArray[np.int64]
 
@@ -286,7 +286,7 @@ def coverage(snapshot: Snapshot) -> list[Coverage]:
             continue
         n_songs = sum(len(relevance.relevant(i)) > 0 for i in range(len(relevance)))
         lacks = supervision.lacks
-        if not lacks and kind != ANSWERS and n_songs < _FEWEST_QUERIES:
-            lacks = f"{n_songs:,} of {n:,} songs have a similar one; at least {_FEWEST_QUERIES} should."
+        if not lacks and kind != ANSWERS and n_songs < _MIN_QUERIES:
+            lacks = f"{n_songs:,} of {n:,} songs have a similar one; at least {_MIN_QUERIES} should."
         found.append(Coverage(kind, n_songs, n_songs / n, supervision.detail, lacks))
     return found

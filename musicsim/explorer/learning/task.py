@@ -20,10 +20,10 @@ __all__ = [
     "CS",
     "LOCAL",
     "LOSSES",
+    "MAX_TESTED",
+    "MAX_VALIDATED",
     "MEAN",
     "METHODS",
-    "MOST_TESTED",
-    "MOST_VALIDATED",
     "RANKING",
     "FloatArray",
     "LearningSettings",
@@ -56,13 +56,13 @@ METHODS = {
     LOCAL: "the same by region of songs (L-GMML)",
 }
 """How a metric is learned, in words."""
-MOST_VALIDATED = 300  # queries, where each may have a metric of its own, or lines are watched
-MOST_TESTED = 2_000
-_MOST_SONGS = 4_000  # of a fit: a cut takes half a second then
-_MOST_OF_KERNELS = (
+MAX_VALIDATED = 300  # queries, where each may have a metric of its own, or lines are watched
+MAX_TESTED = 2_000
+_MAX_SONGS = 4_000  # of a fit: a cut takes half a second then
+_MAX_OF_KERNELS = (
     1_500  # of a fit with a kernel for each of several models: its decomposition takes a second then
 )
-_FEWEST_ARTISTS = 5
+_MIN_ARTISTS = 5
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
@@ -149,10 +149,10 @@ class Split:
     def by_artist(cls, groups: Sequence[str], random_state: int) -> "Split":
         """40 : 30 : 30 by artist."""
         names = np.asarray(groups)
-        if len(np.unique(names)) < _FEWEST_ARTISTS:
+        if len(np.unique(names)) < _MIN_ARTISTS:
             raise ModelError(
                 f"{len(np.unique(names))} artists are too few to hold some out: a model is only trained where there "
-                f"are at least {_FEWEST_ARTISTS} to judge it by."
+                f"are at least {_MIN_ARTISTS} to judge it by."
             )
         rest, test = next(ArtistSplit(1, 0.3, random_state).split(names, groups=names))
         inner, outer = next(ArtistSplit(1, 3 / 7, random_state + 1).split(rest, groups=names[rest]))
@@ -228,7 +228,7 @@ def what_changed(
 
 
 def sampled(task: Task, rows: Rows) -> Rows:
-    most = _MOST_OF_KERNELS if task.has_kernels else _MOST_SONGS
+    most = _MAX_OF_KERNELS if task.has_kernels else _MAX_SONGS
     return rows if len(rows) <= most else np.sort(task.rng.permutation(rows)[:most])
 
 
@@ -265,7 +265,7 @@ def to_choose_on(task: Task, most: int) -> tuple[Rows, Rows, float]:
 def about(task: Task) -> dict[str, Any]:
     """What the report says of the supervision and the split, and how good each of several models is alone."""
     groups = np.asarray(task.supervision.groups)
-    queries, database = task.queries(task.split.test, MOST_TESTED)
+    queries, database = task.queries(task.split.test, MAX_TESTED)
     return {
         "detail": task.supervision.detail,
         "n_artists": len(np.unique(groups)),

@@ -27,7 +27,7 @@ ORDER = "order"
 RANKED = {"auc": "AUC", "map": "MAP", "mrr": "MRR", "precision": "P@10"}
 MEASURES = RANKED | {ORDER: "comparisons in order"}
 NO_DIFFERENCE = "no difference shown"
-_MOST_FOR_HUBS = 5_000
+_MAX_FOR_HUBS = 5_000
 _SHOWN = 5
 
 Rows = npt.NDArray[np.int64]
@@ -105,8 +105,8 @@ def is_better(leads: dict[str, Lead], loss: str) -> bool:
 
 def space_hubness(X: npt.NDArray[np.floating], random_state: int = 0) -> float:
     """Skew of the 10-occurrence, of a seeded sample of 5 000 songs where there are more."""
-    if len(X) > _MOST_FOR_HUBS:
-        X = X[np.sort(np.random.default_rng(random_state).permutation(len(X))[:_MOST_FOR_HUBS])]
+    if len(X) > _MAX_FOR_HUBS:
+        X = X[np.sort(np.random.default_rng(random_state).permutation(len(X))[:_MAX_FOR_HUBS])]
     return hubness(nearest_neighbours(X, min(10, len(X) - 1))) if len(X) > 1 else 0.0
 
 

@@ -23,8 +23,8 @@ MAX_JSON = 1 << 20
 """Bytes of a file of JSON; those that the program writes have some thousands."""
 _MAX_PARTS = 256
 _LARGEST = 1e12
-_LARGEST_SEED = 2**63 - 1
-_LONGEST_PLACE = 80
+_MAX_SEED = 2**63 - 1
+_MAX_PLACE = 80
 _ABSENT: Any = None  # the default of what may be left out; null in its place is refused
 
 
@@ -64,7 +64,7 @@ class AboutModel(Versions):
     n_codewords: Annotated[int, Field(ge=1, le=2**20)]
     tau: Annotated[int, Field(ge=1, le=2**20)]
     variance: Annotated[float, Field(gt=0, le=1)]
-    random_state: Annotated[int, Field(ge=0, le=_LARGEST_SEED)] | None
+    random_state: Annotated[int, Field(ge=0, le=_MAX_SEED)] | None
     n_songs: Count
 
 
@@ -102,7 +102,7 @@ class _Settings(_Said):
     threshold: Count
     structure: Name
     regularizer: Name
-    random_state: Annotated[int, Field(ge=0, le=_LARGEST_SEED)]
+    random_state: Annotated[int, Field(ge=0, le=_MAX_SEED)]
     listener: Text = ""
     method: Name = "ranking"
 
@@ -220,7 +220,7 @@ def read_json(schema: type[_Schema], text: bytes | str) -> _Schema:
         return schema.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))[:_LONGEST_PLACE]
+        place = ".".join(map(str, first["loc"]))[:_MAX_PLACE]
         raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from error
 
 

@@ -30,7 +30,7 @@ FORMAT_VERSION = 2
 _READABLE = (1, 2)  # version 1 knew one representation, and no metric
 # Below this many songs their principal axes say more about the sample than about music: the whole
 # space is kept.
-_FEWEST_SONGS_FOR_PCA = 50
+_MIN_SONGS_FOR_PCA = 50
 # Mean squared distance of two songs is twice this: what root histograms of music come to.
 _USUAL_SPREAD = 0.5
 
@@ -132,7 +132,7 @@ class SimilarityModel:
             spread = float(np.var(mapped @ self.axes_, axis=0, dtype=np.float64).sum())
             self.axes_ *= np.sqrt(_USUAL_SPREAD / spread) if spread > 0 else 1.0
             return self
-        if self.n_songs_ < _FEWEST_SONGS_FOR_PCA:
+        if self.n_songs_ < _MIN_SONGS_FOR_PCA:
             self.mean_, self.axes_ = np.zeros(width), np.eye(width)
         else:
             from sklearn.decomposition import PCA

@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 QUESTION = "playlists"
-_MOST_TRIES = 5
+_MAX_TRIES = 5
 _SEEDS = 1 << 31
 
 Choice = Literal["left", "right", "same"]
@@ -187,7 +187,7 @@ def draw_pair(
     asked = replace(wish, dialect=None)
     if wish.first is None and 0 not in wish.keep:
         asked = replace(asked, first=_first_song(walks, wish, rng))
-    for _ in range(_MOST_TRIES):
+    for _ in range(_MAX_TRIES):
         left, right = (
             walks[side].draw(replace(asked, dialect=sides[side].dialect), int(rng.integers(_SEEDS)))
             for side in order

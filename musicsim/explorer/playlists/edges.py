@@ -13,9 +13,9 @@ from musicsim.playlist import Hypergraph, build_edges, edge_families
 
 __all__ = ["FAMILIES", "build_hypergraph", "default_weights", "own_playlists"]
 
-_MOST_OWN = 100
-_LEAST_SHARE = 256  # of the songs: thesis 7.7 leaves out what is smaller, in its 98,359 songs
-_FEWEST_IN_BOTH = 3
+_MAX_OWN = 100
+_MIN_SHARE = 256  # of the songs: thesis 7.7 leaves out what is smaller, in its 98,359 songs
+_MIN_IN_BOTH = 3
 
 FAMILIES: dict[str, tuple[str, float]] = {
     "audio": ("sound", 0.40),
@@ -39,7 +39,7 @@ def own_playlists(snapshot: Snapshot) -> dict[str, list[int]]:
         snapshot.library.playlists(source=OWN_PLAYLISTS), key=lambda p: p.created_at, reverse=True
     )
     found: dict[str, list[int]] = {}
-    for playlist in lists[:_MOST_OWN]:
+    for playlist in lists[:_MAX_OWN]:
         rows = [snapshot.row_of[i] for i in playlist.song_ids if i in snapshot.row_of]
         found.setdefault(playlist.name, rows)
     return found
@@ -65,7 +65,7 @@ def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> Hype
     songs = snapshot.indexed
     n = len(songs)
     plays = play_counts(snapshot)
-    fewest = max(2, n // _LEAST_SHARE)
+    fewest = max(2, n // _MIN_SHARE)
     words: dict[Hashable, str] = dict(enumerate(sources.topic_words))
     return build_edges(
         n,
@@ -84,7 +84,7 @@ def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> Hype
         playlists=own_playlists(snapshot) if own else None,
         conjunctions=True,
         min_size=fewest,
-        min_joint_size=max(_FEWEST_IN_BOTH, fewest),
+        min_joint_size=max(_MIN_IN_BOTH, fewest),
     )
 
 

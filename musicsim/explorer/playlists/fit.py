@@ -21,8 +21,8 @@ __all__ = ["LEANING", "STRENGTH", "fit_dialects", "fit_walk", "refit_walks"]
 
 STRENGTH = 200.0  # transitions that the weights by family count for: a few lists do not turn the walk over
 LEANING = 200.0  # transitions of the walk of all lists that a dialect begins with
-_FEWEST_LISTS = 8  # of a dialect
-_FEWEST_TO_JUDGE = 20
+_MIN_LISTS = 8  # of a dialect
+_MIN_TO_JUDGE = 20
 _KEPT_BACK = 0.25  # thesis 7.7 keeps back a quarter
 _WORTH_KEEPING = 1e-7
 
@@ -94,7 +94,7 @@ def _judged(
     lists: Lists, graph_of: Callable[[Lists], Hypergraph]
 ) -> tuple[dict[str, Any], dict[str, dict[str, float]]]:
     """What the walk of all lists gains on a quarter that it has not seen, and what each dialect does."""
-    if len(lists.rows) < _FEWEST_TO_JUDGE:
+    if len(lists.rows) < _MIN_TO_JUDGE:
         return {"n_playlists": len(lists.rows), "n_judged": 0, "gain": None}, {}
     train, test = lists.kept_back(_KEPT_BACK)
     judged = fit_dialects(train, graph_of)
@@ -116,7 +116,7 @@ def fit_dialects(lists: Lists, graph_of: Callable[[Lists], Hypergraph]) -> Diale
         Builds the edges with the company that songs keep on the given lists.
     """
     fitted = _fit(graph_of(lists), lists)
-    if len(lists.rows) < _FEWEST_TO_JUDGE or "company" not in fitted.model().family_shares():
+    if len(lists.rows) < _MIN_TO_JUDGE or "company" not in fitted.model().family_shares():
         return fitted
     heard, others = lists.kept_back(_KEPT_BACK)
     fewer = Lists(others.rows, [None] * len(others.rows))
@@ -129,7 +129,7 @@ def _fit(graph: Hypergraph, lists: Lists, strength: float = STRENGTH) -> Dialect
         graph,
         prior=1.0 + strength * default_weights(graph.names),
         strength=LEANING,
-        min_playlists=_FEWEST_LISTS,
+        min_playlists=_MIN_LISTS,
     )
     with warnings.catch_warnings():
         # the last thousandths of a nat are nothing that is heard

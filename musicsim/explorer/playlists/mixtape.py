@@ -30,8 +30,8 @@ _Samples = npt.NDArray[np.float32]
 _RMS = 0.1  # of an excerpt: -20 dB, which leaves most music its peaks
 # Two excerpts at their peaks add up to sqrt(2) of it where they cross: 0.85, and lossy codecs may overshoot.
 _PEAK = 0.6
-_MOST_GAIN = 8.0  # 18 dB: what is quieter is noise, or means to be quiet
-_SHORTEST_S, _LONGEST_S = 1.0, 600.0
+_MAX_GAIN = 8.0  # 18 dB: what is quieter is noise, or means to be quiet
+_SHORTEST_S, _MAX_S = 1.0, 600.0
 _CHUNK = 1 << 16  # samples handed to the encoder at once
 
 
@@ -125,8 +125,8 @@ def render_mix(
     form = _form(target)
     if not songs:
         raise ValueError("songs is empty: a mix needs one song at least.")
-    if not _SHORTEST_S <= seconds <= _LONGEST_S:
-        raise ValueError(f"seconds={seconds} must be between {_SHORTEST_S:g} and {_LONGEST_S:g}.")
+    if not _SHORTEST_S <= seconds <= _MAX_S:
+        raise ValueError(f"seconds={seconds} must be between {_SHORTEST_S:g} and {_MAX_S:g}.")
     if not 0 <= crossfade_s <= seconds / 2:
         raise ValueError(f"crossfade_s={crossfade_s} must be between 0 and half of seconds={seconds}.")
     excerpts = _Excerpts(library, songs, seconds, form.rate, tell or teller(None))
@@ -235,7 +235,7 @@ def _evened(excerpt: _Samples) -> _Samples:
     peak = float(max(excerpt.max(), -excerpt.min()))
     rms = math.sqrt(sum(float(np.square(channel, dtype=np.float64).mean()) for channel in excerpt) / 2)
     if rms > 0:
-        excerpt *= np.float32(min(_RMS / rms, _PEAK / peak, _MOST_GAIN))
+        excerpt *= np.float32(min(_RMS / rms, _PEAK / peak, _MAX_GAIN))
     return excerpt
 
 

@@ -12,7 +12,7 @@ __all__ = ["along", "places_of"]
 FloatArray = npt.NDArray[np.float64]
 
 _NEAR = 0.03  # share of the songs that count as near the line
-_FEWEST_NEAR = 8
+_MIN_NEAR = 8
 _FLOOR = 1e-4  # of a song far from the line: where nothing is near, the walk still goes on
 
 
@@ -50,7 +50,7 @@ def along(X: npt.NDArray[np.floating], fixed: Mapping[int, int]) -> Weighing:
     """
     places = sorted(fixed)
     squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
-    k = min(max(_FEWEST_NEAR, round(_NEAR * len(X))), len(X) - 1)
+    k = min(max(_MIN_NEAR, round(_NEAR * len(X))), len(X) - 1)
 
     def weigh(place: int) -> FloatArray | None:
         before = [p for p in places if p < place]

@@ -24,16 +24,16 @@ __all__ = ["Sources", "learn_sources", "load_sources", "play_counts", "with_comp
 IntArray = npt.NDArray[np.int64]
 
 _FILE = "walk_sources.npz"
-_FEWEST_LISTS = 50  # company of fewer lists is chance
-_FEWEST_LISTENERS = 20
-_FEWEST_LYRICS = 64  # two songs a topic
-_MOST_SONGS_A_GROUP = 8  # the finest groups hold about so many songs
+_MIN_LISTS = 50  # company of fewer lists is chance
+_MIN_LISTENERS = 20
+_MIN_LYRICS = 64  # two songs a topic
+_MAX_SONGS_A_GROUP = 8  # the finest groups hold about so many songs
 _SIZES = (16, 64, 256, 800)
 _N_TOPICS = 32
 _TOPIC_DEPTH = 5
 _GROUPINGS = 3
-_FEWEST_NEIGHBOURS, _MOST_NEIGHBOURS = 10, 300
-_MOST_SONGS_WITH_NEIGHBOURS = 20_000  # the square of their number is worked out
+_MIN_NEIGHBOURS, _MAX_NEIGHBOURS = 10, 300
+_MAX_SONGS_WITH_NEIGHBOURS = 20_000  # the square of their number is worked out
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Sources:
 
 
 def _sizes(n_songs: int) -> tuple[int, ...]:
-    return tuple(size for size in _SIZES if size * _MOST_SONGS_A_GROUP <= n_songs) or _SIZES[:1]
+    return tuple(size for size in _SIZES if size * _MAX_SONGS_A_GROUP <= n_songs) or _SIZES[:1]
 
 
 def _digest(
@@ -154,17 +154,17 @@ def _company(
 ) -> tuple[dict[str, IntArray], IntArray]:
     """Groups of songs, and neighbours, by the company they keep on playlists; none where the lists are few."""
     nobody = np.empty((n_songs, 0), dtype=np.int64)
-    if len(playlists) < _FEWEST_LISTS:
+    if len(playlists) < _MIN_LISTS:
         return {}, nobody
 
     tell("finding songs that share playlists")
     n_seen = len({row for rows in playlists for row in rows})
     vectors = playlist.cooccurrence_vectors(playlists, n_songs, random_state=SEED)
     groups = playlist.group_vectors(vectors, _sizes(n_seen), n_repeats=_GROUPINGS, random_state=SEED)
-    if n_seen > _MOST_SONGS_WITH_NEIGHBOURS:
+    if n_seen > _MAX_SONGS_WITH_NEIGHBOURS:
         return groups, nobody
     return groups, playlist.nearest_by_direction(
-        vectors, min(_MOST_NEIGHBOURS, max(_FEWEST_NEIGHBOURS, n_seen // 10))
+        vectors, min(_MAX_NEIGHBOURS, max(_MIN_NEIGHBOURS, n_seen // 10))
     )
 
 
@@ -175,7 +175,7 @@ def with_company_of(sources: Sources, playlists: Sequence[Sequence[int]], tell: 
 
 
 def _listeners(plays: sparse.csr_array, tell: Tell) -> dict[str, IntArray]:
-    if plays.shape[0] < _FEWEST_LISTENERS:
+    if plays.shape[0] < _MIN_LISTENERS:
         return {}
 
     tell("hearing which songs the same people play")
@@ -189,7 +189,7 @@ def _topics(
     n_songs = words.shape[0]
     found = np.full((n_songs, _TOPIC_DEPTH), -1, dtype=np.int64)
     n_sung = int(np.count_nonzero(np.diff(words.indptr)))
-    if n_sung < _FEWEST_LYRICS:
+    if n_sung < _MIN_LYRICS:
         return found, ()
 
     tell("reading what songs are about")

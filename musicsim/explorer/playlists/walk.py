@@ -32,7 +32,7 @@ FloatArray = npt.NDArray[np.float64]
 
 _NEW_EDGE = 1e-6  # share of an edge that was not there, or had no weight, when the weights were fitted
 _SEEDED = 0.02  # share of the weight that any song keeps beside what the seeds lead to
-_MOST_TRIES = 5
+_MAX_TRIES = 5
 _STRONGEST = 12
 
 
@@ -216,7 +216,7 @@ class Walk:
         length = max(
             1, round(wanted / max(usual, 1.0)), *(place + 1 for place in wish.keep), len(self._named(wish))
         )
-        while length not in tried and len(tried) < _MOST_TRIES:
+        while length not in tried and len(tried) < _MAX_TRIES:
             tried[length] = self._of_length(model, wish, length, excluded, seed, n_left)
             got = tried[length]
             length = max(1, length + round((wanted - got.duration_s) / max(usual, 1.0)))

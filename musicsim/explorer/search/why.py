@@ -24,7 +24,7 @@ __all__ = ["CodewordShare", "Passage", "Side", "Why", "codeword_shares", "descri
 
 N_SHARED, N_APART = 6, 3
 _FRAME_S = HOP / SAMPLE_RATE
-_MOST_FRAMES = int(600 / _FRAME_S)
+_MAX_FRAMES = int(600 / _FRAME_S)
 """Of a longer song the first ten minutes are listened through, so that an answer never has to be waited for."""
 _SMOOTH_FRAMES = round(1.5 / _FRAME_S)
 _REACH_FRAMES = round(3.0 / _FRAME_S)
@@ -316,9 +316,9 @@ def _nearest(side: Side, codebook: "codebooks.Codebook") -> Found:
     found = [np.empty((0, codebook.tau), dtype=np.int64)]
     n_frames = 0
     for block in side.frame_blocks or ():
-        found.append(codebook.nearest(block[: _MOST_FRAMES - n_frames]))
+        found.append(codebook.nearest(block[: _MAX_FRAMES - n_frames]))
         n_frames += len(found[-1])
-        if n_frames >= _MOST_FRAMES:
+        if n_frames >= _MAX_FRAMES:
             break
     return np.concatenate(found)
 

@@ -1,6 +1,6 @@
 """What a map shows of a large library: which songs are points, and how dense all of them lie behind those.
 
-Up to :data:`MOST_DRAWN` songs every one is a point. Beyond that a window of the map shows a sample of the songs
+Up to :data:`MAX_DRAWN` songs every one is a point. Beyond that a window of the map shows a sample of the songs
 in it. Songs stand in one order, and a window shows those of its songs that come first: a sample never changes
 from one look to the next, and the points of a window stay when one looks closer.
 """
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from musicsim.explorer.snapshot.neighbours import Neighbours
 
 __all__ = [
-    "MOST_DRAWN",
+    "MAX_DRAWN",
     "SAMPLE",
     "MapView",
     "OncePer",
@@ -29,7 +29,7 @@ __all__ = [
     "place_vector",
 ]
 
-MOST_DRAWN = 20_000
+MAX_DRAWN = 20_000
 """Songs up to which all are drawn: as many points are 1.4 MB, and a browser without a graphics card moves them."""
 SAMPLE = 8_000
 """Songs that are drawn of a window with more."""
@@ -146,7 +146,7 @@ class MapView:
     @property
     def is_sampled(self) -> bool:
         """Whether the whole map shows a sample only."""
-        return len(self.rows) > MOST_DRAWN
+        return len(self.rows) > MAX_DRAWN
 
     def shown(self, window: Window | None = None) -> Shown:
         """What is drawn of a window, or of the whole map.
@@ -258,13 +258,13 @@ def place_vector(
     index : Neighbours
         The songs of the map.
     unfold : callable of vectors (n, n_dimensions)
-        Places by the map's own method; used up to :data:`MOST_DRAWN` songs, beyond which it takes too long.
+        Places by the map's own method; used up to :data:`MAX_DRAWN` songs, beyond which it takes too long.
 
     Returns
     -------
     float32 ndarray of shape (2,), nan where it has no place
     """
-    if len(places) <= MOST_DRAWN:
+    if len(places) <= MAX_DRAWN:
         return unfold(vector[None, :])[0]
     _, rows = index.query(vector[None, :], _N_NEAREST)
     return place_by_neighbours(places, rows[0])

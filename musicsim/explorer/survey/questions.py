@@ -40,11 +40,11 @@ Floats = npt.NDArray[np.float64]
 
 _KINDS, _SHARES = ("telling", "random", "repeat"), (0.7, 0.2, 0.1)
 _SHARED = 1 / 2  # of the random ones: a question that chance drew for somebody else
-_LEAST_BETWEEN = 5  # answers before a question is asked again
+_MIN_BETWEEN = 5  # answers before a question is asked again
 _N_SONGS = (3, 4)
 _N_POOL = 1_000  # songs that questions are drawn from
 _N_CANDIDATES = 300
-_MOST_COMPARISONS = 500
+_MAX_COMPARISONS = 500
 _Z = 1.959964  # 95 % of a normal variable lie within so many deviations
 
 
@@ -219,8 +219,8 @@ def _candidates(n_pool: int, n_songs: int, rng: np.random.Generator) -> Ints:
 
 def _gaps(snapshot: Snapshot, answers: Sequence[Answer]) -> tuple[Floats, Ints]:
     """What answers say by dimension, as :func:`sample_tastes` takes it, but for the scale; the last ones count."""
-    last = answers[-_MOST_COMPARISONS:]
-    said = [(c, at) for at, answer in enumerate(last) for c in comparisons(answer)][-_MOST_COMPARISONS:]
+    last = answers[-_MAX_COMPARISONS:]
+    said = [(c, at) for at, answer in enumerate(last) for c in comparisons(answer)][-_MAX_COMPARISONS:]
     rows = snapshot.rows_of([i for c, _ in said for i in c]).reshape(-1, 4)
     known = (rows >= 0).all(axis=1)
     of_answer = np.array([at for _, at in said], dtype=np.int64)[known]
@@ -261,7 +261,7 @@ class _Asked:
         at = np.minimum(np.searchsorted(asked, rows), len(asked) - 1)
         return np.where(asked[at] == rows, counts[at], 0)
 
-    def to_repeat(self, rng: np.random.Generator, least_between: int = _LEAST_BETWEEN) -> Question | None:
+    def to_repeat(self, rng: np.random.Generator, least_between: int = _MIN_BETWEEN) -> Question | None:
         """A question that the listener was sure of, was asked once, and not a moment ago."""
         n_asked = Counter(key for key, _ in self._mine)
         earlier = self._mine[: max(0, len(self._mine) - least_between)]

@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 
 _N_TASTES = 32
 _SOFTNESS = 0.3
-_NEAR, _MOST_STEPS = 1e-3, 500  # of weights that are 1 on average: far less than tastes differ by
+_NEAR, _MAX_STEPS = 1e-3, 500  # of weights that are 1 on average: far less than tastes differ by
 _N_POWERS, _MARGIN = 20, 1.2
 
 
@@ -97,7 +97,7 @@ def sample_tastes(gaps: Floats, answer: Ints, rng: np.random.Generator) -> Float
     with one_blas_thread():  # matrices are small; threads wait for each other
         lengths = _step_lengths(gaps, counts, before)
         tastes, ahead, momentum = before, before, np.ones(_N_TASTES)
-        for _ in range(_MOST_STEPS):
+        for _ in range(_MAX_STEPS):
             wrong = counts / (1 + np.exp(np.clip(gaps @ ahead, -500, 500)))
             stepped = np.maximum(ahead - lengths * (ahead - before - gaps.T @ wrong), 0)
             moved = stepped - tastes

@@ -51,11 +51,11 @@ __all__ = [
 NATIVE = "as it sounds"
 REPRESENTATION_KIND = "representation"
 _TRAINING_FRAMES = 200_000  # 31 MB; 195 a codeword at 1,024 codewords
-_FEWEST_FRAMES_A_SONG = 50  # beyond 4,000 songs a seeded sample of the songs is used
+_MIN_FRAMES_A_SONG = 50  # beyond 4,000 songs a seeded sample of the songs is used
 SONGS_FOR_AXES = 20_000  # 82 MB of histograms at 1,024 codewords
 _SONGS_FOR_MIXTURES = 1_000
-_MOST_TAGS, _MOST_WORDS = 300, 1_000
-_FEWEST_SONGS_A_TAG = 2
+_MAX_TAGS, _MAX_WORDS = 300, 1_000
+_MIN_SONGS_A_TAG = 2
 
 
 def songs_with_frames(library: Library, songs: list[Song]) -> list[Song]:
@@ -212,8 +212,8 @@ def _tagged(
     for song in songs:
         for tag, _ in tags.get(song.id, ()):
             counts[tag] = counts.get(tag, 0) + 1
-    common = sorted((t for t, n in counts.items() if n >= _FEWEST_SONGS_A_TAG), key=lambda t: (-counts[t], t))
-    vocabulary = TagEncoder(tuple(common[:_MOST_TAGS]))
+    common = sorted((t for t, n in counts.items() if n >= _MIN_SONGS_A_TAG), key=lambda t: (-counts[t], t))
+    vocabulary = TagEncoder(tuple(common[:_MAX_TAGS]))
     known = set(vocabulary.tags)
     tagged = [song for song in songs if any(tag in known for tag, _ in tags.get(song.id, ()))]
     if not tagged:
@@ -228,9 +228,9 @@ def _with_lyrics(
 ) -> tuple[list[Song], SimilarityModel]:
     """With the words that most songs say, but for those that more than half of them do."""
     read_lyrics(library, tell=tell)
-    table = library.lyrics.table(min_songs=_FEWEST_SONGS_A_TAG)
+    table = library.lyrics.table(min_songs=_MIN_SONGS_A_TAG)
     n_songs = np.asarray((table.counts > 0).sum(axis=0)).ravel()
-    chosen = np.sort(np.argsort(-n_songs, kind="stable")[:_MOST_WORDS])
+    chosen = np.sort(np.argsort(-n_songs, kind="stable")[:_MAX_WORDS])
     says = np.asarray((table.counts > 0)[:, chosen].sum(axis=1)).ravel() > 0
     known = set(table.song_ids[says].tolist())
     singing = [song for song in songs if song.id in known]
@@ -310,7 +310,7 @@ def _fit_rest(
 def _sample_frames(library: Library, songs: Sequence[Song], tell: Tell) -> npt.NDArray[np.float32]:
     """Frames drawn evenly over the songs, at most :data:`_TRAINING_FRAMES`, seeded."""
     rng = np.random.default_rng(SEED)
-    most = _TRAINING_FRAMES // _FEWEST_FRAMES_A_SONG
+    most = _TRAINING_FRAMES // _MIN_FRAMES_A_SONG
     chosen = rng.permutation(len(songs))[:most]
     quota = _TRAINING_FRAMES // len(chosen)
     sample = []

@@ -8,15 +8,15 @@ import numpy.typing as npt
 
 from musicsim import search
 
-__all__ = ["MOST_LAID_OUT", "MapPlacer", "align", "fit_map"]
+__all__ = ["MAX_LAID_OUT", "MapPlacer", "align", "fit_map"]
 
-MOST_LAID_OUT = 20_000
+MAX_LAID_OUT = 20_000
 """Songs that t-SNE lays out, a minute and a half of one core; more are placed beside these."""
 
 _PERPLEXITY = 30.0
 # t-SNE needs about three neighbours a unit of perplexity; below this the two main axes say as much. Songs
 # that are all alike give a map without extent, on which openTSNE ends the whole process: they do not count.
-_FEWEST_SONGS_FOR_TSNE = 12
+_MIN_SONGS_FOR_TSNE = 12
 _SEED = 0
 # Nearest songs between which a song stands.
 _BESIDE = 5
@@ -48,10 +48,10 @@ def fit_map(
     -------
     float32 ndarray of shape (n_songs, 2), no unit
         The two main axes below 12 songs, t-SNE from there on (15 s of one core for 5 000 songs), from
-        :data:`MOST_LAID_OUT` songs on of a sample (5 minutes of one core for a million songs).
+        :data:`MAX_LAID_OUT` songs on of a sample (5 minutes of one core for a million songs).
     """
     n = len(X)
-    if n > MOST_LAID_OUT:
+    if n > MAX_LAID_OUT:
         chosen = _sample(n, random_state)
         sample = fit_map(X[chosen], random_state, start=None if start is None else start[chosen])
         places = _beside(X[chosen], sample, X)
@@ -95,7 +95,7 @@ def align(places: npt.NDArray[np.floating], start: npt.NDArray[np.floating]) -> 
 
 
 def _sample(n: int, random_state: int) -> npt.NDArray[np.int64]:
-    return np.sort(np.random.default_rng(random_state).choice(n, MOST_LAID_OUT, replace=False))
+    return np.sort(np.random.default_rng(random_state).choice(n, MAX_LAID_OUT, replace=False))
 
 
 def _beside(
@@ -122,7 +122,7 @@ def _two_columns(X: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
 
 
 def _enough_for_tsne(X: npt.NDArray[np.floating]) -> bool:
-    return len(X) >= _FEWEST_SONGS_FOR_TSNE and len(np.unique(X, axis=0)) >= _FEWEST_SONGS_FOR_TSNE
+    return len(X) >= _MIN_SONGS_FOR_TSNE and len(np.unique(X, axis=0)) >= _MIN_SONGS_FOR_TSNE
 
 
 def _main_axes(X: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -142,12 +142,12 @@ class MapPlacer:
     ----------
     X : ndarray of shape (n_songs, n_features)
     places : ndarray of shape (n_songs, 2)
-        The map; rows with nan are left out. Of more than :data:`MOST_LAID_OUT` songs a sample counts.
+        The map; rows with nan are left out. Of more than :data:`MAX_LAID_OUT` songs a sample counts.
     """
 
     def __init__(self, X: npt.NDArray[np.float32], places: npt.NDArray[np.float32]) -> None:
         known = np.flatnonzero(np.isfinite(places).all(axis=1))
-        is_large = len(known) > MOST_LAID_OUT
+        is_large = len(known) > MAX_LAID_OUT
         if is_large:
             known = known[_sample(len(known), _SEED)]
         self._X = np.asarray(X[known], dtype=np.float64)

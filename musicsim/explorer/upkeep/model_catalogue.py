@@ -26,7 +26,7 @@ from musicsim.explorer.upkeep.placing import place_new
 from musicsim.explorer.upkeep.publish import publish
 from musicsim.library import Library
 from musicsim.library.embeddings.store import AboutEmbedding, EmbeddingStore, Matched
-from musicsim.library.stores.models import LONGEST_NAME, ModelRecord
+from musicsim.library.stores.models import MAX_NAME, ModelRecord
 
 __all__ = [
     "TAKEN_KIND",
@@ -42,13 +42,13 @@ __all__ = [
 _log = logging.getLogger(__name__)
 
 TAKEN_KIND = "taken"
-_LARGEST_VECTOR = 1e6  # the mean square is of the order of 1; squares of these do not overflow in float32
+_MAX_VECTOR = 1e6  # the mean square is of the order of 1; squares of these do not overflow in float32
 
 
 def free_name(library: Library, wanted: str) -> str:
     """The name, or the name with a number where it is taken."""
     taken = {record.name for record in library.models.all()}
-    wanted = " ".join(wanted.split())[: LONGEST_NAME - 5] or "my model"
+    wanted = " ".join(wanted.split())[: MAX_NAME - 5] or "my model"
     numbered = (f"{wanted} {n}" for n in range(2, len(taken) + 3))
     return wanted if wanted not in taken else next(name for name in numbered if name not in taken)
 
@@ -228,5 +228,5 @@ def _check_vectors(X: npt.NDArray[np.float32], file: str, model: SimilarityModel
     """Refuse a model that no song of this library has a place under, or that takes songs to where none can be."""
     if not len(X):
         raise ModelError(f"{file}: no song of this library has what it compares, {model.kind.description}.")
-    if not (X.min() >= -_LARGEST_VECTOR and X.max() <= _LARGEST_VECTOR):  # NaN is neither
+    if not (X.min() >= -_MAX_VECTOR and X.max() <= _MAX_VECTOR):  # NaN is neither
         raise ModelError(f"{file}: its numbers do not fit each other. Export the model again.")

@@ -17,7 +17,7 @@ from musicsim.library.db import schema
 
 __all__ = ["NOTHING", "ChangeLog", "Changes", "Moment"]
 
-_MOST_SONGS = 1000  # of one change; more are as good as all
+_MAX_SONGS = 1000  # of one change; more are as good as all
 _KEPT = 10_000  # changes; 0.1 kB each
 _TIDIED_EVERY = 100  # changes
 _PREFIX = "change "
@@ -51,7 +51,7 @@ _WATCH = (
     "PRAGMA recursive_triggers=ON",  # or rows that REPLACE puts aside would go unnoticed
 )
 _TOUCHED = f"""SELECT kind, id FROM touched WHERE kind <> 'songs' UNION ALL SELECT * FROM
-    (SELECT kind, id FROM touched WHERE kind = 'songs' ORDER BY id LIMIT {_MOST_SONGS + 1})"""
+    (SELECT kind, id FROM touched WHERE kind = 'songs' ORDER BY id LIMIT {_MAX_SONGS + 1})"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class ChangeLog:
         if any(touched.values()):
             connection.exec_driver_sql("DELETE FROM touched")
         songs = touched["songs"]
-        is_any = _EVERY_SONG in songs[:1] or len(songs) > _MOST_SONGS
+        is_any = _EVERY_SONG in songs[:1] or len(songs) > _MAX_SONGS
         _insert(connection, revision, None if is_any else songs, touched["grown"], touched["shrunk"])
         if revision % _TIDIED_EVERY == 0:
             m = schema.meta.c

@@ -19,7 +19,7 @@ DAMAGED = (
 )  # fmt: skip
 """What reading a damaged archive may raise beside OSError."""
 _IS_ENCRYPTED = 0x1
-_LONGEST_NAME = 512
+_MAX_NAME = 512
 _CHUNK = 1 << 20
 _END, _LARGE_END = b"PK\x05\x06", b"PK\x06\x07"
 _END_SIZE, _LARGE_END_SIZE = 22, 20
@@ -78,7 +78,7 @@ def _check_directory(path: Path, max_members: int) -> None:
     if _LARGE_END in tail[:-_END_SIZE]:
         raise ValueError("it is larger than such a file can be")
     (n_bytes,) = struct.unpack_from("<L", end, 12)
-    if n_bytes > max_members * (zipfile.sizeCentralDir + _LONGEST_NAME):  # type: ignore[attr-defined]
+    if n_bytes > max_members * (zipfile.sizeCentralDir + _MAX_NAME):  # type: ignore[attr-defined]
         raise ValueError(f"it has more than {max_members:,} parts")
 
 

@@ -45,15 +45,15 @@ _NAMES = (
     "hash",
     "content_hash",
 )
-_MOST_NUMBERS = 2**29  # 2 GB as float32: a million songs of 512 numbers
-_MOST_BYTES = 2**32  # of one array: as many numbers as float64
+_MAX_NUMBERS = 2**29  # 2 GB as float32: a million songs of 512 numbers
+_MAX_BYTES = 2**32  # of one array: as many numbers as float64
 _MAX_ROWS = 2**22
 _MAX_RATIO = 100  # of bytes in memory to bytes of the file: numbers hardly pack, a bomb packs a thousandfold
 _ALWAYS_READ = 2**26  # bytes in memory that no file is too small for
-_MOST_WIDE = 4_096
-_LONGEST_NAME = 4_096
+_MAX_WIDE = 4_096
+_MAX_NAME = 4_096
 _BATCH = 4_096  # rows of a parquet file at a time
-_MOST_RUNS = 8  # of columns that are told
+_MAX_RUNS = 8  # of columns that are told
 
 Floats = npt.NDArray[np.float32]
 
@@ -154,9 +154,9 @@ def _from_npy(path: Path) -> _Read:
 def _check_header(stream: IO[bytes], n_bytes: int) -> None:
     """Refuse a stored array that says that it is more than there is of it, before memory is taken for it."""
     header = read_header(stream, n_bytes)
-    if header.size > _MOST_NUMBERS or n_bytes > _MOST_BYTES or (header.shape and header.shape[0] > _MAX_ROWS):
+    if header.size > _MAX_NUMBERS or n_bytes > _MAX_BYTES or (header.shape and header.shape[0] > _MAX_ROWS):
         raise ValueError(
-            f"an array is larger than {_MAX_ROWS:,} rows, {_MOST_NUMBERS:,} numbers or {_MOST_BYTES / 2**30:g} GB"
+            f"an array is larger than {_MAX_ROWS:,} rows, {_MAX_NUMBERS:,} numbers or {_MAX_BYTES / 2**30:g} GB"
         )
 
 
@@ -219,8 +219,8 @@ def _check_table(about: Any, path: Path) -> None:
     groups = [about.row_group(i) for i in range(about.num_row_groups)]
     chunks = [chunk for group in groups for chunk in map(group.column, range(group.num_columns))]
     n_values = sum(chunk.num_values for chunk in chunks)
-    if sum(group.num_rows for group in groups) > _MAX_ROWS or n_values > _MOST_NUMBERS:
-        raise ValueError(f"it holds more than {_MAX_ROWS:,} rows or {_MOST_NUMBERS:,} numbers")
+    if sum(group.num_rows for group in groups) > _MAX_ROWS or n_values > _MAX_NUMBERS:
+        raise ValueError(f"it holds more than {_MAX_ROWS:,} rows or {_MAX_NUMBERS:,} numbers")
     _check_ratio(max(4 * n_values, sum(chunk.total_uncompressed_size for chunk in chunks)), path)
 
 
@@ -233,8 +233,8 @@ def _runs(columns: Sequence[str]) -> str:
             runs.append((stem, []))
         runs[-1][1].append(name)
     said = [names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}" for _, names in runs]
-    more = len(said) - _MOST_RUNS
-    return ", ".join(said[:_MOST_RUNS]) + (f" and {more:,} more" if more > 0 else "")
+    more = len(said) - _MAX_RUNS
+    return ", ".join(said[:_MAX_RUNS]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _of_columns(batch: Any, columns: Sequence[str]) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
@@ -294,10 +294,10 @@ def _checked(
 ) -> EmbeddingFile:
     if vectors.dtype.kind not in "fiu":
         raise LibraryError(f"{label}: its vectors are of type {vectors.dtype}; they should be numbers.")
-    if vectors.ndim != 2 or not vectors.size or vectors.shape[1] > _MOST_WIDE or vectors.size > _MOST_NUMBERS:
+    if vectors.ndim != 2 or not vectors.size or vectors.shape[1] > _MAX_WIDE or vectors.size > _MAX_NUMBERS:
         raise LibraryError(
             f"{label}: its vectors have the shape {vectors.shape}; it should be (songs, numbers), with at most "
-            f"{_MOST_WIDE:,} numbers a song and {_MOST_NUMBERS:,} in all."
+            f"{_MAX_WIDE:,} numbers a song and {_MAX_NUMBERS:,} in all."
         )
     if names is not None and names.shape != vectors.shape[:1]:
         raise LibraryError(
@@ -350,9 +350,9 @@ def _called(label: str, names: npt.NDArray[Any]) -> list[int] | list[str]:
     if names.dtype.kind == "f" and np.isfinite(names).any():  # ids, of which some are missing
         return [int(name) if np.isfinite(name) and name == int(name) else -1 for name in names.tolist()]
     texts = [_text(name) for name in names.tolist()]
-    if any(text is None or len(text) > _LONGEST_NAME for text in texts):
+    if any(text is None or len(text) > _MAX_NAME for text in texts):
         raise LibraryError(
-            f"{label}: names should be whole numbers or text of at most {_LONGEST_NAME:,} letters."
+            f"{label}: names should be whole numbers or text of at most {_MAX_NAME:,} letters."
         )
     return [text or "" for text in texts]
 

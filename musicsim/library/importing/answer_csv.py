@@ -31,10 +31,10 @@ from musicsim.library.importing.reading import ME
 
 __all__ = ["FiledAnswer", "FiledSong", "read_answers", "write_answers"]
 
-_MOST_SONGS = 4
+_MAX_SONGS = 4
 _OF_ANSWER = ("answered_at", "listener", "form", "chosen", "is_random", "foreseen", "model")
 _OF_SONG = ("hash", "artist", "title", "path")
-_OURS = (*_OF_ANSWER, *(f"song{n}_{name}" for n in range(1, _MOST_SONGS + 1) for name in _OF_SONG))
+_OURS = (*_OF_ANSWER, *(f"song{n}_{name}" for n in range(1, _MAX_SONGS + 1) for name in _OF_SONG))
 _NEEDED = ("listener", "form", "chosen", *(f"song{n}_{name}" for n in (1, 2, 3) for name in _OF_SONG))
 _BLISS = ("song1", "song2", "song3", "picked_song")
 _UNSURE = "unsure"
@@ -157,7 +157,7 @@ def _answer(
 def _ours(cells: _Cells) -> FiledAnswer:
     cells = {name: restored(cell) for name, cell in cells.items()}
     songs = [
-        FiledSong(*(cells.get(f"song{n}_{name}", "") for name in _OF_SONG)) for n in range(1, _MOST_SONGS + 1)
+        FiledSong(*(cells.get(f"song{n}_{name}", "") for name in _OF_SONG)) for n in range(1, _MAX_SONGS + 1)
     ]
     if songs[-1] == FiledSong():
         songs.pop()

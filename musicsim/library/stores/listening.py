@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from musicsim.errors import NotFoundError
 from musicsim.library.db import schema
 from musicsim.library.db.database import Write
-from musicsim.library.stores.sittings import LONGEST_PAUSE_S, sittings_of
+from musicsim.library.stores.sittings import MAX_PAUSE_S, sittings_of
 
 __all__ = [
     "OTHER_SOURCE",
@@ -166,13 +166,13 @@ class ListeningStore:
                 heard[song_id].add(listener)
         return {song_id: frozenset(names) for song_id, names in heard.items()}
 
-    def sittings(self, longest_pause_s: float = LONGEST_PAUSE_S) -> npt.NDArray[np.int64]:
+    def sittings(self, longest_pause_s: float = MAX_PAUSE_S) -> npt.NDArray[np.int64]:
         """Which songs were played in one sitting.
 
         Parameters
         ----------
         longest_pause_s : float
-            Seconds; see :data:`~musicsim.library.stores.sittings.LONGEST_PAUSE_S`.
+            Seconds; see :data:`~musicsim.library.stores.sittings.MAX_PAUSE_S`.
 
         Returns
         -------

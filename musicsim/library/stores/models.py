@@ -23,13 +23,13 @@ from musicsim.library.db.changes import ChangeLog, Changes
 from musicsim.library.db.database import Write
 from musicsim.library.disk.arrays import RowFile
 
-__all__ = ["LONGEST_NAME", "NATIVE_KIND", "ModelRecord", "ModelStore", "SongRows", "Vectors"]
+__all__ = ["MAX_NAME", "NATIVE_KIND", "ModelRecord", "ModelStore", "SongRows", "Vectors"]
 
-LONGEST_NAME = 60
+MAX_NAME = 60
 
 
 NATIVE_KIND = "native"
-_FEWEST_KEPT = 50_000  # songs: the rows of fewer are read in a tenth of a second
+_MIN_KEPT = 50_000  # songs: the rows of fewer are read in a tenth of a second
 _MODELS_HELD = 8
 
 
@@ -210,8 +210,8 @@ class ModelStore:
         name = " ".join(name.split())
         if self.get(model_id).kind == NATIVE_KIND:
             raise LibraryError("the native model keeps its name: rename the models you made.")
-        if not 0 < len(name) <= LONGEST_NAME:
-            raise LibraryError(f"a model's name should have 1 to {LONGEST_NAME} letters, not {len(name)}.")
+        if not 0 < len(name) <= MAX_NAME:
+            raise LibraryError(f"a model's name should have 1 to {MAX_NAME} letters, not {len(name)}.")
         if any(other.name == name and other.id != model_id for other in self.all()):
             raise LibraryError(f"{name!r} is the name of another model: choose another one.")
         with self._write() as connection:
@@ -356,7 +356,7 @@ class ModelStore:
             self.path(model_id) / "rows.npz",
             lambda known: {"song_ids": known.song_ids, "rows": known.rows},
             lambda arrays: SongRows(arrays["song_ids"], arrays["rows"]),
-            lambda known: len(known.rows) >= _FEWEST_KEPT,
+            lambda known: len(known.rows) >= _MIN_KEPT,
         )
         return Kept(self._engine, self._log, read, update, archive)
 

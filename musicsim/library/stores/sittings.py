@@ -3,9 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LONGEST_PAUSE_S", "sittings_of"]
+__all__ = ["MAX_PAUSE_S", "sittings_of"]
 
-LONGEST_PAUSE_S = 30 * 60
+MAX_PAUSE_S = 30 * 60
 """Seconds between two starts within one sitting: the custom for visits to web pages, where Catledge and Pitkow
 (1995, "Characterizing browsing strategies in the World-Wide Web") found 25.5 minutes. Few songs last longer."""
 
@@ -13,7 +13,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 def sittings_of(
-    listener: IntArray, song_id: IntArray, at: IntArray, longest_pause_s: float = LONGEST_PAUSE_S
+    listener: IntArray, song_id: IntArray, at: IntArray, longest_pause_s: float = MAX_PAUSE_S
 ) -> IntArray:
     """Part listens into sittings.
 

@@ -13,7 +13,7 @@ from musicsim.library.stores.duplicates import DuplicateStore, SamePair
 
 __all__ = ["SongTables"]
 
-_FEWEST_KEPT = 50_000  # songs: fewer are read in less than half a second
+_MIN_KEPT = 50_000  # songs: fewer are read in less than half a second
 
 
 class SongTables:
@@ -59,7 +59,7 @@ class SongTables:
 
 
 def _is_long(table: SongTable) -> bool:
-    return len(table.ids) >= _FEWEST_KEPT
+    return len(table.ids) >= _MIN_KEPT
 
 
 def _read_table(connection: sa.Connection, ids: Iterable[int] | None = None) -> SongTable:

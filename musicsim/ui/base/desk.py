@@ -17,7 +17,7 @@ __all__ = ["Desk", "Task", "Tell", "desk", "result_of", "value_of", "wait_for"]
 Tell = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and of how much."""
 
-_MOST_KEPT = 60
+_MAX_KEPT = 60
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class Desk:
         """The task of this key, begun if there is none yet."""
         with self._lock:
             if key not in self._tasks:
-                while len(self._tasks) >= _MOST_KEPT:
+                while len(self._tasks) >= _MAX_KEPT:
                     self._tasks.pop(next(iter(self._tasks))).future.cancel()
                 said: dict[str, Any] = {"message": "waiting", "done": 0, "total": 0}
 

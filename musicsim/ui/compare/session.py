@@ -24,7 +24,7 @@ __all__ = [
     "rename", "turn", "who",
 ]  # fmt: skip
 
-_LONGEST_NAME = 60
+_MAX_NAME = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def turn() -> int:
 
 def who(typed: str | None) -> str:
     """A listener's name as it is kept; empty for none."""
-    return " ".join((typed or "").split())[:_LONGEST_NAME].strip()
+    return " ".join((typed or "").split())[:_MAX_NAME].strip()
 
 
 def question(now: Snapshot, answers: Sequence[Answer], listener: str) -> Question:

@@ -17,7 +17,7 @@ from musicsim.ui.components.song_map import map_name, map_spec
 
 __all__ = ["map_chart"]
 
-_MOST_CORNERS = 5_000  # of an outline; a hand draws some hundreds
+_MAX_CORNERS = 5_000  # of an outline; a hand draws some hundreds
 
 
 @st.fragment
@@ -113,7 +113,7 @@ def _window(sent: Any, snapshot: Snapshot) -> Window | None:
 def _corners(sent: Any) -> tuple[list[float], list[float]] | None:
     """An outline as the browser wrote it; None when it is none."""
     x, y = (sent.get(axis) for axis in "xy") if isinstance(sent, dict) else (None, None)
-    if not (isinstance(x, list) and isinstance(y, list)) or not 3 <= len(x) == len(y) <= _MOST_CORNERS:
+    if not (isinstance(x, list) and isinstance(y, list)) or not 3 <= len(x) == len(y) <= _MAX_CORNERS:
         return None
     return (x, y) if _are_numbers(x) and _are_numbers(y) else None
 

@@ -13,8 +13,8 @@ from musicsim.ui.base.text import shown
 __all__ = ["Match", "find_names", "find_song", "name_matches", "song_matches"]
 
 _MOST = 20
-_LONGEST_TEXT = 200
-_MOST_CHOSEN = 100
+_MAX_TEXT = 200
+_MAX_CHOSEN = 100
 _FEW = 300  # names up to which a list of all of them is sent to the browser
 
 MatchKind = Literal["artist", "song", "name"]
@@ -119,7 +119,7 @@ def find_names(label: str, names: Sequence[str], *, key: str) -> list[str]:
     if not isinstance(sent, list) or not sent:
         return []
     known = {shown(name): name for name in names}
-    return [known[name] for name in sent[:_MOST_CHOSEN] if isinstance(name, str) and name in known]
+    return [known[name] for name in sent[:_MAX_CHOSEN] if isinstance(name, str) and name in known]
 
 
 @st.fragment
@@ -134,7 +134,7 @@ def _find_names(label: str, names: Sequence[str], *, key: str) -> None:
 def _found(key: str, search: Callable[[str], Sequence[Match]]) -> list[Match]:
     """What is found for the text that the browser holds."""
     sent = st.session_state.get(key, {}).get("text")
-    text = " ".join(sent[:_LONGEST_TEXT].split()) if isinstance(sent, str) else ""
+    text = " ".join(sent[:_MAX_TEXT].split()) if isinstance(sent, str) else ""
     return list(search(text)) if text else []
 
 

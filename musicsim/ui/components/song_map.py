@@ -23,7 +23,7 @@ from musicsim.ui.base.text import in_chart
 
 __all__ = [
     "COLOUR_BY",
-    "MOST_MARKED",
+    "MAX_MARKED",
     "UNKNOWN_COLOUR",
     "colours_of",
     "label_colours",
@@ -33,7 +33,7 @@ __all__ = [
 
 COLOUR_BY = ("genre", "artist", "folder", "year", "cluster")
 UNKNOWN_COLOUR = "#b9b4a8"
-MOST_MARKED = 2_000
+MAX_MARKED = 2_000
 """Songs that get a ring: more of them are one black spot."""
 # Okabe and Ito's colours first: told apart by every kind of colour vision; then Paul Tol's muted ones.
 _PALETTE = (
@@ -43,7 +43,7 @@ _PALETTE = (
 # Beyond twelve, colours come again with another shape.
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x")
 _STYLES = [(colour, symbol) for symbol in _SYMBOLS for colour in _PALETTE]
-_MOST_IN_LEGEND = 24
+_MAX_IN_LEGEND = 24
 _INK = "#1f2a2e"
 _RED = "#d4002a"
 _SHADE = (
@@ -52,7 +52,7 @@ _SHADE = (
     0x78,
 )  # of the density: the ink with some of the accent, so that no genre has its colour
 _DARKEST = 0.42  # opacity where most songs are
-_LONGEST_LINE = 80  # letters of a title or a label
+_MAX_LINE = 80  # letters of a title or a label
 _ROOM = 0.06  # of the map's width, between its edge and the query
 
 Trace = dict[str, Any]
@@ -156,9 +156,7 @@ def _packed(values: npt.NDArray[Any]) -> dict[str, str]:
 
 def _texts(rows: npt.NDArray[np.int64], snapshot: Snapshot) -> npt.NDArray[np.object_]:
     names = snapshot.names_at(rows)
-    texts = [
-        f"<b>{in_chart(title, _LONGEST_LINE)}</b><br>{in_chart(by, _LONGEST_LINE)}" for title, by in names
-    ]
+    texts = [f"<b>{in_chart(title, _MAX_LINE)}</b><br>{in_chart(by, _MAX_LINE)}" for title, by in names]
     return np.array(texts, dtype=object)
 
 
@@ -206,11 +204,11 @@ def _category_traces(points: _Points, by: str, size: float, is_sampled: bool) ->
     place = colouring.place[points.rows]
     there = np.flatnonzero(colouring.counts)
     # a category without a point in view keeps its entry: the legend's height, and with it the map's, stays
-    is_kept = is_sampled and len(there) <= _MOST_IN_LEGEND
+    is_kept = is_sampled and len(there) <= _MAX_IN_LEGEND
     traces = []
     for k in there.tolist():
         of_it = np.flatnonzero(place == k)
-        name, (colour, symbol) = in_chart(colouring.names[k], _LONGEST_LINE), colouring.styles[k]
+        name, (colour, symbol) = in_chart(colouring.names[k], _MAX_LINE), colouring.styles[k]
         marker = _look(size, is_sampled, color=colour, symbol=symbol)
         about = {"name": name, "uid": f"{by}-{k}", "marker": marker}
         if len(of_it):
@@ -322,7 +320,7 @@ def map_spec(
     chosen : int, optional
         Id of the song that is marked.
     found : sequence of int
-        Ids of songs with a ring: neighbours, or what a search found; the first :data:`MOST_MARKED` of them.
+        Ids of songs with a ring: neighbours, or what a search found; the first :data:`MAX_MARKED` of them.
     path : sequence of int
         Ids of songs joined by a line, as a playlist.
     query : float32 ndarray of shape (2,), optional
@@ -348,11 +346,11 @@ def map_spec(
         if colour_by == "year"
         else _category_traces(points, colour_by, size, view.is_sampled)
     )
-    showlegend = legend and len(traces) <= _MOST_IN_LEGEND
+    showlegend = legend and len(traces) <= _MAX_IN_LEGEND
     ring = {"symbol": "circle-open", "color": _INK, "line": {"width": 1.5}, "size": size + 6}
     target = {"symbol": "circle-open", "color": _RED, "line": {"width": 3}, "size": size + 12}
     traces += _path(snapshot, path)
-    traces += _marks(snapshot, [*found[:MOST_MARKED], *path], "found", **ring)
+    traces += _marks(snapshot, [*found[:MAX_MARKED], *path], "found", **ring)
     traces += _marks(snapshot, [] if chosen is None else [chosen], "chosen", **target)
     traces += _star(query)
     x, y = _ranges(snapshot, query)

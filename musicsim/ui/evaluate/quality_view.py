@@ -29,8 +29,8 @@ _ALL: Key[str] = Key("evaluate_all", str, "name of the library whose models are 
 _KIND: Key[str | None] = Key("evaluate_kind", lambda: None, "what says that two songs are similar")
 
 _AT_ONCE_S = 0.5  # work that is done so soon is waited for: nothing flickers
-_MOST_GENRES = 30
-_LONGEST_LABEL = 22
+_MAX_GENRES = 30
+_MAX_LABEL = 22
 _WRITTEN_IN_CELLS = 16  # genres, up to which a figure fits into a cell
 _LISTED = 10
 _SEEN_AS = ("off", "on")
@@ -241,13 +241,13 @@ def _by_genre(now: Snapshot, lists: "Lists", scores: "Scores | None") -> None:
     else:
         assert scores is not None
         values = {g.genre: g.map if by == "average precision" else g.precision for g in scores.by_genre}
-    largest = sorted(values, key=lambda genre: -sizes.get(genre, 0))[:_MOST_GENRES]
+    largest = sorted(values, key=lambda genre: -sizes.get(genre, 0))[:_MAX_GENRES]
     ordered = sorted(largest, key=lambda genre: values[genre])
     colours = label_colours(now.columns.genre)
     figure = go.Figure(
         go.Bar(
             x=[values[g] for g in ordered],
-            y=[in_chart(g, _LONGEST_LABEL) for g in ordered],
+            y=[in_chart(g, _MAX_LABEL) for g in ordered],
             orientation="h",
             marker_color=[colours.get(g, (UNKNOWN_COLOUR, ""))[0] for g in ordered],
             text=[f"{values[g]:.2f}" for g in ordered],
@@ -269,9 +269,9 @@ def _by_genre(now: Snapshot, lists: "Lists", scores: "Scores | None") -> None:
 
 def _confusions(whole: "Confusion") -> None:
     st.subheader("Who is confused with whom", anchor=False)
-    confusion = whole.largest(_MOST_GENRES)
+    confusion = whole.largest(_MAX_GENRES)
     rows, columns = (
-        [in_chart(name, _LONGEST_LABEL) for name in names] for names in (confusion.genres, confusion.columns)
+        [in_chart(name, _MAX_LABEL) for name in names] for names in (confusion.genres, confusion.columns)
     )
     is_written = len(columns) <= _WRITTEN_IN_CELLS
     written = [[f"{100 * v:.0f}" if v >= 0.005 else "" for v in line] for line in confusion.shares]

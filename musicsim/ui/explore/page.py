@@ -18,14 +18,14 @@ from musicsim.ui.components.map_chart import map_chart
 from musicsim.ui.components.song_finder import find_song, song_matches
 from musicsim.ui.components.song_list import Action, clock, hit_rows, song_list
 from musicsim.ui.components.song_map import COLOUR_BY as COLOURS
-from musicsim.ui.components.song_map import MOST_MARKED
+from musicsim.ui.components.song_map import MAX_MARKED
 from musicsim.ui.components.why_view import ask_why, show_why
 from musicsim.ui.playlist.draft import PLAYLIST
 
 __all__ = ["draw"]
 
 MAP_KEY = "explore_map"
-MOST_PLAYED = 500  # songs that go into the player's queue at once
+MAX_PLAYED = 500  # songs that go into the player's queue at once
 N_FOUND: Key[int] = Key(
     "n_found", int, "songs that a search or a lasso found, those without a ring among them"
 )
@@ -52,7 +52,7 @@ def _choose(now: Snapshot, song: Song) -> None:
 
 def _mark(ids: npt.NDArray[np.int64]) -> None:
     """Mark songs; where they are very many, the first of them."""
-    FOUND.set(ids[:MOST_MARKED].tolist())
+    FOUND.set(ids[:MAX_MARKED].tolist())
     N_FOUND.set(len(ids))
 
 
@@ -152,7 +152,7 @@ def _marked_songs(now: Snapshot) -> None:
     """How many songs are marked, and a button that plays them."""
     if len(FOUND.get()) <= 1:
         return
-    songs = now.songs_by_id(FOUND.get()[:MOST_PLAYED])
+    songs = now.songs_by_id(FOUND.get()[:MAX_PLAYED])
     n_found = max(N_FOUND.get(), len(songs))
     st.subheader(f"{n_found:,} songs marked", anchor=False)
     if n_found > len(FOUND.get()):

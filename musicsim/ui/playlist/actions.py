@@ -9,7 +9,7 @@ from musicsim.errors import MusicsimError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.state import Key
 from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, change
-from musicsim.ui.playlist.request_form import MOST_SONGS, remember_drawn, wish_of
+from musicsim.ui.playlist.request_form import MAX_SONGS, remember_drawn, wish_of
 
 if TYPE_CHECKING:  # scipy and scikit-learn come with it: not before a playlist is asked for
     from musicsim.explorer.playlists.request import Wish
@@ -161,5 +161,5 @@ def go_on(now: Snapshot, walker: "Walk", n_more: int) -> None:
     """Draw more songs at the end."""
     draft = PLAYLIST.get()
     if draft is not None:
-        length = min(len(draft.song_ids) + n_more, MOST_SONGS, len(now.indexed))
+        length = min(len(draft.song_ids) + n_more, MAX_SONGS, len(now.indexed))
         _redraw(now, walker, dict(enumerate(draft.song_ids)), max(length, len(draft.song_ids)))

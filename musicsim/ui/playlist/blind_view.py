@@ -30,7 +30,7 @@ from musicsim.ui.components.song_list import Action, clock, row_of, song_list
 __all__ = ["show_blind"]
 
 _FEWEST, _USUAL, _MOST = 2, 8, 30
-_MOST_REASONS = 8
+_MAX_REASONS = 8
 _LABELS: dict[Choice, str] = {
     "left": "List 1 is better",
     "same": "No difference",
@@ -238,12 +238,12 @@ def _explain(drawn: DrawnPlaylist, index: int, who: Contender) -> None:
         st.info(plain(error), icon=":material/info:")
         return
     said = taken.reason if taken is not None else ""
-    for edge in reasons[:_MOST_REASONS]:
+    for edge in reasons[:_MAX_REASONS]:
         words = f"{edge.probability:.0%} · {plain(edge.reason)}"
         st.progress(
             min(1.0, edge.probability), text=f":material/check: **{words}**" if edge.reason == said else words
         )
-    if said not in {edge.reason for edge in reasons[:_MOST_REASONS]}:
+    if said not in {edge.reason for edge in reasons[:_MAX_REASONS]}:
         st.caption(plain(f"It was drawn by a less likely one: {said}."))
     st.caption("How likely each led from one to the other; the ticked one did.")
 

@@ -25,7 +25,7 @@ __all__ = [
     "undo",
 ]
 
-_MOST_STEPS = 60
+_MAX_STEPS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ def _history() -> _History:
 def change(draft: PlaylistDraft) -> None:
     """Make this the playlist in work; :func:`undo` leads back to the one before."""
     history = _history()
-    history.drafts = [*history.drafts[: history.at + 1], draft][-_MOST_STEPS:]
+    history.drafts = [*history.drafts[: history.at + 1], draft][-_MAX_STEPS:]
     history.at = len(history.drafts) - 1
     PLAYLIST.set(draft)
 

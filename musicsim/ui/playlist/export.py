@@ -30,7 +30,7 @@ _FADE: Key[int] = Key("playlist_mix_fade", lambda: 4, "seconds of a crossfade")
 _ENDING: Key[str] = Key("playlist_mix_format", lambda: ".m4a", "how the name of the mix ends")
 _MIX: Key[Path | None] = Key("playlist_mix", lambda: None, "file of the mix that was asked for last")
 
-_MOST_MIXES = 8  # files, of all sessions
+_MAX_MIXES = 8  # files, of all sessions
 
 
 def _file_name(ending: str) -> str:
@@ -84,7 +84,7 @@ def _mixes() -> "tempfile.TemporaryDirectory[str]":
 def _order(now: Snapshot, songs: Sequence[Song]) -> None:
     """Have a mix made beside the page."""
     folder = Path(_mixes().name)
-    for old in sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)[: -_MOST_MIXES + 1]:
+    for old in sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)[: -_MAX_MIXES + 1]:
         old.unlink(missing_ok=True)
     target = folder / f"{uuid.uuid4().hex}{_ENDING.get()}"
     seconds, fade = float(_SECONDS.get()), min(float(_FADE.get()), _SECONDS.get() / 2)

@@ -19,12 +19,12 @@ from musicsim.ui.playlist.draft import PLAYLIST
 if TYPE_CHECKING:  # scipy and scikit-learn come with it: not before a playlist is asked for
     from musicsim.explorer.playlists.walk import Dialect, Walk
 
-__all__ = ["MOST_SONGS", "playlists_of", "remember_drawn", "wish_form", "wish_of"]
+__all__ = ["MAX_SONGS", "playlists_of", "remember_drawn", "wish_form", "wish_of"]
 
-MOST_SONGS = 200
-_LENGTH_SONGS, _LONGEST_MIN = 12, 600
+MAX_SONGS = 200
+_LENGTH_SONGS, _MAX_MIN = 12, 600
 _RESTS_S = 24 * 3600.0  # how long songs of a list weigh less
-_MOST_REMEMBERED = 100
+_MAX_REMEMBERED = 100
 _FAMILIES_NAMED = 3
 
 _BY = ("songs", "minutes")
@@ -104,7 +104,7 @@ def playlists_of(now: Snapshot) -> dict[int, SavedPlaylist]:
 
 def remember_drawn(ids: tuple[int, ...]) -> None:
     """Have the songs of a list that was just drawn weigh less in the next ones."""
-    _DRAWN.set([*_DRAWN.get(), (time.time(), frozenset(ids))][-_MOST_REMEMBERED:])
+    _DRAWN.set([*_DRAWN.get(), (time.time(), frozenset(ids))][-_MAX_REMEMBERED:])
 
 
 def _rested(now: Snapshot) -> frozenset[int]:
@@ -184,7 +184,7 @@ def _set_if_new(key: Key[Any], value: Any) -> None:
 
 
 def _most(now: Snapshot) -> int:
-    return min(MOST_SONGS, len(now.indexed))
+    return min(MAX_SONGS, len(now.indexed))
 
 
 # --- the form -------------------------------------------------------------------------------------
@@ -280,7 +280,7 @@ def _length(now: Snapshot) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if _LENGTH_BY.get() == "minutes":
             st.number_input(
-                "Length", 1, _LONGEST_MIN, key=_MINUTES.name, persist_state="session", step=5, width=130
+                "Length", 1, _MAX_MIN, key=_MINUTES.name, persist_state="session", step=5, width=130
             )
         else:
             st.number_input("Length", 1, _most(now), key=_LENGTH.name, persist_state="session", width=130)

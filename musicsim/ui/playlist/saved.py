@@ -17,7 +17,7 @@ from musicsim.ui.playlist.request_form import playlists_of
 
 __all__ = ["NAME", "follow_address", "save_button", "saved_lists", "show_address"]
 
-LONGEST_NAME = 100
+MAX_NAME = 100
 _PARAMETER = "playlist"
 
 NAME: Key[str] = Key("playlist_name", lambda: "My playlist", "name under which the playlist is saved")
@@ -148,7 +148,7 @@ def _what_to_do(now: Snapshot, playlist: SavedPlaylist) -> None:
                 "New name",
                 key=_RENAMED.name,
                 persist_state="session",
-                max_chars=LONGEST_NAME,
+                max_chars=MAX_NAME,
                 placeholder=playlist.name,
             )
             st.button("Rename it", key="playlist_rename_it", on_click=_rename, args=(now, playlist))
@@ -189,7 +189,7 @@ def save_button(now: Snapshot) -> None:
     """Save under a name."""
     NAME.get()
     with st.popover("Save", icon=":material/save:", key="playlist_save"):
-        st.text_input("Name", key=NAME.name, persist_state="session", max_chars=LONGEST_NAME)
+        st.text_input("Name", key=NAME.name, persist_state="session", max_chars=MAX_NAME)
         name = NAME.get().strip()
         known = next(
             (

@@ -14,7 +14,7 @@ from musicsim.ui.components.song_list import Action, Row, clock, row_of, song_li
 from musicsim.ui.components.song_map import map_figure
 from musicsim.ui.playlist.actions import another_route, go_on, redraw_after, redraw_around, redraw_one, said
 from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, can_redo, can_undo, change, redo, undo
-from musicsim.ui.playlist.request_form import MOST_SONGS
+from musicsim.ui.playlist.request_form import MAX_SONGS
 
 if TYPE_CHECKING:  # scipy and scikit-learn come with it: not before a playlist is asked for
     from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
@@ -23,7 +23,7 @@ __all__ = ["absent_songs", "dialect_of", "show_heading", "show_map", "show_rows"
 
 _WHY: Key[tuple[int, int] | None] = Key("playlist_why", lambda: None, "places of the step that is explained")
 _MORE: Key[int] = Key("playlist_more", lambda: 5, "songs to go on by")
-_MOST_REASONS = 8
+_MAX_REASONS = 8
 
 
 def dialect_of(draft: PlaylistDraft, walker: "Walk") -> str | None:
@@ -127,7 +127,7 @@ def _act(now: Snapshot, walker: "Walk", action: Action) -> None:
 
 def _ways_on(now: Snapshot, walker: "Walk", draft: PlaylistDraft) -> None:
     n_kept = sum(i in draft.kept for i in draft.song_ids)
-    room = min(MOST_SONGS, len(now.indexed)) - len(draft.song_ids)
+    room = min(MAX_SONGS, len(now.indexed)) - len(draft.song_ids)
     _MORE.set(max(1, min(_MORE.get(), max(room, 1))))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.button(
@@ -156,7 +156,7 @@ def _why(now: Snapshot, walker: "Walk", draft: PlaylistDraft, here: int, there: 
     known = draft.taken.get(pair)
     taken = known.reason if known else (reasons[0].reason if reasons else "")
     first = [e for e in reasons if e.reason == taken]
-    listed = [*first, *(e for e in reasons if e.reason != taken)][:_MOST_REASONS]
+    listed = [*first, *(e for e in reasons if e.reason != taken)][:_MAX_REASONS]
     for edge in sorted(listed, key=lambda e: -e.probability):
         words = f"{edge.probability:.0%} · {plain(edge.reason)}"
         st.progress(

@@ -15,7 +15,7 @@ __all__ = ["show_weights"]
 _ALL = "all playlists"
 _COLOURS = ("#0f6b75", "#d08a3c")
 _LISTED = 12
-_LONGEST_LABEL = 26
+_MAX_LABEL = 26
 
 _DIALECT: Key[str] = Key("weights_dialect", str, "dialect whose weights are shown; empty for all playlists")
 
@@ -82,7 +82,7 @@ def _families(walker: Walk, chosen: str) -> None:
     ):
         values = [shares.get(name, 0.0) for name in names]
         figure.add_bar(
-            name=in_chart(label, _LONGEST_LABEL),
+            name=in_chart(label, _MAX_LABEL),
             x=values,
             y=names,
             orientation="h",

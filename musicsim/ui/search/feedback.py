@@ -18,7 +18,7 @@ __all__ = ["THUMBS", "feedback_bar", "feedback_on", "say"]
 THUMBS = {"like": 1, "unlike": -1}
 """What a thumb of the list of answers says."""
 
-_MOST_SEARCHES = 50
+_MAX_SEARCHES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def _search(searched: str) -> _Search:
 def _remember(searched: str, search: _Search) -> None:
     """Hold it, and let go of what was searched with longest ago."""
     said = {name: of for name, of in _SAID.get().items() if name != searched} | {searched: search}
-    _SAID.set(dict(list(said.items())[-_MOST_SEARCHES:]))
+    _SAID.set(dict(list(said.items())[-_MAX_SEARCHES:]))
 
 
 def _follow(searched: str, thumbs: Thumbs) -> None:

@@ -21,7 +21,7 @@ from musicsim.explorer.upkeep.model_text import facts, figures, kind_words, matc
 from musicsim.library import Library
 from musicsim.library.embeddings.files import ENDINGS
 from musicsim.library.embeddings.store import EmbeddingStore
-from musicsim.library.stores.models import LONGEST_NAME, NATIVE_KIND, ModelRecord
+from musicsim.library.stores.models import MAX_NAME, NATIVE_KIND, ModelRecord
 from musicsim.ui.base.state import MODEL, Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.jobs_view import job_panel, start_job
@@ -83,7 +83,7 @@ def rename_button(library: Library, record: ModelRecord, *, where: str) -> None:
         help="The model that every library has keeps its name." if is_native else None,
     ):  # fmt: skip
         key.keep()
-        st.text_input("Name", key=key.name, max_chars=LONGEST_NAME)
+        st.text_input("Name", key=key.name, max_chars=MAX_NAME)
         st.button(
             "Rename it", key=f"{where}_rename_{record.id}", type="primary",
             on_click=_rename, args=(library, record, key),
