@@ -76,12 +76,12 @@ def serve(
         "STREAMLIT_SERVER_PORT": str(sockets[0].getsockname()[1]),
     }
     os.chdir(_UI)  # where Streamlit looks for .streamlit/config.toml
-    from musicsim.ui.app import app  # reads the environment and these settings
+    from musicsim.ui.app import make_app  # reads the environment and these settings
 
     # not by `streamlit run`, which listens on one address only, be it of IPv4 or of IPv6
     server = uvicorn.Server(
         uvicorn.Config(
-            app,
+            make_app(),
             ws_max_size=_MAX_MESSAGE,
             ws_per_message_deflate=False,  # it costs more time than it saves on this machine
             ws_ping_interval=_PATIENCE_S,

@@ -1,5 +1,7 @@
 """The application: Streamlit's pages with the routes for sound and the HTTP interface beside them."""
 
+from typing import Any
+
 import streamlit as st
 from starlette.middleware import Middleware
 
@@ -8,12 +10,19 @@ from musicsim.ui.base.frame import SHELL
 from musicsim.ui.base.script_errors import show_error
 from musicsim.ui.components.chart_script import chart_routes
 
-__all__ = ["app"]
+__all__ = ["SHELL", "app_options", "make_app"]
 
-_base = st.get_option("server.baseUrlPath") or ""
-app = st.App(
-    SHELL,
-    routes=[*routes(_base), *chart_routes(_base)],
-    middleware=[Middleware(Guard, names=named_hosts())],
-    on_script_error=show_error,
-)
+
+def app_options() -> dict[str, Any]:
+    """Options of ``st.App`` for the script :data:`SHELL`."""
+    base = st.get_option("server.baseUrlPath") or ""
+    return {
+        "routes": [*routes(base), *chart_routes(base)],
+        "middleware": [Middleware(Guard, names=named_hosts())],
+        "on_script_error": show_error,
+    }
+
+
+def make_app() -> st.App:
+    """The app, for a server of our own."""
+    return st.App(SHELL, **app_options())
