@@ -1,16 +1,7 @@
-"""The application: Streamlit's pages with the routes for sound and the HTTP interface beside them."""
+"""What `streamlit run app.py` serves; the app itself is :mod:`musicsim.ui.app`."""
 
 import streamlit as st
-from starlette.middleware import Middleware
 
-from musicsim.api import Guard, named_hosts, routes
-from musicsim.ui.chart_script import chart_routes
-from musicsim.ui.script_errors import show_error
+from musicsim.ui.app import SHELL, app_options
 
-base = st.get_option("server.baseUrlPath") or ""
-app = st.App(
-    "pages/shell.py",
-    routes=[*routes(base), *chart_routes(base)],
-    middleware=[Middleware(Guard, names=named_hosts())],
-    on_script_error=show_error,
-)
+app = st.App(SHELL, **app_options())  # `streamlit run` looks for this very call in the text of the file

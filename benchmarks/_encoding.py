@@ -4,9 +4,10 @@ from pathlib import Path
 
 import av
 import numpy as np
-import numpy.typing as npt
 import soundfile
 import soxr
+
+from musicsim._arrays import Float32Array
 
 __all__ = ["ENDINGS", "encode"]
 
@@ -21,7 +22,7 @@ ENDINGS = (*_CODECS, *_IN_OGG)
 _SECONDS_A_WRITE = 10  # libsndfile's Vorbis encoder fails on longer writes
 
 
-def encode(path: Path, samples: npt.NDArray[np.float32], sr: int) -> Path:
+def encode(path: Path, samples: Float32Array, sr: int) -> Path:
     """Write mono samples as a stereo file (the right channel a little softer) in the format its ending names."""
     stereo = np.stack([samples, 0.8 * samples]).astype(np.float32)
     if path.suffix in _IN_OGG:

@@ -10,20 +10,19 @@
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks._search_data import N_DIMENSIONS, hard
+from musicsim._arrays import BoolArray, Uint8Array, Uint64Array
 
-__all__ = ["KINDS", "Codes", "bytes_of"]
+__all__ = ["KINDS", "bytes_of"]
 
-Codes = npt.NDArray[np.uint64]
 
 _CENTRES = 10_000
 _BLOCK = 65_536
 _PROJECTED_ROWS = 1 << 19
 
 
-def _packed(bits: npt.NDArray[np.bool_]) -> Codes:
+def _packed(bits: BoolArray) -> Uint64Array:
     """Rows of booleans as codes, the first in the lowest bit."""
     n, n_bits = bits.shape
     packed = np.zeros((n, 8 * -(-n_bits // 64)), np.uint8)
@@ -31,7 +30,9 @@ def _packed(bits: npt.NDArray[np.bool_]) -> Codes:
     return packed.view(np.uint64)
 
 
-def _turned(n_codes: int, n_queries: int, n_bits: int, turned: float, seed: int) -> tuple[Codes, Codes]:
+def _turned(
+    n_codes: int, n_queries: int, n_bits: int, turned: float, seed: int
+) -> tuple[Uint64Array, Uint64Array]:
     rng = np.random.default_rng(seed)
     centres = rng.integers(2, size=(_CENTRES, n_bits), dtype=np.uint8).astype(bool)
     drawn = []
@@ -43,12 +44,8 @@ def _turned(n_codes: int, n_queries: int, n_bits: int, turned: float, seed: int)
     return codes[:n_codes], codes[n_codes:]
 
 
-def clustered(n_codes: int, n_queries: int, n_bits: int, seed: int = 0) -> tuple[Codes, Codes]:
+def clustered(n_codes: int, n_queries: int, n_bits: int, seed: int = 0) -> tuple[Uint64Array, Uint64Array]:
     """Draw codes and queries around centres, 5 % of the bits turned.
-
-    Parameters
-    ----------
-    n_codes, n_queries, n_bits, seed : int
 
     Returns
     -------
@@ -58,12 +55,12 @@ def clustered(n_codes: int, n_queries: int, n_bits: int, seed: int = 0) -> tuple
     return _turned(n_codes, n_queries, n_bits, 0.05, seed)
 
 
-def loose(n_codes: int, n_queries: int, n_bits: int, seed: int = 0) -> tuple[Codes, Codes]:
+def loose(n_codes: int, n_queries: int, n_bits: int, seed: int = 0) -> tuple[Uint64Array, Uint64Array]:
     """As :func:`clustered`, 15 % of the bits turned."""
     return _turned(n_codes, n_queries, n_bits, 0.15, seed)
 
 
-def projected(n_codes: int, n_queries: int, n_bits: int, seed: int = 0) -> tuple[Codes, Codes]:
+def projected(n_codes: int, n_queries: int, n_bits: int, seed: int = 0) -> tuple[Uint64Array, Uint64Array]:
     """Signs of random projections of vectors; sizes as :func:`clustered`."""
     directions = np.random.default_rng(seed).standard_normal((N_DIMENSIONS, n_bits), dtype=np.float32)
     # seeds of `hard` place its clusters too: one draw, its vectors turned to codes part by part
@@ -75,13 +72,13 @@ def projected(n_codes: int, n_queries: int, n_bits: int, seed: int = 0) -> tuple
     return np.concatenate(drawn[:-1]), drawn[-1]
 
 
-KINDS: dict[str, Callable[[int, int, int, int], tuple[Codes, Codes]]] = {
+KINDS: dict[str, Callable[[int, int, int, int], tuple[Uint64Array, Uint64Array]]] = {
     "clustered": clustered,
     "loose": loose,
     "projected": projected,
 }
 
 
-def bytes_of(codes: Codes, n_bits: int) -> npt.NDArray[np.uint8]:
+def bytes_of(codes: Uint64Array, n_bits: int) -> Uint8Array:
     """Codes as other libraries take them, (n, n_bits / 8); `n_bits` is a multiple of 8."""
     return np.ascontiguousarray(codes.view(np.uint8)[:, : n_bits // 8])

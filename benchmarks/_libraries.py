@@ -1,31 +1,45 @@
-"""Libraries of generated songs: histograms with a taste hidden in them, and listeners who have it.
+"""Libraries to measure on: the demo collection, and generated songs with a taste hidden in their histograms.
 
-Each artist has a taste and a production; both change how often codewords sound, production more than taste, and
-listeners choose artists by taste alone. What there is to learn is to look at the one and not at the other.
+Each artist of the generated songs has a taste and a production; both change how often codewords sound, production more
+than taste, and listeners choose artists by taste alone. A model should learn to look at taste and to ignore production.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.audio import FEATURE_VERSION
 from musicsim.codebook import Codebook
-from musicsim.explorer.artifacts import save_map
-from musicsim.explorer.fitting import NATIVE, new_record
-from musicsim.explorer.similarity_model import SimilarityModel
-from musicsim.library import Library, schema
-from musicsim.library.model_store import NATIVE_KIND
+from musicsim.explorer.models.artifacts import save_map
+from musicsim.explorer.models.encoders import CodewordEncoder
+from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.upkeep.add_music import build_demo
+from musicsim.explorer.upkeep.fitting import NATIVE, new_record
+from musicsim.library import Library
+from musicsim.library.db import schema
+from musicsim.library.stores.models import NATIVE_KIND
 
-__all__ = ["generated_library"]
+__all__ = ["demo_library", "generated_library"]
 
-Floats = npt.NDArray[np.float64]
+
+_FOLDER = Path(__file__).parents[1] / "data" / "experiments"
 
 _TASTES, _PRODUCTIONS = 6, 10
 _LOUDER = 2.0  # how much more production shows than taste
 _FRAMES_A_SONG = 17_000
 _ARTISTS_A_LISTENER = 25
 _BLOCK = 1_000
+
+
+def demo_library(seed: int, progress: Callable[[str], None]) -> Library:
+    """The demo collection of this seed, composed at the first run."""
+    library = Library.open(_FOLDER / f"demo-{seed}")
+    if not library.playlists():
+        progress("composing the demo collection, once")
+        build_demo(library, seed=seed, report=lambda **_: None)
+    return library
 
 
 def generated_library(
@@ -43,11 +57,8 @@ def generated_library(
     ----------
     folder : Path
         Must not hold a library.
-    n_songs : int
     n_artists : int, optional
         By default a tenth of the songs.
-    n_listeners, n_codewords : int
-    random_state : int
     """
     rng = np.random.default_rng(random_state)
     n_artists = n_artists or max(1, n_songs // 10)
@@ -61,7 +72,7 @@ def generated_library(
     return library
 
 
-def _enter_songs(library: Library, folder: Path, artist: npt.NDArray[np.int64]) -> list[int]:
+def _enter_songs(library: Library, folder: Path, artist: Int64Array) -> list[int]:
     ids = list(range(1, len(artist) + 1))
     paths = [
         folder / "music" / f"artist {a}" / f"song {i}.flac" for i, a in zip(ids, artist.tolist(), strict=True)
@@ -84,8 +95,8 @@ def _enter_songs(library: Library, folder: Path, artist: npt.NDArray[np.int64]) 
 
 
 def _histograms(
-    artist: npt.NDArray[np.int64], taste: Floats, n_codewords: int, rng: np.random.Generator
-) -> npt.NDArray[np.float32]:
+    artist: Int64Array, taste: Float64Array, n_codewords: int, rng: np.random.Generator
+) -> Float32Array:
     """Counts of codewords, a log-linear model of taste, production and chance."""
     production = rng.standard_normal((len(taste), _PRODUCTIONS))
     usual = rng.standard_normal(n_codewords)
@@ -105,15 +116,19 @@ def _histograms(
 def _enter_model(
     library: Library,
     ids: list[int],
-    artist: npt.NDArray[np.int64],
-    taste: Floats,
+    artist: Int64Array,
+    taste: Float64Array,
     n_codewords: int,
     rng: np.random.Generator,
 ) -> None:
     book = Codebook(n_codewords, tau=4, random_state=0)
     book.fit(rng.standard_normal((4 * n_codewords, 39)).astype(np.float32))
     histograms = _histograms(artist, taste, n_codewords, rng)
-    model = SimilarityModel(n_codewords=n_codewords, random_state=0).use_front(book).fit_space(histograms)
+    model = (
+        SimilarityModel(n_codewords=n_codewords, random_state=0)
+        .use_encoder(CodewordEncoder(book))
+        .fit_space(histograms)
+    )
     record = new_record(NATIVE_KIND, NATIVE, model, len(ids))
     model.save(library.models.path(record.id))
     library.models.register(record)
@@ -129,8 +144,8 @@ def _enter_model(
 def _enter_plays(
     library: Library,
     ids: list[int],
-    artist: npt.NDArray[np.int64],
-    taste: Floats,
+    artist: Int64Array,
+    taste: Float64Array,
     n_listeners: int,
     rng: np.random.Generator,
 ) -> None:

@@ -17,6 +17,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import Float64Array
+
 __all__ = ["ENVIRONMENT", "MetricLearn"]
 
 ENVIRONMENT = Path(__file__).parents[1] / ".venv" / "rivals"
@@ -54,7 +56,7 @@ class MetricLearn:
 
     def fit(
         self, learner: str, X: npt.ArrayLike, y: npt.ArrayLike, **parameters: Any
-    ) -> tuple[npt.NDArray[np.float64], dict[str, float]]:
+    ) -> tuple[Float64Array, dict[str, float]]:
         """Fit "lmnn", "nca" or "itml".
 
         Returns

@@ -19,30 +19,30 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Float32Array, Int64Array
 from musicsim.audio import FEATURE_VERSION
 from musicsim.codebook import Codebook
 from musicsim.demo.names import artist_names, titles
-from musicsim.explorer.artifacts import save_clusters, save_map
-from musicsim.explorer.fitting import NATIVE, new_record
-from musicsim.explorer.query import Filters, find_similar
-from musicsim.explorer.similarity_model import SimilarityModel
-from musicsim.explorer.snapshot import take_snapshot
+from musicsim.explorer.models.artifacts import save_clusters, save_map
+from musicsim.explorer.models.encoders import CodewordEncoder
+from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.search.query import Filters, find_similar
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.upkeep.fitting import NATIVE, new_record
+from musicsim.explorer.upkeep.placing import cluster_sizes
 from musicsim.library import Library
-from musicsim.library.model_store import NATIVE_KIND
+from musicsim.library.stores.models import NATIVE_KIND
 
 __all__ = ["measure", "write_library"]
 
 T = TypeVar("T")
-Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int64]
 
 _CODEWORDS = 100
 _LATENT = 20
 _BLOCK = 50_000
 _SONGS_AN_ARTIST, _SONGS_A_CLUSTER, _SONGS_AN_ALBUM = 20, 500, 12
-_FEWEST_CLUSTERS = 20
+_MIN_CLUSTERS = 20
 _TITLES = 20_000  # that many different ones at most
 _GENRES = (
     *(
@@ -73,10 +73,10 @@ _FILES = "INSERT INTO files (path, song_id, folder, size, mtime_ns) VALUES (?, ?
 class _Plan:
     """Which artist made each song, and which cluster each artist belongs to."""
 
-    artist: Ints
-    cluster: Ints
-    centres: Floats
-    own: Floats
+    artist: Int64Array
+    cluster: Int64Array
+    centres: Float32Array
+    own: Float32Array
 
 
 def write_library(folder: Path, n_songs: int, *, random_state: int = 0) -> Library:
@@ -104,7 +104,7 @@ def write_library(folder: Path, n_songs: int, *, random_state: int = 0) -> Libra
 def _plan(n_songs: int, rng: np.random.Generator) -> _Plan:
     """Artists by a law as Zipf's: the first of 50,000 has some thousands of songs, most have a few."""
     n_artists = max(1, n_songs // _SONGS_AN_ARTIST)
-    n_clusters = max(n_songs // _SONGS_A_CLUSTER, min(n_artists, _FEWEST_CLUSTERS))
+    n_clusters = max(n_songs // _SONGS_A_CLUSTER, min(n_artists, _MIN_CLUSTERS))
     weight = (np.arange(n_artists) + 10.0) ** -0.8
     artist = np.sort(rng.choice(n_artists, size=n_songs, p=weight / weight.sum()))
     centres = rng.standard_normal((n_clusters, _LATENT), dtype=np.float32) * _SPREAD[0]
@@ -126,11 +126,11 @@ def _enter_songs(library: Library, music: Path, plan: _Plan, rng: np.random.Gene
 
 def _rows(
     start: int,
-    artists: Ints,
+    artists: Int64Array,
     plan: _Plan,
     names: list[str],
     pool: list[str],
-    genre_of: Ints,
+    genre_of: Int64Array,
     music: str,
     rng: np.random.Generator,
 ) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
@@ -169,7 +169,7 @@ def _rows(
     return songs, files
 
 
-def _histograms(plan: _Plan, order: Ints, rng: np.random.Generator) -> Iterator[Floats]:
+def _histograms(plan: _Plan, order: Int64Array, rng: np.random.Generator) -> Iterator[Float32Array]:
     """Histograms of the songs in the order of their rows, some at a time."""
     loud = rng.standard_normal((_LATENT, _CODEWORDS), dtype=np.float32) * np.float32(
         0.8 / np.sqrt(_LATENT) * 2
@@ -191,7 +191,7 @@ def _model(rng: np.random.Generator) -> SimilarityModel:
     spread = np.concatenate([[90.0, 45.0], np.full(11, 18.0), np.full(13, 3.0), np.full(13, 1.0)])
     frames = level + spread * rng.standard_normal((60 * _CODEWORDS, 39))
     book = Codebook(_CODEWORDS, tau=4, random_state=0).fit(frames.astype(np.float32))
-    model = SimilarityModel(n_codewords=_CODEWORDS, random_state=0).use_front(book)
+    model = SimilarityModel(n_codewords=_CODEWORDS, random_state=0).use_encoder(CodewordEncoder(book))
     # of fewer than 50 songs no axes are taken: the whole space is kept
     return model.fit_space(np.full((2, _CODEWORDS), 1.0 / _CODEWORDS, dtype=np.float32))
 
@@ -214,11 +214,9 @@ def _enter_model(library: Library, plan: _Plan, rng: np.random.Generator) -> Non
     library.models.finish(record.id, activate=True)
 
 
-def _coarser(centres: Floats) -> dict[str, Ints]:
+def _coarser(centres: Float32Array) -> dict[str, Int64Array]:
     """Labels of the clusters among 16, 64 and 256 larger ones."""
     from sklearn.cluster import KMeans
-
-    from musicsim.explorer.placing import cluster_sizes
 
     return {
         str(k): KMeans(k, n_init=1, random_state=0).fit_predict(centres).astype(np.int64)
@@ -226,7 +224,7 @@ def _coarser(centres: Floats) -> dict[str, Ints]:
     }
 
 
-def _places(plan: _Plan, artist: Ints, cluster: Ints, rng: np.random.Generator) -> Floats:
+def _places(plan: _Plan, artist: Int64Array, cluster: Int64Array, rng: np.random.Generator) -> Float32Array:
     """A map: the two main axes of the clusters, artists around them, songs around their artist."""
     centred = plan.centres - plan.centres.mean(axis=0)
     axes = np.linalg.svd(centred)[2][:2]
@@ -236,10 +234,6 @@ def _places(plan: _Plan, artist: Ints, cluster: Ints, rng: np.random.Generator) 
 
 def measure(folder: Path) -> list[dict[str, float | str]]:
     """Time what the service does with a library, from opening it on; each step once, in this process.
-
-    Parameters
-    ----------
-    folder : Path
 
     Returns
     -------
@@ -257,7 +251,7 @@ def measure(folder: Path) -> list[dict[str, float | str]]:
         rows.append({"what": what, "s": wall, "CPU s": cpu, "MB": process.memory_info().rss / 1e6})
         return result
 
-    step("import", lambda: import_module("musicsim.explorer.hubs"))
+    step("import", lambda: import_module("musicsim.explorer.snapshot.hubs"))
     library = step("open", lambda: Library.open(folder))
     now = step("take a snapshot", lambda: take_snapshot(library))
     step("songs as columns", lambda: now.n_songs)

@@ -6,21 +6,18 @@ Both hide what makes songs similar among columns that do not, so that a metric h
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.relevance import Relevance
 
 __all__ = ["ClassTask", "Task", "cal10k_like", "nearly_separable"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
     """X of shape (n_songs, d), and the relevant and irrelevant rows of each of them."""
 
-    X: FloatArray
+    X: Float64Array
     relevance: Relevance
 
 
@@ -32,9 +29,9 @@ class ClassTask(Task):
     The database of `query_relevance` are the rows of X.
     """
 
-    y: IntArray
-    queries: FloatArray
-    query_y: IntArray
+    y: Int64Array
+    queries: Float64Array
+    query_y: Int64Array
     query_relevance: Relevance
 
 
@@ -50,8 +47,6 @@ def cal10k_like(
 
     Parameters
     ----------
-    seed : int
-    n_songs, d : int
     n_relevant : float
         Mean of a Poisson distribution; each song has at least one.
     n_tastes : int
@@ -91,8 +86,6 @@ def nearly_separable(
 
     Parameters
     ----------
-    seed : int
-    n_songs, d : int
     n_relevant : int
         Classes have this many songs and one more, or a few more yet where that does not divide `n_songs`.
     n_hidden : int, at most d
@@ -107,7 +100,7 @@ def nearly_separable(
     y = rng.permutation(np.arange(n_songs) % n_classes)
     means = rng.standard_normal((n_classes, n_hidden))
 
-    def draw(classes: IntArray) -> FloatArray:
+    def draw(classes: Int64Array) -> Float64Array:
         hidden = means[classes] + within * rng.standard_normal((len(classes), n_hidden))
         return np.concatenate([hidden, rng.standard_normal((len(classes), d - n_hidden))], axis=1)
 

@@ -120,7 +120,6 @@ def main(
 
     Parameters
     ----------
-    name, description : str
     run : callable
         Gets a :class:`Settings` and a function that writes a line to stderr.
     rivals : iterable of str

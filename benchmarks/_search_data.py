@@ -21,8 +21,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
+
+from musicsim._arrays import Float32Array, Float64Array
 
 __all__ = ["REAL_SETS", "hard", "hold_out", "separated"]
 
@@ -33,18 +34,23 @@ _HARD_SPREAD = 0.85
 _SEPARATED_SPREAD = 1.35
 _BLOCK = 65_536
 
-Vectors = npt.NDArray[np.float32]
+
+SPOTIFY = (
+    "acousticness", "danceability", "duration_ms", "energy", "instrumentalness", "key", "liveness",
+    "loudness", "mode", "speechiness", "tempo", "time_signature", "valence",
+)  # fmt: skip
+"""What the track sounds like; `followers` and `popularity` tell of the artist and are left out."""
 
 
-def hard(n_rows: int, n_queries: int, *, n_clusters: int = 200, seed: int = 0) -> tuple[Vectors, Vectors]:
+def hard(
+    n_rows: int, n_queries: int, *, n_clusters: int = 200, seed: int = 0
+) -> tuple[Float32Array, Float32Array]:
     """Draw rows and queries from overlapping clusters of intrinsic dimension 20.
 
     Parameters
     ----------
-    n_rows, n_queries : int
     n_clusters : int
         Of unit covariance in the 20 dimensions, the centres Gaussian with deviation 0.85 there.
-    seed : int
 
     Returns
     -------
@@ -69,16 +75,14 @@ def hard(n_rows: int, n_queries: int, *, n_clusters: int = 200, seed: int = 0) -
 
 def separated(
     n_rows: int, n_queries: int, *, n_clusters: int = 2_000, seed: int = 0
-) -> tuple[Vectors, Vectors]:
+) -> tuple[Float32Array, Float32Array]:
     """Draw rows and queries from clusters that do not overlap, each of its own random covariance.
 
     Parameters
     ----------
-    n_rows, n_queries : int
     n_clusters : int
         A cluster is a Gaussian vector times a matrix of Gaussian entries of variance 1/100; the centres are
         Gaussian with deviation 1.35.
-    seed : int
 
     Returns
     -------
@@ -98,7 +102,7 @@ def separated(
     return drawn[:n_rows], drawn[n_rows:]
 
 
-def hold_out(X: Vectors, n_queries: int, seed: int) -> tuple[Vectors, Vectors]:
+def hold_out(X: Float32Array, n_queries: int, seed: int) -> tuple[Float32Array, Float32Array]:
     """Take `n_queries` rows at random out of X; returns the rest and them."""
     order = np.random.default_rng(seed).permutation(len(X))
     return X[np.sort(order[n_queries:])], X[order[:n_queries]]
@@ -107,25 +111,23 @@ def hold_out(X: Vectors, n_queries: int, seed: int) -> tuple[Vectors, Vectors]:
 # --- real vectors -----------------------------------------------------------------------------------
 
 
-def _spotify(folder: Path) -> Vectors:
+def _spotify(folder: Path) -> Float32Array:
     """Songs by what Spotify says of their sound; one row a title."""
-    from experiments._descriptors import SPOTIFY
-
     parts = [pd.read_csv(folder / f"spotify_msd/features_{size}.csv.xz") for size in ("15k", "5k")]
     table = pd.concat(parts).drop_duplicates(["Artist", "Track"]).dropna(subset=list(SPOTIFY))
     return _z_scored(table[list(SPOTIFY)].to_numpy(np.float64))
 
 
-def _mnist(folder: Path) -> Vectors:
+def _mnist(folder: Path) -> Float32Array:
     parts = [np.load(folder / f"mnist/{name}.npz")["X"] for name in ("mnist_t10k", "mnist_10k_cazala")]
     return np.concatenate(parts).reshape(-1, 784).astype(np.float32)
 
 
-def _sift(folder: Path) -> Vectors:
+def _sift(folder: Path) -> Float32Array:
     return np.load(folder / "bigann10k/bigann10k.npz")["base"].astype(np.float32)
 
 
-REAL_SETS: dict[str, Callable[[Path], Vectors]] = {
+REAL_SETS: dict[str, Callable[[Path], Float32Array]] = {
     "songs, 13 Spotify descriptors": _spotify,
     "MNIST, 784 pixels": _mnist,
     "SIFT, 128 values": _sift,
@@ -133,6 +135,6 @@ REAL_SETS: dict[str, Callable[[Path], Vectors]] = {
 """Each takes the folder of public data sets."""
 
 
-def _z_scored(X: npt.NDArray[np.float64]) -> Vectors:
+def _z_scored(X: Float64Array) -> Float32Array:
     deviation = X.std(axis=0)
     return ((X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)).astype(np.float32)

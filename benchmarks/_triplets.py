@@ -9,8 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
+
+from musicsim._arrays import Float64Array, Int64Array
 
 __all__ = [
     "Embedding",
@@ -22,17 +23,15 @@ __all__ = [
     "student_t",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-Losses = tuple[FloatArray, FloatArray, FloatArray]
-Loss = Callable[[FloatArray, FloatArray], Losses]
+Losses = tuple[Float64Array, Float64Array, Float64Array]
+Loss = Callable[[Float64Array, Float64Array], Losses]
 
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
     """Points of the songs, (n_songs, r), and the CPU seconds and mean loss at each step of the way."""
 
-    points: FloatArray
+    points: Float64Array
     seconds: list[float]
     losses: list[float]
 
@@ -50,7 +49,7 @@ def student_t(n_components: int) -> Loss:
     alpha = max(n_components - 1, 1)
     power = 0.5 * (alpha + 1)
 
-    def loss(near: FloatArray, far: FloatArray) -> Losses:
+    def loss(near: Float64Array, far: Float64Array) -> Losses:
         # log of the odds that the farther pair is the nearer one
         odds = power * (np.log1p(near / alpha) - np.log1p(far / alpha))
         wrong = 1.0 / (1.0 + np.exp(-odds))
@@ -65,14 +64,14 @@ def crowd_kernel(mu: float = 0.05) -> Loss:
     Tamuz, Liu, Belongie, Shamir and Kalai, 2011. Returns what :func:`student_t` does.
     """
 
-    def loss(near: FloatArray, far: FloatArray) -> Losses:
+    def loss(near: Float64Array, far: Float64Array) -> Losses:
         both, own = near + far + 2.0 * mu, far + mu
         return np.log(both / own), 1.0 / both, 1.0 / both - 1.0 / own
 
     return loss
 
 
-def loss_and_slope(Y: FloatArray, comparisons: IntArray, loss: Loss) -> tuple[float, FloatArray]:
+def loss_and_slope(Y: Float64Array, comparisons: Int64Array, loss: Loss) -> tuple[float, Float64Array]:
     """Mean loss of the comparisons (m, 4) at the points Y (n_songs, r), and its gradient."""
     near, far = comparisons[:, :2].T, comparisons[:, 2:].T
     values, of_near, of_far = loss(*(np.square(Y[a] - Y[b]).sum(axis=1) for a, b in (near, far)))
@@ -85,7 +84,7 @@ def loss_and_slope(Y: FloatArray, comparisons: IntArray, loss: Loss) -> tuple[fl
 
 def embed(
     n_songs: int,
-    comparisons: IntArray,
+    comparisons: Int64Array,
     loss: Loss,
     n_components: int,
     *,
@@ -108,7 +107,7 @@ def embed(
     seconds: list[float] = []
     losses: list[float] = []
 
-    def asked(flat: FloatArray) -> tuple[float, FloatArray]:
+    def asked(flat: Float64Array) -> tuple[float, Float64Array]:
         value, slope = loss_and_slope(flat.reshape(shape), comparisons, loss)
         return value, slope.ravel()
 
@@ -122,7 +121,7 @@ def embed(
     return Embedding(found.x.reshape(shape), seconds, losses)
 
 
-def said_farther(n_songs: int, comparisons: IntArray, prior: float = 2.0) -> FloatArray:
+def said_farther(n_songs: int, comparisons: Int64Array, prior: float = 2.0) -> Float64Array:
     """A dissimilarity: how often a pair was said to be the farther one, of all times that it was compared.
 
     Parameters
@@ -144,7 +143,7 @@ def said_farther(n_songs: int, comparisons: IntArray, prior: float = 2.0) -> Flo
     return D
 
 
-def classical_mds(D: FloatArray, n_components: int) -> FloatArray:
+def classical_mds(D: Float64Array, n_components: int) -> Float64Array:
     """Points (n, r) whose inner products are nearest to those that the dissimilarities (n, n) imply (Torgerson)."""
     squares = np.square(D)
     B = -0.5 * (squares - squares.mean(axis=0) - squares.mean(axis=1)[:, None] + squares.mean())
@@ -153,8 +152,8 @@ def classical_mds(D: FloatArray, n_components: int) -> FloatArray:
 
 
 def dense_subgradient(
-    X: FloatArray,
-    comparisons: IntArray,
+    X: Float64Array,
+    comparisons: Int64Array,
     C: float,
     *,
     limit_s: float,
@@ -203,12 +202,12 @@ def dense_subgradient(
     return Embedding(X @ (vectors * np.sqrt(np.maximum(values, 0.0))), seconds, losses)
 
 
-def _positive(W: FloatArray) -> FloatArray:
+def _positive(W: Float64Array) -> Float64Array:
     values, vectors = np.linalg.eigh(W)
     return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 
-def _length_to_margin(X: FloatArray, comparisons: IntArray, step: FloatArray) -> float:
+def _length_to_margin(X: Float64Array, comparisons: Int64Array, step: Float64Array) -> float:
     """The length of the multiple of a step from 0 that brings the mean margin to 1."""
     margins = []
     for i, j, k, m in comparisons:

@@ -5,7 +5,7 @@ z-scored. Histograms: eight nearest codewords of the frames of songs of 30 s; th
 z-scored frames for nothing, each song by itself and many at once, and their best form counts.
 Seconds are CPU seconds after a warm-up round, so compilation is not in them.
 
-Frames: a seeded synthetic process (a sound from a Gaussian mixture held for 50 frames, plus an AR(1)
+Float32Array: a seeded synthetic process (a sound from a Gaussian mixture held for 50 frames, plus an AR(1)
 process of coefficient 0.9); where the optional data folder is present also the delta-MFCC frames of its
 recordings by librosa, with other recordings held out than fitted to.
 """
@@ -23,16 +23,15 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, main, race, shared_data, version
 from benchmarks._rival import Answer, RivalError, RivalProcess, timed
+from musicsim._arrays import Float32Array, FloatingArray, Int64Array
 from musicsim.codebook import Codebook
 
 N_CODEWORDS, TAU = 1024, 8
 SONG = 2584
-"""Frames of 30 s."""
-
-Frames = npt.NDArray[np.float32]
+"""Float32Array of 30 s."""
 
 
-def synthetic_frames(n_frames: int, seed: int) -> Frames:
+def synthetic_frames(n_frames: int, seed: int) -> Float32Array:
     """Draw raw frames (n_frames, 39) that resemble their neighbours in time."""
     rng = np.random.default_rng(seed)
     sounds = 2.0 * rng.standard_normal((300, 39))
@@ -42,14 +41,14 @@ def synthetic_frames(n_frames: int, seed: int) -> Frames:
     return ((held + 1.5 * drift) * np.geomspace(80.0, 0.5, 39) - 20.0).astype(np.float32)
 
 
-def recorded_frames(folder: Path) -> tuple[Frames, Frames]:
+def recorded_frames(folder: Path) -> tuple[Float32Array, Float32Array]:
     """Return the frames of real recordings for the fit, and those of every fourth recording, held out."""
     import librosa
 
     # the other folders, and files named so, hold the same music once more in another format
     paths = sorted(p for part in ("excerpts", "originals") for p in (folder / part).iterdir())
     kept = [p for p in paths if p.suffix in {".ogg", ".mp3", ".flac"} and not p.stem.endswith("_22k_mono")]
-    sides: tuple[list[Frames], list[Frames]] = ([], [])
+    sides: tuple[list[Float32Array], list[Float32Array]] = ([], [])
     for place, path in enumerate(kept):
         y, sr = librosa.load(path, sr=22050)
         mfcc = librosa.feature.mfcc(y=y, sr=sr, n_mfcc=13, n_fft=512, hop_length=256, n_mels=40)
@@ -58,7 +57,7 @@ def recorded_frames(folder: Path) -> tuple[Frames, Frames]:
     return np.concatenate(sides[0]), np.concatenate(sides[1])
 
 
-def mean_squared_distance(points: Frames, codewords: npt.NDArray[np.floating]) -> float:
+def mean_squared_distance(points: Float32Array, codewords: FloatingArray) -> float:
     """Measure all codebooks alike: float64, from the definition, by blocks."""
     squares = (codewords.astype(np.float64) ** 2).sum(axis=1)
     total = 0.0
@@ -69,11 +68,11 @@ def mean_squared_distance(points: Frames, codewords: npt.NDArray[np.floating]) -
     return total / len(points)
 
 
-def z_scored(codebook: Codebook, frames: Frames) -> Frames:
+def z_scored(codebook: Codebook, frames: Float32Array) -> Float32Array:
     return ((frames - codebook.mean_) / codebook.scale_).astype(np.float32)
 
 
-def _one_pass(points: Frames, batch: int, init: str, seed: int) -> MiniBatchKMeans:
+def _one_pass(points: Float32Array, batch: int, init: str, seed: int) -> MiniBatchKMeans:
     rival = MiniBatchKMeans(N_CODEWORDS, batch_size=batch, init=init, n_init=1, random_state=seed)
     for start in range(0, len(points), batch):
         rival.partial_fit(points[start : start + batch])
@@ -81,7 +80,7 @@ def _one_pass(points: Frames, batch: int, init: str, seed: int) -> MiniBatchKMea
 
 
 def fit_rows(
-    data: str, frames: Frames, held_out: Frames, settings: Settings
+    data: str, frames: Float32Array, held_out: Float32Array, settings: Settings
 ) -> tuple[list[Row], list[Claim]]:
     """Race the fits; return a row for each and the claims against the best of scikit-learn."""
     seed = settings.seed
@@ -131,11 +130,11 @@ def fit_rows(
     return rows, claims
 
 
-def _numpy_forms(codewords: Frames, songs: list[Frames]) -> dict[str, Callable[[], npt.NDArray]]:
+def _numpy_forms(codewords: Float32Array, songs: list[Float32Array]) -> dict[str, Callable[[], npt.NDArray]]:
     """Top-8 histograms by a matrix product and a partial sort, in the forms that come to mind."""
     products, squares = np.ascontiguousarray(-2.0 * codewords.T), (codewords**2).sum(axis=1)
 
-    def by_index(points: Frames, block: int) -> npt.NDArray[np.int64]:
+    def by_index(points: Float32Array, block: int) -> Int64Array:
         counts = np.zeros(N_CODEWORDS, dtype=np.int64)
         for start in range(0, len(points), block):
             distances = points[start : start + block] @ products
@@ -144,7 +143,7 @@ def _numpy_forms(codewords: Frames, songs: list[Frames]) -> dict[str, Callable[[
             counts += np.bincount(nearest.ravel(), minlength=N_CODEWORDS)
         return counts
 
-    def by_value(points: Frames, block: int) -> npt.NDArray[np.int64]:
+    def by_value(points: Float32Array, block: int) -> Int64Array:
         counts = np.zeros(N_CODEWORDS, dtype=np.int64)
         for start in range(0, len(points), block):
             distances = points[start : start + block] @ products
@@ -161,14 +160,16 @@ def _numpy_forms(codewords: Frames, songs: list[Frames]) -> dict[str, Callable[[
     }
 
 
-def _each(count: Callable[[Frames, int], npt.NDArray], songs: list[Frames], block: int) -> npt.NDArray:
+def _each(
+    count: Callable[[Float32Array, int], npt.NDArray], songs: list[Float32Array], block: int
+) -> npt.NDArray:
     return np.array([count(song, block) for song in songs])
 
 
 class FaissForms:
     """Top-8 histograms by faiss's flat index."""
 
-    def __init__(self, codewords: Frames, songs: list[Frames]) -> None:
+    def __init__(self, codewords: Float32Array, songs: list[Float32Array]) -> None:
         import faiss
 
         faiss.omp_set_num_threads(1)
@@ -177,22 +178,22 @@ class FaissForms:
         self._songs = songs
         self._joined = np.concatenate(songs)
 
-    def one_by_one(self) -> npt.NDArray[np.int64]:
+    def one_by_one(self) -> Int64Array:
         """Search a song at once."""
         return np.array([_counts(self._index.search(song, TAU)[1]) for song in self._songs])
 
-    def together(self) -> npt.NDArray[np.int64]:
+    def together(self) -> Int64Array:
         """Search all songs at once."""
         nearest = np.split(self._index.search(self._joined, TAU)[1], len(self._songs))
         return np.array([_counts(near) for near in nearest])
 
 
-def _counts(nearest: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _counts(nearest: Int64Array) -> Int64Array:
     return np.bincount(nearest.ravel(), minlength=N_CODEWORDS)
 
 
 def histogram_rows(
-    data: str, frames: Frames, codebook: Codebook, n_songs: int
+    data: str, frames: Float32Array, codebook: Codebook, n_songs: int
 ) -> tuple[list[Row], list[Claim]]:
     """Race the histograms; return a row for each and the claim against the best rival."""
     raw = [frames[start : start + SONG] for start in range(0, n_songs * SONG, SONG)]

@@ -39,6 +39,7 @@ from benchmarks._report import (
 )
 from benchmarks._rival import RivalError, RivalProcess
 from musicsim.audio import analyse_sound, decode, delta_mfcc, derivatives
+from musicsim.demo import SAMPLE_RATE, plan_collection, render
 
 REFERENCE_SR = 22050
 
@@ -150,8 +151,6 @@ def recordings(folder: Path, seed: int) -> list[Path]:
 def demo_pieces(seed: int, n_pieces: int = 2, songs_a_piece: int = 5) -> dict[str, np.ndarray]:
     """Songs of the demo collection joined to about two minutes each, mono, 44,100 Hz."""
     import soxr
-
-    from musicsim.demo import SAMPLE_RATE, plan_collection, render
 
     plans = plan_collection(seed=seed)
     chosen = [plans[i] for i in np.linspace(0, len(plans) - 1, n_pieces * songs_a_piece).astype(int)]

@@ -26,12 +26,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
-from benchmarks._hamming_data import KINDS, Codes, bytes_of
+from benchmarks._hamming_data import KINDS, bytes_of
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, version
 from benchmarks._rival import Answer, RivalError, RivalProcess, timed
+from musicsim._arrays import Int64Array, Uint16Array, Uint64Array
 from musicsim.search import HammingCascade, HammingIndex
 
 __all__ = ["Built", "Case", "Contender", "claims", "measure", "truth"]
@@ -42,7 +42,7 @@ N_QUERIES, _TRUE_QUERIES, _SINGLE_QUERIES = 500, 50, 50
 _ROUNDS = 3
 # Seconds that a round of one contender should take at most.
 _ROUND_S = 0.3
-_LEAST_QUERIES = 20
+_MIN_QUERIES = 20
 
 _SCAN, _BALLS = "musicsim scan", "musicsim balls"
 _FLAT, _HASH, _MULTI = "faiss BinaryFlat", "faiss BinaryHash", "faiss BinaryMultiHash"
@@ -50,18 +50,16 @@ _FLAT, _HASH, _MULTI = "faiss BinaryFlat", "faiss BinaryHash", "faiss BinaryMult
 # Microseconds of MultiHash by bits, on codes like the clustered ones, when the goals were set.
 _MULTI_THEN = {64: 190.0, 256: 242.0}
 
-Ids = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True)
 class Built:
     """An index that is ready: the ten nearest ids of queries, (n, 10), those within 2 bits, the bytes it holds."""
 
-    nearest: Callable[[Codes], Ids | Answer]
-    within: Callable[[Codes], Sequence[Ids] | Answer] | None = None
+    nearest: Callable[[Uint64Array], Int64Array | Answer]
+    within: Callable[[Uint64Array], Sequence[Int64Array] | Answer] | None = None
     n_bytes: int | None = None
 
-    def one_by_one(self, Q: Codes) -> object:
+    def one_by_one(self, Q: Uint64Array) -> object:
         """Ask for the nearest of one query at a time."""
         return [self.nearest(q[None]) for q in Q]
 
@@ -79,7 +77,7 @@ class RemoteBuilt(Built):
         super().__init__(partial(process.call, "nearest"), within, n_bytes)
         object.__setattr__(self, "_process", process)
 
-    def one_by_one(self, Q: Codes) -> Answer:
+    def one_by_one(self, Q: Uint64Array) -> Answer:
         """Ask for the nearest of one query at a time, over there."""
         return self._process.call("one_by_one", Q)
 
@@ -89,13 +87,13 @@ class Contender:
     """A kind of index; `rival` is the distribution to install."""
 
     name: str
-    build: Callable[[Codes, int], Built]
+    build: Callable[[Uint64Array, int], Built]
     rival: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Codes of a kind, and who searches them."""
+    """Uint64Array of a kind, and who searches them."""
 
     kind: str
     n_codes: int
@@ -116,23 +114,23 @@ class Measured:
     us: dict[str, float] = field(default_factory=dict)
     n_queries: dict[str, int] = field(default_factory=dict)
 
-    def ways(self) -> dict[str, Callable[[Codes], object]]:
+    def ways(self) -> dict[str, Callable[[Uint64Array], object]]:
         built = self.built
-        ways: dict[str, Callable[[Codes], object]] = {
+        ways: dict[str, Callable[[Uint64Array], object]] = {
             "top10_us": built.nearest,
             "one_us": built.one_by_one,
         }
         return ways if built.within is None else ways | {"radius2_us": built.within}
 
-    def warm_up(self, Q: Codes) -> None:
+    def warm_up(self, Q: Uint64Array) -> None:
         """Ask a few queries, which says how many a round can have."""
         for way, ask in self.ways().items():
             ask(Q[:2])
-            a_query = timed(ask, Q[:_LEAST_QUERIES]).seconds / _LEAST_QUERIES
+            a_query = timed(ask, Q[:_MIN_QUERIES]).seconds / _MIN_QUERIES
             most = _SINGLE_QUERIES if way == "one_us" else len(Q)
-            self.n_queries[way] = int(np.clip(_ROUND_S / max(a_query, 1e-9), _LEAST_QUERIES, most))
+            self.n_queries[way] = int(np.clip(_ROUND_S / max(a_query, 1e-9), _MIN_QUERIES, most))
 
-    def round(self, Q: Codes) -> None:
+    def round(self, Q: Uint64Array) -> None:
         for way, ask in self.ways().items():
             asked = Q[: self.n_queries[way]]
             us = 1e6 * timed(ask, asked).seconds / len(asked)
@@ -143,9 +141,9 @@ class Measured:
 class Truth:
     """What every index should find for some queries: the tenth distance, and how many codes lie within 2 bits."""
 
-    X: Codes
-    Q: Codes
-    tenth: Ids
+    X: Uint64Array
+    Q: Uint64Array
+    tenth: Int64Array
     n_near: int
 
     def shares(self, built: Built) -> tuple[float, float | None]:
@@ -156,8 +154,8 @@ class Truth:
         found = self._count(timed(built.within, self.Q).value, np.full(len(self.Q), RADIUS))
         return hits / (K * len(self.Q)), found / self.n_near
 
-    def _count(self, found: Sequence[Ids] | Ids, limits: Ids) -> int:
-        """Ids whose codes are no further than a limit, each counted once a query."""
+    def _count(self, found: Sequence[Int64Array] | Int64Array, limits: Int64Array) -> int:
+        """Int64Array whose codes are no further than a limit, each counted once a query."""
         different = [np.unique(ids[ids >= 0]) for ids in found]
         return sum(
             np.count_nonzero(differing(self.X[ids], q) <= limit)
@@ -165,7 +163,7 @@ class Truth:
         )
 
 
-def differing(X: Codes, q: Codes) -> npt.NDArray[np.uint16]:
+def differing(X: Uint64Array, q: Uint64Array) -> Uint16Array:
     """Bits in which each code differs from one, word after word."""
     total = np.zeros(len(X), np.uint16)
     for words, word in zip(X.T, q, strict=True):
@@ -173,7 +171,7 @@ def differing(X: Codes, q: Codes) -> npt.NDArray[np.uint16]:
     return total
 
 
-def truth(X: Codes, Q: Codes) -> Truth:
+def truth(X: Uint64Array, Q: Uint64Array) -> Truth:
     """Compare queries with all codes, by numpy."""
     tenth, n_near = np.zeros(len(Q), np.int64), 0
     for i, q in enumerate(Q):
@@ -205,7 +203,7 @@ def measure(case: Case, seed: int, progress: Progress) -> list[Row]:
         return _rows(case, racing, truth(X, Q[:_TRUE_QUERIES]), progress)
 
 
-def build(contender: Contender, X: Codes, n_bits: int, held: ExitStack) -> Measured:
+def build(contender: Contender, X: Uint64Array, n_bits: int, held: ExitStack) -> Measured:
     """Build an index, a rival's in a process that ends with `held`."""
     gc.collect()
     if contender.rival:
@@ -239,27 +237,27 @@ def _rows(case: Case, racing: Sequence[Measured], true: Truth, progress: Progres
 # --- contenders -----------------------------------------------------------------------------------
 
 
-def _ours(X: Codes, n_bits: int, method: str) -> Built:
+def _ours(X: Uint64Array, n_bits: int, method: str) -> Built:
     index = HammingIndex(method, n_bits=n_bits, n_jobs=1).fit(X)
     return Built(lambda Q: index.query(Q, K)[1], lambda Q: index.radius(Q, RADIUS)[1], index.nbytes_)
 
 
-def _cascade(X: Codes, n_bits: int) -> Built:
+def _cascade(X: Uint64Array, n_bits: int) -> Built:
     # the first 32 bits are a code of their own here
-    def short(codes: Codes) -> Codes:
+    def short(codes: Uint64Array) -> Uint64Array:
         return codes[:, :1] & np.uint64(0xFFFFFFFF)
 
     cascade = HammingCascade(100, n_short_bits=32, n_long_bits=n_bits, n_jobs=1).fit(short(X), X)
     return Built(lambda Q: cascade.query(short(Q), Q, k=K)[1], n_bytes=cascade.nbytes_)
 
 
-def _split(bounds: Ids, ids: Ids) -> list[Ids]:
+def _split(bounds: Int64Array, ids: Int64Array) -> list[Int64Array]:
     """What faiss returns of a radius: a part for each query."""
     ends = bounds.astype(np.int64).tolist()
     return [ids[start:end] for start, end in pairwise(ends)]
 
 
-def _faiss(X: Codes, n_bits: int, kind: str) -> Built:
+def _faiss(X: Uint64Array, n_bits: int, kind: str) -> Built:
     import faiss
 
     faiss.omp_set_num_threads(1)
@@ -273,7 +271,7 @@ def _faiss(X: Codes, n_bits: int, kind: str) -> Built:
         index.nflip = 1
     index.add(bytes_of(X, n_bits))
 
-    def within(Q: Codes) -> list[Ids]:
+    def within(Q: Uint64Array) -> list[Int64Array]:
         # its radius is exclusive
         bounds, _, ids = index.range_search(bytes_of(Q, n_bits), RADIUS + 1)
         return _split(bounds, ids)
@@ -282,26 +280,26 @@ def _faiss(X: Codes, n_bits: int, kind: str) -> Built:
     return Built(lambda Q: index.search(bytes_of(Q, n_bits), K)[1], within, n_bytes)
 
 
-def _usearch_exact(X: Codes, n_bits: int) -> Built:
+def _usearch_exact(X: Uint64Array, n_bits: int) -> Built:
     from usearch.index import MetricKind, search
 
     codes = bytes_of(X, n_bits)
 
-    def nearest(Q: Codes) -> Ids:
+    def nearest(Q: Uint64Array) -> Int64Array:
         matches = search(codes, bytes_of(Q, n_bits), K, MetricKind.Hamming, exact=True, threads=1)
         return np.asarray(matches.keys).reshape(len(Q), K).astype(np.int64)
 
     return Built(nearest, n_bytes=codes.nbytes)
 
 
-def _usearch_graph(X: Codes, n_bits: int) -> Built:
+def _usearch_graph(X: Uint64Array, n_bits: int) -> Built:
     from usearch.index import Index
 
     index = Index(ndim=n_bits, metric="hamming", dtype="b1", connectivity=16, expansion_add=100)
     index.expansion_search = 100
     index.add(np.arange(len(X)), bytes_of(X, n_bits), threads=1)
 
-    def nearest(Q: Codes) -> Ids:
+    def nearest(Q: Uint64Array) -> Int64Array:
         matches = index.search(bytes_of(Q, n_bits), K, threads=1)
         return np.asarray(matches.keys).reshape(len(Q), K).astype(np.int64)
 

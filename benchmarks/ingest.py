@@ -34,9 +34,9 @@ from benchmarks._encoding import encode
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, version
 from benchmarks.extraction import demo_pieces, librosa_frames
 from musicsim.audio import analyse_sound
-from musicsim.explorer.training import refresh
+from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
-from musicsim.library.workers import worker_context
+from musicsim.library.processes.workers import worker_context
 
 _SR = 44100
 _MIX = {".mp3": 10, ".flac": 4, ".m4a": 3, ".ogg": 1, ".opus": 1, ".wav": 1}

@@ -23,7 +23,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import linalg
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
@@ -32,11 +31,10 @@ from threadpoolctl import threadpool_limits
 from benchmarks._metric_learn import MetricLearn
 from benchmarks._ranking_tasks import ClassTask, nearly_separable
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, race
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.evaluation.ranking import distance_scores
 from musicsim.metric import GMML, LGMML, MLR, LGMMLByExample, geometric_mean
 from musicsim.relevance import Relevance
-
-FloatArray = npt.NDArray[np.float64]
 
 _DOCUMENTS_A_QUERY = 20
 _BASE = {"n": 40_000, "d": 40, "m": 40}
@@ -56,11 +54,11 @@ def timed(function: Callable[[], Any]) -> tuple[Any, float]:
 # --- the mean ----------------------------------------------------------------------------------------------------
 
 
-def naive_mean(A: FloatArray, B: FloatArray) -> FloatArray:
+def naive_mean(A: Float64Array, B: Float64Array) -> Float64Array:
     """A^1/2 (A^-1/2 B A^-1/2)^1/2 A^1/2 by roots of general matrices."""
     root = linalg.sqrtm(A)
     inverse = linalg.inv(root)
-    mean: FloatArray = np.real(root @ linalg.sqrtm(inverse @ B @ inverse) @ root)
+    mean: Float64Array = np.real(root @ linalg.sqrtm(inverse @ B @ inverse) @ root)
     return mean
 
 
@@ -94,12 +92,12 @@ def mean_rows(sizes: tuple[int, ...], seed: int, progress: Progress) -> tuple[li
 # --- rivals ------------------------------------------------------------------------------------------------------
 
 
-def _quality(task: ClassTask, distances: FloatArray) -> dict[str, float]:
+def _quality(task: ClassTask, distances: Float64Array) -> dict[str, float]:
     scores = distance_scores(distances, task.query_relevance)
     return {"AUC": float(np.nanmean(scores["auc"])), "MAP": float(np.nanmean(scores["map"]))}
 
 
-def _by(task: ClassTask, components: FloatArray) -> dict[str, float]:
+def _by(task: ClassTask, components: Float64Array) -> dict[str, float]:
     return _quality(task, cdist(task.queries @ components.T, task.X @ components.T))
 
 
@@ -124,7 +122,7 @@ def _chosen(task: ClassTask, learner: type, grid: list[dict[str, Any]], name: st
     return {**row, "AUC at t = 1/2": _quality(task, _distances(default, task.queries, task.X))["AUC"]}
 
 
-def _distances(model: Any, queries: FloatArray, songs: FloatArray) -> FloatArray:
+def _distances(model: Any, queries: Float64Array, songs: Float64Array) -> Float64Array:
     if isinstance(model, LGMMLByExample):
         return model.distances(queries, songs)
     return cdist(model.transform(queries), model.transform(songs))
@@ -190,7 +188,7 @@ def rival_rows(settings: Settings, progress: Progress) -> tuple[list[Row], list[
 # --- growth ------------------------------------------------------------------------------------------------------
 
 
-def documents(n: int, d: int, seed: int) -> tuple[FloatArray, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def documents(n: int, d: int, seed: int) -> tuple[Float64Array, Int64Array, Int64Array]:
     """X, labels 0 to 2 by a noisy direction, and groups."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))

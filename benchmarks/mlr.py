@@ -29,7 +29,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from threadpoolctl import threadpool_limits
@@ -37,6 +36,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks._metric_learn import MetricLearn
 from benchmarks._ranking_tasks import ClassTask, Task, cal10k_like, nearly_separable
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main
+from musicsim._arrays import Float64Array
 from musicsim.evaluation import ranking_scores
 from musicsim.metric import MLR
 
@@ -51,8 +51,6 @@ _PARAMETERS: Mapping[str, Mapping[str, float]] = {
 }
 _PARTS = {"oracle": "oracle", "qp": "qp", "psd": "projection"}
 _SOLVERS = ("bundle", "admm", "subgradient")
-
-FloatArray = npt.NDArray[np.float64]
 
 
 # --- measures ---------------------------------------------------------------------------------
@@ -127,7 +125,7 @@ def solver_rows(
     return rows, _solver_claims(name, rows)
 
 
-def _size(X: FloatArray) -> str:
+def _size(X: Float64Array) -> str:
     return f"{len(X):,} x {X.shape[1]}"
 
 
@@ -146,7 +144,7 @@ def _row(task: str, method: str, seconds: Mapping[str, float], mlr: MLR) -> dict
     }
 
 
-def held_out_scores(task: ClassTask, components: FloatArray) -> dict[str, float]:
+def held_out_scores(task: ClassTask, components: Float64Array) -> dict[str, float]:
     """How a metric ranks the songs of the fit for the held-out queries."""
     scores = ranking_scores(task.queries @ components.T, task.X @ components.T, task.query_relevance)
     return {"auc": round(scores["auc"], 3), "map": round(scores["map"], 3)}

@@ -26,19 +26,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main
 from benchmarks._triplets import dense_subgradient, embed, student_t
 from benchmarks.mlr import peak_bytes
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.order import PartialOrderEmbedding, clean_comparisons, share_in_order
 
 __all__ = ["Task", "first_below", "survey"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 NEAR, BEST = 1e-2, 3e-3
 """Relative gaps: where a fit has arrived, and of what is taken for the best objective."""
@@ -63,12 +61,12 @@ _CLEANED = {SMALL: (412, 36), LARGE: (10_000, 90)}
 class Task:
     """Songs (n, 64) of unit mean squared distance, answers of a survey, and comparisons that are true."""
 
-    X: FloatArray
-    asked: IntArray
-    unasked: IntArray
+    X: Float64Array
+    asked: Int64Array
+    unasked: Int64Array
 
     @property
-    def kernel(self) -> FloatArray:
+    def kernel(self) -> Float64Array:
         return np.asarray(self.X @ self.X.T)
 
 
@@ -95,8 +93,8 @@ def draw(n_songs: int, seed: int) -> Task:
 
 
 def survey(
-    heard: FloatArray, n_questions: int, error: float, rng: np.random.Generator, n_others: int | None = None
-) -> IntArray:
+    heard: Float64Array, n_questions: int, error: float, rng: np.random.Generator, n_others: int | None = None
+) -> Int64Array:
     """Which of ten songs is most like another one: nine comparisons an answer.
 
     Parameters
@@ -128,7 +126,7 @@ def survey(
     return np.stack([i, np.repeat(by_distance[:, 0], LISTED - 1), i, by_distance[:, 1:].ravel()], axis=1)
 
 
-def _steps(rng: np.random.Generator, n_questions: int, n: int) -> IntArray:
+def _steps(rng: np.random.Generator, n_questions: int, n: int) -> Int64Array:
     """Ten different numbers below n a row, of many rows at once."""
     steps = rng.integers(n, size=(n_questions, LISTED))
     while True:

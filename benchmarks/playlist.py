@@ -28,17 +28,16 @@ from scipy import optimize, sparse
 
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main
 from benchmarks.mlr import peak_bytes
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.playlist import Hypergraph, PlaylistModel
 from musicsim.playlist._likelihood import Counts, Likelihood
 
 _N_STYLES = 50
 _HIDDEN_UNIFORM = 0.02
 _MEAN_LENGTH = 4
-_MEAN_EDGES, _SD_EDGES, _MOST_EDGES = 76.46, 57.79, 218
+_MEAN_EDGES, _SD_EDGES, _MAX_EDGES = 76.46, 57.79, 218
 _NEAR = 1e-4
 _N_GENERATED, _LENGTH = 1000, 20
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Size(NamedTuple):
@@ -55,10 +54,10 @@ class Size(NamedTuple):
 # --- the collection -------------------------------------------------------------------------------
 
 
-def edges_a_song(size: Size, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+def edges_a_song(size: Size, rng: np.random.Generator) -> Int64Array:
     """Draw the number of edges of each song, the one of all songs not counted."""
     scale = size.edges / Size().edges
-    top = _MOST_EDGES * scale - 1
+    top = _MAX_EDGES * scale - 1
     mean = (_MEAN_EDGES * scale - 1) / top
     both = mean * (1 - mean) / (_SD_EDGES * scale / top) ** 2 - 1
     return np.rint(top * rng.beta(mean * both, (1 - mean) * both, size.songs)).astype(np.int64)
@@ -89,7 +88,7 @@ def incidence(size: Size, seed: int) -> sparse.csr_array:
     return sparse.csr_array(sparse.hstack([drawn, np.ones((size.songs, 1), dtype=bool)]))
 
 
-def hidden_weights(n_edges: int, seed: int) -> FloatArray:
+def hidden_weights(n_edges: int, seed: int) -> Float64Array:
     w = np.random.default_rng([seed, 1]).lognormal(0.0, 2.0, n_edges)
     w[-1] = 0.0
     w *= (1.0 - _HIDDEN_UNIFORM) / w.sum()
@@ -97,7 +96,7 @@ def hidden_weights(n_edges: int, seed: int) -> FloatArray:
     return w
 
 
-def walks(graph: Hypergraph, w: FloatArray, n_playlists: int, seed: int) -> list[list[int]]:
+def walks(graph: Hypergraph, w: Float64Array, n_playlists: int, seed: int) -> list[list[int]]:
     """Walk all playlists at once by the weights w; the longest come first."""
     rng = np.random.default_rng([seed, 2])
     by_song, by_edge = graph.incidence, sparse.csc_array(graph.incidence)
@@ -189,7 +188,7 @@ def rival_row(size: Size, seed: int, ours: float, tol: float, limit_s: float) ->
     started, cpu = time.perf_counter(), time.process_time()
     reached: list[float] = []
 
-    def negative(theta: FloatArray) -> tuple[float, FloatArray]:
+    def negative(theta: Float64Array) -> tuple[float, Float64Array]:
         w = np.exp(theta - theta.max())
         w /= w.sum()
         objective, gain, cost = likelihood.evaluate(w)
@@ -198,7 +197,7 @@ def rival_row(size: Size, seed: int, ours: float, tol: float, limit_s: float) ->
         return -objective / n, (cost * w - gain) / n
 
     # scipy compares the gain of an iteration with the objective itself
-    def watch(_: FloatArray) -> None:
+    def watch(_: Float64Array) -> None:
         if time.perf_counter() - started > limit_s:
             raise StopIteration
 

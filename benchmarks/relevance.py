@@ -23,10 +23,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, shared_data
+from musicsim._arrays import Float32Array, Float64Array, Int32Array, Int64Array, IntegerArray
 from musicsim.relevance import Relevance
 
 HETREC = "hetrec2011-lastfm-2k"
@@ -38,7 +38,7 @@ BLOCK = 256
 N_DENSE = 20
 """Items that scikit-learn is timed on."""
 
-Plays = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float32]]
+Plays = tuple[Int32Array, Int32Array, Float32Array]
 Found = dict[int, list[int]]
 
 
@@ -71,7 +71,7 @@ def matrix(plays: Plays) -> sparse.csr_array:
     return sparse.csr_array((counts, (users, items)))
 
 
-def _best(item: int, others: npt.NDArray[np.integer], similarity: npt.NDArray[np.float64]) -> list[int]:
+def _best(item: int, others: IntegerArray, similarity: Float64Array) -> list[int]:
     """The `K` most similar of `others`, of equal ones the lower, ascending."""
     left = np.flatnonzero((similarity > 0.0) & (others != item))
     if len(left) > K:
@@ -99,7 +99,7 @@ def by_scipy(plays: sparse.csr_array) -> Found:
     return found
 
 
-def by_scikit_learn(plays: sparse.csr_array, items: npt.NDArray[np.int64]) -> Found:
+def by_scikit_learn(plays: sparse.csr_array, items: Int64Array) -> Found:
     """Jaccard distances of dense rows; `items` have listeners."""
     from sklearn.metrics import pairwise_distances
 

@@ -29,13 +29,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.neighbors import KDTree
 from threadpoolctl import threadpool_limits
 
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, shared_data, version
 from benchmarks._rival import Answer, RivalError, RivalProcess, timed
-from benchmarks._search_data import REAL_SETS, Vectors, hard, hold_out, separated
+from benchmarks._search_data import REAL_SETS, hard, hold_out, separated
+from musicsim._arrays import Float32Array, Int64Array
 from musicsim.search import ExactIndex, SpillForest, SpillTree, tune
 
 __all__ = ["Case", "Contender", "recall", "time_at"]
@@ -49,8 +49,7 @@ _LEAF_SIZES = (1000, 316, 100)
 _RIVALS = ("faiss-cpu", "voyager", "annoy")
 _OURS, _HNSW, _ANNOY = "musicsim SpillForest", "voyager", "annoy"
 
-Ids = npt.NDArray[np.int64]
-Ask = Callable[[Vectors, int], Ids | Answer]
+Ask = Callable[[Float32Array, int], Int64Array | Answer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ class Contender:
 
     name: str
     setting: str
-    build: Callable[[Vectors], Built]
+    build: Callable[[Float32Array], Built]
     knob: tuple[int, ...] = ()
     n_queries: int = N_QUERIES
     rival: str = ""
@@ -85,8 +84,8 @@ class Case:
 
     name: str
     kind: str
-    X: Vectors
-    Q: Vectors
+    X: Float32Array
+    Q: Float32Array
     contenders: Sequence[Contender]
 
     def __str__(self) -> str:
@@ -103,7 +102,7 @@ class Measured:
     recalls: list[float] = field(default_factory=list)
     ms: list[float] = field(default_factory=list)
 
-    def first_round(self, case: Case, true: Ids) -> None:
+    def first_round(self, case: Case, true: Int64Array) -> None:
         """Ask at one setting after the other, until the highest level is reached."""
         Q = case.Q[: self.contender.n_queries]
         settings = self.contender.knob or (0,)
@@ -120,7 +119,7 @@ class Measured:
         for i, value in enumerate((self.contender.knob or (0,))[: len(self.ms)]):
             self.ms[i] = min(self.ms[i], self._answers(Q, value)[1])
 
-    def _answers(self, Q: Vectors, value: int) -> tuple[Ids, float]:
+    def _answers(self, Q: Float32Array, value: int) -> tuple[Int64Array, float]:
         found = timed(self.built.ask, Q, value)
         return found.value, 1e3 * found.seconds / len(Q)
 
@@ -149,7 +148,7 @@ class Measured:
 # --- measures -------------------------------------------------------------------------------------
 
 
-def recall(X: Vectors, Q: Vectors, found: Ids, true: Ids) -> float:
+def recall(X: Float32Array, Q: Float32Array, found: Int64Array, true: Int64Array) -> float:
     """Share of the places that hold a row no further than the furthest true neighbour, each row counted once.
 
     Parameters
@@ -187,7 +186,7 @@ def time_at(level: float, recalls: Sequence[float], ms: Sequence[float]) -> floa
     return None
 
 
-def build(contender: Contender, X: Vectors, held: ExitStack) -> Measured:
+def build(contender: Contender, X: Float32Array, held: ExitStack) -> Measured:
     """Build an index, a rival's in a process that ends with `held`."""
     gc.collect()
     if contender.rival:
@@ -233,10 +232,10 @@ def measure(case: Case, progress: Progress) -> list[Row]:
 # --- contenders -----------------------------------------------------------------------------------
 
 
-def one_by_one(ask: Callable[[Vectors, int], Any]) -> Ask:
+def one_by_one(ask: Callable[[Float32Array, int], Any]) -> Ask:
     """Ask with one query at a time, handed over as a vector (d,); fewer than K answers are filled up with -1."""
 
-    def ask_all(Q: Vectors, value: int) -> Ids:
+    def ask_all(Q: Float32Array, value: int) -> Int64Array:
         found = np.full((len(Q), K), -1, dtype=np.int64)
         for row, q in zip(found, Q, strict=True):
             ids = ask(q, value)
@@ -252,22 +251,22 @@ def geometric(first: int, last: int) -> tuple[int, ...]:
     return tuple(sorted({round(first * 2 ** (i / 2)) for i in range(steps)}))
 
 
-def _exact(X: Vectors, *, batch: bool) -> Built:
+def _exact(X: Float32Array, *, batch: bool) -> Built:
     index = ExactIndex().fit(X)
 
-    def ask(Q: Vectors, _: int) -> Ids:
+    def ask(Q: Float32Array, _: int) -> Int64Array:
         return index.query(Q, K)[1]
 
     return Built(ask if batch else one_by_one(lambda q, _: ask(q[None], 0)[0]), lambda: 4 * len(X))
 
 
-def _forest(X: Vectors, n_trees: int, seed: int) -> Built:
+def _forest(X: Float32Array, n_trees: int, seed: int) -> Built:
     index = SpillForest(n_trees, n_jobs=1, random_state=seed).fit(X)
     ask = one_by_one(lambda q, n_probes: index.query(q[None], K, n_probes=n_probes)[1][0])
     return Built(ask, lambda: index.nbytes_)
 
 
-def _tuned(X: Vectors, seed: int) -> Built:
+def _tuned(X: Float32Array, seed: int) -> Built:
     index = tune(X, K, 0.95, n_jobs=1, random_state=seed)
     # what is too small for a forest stays exact, which has no size to tell
     return Built(
@@ -275,13 +274,13 @@ def _tuned(X: Vectors, seed: int) -> Built:
     )
 
 
-def _spill_tree(X: Vectors, spill: float, depth: int, seed: int) -> Built:
+def _spill_tree(X: Float32Array, spill: float, depth: int, seed: int) -> Built:
     # as printed: directions from all rows of a node, and nothing but the depth ends the splitting
     tree = SpillTree("pca", spill, depth, leaf_size=K, n_sample=None, n_jobs=1, random_state=seed).fit(X)
     return Built(one_by_one(lambda q, _: tree.query(q[None], K)[1][0]), lambda: tree.nbytes_)
 
 
-def _faiss(X: Vectors, description: str, knob: str = "", **options: int) -> Built:
+def _faiss(X: Float32Array, description: str, knob: str = "", **options: int) -> Built:
     """What faiss's factory calls so; `knob` and the options are names of faiss's parameters."""
     import faiss
 
@@ -294,7 +293,7 @@ def _faiss(X: Vectors, description: str, knob: str = "", **options: int) -> Buil
     index.add(X)
     ask_all = one_by_one(lambda q, _: index.search(q[None], K)[1][0])
 
-    def ask(Q: Vectors, value: int) -> Ids:
+    def ask(Q: Float32Array, value: int) -> Int64Array:
         if knob:
             parameters.set_index_parameter(index, knob, value)
         return ask_all(Q, value)
@@ -302,7 +301,7 @@ def _faiss(X: Vectors, description: str, knob: str = "", **options: int) -> Buil
     return Built(ask, lambda: faiss.serialize_index(index).nbytes)
 
 
-def _voyager(X: Vectors, seed: int) -> Built:
+def _voyager(X: Float32Array, seed: int) -> Built:
     import voyager
 
     index = voyager.Index(
@@ -313,7 +312,7 @@ def _voyager(X: Vectors, seed: int) -> Built:
     return Built(ask, lambda: len(index.as_bytes()))
 
 
-def _annoy(X: Vectors, n_trees: int, seed: int) -> Built:
+def _annoy(X: Float32Array, n_trees: int, seed: int) -> Built:
     from annoy import AnnoyIndex
 
     index = AnnoyIndex(X.shape[1], "euclidean")
@@ -332,7 +331,7 @@ def _annoy(X: Vectors, n_trees: int, seed: int) -> Built:
     return Built(ask, n_bytes)
 
 
-def _kd_tree(X: Vectors) -> Built:
+def _kd_tree(X: Float32Array) -> Built:
     tree = KDTree(X)
     ask = one_by_one(lambda q, _: tree.query(q[None], K, return_distance=False)[0])
     return Built(ask, lambda: sum(np.asarray(part).nbytes for part in tree.get_arrays()))

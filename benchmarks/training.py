@@ -17,12 +17,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks._libraries import generated_library
+from benchmarks._libraries import demo_library, generated_library
 from benchmarks._report import Claim, Settings, at_least, main
-from experiments.demo import demo_library
-from musicsim.explorer.artifacts import load_report
-from musicsim.explorer.learning import LearningSettings
-from musicsim.explorer.snapshot import take_snapshot
+from musicsim.explorer.learning.task import LearningSettings
+from musicsim.explorer.models.artifacts import load_report
+from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 
 SIZES = (5_000, 20_000)

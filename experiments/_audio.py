@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from experiments.demo import TRAINING_FRAMES
+from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.codebook import Codebook, suggest_n_codewords
 from musicsim.evaluation import hubness
 from musicsim.evaluation.ranking import distance_scores
@@ -56,8 +56,6 @@ __all__ = [
     "tag_vectors",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 VQ, TFIDF, PPK = "VQ histograms", "TF-IDF", "PPK"
 GMM, GMM_SPACE, SMD, TAGS = "GMM-KL", "GMM space", "SMD", "human tags"
@@ -92,10 +90,10 @@ class Songs:
 
     folder: Path
     ids: tuple[int, ...]
-    artists: IntArray
+    artists: Int64Array
     tags: tuple[list[str], ...]
 
-    def frames(self, rows: Iterable[int]) -> Iterator[npt.NDArray[np.float32]]:
+    def frames(self, rows: Iterable[int]) -> Iterator[Float32Array]:
         """Frames of some songs, one song at a time."""
         with Library.open(self.folder, create=False) as library:
             by_id = {song.id: song for song in library.songs(self.ids)}
@@ -112,9 +110,9 @@ class Split:
     """
 
     number: int
-    train: IntArray
-    validation: IntArray
-    test: IntArray
+    train: Int64Array
+    validation: Int64Array
+    test: Int64Array
     relevance: dict[int, tuple[Relevance, Relevance, Relevance]]
 
 
@@ -145,7 +143,7 @@ class Result:
     learning: str
     proximity: bool
     split: int
-    scores: dict[str, FloatArray]
+    scores: dict[str, Float64Array]
     hubness: float
     chosen: str = ""
     gap: float = np.nan
@@ -155,8 +153,8 @@ class Result:
 
 
 def codeword_vectors(
-    songs: Songs, train: IntArray, most_codewords: int, tau: int, seed: int
-) -> dict[str, FloatArray]:
+    songs: Songs, train: Int64Array, most_codewords: int, tau: int, seed: int
+) -> dict[str, Float64Array]:
     """Histograms of all songs over codewords of the training songs: raw, TF-IDF and PPK."""
     rng = np.random.default_rng(seed)
     quota = max(1, TRAINING_FRAMES // len(train))
@@ -172,7 +170,7 @@ def codeword_vectors(
     return {name: X.astype(np.float64) for name, X in found.items()}
 
 
-def tag_vectors(songs: Songs, train: IntArray, seed: int) -> dict[str, FloatArray]:
+def tag_vectors(songs: Songs, train: Int64Array, seed: int) -> dict[str, Float64Array]:
     """Tags that people gave, and tags that the sound suggests (PPK of the multinomials): those of training songs.
 
     Nothing where training songs have no tags, and no multinomials where no tag is on enough of them.
@@ -195,12 +193,12 @@ def mixtures(songs: Songs, rows: range, seed: int) -> SongMixtures:
     return fit_mixtures(songs.frames(rows), random_state=seed)
 
 
-def divergence_rows(queries: SongMixtures, database: SongMixtures, seed: int) -> npt.NDArray[np.float32]:
+def divergence_rows(queries: SongMixtures, database: SongMixtures, seed: int) -> Float32Array:
     """KL(query || song) of equation 5.9."""
     return kl_divergences(queries, database, N_SAMPLES, seed).astype(np.float32)
 
 
-def native_distances(representation: str, X: FloatArray, train: IntArray) -> FloatArray:
+def native_distances(representation: str, X: Float64Array, train: Int64Array) -> Float64Array:
     """(n_songs, n_train): Euclidean of raw histograms; else that of unit rows, in the order of the cosine.
 
     A row of zeros (a song without tags) is at cosine 0 to every song, where plain Euclid would have it nearer.
@@ -211,8 +209,8 @@ def native_distances(representation: str, X: FloatArray, train: IntArray) -> Flo
 
 
 def learned_distances(
-    X: FloatArray, split: Split, k: int, regularizer: str, protocol: Protocol
-) -> tuple[FloatArray, str, float]:
+    X: Float64Array, split: Split, k: int, regularizer: str, protocol: Protocol
+) -> tuple[Float64Array, str, float]:
     """(n_songs, n_train) by MLR after PCA, the C (and loss) of best AUC in validation, and the gap of its fit.
 
     Both PCA (95 % of the variance) and MLR see training songs only. Components are divided by one number, so
@@ -222,7 +220,7 @@ def learned_distances(
 
     Z = _principal(X, split)
     inside, validation, _ = split.relevance[k]
-    best: tuple[float, FloatArray, MLR] | None = None
+    best: tuple[float, Float64Array, MLR] | None = None
     for loss in protocol.losses:
         mlr = MLR(loss, regularizer=regularizer, tol=protocol.tol, max_cuts=protocol.max_cuts)
         with warnings.catch_warnings():
@@ -240,7 +238,7 @@ def learned_distances(
     return D, f"{loss}C {chosen.C:g}", float(chosen.history_[-1]["gap"])
 
 
-def mean_distances(X: FloatArray, split: Split, k: int, learning: str) -> tuple[FloatArray, str]:
+def mean_distances(X: Float64Array, split: Split, k: int, learning: str) -> tuple[Float64Array, str]:
     """(n_songs, n_train) by geometric mean metrics after PCA, the setting of best AUC in validation.
 
     With local ones (SIGIR 2017, 4.4) a query is compared by the metric of its own place. As in
@@ -248,7 +246,7 @@ def mean_distances(X: FloatArray, split: Split, k: int, learning: str) -> tuple[
     """
     Z = _principal(X, split)
     inside, validation, _ = split.relevance[k]
-    best: tuple[float, FloatArray, str] | None = None
+    best: tuple[float, Float64Array, str] | None = None
     for setting, measure in _means(Z[split.train], inside, learning, split.number):
         D = measure(Z)
         auc = float(np.nanmean(distance_scores(D[split.validation], validation)["auc"]))
@@ -259,8 +257,8 @@ def mean_distances(X: FloatArray, split: Split, k: int, learning: str) -> tuple[
 
 
 def _means(
-    songs: FloatArray, relevance: Relevance, learning: str, seed: int
-) -> Iterator[tuple[str, Callable[[FloatArray], FloatArray]]]:
+    songs: Float64Array, relevance: Relevance, learning: str, seed: int
+) -> Iterator[tuple[str, Callable[[Float64Array], Float64Array]]]:
     """Settings, and the distances of any songs to those of the fit."""
     if learning == GMML_ONE:
         for t, reg in ONE:
@@ -275,16 +273,16 @@ def _means(
         yield f"m {m}, rho {rho:g}, t {t:g}, reg {reg:g}", lambda Z, local=local: local.distances(Z, songs)
 
 
-def _principal(X: FloatArray, split: Split) -> FloatArray:
+def _principal(X: Float64Array, split: Split) -> Float64Array:
     """Principal components (95 %) of the training songs, divided by one number."""
     from sklearn.decomposition import PCA
 
     pca = PCA(0.95, svd_solver="full").fit(X[split.train])
-    components: FloatArray = pca.transform(X) / np.sqrt(pca.explained_variance_.sum())
+    components: Float64Array = pca.transform(X) / np.sqrt(pca.explained_variance_.sum())
     return components
 
 
-def adjusted(D: FloatArray, split: Split, rows: IntArray) -> FloatArray:
+def adjusted(D: Float64Array, split: Split, rows: Int64Array) -> Float64Array:
     """Mutual proximity of the queries `rows` and the training songs, all moments from training songs.
 
     Parameters
@@ -317,7 +315,7 @@ def measure_others(
     songs: Songs,
     split: Split,
     every: SongMixtures,
-    divergences: npt.NDArray[np.float32],
+    divergences: Float32Array,
     protocol: Protocol,
     seed: int,
 ) -> list[Result]:
@@ -331,7 +329,7 @@ def measure_others(
 
 
 def _measure_vectors(
-    name: str, X: FloatArray, split: Split, protocol: Protocol, about: dict[str, int]
+    name: str, X: Float64Array, split: Split, protocol: Protocol, about: dict[str, int]
 ) -> Iterator[Result]:
     native = native_distances(name, X, split.train)
     for k in split.relevance:
@@ -347,7 +345,7 @@ def _measure_vectors(
 
 
 def _both_ways(
-    D: FloatArray, split: Split, k: int, representation: str, learning: str, **about: Any
+    D: Float64Array, split: Split, k: int, representation: str, learning: str, **about: Any
 ) -> Iterator[Result]:
     """Test songs rank training songs by D, and by its mutual proximity."""
     relevance = split.relevance[k][2]
@@ -367,8 +365,8 @@ def _both_ways(
         )
 
 
-def _euclidean(A: FloatArray, B: FloatArray) -> FloatArray:
+def _euclidean(A: Float64Array, B: Float64Array) -> Float64Array:
     from scipy.spatial.distance import cdist
 
-    distances: FloatArray = cdist(A, B)
+    distances: Float64Array = cdist(A, B)
     return distances

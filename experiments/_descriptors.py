@@ -7,26 +7,20 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from benchmarks._search_data import SPOTIFY
+from musicsim._arrays import Float64Array, Int64Array
+from musicsim.evaluation import ArtistSplit
 from musicsim.relevance import Relevance, label_codes
 
 __all__ = ["LOADERS", "Collection", "load_cal500", "load_fma", "load_gtzan", "load_spotify", "split_rows"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 N_SIMILAR = 10
 """Songs that share most tags with a query: as many as from plays."""
 
-SPOTIFY = (
-    "acousticness", "danceability", "duration_ms", "energy", "instrumentalness", "key", "liveness",
-    "loudness", "mode", "speechiness", "tempo", "time_signature", "valence",
-)  # fmt: skip
-"""What the track sounds like; `followers` and `popularity` tell of the artist and are left out."""
-
-FEWEST_SONGS = 3
+MIN_SONGS = 3
 """Of an artist of spotify_msd."""
 
 
@@ -45,13 +39,13 @@ class Collection:
         Test songs are searched for among themselves, since no song of theirs is relevant in training.
     """
 
-    X: FloatArray
-    labels: IntArray | None
-    artists: IntArray
-    tags: FloatArray | None = None
+    X: Float64Array
+    labels: Int64Array | None
+    artists: Int64Array
+    tags: Float64Array | None = None
     inside: bool = False
 
-    def relevance(self, queries: IntArray, database: IntArray | None = None) -> Relevance:
+    def relevance(self, queries: Int64Array, database: Int64Array | None = None) -> Relevance:
         """Of the songs `queries` to the songs `database`, or to each other; by label, else by tags."""
         rows = queries if database is None else database
         if self.labels is not None:
@@ -64,10 +58,8 @@ class Collection:
         return Relevance.from_lists(list(most), len(rows), outside=database is not None)
 
 
-def split_rows(artists: IntArray, seed: int) -> tuple[IntArray, IntArray, IntArray]:
+def split_rows(artists: Int64Array, seed: int) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Rows for training, validation and test, 40 : 30 : 30 by artist, none in two of them."""
-    from musicsim.evaluation import ArtistSplit
-
     rest, test = next(ArtistSplit(1, 0.3, random_state=seed).split(artists, groups=artists))
     split = ArtistSplit(1, 3 / 7, random_state=seed).split(rest, groups=artists[rest])
     train, validation = (rest[rows] for rows in next(split))
@@ -78,7 +70,7 @@ def load_spotify(shared: Path) -> Collection:
     """spotify_msd: the songs of artists with three or more, the artist as label; one row a title."""
     parts = [_table(shared / f"spotify_msd/features_{size}.csv.xz") for size in ("15k", "5k")]
     table = pd.concat(parts).drop_duplicates(["Artist", "Track"]).dropna(subset=["Artist", *SPOTIFY])
-    table = table[table.groupby("Artist")["Track"].transform("size") >= FEWEST_SONGS]
+    table = table[table.groupby("Artist")["Track"].transform("size") >= MIN_SONGS]
     artists = label_codes(table["Artist"], "Artist")
     return Collection(table[list(SPOTIFY)].to_numpy(np.float64), artists, artists, inside=True)
 
@@ -121,7 +113,7 @@ def _table(path: Path, **options: Any) -> pd.DataFrame:
     return table
 
 
-def _arff(lines: IO[str]) -> tuple[list[str], FloatArray, FloatArray]:
+def _arff(lines: IO[str]) -> tuple[list[str], Float64Array, Float64Array]:
     """The names of the tags, the numeric columns, and the columns of tags."""
     names: list[str] = []
     n_numeric = 0
@@ -139,6 +131,6 @@ def _arff(lines: IO[str]) -> tuple[list[str], FloatArray, FloatArray]:
     return names, values[:, :n_numeric], values[:, n_numeric:]
 
 
-def _unit(tags: FloatArray) -> FloatArray:
+def _unit(tags: Float64Array) -> Float64Array:
     norms = np.linalg.norm(tags, axis=1, keepdims=True)
     return np.divide(tags, norms, out=np.zeros_like(tags), where=norms > 0)

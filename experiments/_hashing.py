@@ -7,7 +7,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from experiments._descriptors import SPOTIFY, load_gtzan
+from benchmarks._search_data import SPOTIFY
+from experiments._descriptors import load_gtzan
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.relevance import Relevance
 
 __all__ = [
@@ -21,14 +23,13 @@ __all__ = [
     "sift_part",
 ]
 
-FloatArray = npt.NDArray[np.float64]
 
 N_NEAREST = 50
 """Relevant are so many nearest neighbours by Euclidean distance (the paper, 5.2)."""
 
 _TAGS = 15
 """Tags of artists that are taken as genres, those of most songs."""
-_FEWEST_SONGS = 4
+_MIN_SONGS = 4
 """Of an artist, so that there are two or more to learn from."""
 
 
@@ -44,9 +45,9 @@ class Part:
     """
 
     name: str
-    X: FloatArray
+    X: Float64Array
     y: npt.NDArray
-    X_test: FloatArray
+    X_test: Float64Array
     y_test: npt.NDArray
 
     def validation(self, seed: int) -> "Part":
@@ -102,13 +103,13 @@ def artist_part(shared: Path, seed: int) -> Part:
     songs = songs.drop_duplicates(["Artist", "Track"]).dropna(subset=["Artist", *SPOTIFY])
     songs["tag"] = songs["Artist"].str.casefold().map(_tags_of_artists(shared / "hetrec2011-lastfm-2k"))
     songs = songs[songs["tag"].isin(songs["tag"].value_counts().index[:_TAGS])]
-    songs = songs[songs.groupby("Artist")["Track"].transform("size") >= _FEWEST_SONGS]
+    songs = songs[songs.groupby("Artist")["Track"].transform("size") >= _MIN_SONGS]
     y = np.stack([pd.factorize(songs[column], sort=True)[0] for column in ("tag", "Artist")], axis=1)
     train, test = _split(len(songs), 0.3, seed, y[:, 1])
     return _scaled("last.fm tag < artist", songs[list(SPOTIFY)].to_numpy(np.float64), y, train, test)
 
 
-def nearest_relevance(X: FloatArray, queries: FloatArray | None = None) -> Relevance:
+def nearest_relevance(X: Float64Array, queries: Float64Array | None = None) -> Relevance:
     """The nearest rows of X are relevant to each query; without queries, to each row of X, itself aside."""
     from sklearn.neighbors import NearestNeighbors
 
@@ -138,16 +139,14 @@ def _tags_of_artists(folder: Path) -> dict[str, str]:
 
 def _split(
     n: int, test: float, seed: int, strata: npt.NDArray | None = None
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+) -> tuple[Int64Array, Int64Array]:
     from sklearn.model_selection import train_test_split
 
     train, held_out = train_test_split(np.arange(n), test_size=test, random_state=seed, stratify=strata)
     return train, held_out
 
 
-def _scaled(
-    name: str, X: FloatArray, y: npt.NDArray, train: npt.NDArray[np.int64], test: npt.NDArray[np.int64]
-) -> Part:
+def _scaled(name: str, X: Float64Array, y: npt.NDArray, train: Int64Array, test: Int64Array) -> Part:
     from sklearn.preprocessing import StandardScaler
 
     X = StandardScaler().fit(X[train]).transform(X)

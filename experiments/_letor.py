@@ -8,10 +8,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from experiments._letor_files import RankingRows
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.evaluation.graded import graded_scores
-from musicsim.evaluation.letor import RankingRows
 from musicsim.metric import GMML, LGMML, MLR
 from musicsim.relevance import Relevance
 
@@ -38,14 +38,12 @@ __all__ = [
     "within_queries",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-Score = Callable[[RankingRows], FloatArray]
+Score = Callable[[RankingRows], Float64Array]
 
 KS = (1, 3, 5, 10)
 DOCUMENT, BEYOND, EITHER = "a document", "beyond the mean", "either"
 """What may be the anchor of one metric: a relevant training document, or a point beyond the mean of these."""
-_MOST_ANCHORS = 300
+_MAX_ANCHORS = 300
 _STEPS = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0)  # steps from the mean of the others, as the ideal anchors of L-GMML
 
 
@@ -70,7 +68,7 @@ class Fitted:
     choosing_s: float
 
 
-def ndcg(scores: FloatArray, rows: RankingRows) -> float:
+def ndcg(scores: Float64Array, rows: RankingRows) -> float:
     """Mean NDCG@10, by which validation chooses."""
     return float(graded_scores(scores, rows.y, rows.group, (10,))["ndcg@10"].mean())
 
@@ -91,7 +89,7 @@ def best_of(fits: Iterator[tuple[str, Callable[[], Score]]], fold: Fold) -> Fitt
     return Fitted(*best[1:], total)
 
 
-def within_queries(rows: RankingRows) -> FloatArray:
+def within_queries(rows: RankingRows) -> Float64Array:
     """Features z-scored within each query; those that are the same throughout a query are 0."""
     starts = np.concatenate([[0], np.cumsum(rows.group)[:-1]])
     sizes = rows.group[:, None]
@@ -101,7 +99,7 @@ def within_queries(rows: RankingRows) -> FloatArray:
     return away / np.repeat(np.where(deviation > 1e-9, deviation, 1.0), rows.group, axis=0)
 
 
-def as_they_are(rows: RankingRows) -> FloatArray:
+def as_they_are(rows: RankingRows) -> Float64Array:
     """Features of the file."""
     return rows.X.astype(np.float64)
 
@@ -141,10 +139,10 @@ def halves(rows: RankingRows, seed: int) -> tuple[RankingRows, RankingRows]:
 
 def scores_of_known(
     learned: RankingRows, ranked: RankingRows, seed: int, n_seeds: int, ks: tuple[int, ...], **parameters: Any
-) -> dict[str, dict[str, FloatArray]]:
+) -> dict[str, dict[str, Float64Array]]:
     """Scores of other documents of the same queries, by the shared phi and by each query's own, means over seeds."""
     queries = np.arange(len(ranked.group))
-    each: dict[str, list[dict[str, FloatArray]]] = {"shared phi": [], "phi of the query": []}
+    each: dict[str, list[dict[str, Float64Array]]] = {"shared phi": [], "phi of the query": []}
     for i in range(n_seeds):
         ranker = LGMML(per_query=True, random_state=seed + i, **parameters).fit(*learned)
         for name, asked in (("shared phi", None), ("phi of the query", queries)):
@@ -159,19 +157,19 @@ def scores_of_known(
 # --- one metric, one anchor ----------------------------------------------------------------------------------------
 
 
-def _anchored(fold: Fold, components: FloatArray, anchors: str, seed: int) -> Score:
+def _anchored(fold: Fold, components: Float64Array, anchors: str, seed: int) -> Score:
     """Rank by the distance to the anchor that ranks the training queries best; validation chooses its kind."""
 
-    def songs(rows: RankingRows) -> FloatArray:
+    def songs(rows: RankingRows) -> Float64Array:
         return within_queries(rows) @ components.T
 
-    def near(anchor: FloatArray, X: FloatArray) -> FloatArray:
+    def near(anchor: Float64Array, X: Float64Array) -> Float64Array:
         return -np.sum((X - anchor) ** 2, axis=1)
 
     train, learned = fold.train, songs(fold.train)
     relevant = np.flatnonzero(train.y > 0)
-    if len(relevant) > _MOST_ANCHORS:
-        relevant = np.random.default_rng(seed).choice(relevant, _MOST_ANCHORS, replace=False)
+    if len(relevant) > _MAX_ANCHORS:
+        relevant = np.random.default_rng(seed).choice(relevant, _MAX_ANCHORS, replace=False)
     middle = learned[train.y > 0].mean(axis=0)
     kinds = {
         DOCUMENT: learned[relevant],
@@ -196,7 +194,7 @@ def euclid(fold: Fold, anchors: str, seed: int) -> Fitted:
 def judged(rows: RankingRows) -> Relevance:
     """Relevant documents ask; relevant are the others of their query, irrelevant its documents of label 0."""
     starts = np.concatenate([[0], np.cumsum(rows.group)])
-    near: list[IntArray] = [np.empty(0, np.int64)] * len(rows.y)
+    near: list[Int64Array] = [np.empty(0, np.int64)] * len(rows.y)
     far = list(near)
     for first, last in pairwise(starts):
         here = np.arange(first, last)
@@ -252,7 +250,7 @@ def mlr(
 # --- others --------------------------------------------------------------------------------------------------------
 
 
-def pair_differences(X: FloatArray, y: FloatArray, group: IntArray) -> FloatArray:
+def pair_differences(X: Float64Array, y: Float64Array, group: Int64Array) -> Float64Array:
     """More relevant less less relevant, for all pairs of a query, (n_pairs, d)."""
     starts = np.concatenate([[0], np.cumsum(group)])
     rows = []
@@ -264,7 +262,7 @@ def pair_differences(X: FloatArray, y: FloatArray, group: IntArray) -> FloatArra
 
 
 def ranknet(
-    fold: Fold, Cs: tuple[float, ...], features: Callable[[RankingRows], FloatArray] = within_queries
+    fold: Fold, Cs: tuple[float, ...], features: Callable[[RankingRows], Float64Array] = within_queries
 ) -> Fitted:
     """Linear RankNet: a logistic loss on the differences of all pairs."""
     from sklearn.linear_model import LogisticRegression

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks._report import Row
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.order import PartialOrderEmbedding
 from musicsim.order.comparisons import checked_comparisons
 
@@ -33,8 +33,6 @@ __all__ = [
     "summary_rows",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 IN_ORDER, TIES = "in order", "ties"
 """The first is the score that validation goes by."""
@@ -46,22 +44,22 @@ _ROUNDING = 1e-9
 class Split:
     """Rows of the songs that training knows, and of the questions for training and for testing."""
 
-    songs: IntArray
-    train: IntArray
-    test: IntArray
+    songs: Int64Array
+    train: Int64Array
+    test: Int64Array
 
 
 @dataclass(frozen=True, slots=True)
 class Space:
     """Points of all songs, (n_songs, r), and each kernel's share of the distances where there are kernels."""
 
-    points: FloatArray
-    kernel_weights: FloatArray | None = None
+    points: Float64Array
+    kernel_weights: Float64Array | None = None
 
 
-Learn = Callable[[IntArray, IntArray, float], Space]
+Learn = Callable[[Int64Array, Int64Array, float], Space]
 """From the rows of training songs, rows of training questions, and a setting."""
-Score = Callable[[FloatArray, IntArray], dict[str, float]]
+Score = Callable[[Float64Array, Int64Array], dict[str, float]]
 """From points and rows of questions."""
 
 
@@ -81,7 +79,7 @@ class Result:
     method: str
     scores: dict[str, float]
     setting: float | None
-    kernel_weights: FloatArray | None = None
+    kernel_weights: Float64Array | None = None
 
 
 # --- what is held out ---------------------------------------------------------------------------------
@@ -93,7 +91,7 @@ def everything(n_songs: int, n_questions: int) -> Split:
 
 
 def questions_held_out(
-    inside: Split, groups: IntArray, n_folds: int, random_state: int | np.random.Generator | None
+    inside: Split, groups: Int64Array, n_folds: int, random_state: int | np.random.Generator | None
 ) -> list[Split]:
     """Training questions in `n_folds` parts, each held out once; all songs stay.
 
@@ -110,7 +108,7 @@ def questions_held_out(
 
 def songs_held_out(
     inside: Split,
-    members: IntArray,
+    members: Int64Array,
     n_folds: int,
     random_state: int | np.random.Generator | None,
     *,
@@ -144,22 +142,22 @@ def songs_held_out(
 # --- methods ------------------------------------------------------------------------------------------
 
 
-def levelled(K: FloatArray, songs: IntArray) -> FloatArray:
+def levelled(K: Float64Array, songs: Int64Array) -> Float64Array:
     """A kernel divided by the mean squared distance of the training songs, so that a C means the same for all."""
     inside = K[np.ix_(songs, songs)]
     spread = float(np.diag(inside).mean() - inside.mean())
     return K / (2.0 * spread) if spread > 0 else K
 
 
-def points_of(K: FloatArray) -> FloatArray:
+def points_of(K: Float64Array) -> Float64Array:
     """Points whose inner products are the kernel."""
     values, vectors = np.linalg.eigh(K)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def kernel_learner(
-    kernels: Callable[[IntArray], Sequence[FloatArray]],
-    comparisons: Callable[[IntArray], IntArray],
+    kernels: Callable[[Int64Array], Sequence[Float64Array]],
+    comparisons: Callable[[Int64Array], Int64Array],
     **parameters: Any,
 ) -> Learn:
     """Partial order embedding of kernels.
@@ -174,7 +172,7 @@ def kernel_learner(
         Of :class:`PartialOrderEmbedding`.
     """
 
-    def learn(songs: IntArray, questions: IntArray, C: float) -> Space:
+    def learn(songs: Int64Array, questions: Int64Array, C: float) -> Space:
         all_songs = kernels(songs)
         place = np.full(len(all_songs[0]), -1)
         place[songs] = np.arange(len(songs))
@@ -201,7 +199,7 @@ def measure(method: Method, split: Split, validation: Sequence[Split], score: Sc
     return Result(method.name, score(space.points, split.test), setting, space.kernel_weights)
 
 
-def order_score(points: FloatArray, comparisons: IntArray) -> dict[str, float]:
+def order_score(points: Float64Array, comparisons: Int64Array) -> dict[str, float]:
     """The share of comparisons in order, a tie being worth a half, and the share of ties.
 
     Distances that differ by rounding only are equal: songs of the same labels have the same distance to others.
@@ -256,6 +254,6 @@ def summary_rows(
     return rows
 
 
-def _mean(values: FloatArray, n_folds: int) -> tuple[float, float | None]:
+def _mean(values: Float64Array, n_folds: int) -> tuple[float, float | None]:
     error = float(np.nanstd(values, ddof=1) / np.sqrt(n_folds)) if len(values) > 1 else None
     return float(np.nanmean(values)), error

@@ -9,20 +9,28 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from experiments._playlists import Collection, FloatArray, IntArray, Lists, song_weights, split_lists
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.explorer.walk_edges import build_hypergraph, default_weights
-from musicsim.explorer.walk_fit import LEANING, STRENGTH, fit_dialects
-from musicsim.explorer.walk_lists import Lists as Listed
-from musicsim.explorer.walk_sources import load_sources, with_company_of
+from experiments._playlist_rivals import (
+    BigramModel,
+    LatentMarkovEmbedding,
+    Popularity,
+    StationaryModel,
+    UniformShuffle,
+)
+from experiments._playlists import Collection, Lists, song_weights, split_lists
+from musicsim._arrays import Float64Array, Int64Array
+from musicsim.explorer.playlists.edges import build_hypergraph, default_weights
+from musicsim.explorer.playlists.fit import LEANING, STRENGTH, fit_dialects
+from musicsim.explorer.playlists.saved_lists import Lists as Listed
+from musicsim.explorer.playlists.song_labels import load_sources, with_company_of
+from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 from musicsim.playlist import (
     Dialects,
     Hypergraph,
     PlaylistModel,
     build_edges,
-    company_clusters,
-    company_neighbours,
+    cooccurrence_clusters,
+    cooccurrence_neighbours,
     edge_families,
     kind_factors,
     reweighted,
@@ -62,9 +70,9 @@ class Result:
     role: str
     model: str
     split: int
-    rows: IntArray
-    n_transitions: IntArray
-    log_p: FloatArray
+    rows: Int64Array
+    n_transitions: Int64Array
+    log_p: Float64Array
     gain: float
     seconds: float
     n_edges: int | None
@@ -103,13 +111,13 @@ class Judge:
 
     collection: Collection
     split: int
-    train: IntArray
-    test: IntArray
+    train: Int64Array
+    test: Int64Array
 
-    def lists(self, rows: IntArray) -> Lists:
+    def lists(self, rows: Int64Array) -> Lists:
         return [self.collection.playlists[row] for row in rows]
 
-    def categories(self, rows: IntArray) -> list[str | None]:
+    def categories(self, rows: Int64Array) -> list[str | None]:
         return [self.collection.categories[row] for row in rows]
 
     def result(self, role: str, words: str, make: Callable[[], Any], before_s: float = 0.0) -> Result:
@@ -136,8 +144,6 @@ class Judge:
 
 def measure_rivals(judge: Judge, seed: int) -> Iterator[Result]:
     """Models without edges."""
-    from musicsim.playlist.rivals import BigramModel, LatentMarkovEmbedding, Popularity, UniformShuffle
-
     n = judge.collection.n_songs
     yield judge.result(UNIFORM, UNIFORM, lambda: UniformShuffle(n))
     yield judge.result(POPULARITY, POPULARITY, lambda: Popularity(n))
@@ -149,7 +155,7 @@ def measure_walks(judge: Judge, seed: int) -> Iterator[Result]:
     """Walks, each step with more edges than the one before, on a collection of lists and labels."""
     if judge.collection.known:
         yield from _described_walks(judge)
-    yield from _company_walks(judge, seed)
+    yield from _cooccurrence_walks(judge, seed)
 
 
 def _described_walks(judge: Judge) -> Iterator[Result]:
@@ -165,24 +171,22 @@ def _described_walks(judge: Judge) -> Iterator[Result]:
     )
 
 
-def _company_walks(judge: Judge, seed: int) -> Iterator[Result]:
+def _cooccurrence_walks(judge: Judge, seed: int) -> Iterator[Result]:
     """On the company of songs in the training lists too."""
-    from musicsim.playlist.rivals import StationaryModel
-
     about, train = judge.collection, judge.lists(judge.train)
     n = about.n_songs
-    groups, groups_s = _timed(lambda: company_clusters(train, n, random_state=seed))
-    near, near_s = _timed(lambda: company_neighbours(train, n, random_state=seed))
-    graph, graph_s = _timed(lambda: build_edges(n, **about.known, company_clusters=groups))
+    groups, groups_s = _timed(lambda: cooccurrence_clusters(train, n, random_state=seed))
+    near, near_s = _timed(lambda: cooccurrence_neighbours(train, n, random_state=seed))
+    graph, graph_s = _timed(lambda: build_edges(n, **about.known, cooccurrence_clusters=groups))
     words = ", ".join([*about.known, "company"])
     yield judge.result(COMPANY, f"walk: {words}", partial(PlaylistModel, graph), groups_s + graph_s)
     bayes = partial(PlaylistModel, graph, edge_probability="bayes")
     yield judge.result(BAYES, f"walk: {words}; bayes", bayes, groups_s + graph_s)
-    graph, graph_s = _timed(lambda: build_edges(n, **about.known, company_neighbours=near))
+    graph, graph_s = _timed(lambda: build_edges(n, **about.known, cooccurrence_neighbours=near))
     words = ", ".join([*about.known, "neighbours"])
     yield judge.result(NEIGHBOURS, f"walk: {words}", partial(PlaylistModel, graph), near_s + graph_s)
     graph, graph_s = _timed(
-        lambda: build_edges(n, **about.known, company_clusters=groups, company_neighbours=near)
+        lambda: build_edges(n, **about.known, cooccurrence_clusters=groups, cooccurrence_neighbours=near)
     )
     before_s = groups_s + near_s + graph_s
     words = ", ".join([*about.known, "company", "neighbours"])
@@ -207,8 +211,8 @@ def _with_held_out_shares(walk: PlaylistModel, about: Collection, train: Lists, 
     graph = build_edges(
         about.n_songs,
         **about.known,
-        company_clusters=company_clusters(heard, about.n_songs, random_state=seed),
-        company_neighbours=company_neighbours(heard, about.n_songs, random_state=seed),
+        cooccurrence_clusters=cooccurrence_clusters(heard, about.n_songs, random_state=seed),
+        cooccurrence_neighbours=cooccurrence_neighbours(heard, about.n_songs, random_state=seed),
         song_weight=walk.hypergraph.song_weight,
     )
     return reweighted(walk, kind_factors(walk, PlaylistModel(graph).fit(others)))
@@ -274,8 +278,6 @@ def measure_demo(folder: Path, collection: Collection, number: int, seed: int) -
 
 
 def _demo_walks(judge: Judge, sets: Mapping[str, Hypergraph], graph_s: float) -> Iterator[Result]:
-    from musicsim.playlist.rivals import StationaryModel
-
     whole, app = sets[THESIS_JOINED], sets[APP]
     yield judge.result(STATIONARY, f"stationary: {THESIS_JOINED}", lambda: StationaryModel(whole), graph_s)
     for name in (TAGS, TAGS_JOINED, THESIS, THESIS_JOINED):
@@ -335,8 +337,6 @@ def measure_dialects(
 
 def _stationary_gains(judge: Judge, graph: Hypergraph) -> dict[str, float]:
     """Gain of a walk without memory for each category, fitted and judged on its lists alone."""
-    from musicsim.playlist.rivals import StationaryModel
-
     gains = {}
     for category in sorted({c for c in judge.categories(judge.train) if c}):
         train, test = (

@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.explorer.walk_lists import listed
-from musicsim.explorer.walk_sources import learn_sources
+from musicsim._arrays import Float64Array, Int64Array
+from musicsim.explorer.playlists.saved_lists import listed
+from musicsim.explorer.playlists.song_labels import learn_sources
+from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Lists = list[list[int]]
 
 JUDGED = 0.25
@@ -111,7 +109,7 @@ LOADERS: dict[str, Callable[[Path], Collection]] = {
 }
 
 
-def split_lists(categories: Sequence[str | None], number: int, seed: int) -> tuple[IntArray, IntArray]:
+def split_lists(categories: Sequence[str | None], number: int, seed: int) -> tuple[Int64Array, Int64Array]:
     """Rows to learn from and to judge by: of each category a quarter is judged (thesis 7.7)."""
     rng = np.random.default_rng([seed, number + 1])  # not the generator of `seed` itself
     names = np.array([category or "" for category in categories])
@@ -123,7 +121,7 @@ def split_lists(categories: Sequence[str | None], number: int, seed: int) -> tup
     return np.setdiff1d(np.arange(len(names)), test), test
 
 
-def song_weights(train: Lists, n_songs: int) -> FloatArray:
+def song_weights(train: Lists, n_songs: int) -> Float64Array:
     """How often each song was played in the lists to learn from, and half a play for every song."""
     songs = np.concatenate([np.array(playlist) for playlist in train])
     return np.bincount(songs, minlength=n_songs).astype(np.float64) + PLAYS_OF_ALL

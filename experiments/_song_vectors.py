@@ -29,6 +29,7 @@ from joblib import effective_n_jobs
 from scipy.optimize import brentq
 from threadpoolctl import threadpool_limits
 
+from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.kernels import ppk_map
 
 __all__ = ["N_TOPICS", "intrinsic_dimension", "metric_spectrum", "song_vectors", "spectrum"]
@@ -46,18 +47,15 @@ _TRAINING_SONGS = 20_000
 _BLOCK = 8_192
 _SPECTRUM_ROWS = 50_000
 
-Vectors = npt.NDArray[np.float32]
-FloatArray = npt.NDArray[np.float64]
-
 
 @dataclass(frozen=True, slots=True)
 class _Topics:
     """Codewords of each topic, (n_topics, n_codewords), and how popular topics are."""
 
-    codewords: FloatArray
-    popularity: FloatArray
+    codewords: Float64Array
+    popularity: Float64Array
 
-    def songs(self, n: int, rng: np.random.Generator) -> tuple[Vectors, npt.NDArray[np.int64]]:
+    def songs(self, n: int, rng: np.random.Generator) -> tuple[Float32Array, Int64Array]:
         """Square roots of the histograms of n songs, and their artists."""
         alpha = _TOPICS_OF_ARTIST * self.popularity
         of_artist = _shares(rng.standard_gamma(alpha, (max(1, n // _SONGS_AN_ARTIST), len(alpha))))
@@ -66,7 +64,7 @@ class _Topics:
         return ppk_map(_shares(rng.poisson(_FRAMES * (of_song @ self.codewords)))), artist
 
 
-def _shares(amounts: npt.NDArray[np.float64 | np.int64]) -> FloatArray:
+def _shares(amounts: npt.NDArray[np.float64 | np.int64]) -> Float64Array:
     return amounts / amounts.sum(axis=1, keepdims=True)
 
 
@@ -75,7 +73,7 @@ def _topics(n: int, rng: np.random.Generator) -> _Topics:
     return _Topics(rng.dirichlet(np.full(N_CODEWORDS, _CODEWORDS_OF_TOPIC), n), popularity / popularity.sum())
 
 
-def metric_spectrum(n_kept: int, n: int, mass: float) -> FloatArray:
+def metric_spectrum(n_kept: int, n: int, mass: float) -> Float64Array:
     """Eigenvalues 1, r, r^2, ... of which the first `n_kept` of `n` hold the share `mass`.
 
     Parameters
@@ -95,7 +93,7 @@ def metric_spectrum(n_kept: int, n: int, mass: float) -> FloatArray:
     return ratio ** np.arange(n_kept)
 
 
-def _metric(topics: _Topics, rng: np.random.Generator) -> Vectors:
+def _metric(topics: _Topics, rng: np.random.Generator) -> Float32Array:
     """L of shape (N_DIMENSIONS, N_CODEWORDS), from songs of its own."""
     songs, artist = topics.songs(_TRAINING_SONGS, rng)
     order = np.argsort(artist, kind="stable")
@@ -110,12 +108,11 @@ def _metric(topics: _Topics, rng: np.random.Generator) -> Vectors:
 
 def song_vectors(
     n_rows: int, n_queries: int, *, n_topics: int = N_TOPICS, seed: int = 0
-) -> tuple[Vectors, Vectors]:
+) -> tuple[Float32Array, Float32Array]:
     """Draw songs to search in, and held-out songs by the same artists.
 
     Parameters
     ----------
-    n_rows, n_queries : int
     n_topics : int
         Sounds that songs are made of.
     seed : int
@@ -159,13 +156,13 @@ def _blocks(n: int) -> Iterator[tuple[int, slice]]:
         yield number, slice(start, min(start + _BLOCK, n))
 
 
-def spectrum(X: Vectors) -> FloatArray:
+def spectrum(X: Float32Array) -> Float64Array:
     """Eigenvalues of the covariance, largest first, of rows spread over X."""
     chosen = X[:: -(-len(X) // _SPECTRUM_ROWS)].astype(np.float64)
     return np.linalg.eigvalsh(np.cov(chosen, rowvar=False))[::-1]
 
 
-def intrinsic_dimension(distances: npt.NDArray[np.floating]) -> float:
+def intrinsic_dimension(distances: FloatingArray) -> float:
     """Dimension in which neighbours grow in number as they do here (Levina and Bickel, 2004).
 
     Parameters

@@ -7,9 +7,9 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks._report import Row
+from musicsim._arrays import Float64Array, Int64Array
 
 __all__ = [
     "Survey",
@@ -23,8 +23,6 @@ __all__ = [
     "odd_named",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _BOOTSTRAPS = 10_000
 
@@ -36,14 +34,14 @@ _BOOTSTRAPS = 10_000
 class Survey:
     """Songs by descriptors, and answers: three songs each, and the place of the odd one among them."""
 
-    X: FloatArray
-    songs: IntArray
-    odd: IntArray
+    X: Float64Array
+    songs: Int64Array
+    odd: Int64Array
 
     @property
-    def groups(self) -> IntArray:
+    def groups(self) -> Int64Array:
         """A number for each set of three songs."""
-        groups: IntArray = np.unique(np.sort(self.songs, axis=1), axis=0, return_inverse=True)[1]
+        groups: Int64Array = np.unique(np.sort(self.songs, axis=1), axis=0, return_inverse=True)[1]
         return groups.ravel()
 
 
@@ -64,7 +62,7 @@ def load_survey(folder: Path) -> Survey:
 
 
 @lru_cache(1)
-def load_artists(folder: Path) -> tuple[IntArray, FloatArray]:
+def load_artists(folder: Path) -> tuple[Int64Array, Float64Array]:
     """Comparisons (m, 4) of `aset400`, those of an artist with itself left out, and labels (n_artists, n_labels)."""
     with np.load(folder / "aset400.npz") as held:
         triplets, labels = held["triplets"].astype(np.int64), held["labels"].astype(np.float64)
@@ -75,14 +73,14 @@ def load_artists(folder: Path) -> tuple[IntArray, FloatArray]:
 # --- measures -----------------------------------------------------------------------------------------
 
 
-def comparisons_of(songs: IntArray, odd: IntArray) -> IntArray:
+def comparisons_of(songs: Int64Array, odd: Int64Array) -> Int64Array:
     """Two comparisons an answer, (2 m, 4): the other two are nearer to each other than either to the odd one."""
     rows = np.arange(len(songs))
     o, a, b = (songs[rows, (odd + shift) % 3] for shift in range(3))
     return np.concatenate([np.stack([a, b, a, o], axis=1), np.stack([a, b, b, o], axis=1)])
 
 
-def odd_named(points: FloatArray, songs: IntArray, odd: IntArray) -> float:
+def odd_named(points: Float64Array, songs: Int64Array, odd: Int64Array) -> float:
     """Share of answers whose odd one is outside the nearest pair; of equally near pairs one is guessed."""
     others = [(1, 2), (2, 0), (0, 1)]
     D = np.stack(
@@ -93,7 +91,7 @@ def odd_named(points: FloatArray, songs: IntArray, odd: IntArray) -> float:
     return float(named.mean())
 
 
-def agreement(groups: IntArray, odd_songs: IntArray) -> FloatArray:
+def agreement(groups: Int64Array, odd_songs: Int64Array) -> Float64Array:
     """Of each question that was asked several times: the share of pairs of its answers that are the same."""
     shares = []
     for group in np.flatnonzero(np.bincount(groups) > 1):
@@ -111,7 +109,7 @@ def ceiling(agreed: float) -> float:
     return float((1.0 + np.sqrt(max(6.0 * agreed - 2.0, 0.0))) / 3.0)
 
 
-def label_kernel(labels: FloatArray) -> FloatArray:
+def label_kernel(labels: Float64Array) -> Float64Array:
     """Cosine of 0/1 labels; an artist without labels is like none but itself."""
     norms = np.linalg.norm(labels, axis=1)
     unit = labels / np.maximum(norms, 1.0)[:, None]

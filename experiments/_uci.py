@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import Float64Array, Int64Array
+
 __all__ = ["SETS", "knn_errors", "load_isolet", "load_set", "one_core_each"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 SETS = {
     "Balance": ("balance-scale.data", 0),
@@ -24,7 +24,7 @@ SETS = {
 """File, and column of the class."""
 
 
-def load_set(folder: Path, name: str) -> tuple[FloatArray, IntArray]:
+def load_set(folder: Path, name: str) -> tuple[Float64Array, Int64Array]:
     """A set of :data:`SETS`, its rows and classes 0, 1, ... in alphabetical order.
 
     Parameters
@@ -44,7 +44,7 @@ def load_set(folder: Path, name: str) -> tuple[FloatArray, IntArray]:
     return np.delete(table, column, axis=1).astype(np.float64), y.astype(np.int64)
 
 
-def load_isolet(folder: Path) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
+def load_isolet(folder: Path) -> tuple[Float64Array, Int64Array, Float64Array, Int64Array]:
     """X and y of 1560 rows for training, then of UCI's own test file; they have no speaker in common."""
     parts: list[npt.NDArray] = []
     for file in ("isolet_1560.npz", "isolet5.npz"):
@@ -55,8 +55,8 @@ def load_isolet(folder: Path) -> tuple[FloatArray, IntArray, FloatArray, IntArra
 
 
 def knn_errors(
-    X: FloatArray, y: IntArray, X_test: FloatArray, y_test: IntArray, ks: Sequence[int]
-) -> FloatArray:
+    X: Float64Array, y: Int64Array, X_test: Float64Array, y_test: Int64Array, ks: Sequence[int]
+) -> Float64Array:
     """Share of test rows that the majority of their k nearest rows of X puts into a wrong class.
 
     Of classes with equally many votes, that of the nearest row wins.

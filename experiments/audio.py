@@ -35,8 +35,8 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from benchmarks._libraries import demo_library
 from benchmarks._report import Claim, Progress, Settings, at_least, main
 from experiments._audio import (
     GMM,
@@ -50,7 +50,6 @@ from experiments._audio import (
     TAGS,
     TFIDF,
     VQ,
-    IntArray,
     Protocol,
     Result,
     Songs,
@@ -62,11 +61,11 @@ from experiments._audio import (
 )
 from experiments._descriptors import split_rows
 from experiments._uci import one_core_each
-from experiments.demo import demo_library
+from musicsim._arrays import Float32Array, Int64Array
 from musicsim.evaluation import paired_bootstrap
-from musicsim.explorer.fitting import songs_with_frames
-from musicsim.explorer.snapshot import Snapshot, take_snapshot
-from musicsim.explorer.supervision import Supervision
+from musicsim.explorer.learning.supervision import Supervision
+from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
+from musicsim.explorer.upkeep.fitting import songs_with_frames
 from musicsim.library import Library
 from musicsim.mixtures import SongMixtures
 
@@ -92,7 +91,7 @@ Key = tuple[int, str, str, bool, int, int]
 By = dict[Key, list[Result]]
 
 
-def chosen_songs(snapshot: Snapshot, most: int | None, seed: int) -> IntArray:
+def chosen_songs(snapshot: Snapshot, most: int | None, seed: int) -> Int64Array:
     """Rows of the songs that have frames, ascending; of a larger library whole artists, drawn, up to `most` songs."""
     kept = {song.id for song in songs_with_frames(snapshot.library, snapshot.indexed)}
     rows = np.array([row for row, song in enumerate(snapshot.indexed) if song.id in kept], dtype=np.int64)
@@ -113,7 +112,7 @@ def similar_artists(n_training: int) -> tuple[int, ...]:
     return thesis if n_training >= 4 * K_OF_THESIS else (max(1, n_training // 8), *thesis)
 
 
-def splits_of(snapshot: Snapshot, rows: IntArray, n_splits: int, seed: int) -> tuple[Songs, list[Split]]:
+def splits_of(snapshot: Snapshot, rows: Int64Array, n_splits: int, seed: int) -> tuple[Songs, list[Split]]:
     """Songs of the library at `rows`, and the splits of their artists."""
     songs = [snapshot.indexed[row] for row in rows]
     artists = np.unique([song.group for song in songs], return_inverse=True)[1].astype(np.int64)
@@ -169,7 +168,7 @@ def _mixtures(songs: Songs, pool: ProcessPoolExecutor, seed: int) -> SongMixture
     return SongMixtures.concatenate([future.result() for future in fitted])
 
 
-def _divergences(every: SongMixtures, pool: ProcessPoolExecutor, seed: int) -> npt.NDArray[np.float32]:
+def _divergences(every: SongMixtures, pool: ProcessPoolExecutor, seed: int) -> Float32Array:
     """(n_songs, n_songs) float32: 4 MB for 1000 songs."""
     rows = [
         pool.submit(divergence_rows, every[part.start : part.stop], every, seed)
@@ -179,7 +178,7 @@ def _divergences(every: SongMixtures, pool: ProcessPoolExecutor, seed: int) -> n
 
 
 def _lead(
-    by: By, better: Key, worse: Key, artists: Sequence[IntArray], seed: int
+    by: By, better: Key, worse: Key, artists: Sequence[Int64Array], seed: int
 ) -> tuple[tuple[float, float, float], float | None]:
     """Mean AUC by which one is ahead with its 95 % interval, and as a multiple of the deviation over splits.
 
@@ -194,7 +193,7 @@ def _lead(
     return lead, float((means[0] - means[1]).mean()) / spread if spread > 0 else None
 
 
-def _row(by: By, key: Key, native: Key, artists: Sequence[IntArray], seed: int) -> dict[str, Any]:
+def _row(by: By, key: Key, native: Key, artists: Sequence[Int64Array], seed: int) -> dict[str, Any]:
     k, representation, learning, proximity, codewords, tau = key
     results = by[key]
     row: dict[str, Any] = {"k": k, "representation": representation}
@@ -218,7 +217,9 @@ def _row(by: By, key: Key, native: Key, artists: Sequence[IntArray], seed: int) 
     return row | {"splits": len(results)}
 
 
-def _claims(by: By, k: int, base: tuple[int, int], artists: Sequence[IntArray], seed: int) -> Iterator[Claim]:
+def _claims(
+    by: By, k: int, base: tuple[int, int], artists: Sequence[Int64Array], seed: int
+) -> Iterator[Claim]:
     """What has to hold among the rows without mutual proximity, one codebook."""
 
     def key(representation: str, learning: str) -> Key:

@@ -29,10 +29,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from benchmarks._libraries import demo_library
 from benchmarks._report import Claim, Progress, Settings, at_least, main
 from experiments._audio import VQ, Songs, Split, adjusted, codeword_vectors
 from experiments._descriptors import split_rows
-from experiments.demo import demo_library
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.evaluation import paired_bootstrap
 from musicsim.evaluation.ranking import distance_scores
 from musicsim.kernels import (
@@ -46,9 +47,6 @@ from musicsim.library import Library, Song
 from musicsim.metric import MultipleKernelMLR
 from musicsim.order import PartialOrderEmbedding, clean_comparisons
 from musicsim.relevance import Relevance
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 TIMBRE, HARMONY, ANY_KEY, RHYTHM = "timbre", "harmony", "harmony in any key", "rhythm"
 TAGS, PLAYS, WORDS = "tags", "plays", "words"
@@ -98,8 +96,8 @@ class Collection:
     """
 
     songs: Songs
-    genres: IntArray
-    fixed: dict[str, FloatArray]
+    genres: Int64Array
+    fixed: dict[str, Float64Array]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +107,7 @@ class Result:
     way: str
     kernels: tuple[str, ...]
     split: int
-    scores: dict[str, FloatArray]
+    scores: dict[str, Float64Array]
     chosen: str = ""
 
 
@@ -142,7 +140,7 @@ def _some_artists(songs: list[Song], most: int, seed: int) -> list[Song]:
     return [song for song, is_taken in zip(songs, taken, strict=True) if is_taken]
 
 
-def _fixed_kernels(library: Library, songs: list[Song]) -> Iterator[tuple[str, FloatArray]]:
+def _fixed_kernels(library: Library, songs: list[Song]) -> Iterator[tuple[str, Float64Array]]:
     aspects = library.frame_files.aspects([song.content_hash for song in songs])
     yield HARMONY, harmony_kernel(aspects.harmony)
     yield ANY_KEY, harmony_kernel(aspects.harmony, key_invariant=True)
@@ -176,7 +174,7 @@ def _counts(
     return _of_rows(table, ids, row_of)
 
 
-def _of_rows(table: sparse.csr_array, song_ids: IntArray, row_of: Mapping[int, int]) -> sparse.csr_array:
+def _of_rows(table: sparse.csr_array, song_ids: Int64Array, row_of: Mapping[int, int]) -> sparse.csr_array:
     """The sum of the rows of `table` that are each song's, one of `song_ids` a row."""
     ours = np.flatnonzero(np.isin(song_ids, list(row_of)))
     rows = [row_of[song_id] for song_id in song_ids[ours].tolist()]
@@ -185,8 +183,8 @@ def _of_rows(table: sparse.csr_array, song_ids: IntArray, row_of: Mapping[int, i
 
 
 def comparisons_from_labels(
-    genres: IntArray, artists: IntArray, n_comparisons: int, random_state: int | None = None
-) -> IntArray:
+    genres: Int64Array, artists: Int64Array, n_comparisons: int, random_state: int | None = None
+) -> Int64Array:
     """Comparisons (i, j, i, l): j has i's genre and l another, or j has i's artist and l only i's genre.
 
     Parameters
@@ -223,7 +221,7 @@ def measure(songs: Collection, number: int, protocol: Protocol, seed: int) -> It
     relevance = Relevance.from_labels(songs.genres)
     asked, asked_before = relevance.restrict(test, train), relevance.restrict(validation, train)
 
-    def scored(way: str, names: Sequence[str], D: FloatArray, chosen: str = "") -> Result:
+    def scored(way: str, names: Sequence[str], D: Float64Array, chosen: str = "") -> Result:
         return Result(way, tuple(names), number, distance_scores(D, asked), chosen)
 
     far = {name: np.sqrt(np.maximum(2 - 2 * K[:, train], 0)) for name, K in kernels.items()}
@@ -260,7 +258,7 @@ def measure(songs: Collection, number: int, protocol: Protocol, seed: int) -> It
             yield scored(way, names, adjusted(D, split, test), chosen)
 
 
-def _best_weights(distances: Sequence[FloatArray], asked: Relevance) -> FloatArray:
+def _best_weights(distances: Sequence[Float64Array], asked: Relevance) -> Float64Array:
     """Weights that sum to 1, of best MAP; of equally good ones the first, which has most on the first."""
     steps = 10 if len(distances) <= 3 else 5
     shares = [s for s in product(range(steps, -1, -1), repeat=len(distances)) if sum(s) == steps]
@@ -273,17 +271,17 @@ def _best_weights(distances: Sequence[FloatArray], asked: Relevance) -> FloatArr
 
 def _best(
     models: Sequence[Any],
-    inside: list[FloatArray],
-    every: list[FloatArray],
+    inside: list[Float64Array],
+    every: list[Float64Array],
     said: Any,
-    train: IntArray,
-    validation: IntArray,
+    train: Int64Array,
+    validation: Int64Array,
     asked: Relevance,
-) -> tuple[FloatArray, str]:
+) -> tuple[Float64Array, str]:
     """Distances of all songs to those of training by the model of best MAP in validation, and its C."""
     from scipy.spatial.distance import cdist
 
-    best: tuple[float, FloatArray, str] | None = None
+    best: tuple[float, Float64Array, str] | None = None
     for model in models:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of gaps that a short fit leaves open
@@ -296,14 +294,14 @@ def _best(
     return best[1], best[2]
 
 
-def _combinations(kernels: Mapping[str, FloatArray]) -> list[tuple[str, ...]]:
+def _combinations(kernels: Mapping[str, Float64Array]) -> list[tuple[str, ...]]:
     """The sound alone, and with all that is said of songs; harmony in any key, or it would count twice."""
     said = tuple(name for name in (TAGS, PLAYS, WORDS) if name in kernels)
     return [SOUND, *([(*SOUND, *said)] if said else [])]
 
 
 def _lead(
-    ours: Sequence[Result], theirs: Sequence[Result], artists: Sequence[IntArray], seed: int
+    ours: Sequence[Result], theirs: Sequence[Result], artists: Sequence[Int64Array], seed: int
 ) -> tuple[float, float, float]:
     a, b = (np.concatenate([r.scores["map"] for r in results]) for results in (ours, theirs))
     groups = np.concatenate([artists[r.split] for r in ours])
@@ -311,7 +309,7 @@ def _lead(
 
 
 def table(
-    results: Sequence[Result], artists: Sequence[IntArray], seed: int
+    results: Sequence[Result], artists: Sequence[Int64Array], seed: int
 ) -> tuple[list[dict[str, Any]], list[Claim]]:
     """A row a way of ranking, and what was hoped for."""
     by: dict[tuple[str, tuple[str, ...]], list[Result]] = {}

@@ -14,58 +14,45 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from benchmarks._libraries import demo_library
 from benchmarks._report import Claim, Settings, at_least, main
+from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.audio import SAMPLE_RATE, load
 from musicsim.codebook import Codebook
 from musicsim.evaluation import hubness, nearest_neighbours, share_of_same
-from musicsim.explorer.building import build_demo
 from musicsim.kernels import ppk_map
-from musicsim.library import Library
 
 K = 10
 N_CODEWORDS, TAU = 1024, 4
 TRAINING_FRAMES = 200_000
-FOLDER = Path(__file__).parents[1] / "data" / "experiments"
 # Same composer at rank 1 on real recordings elsewhere, a plain prototype.
 ELSEWHERE = {"PPK": 0.52, "statistics": 0.50, "raw histograms": 0.44}
 
 Progress = Callable[[str], None]
-Results = dict[
-    str, list[dict[str, npt.NDArray[np.float64]]]
-]  # description -> codebook -> measure -> (n_songs,)
+Results = dict[str, list[dict[str, Float64Array]]]  # description -> codebook -> measure -> (n_songs,)
 
 
-def demo_library(seed: int, progress: Progress) -> Library:
-    """The demo collection of this seed, composed at the first run."""
-    library = Library.open(FOLDER / f"demo-{seed}")
-    if not library.playlists():
-        progress("composing the demo collection, once")
-        build_demo(library, seed=seed, report=lambda **_: None)
-    return library
-
-
-def _codes(names: list[str]) -> npt.NDArray[np.int64]:
+def _codes(names: list[str]) -> Int64Array:
     return np.unique(names, return_inverse=True)[1].astype(np.int64)
 
 
-def _mean_and_deviation(frames: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+def _mean_and_deviation(frames: Float32Array) -> Float64Array:
     return np.r_[frames.mean(axis=0), frames.std(axis=0)].astype(np.float64)
 
 
-def _plain_mfcc(path: Path) -> npt.NDArray[np.float64]:
+def _plain_mfcc(path: Path) -> Float64Array:
     """Mean and deviation of a file's 20 MFCC, librosa's defaults."""
     import librosa
 
     return _mean_and_deviation(librosa.feature.mfcc(y=load(path), sr=SAMPLE_RATE).T)
 
 
-def _z_scored(X: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _z_scored(X: Float64Array) -> Float64Array:
     return (X - X.mean(axis=0)) / X.std(axis=0)
 
 
-def _histograms(frames: list[npt.NDArray[np.float32]], seed: int) -> npt.NDArray[np.float32]:
+def _histograms(frames: list[Float32Array], seed: int) -> Float32Array:
     rng = np.random.default_rng(seed)
     quota = TRAINING_FRAMES // len(frames)
     sample = np.concatenate([f[rng.permutation(len(f))[:quota]] for f in frames])
@@ -73,8 +60,8 @@ def _histograms(frames: list[npt.NDArray[np.float32]], seed: int) -> npt.NDArray
 
 
 def _descriptions(
-    frames: list[npt.NDArray[np.float32]], paths: list[Path], seeds: range, progress: Progress
-) -> Iterator[tuple[str, int, npt.NDArray[np.floating]]]:
+    frames: list[Float32Array], paths: list[Path], seeds: range, progress: Progress
+) -> Iterator[tuple[str, int, FloatingArray]]:
     """Name, seed and vectors of each description; the seeds are those of the codebook."""
     for seed in seeds:
         progress(f"codebook with seed {seed}")
@@ -89,8 +76,8 @@ def _descriptions(
 
 
 def _measures(
-    X: npt.NDArray[np.floating], styles: npt.NDArray[np.int64], artists: npt.NDArray[np.int64]
-) -> tuple[dict[str, npt.NDArray[np.float64]], dict[str, float]]:
+    X: FloatingArray, styles: Int64Array, artists: Int64Array
+) -> tuple[dict[str, Float64Array], dict[str, float]]:
     """Shares of each song by measure, and the hubness of the space."""
     near = nearest_neighbours(X, K)
     filtered = nearest_neighbours(X, K, groups=artists)
@@ -123,7 +110,7 @@ def _table(shares: Results, hubs: dict[str, list[dict[str, float]]]) -> list[dic
 
 
 def _lead(
-    shares: Results, measure: str, better: str, worse: str, artists: npt.NDArray[np.int64]
+    shares: Results, measure: str, better: str, worse: str, artists: Int64Array
 ) -> tuple[float, float, float]:
     """Mean lead over the songs with its 95 % interval; whole artists are drawn, songs of one are alike."""
     lead = np.mean([run[measure] for run in shares[better]], 0) - np.mean(
@@ -136,7 +123,7 @@ def _lead(
     return float(lead.mean()), float(low), float(high)
 
 
-def _claims(shares: Results, artists: npt.NDArray[np.int64]) -> tuple[list[dict[str, Any]], list[Claim]]:
+def _claims(shares: Results, artists: Int64Array) -> tuple[list[dict[str, Any]], list[Claim]]:
     """The order that has to hold, each lead with its interval."""
     rows, claims = [], []
     for measure in ("style@10", "artist@10", "style@10, artist filter", "artist@1"):

@@ -26,16 +26,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks._report import Claim, Progress, Settings, at_least, main, shared_data
 from experiments._descriptors import LOADERS, Collection, split_rows
 from experiments._uci import one_core_each
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.evaluation import hubness, nearest_neighbours, paired_bootstrap, query_scores
 from musicsim.metric import MLR
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 NATIVE, LDA = "native", "LDA"
 MLRS: dict[str, dict[str, Any]] = {
@@ -73,12 +70,12 @@ class Part:
     name: str
     split: int
     songs: Collection
-    X: FloatArray
-    train: IntArray
-    validation: IntArray
-    test: IntArray
+    X: Float64Array
+    train: Int64Array
+    validation: Int64Array
+    test: Int64Array
 
-    def scores(self, L: FloatArray, rows: IntArray) -> dict[str, FloatArray]:
+    def scores(self, L: Float64Array, rows: Int64Array) -> dict[str, Float64Array]:
         """Of the queries `rows`, after the linear map L."""
         database = None if self.songs.inside else self.train
         relevance = self.songs.relevance(rows, database)
@@ -94,8 +91,8 @@ class Result:
     name: str
     method: str
     split: int
-    scores: dict[str, FloatArray]
-    artists: IntArray
+    scores: dict[str, Float64Array]
+    artists: Int64Array
     hubness: float
     rank: int
     chosen: str
@@ -126,7 +123,7 @@ def _measure(part: Part, method: str, protocol: Protocol) -> Result:
     )
 
 
-def _learned(part: Part, method: str, protocol: Protocol) -> tuple[FloatArray, str, float]:
+def _learned(part: Part, method: str, protocol: Protocol) -> tuple[Float64Array, str, float]:
     """The linear map of a method, what was chosen for it, and its gap (nan where there is none)."""
     X, d = part.X[part.train], part.X.shape[1]
     if method == NATIVE:
@@ -148,16 +145,18 @@ def _learned(part: Part, method: str, protocol: Protocol) -> tuple[FloatArray, s
     return best.components_, f"{loss}C {best.C:g}", float(best.history_[-1]["gap"])
 
 
-def discriminants(X: FloatArray, y: IntArray) -> FloatArray:
+def discriminants(X: Float64Array, y: Int64Array) -> Float64Array:
     """The linear map of scikit-learn's LDA, of shape (r, d) with r at most the number of classes less one."""
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
     lda = LinearDiscriminantAnalysis().fit(X, y)
-    components: FloatArray = (lda.transform(np.eye(X.shape[1])) - lda.transform(np.zeros((1, X.shape[1])))).T
+    components: Float64Array = (
+        lda.transform(np.eye(X.shape[1])) - lda.transform(np.zeros((1, X.shape[1])))
+    ).T
     return components
 
 
-def _pooled(results: list[Result], measure: str) -> FloatArray:
+def _pooled(results: list[Result], measure: str) -> Float64Array:
     return np.concatenate([r.scores[MEASURES[measure]] for r in results])
 
 

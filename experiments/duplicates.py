@@ -21,15 +21,15 @@ from typing import Any
 
 import av
 import numpy as np
-import numpy.typing as npt
 import soundfile
 import soxr
 
 from benchmarks._report import Claim, Progress, Settings, at_least, at_most, main, shared_data
+from musicsim._arrays import Float16Array, Float32Array
 from musicsim.audio import SAMPLE_RATE, decode, derivatives, load, mfcc
 from musicsim.demo import SAMPLE_RATE as DEMO_RATE
 from musicsim.demo import SongPlan, plan_collection, render
-from musicsim.explorer.similarity_model import SimilarityModel
+from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.search import DuplicatePair, find_duplicates, group_pairs
 
 RATES = (32000, 44100, 48000)
@@ -38,8 +38,7 @@ REAL_S = 30.0
 TRAINING_FRAMES = 200_000
 MANY, COLUMNS = 20_000, 200
 
-Sound = npt.NDArray[np.float32]  # (n_channels, n_samples)
-Song = tuple[float, npt.NDArray[np.float16]]  # seconds, MFCC
+Song = tuple[float, Float16Array]  # seconds, MFCC
 Songs = dict[str, Song]  # kind -> song; "original" is one
 Pool = ProcessPoolExecutor
 
@@ -47,7 +46,7 @@ Pool = ProcessPoolExecutor
 
 
 def _encoded(
-    y: Sound, sr: int, container: str, codec: str, kbps: int = 0, rate: int = 0, **options: str
+    y: Float32Array, sr: int, container: str, codec: str, kbps: int = 0, rate: int = 0, **options: str
 ) -> bytes:
     """A file by PyAV; `options` are the codec's own."""
     layout = "mono" if len(y) == 1 else "stereo"
@@ -66,11 +65,11 @@ def _encoded(
     return file.getvalue()
 
 
-def _flac(y: Sound, sr: int) -> bytes:
+def _flac(y: Float32Array, sr: int) -> bytes:
     return _encoded(y, sr, "flac", "flac")
 
 
-def _vorbis(y: Sound, sr: int) -> bytes:
+def _vorbis(y: Float32Array, sr: int) -> bytes:
     file = io.BytesIO()
     with soundfile.SoundFile(file, "w", sr, len(y), format="OGG", subtype="VORBIS") as output:
         for start in range(0, y.shape[1], sr):  # libvorbis overflows its stack on a whole song
@@ -78,7 +77,7 @@ def _vorbis(y: Sound, sr: int) -> bytes:
     return file.getvalue()
 
 
-def _copies(y: Sound, sr: int) -> Iterator[tuple[str, bytes]]:
+def _copies(y: Float32Array, sr: int) -> Iterator[tuple[str, bytes]]:
     """The original and every kind of copy of a sound of one or two channels."""
     yield "original", _flac(y, sr)
     for kbps in (64, 128, 320):
@@ -103,7 +102,7 @@ def _copies(y: Sound, sr: int) -> Iterator[tuple[str, bytes]]:
     yield "mp3 48 kbit/s, mono, -6 dB, 1 s cut off", _encoded(0.5 * mono[:, sr:], sr, "mp3", "libmp3lame", 48)
 
 
-def _song(y: npt.NDArray[np.float32]) -> Song:
+def _song(y: Float32Array) -> Song:
     return len(y) / SAMPLE_RATE, mfcc(y).astype(np.float16)
 
 
@@ -111,14 +110,14 @@ def _songs(copies: Iterator[tuple[str, bytes]]) -> Songs:
     return {kind: _song(decode(data).samples) for kind, data in copies}
 
 
-def _faster(y: npt.NDArray[np.float32], by: float) -> npt.NDArray[np.float32]:
+def _faster(y: Float32Array, by: float) -> Float32Array:
     return soxr.resample(y, SAMPLE_RATE * (1 + by), SAMPLE_RATE)
 
 
 def _from_plan(plan: SongPlan) -> tuple[Songs, Songs]:
     """Copies and near misses of a generated song."""
 
-    def take(changed: SongPlan) -> npt.NDArray[np.float32]:
+    def take(changed: SongPlan) -> Float32Array:
         return soxr.resample(render(changed).mean(axis=1), DEMO_RATE, SAMPLE_RATE)
 
     copies = _songs(_copies(render(plan).T, DEMO_RATE))
@@ -176,22 +175,22 @@ class _Space:
         self._model.fit_space(self._model.histograms(frames))
 
     @staticmethod
-    def _frames(song: Song) -> npt.NDArray[np.float32]:
+    def _frames(song: Song) -> Float32Array:
         return derivatives(song[1].astype(np.float32))
 
-    def vectors(self, songs: Sequence[Song]) -> npt.NDArray[np.float32]:
+    def vectors(self, songs: Sequence[Song]) -> Float32Array:
         return self._model.transform(self._frames(song) for song in songs)
 
 
 def _pairs(
-    X: npt.NDArray[np.float32], songs: Sequence[Song], frames: bool = True, **options: Any
+    X: Float32Array, songs: Sequence[Song], frames: bool = True, **options: Any
 ) -> list[DuplicatePair]:
     durations = np.array([seconds for seconds, _ in songs])
     return find_duplicates(X, durations, lambda row: songs[row][1] if frames else None, **options)
 
 
 def _by_kind(
-    originals: list[Song], others: list[Songs], space: _Space, X: npt.NDArray[np.float32]
+    originals: list[Song], others: list[Songs], space: _Space, X: Float32Array
 ) -> Iterator[dict[str, Any]]:
     """For every kind, pairs found between songs and their own, and pairs that join different songs."""
     for kind in dict.fromkeys(kind for other in others for kind in other if kind != "original"):

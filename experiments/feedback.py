@@ -13,14 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, main, shared_data
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.evaluation import paired_bootstrap
 from musicsim.metric import GMML, Feedback, LGMMLByExample, feedback_metric
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 SHOWN, LOOKED_AT = 15, 10
 MARKS = (1, 3, 8, 15)
@@ -32,7 +29,7 @@ WAYS: dict[str, dict[str, float]] = {
 }
 
 
-def load() -> tuple[FloatArray, IntArray]:
+def load() -> tuple[Float64Array, Int64Array]:
     """Statistics, z-scored, and genres."""
     import pandas as pd
 
@@ -46,8 +43,8 @@ def load() -> tuple[FloatArray, IntArray]:
 
 
 def precision(
-    X: FloatArray,
-    y: IntArray,
+    X: Float64Array,
+    y: Int64Array,
     query: int,
     n_marks: int,
     answer: Callable[..., Feedback],
@@ -78,7 +75,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     queries = queries[: 500 if settings.full else 200]
     gmml = GMML().fit(X[half], y[half])
     local = LGMMLByExample(20, random_state=settings.seed).fit(X[half], y[half])
-    spaces: dict[str, tuple[FloatArray, Callable[..., Feedback]]] = {
+    spaces: dict[str, tuple[Float64Array, Callable[..., Feedback]]] = {
         "plain distance": (X, feedback_metric),
         "GMML": (gmml.transform(X), feedback_metric),
         "L-GMML by example, m 20": (X, local.feedback),

@@ -41,6 +41,7 @@ from experiments._hashing import (
     sift_part,
 )
 from experiments._uci import knn_errors, one_core_each
+from musicsim._arrays import Uint64Array
 from musicsim.hashing import RandomProjectionHash, RankHash, SpectralHash, bin_vote, hamming_distances
 from musicsim.relevance import Relevance
 
@@ -177,7 +178,7 @@ def measured(part: Part, hashing: Hash) -> float:
     return _graded(part, bin_vote(codes, part.y, queries, n_bins=NEIGHBOURS))
 
 
-def precision(codes: npt.NDArray[np.uint64], queries: npt.NDArray[np.uint64], relevance: Relevance) -> float:
+def precision(codes: Uint64Array, queries: Uint64Array, relevance: Relevance) -> float:
     """Mean share of relevant ones among the codes nearer than :data:`NEAR`; 0 for a query that has none (9)."""
     is_near = hamming_distances(queries, codes) < NEAR
     is_relevant = relevance.judgements(np.arange(len(queries))) == 1

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, shared_data
 from experiments._letor import (
@@ -42,11 +41,10 @@ from experiments._letor import (
     ranknet,
     scores_of_known,
 )
+from experiments._letor_files import RankingRows, load_letor, load_lightgbm
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.evaluation import paired_bootstrap
 from musicsim.evaluation.graded import graded_scores
-from musicsim.evaluation.letor import RankingRows, load_letor, load_lightgbm
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +94,7 @@ IN_PAPER = {WARP: 0.5390, AS_IN_PAPER: 0.5390, TREES: 0.4513}
 """NDCG@10 on MSLR-WEB10K, table 4; LambdaMART there."""
 MQ2008, EXAMPLE = "MQ2008, fold 1", "LightGBM's example"
 
-Scores = dict[str, FloatArray]
+Scores = dict[str, Float64Array]
 
 
 def folds(seed: int) -> Iterator[Fold]:
@@ -117,7 +115,7 @@ def folds(seed: int) -> Iterator[Fold]:
     yield Fold(EXAMPLE, *(queries_of(train, part) for part in parts), test)
 
 
-def queries_of(rows: RankingRows, queries: npt.NDArray[np.int64]) -> RankingRows:
+def queries_of(rows: RankingRows, queries: Int64Array) -> RankingRows:
     """Some queries of a file."""
     query = np.repeat(np.arange(len(rows.group)), rows.group)
     kept = np.isin(query, queries)

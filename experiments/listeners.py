@@ -24,7 +24,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, main, shared_data
 from benchmarks._triplets import classical_mds, crowd_kernel, embed, said_farther, student_t
@@ -55,14 +54,13 @@ from experiments._surveys import (
     odd_named,
 )
 from experiments._uci import one_core_each
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.metric import MLR
 from musicsim.order import LinearPartialOrderEmbedding, clean_comparisons
 from musicsim.relevance import Relevance
 
 __all__ = ["claims", "cleaning_rows", "rbf_kernels"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 FAMILIES = {
     "tempo": slice(0, 1),
@@ -130,7 +128,7 @@ MDS_DIMENSIONS = (5.0, 20.0, 50.0, 100.0)
 def _song_methods(survey: Survey, protocol: Protocol) -> Iterator[Method]:
     fits = {"tol": protocol.tol, "max_iter": protocol.max_iter}
 
-    def asked(questions: IntArray) -> IntArray:
+    def asked(questions: Int64Array) -> Int64Array:
         return comparisons_of(survey.songs[questions], survey.odd[questions])
 
     kernels = _remembered(partial(rbf_kernels, survey.X))
@@ -157,11 +155,13 @@ def _song_methods(survey: Survey, protocol: Protocol) -> Iterator[Method]:
     yield Method(LOGISTIC, partial(_logistic, survey), LOGISTIC_CS)
 
 
-def _remembered(kernels: Callable[[IntArray], list[FloatArray]]) -> Callable[[IntArray], list[FloatArray]]:
+def _remembered(
+    kernels: Callable[[Int64Array], list[Float64Array]],
+) -> Callable[[Int64Array], list[Float64Array]]:
     """The same kernels where the same songs are asked for again: by every method, for every C."""
-    held: dict[bytes, list[FloatArray]] = {}
+    held: dict[bytes, list[Float64Array]] = {}
 
-    def of(songs: IntArray) -> list[FloatArray]:
+    def of(songs: Int64Array) -> list[Float64Array]:
         if songs.tobytes() not in held:
             held[songs.tobytes()] = kernels(songs)
         return held[songs.tobytes()]
@@ -169,12 +169,12 @@ def _remembered(kernels: Callable[[IntArray], list[FloatArray]]) -> Callable[[In
     return of
 
 
-def _scaled(X: FloatArray, songs: IntArray) -> FloatArray:
+def _scaled(X: Float64Array, songs: Int64Array) -> Float64Array:
     """Columns z-scored by the training songs."""
     return np.asarray((X - X[songs].mean(axis=0)) / X[songs].std(axis=0))
 
 
-def rbf_kernels(X: FloatArray, songs: IntArray) -> list[FloatArray]:
+def rbf_kernels(X: Float64Array, songs: Int64Array) -> list[Float64Array]:
     """A kernel of all songs for each family, 1/e at the median squared distance of training songs."""
     from scipy.spatial.distance import cdist
 
@@ -187,14 +187,14 @@ def rbf_kernels(X: FloatArray, songs: IntArray) -> list[FloatArray]:
     return kernels
 
 
-def _placed(songs: IntArray, n_songs: int) -> IntArray:
+def _placed(songs: Int64Array, n_songs: int) -> Int64Array:
     place = np.full(n_songs, -1)
     place[songs] = np.arange(len(songs))
     return place
 
 
 def _linear(
-    survey: Survey, structure: str, fits: dict[str, float], songs: IntArray, questions: IntArray, C: float
+    survey: Survey, structure: str, fits: dict[str, float], songs: Int64Array, questions: Int64Array, C: float
 ) -> Space:
     Z = _scaled(survey.X, songs)
     place = _placed(songs, len(Z))
@@ -203,7 +203,7 @@ def _linear(
     return Space(model.transform(Z))
 
 
-def _mlr(survey: Survey, songs: IntArray, questions: IntArray, C: float) -> Space:
+def _mlr(survey: Survey, songs: Int64Array, questions: Int64Array, C: float) -> Space:
     """Each of the two that belong is a query, to which the other is relevant and the odd one is not."""
     Z = _scaled(survey.X, songs)
     place = _placed(songs, len(Z))
@@ -221,7 +221,7 @@ def _mlr(survey: Survey, songs: IntArray, questions: IntArray, C: float) -> Spac
     return Space(MLR("auc", C=C, tol=1e-2, max_cuts=100).fit(Z[songs], relevance).transform(Z))
 
 
-def _logistic(survey: Survey, songs: IntArray, questions: IntArray, C: float) -> Space:
+def _logistic(survey: Survey, songs: Int64Array, questions: Int64Array, C: float) -> Space:
     """Weights of columns w >= 0 that minimise ``|w|^2 / 2 + C sum over comparisons of log(1 + exp(-margin))``."""
     from scipy.optimize import minimize
 
@@ -229,7 +229,7 @@ def _logistic(survey: Survey, songs: IntArray, questions: IntArray, C: float) ->
     near, far = comparisons_of(survey.songs[questions], survey.odd[questions]).T.reshape(2, 2, -1)
     psi = np.square(Z[far[0]] - Z[far[1]]) - np.square(Z[near[0]] - Z[near[1]])
 
-    def loss(w: FloatArray) -> tuple[float, FloatArray]:
+    def loss(w: Float64Array) -> tuple[float, Float64Array]:
         margins = psi @ w
         wrong = 1.0 / (1.0 + np.exp(np.clip(margins, -500.0, 500.0)))
         return float(0.5 * w @ w + C * np.logaddexp(0.0, -margins).sum()), w - C * (wrong @ psi)
@@ -243,23 +243,23 @@ def _logistic(survey: Survey, songs: IntArray, questions: IntArray, C: float) ->
 
 
 def _artist_methods(
-    comparisons: IntArray, labels: FloatArray, by_artist: bool, protocol: Protocol, seed: int
+    comparisons: Int64Array, labels: Float64Array, by_artist: bool, protocol: Protocol, seed: int
 ) -> Iterator[Method]:
     n = len(labels)
     fits = {"tol": protocol.tol, "max_iter": protocol.max_iter}
 
-    def asked(questions: IntArray) -> IntArray:
+    def asked(questions: Int64Array) -> Int64Array:
         return comparisons[questions]
 
-    def cleaned(questions: IntArray) -> IntArray:
+    def cleaned(questions: Int64Array) -> Int64Array:
         return clean_comparisons(comparisons[questions], random_state=seed)[0]
 
-    def identity(_: IntArray) -> list[FloatArray]:
+    def identity(_: Int64Array) -> list[Float64Array]:
         return [np.eye(n)]
 
     K = label_kernel(labels)
 
-    def of_labels(songs: IntArray) -> list[FloatArray]:
+    def of_labels(songs: Int64Array) -> list[Float64Array]:
         return [levelled(K, songs)]
 
     yield Method(LABELS, lambda *_: Space(points_of(K)))
@@ -275,7 +275,7 @@ def _artist_methods(
     yield Method("MKPOE of K = I and labels", both, protocol.identity_grid)
 
     def embedded(kind: str) -> Learn:
-        def learn(_: IntArray, questions: IntArray, r: float) -> Space:
+        def learn(_: Int64Array, questions: Int64Array, r: float) -> Space:
             loss = student_t(int(r)) if kind == TSTE else crowd_kernel()
             return Space(embed(n, asked(questions), loss, int(r), random_state=seed).points)
 
@@ -290,7 +290,7 @@ def _artist_methods(
     )
 
 
-def cleaning_rows(comparisons: IntArray, splits: Sequence[Split], seed: int) -> list[Row]:
+def cleaning_rows(comparisons: Int64Array, splits: Sequence[Split], seed: int) -> list[Row]:
     """Table 2.2: comparisons among training artists, and what cleaning leaves, means over splits."""
     reports = [
         clean_comparisons(comparisons[s.train], random_state=seed + n)[1] for n, s in enumerate(splits)
@@ -322,7 +322,7 @@ def _survey_splits(survey: Survey, by: str, protocol: Protocol, seed: int) -> li
     return [s for one in seeds for s in songs_held_out(whole, survey.songs, N_FOLDS, _rng(one))]
 
 
-def _artist_splits(comparisons: IntArray, n: int, by: str, n_splits: int, seed: int) -> list[Split]:
+def _artist_splits(comparisons: Int64Array, n: int, by: str, n_splits: int, seed: int) -> list[Split]:
     whole = everything(n, len(comparisons))
     if by == "by comparison":
         return questions_held_out(whole, np.arange(len(comparisons)), N_FOLDS, _rng([seed]))[:n_splits]
@@ -343,7 +343,7 @@ def _measure_songs(folder: Path, by: str, nth: int, protocol: Protocol, seed: in
         else songs_held_out(split, survey.songs, 3, rng)
     )[: protocol.validations]
 
-    def score(points: FloatArray, questions: IntArray) -> dict[str, float]:
+    def score(points: Float64Array, questions: Int64Array) -> dict[str, float]:
         songs, odd = survey.songs[questions], survey.odd[questions]
         return {
             ODD_NAMED: odd_named(points, songs, odd),
@@ -363,7 +363,7 @@ def _measure_artists(folder: Path, by: str, nth: int, protocol: Protocol, seed: 
         else songs_held_out(split, comparisons, 3, rng, is_anchored=True)
     )[: protocol.validations]
 
-    def score(points: FloatArray, questions: IntArray) -> dict[str, float]:
+    def score(points: Float64Array, questions: Int64Array) -> dict[str, float]:
         return order_score(points, comparisons[questions])
 
     methods = _artist_methods(comparisons, labels, by == "by artist", protocol, seed)

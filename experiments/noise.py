@@ -17,15 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks._metric_learn import ENVIRONMENT, MetricLearn
 from benchmarks._report import Claim, Progress, Settings, at_least, main, shared_data
 from experiments._uci import SETS, knn_errors, load_set, one_core_each
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.metric import MLR, factor
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 BUNDLE, ADMM, SUBGRADIENT = "MLR-MAP, bundle", "MLR-MAP, ADMM", "MLR-MAP, sub-gradient"
 RIVALS = ("LMNN", "ITML")
@@ -69,8 +66,8 @@ class Part:
     set: str
     n_noise: int
     split: int
-    X: tuple[FloatArray, ...]
-    y: tuple[IntArray, ...]
+    X: tuple[Float64Array, ...]
+    y: tuple[Int64Array, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +102,13 @@ def _parts(folder: Path, protocol: Protocol, seed: int) -> Iterator[Part]:
             yield Part(name, n_noise, split, tuple(scaled[r] for r in rows), tuple(y[r] for r in rows))
 
 
-def _error(L: FloatArray, part: Part, nth: int) -> float:
+def _error(L: Float64Array, part: Part, nth: int) -> float:
     """Of the validation (1) or the test part (2), in %."""
     X, y = part.X, part.y
     return 100 * float(knn_errors(X[0] @ L.T, y[0], X[nth] @ L.T, y[nth], (3,))[0])
 
 
-def _result(part: Part, method: str, L: FloatArray, chosen: str, seconds: float, **more: Any) -> Result:
+def _result(part: Part, method: str, L: Float64Array, chosen: str, seconds: float, **more: Any) -> Result:
     rank = len(factor(L.T @ L, 0.95))
     return Result(
         part.set, part.n_noise, part.split, method, _error(L, part, 2), rank, chosen, seconds, **more

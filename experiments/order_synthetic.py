@@ -17,7 +17,6 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main
 from experiments._orders import (
@@ -35,12 +34,11 @@ from experiments._orders import (
     summary_rows,
 )
 from experiments._uci import one_core_each
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.order import clean_comparisons
 
 __all__ = ["Truth", "draw", "noise_weight"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 N_VIEWS, N_NOISE = 3, 5
 _COLUMNS, _RELEVANT = 6, 3
@@ -56,7 +54,7 @@ THESIS = {
     f"{MKPOE}, diagonal": 0.984,
 }
 CS = (10.0, 100.0, 1e3, 1e4)
-MOST_WEIGHT, SLACK = 0.05, 0.01
+MAX_WEIGHT, SLACK = 0.05, 0.01
 """Of noise kernels; and how much worse still counts as no worse."""
 
 
@@ -89,12 +87,12 @@ class Truth:
         The first `n_asked` as noisy as was asked for; all others are true.
     """
 
-    kernels: list[FloatArray]
-    comparisons: IntArray
+    kernels: list[Float64Array]
+    comparisons: Int64Array
     n_songs: int
     n_asked: int
     n_unasked: int
-    distances: FloatArray
+    distances: Float64Array
 
     @property
     def split(self) -> Split:
@@ -134,7 +132,7 @@ def draw(protocol: Protocol, noise: float, random_state: int | np.random.Generat
     return Truth(kernels, comparisons, n, len(asked), len(unasked), D)
 
 
-def _triples(rng: np.random.Generator, anchors: IntArray, n: int, size: int) -> IntArray:
+def _triples(rng: np.random.Generator, anchors: Int64Array, n: int, size: int) -> Int64Array:
     """Comparisons of two of the first n songs with an anchor, all three different."""
     rows = np.stack(
         [rng.choice(anchors, size), rng.integers(n, size=size), rng.integers(n, size=size)], axis=1
@@ -143,19 +141,19 @@ def _triples(rng: np.random.Generator, anchors: IntArray, n: int, size: int) -> 
     return np.stack([i, j, i, k], axis=1)
 
 
-def _questions(comparisons: IntArray) -> list[tuple[int, int, int]]:
+def _questions(comparisons: Int64Array) -> list[tuple[int, int, int]]:
     """The anchor and the two others, whichever is the nearer."""
     return [(i, min(j, k), max(j, k)) for i, j, _, k in comparisons.tolist()]
 
 
-def _ordered(comparisons: IntArray, D: FloatArray) -> IntArray:
+def _ordered(comparisons: Int64Array, D: Float64Array) -> Int64Array:
     """The nearer pair first."""
     near, far = comparisons.T.reshape(2, 2, -1)
     is_right = D[near[0], near[1]] <= D[far[0], far[1]]
     return np.where(is_right[:, None], comparisons, comparisons[:, [2, 3, 0, 1]])
 
 
-def noise_weight(kernel_weights: FloatArray) -> float:
+def noise_weight(kernel_weights: Float64Array) -> float:
     """The share of the noise kernels."""
     return float(kernel_weights[N_VIEWS:].sum())
 
@@ -166,16 +164,16 @@ def noise_weight(kernel_weights: FloatArray) -> float:
 def _methods(truth: Truth, protocol: Protocol, seed: int) -> Iterator[Method]:
     fits = {"tol": protocol.tol, "max_iter": protocol.max_iter}
 
-    def asked(rows: IntArray) -> IntArray:
+    def asked(rows: Int64Array) -> Int64Array:
         return truth.comparisons[rows]
 
-    def cleaned(rows: IntArray) -> IntArray:
+    def cleaned(rows: Int64Array) -> Int64Array:
         return clean_comparisons(truth.comparisons[rows], random_state=seed)[0]
 
-    def acyclic(rows: IntArray) -> IntArray:
+    def acyclic(rows: Int64Array) -> Int64Array:
         return clean_comparisons(truth.comparisons[rows], reduce=False, random_state=seed)[0]
 
-    def every(_: IntArray) -> list[FloatArray]:
+    def every(_: Int64Array) -> list[Float64Array]:
         return truth.kernels
 
     yield Method(NATIVE_SUM, lambda *_: Space(points_of(np.sum(truth.kernels, axis=0))))
@@ -210,7 +208,7 @@ def _measure(nth: int, noise: float, protocol: Protocol, seed: int) -> list[Resu
     split = truth.split
     inner = questions_held_out(split, np.arange(truth.n_asked), 3, np.random.default_rng([seed, nth]))[:1]
 
-    def score(points: FloatArray, rows: IntArray) -> dict[str, float]:
+    def score(points: Float64Array, rows: Int64Array) -> dict[str, float]:
         is_new = rows >= truth.n_asked + truth.n_unasked
         scores = {IN_ORDER: order_score(points, truth.comparisons[rows[~is_new]])[IN_ORDER]}
         if is_new.any():
@@ -244,7 +242,7 @@ def claims(tables: dict[float, list[Row]]) -> Iterator[Claim]:
                 yield at_most(
                     f"{noise:.0%} wrong: weight of noise kernels, MKPOE {structure}",
                     mkpoe["weight of noise"],
-                    MOST_WEIGHT,
+                    MAX_WEIGHT,
                 )
             for name in (IN_ORDER, NEW_SONGS):
                 yield at_least(

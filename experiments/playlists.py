@@ -36,6 +36,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks._libraries import demo_library
 from benchmarks._report import Claim, Progress, Settings, at_least, main, shared_data
 from experiments._playlist_models import (
     APP,
@@ -58,7 +59,6 @@ from experiments._playlist_models import (
 )
 from experiments._playlists import LOADERS, demo_lists
 from experiments._uci import one_core_each
-from experiments.demo import demo_library
 from musicsim.evaluation import paired_bootstrap
 
 SHORT = {"yes_big": 1, "yes_small": 2, "aotm": 1, "demo": 4, "spotify": 2}

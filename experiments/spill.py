@@ -31,13 +31,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from joblib import effective_n_jobs
 from threadpoolctl import threadpool_limits
 
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, race, shared_data
 from benchmarks._search_data import REAL_SETS, hold_out
 from experiments._song_vectors import N_TOPICS, intrinsic_dimension, song_vectors, spectrum
+from musicsim._arrays import BoolArray, Float32Array, Float64Array, Int64Array
 from musicsim.search import ExactIndex, SpillTree
 
 __all__ = ["Point", "at_share", "hits", "measure"]
@@ -50,7 +50,7 @@ N_SAMPLE = 4_096
 DEPTHS = range(5, DEEPEST + 1)
 REAL_DEPTHS = range(3, DEEPEST + 1)
 REAL = ("songs, 13 Spotify descriptors", "SIFT, 128 values")
-SMALLEST_LEAF = 10
+MIN_LEAF_ROWS = 10
 """Rows of the leaves of real vectors, at least."""
 
 K, NEAR = 100, 10
@@ -74,9 +74,6 @@ IN_THESIS = {WITHOUT: (6_955, 0.24), WITH: (6_819, 0.53)}
 
 WIDTH, LOCAL_WIDTH = "dimensions of 95 % of the variance", "intrinsic dimension of the 100 nearest"
 
-Ids = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
-Vectors = npt.NDArray[np.float32]
 Setting = tuple[str, float, int]
 
 
@@ -84,9 +81,9 @@ Setting = tuple[str, float, int]
 class Point:
     """A tree cut off at a depth: rows that each query retrieves, shares of its neighbours among them."""
 
-    sizes: Ids
-    recall: FloatArray
-    recall_near: FloatArray
+    sizes: Int64Array
+    recall: Float64Array
+    recall_near: Float64Array
 
     def share(self, n_rows: int) -> float:
         """Median share examined, in %."""
@@ -99,7 +96,7 @@ Points = dict[Setting, Point]
 # --- measures -------------------------------------------------------------------------------------
 
 
-def hits(retrieved: Sequence[Ids], true: Ids, n_rows: int) -> npt.NDArray[np.bool_]:
+def hits(retrieved: Sequence[Int64Array], true: Int64Array, n_rows: int) -> BoolArray:
     """Which of the true neighbours, (n_queries, k), are in the retrieval set of their query (6.6)."""
     inside = np.zeros(n_rows, dtype=bool)
     found = np.empty(true.shape, dtype=bool)
@@ -110,10 +107,10 @@ def hits(retrieved: Sequence[Ids], true: Ids, n_rows: int) -> npt.NDArray[np.boo
     return found
 
 
-def measure(tree: SpillTree, Q: Vectors, true: Ids, depth: int) -> Point:
+def measure(tree: SpillTree, Q: Float32Array, true: Int64Array, depth: int) -> Point:
     """Retrieval sets of the tree cut off at `depth`, against the true neighbours, nearest first."""
 
-    def ask(start: int) -> tuple[list[int], npt.NDArray[np.bool_]]:
+    def ask(start: int) -> tuple[list[int], BoolArray]:
         part = slice(start, start + _QUERIES_AT_ONCE)
         retrieved = tree.retrieve(Q[part], depth=depth)
         return [len(ids) for ids in retrieved], hits(retrieved, true[part], tree.n_samples_)
@@ -135,19 +132,19 @@ def at_share(share: float, shares: Sequence[float], recalls: Sequence[float]) ->
 
 def depths_for(n_rows: int, tau: float) -> list[int]:
     """Depths at which leaves of real vectors are not too small."""
-    return [depth for depth in REAL_DEPTHS if n_rows * (0.5 + tau) ** depth >= SMALLEST_LEAF]
+    return [depth for depth in REAL_DEPTHS if n_rows * (0.5 + tau) ** depth >= MIN_LEAF_ROWS]
 
 
-def _tree(X: Vectors, rule: str, tau: float, seed: int) -> SpillTree:
+def _tree(X: Float32Array, rule: str, tau: float, seed: int) -> SpillTree:
     return SpillTree(rule, tau, DEEPEST, leaf_size=1, n_sample=N_SAMPLE, random_state=seed).fit(X)
 
 
-def _truth(X: Vectors, Q: Vectors) -> tuple[Vectors, Ids]:
+def _truth(X: Float32Array, Q: Float32Array) -> tuple[Float32Array, Int64Array]:
     with threadpool_limits(1):
         return ExactIndex().fit(X).query(Q, K)
 
 
-def timing_rows(tree: SpillTree, X: Vectors, Q: Vectors) -> Iterator[Row]:
+def timing_rows(tree: SpillTree, X: Float32Array, Q: Float32Array) -> Iterator[Row]:
     """Milliseconds of a query by the tree and by a full scan."""
     scan = ExactIndex().fit(X)
     tree.set_params(n_jobs=1)
@@ -304,7 +301,9 @@ def rows_that_fit() -> int:
     return min(FULL_ROWS, memory // 2 // _BYTES_A_ROW)
 
 
-def _generated(X: Vectors, Q: Vectors, true: Ids, seed: int, progress: Progress) -> tuple[Points, list[Row]]:
+def _generated(
+    X: Float32Array, Q: Float32Array, true: Int64Array, seed: int, progress: Progress
+) -> tuple[Points, list[Row]]:
     """All points of figure 6.4, one tree in memory at a time, and the timings."""
     points: Points = {}
     timings: list[Row] = []
@@ -330,7 +329,7 @@ def _topics(n_topics: int, settings: Settings) -> Row:
     return topic_row(n_topics, _about(X, distances), points)
 
 
-def _real(name: str, X: Vectors, settings: Settings) -> Iterator[Row]:
+def _real(name: str, X: Float32Array, settings: Settings) -> Iterator[Row]:
     X, Q = hold_out(X, N_QUERIES, settings.seed)
     distances, true = _truth(X, Q)
     settings.facts["data"][name] = _about(X, distances)
@@ -342,7 +341,7 @@ def _real(name: str, X: Vectors, settings: Settings) -> Iterator[Row]:
     yield from share_rows(name, points, len(X))
 
 
-def _about(X: Vectors, distances: Vectors) -> dict[str, Any]:
+def _about(X: Float32Array, distances: Float32Array) -> dict[str, Any]:
     """Size and spectrum of vectors, and their dimension by distances from queries to their K nearest."""
     held = np.cumsum(spectrum(X))
     held /= held[-1]

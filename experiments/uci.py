@@ -18,15 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks._metric_learn import ENVIRONMENT, MetricLearn
 from benchmarks._report import Claim, Progress, Settings, at_least, at_most, main, shared_data
 from experiments._uci import SETS, knn_errors, load_isolet, load_set, one_core_each
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.metric import MLR
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 KS = (1, 3, 5, 7, 9)
 MLRS = {
@@ -89,11 +86,11 @@ class Part:
 
     set: str
     split: int
-    X: FloatArray
-    y: IntArray
-    X_test: FloatArray
-    y_test: IntArray
-    validation: IntArray | None = None
+    X: Float64Array
+    y: Int64Array
+    X_test: Float64Array
+    y_test: Int64Array
+    validation: Int64Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +103,10 @@ class Result:
     error: float
     chosen: str
     gap: float
-    errors: FloatArray
+    errors: Float64Array
 
 
-Fit = tuple[str, FloatArray, float]  # setting, components, gap (nan where there is none)
+Fit = tuple[str, Float64Array, float]  # setting, components, gap (nan where there is none)
 
 
 def _parts(folder: Path, protocol: Protocol, seed: int) -> Iterator[Part]:
@@ -163,7 +160,7 @@ def _learner(
 
 
 def _fit_mlr(
-    method: str, Cs: tuple[float, ...], X: FloatArray, y: IntArray, *, tol: float, max_cuts: int
+    method: str, Cs: tuple[float, ...], X: Float64Array, y: Int64Array, *, tol: float, max_cuts: int
 ) -> list[Fit]:
     # with a small k, the k irrelevant rows nearest to a query are nearer than the mean relevant one, whatever
     # the metric, and W = 0 is the optimum of P@k and NDCG
@@ -172,14 +169,16 @@ def _fit_mlr(
     return [(f"C {mlr.C:g}", mlr.components_, mlr.history_[-1]["gap"]) for mlr in path]
 
 
-def _fit_nca(X: FloatArray, y: IntArray, seed: int) -> FloatArray:
+def _fit_nca(X: Float64Array, y: Int64Array, seed: int) -> Float64Array:
     from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
-    components: FloatArray = NeighborhoodComponentsAnalysis(random_state=seed).fit(X, y).components_
+    components: Float64Array = NeighborhoodComponentsAnalysis(random_state=seed).fit(X, y).components_
     return components
 
 
-def _errors(fits: list[Fit], X: FloatArray, y: IntArray, X_test: FloatArray, y_test: IntArray) -> FloatArray:
+def _errors(
+    fits: list[Fit], X: Float64Array, y: Int64Array, X_test: Float64Array, y_test: Int64Array
+) -> Float64Array:
     """Of shape (n_settings, n_ks), in %."""
     return 100 * np.array([knn_errors(X @ L.T, y, X_test @ L.T, y_test, KS) for _, L, _ in fits])
 

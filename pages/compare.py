@@ -1,11 +1,5 @@
-"""Compare: songs side by side, by ear; the answers teach the library what its listeners mean by similar."""
+"""The page alone, for `streamlit run pages/compare.py`; its frame is drawn by `app.py`."""
 
-import streamlit as st
+from musicsim.ui.compare.page import draw
 
-from musicsim.ui.compare_view import show_compare
-from musicsim.ui.empty import stop_without_songs
-from musicsim.ui.state import snapshot
-
-st.title("Compare", anchor=False)
-stop_without_songs(snapshot())
-show_compare()
+draw()

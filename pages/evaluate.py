@@ -1,18 +1,5 @@
-"""Evaluate: how good "similar" is here, for which genres, which songs are near everything; and the papers' tables."""
+"""The page alone, for `streamlit run pages/evaluate.py`; its frame is drawn by `app.py`."""
 
-import streamlit as st
+from musicsim.ui.evaluate.page import draw
 
-from musicsim.ui.empty import stop_without_songs
-from musicsim.ui.papers_view import show_papers
-from musicsim.ui.quality_view import SECTION, SECTIONS, show_library
-from musicsim.ui.state import snapshot
-
-now = snapshot()
-st.title("Evaluate", anchor=False)
-SECTION.keep()
-section = st.segmented_control("Show", SECTIONS, key=SECTION.name, label_visibility="collapsed")
-if section == SECTIONS[1]:
-    show_papers(now.library)
-else:
-    stop_without_songs(now)
-    show_library(now)
+draw()

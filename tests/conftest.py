@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from musicsim.explorer.snapshot import Snapshot, take_snapshot
-from musicsim.explorer.training import refresh
+from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
+from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
 from tests.sounds import open_library, write_collection
 

@@ -1,13 +1,30 @@
 """What tests of training share: a collection with something to learn, and someone who watches."""
 
 import json
+import math
 from pathlib import Path
 
 from musicsim.explorer.progress import Stopped
-from musicsim.library.lyrics import ReadWords, UnreadSong
+from musicsim.library.stores.lyrics import ReadWords, UnreadSong
 from tests.sounds import KINDS, write_song
 
-__all__ = ["Watcher", "hush", "sing_by_kind", "tag_by_kind", "write_styles"]
+__all__ = ["RANKED", "Watcher", "hush", "sing_by_kind", "tag_by_kind", "write_styles"]
+
+RANKED = {
+    "name": "mine", "base": "as it sounds", "created_at": 1.0, "seconds": 2.0, "version": "0.1", "detail": "of genre",
+    "settings": {
+        "supervision": "genre", "on": [], "loss": "auc", "C": None, "k": 10, "threshold": 10, "structure": "full",
+        "regularizer": "trace", "random_state": 0, "listener": "", "method": "ranking",
+    },
+    "n_songs": 24, "n_artists": 12, "C": 10.0, "untrained": 0.5, "stopped_early": False, "is_better": True,
+    "split": {part: {"songs": 8, "artists": 4} for part in ("train", "validation", "test")},
+    "path": [{"C": 10.0, "quality": math.nan, "gap": 0.1, "n_cuts": 3, "rank": 2}],
+    "leads": {"auc": {"before": 0.5, "after": 0.6, "mean": 0.1, "low": 0.05, "high": 0.2}},
+    "hubness": {"before": 1.0, "after": 0.5},
+    "sources": [{"name": "tags", "dimensions": 3, "share": 0.4, "alone": math.nan}],
+    "changed": [{"query": 1, "before": [2], "after": [3]}],
+}  # fmt: skip
+"""A report as training writes it."""
 
 
 def write_styles(folder: Path, artists: int = 15, n_songs: int = 2, seconds: float = 2.0) -> Path:

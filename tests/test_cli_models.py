@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from musicsim.explorer.training import refresh
+from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
 from tests.command import run
 from tests.learning import write_styles
@@ -153,14 +153,14 @@ def test_ctrl_c_once_keeps_the_best_and_twice_leaves_all_as_it_was(library, inte
     """The interrupts come at the fifth cut: the metric of the first ones may still be 0."""
     script = (
         "import os, signal, sys\n"
-        "from musicsim.explorer import learning\n"
-        "original, told = learning._Watch.__call__, []\n"
+        "from musicsim.explorer.learning import ranking\n"
+        "original, told = ranking._Watch.__call__, []\n"
         "def watched(self, step):\n"
         f"    for _ in range({interrupts} if len(told) == 4 else 0):\n"
         "        os.kill(os.getpid(), signal.SIGINT)\n"
         "    told.append(step)\n"
         "    return original(self, step)\n"
-        "learning._Watch.__call__ = watched\n"
+        "ranking._Watch.__call__ = watched\n"
         "sys.argv = ['musicsim', 'train', '--from', 'genre', '--strength', '100', '--name', 'mine']\n"
         "from musicsim.cli import main\n"
         "main()\n"

@@ -6,6 +6,7 @@ import pytest
 
 from musicsim.library import Library
 from tests.command import run
+from tests.learning import RANKED
 
 
 @pytest.fixture
@@ -59,13 +60,14 @@ def test_what_cannot_be_asked_is_said(library, store):
 
 
 def test_figures_of_a_learned_model_come_with_those_held_out(library):
-    from musicsim.explorer.artifacts import save_report
+    from musicsim.explorer.models.artifacts import save_report
 
     lead = {"before": 0.5, "after": 0.7, "mean": 0.2, "low": 0.1, "high": 0.3}
-    report = {
+    part = {"songs": 4, "artists": 2}
+    report = RANKED | {
         "leads": {"auc": lead},
-        "split": {"test": {"songs": 4, "artists": 2}},
-        "settings": {"supervision": "tags"},
+        "split": dict.fromkeys(("train", "validation", "test"), part),
+        "settings": RANKED["settings"] | {"supervision": "tags"},
     }
     with Library.open(library) as opened:
         save_report(opened.models.path(opened.models.active().id), report)

@@ -12,9 +12,10 @@ import sqlalchemy as sa
 from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError, StorageError
 from musicsim.explorer import jobs
-from musicsim.explorer.training import refresh
-from musicsim.library import Library, schema
-from musicsim.library.arrays import RowFile, atomic_folder, atomic_path
+from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.library import Library
+from musicsim.library.db import schema
+from musicsim.library.disk.arrays import RowFile, atomic_folder, atomic_path
 from musicsim.storage import storage_error, writing_to
 from tests.command import run
 from tests.disks import fill, make_read_only, small_disk

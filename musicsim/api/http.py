@@ -15,16 +15,16 @@ from starlette.requests import ClientDisconnect
 from musicsim import __version__
 from musicsim.api.waiting import outcome
 from musicsim.errors import AudioError, LibraryError, MusicsimError, NotFoundError
-from musicsim.explorer.artifacts import load_report
-from musicsim.explorer.feedback import thumbs_by_id
 from musicsim.explorer.libraries import library_folders, open_library
-from musicsim.explorer.query import Filters, Hit, find_similar
-from musicsim.explorer.snapshot import snapshot_under, take_snapshot
-from musicsim.explorer.uploads import MAX_MB, MAX_MINUTES, MINUTES, hear
-from musicsim.explorer.walk import Walk
-from musicsim.explorer.wishes import ARTIST_SPACING, SURPRISE, Wish
+from musicsim.explorer.models.artifacts import load_report
+from musicsim.explorer.playlists.request import ARTIST_SPACING, SURPRISE, Wish
+from musicsim.explorer.playlists.walk import Walk
+from musicsim.explorer.search.feedback import thumbs_by_id
+from musicsim.explorer.search.query import Filters, Hit, find_similar
+from musicsim.explorer.search.uploads import MAX_MB, MAX_MINUTES, MINUTES, hear
+from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
 from musicsim.library import Song
-from musicsim.library.scratch import scratch_of
+from musicsim.library.disk.scratch import scratch_of
 
 __all__ = ["http_interface"]
 

@@ -15,8 +15,8 @@ from musicsim.api.waiting import outcome
 from musicsim.audio import media_type, plays_in_browser
 from musicsim.errors import LibraryError, MusicsimError, NotFoundError
 from musicsim.explorer.libraries import open_library
-from musicsim.library.decoding import Decoding, decoder
 from musicsim.library.playable import PlayableCopies
+from musicsim.library.processes.decoding import Decoding, decoder
 
 if TYPE_CHECKING:  # the store takes most of a second to import
     from musicsim.library import Library, Song

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
-from musicsim.library.decoding import Decoding
+from musicsim.library.processes.decoding import Decoding
 
 __all__ = ["outcome"]
 

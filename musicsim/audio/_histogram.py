@@ -1,12 +1,13 @@
 """Sums as shares of their total, for the descriptions of harmony and rhythm."""
 
 import numpy as np
-import numpy.typing as npt
+
+from musicsim._arrays import Float32Array, Float64Array
 
 __all__ = ["joined_histograms"]
 
 
-def joined_histograms(*sums: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
+def joined_histograms(*sums: Float64Array) -> Float32Array:
     """Join histograms, each of which sums to 1; of sums that are all 0 all entries are equal.
 
     Parameters

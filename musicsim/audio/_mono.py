@@ -1,6 +1,6 @@
-"""From blocks of any rate and number of channels to mono samples of one rate, handed on as they come.
+"""Mono samples of one rate from blocks of any rate and number of channels, block by block.
 
-Conventions: mono is the mean of all channels; a sink is told of the samples in order, in blocks of any
+Conventions: mono is the mean of all channels; a sink gets the samples in order, in blocks of any
 length, and copies what it keeps. Nothing here grows with the length of the sound.
 """
 
@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import soxr
 
+from musicsim._arrays import Float32Array
+from musicsim.audio.reader import SoundReader
 from musicsim.errors import AudioDecodeError, NoSoundError
-
-from ._reader import SoundReader
 
 __all__ = ["MonoSound", "Sink", "check_duration", "read_mono"]
 
@@ -37,7 +36,7 @@ _SHORT_BY_S, _SHORT_BY_SHARE = 0.1, 0.005
 class Sink(Protocol):
     """Takes mono samples, block by block."""
 
-    def add(self, samples: npt.NDArray[np.float32]) -> None:
+    def add(self, samples: Float32Array) -> None:
         """Take the next samples: (n,), float32, n >= 1; valid during the call only."""
 
 
@@ -179,7 +178,7 @@ class _Mono:
         """Seconds seen so far, whether kept or not."""
         return self._run_start_s + (self._n_run / self._rate if self._rate else 0.0)
 
-    def add(self, rate: int, block: npt.NDArray[np.float32]) -> None:
+    def add(self, rate: int, block: Float32Array) -> None:
         if rate != self._rate:
             self._start_run(rate)
         block = self._cut(block)
@@ -212,7 +211,7 @@ class _Mono:
             self._append(np.zeros(missing, np.float32))
         self._resampler = None
 
-    def _cut(self, block: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def _cut(self, block: Float32Array) -> Float32Array:
         """Return the part of the block between offset and offset + duration; note when all is there."""
         first = int(max(self.offset - self._run_start_s, 0.0) * self._rate)
         length = min(self.duration, self.offset + self.duration - self._run_start_s) * self._rate
@@ -224,7 +223,7 @@ class _Mono:
         self.is_cut = stop < block.shape[1]
         return block[:, start : max(stop, start)]
 
-    def _mix(self, block: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def _mix(self, block: Float32Array) -> Float32Array:
         mix = self._blend(block)
         peak = _peak(mix)
         if not peak < _MAX_SAMPLE:  # also true of NaN
@@ -240,7 +239,7 @@ class _Mono:
                 self._channel_peaks[i] = max(self._channel_peaks.get(i, 0.0), _peak(row))
         return mix
 
-    def _blend(self, block: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def _blend(self, block: Float32Array) -> Float32Array:
         if self.channel is not None:
             return np.ascontiguousarray(block[min(self.channel, len(block) - 1)])
         if len(block) == 1:
@@ -253,16 +252,16 @@ class _Mono:
             mix *= np.float32(1 / len(block))
         return mix
 
-    def _write(self, mix: npt.NDArray[np.float32]) -> None:
+    def _write(self, mix: Float32Array) -> None:
         self._n_kept += len(mix)
         self._append(mix if self._resampler is None else self._resampler.resample_chunk(mix))
 
-    def _append(self, samples: npt.NDArray[np.float32]) -> None:
+    def _append(self, samples: Float32Array) -> None:
         if len(samples):
             self._n_out += len(samples)
             self.n_samples += len(samples)
             self.sink.add(samples)
 
 
-def _peak(samples: npt.NDArray[np.float32]) -> float:
+def _peak(samples: Float32Array) -> float:
     return float(max(samples.max(), -samples.min()))

@@ -1,4 +1,4 @@
-"""All that is taken from the sound of one file, in memory that does not grow with its length.
+"""Analysis of the sound of one file, in memory that does not grow with its length.
 
 Conventions: times are seconds of decoded sound; coefficients are rounded to float16, as they are kept,
 and all that is derived from them here is derived from the rounded ones. The sound is read once: what a
@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
-import numpy.typing as npt
 
-from ._mono import MonoSound, check_duration, read_mono
-from ._reader import AudioSource, open_source
-from .features import HOP, N_MELS, N_MFCC, SAMPLE_RATE, LevelStream, cepstra
-from .harmony import HarmonyStream
-from .rhythm import RhythmStream
-from .waveform import Outline
+from musicsim._arrays import Float16Array, Float32Array, Float64Array
+from musicsim.audio._mono import MonoSound, check_duration, read_mono
+from musicsim.audio.features import HOP, N_MELS, N_MFCC, SAMPLE_RATE, LevelStream, cepstra
+from musicsim.audio.harmony import HarmonyStream
+from musicsim.audio.reader import AudioSource, open_source
+from musicsim.audio.rhythm import RhythmStream
+from musicsim.audio.waveform import Outline
 
 __all__ = ["ASPECT_VERSION", "TYPICAL_S", "Sound", "analyse_sound"]
 
@@ -39,9 +39,9 @@ _IN_MEMORY = 16 << 20
 _BATCH = 1 << 20
 _DOT = 8192  # longer products wake BLAS threads
 # dB: float16 keeps coefficients beyond 256 in steps of 0.25, so that smaller deviations say nothing
-_LEAST_DEVIATION = 0.25
+_MIN_DEVIATION = 0.25
 # windows whose descriptions differ by less than this are alike
-_LEAST_SPREAD = 0.01
+_MIN_SPREAD = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +83,15 @@ class Sound:
     expected_s: float | None
     notes: tuple[str, ...]
     n_frames: int
-    outline: npt.NDArray[np.float32]
+    outline: Float32Array
     loudest: float
     rms: float
     typical_s: float
     sound_hash: str
-    mfcc: npt.NDArray[np.float16] | None
+    mfcc: Float16Array | None
     is_cut: bool
-    harmony: npt.NDArray[np.float32] | None = None
-    rhythm: npt.NDArray[np.float32] | None = None
+    harmony: Float32Array | None = None
+    rhythm: Float32Array | None = None
 
 
 def analyse_sound(
@@ -168,9 +168,7 @@ def analyse_sound(
             raise
 
 
-def _describe(
-    sound: MonoSound[_Levels], kept: npt.NDArray[np.float16] | None, file: IO[bytes] | None
-) -> Sound:
+def _describe(sound: MonoSound[_Levels], kept: Float16Array | None, file: IO[bytes] | None) -> Sound:
     """Turn the levels into coefficients, and keep or write these."""
     levels = sound.sink
     digest = hashlib.blake2b(digest_size=16)
@@ -215,7 +213,7 @@ class _Levels:
         self._waiting = np.empty(_BATCH, np.float32)
         self._n_waiting = 0
 
-    def add(self, samples: npt.NDArray[np.float32]) -> None:
+    def add(self, samples: Float32Array) -> None:
         at = 0
         while at < len(samples):
             part = samples[at : at + _BATCH - self._n_waiting]
@@ -241,12 +239,12 @@ class _Levels:
             self.harmony.add(samples)
         self._keep(self._stream.add(samples))
 
-    def _keep(self, blocks: Iterator[npt.NDArray[np.float32]]) -> None:
+    def _keep(self, blocks: Iterator[Float32Array]) -> None:
         for block in blocks:
             self.spool.write(block.data)
             self.n_frames += len(block)
 
-    def coefficients(self) -> Iterator[npt.NDArray[np.float16]]:
+    def coefficients(self) -> Iterator[Float16Array]:
         """Yield the rows of the coefficients in order; rhythm is complete after the last."""
         self.spool.seek(0)
         for start in range(0, self.n_frames, _BLOCK_FRAMES):
@@ -267,7 +265,7 @@ class _Seconds:
         self._counts = np.zeros(n_seconds)
         self._sums = np.zeros((n_seconds, 2 * N_MFCC))
 
-    def add(self, start: int, block: npt.NDArray[np.float16]) -> None:
+    def add(self, start: int, block: Float16Array) -> None:
         """Take the rows of the frames from `start` on."""
         second = np.arange(start, start + len(block)) * HOP // self.sr
         firsts = np.flatnonzero(np.diff(second, prepend=-1))
@@ -289,15 +287,15 @@ class _Seconds:
             return 0.0
         counts, sums = _over_windows(self._counts, n_windows), _over_windows(self._sums, n_windows)
         means, squares = np.split(sums / counts[:, None], 2, axis=1)
-        deviations = np.sqrt(np.maximum(squares - means**2, _LEAST_DEVIATION**2))
+        deviations = np.sqrt(np.maximum(squares - means**2, _MIN_DEVIATION**2))
         windows = np.hstack([means, np.log(deviations)])
         windows -= np.median(windows, axis=0)
-        windows /= np.maximum(windows.std(axis=0), _LEAST_SPREAD)
+        windows /= np.maximum(windows.std(axis=0), _MIN_SPREAD)
         # rounded, so that of equal windows the first is taken
         return float(np.argmin(np.round(np.linalg.norm(windows, axis=1), 6)))
 
 
-def _over_windows(values: npt.NDArray[np.float64], n_windows: int) -> npt.NDArray[np.float64]:
+def _over_windows(values: Float64Array, n_windows: int) -> Float64Array:
     """Sum values of seconds over 30 seconds, from each second on."""
     totals = np.concatenate([np.zeros_like(values[:1]), np.cumsum(values, axis=0)])
     return totals[TYPICAL_S : TYPICAL_S + n_windows] - totals[:n_windows]

@@ -2,7 +2,7 @@
 
 Conventions: samples are float32, full scale is 1.0, mono is the mean of all channels (stereo and
 surround alike, as in librosa), and times are seconds of decoded sound, not of what a header or a tag
-claims. Decoding goes on behind damage, and what was lost is told in `Decoded.notes`. The samples equal
+claims. Decoding goes on behind damage, and what was lost is listed in `Decoded.notes`. The samples equal
 librosa's where it reads the same packets: soxr's HQ filter at the file's own rate, fed block by
 block, so that of a long song only the mono result is held (88 kB a second; 159 MB for 30 minutes).
 """
@@ -12,10 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from ._mono import check_duration, read_mono
-from ._reader import AudioSource, open_source
+from musicsim._arrays import Float32Array
+from musicsim.audio._mono import check_duration, read_mono
+from musicsim.audio.reader import AudioSource, open_source
 
 __all__ = ["AUDIO_EXTENSIONS", "AudioSource", "Decoded", "decode", "load"]
 
@@ -48,7 +48,7 @@ class Decoded:
         What a listener should know: damage that was skipped, channels that cancel, NaN samples.
     """
 
-    samples: npt.NDArray[np.float32]
+    samples: Float32Array
     sr: int
     duration_s: float
     expected_s: float | None
@@ -57,8 +57,8 @@ class Decoded:
 
 def load(
     source: AudioSource, *, sr: int = 22050, offset: float = 0.0, duration: float | None = None
-) -> npt.NDArray[np.float32]:
-    """Decode `source` to mono samples; see :func:`decode`, which also tells what was wrong with it.
+) -> Float32Array:
+    """Decode `source` to mono samples; see :func:`decode`, which also reports what was wrong with it.
 
     Returns
     -------
@@ -130,7 +130,7 @@ class _Samples:
         self.n_samples = 0
         self._buffer = np.empty(0, np.float32)
 
-    def add(self, samples: npt.NDArray[np.float32]) -> None:
+    def add(self, samples: Float32Array) -> None:
         needed = self.n_samples + len(samples)
         if needed > len(self._buffer):
             # growing in place by a quarter: the whole song is never held twice
@@ -138,7 +138,7 @@ class _Samples:
         self._buffer[self.n_samples : needed] = samples
         self.n_samples = needed
 
-    def finish(self) -> npt.NDArray[np.float32]:
+    def finish(self) -> Float32Array:
         # no copy: the block of memory is cut to its used length
         self._buffer.resize(self.n_samples, refcheck=False)
         return self._buffer

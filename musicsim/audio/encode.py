@@ -1,4 +1,4 @@
-"""What a browser can play, and a copy of the rest that it can.
+"""Formats that browsers play, and conversion of other formats to one of them.
 
 MP3 is written, because every browser plays it, Safari before 18.4 (no Ogg Opus) included, and because
 PyAV's wheels carry LAME; a PyAV without it writes WAV instead. Channels beyond two are mixed
@@ -17,11 +17,24 @@ from typing import cast
 import av
 import numpy as np
 
+from musicsim.audio.reader import (
+    SAFE_OPTIONS,
+    TAGS_MAY_BE_BROKEN,
+    AudioSource,
+    Block,
+    SoundReader,
+    open_source,
+)
 from musicsim.errors import AudioDecodeError
 
-from ._reader import SAFE_OPTIONS, TAGS_MAY_BE_BROKEN, AudioSource, Block, SoundReader, open_source
-
-__all__ = ["BROWSER_EXTENSIONS", "media_type", "plays_in_browser", "transcode", "transcode_suffix"]
+__all__ = [
+    "BROWSER_EXTENSIONS",
+    "media_type",
+    "plays_in_browser",
+    "resampled",
+    "transcode",
+    "transcode_suffix",
+]
 
 BROWSER_EXTENSIONS = frozenset({".mp3", ".ogg", ".oga", ".opus", ".flac", ".wav", ".m4a", ".aac", ".webm"})
 
@@ -139,7 +152,7 @@ def _write(reader: SoundReader, path: Path, suffix: str, bitrate: int) -> bool:
         stream.codec_context.format = av.AudioFormat(sample_format)
         if suffix != ".wav":
             stream.bit_rate = bitrate
-        for frame in _resampled(itertools.chain([first], blocks), sample_format, layout, rate):
+        for frame in resampled(itertools.chain([first], blocks), sample_format, layout, rate):
             container.mux(stream.encode(frame))
         container.mux(stream.encode(None))
     return True
@@ -150,9 +163,7 @@ def _nearest_rate(rate: int, rates: tuple[int, ...]) -> int:
     return min((r for r in rates if r >= rate), default=max(rates)) if rates else rate
 
 
-def _resampled(
-    blocks: Iterator[Block], sample_format: str, layout: str, rate: int
-) -> Iterator[av.AudioFrame]:
+def resampled(blocks: Iterator[Block], sample_format: str, layout: str, rate: int) -> Iterator[av.AudioFrame]:
     """Bring blocks of any rate and number of channels to one format."""
     for (block_rate, n_channels), run in itertools.groupby(blocks, key=lambda b: (b[0], len(b[1]))):
         resampler = av.AudioResampler(format=sample_format, layout=layout, rate=rate)

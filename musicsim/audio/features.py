@@ -1,4 +1,4 @@
-"""From samples to delta-MFCC: 13 MFCC with their first and second derivatives.
+"""Delta-MFCC of samples: 13 MFCC with their first and second derivatives.
 
 Conventions: mono samples, frames of 512 samples every 256, the signal padded with zeros so that frame
 `i` is centred on sample 256 * i; 1 + n_samples // 256 frames. The reference is librosa
@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Float32Array, Float64Array, FloatingArray
 from musicsim.errors import AudioTooShortError
 
 __all__ = [
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 FEATURE_VERSION = 2
-# What a song gains by being analysed again, by the version that brought it: told to people after an update.
+# What a song gains by being analysed again, by the version that brought it: shown to people after an update.
 FEATURE_CHANGES = {
     2: "songs are known again by their sound when files move or change their tags, and previews start at the most "
     "typical 30 seconds",
@@ -67,7 +67,7 @@ _DERIVATIVE_BLOCK = 8192
 _MAX_SAMPLE = 1e15
 
 
-def mfcc(y: npt.NDArray[np.floating], sr: float = SAMPLE_RATE) -> npt.NDArray[np.float32]:
+def mfcc(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
     """Compute 13 Mel-frequency cepstral coefficients a frame.
 
     Parameters
@@ -100,7 +100,7 @@ def mfcc(y: npt.NDArray[np.floating], sr: float = SAMPLE_RATE) -> npt.NDArray[np
     return cepstra(levels, stream.loudest)
 
 
-def derivatives(mfcc: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
+def derivatives(mfcc: FloatingArray) -> Float32Array:
     """Append first and second derivatives to coefficients.
 
     Parameters
@@ -130,9 +130,7 @@ def derivatives(mfcc: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
     return result
 
 
-def derivative_blocks(
-    mfcc: npt.NDArray[np.floating], block: int = _DERIVATIVE_BLOCK
-) -> Iterator[npt.NDArray[np.float32]]:
+def derivative_blocks(mfcc: FloatingArray, block: int = _DERIVATIVE_BLOCK) -> Iterator[Float32Array]:
     """Yield the rows of :func:`derivatives` in order, `block` at a time.
 
     Parameters
@@ -159,14 +157,14 @@ def derivative_blocks(
     return _derivative_blocks(mfcc, block)
 
 
-def _derivative_blocks(mfcc: npt.NDArray[np.floating], block: int) -> Iterator[npt.NDArray[np.float32]]:
+def _derivative_blocks(mfcc: FloatingArray, block: int) -> Iterator[Float32Array]:
     for start in range(0, len(mfcc), block):
         result = np.empty((min(block, len(mfcc) - start), 3 * mfcc.shape[1]), np.float32)
         _fill_derivatives(mfcc, start, result)
         yield result
 
 
-def _fill_derivatives(mfcc: npt.NDArray[np.floating], start: int, result: npt.NDArray[np.float32]) -> None:
+def _fill_derivatives(mfcc: FloatingArray, start: int, result: Float32Array) -> None:
     """Write coefficients, slopes and curvatures of the frames from `start` on into `result`."""
     n_frames, n_columns = mfcc.shape
     stop = start + len(result)
@@ -188,7 +186,7 @@ def _fill_derivatives(mfcc: npt.NDArray[np.floating], start: int, result: npt.ND
     result[:, 2 * n_columns :] = curvature.take(rows, axis=0, mode="clip")
 
 
-def _check_frames(mfcc: npt.NDArray[np.floating]) -> None:
+def _check_frames(mfcc: FloatingArray) -> None:
     if mfcc.ndim != 2:
         raise ValueError(f"mfcc must be 2-D (n_frames, n_coefficients), not of shape {mfcc.shape}.")
     if len(mfcc) < DELTA_WIDTH:
@@ -198,7 +196,7 @@ def _check_frames(mfcc: npt.NDArray[np.floating]) -> None:
         )
 
 
-def delta_mfcc(y: npt.NDArray[np.floating], sr: float = SAMPLE_RATE) -> npt.NDArray[np.float32]:
+def delta_mfcc(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
     """Compute MFCC, delta and delta-delta of mono samples.
 
     Parameters
@@ -235,7 +233,7 @@ def delta_mfcc(y: npt.NDArray[np.floating], sr: float = SAMPLE_RATE) -> npt.NDAr
     return derivatives(mfcc(y, sr))
 
 
-def checked_samples(y: npt.NDArray[np.floating], sr: float) -> npt.NDArray[np.floating]:
+def checked_samples(y: FloatingArray, sr: float) -> FloatingArray:
     """Return mono samples that can be described.
 
     Raises
@@ -287,7 +285,7 @@ class LevelStream:
         self._windowed = np.empty((_BLOCK_FRAMES, FRAME))
         self._spectrum = np.empty((_BLOCK_FRAMES, FRAME // 2 + 1), np.complex128)
 
-    def add(self, samples: npt.NDArray[np.floating]) -> Iterator[npt.NDArray[np.float32]]:
+    def add(self, samples: FloatingArray) -> Iterator[Float32Array]:
         """Take the next samples; yield the levels of the frames that they complete."""
         at = 0
         while at < len(samples):
@@ -301,12 +299,12 @@ class LevelStream:
                 self._samples[:HOP] = self._samples[-HOP:]
                 self._n_samples = HOP
 
-    def finish(self) -> Iterator[npt.NDArray[np.float32]]:
+    def finish(self) -> Iterator[Float32Array]:
         """Yield the levels of the last frames, which reach beyond the last sample."""
         self._samples[self._n_samples :] = 0
         yield self._levels(self._n_samples // HOP)
 
-    def _levels(self, n_frames: int) -> npt.NDArray[np.float32]:
+    def _levels(self, n_frames: int) -> Float32Array:
         n_products = -(-n_frames // _PRODUCT_FRAMES)
         rows = n_products * _PRODUCT_FRAMES  # those beyond `n_frames` are silent
         windowed, spectrum = self._windowed[:rows], self._spectrum[:rows]
@@ -323,7 +321,7 @@ class LevelStream:
         return levels
 
 
-def cepstra(levels: npt.NDArray[np.float32], loudest: float) -> npt.NDArray[np.float32]:
+def cepstra(levels: Float32Array, loudest: float) -> Float32Array:
     """Turn levels into coefficients.
 
     Parameters
@@ -346,7 +344,7 @@ def cepstra(levels: npt.NDArray[np.float32], loudest: float) -> npt.NDArray[np.f
     return result
 
 
-def raise_to_floor(levels: npt.NDArray[np.float32], loudest: float) -> None:
+def raise_to_floor(levels: Float32Array, loudest: float) -> None:
     """Raise levels in place to 80 dB below the song's highest.
 
     Parameters
@@ -358,13 +356,13 @@ def raise_to_floor(levels: npt.NDArray[np.float32], loudest: float) -> None:
 
 
 @lru_cache(maxsize=1)
-def _hann() -> npt.NDArray[np.float64]:
+def _hann() -> Float64Array:
     # periodic, as for spectra: the last point of the symmetric window is left out
     return 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(FRAME) / FRAME)
 
 
 @lru_cache(maxsize=8)
-def _mel_basis(sr: float) -> npt.NDArray[np.float32]:
+def _mel_basis(sr: float) -> Float32Array:
     """Return Slaney's mel filters: (257, 40).
 
     Written out, since the import of librosa.filters takes two seconds and 110 MB in each process.
@@ -388,12 +386,12 @@ def _hz_to_mel(hz: float) -> float:
     return _LINEAR_MEL + float(np.log(hz / _LINEAR_HZ)) / _LOG_STEP
 
 
-def _mel_to_hz(mel: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _mel_to_hz(mel: Float64Array) -> Float64Array:
     return np.where(mel < _LINEAR_MEL, mel * 200 / 3, _LINEAR_HZ * np.exp(_LOG_STEP * (mel - _LINEAR_MEL)))
 
 
 @lru_cache(maxsize=1)
-def _dct_basis() -> npt.NDArray[np.float32]:
+def _dct_basis() -> Float32Array:
     """Return the first columns of the orthonormal DCT-II: (40, 13)."""
     angles = np.outer(np.arange(N_MELS) + 0.5, np.arange(N_MFCC)) * (np.pi / N_MELS)
     basis = np.sqrt(2 / N_MELS) * np.cos(angles)

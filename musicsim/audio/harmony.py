@@ -14,10 +14,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
-from ._histogram import joined_histograms
-from .features import SAMPLE_RATE, checked_samples
+from musicsim._arrays import Float32Array, Float64Array, FloatingArray
+from musicsim.audio._histogram import joined_histograms
+from musicsim.audio.features import SAMPLE_RATE, checked_samples
 
 __all__ = ["HARMONY_SIZE", "N_CLASSES", "HarmonyStream", "harmony"]
 
@@ -27,7 +27,7 @@ HARMONY_SIZE = N_CLASSES + N_CLASSES**2
 _RATE = 5512.5  # Hz, at which spectra are taken, or somewhat above
 _SPECTRUM_S = 0.3715
 # from a quarter tone below C2 on: lower semitones are nearer than spectra tell
-_LOWEST_HZ, _HIGHEST_HZ = 63.5, 2000.0
+_MIN_HZ, _MAX_HZ = 63.5, 2000.0
 _TAPS = 12  # of the low-pass, in samples of the lower rate: 50 dB down where partials would be mirrored
 _OUTPUTS = 16  # of the low-pass at once: a matrix product instead of a convolution
 _PRODUCTS = 32  # of a block: so small that BLAS wakes no threads, which cost more than they bring
@@ -38,14 +38,14 @@ _FINE = 5  # steps a semitone: of 20 cents
 _TUNINGS = (0, 1, -1, 2, -2)  # steps; of equally good ones the first
 # power, relative to a sine of full scale: what is softer than -90 dB is no tone but dither,
 # and what is 50 dB below the loudest partial of its spectrum is a side lobe, or not heard
-_LEAST_POWER, _LEAST_SHARE = 1e-9, 1e-5
+_MIN_POWER, _MIN_SHARE = 1e-9, 1e-5
 # power, relative to the mean of a group of bins: noise seldom stands out so much
 _TONAL, _GROUP = 5.0, 32
 _TINY = 1e-30
 _C0_HZ = 440.0 * 2.0 ** (-4.75)
 
 
-def harmony(y: npt.NDArray[np.floating], sr: float = SAMPLE_RATE) -> npt.NDArray[np.float32]:
+def harmony(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
     """Describe the harmony of mono samples.
 
     Parameters
@@ -106,7 +106,7 @@ class HarmonyStream:
         self._slow = np.empty((_BLOCK_SPECTRA, self._size), np.float32)
         self._chords = _Chords()
 
-    def add(self, samples: npt.NDArray[np.floating]) -> None:
+    def add(self, samples: FloatingArray) -> None:
         """Take the next samples: (n,), floating."""
         at = 0
         while at < len(samples):
@@ -117,7 +117,7 @@ class HarmonyStream:
             if self._n_samples == len(self._samples):
                 self._take_block(_BLOCK_SPECTRA)
 
-    def finish(self) -> npt.NDArray[np.float32]:
+    def finish(self) -> Float32Array:
         """Return the harmony of all samples: (156,), float32."""
         n_new = self._n_samples - self._history
         self._samples[self._n_samples :] = 0
@@ -143,11 +143,11 @@ class _Spectra:
         self._window *= 4.0 / size  # a sine of full scale has a peak of 1
         self._windowed = np.empty((_BLOCK_SPECTRA, size))
         self._spectrum = np.empty((_BLOCK_SPECTRA, size // 2 + 1), np.complex128)
-        self._first = int(_LOWEST_HZ * size / rate)
-        self._n_groups = round((_HIGHEST_HZ - _LOWEST_HZ) * size / rate / _GROUP)
+        self._first = int(_MIN_HZ * size / rate)
+        self._n_groups = round((_MAX_HZ - _MIN_HZ) * size / rate / _GROUP)
         self._hz = rate / size
 
-    def fine_classes(self, frames: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+    def fine_classes(self, frames: Float32Array) -> Float64Array:
         """Strength of 60 fine pitch classes in each frame: (n_frames, 60)."""
         windowed, spectrum = self._windowed[: len(frames)], self._spectrum[: len(frames)]
         np.multiply(frames, self._window, out=windowed)
@@ -159,7 +159,7 @@ class _Spectra:
         middle = power[:, 1:-1].reshape(len(frames), self._n_groups, _GROUP)
         floor = middle.mean(axis=2) * np.float32(_TONAL)
         loudest = middle.max(axis=(1, 2))[:, None]
-        np.maximum(floor, np.maximum(_LEAST_SHARE * loudest, _LEAST_POWER), out=floor)
+        np.maximum(floor, np.maximum(_MIN_SHARE * loudest, _MIN_POWER), out=floor)
         # the few that stand out first: whether they are higher than both neighbours is asked of these only
         frame, k = np.divmod(np.flatnonzero(middle > floor[:, :, None]), n_bins)
         at = frame * (n_bins + 2) + k + 1
@@ -188,7 +188,7 @@ class _Chords:
         self._in_tune = np.zeros(len(_TUNINGS))
         self._last = np.zeros((1, len(_TUNINGS), N_CLASSES))
 
-    def add(self, fine: npt.NDArray[np.float64]) -> None:
+    def add(self, fine: Float64Array) -> None:
         """Take the fine classes of spectra; each call begins a chord."""
         sums = np.add.reduceat(fine, np.arange(0, len(fine), _CHORD_SPECTRA))
         to_classes, to_tunings = _folding()
@@ -205,14 +205,14 @@ class _Chords:
         self._pairs += before.transpose(1, 2, 0) @ chords.transpose(1, 0, 2)
         self._last = chords[-1:]
 
-    def finish(self) -> npt.NDArray[np.float32]:
+    def finish(self) -> Float32Array:
         """The histograms in the best tuning, one after the other."""
         best = int(np.argmax(self._in_tune))
         return joined_histograms(self._classes[best], self._pairs[best])
 
 
 @lru_cache(maxsize=4)
-def _low_pass(step: int) -> npt.NDArray[np.float32]:
+def _low_pass(step: int) -> Float32Array:
     """A filter as a matrix from samples to every `step`-th of the filtered ones: (inputs, 16).
 
     A windowed sinc that passes 2 kHz of a rate of 5.5 kHz whole and lets what is mirrored onto it, from 3.5 kHz
@@ -229,7 +229,7 @@ def _low_pass(step: int) -> npt.NDArray[np.float32]:
 
 
 @lru_cache(maxsize=1)
-def _folding() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _folding() -> tuple[Float64Array, Float64Array]:
     """From 60 fine classes to 12 classes in each tuning, (60, 5 * 12), and to how well each tuning fits, (60, 5)."""
     fine = np.arange(N_CLASSES * _FINE)
     to_classes = np.zeros((len(fine), len(_TUNINGS), N_CLASSES))

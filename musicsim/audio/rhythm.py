@@ -17,8 +17,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ._histogram import joined_histograms
-from .features import HOP, N_MELS, SAMPLE_RATE, LevelStream, checked_samples, raise_to_floor
+from musicsim._arrays import Float32Array, Float64Array, FloatingArray
+from musicsim.audio._histogram import joined_histograms
+from musicsim.audio.features import HOP, N_MELS, SAMPLE_RATE, LevelStream, checked_samples, raise_to_floor
 
 __all__ = ["N_BANDS", "RHYTHM_SIZE", "TEMPOS", "RhythmStream", "rhythm"]
 
@@ -35,11 +36,11 @@ _WINDOW_S = 11.9
 _POINTS = 3  # at which a bin is looked at; its highest counts
 # dB a frame, root of the mean square: less is no onset, but what a held tone leaves in soft bands; noise has 1.7,
 # music 1.5 to 3
-_LEAST_RISE = 0.3
+_MIN_RISE = 0.3
 _TINY = 1e-30
 
 
-def rhythm(y: npt.NDArray[np.floating], sr: float = SAMPLE_RATE) -> npt.NDArray[np.float32]:
+def rhythm(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
     """Describe the rhythm of mono samples.
 
     Parameters
@@ -92,17 +93,17 @@ class RhythmStream:
         self._onsets = np.zeros((N_BANDS, self._size))
         self._n_onsets = 0
         self._is_first = True
-        self._before: npt.NDArray[np.float32] | None = None
+        self._before: Float32Array | None = None
         self._periodicity = _Periodicity(self._size, rate)
         self._tempos = np.zeros(_N_TEMPOS)
         self._pulses = np.zeros((N_BANDS, _N_TEMPOS))
 
-    def add(self, levels: npt.NDArray[np.float32]) -> None:
+    def add(self, levels: Float32Array) -> None:
         """Take the levels of the next frames, (n, 40), dB, raised to the song's floor."""
         for start in range(0, len(levels), _AT_ONCE):
             self._add(levels[start : start + _AT_ONCE])
 
-    def _add(self, levels: npt.NDArray[np.float32]) -> None:
+    def _add(self, levels: Float32Array) -> None:
         rises = np.empty_like(levels)
         np.subtract(levels[0], levels[0] if self._before is None else self._before, out=rises[0])
         np.subtract(levels[1:], levels[:-1], out=rises[1:])
@@ -121,7 +122,7 @@ class RhythmStream:
                 self._n_onsets = self._size // 4
                 self._onsets[:, : self._n_onsets] = self._onsets[:, -self._n_onsets :]
 
-    def finish(self) -> npt.NDArray[np.float32]:
+    def finish(self) -> Float32Array:
         """Return the rhythm of all levels: (240,), float32."""
         if self._is_first and self._n_onsets:
             self._onsets[:, self._n_onsets :] = self._onsets[:, : self._n_onsets].mean(axis=1, keepdims=True)
@@ -135,7 +136,7 @@ class RhythmStream:
 
 
 class _Periodicity:
-    """How much a window of onsets repeats at each tempo."""
+    """Periodicity of a window of onsets at each tempo."""
 
     def __init__(self, size: int, rate: float) -> None:
         self._size = size
@@ -148,12 +149,10 @@ class _Periodicity:
         overlap = _correlation(np.fft.rfft(self._window, 2 * size))[:size]
         self._unbiased = overlap[0] / np.maximum(overlap, 1e-3 * overlap[0])
 
-    def __call__(
-        self, onsets: npt.NDArray[np.float64]
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def __call__(self, onsets: Float64Array) -> tuple[Float64Array, Float64Array]:
         """The tempos (48,) and the pulses of each group (4, 48), none negative."""
         curves = onsets - onsets.mean(axis=1, keepdims=True)
-        if np.vdot(curves, curves) < _LEAST_RISE**2 * self._size:
+        if np.vdot(curves, curves) < _MIN_RISE**2 * self._size:
             return np.zeros(_N_TEMPOS), np.zeros((N_BANDS, _N_TEMPOS))
         curves *= self._window
         spectra = np.fft.rfft(curves, 2 * self._size)
@@ -170,14 +169,14 @@ class _Periodicity:
 class _Interpolation:
     """Values between those of a regular grid, along the last axis, at places of any shape."""
 
-    def __init__(self, places: npt.NDArray[np.float64]) -> None:
+    def __init__(self, places: Float64Array) -> None:
         self._below = np.floor(places).astype(np.int64)
         self._share = places - self._below
 
-    def __call__(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def __call__(self, values: Float64Array) -> Float64Array:
         below, above = (values.take(self._below + side, axis=-1) for side in (0, 1))
         return below + (above - below) * self._share
 
 
-def _correlation(spectrum: npt.NDArray[np.complex128]) -> npt.NDArray[np.float64]:
+def _correlation(spectrum: npt.NDArray[np.complex128]) -> Float64Array:
     return np.fft.irfft(np.square(spectrum.real) + np.square(spectrum.imag))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
+
+from musicsim._arrays import Float32Array, FloatingArray
 
 __all__ = ["Outline", "peaks"]
 
@@ -11,7 +12,7 @@ _MAX_STEPS = 1 << 13
 _BLOCK = 1 << 15
 
 
-def peaks(samples: npt.NDArray[np.floating], n_bins: int = 400) -> npt.NDArray[np.float32]:
+def peaks(samples: FloatingArray, n_bins: int = 400) -> Float32Array:
     """Reduce samples to the peak level of `n_bins` equal stretches.
 
     Parameters
@@ -65,7 +66,7 @@ class Outline:
         """The highest level so far."""
         return float(self._levels.max())
 
-    def add(self, samples: npt.NDArray[np.floating]) -> None:
+    def add(self, samples: FloatingArray) -> None:
         """Take the next samples: (n,), floating."""
         if len(samples) == 0:
             return
@@ -81,7 +82,7 @@ class Outline:
         np.maximum(target, levels, out=target, casting="same_kind")
         self._n_samples += len(samples)
 
-    def finish(self, n_bins: int = 400) -> npt.NDArray[np.float32]:
+    def finish(self, n_bins: int = 400) -> Float32Array:
         """Return the peaks of `n_bins` equal stretches; see :func:`peaks`.
 
         Raises

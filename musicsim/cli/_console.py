@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 SOME_FAILED, STORAGE_FAILED = 3, 4
-_MOST_LISTED = 50
+_MAX_LISTED = 50
 
 errors = Console(stderr=True)
 
@@ -125,13 +125,13 @@ def plain(text: str) -> str:
 
 def show_failures(failures: Sequence[Any]) -> None:
     """Files that were not added, on stderr: the first that could not be read, and how many were skipped."""
-    from musicsim.library.failure import SKIPPED
+    from musicsim.library.stores.failure import SKIPPED
 
     broken = [f for f in failures if f.kind not in SKIPPED]
-    lines = [f"[yellow]not added:[/yellow] {safe(failure.reason)}" for failure in broken[:_MOST_LISTED]]
-    if len(broken) > _MOST_LISTED:
+    lines = [f"[yellow]not added:[/yellow] {safe(failure.reason)}" for failure in broken[:_MAX_LISTED]]
+    if len(broken) > _MAX_LISTED:
         lines.append(
-            f"[yellow]not added:[/yellow] {len(broken) - _MOST_LISTED} more; `musicsim failed` lists all."
+            f"[yellow]not added:[/yellow] {len(broken) - _MAX_LISTED} more; `musicsim failed` lists all."
         )
     for kind in SKIPPED:
         n_files = sum(f.kind == kind for f in failures)

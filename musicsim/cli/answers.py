@@ -23,12 +23,12 @@ _answers = typer.Typer(help="Export and import what listeners answered about son
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module to the program."""
-    _answers.command("export")(export_answers)
-    _answers.command("import")(import_answers)
+    _answers.command("export")(_export)
+    _answers.command("import")(_import)
     app.add_typer(_answers, name="answers")
 
 
-def export_answers(
+def _export(
     file: Annotated[Path, typer.Argument(help="The CSV file to write.")],
     library: LibraryOption = None,
     as_json: JsonOption = False,
@@ -37,8 +37,10 @@ def export_answers(
 
     The names of the listeners stand in the file, and the titles and the ends of the paths of the songs.
     """
+    from musicsim.library.importing.answers import export_answers
+
     with open_library(library) as lib:
-        n_answers = lib.answers.write_csv(file.expanduser())
+        n_answers = export_answers(lib, file.expanduser())
         listeners = lib.answers.listeners()
     if as_json:
         emit({"file": str(file), "answers": n_answers, "listeners": listeners})
@@ -46,7 +48,7 @@ def export_answers(
         typer.echo(plain(f"{n_answers} answers of {len(listeners)} listeners written to {file}."))
 
 
-def import_answers(
+def _import(
     file: Annotated[
         Path, typer.Argument(help="A CSV file of an export, or of song1,song2,song3,picked_song.")
     ],
@@ -57,8 +59,10 @@ def import_answers(
 
     Leaves with 3 where rows were left out: their songs are not in the library, or they make no sense.
     """
+    from musicsim.library.importing.answers import import_answers
+
     with open_library(library) as lib:
-        result = lib.answers.read_csv(file.expanduser())
+        result = import_answers(lib, file.expanduser())
     n_left = result.n_read - result.n_added - result.n_known
     if as_json:
         emit(

@@ -70,7 +70,7 @@ def add(
     Songs that are in the library and have not changed are not analysed again. A file that is named itself is
     taken however short it is.
     """
-    from musicsim.explorer.building import add_and_refresh
+    from musicsim.explorer.upkeep.add_music import add_and_refresh
 
     with open_library(library, create=True) as lib:
         if shortest is not None:
@@ -89,7 +89,7 @@ def scan(
     workers: _Workers = None,
 ) -> None:
     """Look through the library's folders again: new, changed, moved and missing files."""
-    from musicsim.explorer.building import scan_again
+    from musicsim.explorer.upkeep.add_music import scan_again
 
     with open_library(library) as lib:
         with progress_bar() as report:
@@ -99,8 +99,8 @@ def scan(
 
 def _tell(lib: Any, report: Any, sources: list[Path], as_json: bool) -> None:
     """What came of a scan; leaves with exit code 3 where files failed."""
-    from musicsim.library.failure import SKIPPED
-    from musicsim.library.files import absolute, is_below
+    from musicsim.library.disk.paths import absolute, is_below
+    from musicsim.library.stores.failure import SKIPPED
 
     below = [absolute(source) for source in sources]
     listed = [f for f in lib.files.failures() if any(is_below(f.path, place) for place in below)]
@@ -146,7 +146,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="Another seed composes other music.")] = 0,
 ) -> None:
     """Compose the demo collection, add it, and import its listeners, tags and playlists."""
-    from musicsim.explorer.building import build_demo
+    from musicsim.explorer.upkeep.add_music import build_demo
 
     with open_library(library, create=True) as lib:
         with progress_bar() as report:
@@ -186,7 +186,7 @@ def list_songs(
 
 def failed(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """List files that were not added, each with its reason: failed ones, and what is taken for no song."""
-    from musicsim.library.failure import SKIPPED
+    from musicsim.library.stores.failure import SKIPPED
 
     with open_library(library) as lib:
         failures = lib.files.failures()
@@ -229,7 +229,7 @@ def duplicates(
     join: Annotated[tuple[int, int] | None, typer.Option(help="Two ids: take a --part back.")] = None,
 ) -> None:
     """List songs that hold the same sound; results and playlists show the first of each group only."""
-    from musicsim.explorer.same_sound import groups
+    from musicsim.explorer.snapshot.same_sound import groups
 
     with open_library(library) as lib:
         for pair, is_same in ((part, False), (join, True)):
@@ -320,7 +320,7 @@ def forget(
     as_json: JsonOption = False,
 ) -> None:
     """Take a folder and its songs out of the library; the music itself is not touched."""
-    from musicsim.library.files import absolute
+    from musicsim.library.disk.paths import absolute
 
     with open_library(library) as lib:
         root = absolute(folder)
@@ -361,7 +361,7 @@ def settings(
 def info(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """What the library holds, which model is in use, and what is running."""
     from musicsim.explorer import jobs
-    from musicsim.explorer.upgrade import pending_upgrade
+    from musicsim.explorer.upkeep.upgrade import pending_upgrade
 
     with open_library(library) as lib:
         record, job = lib.models.active(), jobs.current(lib)

@@ -52,8 +52,8 @@ def guess(
     ] = None,
 ) -> None:
     """Guess the genre, or artist and album, of songs that have none, from songs that sound like them."""
-    from musicsim.explorer.guess import N_VOTES, USUAL_VOTES, enter_guesses, guess_labels
-    from musicsim.explorer.snapshot import snapshot_under
+    from musicsim.explorer.guessing.guess import N_VOTES, USUAL_VOTES, enter_guesses, guess_labels
+    from musicsim.explorer.snapshot.snapshot import snapshot_under
 
     least = USUAL_VOTES[target] if votes is None else votes
     if least > N_VOTES[target]:

@@ -20,7 +20,7 @@ from musicsim.cli._console import (
 
 __all__ = ["register"]
 
-_MOST_LISTED = 20
+_MAX_LISTED = 20
 
 
 def register(app: typer.Typer) -> None:
@@ -114,7 +114,7 @@ def _import(
 def _learn(lib: Any, tell: Any) -> None:
     """Let the playlist walk learn from the lists that have come."""
     from musicsim.errors import StoreLockedError
-    from musicsim.explorer.walk_fit import refit_walks
+    from musicsim.explorer.playlists.fit import refit_walks
 
     try:
         refit_walks(lib, lambda message, done=0, total=0: tell(done, total, message))
@@ -172,25 +172,25 @@ def _tell(result: dict[str, Any]) -> None:
         f"{head}: {result['format']}, {result['rows']} rows of {result['songs']} songs; "
         f"{result['matched']} songs are in the library."
     )
-    for entry in result["lists"][:_MOST_LISTED]:
+    for entry in result["lists"][:_MAX_LISTED]:
         typer.echo(
             f"playlist {plain(entry['name'])}: {entry['matched']} of {entry['entries']} songs are in the library."
         )
-    if len(result["lists"]) > _MOST_LISTED:
-        typer.echo(f"{len(result['lists']) - _MOST_LISTED} more playlists; --json lists all.")
+    if len(result["lists"]) > _MAX_LISTED:
+        typer.echo(f"{len(result['lists']) - _MAX_LISTED} more playlists; --json lists all.")
     for entry in result["skipped"]:
         places = "; ".join(entry["places"][:3])
         typer.echo(f"left out: {entry['count']} ({plain(entry['reason'])}): {plain(places)}")
-    for close in result["close"][:_MOST_LISTED]:
+    for close in result["close"][:_MAX_LISTED]:
         typer.echo(
             f"close ({close['score']:.2f}): {plain(close['artist'])}, {plain(close['title'])} — is it "
             f"{plain(close['label'])} (song {close['song']})?"
         )
     missed = result["unmatched"]
-    for artist, title, count in missed[:_MOST_LISTED]:
+    for artist, title, count in missed[:_MAX_LISTED]:
         typer.echo(f"not in the library: {plain(artist)}, {plain(title)} ({count})")
-    if len(missed) > _MOST_LISTED:
-        typer.echo(f"not in the library: {len(missed) - _MOST_LISTED} more; --json lists all.")
+    if len(missed) > _MAX_LISTED:
+        typer.echo(f"not in the library: {len(missed) - _MAX_LISTED} more; --json lists all.")
     for verb in ("replaces", "overlaps"):
         if result[verb]:
             typer.echo(f"{verb} import {', '.join(map(str, result[verb]))}")

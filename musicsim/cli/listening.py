@@ -30,7 +30,7 @@ def register(app: typer.Typer) -> None:
 def _query(snapshot: Any, song: str) -> Any:
     """A song id, or an Example read from a file."""
     from musicsim.errors import AudioDecodeError
-    from musicsim.explorer.query import read_example
+    from musicsim.explorer.search.query import read_example
 
     path = Path(song).expanduser()
     if path.is_file():
@@ -73,9 +73,9 @@ def similar(
     ] = None,
 ) -> None:
     """List the songs that sound most like a file or a song of the library."""
-    from musicsim.explorer.feedback import thumbs_by_id
-    from musicsim.explorer.query import Filters, find_similar
-    from musicsim.explorer.snapshot import snapshot_under
+    from musicsim.explorer.search.feedback import thumbs_by_id
+    from musicsim.explorer.search.query import Filters, find_similar
+    from musicsim.explorer.snapshot.snapshot import snapshot_under
 
     filters = Filters(
         frozenset(artist or ()),
@@ -153,7 +153,7 @@ def run_app(
     ] = False,
 ) -> None:
     """Open the app in the browser."""
-    from musicsim.explorer.serving import serve
+    from musicsim.cli.serve import serve
 
     serve(
         library,

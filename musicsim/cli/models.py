@@ -90,10 +90,12 @@ def train(
 
     Ctrl-C once stops and keeps the best so far; twice leaves everything as it was.
     """
-    from musicsim.explorer.learning import LOSSES, METHODS, ORDER, RANKING, LearningSettings, learn
-    from musicsim.explorer.model_text import name_for, report_of
+    from musicsim.explorer.learning.supervision import ANSWERS, KINDS
+    from musicsim.explorer.learning.task import LOSSES, METHODS, RANKING, LearningSettings
+    from musicsim.explorer.learning.verdict import ORDER
     from musicsim.explorer.progress import Stopped
-    from musicsim.explorer.supervision import ANSWERS, KINDS
+    from musicsim.explorer.upkeep.learned_model import learn
+    from musicsim.explorer.upkeep.model_text import name_for, report_of
 
     losses = LOSSES if source == ANSWERS else [name for name in LOSSES if name != ORDER]
     loss = loss or (ORDER if source == ANSWERS else "auc")
@@ -194,7 +196,7 @@ def _watched() -> Iterator[_Terminal]:
 
 def _tell(name: str, report: dict[str, Any], *, is_active: bool, was_asked: bool) -> None:
     """The verdict for people."""
-    from musicsim.explorer.model_text import figures, headline, judged_on, source_rows
+    from musicsim.explorer.upkeep.model_text import figures, headline, judged_on, source_rows
 
     _, sentence = headline(report)
     typer.echo(plain(f"{name}: {sentence}"))
@@ -217,8 +219,8 @@ def _tell(name: str, report: dict[str, Any], *, is_active: bool, was_asked: bool
 
 def list_models(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """List the models of the library: what they are, how good, and which is in use."""
-    from musicsim.explorer.model_text import headline, kind_words, report_of
-    from musicsim.explorer.models import stale_reason
+    from musicsim.explorer.upkeep.model_catalogue import stale_reason
+    from musicsim.explorer.upkeep.model_text import headline, kind_words, report_of
 
     with open_library(library) as lib:
         rows = [
@@ -290,7 +292,7 @@ def export(
     library: LibraryOption = None,
 ) -> None:
     """Write a model, without any song, as one file for other libraries."""
-    from musicsim.explorer.model_files import FILE_ENDING, save_model_file
+    from musicsim.explorer.models.files import FILE_ENDING, save_model_file
 
     with open_library(library) as lib:
         record = lib.models.named(name)
@@ -304,7 +306,7 @@ def import_model(
     library: LibraryOption = None,
 ) -> None:
     """Take in a model that another library made, and describe all songs by it."""
-    from musicsim.explorer.models import take_model
+    from musicsim.explorer.upkeep.model_catalogue import take_model
 
     with open_library(library) as lib, progress_bar() as report:
         model_id = take_model(lib, file.expanduser().absolute(), _teller(report))
@@ -325,9 +327,9 @@ def add(
     name: Annotated[str, typer.Option(help="Name of the model.")] = "",
 ) -> None:
     """Describe all songs in another way, to compare with and to learn on."""
-    from musicsim.explorer.fitting import RepresentationSettings
-    from musicsim.explorer.models import add_representation, free_name
-    from musicsim.explorer.representations import OFFERED
+    from musicsim.explorer.models.representations import OFFERED
+    from musicsim.explorer.upkeep.fitting import RepresentationSettings
+    from musicsim.explorer.upkeep.model_catalogue import add_representation, free_name
 
     if representation not in OFFERED:
         raise typer.BadParameter(
@@ -355,8 +357,8 @@ def add_embedding(
     Songs are found by id, by path (from the root, or from a folder of the library), or by the hash of their file.
     Leaves with 3 where rows were left out or are of no song of the library.
     """
-    from musicsim.explorer.model_text import match_words
-    from musicsim.explorer.models import add_own_vectors, free_name
+    from musicsim.explorer.upkeep.model_catalogue import add_own_vectors, free_name
+    from musicsim.explorer.upkeep.model_text import match_words
 
     with open_library(library) as lib, progress_bar() as report:
         source = file.expanduser().absolute()

@@ -74,10 +74,10 @@ def playlist(
 ) -> None:
     """Draw a playlist by a walk over what songs have in common; every step says why."""
     from musicsim.errors import LibraryError
-    from musicsim.explorer.query import Filters
-    from musicsim.explorer.snapshot import snapshot_under
-    from musicsim.explorer.walk import Walk
-    from musicsim.explorer.wishes import PREFERENCES, Wish
+    from musicsim.explorer.playlists.request import PREFERENCES, Wish
+    from musicsim.explorer.playlists.walk import Walk
+    from musicsim.explorer.search.query import Filters
+    from musicsim.explorer.snapshot.snapshot import snapshot_under
     from musicsim.library.exporters import FORMATS
 
     if export and export.suffix.lower().lstrip(".") not in FORMATS:
@@ -112,7 +112,7 @@ def playlist(
 
 def _render(library: Any, songs: Any, target: Path) -> list[str]:
     """Render the sound of the list; what was left out, in words."""
-    from musicsim.explorer.mixtape import render_mix
+    from musicsim.explorer.playlists.mixtape import render_mix
 
     mix = render_mix(library, songs, target.expanduser().absolute())
     return [f"not in the mix: {song.label} ({why})" for song, why in mix.left_out]
@@ -120,7 +120,7 @@ def _render(library: Any, songs: Any, target: Path) -> list[str]:
 
 def _write(songs: Any, target: Path, *, is_relative: bool) -> list[str]:
     """Write the list for other players; the songs whose files are missing, in words."""
-    from musicsim.library.arrays import atomic_path
+    from musicsim.library.disk.arrays import atomic_path
     from musicsim.library.exporters import FORMATS, missing
 
     path = target.expanduser().absolute()
@@ -153,8 +153,8 @@ def _show(
 
 def dialects(library: LibraryOption = None, as_json: JsonOption = False, model: ModelOption = None) -> None:
     """List the kinds of playlists that have a walk of their own, what it gains, and what it goes by."""
-    from musicsim.explorer.snapshot import snapshot_under
-    from musicsim.explorer.walk import Walk
+    from musicsim.explorer.playlists.walk import Walk
+    from musicsim.explorer.snapshot.snapshot import snapshot_under
 
     with open_library(library) as lib:
         walk = Walk(snapshot_under(lib, model))

@@ -20,7 +20,7 @@ from musicsim.cli._console import (
 )
 
 if TYPE_CHECKING:
-    from musicsim.explorer.quality import Figure, Lists, Quality
+    from musicsim.explorer.evaluation.quality import Figure, Lists, Quality
 
 __all__ = ["register"]
 
@@ -47,9 +47,9 @@ def evaluate(
 ) -> None:
     """Say how good each model is: rankings, genres, confusions, hubs and coverage."""
     from musicsim.errors import ModelError, NotFoundError
-    from musicsim.explorer.quality import evaluate as evaluate_model
-    from musicsim.explorer.snapshot import take_snapshot
-    from musicsim.explorer.supervision import KINDS, coverage
+    from musicsim.explorer.evaluation.quality import evaluate as evaluate_model
+    from musicsim.explorer.learning.supervision import KINDS, coverage
+    from musicsim.explorer.snapshot.snapshot import take_snapshot
 
     if by is not None and by not in KINDS:
         raise typer.BadParameter(f"{by!r} should be one of {', '.join(KINDS)}.", param_hint="--by")

@@ -1,6 +1,5 @@
 """A collection of generated music, with listeners, to try musicsim on without any music of one's own."""
 
-from musicsim.demo.collection import SongPlan, plan_collection
-from musicsim.demo.synthesis import SAMPLE_RATE, render, write_song
+import lazy_loader as lazy
 
-__all__ = ["SAMPLE_RATE", "SongPlan", "plan_collection", "render", "write_song"]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

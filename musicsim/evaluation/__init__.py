@@ -1,32 +1,5 @@
-"""Measures of quality: neighbours, hubs, rankings, splits by artist, and files of ranking sets."""
+"""Measures of quality: neighbours, hubs, rankings, and splits by artist."""
 
-from musicsim.evaluation.graded import graded_scores
-from musicsim.evaluation.letor import RankingRows, load_letor, load_lightgbm
-from musicsim.evaluation.ranking import (
-    distance_scores,
-    hubness,
-    k_occurrence,
-    nearest_neighbours,
-    paired_bootstrap,
-    query_scores,
-    ranking_scores,
-    share_of_same,
-)
-from musicsim.evaluation.splits import ArtistKFold, ArtistSplit
+import lazy_loader as lazy
 
-__all__ = [
-    "ArtistKFold",
-    "ArtistSplit",
-    "RankingRows",
-    "distance_scores",
-    "graded_scores",
-    "hubness",
-    "k_occurrence",
-    "load_letor",
-    "load_lightgbm",
-    "nearest_neighbours",
-    "paired_bootstrap",
-    "query_scores",
-    "ranking_scores",
-    "share_of_same",
-]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

@@ -1,4 +1,4 @@
-"""How good rankings of graded documents are: learning to rank, with a query a group of rows.
+"""Measures of rankings of graded documents: learning to rank, with a query a group of rows.
 
 Conventions. Higher scores come first; of equal scores the less relevant document does, so that a constant ranker
 gains nothing. The gain of label l at rank i is (2^l - 1) / log2(i + 1), NDCG@k is the sum over the first k ranks as a
@@ -12,23 +12,25 @@ from numbers import Integral
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import Float64Array, Int64Array
+
 __all__ = ["check_labels", "checked_groups", "graded_scores"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
-_HIGHEST = 1000
+_MAX_LABEL = 1000
 """Label: a gain is 2^label, and sums of gains should be finite."""
 
 
-def check_labels(y: FloatArray) -> None:
+def check_labels(y: Float64Array) -> None:
     """Raise ValueError where a label is none from 0 to 1000."""
-    wrong = np.flatnonzero(~((y >= 0) & (y <= _HIGHEST)))
+    wrong = np.flatnonzero(~((y >= 0) & (y <= _MAX_LABEL)))
     if len(wrong):
-        raise ValueError(f"y: the label of row {wrong[0]}, {y[wrong[0]]:g}, should be from 0 to {_HIGHEST}.")
+        raise ValueError(
+            f"y: the label of row {wrong[0]}, {y[wrong[0]]:g}, should be from 0 to {_MAX_LABEL}."
+        )
 
 
-def checked_groups(group: npt.ArrayLike, n_rows: int) -> IntArray:
+def checked_groups(group: npt.ArrayLike, n_rows: int) -> Int64Array:
     """The first row of each query, and `n_rows` at the end.
 
     Parameters
@@ -56,7 +58,7 @@ def graded_scores(
     ks: Sequence[int] = (1, 3, 5, 10),
     *,
     without_relevant: float = 0.0,
-) -> dict[str, FloatArray]:
+) -> dict[str, Float64Array]:
     """NDCG@k and average precision of every query.
 
     Parameters
@@ -98,7 +100,7 @@ def graded_scores(
     n_relevant = np.bincount(query, is_relevant, minlength=n_queries)
     has = n_relevant > 0
 
-    def share(part: npt.NDArray, whole: npt.NDArray) -> FloatArray:
+    def share(part: npt.NDArray, whole: npt.NDArray) -> Float64Array:
         return np.where(has, part / np.where(has, whole, 1.0), without_relevant)
 
     result = {}

@@ -1,4 +1,4 @@
-"""How good neighbours and rankings are.
+"""Measures of neighbours and of rankings.
 
 Conventions of neighbours: rows are songs; a song is never its own neighbour; with an artist filter the
 songs of the query's own artist are left out of its candidates. Equal distances go to the lower row. A label
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import Float64Array, FloatingArray, Int8Array, Int64Array
 from musicsim.relevance import Relevance, group_codes
 
 __all__ = [
@@ -34,12 +35,12 @@ _MEASURES = ("auc", "map", "mrr", "ndcg", "precision")
 
 
 def nearest_neighbours(
-    X: npt.NDArray[np.floating],
+    X: FloatingArray,
     k: int = 10,
     *,
-    groups: npt.NDArray[np.int64] | None = None,
+    groups: Int64Array | None = None,
     block_rows: int = 512,
-) -> npt.NDArray[np.int64]:
+) -> Int64Array:
     """The `k` nearest other songs of every song by Euclidean distance.
 
     Parameters
@@ -47,7 +48,7 @@ def nearest_neighbours(
     X : ndarray of shape (n_songs, n_features)
     k : int, 1 <= k < n_songs
     groups : int ndarray of shape (n_songs,), optional
-        Songs of one group (an artist) are not neighbours of each other; -1 stands alone.
+        Songs of one group (an artist) are not neighbours of each other; -1 is a group of its own.
     block_rows : int
         Memory: ``8 * block_rows * n_songs`` bytes (410 MB for 100 000 songs).
 
@@ -78,8 +79,8 @@ def nearest_neighbours(
     return neighbours
 
 
-def k_occurrence(neighbours: npt.NDArray[np.int64], n_songs: int | None = None) -> npt.NDArray[np.int64]:
-    """How often each song stands among the neighbours of others.
+def k_occurrence(neighbours: Int64Array, n_songs: int | None = None) -> Int64Array:
+    """Number of times that each song is among the neighbours of others.
 
     Parameters
     ----------
@@ -94,7 +95,7 @@ def k_occurrence(neighbours: npt.NDArray[np.int64], n_songs: int | None = None) 
     return np.bincount(neighbours[neighbours >= 0], minlength=n_songs or len(neighbours))
 
 
-def hubness(neighbours: npt.NDArray[np.int64], n_songs: int | None = None) -> float:
+def hubness(neighbours: Int64Array, n_songs: int | None = None) -> float:
     """Skew of the k-occurrence: 0 when no song is favoured, above 1 when a few are near everything.
 
     Notes
@@ -107,9 +108,7 @@ def hubness(neighbours: npt.NDArray[np.int64], n_songs: int | None = None) -> fl
     return float(skew(counts)) if counts.std() > 0 else 0.0
 
 
-def share_of_same(
-    neighbours: npt.NDArray[np.int64], labels: npt.NDArray[np.int64]
-) -> tuple[float, npt.NDArray[np.float64]]:
+def share_of_same(neighbours: Int64Array, labels: Int64Array) -> tuple[float, Float64Array]:
     """Share of the neighbours that carry the query's own label.
 
     Parameters
@@ -140,7 +139,7 @@ def ranking_scores(
     *,
     block_rows: int = 128,
 ) -> dict[str, float]:
-    """How well Euclidean distance ranks the database, averaged over the queries.
+    """Quality of rankings by Euclidean distance, averaged over the queries.
 
     Parameters
     ----------
@@ -195,7 +194,7 @@ def query_scores(
     k: int = 10,
     *,
     block_rows: int = 128,
-) -> dict[str, npt.NDArray[np.float64]]:
+) -> dict[str, Float64Array]:
     """The measures of :func:`ranking_scores` for each query, as :func:`paired_bootstrap` takes them.
 
     Returns
@@ -219,10 +218,8 @@ def query_scores(
     return scores
 
 
-def distance_scores(
-    distances: npt.ArrayLike, relevance: Relevance, k: int = 10
-) -> dict[str, npt.NDArray[np.float64]]:
-    """As :func:`query_scores`, of distances that are no distances of vectors: divergences, or adjusted ones.
+def distance_scores(distances: npt.ArrayLike, relevance: Relevance, k: int = 10) -> dict[str, Float64Array]:
+    """Scores as of :func:`query_scores` for given distances, such as divergences or adjusted ones.
 
     Parameters
     ----------
@@ -255,15 +252,15 @@ def distance_scores(
     return scores
 
 
-def _unscored(relevance: Relevance) -> dict[str, npt.NDArray[np.float64]]:
+def _unscored(relevance: Relevance) -> dict[str, Float64Array]:
     names = _MEASURES if relevance.labels is None else (*_MEASURES, "knn")
     return {name: np.full(len(relevance), np.nan) for name in names}
 
 
 def _score_rows(
-    scores: dict[str, npt.NDArray[np.float64]],
-    rows: npt.NDArray[np.int64],
-    D: npt.NDArray[np.float64],
+    scores: dict[str, Float64Array],
+    rows: Int64Array,
+    D: Float64Array,
     relevance: Relevance,
     k: int,
 ) -> None:
@@ -281,13 +278,13 @@ def _score_rows(
             scores["knn"][q] = _is_voted(of_items[nearest], of_queries[q])
 
 
-def ndcg_gains(k: int) -> npt.NDArray[np.float64]:
+def ndcg_gains(k: int) -> Float64Array:
     """G of the first `k` ranks (thesis 3.4.5): 1 at ranks 1 and 2, then 1 / log2(rank)."""
     return 1.0 / np.log2(np.maximum(np.arange(1, k + 1), 2))
 
 
 def _scores_of(
-    relevant: npt.NDArray[np.float64], irrelevant: npt.NDArray[np.float64], gain: npt.NDArray[np.float64]
+    relevant: Float64Array, irrelevant: Float64Array, gain: Float64Array
 ) -> tuple[float, float, float, float, float]:
     """The measures, in the order of `_MEASURES`, from the distances of both sets, neither empty."""
     k = len(gain)
@@ -308,7 +305,7 @@ def _scores_of(
     )
 
 
-def _first(distances: npt.NDArray[np.float64], judged: npt.NDArray[np.int8], k: int) -> npt.NDArray[np.int64]:
+def _first(distances: Float64Array, judged: Int8Array, k: int) -> Int64Array:
     """The rows at ranks up to `k`; of equal distances the irrelevant first, then the lower row."""
     rows = np.flatnonzero(judged >= 0)
     if len(rows) > k:
@@ -316,13 +313,13 @@ def _first(distances: npt.NDArray[np.float64], judged: npt.NDArray[np.int8], k: 
     return rows[np.lexsort((rows, judged[rows], distances[rows]))][:k]
 
 
-def _is_voted(labels: npt.NDArray[np.int64], own: np.int64) -> bool:
+def _is_voted(labels: Int64Array, own: np.int64) -> bool:
     """Whether `own` is the label of more songs than any other; unknown labels, -1, have no vote."""
     counts = np.unique(labels[(labels >= 0) & (labels != own)], return_counts=True)[1]
     return bool(np.count_nonzero(labels == own) > counts.max(initial=0))
 
 
-def _checked_vectors(X: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
+def _checked_vectors(X: npt.ArrayLike, name: str) -> Float64Array:
     array = np.asarray(X, dtype=np.float64)
     if array.ndim != 2:
         raise ValueError(f"{name}: shape {array.shape} should be (n_songs, n_features).")
@@ -331,9 +328,7 @@ def _checked_vectors(X: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
     return array
 
 
-def _checked_relevance(
-    relevance: Relevance | Sequence[Any], Q: npt.NDArray[np.float64], X: npt.NDArray[np.float64]
-) -> Relevance:
+def _checked_relevance(relevance: Relevance | Sequence[Any], Q: Float64Array, X: Float64Array) -> Relevance:
     """The relevance, made from lists where it is none, once it is known to be that of Q and X."""
     if not isinstance(relevance, Relevance):
         pairs = [isinstance(entry, tuple) for entry in relevance]
@@ -377,7 +372,7 @@ def paired_bootstrap(
         Scores of the same queries by two methods; those that are nan in either are left out.
     groups : sequence of shape (n_queries,), optional
         The artist of each query. Whole artists are then drawn, as their songs are not independent; one of
-        unknown artist stands alone. Without it queries are drawn.
+        unknown artist is a group of its own. Without it queries are drawn.
     n : int, at least 1
         Number of resamples.
     random_state : int, numpy Generator or None

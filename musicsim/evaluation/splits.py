@@ -9,13 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Int64Array
 from musicsim.relevance import group_codes
 
-__all__ = ["ArtistKFold", "ArtistSplit"]
-
-Rows = npt.NDArray[np.int64]
+__all__ = ["ArtistSplit"]
 
 
 class ArtistSplit:
@@ -46,7 +44,7 @@ class ArtistSplit:
         self.test_size = test_size
         self.random_state = random_state
 
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Rows, Rows]]:
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Int64Array, Int64Array]]:
         """Yield the rows of training and of test, ascending, `n_splits` times.
 
         Parameters
@@ -64,7 +62,7 @@ class ArtistSplit:
         """
         from sklearn.model_selection import GroupShuffleSplit
 
-        artists = _artists(X, groups, at_least=2)
+        artists = _artists(X, groups)
         # scikit-learn takes no Generator
         seed = int(np.random.default_rng(self.random_state).integers(2**31))
         splitter = GroupShuffleSplit(self.n_splits, test_size=self.test_size, random_state=seed)
@@ -78,37 +76,7 @@ class ArtistSplit:
         return f"ArtistSplit({self.n_splits}, {self.test_size}, random_state={self.random_state!r})"
 
 
-class ArtistKFold:
-    """Each artist in the test of exactly one of `n_splits` folds, the folds about equal in songs.
-
-    Parameters
-    ----------
-    n_splits : int, at least 2
-
-    Notes
-    -----
-    No chance: the artists with most songs are dealt first, each to the smallest fold.
-    """
-
-    def __init__(self, n_splits: int = 5) -> None:
-        self.n_splits = n_splits
-
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Rows, Rows]]:
-        """Yield the rows of training and of test, ascending; see :meth:`ArtistSplit.split`."""
-        from sklearn.model_selection import GroupKFold
-
-        artists = _artists(X, groups, at_least=self.n_splits)
-        yield from GroupKFold(self.n_splits).split(artists, groups=artists)
-
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """The number of folds; arguments as scikit-learn passes them, ignored."""
-        return self.n_splits
-
-    def __repr__(self) -> str:
-        return f"ArtistKFold({self.n_splits})"
-
-
-def _artists(X: Any, groups: Any, at_least: int) -> Rows:
+def _artists(X: Any, groups: Any) -> Int64Array:
     """The artist of each song as a number, each unknown one a number of its own."""
     if groups is None:
         raise ValueError("groups is missing: give the artist of each song; songs are never split singly.")
@@ -117,6 +85,6 @@ def _artists(X: Any, groups: Any, at_least: int) -> Rows:
     if len(artists) != n_songs:
         raise ValueError(f"groups has {len(artists)} entries for {n_songs} songs; give one a song.")
     n_artists = len(np.unique(artists))
-    if n_artists < at_least:
-        raise ValueError(f"groups names {n_artists} artists; this split needs at least {at_least}.")
+    if n_artists < 2:
+        raise ValueError(f"groups names {n_artists} artists; a split needs at least 2.")
     return artists

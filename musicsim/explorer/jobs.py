@@ -20,7 +20,7 @@ import musicsim
 from musicsim.errors import MusicsimError, StorageError, StoreLockedError
 from musicsim.explorer.progress import Stopped
 from musicsim.library import Library
-from musicsim.library.job_store import Job
+from musicsim.library.stores.jobs import Job
 from musicsim.storage import writing_to
 
 __all__ = ["cancel", "current", "finish", "pause", "restart", "resume", "run", "start"]
@@ -210,7 +210,7 @@ def _failed(library: Library, job_id: int, message: str) -> str:
 
 
 def _add(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    from musicsim.explorer.building import add_and_refresh
+    from musicsim.explorer.upkeep.add_music import add_and_refresh
 
     paths: Sequence[str] = arguments["paths"]
     options = {name: arguments.get(name, False) for name in ("retry", "anyway")}
@@ -218,19 +218,19 @@ def _add(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> b
 
 
 def _scan(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    from musicsim.explorer.building import scan_again
+    from musicsim.explorer.upkeep.add_music import scan_again
 
     return not scan_again(library, arguments.get("folders", ()), report=report).cancelled
 
 
 def _demo(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    from musicsim.explorer.building import build_demo
+    from musicsim.explorer.upkeep.add_music import build_demo
 
     return build_demo(library, seed=arguments.get("seed", 0), report=report)
 
 
 def _refresh(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    from musicsim.explorer.training import refresh
+    from musicsim.explorer.upkeep.refresh import refresh
 
     return refresh(
         library,
@@ -240,21 +240,22 @@ def _refresh(library: Library, arguments: Mapping[str, Any], report: _Reporter) 
 
 
 def _upgrade(library: Library, _arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    from musicsim.explorer.upgrade import bring_up_to_date
+    from musicsim.explorer.upkeep.upgrade import bring_up_to_date
 
     return not bring_up_to_date(library, report=report).cancelled
 
 
 def _train(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    from musicsim.explorer.learning import LearningSettings, learn
+    from musicsim.explorer.learning.task import LearningSettings
+    from musicsim.explorer.upkeep.learned_model import learn
 
     learn(library, LearningSettings(**arguments["settings"]), arguments["name"], report)
     return True
 
 
 def _represent(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    from musicsim.explorer.fitting import RepresentationSettings
-    from musicsim.explorer.models import add_representation
+    from musicsim.explorer.upkeep.fitting import RepresentationSettings
+    from musicsim.explorer.upkeep.model_catalogue import add_representation
 
     add_representation(
         library, RepresentationSettings(**arguments["settings"]), arguments["name"], report.tell
@@ -263,21 +264,21 @@ def _represent(library: Library, arguments: Mapping[str, Any], report: _Reporter
 
 
 def _walk(library: Library, _arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    from musicsim.explorer.walk_fit import refit_walks
+    from musicsim.explorer.playlists.fit import refit_walks
 
     refit_walks(library, report.tell)
     return True
 
 
 def _take_model(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    from musicsim.explorer.models import take_model
+    from musicsim.explorer.upkeep.model_catalogue import take_model
 
     take_model(library, Path(arguments["path"]), report.tell)
     return True
 
 
 def _experiment(_library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    from musicsim.explorer.paper_tables import run_experiment
+    from musicsim.explorer.evaluation.paper_tables import run_experiment
 
     return run_experiment(arguments["name"], report)
 

@@ -1,4 +1,4 @@
-"""What all hashes share: rows to bits, bits to codes."""
+"""Base of all hashes: rows to bits, bits to codes."""
 
 from numbers import Integral
 from typing import Any
@@ -8,17 +8,17 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from musicsim.hashing._kernels import MOST_BITS
-from musicsim.hashing.packing import Codes, pack_bits
+from musicsim._arrays import BoolArray, Float64Array, Uint64Array
+from musicsim.hashing._kernels import MAX_BITS
+from musicsim.hashing.packing import pack_bits
 
 __all__ = ["BitHash", "check_whole", "principal_axes"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _ROWS_AT_ONCE = 4096
 """Memory of a transform besides rows and codes: some 16 bytes times (columns + bits) a row of them."""
 
-_LARGEST = 1e140
+_MAX_ENTRY = 1e140
 """Squares of what lies between its inverse and this, and their sums over all rows, are floats."""
 
 
@@ -27,7 +27,7 @@ class BitHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     n_bits: int
 
-    def transform(self, X: npt.ArrayLike) -> Codes:
+    def transform(self, X: npt.ArrayLike) -> Uint64Array:
         """The codes of rows.
 
         Parameters
@@ -47,27 +47,27 @@ class BitHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         the training rows in every column; what is farther is cut.
         """
         check_is_fitted(self)
-        rows: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
+        rows: Float64Array = validate_data(self, X, dtype=np.float64, reset=False)
         parts = [
             pack_bits(self._bits(rows[start : start + _ROWS_AT_ONCE]))
             for start in range(0, len(rows), _ROWS_AT_ONCE)
         ]
         return np.concatenate(parts)
 
-    def _bits(self, rows: FloatArray) -> npt.NDArray[np.bool_]:
+    def _bits(self, rows: Float64Array) -> BoolArray:
         raise NotImplementedError
 
-    def _checked_rows(self, X: npt.ArrayLike) -> FloatArray:
+    def _checked_rows(self, X: npt.ArrayLike) -> Float64Array:
         """Training rows, after a look at `n_bits`."""
-        check_whole("n_bits", self.n_bits, 1, MOST_BITS)
-        rows: FloatArray = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        check_whole("n_bits", self.n_bits, 1, MAX_BITS)
+        rows: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         if (rows == rows[0]).all():
             raise ValueError("All rows of X are equal; there is nothing to tell songs apart by.")
         size = max(rows.max(), -rows.min())
-        if size >= _LARGEST or np.ptp(rows, axis=0).max() * _LARGEST <= 1:
+        if size >= _MAX_ENTRY or np.ptp(rows, axis=0).max() * _MAX_ENTRY <= 1:
             raise ValueError(
-                f"X has entries up to {size:.2g}; scale it so that they lie below {_LARGEST:.0e} and differ by more "
-                f"than {1 / _LARGEST:.0e}."
+                f"X has entries up to {size:.2g}; scale it so that they lie below {_MAX_ENTRY:.0e} and differ by more "
+                f"than {1 / _MAX_ENTRY:.0e}."
             )
         return rows
 
@@ -83,7 +83,7 @@ def check_whole(name: str, value: Any, least: int, most: int | None = None) -> N
         raise ValueError(f"{name}={value!r} should be a whole number, at least {least}{until}.")
 
 
-def principal_axes(centered: FloatArray, most: int | None = None) -> tuple[FloatArray, FloatArray]:
+def principal_axes(centered: Float64Array, most: int | None = None) -> tuple[Float64Array, Float64Array]:
     """Variances, falling, and axes (d, r) of rows about their mean, at most `most`; axes without variance are left out.
 
     The sign of an axis is such that its largest entry is positive.

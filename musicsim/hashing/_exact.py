@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
+
+from musicsim._arrays import Float64Array, Int64Array
 
 __all__ = ["ExactProjection"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _ROW_BITS = 24
 """Of an entry of a row, as many as float32 has; beyond ``2 ** _HEADROOM`` times what training rows reach it is cut."""
@@ -38,14 +38,14 @@ class ExactProjection:
         What 1 in the products of whole numbers stands for, a power of two.
     """
 
-    center: FloatArray
-    exponents: npt.NDArray[np.int64]
-    weights: FloatArray
-    bias: FloatArray
-    units: FloatArray
+    center: Float64Array
+    exponents: Int64Array
+    weights: Float64Array
+    bias: Float64Array
+    units: Float64Array
 
     @classmethod
-    def of(cls, X: FloatArray, weights: FloatArray, bias: FloatArray) -> Self:
+    def of(cls, X: Float64Array, weights: Float64Array, bias: Float64Array) -> Self:
         """The projection x -> (x - mean) W + b, with a grid for rows like those of X.
 
         Parameters
@@ -66,15 +66,15 @@ class ExactProjection:
         units = np.ldexp(1.0, finest)
         return cls(center, exponents, np.rint(steps / units), np.rint(bias / units), units)
 
-    def sums(self, X: FloatArray) -> FloatArray:
+    def sums(self, X: Float64Array) -> Float64Array:
         """``X W + b`` in `units`: whole numbers, exact."""
         limit = 2.0**_ROW_BITS
         rows = np.rint(np.ldexp(X - self.center, -self.exponents))
         np.clip(rows, -limit, limit, out=rows)
-        products: FloatArray = rows @ self.weights
+        products: Float64Array = rows @ self.weights
         products += self.bias
         return products
 
-    def values(self, X: FloatArray) -> FloatArray:
+    def values(self, X: Float64Array) -> Float64Array:
         """``X W + b``; each entry is exact but for one rounding, of rows and weights on their grids."""
         return self.sums(X) * self.units

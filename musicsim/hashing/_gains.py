@@ -1,4 +1,4 @@
-"""What a document adds to the score of a query when it is among its neighbours.
+"""Gains: what a document adds to the score of a query when it is among its neighbours.
 
 All four scores of a ranking are sums over neighbours of such a gain, so that swapping a neighbour and another document
 changes the score by the difference of their gains, and the document of higher gain should be the nearer one:
@@ -15,12 +15,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.relevance import Relevance, label_codes
 
 __all__ = ["SCORES", "Gains", "gains_of", "keep_targets"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 SCORES = ("classification", "retrieval", "hierarchy", "regression")
 
@@ -28,11 +27,11 @@ SCORES = ("classification", "retrieval", "hierarchy", "regression")
 class Gains(Protocol):
     """Gains of documents for queries, both rows of X."""
 
-    def gains(self, queries: IntArray, documents: IntArray) -> FloatArray:
+    def gains(self, queries: Int64Array, documents: Int64Array) -> Float64Array:
         """(n_queries, n_documents), nan where a document is left out of the ranking of a query."""
         ...
 
-    def documents(self, queries: IntArray, n: int, rng: np.random.Generator) -> IntArray:
+    def documents(self, queries: Int64Array, n: int, rng: np.random.Generator) -> Int64Array:
         """Draw at most `n` documents for `queries`, none twice."""
         ...
 
@@ -43,18 +42,18 @@ class _AllAlike:
     def __init__(self, n_rows: int) -> None:
         self._n_rows = n_rows
 
-    def documents(self, queries: IntArray, n: int, rng: np.random.Generator) -> IntArray:
+    def documents(self, queries: Int64Array, n: int, rng: np.random.Generator) -> Int64Array:
         return rng.choice(self._n_rows, min(n, self._n_rows), replace=False)
 
 
 class LabelGains(_AllAlike):
     """Classification, of one level, and hierarchy: levels from the widest class to the narrowest."""
 
-    def __init__(self, labels: IntArray) -> None:
+    def __init__(self, labels: Int64Array) -> None:
         super().__init__(len(labels))
         self._labels = labels
 
-    def gains(self, queries: IntArray, documents: IntArray) -> FloatArray:
+    def gains(self, queries: Int64Array, documents: Int64Array) -> Float64Array:
         shared = np.zeros((len(queries), len(documents)))
         equal = np.ones(shared.shape, bool)
         for level in self._labels.T:
@@ -69,11 +68,11 @@ class LabelGains(_AllAlike):
 class TargetGains(_AllAlike):
     """Regression."""
 
-    def __init__(self, targets: FloatArray) -> None:
+    def __init__(self, targets: Float64Array) -> None:
         super().__init__(len(targets))
         self._targets = targets
 
-    def gains(self, queries: IntArray, documents: IntArray) -> FloatArray:
+    def gains(self, queries: Int64Array, documents: Int64Array) -> Float64Array:
         gains = -np.square(self._targets[queries, None] - self._targets[documents])
         gains[queries[:, None] == documents] = np.nan
         return np.asarray(gains)
@@ -85,11 +84,11 @@ class RelevanceGains:
     def __init__(self, relevance: Relevance) -> None:
         self._relevance = relevance
 
-    def gains(self, queries: IntArray, documents: IntArray) -> FloatArray:
+    def gains(self, queries: Int64Array, documents: Int64Array) -> Float64Array:
         judged = self._relevance.restrict(queries, documents).judgements(np.arange(len(queries)))
         return np.where(judged < 0, np.nan, judged)
 
-    def documents(self, queries: IntArray, n: int, rng: np.random.Generator) -> IntArray:
+    def documents(self, queries: Int64Array, n: int, rng: np.random.Generator) -> Int64Array:
         relevant = np.unique(np.concatenate([self._relevance.relevant(int(q)) for q in queries]))
         n_drawn = min(n, self._relevance.n_items)
         chosen = rng.permutation(relevant)[: n_drawn // 2]
@@ -120,7 +119,7 @@ def gains_of(score: str, y: Any, n_rows: int) -> Gains:
     return LabelGains(codes[:, None])
 
 
-def keep_targets(gains: FloatArray, queries: FloatArray, documents: FloatArray, n_targets: int) -> None:
+def keep_targets(gains: Float64Array, queries: Float64Array, documents: Float64Array, n_targets: int) -> None:
     """Leave out, of the documents of each gain above 0, all but the nearest ones to the query.
 
     Parameters
@@ -147,7 +146,7 @@ def _one_a_row(y: npt.NDArray, n_rows: int) -> npt.NDArray:
     return y
 
 
-def _tells_apart(codes: IntArray) -> bool:
+def _tells_apart(codes: Int64Array) -> bool:
     counts = np.unique(codes[codes >= 0], return_counts=True)[1]
     return len(np.unique(codes)) > 1 and bool((counts > 1).any())
 
@@ -164,7 +163,7 @@ def _relevance(y: Any, n_rows: int) -> Relevance:
     return y
 
 
-def _levels(y: Any, n_rows: int) -> IntArray:
+def _levels(y: Any, n_rows: int) -> Int64Array:
     table = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y, dtype=object)
     if table.ndim != 2 or not table.shape[1]:
         raise ValueError(f"y: shape {table.shape} should be (n_rows, levels) with score='hierarchy'.")
@@ -175,7 +174,7 @@ def _levels(y: Any, n_rows: int) -> IntArray:
     return codes
 
 
-def _targets(y: Any, n_rows: int) -> FloatArray:
+def _targets(y: Any, n_rows: int) -> Float64Array:
     targets = np.asarray(y, dtype=np.float64)
     if targets.ndim != 1 or not np.isfinite(targets).all():
         raise ValueError(f"y: shape {targets.shape} should be (n_rows,), finite, with score='regression'.")

@@ -7,12 +7,12 @@ exponentials are taken once a document, and a pair costs one division.
 import numpy as np
 from numba import njit
 
-__all__ = ["MOST_BITS", "MOST_SCORE", "order_lambdas", "swap_lambdas"]
+__all__ = ["MAX_BITS", "MAX_SCORE", "order_lambdas", "swap_lambdas"]
 
-MOST_BITS = 1024
+MAX_BITS = 1024
 """Of a code."""
 
-MOST_SCORE = 700.0
+MAX_SCORE = 700.0
 """exp of scores from minus this to this, and the sum of two, are floats; scores reach half the bits / temperature."""
 
 

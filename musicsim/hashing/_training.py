@@ -11,25 +11,25 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Float64Array, Int16Array, Int64Array
 from musicsim.hashing._gains import Gains, keep_targets
+from musicsim.hashing._kernels import order_lambdas, swap_lambdas
 from musicsim.hashing.votes import bin_edges
 
 __all__ = ["Batch", "Course", "Neighbourhood", "StepCallback", "descend", "relaxed_bits"]
 
-FloatArray = npt.NDArray[np.float64]
 StepCallback = Callable[[dict[str, Any]], object]
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """Which documents are neighbours: those of the `n_bins` nearest bins, or at distances up to `radius`."""
+    """Neighbours of a query: the documents of the `n_bins` nearest bins, or at distances up to `radius`."""
 
     n_bins: int | None
     radius: int
 
-    def edges(self, distances: npt.NDArray[np.int16], n_bits: int) -> npt.NDArray[np.int64]:
+    def edges(self, distances: Int16Array, n_bits: int) -> Int64Array:
         """The largest distance of a neighbour of each query; negative distances do not count."""
         if self.n_bins is None:
             return np.full(len(distances), self.radius)
@@ -38,7 +38,7 @@ class Neighbourhood:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """How a descent goes: steps of each phase, sizes of batches, and what a step is."""
+    """Settings of a descent: steps of each phase, sizes of batches, length of a step."""
 
     ranknet_steps: int
     lambdarank_steps: int
@@ -63,7 +63,7 @@ class Course:
                 yield "lambdarank", self.lambdarank_documents, step_size
 
 
-def relaxed_bits(sums: FloatArray) -> FloatArray:
+def relaxed_bits(sums: Float64Array) -> Float64Array:
     """h of equation 1; sums are no longer than exp takes."""
     return np.asarray(1.0 / (1.0 + np.exp(-np.clip(sums, -500.0, 500.0))))
 
@@ -72,17 +72,17 @@ def relaxed_bits(sums: FloatArray) -> FloatArray:
 class Batch:
     """Queries, the documents they share, and gains; nan where a document does not count for a query."""
 
-    queries: FloatArray
-    documents: FloatArray
-    gains: FloatArray
+    queries: Float64Array
+    documents: Float64Array
+    gains: Float64Array
 
     def slopes(
         self,
-        weights: FloatArray,
-        bias: FloatArray,
+        weights: Float64Array,
+        bias: Float64Array,
         temperature: float,
         neighbourhood: Neighbourhood | None,
-    ) -> tuple[FloatArray, FloatArray, float]:
+    ) -> tuple[Float64Array, Float64Array, float]:
         """Slopes of the mean cost of the queries by weights and bias; the share of pairs in the wrong order.
 
         Parameters
@@ -98,8 +98,6 @@ class Batch:
         -----
         The share is the mean over queries of the mean probability of their pairs (equation 3).
         """
-        from musicsim.hashing._kernels import order_lambdas, swap_lambdas
-
         n_bits = weights.shape[1]
         h, g = (relaxed_bits(rows @ weights + bias) for rows in (self.queries, self.documents))
         # equation 2, less half the number of bits, which no difference of scores feels
@@ -129,22 +127,20 @@ class Batch:
 
 
 def descend(
-    rows: FloatArray,
+    rows: Float64Array,
     gains: Gains,
-    start: FloatArray,
+    start: Float64Array,
     course: Course,
     rng: np.random.Generator,
     callback: StepCallback | None,
-) -> tuple[FloatArray, FloatArray, list[dict[str, Any]]]:
+) -> tuple[Float64Array, Float64Array, list[dict[str, Any]]]:
     """Learn weights and bias.
 
     Parameters
     ----------
     rows : ndarray of shape (n, d), centred
-    gains : Gains
     start : ndarray of shape (d, n_bits)
         Weights to start from; the bias is 0.
-    course : Course
     rng : Generator
         Draws the batches.
     callback : callable, optional

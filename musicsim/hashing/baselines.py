@@ -5,8 +5,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import BoolArray, Float64Array
 from musicsim._blas import one_blas_thread
-from musicsim.hashing._base import BitHash, FloatArray, principal_axes
+from musicsim.hashing._base import BitHash, principal_axes
 from musicsim.hashing._exact import ExactProjection
 
 __all__ = ["RandomProjectionHash", "SpectralHash"]
@@ -57,7 +58,7 @@ class RandomProjectionHash(BitHash):
         self.projection_ = ExactProjection.of(rows, directions, np.zeros(self.n_bits))
         return self
 
-    def _bits(self, rows: FloatArray) -> npt.NDArray[np.bool_]:
+    def _bits(self, rows: Float64Array) -> BoolArray:
         return np.asarray(self.projection_.sums(rows) > 0)
 
 
@@ -117,7 +118,7 @@ class SpectralHash(BitHash):
         self.waves_ = waves[rounds]
         return self
 
-    def _bits(self, rows: FloatArray) -> npt.NDArray[np.bool_]:
+    def _bits(self, rows: Float64Array) -> BoolArray:
         shares = (self.projection_.values(rows) - self.lows_) / self.widths_
         # cos(pi x) > 0 where x rounds to an even number, which needs no library's cosine
         halves = np.floor(shares[:, self.axes_] * self.waves_ + 0.5)

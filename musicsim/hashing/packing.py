@@ -7,15 +7,14 @@ the least significant bit of a word being its bit 0; bits from B on are 0.
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import BoolArray, Int64Array, Uint64Array
+
 __all__ = ["hamming_distances", "pack_bits", "unpack_bits"]
 
 WORD = 64
 
-Codes = npt.NDArray[np.uint64]
-BoolArray = npt.NDArray[np.bool_]
 
-
-def pack_bits(bits: npt.ArrayLike) -> Codes:
+def pack_bits(bits: npt.ArrayLike) -> Uint64Array:
     """Pack rows of bits into words.
 
     Parameters
@@ -76,7 +75,7 @@ def unpack_bits(codes: npt.ArrayLike, n_bits: int) -> BoolArray:
     return np.unpackbits(octets, axis=1, count=n_bits, bitorder="little").astype(bool)
 
 
-def hamming_distances(codes: npt.ArrayLike, others: npt.ArrayLike) -> npt.NDArray[np.int64]:
+def hamming_distances(codes: npt.ArrayLike, others: npt.ArrayLike) -> Int64Array:
     """Bits in which each code differs from each other one.
 
     Parameters
@@ -108,7 +107,7 @@ def hamming_distances(codes: npt.ArrayLike, others: npt.ArrayLike) -> npt.NDArra
     return distances
 
 
-def checked_words(codes: npt.ArrayLike, name: str) -> Codes:
+def checked_words(codes: npt.ArrayLike, name: str) -> Uint64Array:
     """Codes as they are, if they are."""
     words = np.asarray(codes)
     if words.dtype != np.uint64:

@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from musicsim._arrays import BoolArray, Float64Array
 from musicsim._blas import one_blas_thread
-from musicsim.hashing._base import BitHash, FloatArray, check_whole, principal_axes
+from musicsim.hashing._base import BitHash, check_whole, principal_axes
 from musicsim.hashing._exact import ExactProjection
 from musicsim.hashing._gains import SCORES, gains_of
-from musicsim.hashing._kernels import MOST_SCORE
+from musicsim.hashing._kernels import MAX_SCORE
 from musicsim.hashing._training import Course, Neighbourhood, StepCallback, descend
 
 __all__ = ["RankHash"]
@@ -167,7 +168,7 @@ class RankHash(BitHash):
         return self
 
     def arrays(self) -> dict[str, Any]:
-        """What the codes are made by, for an archive without pickle."""
+        """Arrays that codes are made with, for an archive without pickle."""
         check_is_fitted(self)
         return {field.name: getattr(self.projection_, field.name) for field in fields(ExactProjection)}
 
@@ -198,7 +199,7 @@ class RankHash(BitHash):
         hashing.projection_, hashing.n_features_in_ = projection, d
         return hashing
 
-    def _bits(self, rows: FloatArray) -> npt.NDArray[np.bool_]:
+    def _bits(self, rows: Float64Array) -> BoolArray:
         # h is above 0.5 where the sum is above 0
         return np.asarray(self.projection_.sums(rows) > 0)
 
@@ -230,9 +231,9 @@ class RankHash(BitHash):
         for name in ("step_size", "temperature"):
             if not (isinstance(getattr(self, name), Real) and 0 < float(getattr(self, name)) < np.inf):
                 raise ValueError(f"{name}={getattr(self, name)!r} should be a number greater than 0.")
-        if self.n_bits > 2 * MOST_SCORE * self.temperature:
+        if self.n_bits > 2 * MAX_SCORE * self.temperature:
             raise ValueError(
-                f"temperature={self.temperature!r} should be at least {self.n_bits / (2 * MOST_SCORE)} with "
+                f"temperature={self.temperature!r} should be at least {self.n_bits / (2 * MAX_SCORE)} with "
                 f"n_bits={self.n_bits}: exponentials of what is divided by it are too large."
             )
         if not (isinstance(self.momentum, Real) and 0 <= float(self.momentum) < 1):

@@ -1,4 +1,4 @@
-"""What the nearest codes say of a query: votes and means over the nearest bins.
+"""Votes and means over the nearest bins of codes.
 
 A bin holds all codes at one Hamming distance. Neighbours are the codes of the `n_bins` nearest bins that are not empty,
 all of them, so that ties are not broken (Nair, Mahajan, Sundararajan, WWW 2012, 3.5.1).
@@ -9,14 +9,13 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import BoolArray, Float64Array, Int64Array, IntegerArray, Uint64Array
 from musicsim.hashing._base import check_whole
 from musicsim.hashing.packing import checked_words, hamming_distances
 from musicsim.relevance import label_codes
 
 __all__ = ["bin_edges", "bin_mean", "bin_vote"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _BLOCK_ENTRIES = 2_000_000
 """Distances held at once, 17 bytes each."""
@@ -90,7 +89,7 @@ def bin_vote(
 
 def bin_mean(
     codes: npt.ArrayLike, targets: npt.ArrayLike, queries: npt.ArrayLike, *, n_bins: int = 3
-) -> FloatArray:
+) -> Float64Array:
     """The mean of the targets of the codes in the nearest bins.
 
     Parameters
@@ -119,8 +118,8 @@ def bin_mean(
     return np.concatenate(means)
 
 
-def bin_edges(distances: npt.NDArray[np.integer], n_bins: int, n_bits: int) -> IntArray:
-    """How far the nearest bins that are not empty reach.
+def bin_edges(distances: IntegerArray, n_bins: int, n_bits: int) -> Int64Array:
+    """Distances that the nearest non-empty bins reach.
 
     Parameters
     ----------
@@ -141,7 +140,7 @@ def bin_edges(distances: npt.NDArray[np.integer], n_bins: int, n_bits: int) -> I
     return np.asarray(n_bits - is_among[:, ::-1].argmax(axis=1))
 
 
-def _numbered(levels: npt.NDArray, is_known: npt.NDArray[np.bool_]) -> list[tuple[npt.NDArray, IntArray]]:
+def _numbered(levels: npt.NDArray, is_known: BoolArray) -> list[tuple[npt.NDArray, Int64Array]]:
     """Labels of each level in order, an unknown one last if there is any, and their numbers; -1 where unknown."""
     unknown = levels[~is_known][:1]
     numbered = []
@@ -156,8 +155,8 @@ def _numbered(levels: npt.NDArray, is_known: npt.NDArray[np.bool_]) -> list[tupl
 
 
 def _neighbours(
-    codes: npt.NDArray[np.uint64], queries: npt.ArrayLike, n_bins: int
-) -> Iterator[tuple[IntArray, IntArray, npt.NDArray[np.bool_], int]]:
+    codes: Uint64Array, queries: npt.ArrayLike, n_bins: int
+) -> Iterator[tuple[Int64Array, Int64Array, BoolArray, int]]:
     """Neighbours of a block of queries after another: whose, which code, whether in the nearest bin; block size."""
     check_whole("n_bins", n_bins, 1)
     asked = checked_words(queries, "queries")

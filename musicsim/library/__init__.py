@@ -8,18 +8,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from musicsim.library.failure import Failure
-    from musicsim.library.ingest import AddReport, Progress
     from musicsim.library.library import Library
+    from musicsim.library.scan.ingest import AddReport, Progress
     from musicsim.library.store import SavedPlaylist, Song
+    from musicsim.library.stores.failure import Failure
 
 __all__ = ["AddReport", "Failure", "Library", "Progress", "SavedPlaylist", "Song"]
 
 _HOMES = {
-    "AddReport": "ingest",
-    "Failure": "failure",
+    "AddReport": "scan.ingest",
+    "Failure": "stores.failure",
     "Library": "library",
-    "Progress": "ingest",
+    "Progress": "scan.ingest",
     "SavedPlaylist": "store",
     "Song": "store",
 }

@@ -114,7 +114,7 @@ _SAME_WORDS = {"n": "and", "ft": "feat", "featuring": "feat", "versus": "vs"}
 _ARTICLE_BEHIND = re.compile(r"(.+),\s*(the|a|an|die|der|das|le|la|les|los|las|el|il|i|gli)\W*", re.DOTALL)
 _SHORTEST_TYPO = 8  # letters of a name
 _SHORTEST_WORD = 5  # letters of a word: "Jon" and "John" are two names
-_MOST_COMPARED = 16  # names that become one by leaving out a letter: more are no errors but a series
+_MAX_COMPARED = 16  # names that become one by leaving out a letter: more are no errors but a series
 
 
 def known_artist(name: str | None) -> str | None:
@@ -332,7 +332,7 @@ def _join_typos(words: Mapping[str, Sequence[str]]) -> dict[str, str]:
             joined[key] = hub
             continue
         for cell in cells:
-            if len(met[cell]) < _MOST_COMPARED:
+            if len(met[cell]) < _MAX_COMPARED:
                 met[cell].append(i)
     return joined
 

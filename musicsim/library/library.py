@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from musicsim.library.ingest import AddReport, ProgressCallback, add
+from musicsim.library.scan.ingest import AddReport, ProgressCallback, add
 from musicsim.library.store import Store
 
 __all__ = ["Library"]
@@ -19,5 +19,5 @@ class Library(Store):
         progress: ProgressCallback | None = None,
         **options: Any,
     ) -> AddReport:
-        """Analyse the audio files below `sources` and add them; see :func:`musicsim.library.ingest.add`."""
+        """Analyse the audio files below `sources` and add them; see :func:`musicsim.library.scan.ingest.add`."""
         return add(self, sources, progress=progress, **options)

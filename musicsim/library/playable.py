@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from musicsim.audio import transcode, transcode_suffix
-from musicsim.library.decoding import Decoder, Decoding, Run
-from musicsim.library.scratch import scratch_of
-from musicsim.library.workers import Limits
+from musicsim.library.disk.scratch import scratch_of
+from musicsim.library.processes.decoding import Decoder, Decoding, Run
+from musicsim.library.processes.workers import Limits
 
 if (
     TYPE_CHECKING

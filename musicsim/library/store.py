@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import filelock
 import numpy as np
@@ -31,29 +31,26 @@ import sqlalchemy as sa
 from musicsim import LIBRARY_FILE, __version__
 from musicsim.audio import derivatives
 from musicsim.errors import LibraryError, NotFoundError, StoreLockedError
-from musicsim.library import schema
-from musicsim.library.answers import AnswerStore
 from musicsim.library.artists import artist_group, stand_in_name
-from musicsim.library.changes import ChangeLog
-from musicsim.library.columns import SongTable, nobody, some_ids
-from musicsim.library.database import is_writable, open_engine, writer
-from musicsim.library.duplicate_store import DuplicateStore, SamePair
-from musicsim.library.failure import SKIPPED
-from musicsim.library.file_store import FileStore
-from musicsim.library.frame_store import FrameStore
-from musicsim.library.job_store import JobStore
-from musicsim.library.judgements import JudgementStore
-from musicsim.library.leftovers import SCRATCH, sweep
-from musicsim.library.listening_store import ListeningStore, Plays, put_playlists
-from musicsim.library.lyrics import LyricsStore
-from musicsim.library.model_store import ModelStore, Vectors
-from musicsim.library.preferences import PreferenceStore, checked_details
-from musicsim.library.song_tables import SongTables
-from musicsim.library.tag_edits import TagEdits
+from musicsim.library.db import schema
+from musicsim.library.db.changes import ChangeLog
+from musicsim.library.db.columns import SongTable, nobody, some_ids
+from musicsim.library.db.database import is_writable, open_engine, writer
+from musicsim.library.disk.leftovers import SCRATCH, sweep
+from musicsim.library.stores.answers import AnswerStore
+from musicsim.library.stores.duplicates import DuplicateStore, SamePair
+from musicsim.library.stores.failure import SKIPPED
+from musicsim.library.stores.files import FileStore
+from musicsim.library.stores.frames import FrameStore
+from musicsim.library.stores.jobs import JobStore
+from musicsim.library.stores.judgements import JudgementStore
+from musicsim.library.stores.listening import ListeningStore, Plays, put_playlists
+from musicsim.library.stores.lyrics import LyricsStore
+from musicsim.library.stores.models import ModelStore, Vectors
+from musicsim.library.stores.preferences import PreferenceStore, checked_details
+from musicsim.library.stores.song_tables import SongTables
+from musicsim.library.stores.tag_edits import TagEdits
 from musicsim.storage import writing_to
-
-if TYPE_CHECKING:
-    from musicsim.library.importing.matching import Matcher
 
 __all__ = ["DEFAULTS", "OWN_PLAYLISTS", "NewPlaylist", "SavedPlaylist", "Song", "Store"]
 
@@ -170,7 +167,7 @@ class Store:
         self.listening = ListeningStore(engine, self.write)
         self.lyrics = LyricsStore(engine, self.write)
         self.preferences = PreferenceStore(engine, self._writer)
-        self.answers = AnswerStore(engine, self._writer, self._matcher)
+        self.answers = AnswerStore(engine, self._writer)
         self.judgements = JudgementStore(engine, self._writer)
         self._tables = SongTables(folder / "cache" / "songs.npz", engine, self._log, self.duplicates)
 
@@ -262,11 +259,6 @@ class Store:
     def _meta(self, key: str) -> str | None:
         with self.engine.connect() as connection:
             return connection.scalar(sa.select(schema.meta.c.value).where(schema.meta.c.key == key))
-
-    def _matcher(self) -> "Matcher":
-        from musicsim.library.importing.matching import Matcher  # which is made of stores
-
-        return Matcher(self)
 
     @property
     def is_refreshed(self) -> bool:

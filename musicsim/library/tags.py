@@ -22,11 +22,11 @@ __all__ = ["FileTags", "read_lyric_tags", "read_tags"]
 
 _log = logging.getLogger(__name__)
 _LONGEST = 300  # characters; what is longer is no name but a mistake
-_MOST_BYTES = 64 << 20  # that one kind of tags may have read: pictures in Ogg and MP4 come along
+_MAX_BYTES = 64 << 20  # that one kind of tags may have read: pictures in Ogg and MP4 come along
 _CALL_BYTES = 256  # what one call counts, whatever it reads: millions of tiny items end as well
-_LARGEST_FRAME = 1 << 16
-_MOST_FRAMES = 1000  # of text that are looked at in one ID3 tag
-_MOST_ITEMS = 50_000  # of one APEv2 tag
+_MAX_FRAME = 1 << 16
+_MAX_FRAMES = 1000  # of text that are looked at in one ID3 tag
+_MAX_ITEMS = 50_000  # of one APEv2 tag
 
 # Names of the fields in order of preference, in lower case, whatever the format: ID3v2 frames, Vorbis and
 # APEv2 keys, MP4 atoms, ASF attributes, RIFF INFO and AIFF chunks, FFmpeg's names.
@@ -195,14 +195,14 @@ class _Frugal:
 
     def __init__(self, raw: BinaryIO) -> None:
         self._raw = raw
-        self._left = _MOST_BYTES
+        self._left = _MAX_BYTES
         self.seek, self.tell = raw.seek, raw.tell
 
     def read(self, n: int = -1) -> bytes:
         data = self._raw.read(min(n, self._left) if n >= 0 else self._left)
         self._left -= len(data) + _CALL_BYTES
         if self._left < 0:
-            raise OSError(f"more than {_MOST_BYTES >> 20} MB of tags")
+            raise OSError(f"more than {_MAX_BYTES >> 20} MB of tags")
         return data
 
 
@@ -265,9 +265,9 @@ def _chunked(file: _Frugal, wanted: _Wanted) -> _Found:
             found.update(_id3v2(file, wanted))
         elif name == b"LIST" and file.read(4) == b"INFO":
             for item, _, length in _chunks(file, order, start + 4, start + size):
-                _add_text(found, item, file.read(min(length, _LARGEST_FRAME)))
+                _add_text(found, item, file.read(min(length, _MAX_FRAME)))
         elif name in (b"NAME", b"AUTH") and head[:4] == b"FORM":
-            _add_text(found, name, file.read(min(size, _LARGEST_FRAME)))
+            _add_text(found, name, file.read(min(size, _MAX_FRAME)))
     return found
 
 
@@ -340,7 +340,7 @@ def _wanted_frames(
     """Yield the frames that name a field, headers and all, and leave the others unread."""
     name_length, head_length = (3, 6) if version == 2 else (4, 10)
     n_kept = 0
-    while at < end and n_kept < _MOST_FRAMES:
+    while at < end and n_kept < _MAX_FRAMES:
         file.seek(at)
         head = file.read(head_length)
         name = head[:name_length]
@@ -352,7 +352,7 @@ def _wanted_frames(
             size = _synchsafe(head[4:8])
             if size != plain and not _frame_ends_at(file, at + 10 + size, end):
                 size = plain  # iTunes once wrote plain sizes
-        if name.rstrip(b"\0 ") in wanted and 0 < size <= _LARGEST_FRAME:
+        if name.rstrip(b"\0 ") in wanted and 0 < size <= _MAX_FRAME:
             file.seek(at + head_length)
             data = file.read(size)
             n = len(data)
@@ -412,7 +412,7 @@ def _apev2(file: _Frugal, wanted: _Wanted) -> _Found:
         size, flags = struct.unpack("<II", head[:8])
         start = at + 8 + len(name) + 1
         key = name.decode("latin-1").lower()
-        if key in wanted.names and flags & 6 == 0 and size <= _LARGEST_FRAME:  # text, not a picture or a link
+        if key in wanted.names and flags & 6 == 0 and size <= _MAX_FRAME:  # text, not a picture or a link
             file.seek(start)
             found.setdefault(key, []).extend(_decode(file.read(size)).split("\0"))
         at = start + size
@@ -437,7 +437,7 @@ def _ape_place(file: _Frugal) -> tuple[int, int, int]:
         if mark[:8] == b"APETAGEX" and len(mark) == 32:
             size, count, flags = struct.unpack("<12xIII8x", mark)
             start = end if flags & 1 << 29 else end - size  # is it the header or the footer?
-            return max(start, 0), start + size - 32, min(count, _MOST_ITEMS)
+            return max(start, 0), start + size - 32, min(count, _MAX_ITEMS)
     return 0, 0, 0
 
 
@@ -455,7 +455,7 @@ def _from_ffmpeg(file: _Frugal, _wanted: _Wanted) -> _Found:
     """What FFmpeg finds, in Matroska, CAF and W64 for instance, or in tags that mutagen refuses."""
     import av
 
-    from musicsim.audio._reader import SAFE_OPTIONS, TAGS_MAY_BE_BROKEN
+    from musicsim.audio.reader import SAFE_OPTIONS, TAGS_MAY_BE_BROKEN
 
     options = SAFE_OPTIONS | {"format_whitelist": _FFMPEG, "probesize": "65536"}
     with av.open(file, options=options, **TAGS_MAY_BE_BROKEN) as container:

@@ -1,16 +1,15 @@
 """Alternating directions for the planes that are held (thesis, algorithm 4.2)."""
 
 import numpy as np
-import numpy.typing as npt
 
-from musicsim.metric._cone import Projection
+from musicsim._arrays import Float64Array
 from musicsim.metric._planes import Planes
 from musicsim.metric._problem import Problem
 from musicsim.metric._qp import solve_dual
+from musicsim.metric.cone import Projection
 
 __all__ = ["ADMM"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _ETA = 10.0
 _QP_TOL = 1e-8
@@ -38,8 +37,8 @@ class ADMM:
         self.U = [np.zeros(problem.cone.size) for _ in range(n_splits)]
 
     def __call__(
-        self, planes: Planes, weights: FloatArray
-    ) -> tuple[Projection, FloatArray, FloatArray | None]:
+        self, planes: Planes, weights: Float64Array
+    ) -> tuple[Projection, Float64Array, Float64Array | None]:
         problem, n = self.problem, len(self.Z)
         if self.high == 0.0:
             self.high = _HIGH * problem.scale(planes.loss[0], planes.psi[0]) or 1.0
@@ -59,7 +58,7 @@ class ADMM:
                 break
         return problem.project(W), weights, -self.rho * self.U[0]
 
-    def _split(self, W: FloatArray) -> bool:
+    def _split(self, W: Float64Array) -> bool:
         """The steps in Z and U (4.6, 4.7), and rho by (4.15); True when nothing moves any more."""
         problem = self.problem
         moved = apart = 0.0

@@ -18,17 +18,16 @@ planes, and needs some around the optimum on all its sides.
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from musicsim.metric._cone import Projection
-from musicsim.metric._convergence import next_momentum
+from musicsim._arrays import Float64Array
 from musicsim.metric._planes import Planes
 from musicsim.metric._problem import Problem, Search
 from musicsim.metric._qp import solve_dual
+from musicsim.metric.cone import Projection
+from musicsim.metric.convergence import next_momentum
 
 __all__ = ["BundleState", "solve_bundle", "solve_master"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _MASTER_STEPS = {True: 60, False: 300}
 """At most, by whether the penalty is linear."""
@@ -46,10 +45,10 @@ _SLOWEST = 64.0
 
 @dataclass
 class BundleState:
-    """What a solver leaves behind, and can go on from, with another C too: planes stay valid."""
+    """State that a solver can go on from, with another C too: planes stay valid."""
 
     planes: Planes
-    weights: FloatArray
+    weights: Float64Array
     center: Projection
     mu: float
     C: float
@@ -64,9 +63,9 @@ class Trial:
 
     W: Projection
     model: float
-    weights: FloatArray
-    slope: FloatArray
-    P: FloatArray
+    weights: Float64Array
+    slope: Float64Array
+    P: Float64Array
 
 
 def solve_bundle(problem: Problem, search: Search, state: BundleState | None = None) -> BundleState:
@@ -145,9 +144,9 @@ class _Steering:
 def solve_master(
     problem: Problem,
     planes: Planes,
-    weights: FloatArray,
-    slope: FloatArray,
-    Y: FloatArray,
+    weights: Float64Array,
+    slope: Float64Array,
+    Y: Float64Array,
     mu: float,
     best: float,
     tol: float,

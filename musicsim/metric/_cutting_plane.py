@@ -4,15 +4,14 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from musicsim.metric._cone import Projection
+from musicsim._arrays import Float64Array
 from musicsim.metric._planes import Planes
 from musicsim.metric._problem import Problem, Search
+from musicsim.metric.cone import Projection
 
 __all__ = ["Inner", "solve_cutting_plane"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _KEPT = 50
 """Rounds that planes without weight are kept."""
@@ -26,8 +25,8 @@ class Inner(Protocol):
     """
 
     def __call__(
-        self, planes: Planes, weights: FloatArray, /
-    ) -> tuple[Projection, FloatArray, FloatArray | None]: ...
+        self, planes: Planes, weights: Float64Array, /
+    ) -> tuple[Projection, Float64Array, Float64Array | None]: ...
 
 
 def solve_cutting_plane(problem: Problem, search: Search, make_inner: Callable[[Problem], Inner]) -> None:

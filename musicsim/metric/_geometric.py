@@ -7,19 +7,20 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
+from musicsim._arrays import Float64Array
+
 __all__ = ["check_mean_parameters", "checked_prior", "geometric_mean", "geometric_mean_metric", "regularized"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _SYMMETRY = 1e-8
 """Largest difference of a matrix to its transpose, relative to its largest entry, that counts as rounding."""
-_LEAST = 1e-12
+_MIN_SHARE = 1e-12
 """Of the size of one scatter, what the other is taken for at least."""
 _ROUNDING = 4.0 * np.finfo(np.float64).eps
 """Times d^2, the share of a scatter's size that is added at least: so it is definite however small `reg` is."""
 
 
-def geometric_mean(A: npt.ArrayLike, B: npt.ArrayLike, t: float = 0.5) -> FloatArray:
+def geometric_mean(A: npt.ArrayLike, B: npt.ArrayLike, t: float = 0.5) -> Float64Array:
     """The point A #_t B of the geodesic from A to B among positive definite matrices.
 
     ``A^1/2 (A^-1/2 B A^-1/2)^t A^1/2``: A at t = 0, B at t = 1, at t = 1/2 the G with ``G A^-1 G = B``.
@@ -60,7 +61,7 @@ def geometric_mean(A: npt.ArrayLike, B: npt.ArrayLike, t: float = 0.5) -> FloatA
     return _from_factor(K, linalg.solve_triangular(K, L, lower=True), 1.0 - float(t))
 
 
-def geometric_mean_metric(S: FloatArray, D: FloatArray, t: float = 0.5) -> FloatArray:
+def geometric_mean_metric(S: Float64Array, D: Float64Array, t: float = 0.5) -> Float64Array:
     """S^-1 #_t D without an inverse: near along what S has little of and D much; at 1/2 the M with M S M = D.
 
     Parameters
@@ -86,24 +87,24 @@ def geometric_mean_metric(S: FloatArray, D: FloatArray, t: float = 0.5) -> Float
     return np.exp2(t * q - (1.0 - t) * p) * _gram(half)
 
 
-def _from_factor(L: FloatArray, inner: FloatArray, t: float) -> FloatArray:
+def _from_factor(L: Float64Array, inner: Float64Array, t: float) -> Float64Array:
     """L (inner inner^T)^t L^T."""
     values, vectors = _eigh(_gram(inner))
     return _gram((L @ vectors) * values ** (0.5 * t))
 
 
-def _gram(F: FloatArray) -> FloatArray:
-    product: FloatArray = F @ F.T
+def _gram(F: Float64Array) -> Float64Array:
+    product: Float64Array = F @ F.T
     return product
 
 
-def _eigh(A: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _eigh(A: Float64Array) -> tuple[Float64Array, Float64Array]:
     """Eigenvalues, none below the rounding of the largest, and eigenvectors of a product F F^T of full rank."""
     values, vectors = linalg.eigh(A, driver="evd", check_finite=False, overwrite_a=True)
     return np.maximum(values, np.finfo(np.float64).tiny + 1e-17 * values[-1]), vectors
 
 
-def _symmetric(A: npt.ArrayLike, name: str) -> FloatArray:
+def _symmetric(A: npt.ArrayLike, name: str) -> Float64Array:
     matrix = np.asarray(A, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise ValueError(f"{name}: shape {matrix.shape} should be (d, d).")
@@ -117,10 +118,10 @@ def _symmetric(A: npt.ArrayLike, name: str) -> FloatArray:
     return 0.5 * (matrix + matrix.T)
 
 
-def _cholesky(A: FloatArray, name: str) -> FloatArray:
+def _cholesky(A: Float64Array, name: str) -> Float64Array:
     """The lower factor; of a singular matrix it exists by chance of rounding only, so its diagonal is looked at."""
     try:
-        L: FloatArray = linalg.cholesky(A, lower=True, check_finite=False)
+        L: Float64Array = linalg.cholesky(A, lower=True, check_finite=False)
     except linalg.LinAlgError:
         L = np.zeros((1, 1))
     if not _spread(L) < 1.0 / (len(A) * np.finfo(np.float64).eps):
@@ -131,13 +132,13 @@ def _cholesky(A: FloatArray, name: str) -> FloatArray:
     return L
 
 
-def _spread(L: FloatArray) -> float:
+def _spread(L: Float64Array) -> float:
     """The least that the condition number of L L^T can be."""
     diagonal = np.diag(L)
     return float((diagonal.max() / diagonal.min()) ** 2) if diagonal.min() > 0 else np.inf
 
 
-def checked_prior(prior: Any, X: FloatArray) -> FloatArray:
+def checked_prior(prior: Any, X: Float64Array) -> Float64Array:
     """The metric that a parameter `prior` names, shape (d, d).
 
     Raises
@@ -153,7 +154,7 @@ def checked_prior(prior: Any, X: FloatArray) -> FloatArray:
             raise ValueError(f"prior={prior!r} should be None, 'covariance' or a matrix.")
         covariance = np.atleast_2d(np.cov(X, rowvar=False))
         covariance += 1e-6 * max(np.trace(covariance) / d, np.finfo(np.float64).tiny) * np.eye(d)
-        inverse: FloatArray = linalg.inv(covariance)
+        inverse: Float64Array = linalg.inv(covariance)
         return 0.5 * (inverse + inverse.T)
     matrix = _symmetric(prior, "prior")
     if matrix.shape != (d, d):
@@ -170,7 +171,9 @@ def check_mean_parameters(t: Any, reg: Any) -> None:
         raise ValueError(f"reg={reg!r} should be a number, at least 0.")
 
 
-def regularized(S: FloatArray, D: FloatArray, prior: FloatArray, reg: float) -> tuple[FloatArray, FloatArray]:
+def regularized(
+    S: Float64Array, D: Float64Array, prior: Float64Array, reg: float
+) -> tuple[Float64Array, Float64Array]:
     """Scatters with a share `reg` of their own size added that pulls S^-1 # D to a multiple of the prior metric P.
 
     ``S + reg s P^-1`` and ``D + reg e P`` with s and e the means of the eigenvalues of S P and of D P^-1.
@@ -184,13 +187,13 @@ def regularized(S: FloatArray, D: FloatArray, prior: FloatArray, reg: float) -> 
         raise ValueError("All pairs are of equal rows; there is nothing to learn from.")
     if reg == 0:
         return S, D
-    inverse: FloatArray = linalg.inv(prior, check_finite=False)
+    inverse: Float64Array = linalg.inv(prior, check_finite=False)
     inverse = 0.5 * (inverse + inverse.T)
     d = len(prior)
     parts = []
     for scatter, other, metric, added in ((S, D, prior, inverse), (D, S, inverse, prior)):
         # traces of products of symmetric matrices; of the other scatter where all songs of these pairs are equal
         own, others = np.vdot(scatter, metric), np.vdot(other, metric)
-        share = reg * (max(own, _LEAST * others) / d)
+        share = reg * (max(own, _MIN_SHARE * others) / d)
         parts.append(scatter + max(share, _ROUNDING * d * max(own, others)) * added)
     return parts[0], parts[1]

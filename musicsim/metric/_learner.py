@@ -1,29 +1,28 @@
-"""What the estimators of metric learning to rank share: parameters, the choice of a solver, how it ended."""
+"""Base of the estimators of metric learning to rank: parameters, choice of a solver, results."""
 
 import warnings
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 
+from musicsim._arrays import Float64Array
 from musicsim._blas import one_blas_thread
 from musicsim.metric._admm import ADMM
 from musicsim.metric._bundle import BundleState, solve_bundle
-from musicsim.metric._cone import Cone
 from musicsim.metric._cutting_plane import solve_cutting_plane
 from musicsim.metric._oracles import LOSSES, Oracle
 from musicsim.metric._problem import Problem, Search, Watch
 from musicsim.metric._regularizers import Regularizer, RowNorms, Trace
 from musicsim.metric._stochastic import solve_stochastic
 from musicsim.metric._subgradient import Subgradient
+from musicsim.metric.cone import Cone
 from musicsim.relevance import Relevance
 
 __all__ = ["RankingLearner", "as_relevance"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _CHOICES = {
     "loss": LOSSES,
@@ -89,14 +88,14 @@ class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _solve(
         self,
-        songs: FloatArray,
+        songs: Float64Array,
         relevance: Relevance,
         cone: Cone,
         callback: Watch | None,
         state: BundleState | None = None,
         stacklevel: int = 3,
-    ) -> tuple[FloatArray, BundleState | None]:
-        """Learn a flat metric of `cone`, set what tells how it went, and warn where the gap is not closed.
+    ) -> tuple[Float64Array, BundleState | None]:
+        """Learn a flat metric of `cone`, set the attributes that report on the fit, and warn of a gap that is left.
 
         The warning names the line `stacklevel` frames up.
         """
@@ -104,7 +103,7 @@ class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         rows = self.regularizer == "l21" and self.structure == "full"
         penalty: Regularizer = RowNorms(cone) if rows else Trace(cone)
         problem = Problem(oracle, cone, penalty, float(self.C))
-        search = Search(problem, float(self.tol), int(self.max_cuts), callback)
+        search = Search(float(self.tol), problem, int(self.max_cuts), callback)
         after = None
         n_queries = None if self.n_queries is None else int(self.n_queries)
         with one_blas_thread():  # matrices are small; two threads were four times slower

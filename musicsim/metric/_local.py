@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.metric._geometric import geometric_mean_metric, regularized
 from musicsim.metric._scatter import cross_scatter, within_scatter
 
@@ -19,12 +19,10 @@ __all__ = [
     "weighted_sums",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 QUANTILE = 0.95
 """Share of the documents that lie within distance 1 of an anchor, on average."""
-_MOST_CANDIDATES = 100
+_MAX_CANDIDATES = 100
 """Documents that are tried as an anchor."""
 _BEYOND = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0)
 """How far an ideal document may be beyond the mean of the relevant ones, in steps from the mean of the others."""
@@ -49,14 +47,14 @@ class Queries:
         Queries with documents of different relevance.
     """
 
-    X: FloatArray
-    y: FloatArray
-    starts: IntArray
-    lower: IntArray
-    usable: IntArray
+    X: Float64Array
+    y: Float64Array
+    starts: Int64Array
+    lower: Int64Array
+    usable: Int64Array
 
     @classmethod
-    def sorted(cls, X: FloatArray, y: FloatArray, starts: IntArray) -> "Queries":
+    def sorted(cls, X: Float64Array, y: Float64Array, starts: Int64Array) -> "Queries":
         query = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         order = np.lexsort((y, query))
         X, y = X[order], y[order]
@@ -65,13 +63,13 @@ class Queries:
         first = np.maximum.accumulate(np.where(is_new, rows, 0))
         return cls(X, y, starts, first - starts[query], np.flatnonzero(y[starts[1:] - 1] > y[starts[:-1]]))
 
-    def rows(self, queries: IntArray) -> IntArray:
-        """Of some queries, one after the other."""
+    def rows(self, queries: Int64Array) -> Int64Array:
+        """Documents of some queries, one query after the other."""
         return np.concatenate([np.arange(self.starts[q], self.starts[q + 1]) for q in queries])
 
-    def gains(self, k: int) -> FloatArray:
+    def gains(self, k: int) -> Float64Array:
         """(2^label - 1) over the best DCG@k of the query, (n,)."""
-        gains: FloatArray = np.exp2(self.y) - 1.0
+        gains: Float64Array = np.exp2(self.y) - 1.0
         last = np.repeat(self.starts[1:], np.diff(self.starts))
         rank = last - np.arange(len(gains))  # of the best order
         discounted = np.where(rank <= k, gains / np.log2(rank + 1.0), 0.0)
@@ -89,15 +87,17 @@ class LocalMetrics:
     anchors : float64 ndarray of shape (m, d)
     """
 
-    metrics: FloatArray
-    anchors: FloatArray
+    metrics: Float64Array
+    anchors: Float64Array
 
-    def squares(self, X: FloatArray, r: int) -> FloatArray:
+    def squares(self, X: Float64Array, r: int) -> Float64Array:
         """t_r, squared distances of documents to anchor r."""
         return squared_lengths(self.metrics[r], X, self.anchors[r])
 
 
-def squared_lengths(metric: FloatArray, X: FloatArray, origin: FloatArray | float = 0.0) -> FloatArray:
+def squared_lengths(
+    metric: Float64Array, X: Float64Array, origin: Float64Array | float = 0.0
+) -> Float64Array:
     """Of rows as seen from an origin, (n,), in a metric (d, d) or of a diagonal (d,).
 
     Columns that are 0 in the metric cost nothing; temporaries are of some rows at a time.
@@ -115,7 +115,7 @@ def squared_lengths(metric: FloatArray, X: FloatArray, origin: FloatArray | floa
     return np.maximum(squares, 0.0, out=squares)
 
 
-def closeness(local: LocalMetrics, X: FloatArray) -> tuple[npt.NDArray[np.float32], float]:
+def closeness(local: LocalMetrics, X: Float64Array) -> tuple[Float32Array, float]:
     """g_r = t_r exp(-t_r) of all documents and anchors, and the share of them where t_r > 1, which falls again."""
     table = np.empty((len(X), len(local.metrics)), dtype=np.float32)
     beyond = 0.0
@@ -127,7 +127,7 @@ def closeness(local: LocalMetrics, X: FloatArray) -> tuple[npt.NDArray[np.float3
     return table, beyond / max(1, table.size)
 
 
-def weighted_sums(table: npt.NDArray[np.float32], phi: FloatArray) -> FloatArray:
+def weighted_sums(table: Float32Array, phi: Float64Array) -> Float64Array:
     """``table @ phi`` in float64, without a copy of the table in float64."""
     sums = np.empty(len(table))
     step = max(1, _BLOCK_ENTRIES // table.shape[1])
@@ -143,7 +143,7 @@ def learn_local_metrics(
     structure: str,
     anchor: str,
     t: float,
-    prior: FloatArray,
+    prior: Float64Array,
     reg: float,
     n_columns: int,
     rng: np.random.Generator,
@@ -174,8 +174,8 @@ def learn_local_metrics(
             owners = np.full(len(candidates), -1)
         else:
             places = np.flatnonzero(is_up)
-            if len(places) > _MOST_CANDIDATES:
-                places = np.sort(rng.choice(places, _MOST_CANDIDATES, replace=False))
+            if len(places) > _MAX_CANDIDATES:
+                places = np.sort(rng.choice(places, _MAX_CANDIDATES, replace=False))
             candidates = documents.X[rows[places]]
             owners = np.repeat(np.arange(n_queries), sizes)[places]
         scores = _ndcg(documents.X[rows], gains[rows], sizes, candidates, metric)
@@ -192,14 +192,14 @@ def learn_local_metrics(
 
 
 def _mean(
-    ups: FloatArray,
-    downs: FloatArray,
-    columns: IntArray,
+    ups: Float64Array,
+    downs: Float64Array,
+    columns: Int64Array,
     structure: str,
     t: float,
-    prior: FloatArray,
+    prior: Float64Array,
     reg: float,
-) -> FloatArray:
+) -> Float64Array:
     """The metric of some columns, 0 along the others."""
     within = within_scatter(ups)
     # a single relevant document: only the prior says what is similar
@@ -219,8 +219,8 @@ def _mean(
 
 
 def _ndcg(
-    X: FloatArray, gains: FloatArray, sizes: IntArray, candidates: FloatArray, metric: FloatArray
-) -> FloatArray:
+    X: Float64Array, gains: Float64Array, sizes: Int64Array, candidates: Float64Array, metric: Float64Array
+) -> Float64Array:
     """NDCG@10 of queries of some `sizes`, ranked by the distance to each candidate, (n_candidates, n_queries).
 
     Rows are in the order of rising labels within their query.

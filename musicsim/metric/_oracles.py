@@ -19,13 +19,13 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import BoolArray, Float64Array, Int32Array, Int64Array, IntegerArray
 from musicsim._blas import one_blas_thread
 from musicsim.evaluation.ranking import ndcg_gains
+from musicsim.metric import _kernels as kernels
 
 __all__ = ["LOSSES", "Cut", "Oracle", "RelevantSongs"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 LOSSES = ("auc", "map", "mrr", "ndcg", "precision")
 """In the order of the codes in ``_kernels``."""
@@ -37,11 +37,11 @@ _BLOCK_ROWS = 128
 
 
 class RelevantSongs(Protocol):
-    """Who is similar to whom, as rows of X; songs in neither set of a query are left out of its ranking."""
+    """Relevance as rows of X; songs in neither set of a query are left out of its ranking."""
 
-    def relevant(self, i: int, /) -> npt.NDArray[np.integer]: ...
+    def relevant(self, i: int, /) -> IntegerArray: ...
 
-    def irrelevant(self, i: int, /) -> npt.NDArray[np.integer]: ...
+    def irrelevant(self, i: int, /) -> IntegerArray: ...
 
     def __len__(self) -> int: ...
 
@@ -55,7 +55,7 @@ class Cut:
     """
 
     loss: float
-    dpsi: FloatArray
+    dpsi: Float64Array
     inner: float
 
     @property
@@ -192,7 +192,7 @@ class Oracle:
         column_sums = np.zeros(len(X))
         products = np.empty((len(asked), X.shape[1]))
 
-        def work(first: int) -> FloatArray:
+        def work(first: int) -> Float64Array:
             block = slice(first, min(first + self._block, len(asked)))
             weights = left[self.queries[asked[block]]] @ right.T
             weights -= norms
@@ -215,12 +215,12 @@ class Oracle:
             dpsi = self._join([folded[:, c].T @ X[:, c] for c in self._columns])
         return Cut(float(lost.mean()), dpsi / len(asked), float(inner.mean()))
 
-    def _join(self, halves: list[FloatArray]) -> FloatArray:
+    def _join(self, halves: list[Float64Array]) -> Float64Array:
         """The blocks of dpsi from their halves."""
         whole = [half + half.T for half in halves]
         return np.concatenate([block.ravel() for block in whole]) if self._is_flat else whole[0]
 
-    def _sides(self, W: Any, L: Any) -> tuple[FloatArray, FloatArray]:
+    def _sides(self, W: Any, L: Any) -> tuple[Float64Array, Float64Array]:
         """Two factors whose product holds q^T W x for all pairs of songs."""
         if (W is None) == (L is None):
             raise ValueError("give either the metric W or its factor L.")
@@ -249,10 +249,10 @@ class Oracle:
         side = np.concatenate(both, axis=1) if len(both) > 1 else both[0]
         return side, side
 
-    def _separate(self, scores: FloatArray, slots: IntArray, lost: FloatArray, inner: FloatArray) -> None:
+    def _separate(
+        self, scores: Float64Array, slots: Int64Array, lost: Float64Array, inner: Float64Array
+    ) -> None:
         """Turn rows of scores into weights, a few rows at a time; fills `lost` and `inner`."""
-        from musicsim.metric import _kernels as kernels
-
         sets = self._sets
         n_songs = scores.shape[1]
         columns = np.empty((_ROWS_AT_ONCE, n_songs), dtype=np.int32)
@@ -287,14 +287,14 @@ class _Sets:
     ``start[s, 2]`` the irrelevant ones or, where they are fewer and `inverted` is set, the left-out ones.
     """
 
-    queries: IntArray
-    items: npt.NDArray[np.int32]
-    start: IntArray
-    inverted: npt.NDArray[np.bool_]
+    queries: Int64Array
+    items: Int32Array
+    start: Int64Array
+    inverted: BoolArray
 
     @classmethod
-    def of(cls, relevance: RelevantSongs, asked: IntArray) -> "_Sets":
-        parts: list[npt.NDArray[np.int32]] = []
+    def of(cls, relevance: RelevantSongs, asked: Int64Array) -> "_Sets":
+        parts: list[Int32Array] = []
         kept, inverted, ends = [], [], [0]
         for query, relevant, irrelevant, others in _split(relevance, asked):
             kept.append(query)
@@ -310,7 +310,9 @@ class _Sets:
         )
 
 
-def _split(relevance: RelevantSongs, asked: IntArray) -> Iterator[tuple[int, IntArray, IntArray, IntArray]]:
+def _split(
+    relevance: RelevantSongs, asked: Int64Array
+) -> Iterator[tuple[int, Int64Array, Int64Array, Int64Array]]:
     """The relevant, irrelevant and other songs of each query that has the first two."""
     n_songs = len(relevance)
     kind = np.empty(n_songs, dtype=np.int8)
@@ -327,7 +329,7 @@ def _split(relevance: RelevantSongs, asked: IntArray) -> Iterator[tuple[int, Int
         yield query, relevant, irrelevant, np.flatnonzero(kind == 0)
 
 
-def _checked(given: npt.ArrayLike, name: str, shape: tuple[int | None, ...]) -> FloatArray:
+def _checked(given: npt.ArrayLike, name: str, shape: tuple[int | None, ...]) -> Float64Array:
     metric = np.asarray(given, dtype=np.float64)
     fits = metric.ndim == len(shape) and all(
         want in {None, got} for want, got in zip(shape, metric.shape, strict=True)
@@ -341,7 +343,7 @@ def _checked(given: npt.ArrayLike, name: str, shape: tuple[int | None, ...]) -> 
     return metric
 
 
-def _rows(values: npt.ArrayLike, n: int, name: str) -> IntArray:
+def _rows(values: npt.ArrayLike, n: int, name: str) -> Int64Array:
     rows = np.asarray(values)
     if rows.size == 0:
         return np.empty(0, dtype=np.int64)

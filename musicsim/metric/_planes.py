@@ -1,11 +1,10 @@
 """The cutting planes that are held, and their inner products."""
 
 import numpy as np
-import numpy.typing as npt
+
+from musicsim._arrays import Float64Array, Int64Array
 
 __all__ = ["Planes"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Planes:
@@ -34,22 +33,22 @@ class Planes:
         return self._n
 
     @property
-    def loss(self) -> FloatArray:
+    def loss(self) -> Float64Array:
         return self._loss[: self._n]
 
     @property
-    def psi(self) -> FloatArray:
+    def psi(self) -> Float64Array:
         return self._psi[: self._n]
 
     @property
-    def gram(self) -> FloatArray:
+    def gram(self) -> Float64Array:
         return self._gram[: self._n, : self._n]
 
     @property
-    def age(self) -> npt.NDArray[np.int64]:
+    def age(self) -> Int64Array:
         return self._age[: self._n]
 
-    def add(self, loss: float, psi: FloatArray) -> None:
+    def add(self, loss: float, psi: Float64Array) -> None:
         n = self._n
         if n == len(self._loss):
             self._loss = np.append(self._loss, np.empty(n))
@@ -62,15 +61,15 @@ class Planes:
         self._n = n + 1
         self._gram[n, : n + 1] = self._gram[: n + 1, n] = self.psi @ self._psi[n]
 
-    def slacks(self, W: FloatArray) -> FloatArray:
+    def slacks(self, W: Float64Array) -> Float64Array:
         """loss_i - <W, psi_i> of every plane."""
         return self.loss - self.psi @ W
 
-    def combine(self, weights: FloatArray) -> FloatArray:
+    def combine(self, weights: Float64Array) -> Float64Array:
         """Sum of weights_i psi_i, flat."""
         return weights @ self.psi
 
-    def retire(self, weights: FloatArray, oldest: int) -> FloatArray:
+    def retire(self, weights: Float64Array, oldest: int) -> Float64Array:
         """Age planes without weight, drop those beyond `oldest` rounds, and return the weights that are left."""
         self._age[: self._n] += 1
         self._age[: self._n][weights > 1e-9 * weights.sum()] = 0

@@ -14,26 +14,25 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from musicsim.metric._cone import Cone, Projection
-from musicsim.metric._convergence import relative_gap
+from musicsim._arrays import Float64Array
 from musicsim.metric._oracles import Cut
 from musicsim.metric._planes import Planes
 from musicsim.metric._regularizers import Regularizer
+from musicsim.metric.cone import Cone, Projection
+from musicsim.metric.convergence import Progress
 
 __all__ = ["Problem", "Search", "StepCallback", "Watch"]
 
-FloatArray = npt.NDArray[np.float64]
 StepCallback = Callable[[dict[str, Any]], object]
-Watch = Callable[[dict[str, Any], FloatArray | None], object]
-"""Told each step and the best flat metric so far, None before the first; true to stop."""
+Watch = Callable[[dict[str, Any], Float64Array | None], object]
+"""Called with each step and the best flat metric so far, None before the first; returns True to stop."""
 
 
 class CutsPlanes(Protocol):
     """An oracle, of all queries or of some."""
 
-    def cut(self, W: FloatArray | None = None, *, L: Any = None) -> Cut: ...
+    def cut(self, W: Float64Array | None = None, *, L: Any = None) -> Cut: ...
 
 
 @dataclass
@@ -54,7 +53,7 @@ class Problem:
         finally:
             self.seconds[part] += time.perf_counter() - started
 
-    def project(self, flat: FloatArray) -> Projection:
+    def project(self, flat: Float64Array) -> Projection:
         with self.timed("projection"):
             return self.cone.project(flat)
 
@@ -66,7 +65,7 @@ class Problem:
             cut = self.oracle.cut(L=W.factors) if low_rank else self.oracle.cut(W.point)
         return cut, self.penalty.value(W.point) + self.C * max(0.0, cut.slack)
 
-    def scale(self, loss: float, psi: FloatArray) -> float:
+    def scale(self, loss: float, psi: Float64Array) -> float:
         """The weight of a proximal term with which a step from 0, along the projected gradient, takes a plane to 0.
 
         0 where no step from 0 gains anything.
@@ -75,41 +74,25 @@ class Problem:
         step = self.project(self.C * psi - self.penalty.gradient(np.zeros(psi.size))).point
         return float(step @ psi) / loss if loss > 0 else 0.0
 
-    def lower_bound(self, planes: Planes, weights: FloatArray, P: FloatArray | None = None) -> float:
+    def lower_bound(self, planes: Planes, weights: Float64Array, P: Float64Array | None = None) -> float:
         """The bound of the weights; P, where the solver knows one, as of ``dual_scale``."""
         scale = self.penalty.dual_scale(planes.combine(weights), P)
         return float(weights @ planes.loss) / max(1.0, scale)
 
 
 @dataclass
-class Search:
-    """The best metric and the best bound so far, and the history of one fit."""
+class Search(Progress):
+    """Progress of a cutting-plane search."""
 
     problem: Problem
-    tol: float
     max_cuts: int
     callback: Watch | None = None
-    best: Projection | None = None
-    objective: float = np.inf
-    dual_bound: float = 0.0
-    n_cuts: int = 0
-    is_stopped: bool = False
-    history: list[dict[str, Any]] = field(default_factory=list)
-    _started: float = field(default_factory=time.perf_counter)
-
-    @property
-    def gap(self) -> float:
-        return relative_gap(self.objective, self.dual_bound)
-
-    @property
-    def has_converged(self) -> bool:
-        return self.gap <= self.tol
+    n_cuts: int = field(default=0, init=False)
 
     def note(self, W: Projection, objective: float, dual_bound: float, n_planes: int) -> bool:
         """Enter one cut; True when the search is over."""
-        if objective < self.objective:
-            self.best, self.objective = W, objective
-        self.dual_bound = max(self.dual_bound, dual_bound)
+        self.offer(W, objective)
+        self.raise_bound(dual_bound)
         self._tell(n_planes, objective=self.objective, dual_bound=self.dual_bound, gap=self.gap)
         return self.is_stopped or self.has_converged or self.n_cuts >= self.max_cuts
 
@@ -120,14 +103,8 @@ class Search:
 
     def _tell(self, n_planes: int, **facts: float) -> None:
         self.n_cuts += 1
-        step = {
-            "cut": self.n_cuts,
-            **facts,
-            "n_planes": n_planes,
-            "n_projections": self.problem.cone.n_projections,
-            "seconds": time.perf_counter() - self._started,
-        }
-        self.history.append(step)
+        n_projections = self.problem.cone.n_projections
+        step = self.record(cut=self.n_cuts, **facts, n_planes=n_planes, n_projections=n_projections)
         if self.callback is not None:
             best = None if self.best is None else self.best.point
-            self.is_stopped = bool(self.callback(dict(step), best)) or self.is_stopped
+            self.is_stopped = bool(self.callback(step, best)) or self.is_stopped

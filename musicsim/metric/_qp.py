@@ -1,8 +1,9 @@
 """The small quadratic programme in the middle of every solver (thesis, equation 4.11), warm each time."""
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
+
+from musicsim._arrays import Float64Array
 
 __all__ = ["solve_dual"]
 
@@ -12,12 +13,12 @@ _STEPS_EACH = 100
 
 
 def solve_dual(
-    H: npt.NDArray[np.float64],
-    b: npt.NDArray[np.float64],
+    H: Float64Array,
+    b: Float64Array,
     C: float,
-    start: npt.NDArray[np.float64],
+    start: Float64Array,
     tol: float,
-) -> npt.NDArray[np.float64]:
+) -> Float64Array:
     """Minimise 1/2 a'Ha + b'a over a >= 0, sum(a) <= C.
 
     Sequential minimal optimisation: the pair of weights that gains most to second order is moved, the weight
@@ -55,9 +56,7 @@ def solve_dual(
     return a[:-1]
 
 
-def _interior_point(
-    H: npt.NDArray[np.float64], b: npt.NDArray[np.float64], C: float
-) -> npt.NDArray[np.float64] | None:
+def _interior_point(H: Float64Array, b: Float64Array, C: float) -> Float64Array | None:
     """The same programme by piqp, in units of C; None where it fails."""
     import piqp
 

@@ -7,13 +7,11 @@ that set, from which the lower bounds of every solver come.
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from musicsim.metric._cone import Cone
+from musicsim._arrays import Float64Array
+from musicsim.metric.cone import Cone
 
 __all__ = ["Regularizer", "RowNorms", "Trace"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Regularizer(Protocol):
@@ -23,21 +21,21 @@ class Regularizer(Protocol):
     """
 
     is_linear: bool
-    slope: FloatArray
+    slope: Float64Array
 
-    def value(self, W: FloatArray) -> float: ...
+    def value(self, W: Float64Array) -> float: ...
 
-    def gradient(self, W: FloatArray) -> FloatArray: ...
+    def gradient(self, W: Float64Array) -> Float64Array: ...
 
-    def project_slope(self, G: FloatArray) -> FloatArray:
+    def project_slope(self, G: Float64Array) -> Float64Array:
         """The nearest legal G."""
         ...
 
-    def shrink(self, W: FloatArray, t: float) -> FloatArray:
+    def shrink(self, W: Float64Array, t: float) -> Float64Array:
         """argmin over V of t value(V) + 1/2 ||V - W||^2, the cone not regarded."""
         ...
 
-    def dual_scale(self, A: FloatArray, P: FloatArray | None) -> float:
+    def dual_scale(self, A: Float64Array, P: Float64Array | None) -> float:
         """A number t with <A, W> <= t value(W) on the cone; P, of the cone, helps to find a small one."""
         ...
 
@@ -51,19 +49,19 @@ class Trace:
         self.cone = cone
         self.slope = cone.unit
 
-    def value(self, W: FloatArray) -> float:
+    def value(self, W: Float64Array) -> float:
         return float(self.slope @ W)
 
-    def gradient(self, W: FloatArray) -> FloatArray:
+    def gradient(self, W: Float64Array) -> Float64Array:
         return self.slope
 
-    def project_slope(self, G: FloatArray) -> FloatArray:
+    def project_slope(self, G: Float64Array) -> Float64Array:
         return self.slope
 
-    def shrink(self, W: FloatArray, t: float) -> FloatArray:
+    def shrink(self, W: Float64Array, t: float) -> Float64Array:
         return W - t * self.slope
 
-    def dual_scale(self, A: FloatArray, P: FloatArray | None) -> float:
+    def dual_scale(self, A: Float64Array, P: Float64Array | None) -> float:
         return self.cone.reach(A)
 
 
@@ -77,27 +75,27 @@ class RowNorms:
         self._cone = cone
         self.slope = np.zeros(cone.size)
 
-    def _rows(self, flat: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _rows(self, flat: Float64Array) -> tuple[Float64Array, Float64Array]:
         rows = flat.reshape(self._width, self._width)
         return rows, np.sqrt(np.einsum("ij,ij->i", rows, rows))
 
-    def value(self, W: FloatArray) -> float:
+    def value(self, W: Float64Array) -> float:
         return float(self._rows(W)[1].sum())
 
-    def gradient(self, W: FloatArray) -> FloatArray:
+    def gradient(self, W: Float64Array) -> Float64Array:
         rows, norms = self._rows(W)
         half = rows / np.maximum(norms, 1e-300)[:, None]
         return (0.5 * (half + half.T)).ravel()
 
-    def project_slope(self, G: FloatArray) -> FloatArray:
+    def project_slope(self, G: Float64Array) -> Float64Array:
         rows, norms = self._rows(G)
         return (rows / np.maximum(norms, 1.0)[:, None]).ravel()
 
-    def shrink(self, W: FloatArray, t: float) -> FloatArray:
+    def shrink(self, W: Float64Array, t: float) -> Float64Array:
         rows, norms = self._rows(W)
         return (rows * np.maximum(0.0, 1.0 - t / np.maximum(norms, 1e-300))[:, None]).ravel()
 
-    def dual_scale(self, A: FloatArray, P: FloatArray | None) -> float:
+    def dual_scale(self, A: Float64Array, P: Float64Array | None) -> float:
         # <A, W> <= <A + P, W> <= max row norm of (A + P) times the sum of the row norms of W
         raised = self._cone.project(A).point if P is None else A + P
         return min(float(self._rows(each)[1].max()) for each in (A, raised))

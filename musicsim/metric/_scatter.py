@@ -9,9 +9,9 @@ parts nearly cancel otherwise.
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.relevance import Relevance
 
 __all__ = [
@@ -20,12 +20,11 @@ __all__ = [
     "label_scatters",
     "pair_scatter",
     "relevance_scatters",
+    "require_pairs",
     "sample_pairs",
     "within_scatter",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _BLOCK_ENTRIES = 2_000_000
 """Of a table of queries and songs that is held at once: 16 MB."""
@@ -35,22 +34,22 @@ _BLOCK_ENTRIES = 2_000_000
 class Scatter:
     """A sum of outer products (d, d), and of how many pairs."""
 
-    total: FloatArray
+    total: Float64Array
     n_pairs: int
 
-    def mean(self) -> FloatArray:
+    def mean(self) -> Float64Array:
         """An average pair's outer product, exactly symmetric."""
         return (self.total + self.total.T) / (2.0 * self.n_pairs)
 
 
-def within_scatter(X: FloatArray) -> Scatter:
+def within_scatter(X: Float64Array) -> Scatter:
     """All ordered pairs of a set of n songs: 2 n times the scatter around their mean."""
     n = len(X)
     centred = X - X.mean(axis=0)
     return Scatter(2.0 * n * (centred.T @ centred), n * (n - 1))
 
 
-def cross_scatter(A: FloatArray, B: FloatArray) -> Scatter:
+def cross_scatter(A: Float64Array, B: Float64Array) -> Scatter:
     """All pairs of a song of one set and a song of another."""
     middle = (A.sum(axis=0) + B.sum(axis=0)) / (len(A) + len(B))
     A, B = A - middle, B - middle
@@ -61,7 +60,7 @@ def cross_scatter(A: FloatArray, B: FloatArray) -> Scatter:
     )
 
 
-def label_scatters(X: FloatArray, codes: IntArray) -> tuple[Scatter, Scatter]:
+def label_scatters(X: Float64Array, codes: Int64Array) -> tuple[Scatter, Scatter]:
     """All similar and all dissimilar pairs of class labels, -1 being unknown.
 
     The pairs of :func:`relevance_scatters` on ``Relevance.from_labels``: songs of known label that have another of
@@ -87,7 +86,7 @@ def label_scatters(X: FloatArray, codes: IntArray) -> tuple[Scatter, Scatter]:
     )
 
 
-def pair_scatter(X: FloatArray, pairs: IntArray) -> Scatter:
+def pair_scatter(X: Float64Array, pairs: Int64Array) -> Scatter:
     """Pairs of rows of X, shape (m, 2); 16 bytes a pair besides them."""
     n = len(X)
     X = X - X.mean(axis=0)
@@ -98,7 +97,7 @@ def pair_scatter(X: FloatArray, pairs: IntArray) -> Scatter:
 
 
 def relevance_scatters(
-    X: FloatArray, relevance: Relevance, queries: IntArray | None = None
+    X: Float64Array, relevance: Relevance, queries: Int64Array | None = None
 ) -> tuple[Scatter, Scatter]:
     """All (query, relevant) and (query, irrelevant) pairs of the queries that have both.
 
@@ -128,7 +127,9 @@ def relevance_scatters(
     return Scatter(totals[0], counts[0]), Scatter(totals[1], counts[1])
 
 
-def sample_pairs(relevance: Relevance, n_pairs: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+def sample_pairs(
+    relevance: Relevance, n_pairs: int, rng: np.random.Generator
+) -> tuple[Int64Array, Int64Array]:
     """Similar and dissimilar pairs, shape (n_pairs, 2) each, drawn with replacement, every pair as likely.
 
     Of queries that have both; none where no query has.
@@ -148,3 +149,11 @@ def sample_pairs(relevance: Relevance, n_pairs: int, rng: np.random.Generator) -
         ]
         found.append(np.concatenate(drawn))
     return found[0], found[1]
+
+
+def require_pairs(similar: Scatter) -> None:
+    """Raise ValueError where no song has both a similar and a dissimilar one."""
+    if not similar.n_pairs:
+        raise ValueError(
+            "y: no song has both a similar and a dissimilar one; there is nothing to learn from."
+        )

@@ -13,13 +13,13 @@ where a full cut cannot be paid, not to save time.
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.metric._bundle import solve_bundle, solve_master
-from musicsim.metric._cone import Projection
 from musicsim.metric._oracles import Cut, Oracle
 from musicsim.metric._planes import Planes
 from musicsim.metric._problem import Problem, Search
+from musicsim.metric.cone import Projection
 
 __all__ = ["solve_stochastic"]
 
@@ -32,10 +32,10 @@ _KEPT = 30
 class _Sample:
     """An oracle of some of the queries of another."""
 
-    def __init__(self, oracle: Oracle, slots: npt.NDArray[np.int64]) -> None:
+    def __init__(self, oracle: Oracle, slots: Int64Array) -> None:
         self._oracle, self._slots = oracle, slots
 
-    def cut(self, W: npt.NDArray[np.float64] | None = None, *, L: Any = None) -> Cut:
+    def cut(self, W: Float64Array | None = None, *, L: Any = None) -> Cut:
         return self._oracle.cut(W, L=L, slots=self._slots)
 
 
@@ -50,8 +50,8 @@ def solve_stochastic(
 
     n_first = min(_FIRST_CUTS, max(1, (search.max_cuts - 1) // 2))
     first = Search(
-        problem,
         search.tol,
+        problem,
         n_first,
         lambda step, _best: search.note_sampled(step["objective"], step["n_planes"]),
     )

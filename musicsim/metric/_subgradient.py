@@ -1,15 +1,13 @@
 """Projected sub-gradients for the planes that are held (thesis 3.3, the baseline of thesis 4)."""
 
 import numpy as np
-import numpy.typing as npt
 
-from musicsim.metric._cone import Projection
+from musicsim._arrays import Float64Array
 from musicsim.metric._planes import Planes
 from musicsim.metric._problem import Problem
+from musicsim.metric.cone import Projection
 
 __all__ = ["Subgradient"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Subgradient:
@@ -25,8 +23,8 @@ class Subgradient:
         self.W = problem.project(np.zeros(problem.cone.size))
 
     def __call__(
-        self, planes: Planes, weights: FloatArray
-    ) -> tuple[Projection, FloatArray, FloatArray | None]:
+        self, planes: Planes, weights: Float64Array
+    ) -> tuple[Projection, Float64Array, Float64Array | None]:
         problem, penalty = self.problem, self.problem.penalty
         W = best = self.W
         value = np.inf

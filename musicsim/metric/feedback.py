@@ -2,7 +2,7 @@
 
 The marks of a query are the positive and negative documents of a geometric mean metric of its own (Su, King, Lyu,
 SIGIR 2017, algorithm 1), with the metric it had before as the prior; the query moves towards what was marked up, as
-the ideal candidate document of section 3 (and of Rocchio, 1971). Local metrics are weighed anew first, a Phi of this
+the ideal candidate document of section 3 (and of Rocchio, 1971). Local metrics are reweighted first, a Phi of this
 query's own (section 3.2). Everything is in closed form, and no mark changes nothing.
 """
 
@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
+from musicsim._arrays import Float64Array, FloatingArray
 from musicsim.metric._geometric import geometric_mean_metric
-from musicsim.metric.mlr import factor
+from musicsim.metric.linear import factor
 
 __all__ = ["Feedback", "adapt_weights", "feedback_metric"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _BLOCK_ENTRIES = 4_000_000
 """Of songs less the query that are held at once: 32 MB."""
@@ -49,20 +49,20 @@ class Feedback:
         Of the local metrics that the base metric is the sum of.
     """
 
-    point: FloatArray
-    base: FloatArray | None
-    directions: FloatArray
-    change: FloatArray
-    weights: FloatArray | None = None
+    point: Float64Array
+    base: Float64Array | None
+    directions: Float64Array
+    change: Float64Array
+    weights: Float64Array | None = None
 
     @property
-    def metric(self) -> FloatArray:
+    def metric(self) -> Float64Array:
         """The metric, (d, d)."""
         r = self.directions.shape[1]
         inner = np.eye(r) + self.directions.T @ (self.change - np.eye(len(self.change))) @ self.directions
         return inner if self.base is None else self.base.T @ inner @ self.base
 
-    def distances(self, X: npt.ArrayLike) -> npt.NDArray[np.floating]:
+    def distances(self, X: npt.ArrayLike) -> FloatingArray:
         """Distances from the ideal song, not squared.
 
         Parameters
@@ -111,7 +111,7 @@ def feedback_metric(
     *,
     strength: float = 4.0,
     move: float = 1.0,
-    weights: FloatArray | None = None,
+    weights: Float64Array | None = None,
 ) -> Feedback:
     """The metric and the ideal song of a query after marks.
 
@@ -169,7 +169,7 @@ def feedback_metric(
     return Feedback(point, L, directions, change, weights)
 
 
-def _change(ups: FloatArray, downs: FloatArray, strength: float) -> tuple[FloatArray, FloatArray]:
+def _change(ups: Float64Array, downs: Float64Array, strength: float) -> tuple[Float64Array, Float64Array]:
     """Directions and what to do along them, from marks around a query that is the origin."""
     marks = np.concatenate([ups, downs])
     scale = float(np.mean(np.sum(marks * marks, axis=1))) if len(marks) else 0.0
@@ -186,7 +186,7 @@ def _change(ups: FloatArray, downs: FloatArray, strength: float) -> tuple[FloatA
     return directions, geometric_mean_metric(one + strength / scale * S, one + strength / scale * D)
 
 
-def _mean_scatters(rows: FloatArray, others: FloatArray, n_others: int) -> FloatArray:
+def _mean_scatters(rows: Float64Array, others: Float64Array, n_others: int) -> Float64Array:
     """Sum over rows a of the sum over others b of (a - b)(a - b)^T / n_others."""
     if not len(rows):
         return np.zeros((rows.shape[1],) * 2)
@@ -203,7 +203,7 @@ def adapt_weights(
     weights: npt.ArrayLike | None = None,
     *,
     strength: float = 1.0,
-) -> FloatArray:
+) -> Float64Array:
     """Weights of local metrics for a query with marks: its own Phi.
 
     Metric r is worth ``g_r``, the mean of d_r / d over the songs down less that over the songs up, where d_r is the
@@ -262,14 +262,14 @@ def adapt_weights(
     return tilted / tilted.sum()
 
 
-def _vector(x: npt.ArrayLike) -> FloatArray:
+def _vector(x: npt.ArrayLike) -> Float64Array:
     query = np.asarray(x, dtype=np.float64)
     if query.ndim != 1 or not query.size or not np.isfinite(query).all():
         raise ValueError(f"x: shape {query.shape} should be (d,), of finite numbers.")
     return query
 
 
-def _rows(songs: npt.ArrayLike, d: int, name: str) -> FloatArray:
+def _rows(songs: npt.ArrayLike, d: int, name: str) -> Float64Array:
     rows = np.asarray(songs, dtype=np.float64)
     if not rows.size:
         return np.empty((0, d))

@@ -5,9 +5,10 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
 
+from musicsim._arrays import Float64Array
 from musicsim.metric._geometric import (
     check_mean_parameters,
     checked_prior,
@@ -21,17 +22,16 @@ from musicsim.metric._scatter import (
     label_scatters,
     pair_scatter,
     relevance_scatters,
+    require_pairs,
     sample_pairs,
 )
-from musicsim.metric.mlr import factor
+from musicsim.metric.linear import LinearMetric, factor
 from musicsim.relevance import Relevance, label_codes
 
 __all__ = ["GMML", "geometric_mean"]
 
-FloatArray = npt.NDArray[np.float64]
 
-
-class GMML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class GMML(LinearMetric, BaseEstimator):
     """A Mahalanobis metric in closed form: the geometric mean of two scatters.
 
     With S and D the mean outer products of the differences of similar and of dissimilar pairs, P the prior and s, e the
@@ -112,7 +112,7 @@ class GMML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             rows, or a scatter is singular and `reg` is 0.
         """
         self._check_parameters()
-        songs: FloatArray = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         similar: Scatter
         dissimilar: Scatter
         if self.n_pairs is not None:
@@ -126,10 +126,7 @@ class GMML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             if len(codes) != len(songs):
                 raise ValueError(f"y has {len(codes)} labels, X has {len(songs)} rows; give one a row.")
             similar, dissimilar = label_scatters(songs, codes)
-        if not similar.n_pairs:
-            raise ValueError(
-                "y: no song has both a similar and a dissimilar one; there is nothing to learn from."
-            )
+        require_pairs(similar)
         return self._learn(songs, similar, dissimilar)
 
     def fit_pairs(self, X: npt.ArrayLike, similar: npt.ArrayLike, dissimilar: npt.ArrayLike) -> Self:
@@ -147,7 +144,7 @@ class GMML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             As :meth:`fit`, and if pairs are none or not of rows of X.
         """
         self._check_parameters()
-        songs: FloatArray = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         scatters = []
         for name, given in (("similar", similar), ("dissimilar", dissimilar)):
             pairs = np.asarray(given)
@@ -160,23 +157,12 @@ class GMML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             scatters.append(pair_scatter(songs, pairs.astype(np.int64)))
         return self._learn(songs, *scatters)
 
-    def transform(self, X: npt.ArrayLike) -> FloatArray:
-        """Map songs so that Euclidean distance is the learned distance.
-
-        Returns
-        -------
-        float64 ndarray of shape (n_songs, r)
-        """
-        check_is_fitted(self)
-        songs: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
-        return songs @ self.components_.T
-
     def _check_parameters(self) -> None:
         check_mean_parameters(self.t, self.reg)
         if self.n_pairs is not None and not (isinstance(self.n_pairs, Integral) and self.n_pairs >= 1):
             raise ValueError(f"n_pairs={self.n_pairs!r} should be None, or a whole number of at least 1.")
 
-    def _learn(self, songs: FloatArray, similar: Scatter, dissimilar: Scatter) -> Self:
+    def _learn(self, songs: Float64Array, similar: Scatter, dissimilar: Scatter) -> Self:
         prior = checked_prior(self.prior, songs)
         self.similar_, self.dissimilar_ = regularized(
             similar.mean(), dissimilar.mean(), prior, float(self.reg)
@@ -184,7 +170,3 @@ class GMML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.metric_ = geometric_mean_metric(self.similar_, self.dissimilar_, float(self.t))
         self.components_ = factor(self.metric_)
         return self
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.evaluation.graded import check_labels, checked_groups, graded_scores
 from musicsim.metric._geometric import check_mean_parameters, checked_prior
 from musicsim.metric._local import (
@@ -24,8 +25,6 @@ from musicsim.metric._warp import ndcg_steps, warp_steps
 
 __all__ = ["LGMML"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 StepCallback = Callable[[dict[str, Any]], object]
 
 _CHOICES: dict[str, tuple[str | None, ...]] = {
@@ -61,7 +60,7 @@ class LGMML(BaseEstimator):
     anchor : "ideal" or "document"
         Anchors are made-up documents beyond the mean of the relevant ones, or relevant documents as in the paper.
     max_features : float in (0, 1]
-        Share of the columns that each metric sees, drawn anew; the others are 0 in it. All of them in the paper.
+        Share of the columns that each metric sees, drawn again; the others are 0 in it. All of them in the paper.
     standardize : None, "column" or "query"
         Features as they are, z-scored by the training documents, or within each query.
     t, prior, reg
@@ -211,7 +210,7 @@ class LGMML(BaseEstimator):
 
     def predict(
         self, X: npt.ArrayLike, group: npt.ArrayLike | None = None, *, queries: npt.ArrayLike | None = None
-    ) -> FloatArray:
+    ) -> Float64Array:
         """Scores of documents, higher for more relevant ones; comparable within a query.
 
         Parameters
@@ -237,7 +236,7 @@ class LGMML(BaseEstimator):
         O(n m d^2), with diagonals O(n m d); 4 n m bytes and some copies of X.
         """
         check_is_fitted(self)
-        documents: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
+        documents: Float64Array = validate_data(self, X, dtype=np.float64, reset=False)
         starts = checked_groups([len(documents)] if group is None else group, len(documents))
         phi = self._weights_of(queries, len(starts) - 1)
         local = LocalMetrics(self.metrics_, self.anchors_)
@@ -280,7 +279,7 @@ class LGMML(BaseEstimator):
             raise ValueError(f"max_features={self.max_features!r} should be a number above 0, at most 1.")
         check_mean_parameters(self.t, self.reg)
 
-    def _standardized(self, X: FloatArray, starts: IntArray) -> FloatArray:
+    def _standardized(self, X: Float64Array, starts: Int64Array) -> Float64Array:
         if self.standardize == "column":
             return (X - self.mean_) / np.where(self.deviation_ > 0, self.deviation_, 1.0)
         if self.standardize == "query":
@@ -298,7 +297,7 @@ class LGMML(BaseEstimator):
     def _learn_weights(
         self,
         queries: Queries,
-        table: npt.NDArray[np.float32],
+        table: Float32Array,
         rng: np.random.Generator,
         tell: Callable[..., bool],
     ) -> None:
@@ -332,7 +331,7 @@ class LGMML(BaseEstimator):
             if tell(stage="queries", n_queries=number):
                 break
 
-    def _weights_of(self, queries: npt.ArrayLike | None, n_queries: int) -> FloatArray:
+    def _weights_of(self, queries: npt.ArrayLike | None, n_queries: int) -> Float64Array:
         """(m,), or (n_queries, m)."""
         if queries is None:
             return self.weights_
@@ -352,7 +351,7 @@ class _Steps:
     """The compiled steps of one loss on one table."""
 
     def __init__(
-        self, ranker: LGMML, queries: Queries, table: npt.NDArray[np.float32], rng: np.random.Generator
+        self, ranker: LGMML, queries: Queries, table: Float32Array, rng: np.random.Generator
     ) -> None:
         self._ranker, self._queries, self._table = ranker, queries, table
         self._state = rng.integers(1, 2**63, 1, dtype=np.uint64)
@@ -364,7 +363,9 @@ class _Steps:
         self._ranks = np.concatenate([[0.0], np.cumsum(1.0 / np.log2(np.arange(2.0, largest + 2.0)))])
         self._gains = queries.gains(int(ranker.k))
 
-    def take(self, asked: IntArray, n_steps: int, phi: FloatArray, rate: float, total: FloatArray) -> float:
+    def take(
+        self, asked: Int64Array, n_steps: int, phi: Float64Array, rate: float, total: Float64Array
+    ) -> float:
         """Change `phi` in place and add it to `total` after every step; the mean loss."""
         ranker, q = self._ranker, self._queries
         margin, batch = float(ranker.margin), int(ranker.batch_size)
@@ -374,6 +375,6 @@ class _Steps:
         return float(ndcg_steps(*common, self._gains, int(ranker.k), self._state, total))
 
 
-def _rounding(n: int | IntArray, largest: FloatArray) -> FloatArray:
+def _rounding(n: int | Int64Array, largest: Float64Array) -> Float64Array:
     """The largest deviation that n equal numbers can seem to have, since their mean is rounded."""
     return n * np.finfo(np.float64).eps * largest

@@ -5,9 +5,10 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.metric._geometric import (
     check_mean_parameters,
     checked_prior,
@@ -16,18 +17,17 @@ from musicsim.metric._geometric import (
 )
 from musicsim.metric._learner import as_relevance
 from musicsim.metric._local import QUANTILE, squared_lengths
-from musicsim.metric._scatter import Scatter, relevance_scatters
+from musicsim.metric._scatter import Scatter, relevance_scatters, require_pairs
 from musicsim.metric.feedback import Feedback, adapt_weights, feedback_metric
-from musicsim.metric.mlr import factor
+from musicsim.metric.linear import LinearMetric, factor
 
 __all__ = ["LGMMLByExample"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _SONGS_A_METRIC = 10
 
 
-class LGMMLByExample(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LGMMLByExample(LinearMetric, BaseEstimator):
     """A metric for every place: songs near a query are compared by what tells songs apart there.
 
     Songs are put into clusters; M_r is the geometric mean metric of the pairs (song of cluster r, song relevant or
@@ -109,7 +109,7 @@ class LGMMLByExample(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         from sklearn.cluster import KMeans
 
         self._check_parameters()
-        songs: FloatArray = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         relevance = as_relevance(y, len(songs))
         m = min(int(self.n_metrics), max(1, len(songs) // _SONGS_A_METRIC), len(np.unique(songs, axis=0)))
         # scikit-learn takes no Generator
@@ -122,10 +122,7 @@ class LGMMLByExample(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             Scatter(np.sum([p[kind].total for p in pairs], axis=0), sum(p[kind].n_pairs for p in pairs))
             for kind in (0, 1)
         )
-        if not similar.n_pairs:
-            raise ValueError(
-                "y: no song has both a similar and a dissimilar one; there is nothing to learn from."
-            )
+        require_pairs(similar)
         plain = checked_prior(self.prior, songs)
         whole = self._mean(similar, dissimilar, plain)
         near = whole if self.prior is None else plain
@@ -140,18 +137,18 @@ class LGMMLByExample(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.components_ = factor(self.mean_metric_)
         return self
 
-    def weights_at(self, X: npt.ArrayLike) -> FloatArray:
+    def weights_at(self, X: npt.ArrayLike) -> Float64Array:
         """w_r of equation 11 at some places, made to sum to 1, shape (n_places, m)."""
         check_is_fitted(self)
         return self._weights(validate_data(self, X, dtype=np.float64, reset=False))
 
-    def metric_at(self, x: npt.ArrayLike) -> FloatArray:
+    def metric_at(self, x: npt.ArrayLike) -> Float64Array:
         """M(x) of equation 3 at one place, (d, d)."""
         weights = self.weights_at(np.asarray(x, dtype=np.float64)[None])[0]
-        metric: FloatArray = np.tensordot(weights, self.metrics_, 1)
+        metric: Float64Array = np.tensordot(weights, self.metrics_, 1)
         return metric
 
-    def distances(self, Q: npt.ArrayLike, X: npt.ArrayLike) -> FloatArray:
+    def distances(self, Q: npt.ArrayLike, X: npt.ArrayLike) -> Float64Array:
         """Distances of songs to queries, each by the query's own metric; not squared.
 
         Parameters
@@ -172,8 +169,8 @@ class LGMMLByExample(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         that counts.
         """
         check_is_fitted(self)
-        queries: FloatArray = validate_data(self, Q, dtype=np.float64, reset=False)
-        songs: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
+        queries: Float64Array = validate_data(self, Q, dtype=np.float64, reset=False)
+        songs: Float64Array = validate_data(self, X, dtype=np.float64, reset=False)
         weights = self._weights(queries)
         if len(queries) <= len(self.metrics_):
             squares = np.empty((len(queries), len(songs)))
@@ -191,15 +188,9 @@ class LGMMLByExample(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         squares = weights @ lengths - 2.0 * turned @ songs.T + own[:, None]
         return np.sqrt(np.maximum(squares, 0.0))
 
-    def rank(self, Q: npt.ArrayLike, X: npt.ArrayLike, k: int | None = None) -> npt.NDArray[np.int64]:
+    def rank(self, Q: npt.ArrayLike, X: npt.ArrayLike, k: int | None = None) -> Int64Array:
         """Rows of X by their distance to each query, nearest first, (n_queries, k); equal ones by row."""
         return np.argsort(self.distances(Q, X), axis=1, kind="stable")[:, :k]
-
-    def transform(self, X: npt.ArrayLike) -> FloatArray:
-        """Map songs so that Euclidean distance is that of the mean metric, (n_songs, r)."""
-        check_is_fitted(self)
-        songs: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
-        return songs @ self.components_.T
 
     def feedback(self, x: npt.ArrayLike, up: npt.ArrayLike, down: npt.ArrayLike, **how: float) -> Feedback:
         """Metric and ideal song of a query after marks: its weights first, then the metric that they give.
@@ -225,11 +216,11 @@ class LGMMLByExample(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if not (isinstance(self.rho, Real) and 0 <= float(self.rho) < np.inf):
             raise ValueError(f"rho={self.rho!r} should be a number, at least 0.")
 
-    def _mean(self, similar: Scatter, dissimilar: Scatter, prior: FloatArray) -> FloatArray:
+    def _mean(self, similar: Scatter, dissimilar: Scatter, prior: Float64Array) -> Float64Array:
         S, D = regularized(similar.mean(), dissimilar.mean(), prior, float(self.reg))
         return geometric_mean_metric(S, D, float(self.t))
 
-    def _weights(self, places: FloatArray) -> FloatArray:
+    def _weights(self, places: Float64Array) -> Float64Array:
         t = np.stack(
             [squared_lengths(M, places, p) for M, p in zip(self.metrics_, self.anchors_, strict=True)],
             axis=1,
@@ -237,7 +228,3 @@ class LGMMLByExample(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         # of the nearest anchor at least 1, so that far places have weights too
         weights = np.exp(-0.5 * float(self.rho) * (t - t.min(axis=1, keepdims=True)))
         return weights / weights.sum(axis=1, keepdims=True)
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)

@@ -6,20 +6,20 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
+from musicsim._arrays import Float64Array
 from musicsim.metric._bundle import BundleState
-from musicsim.metric._cone import Cone
-from musicsim.metric._coordinates import Axes, Columns
 from musicsim.metric._learner import RankingLearner, as_relevance
 from musicsim.metric._problem import StepCallback
+from musicsim.metric.cone import Cone
+from musicsim.metric.coordinates import Axes, Columns
+from musicsim.metric.linear import LinearMetric, factor
 
-__all__ = ["MLR", "factor"]
-
-FloatArray = npt.NDArray[np.float64]
+__all__ = ["MLR"]
 
 
-class MLR(RankingLearner):
+class MLR(LinearMetric, RankingLearner):
     """A Mahalanobis metric by which each song has its relevant songs near and the irrelevant ones far.
 
     Solves ``min over W >= 0 of trace(W) + C * mean over queries of the structured hinge loss`` (equation 4.1),
@@ -44,7 +44,7 @@ class MLR(RankingLearner):
     tol : float > 0
         Relative gap between objective and lower bound at which the fit ends.
     max_cuts : int >= 1
-        Calls of the oracle before it gives up; a ConvergenceWarning then tells the gap.
+        Calls of the oracle before it gives up; a ConvergenceWarning then gives the gap.
     n_queries : int, optional
         Ask a sample of this many queries a cut, all but the last: for collections of which a full cut takes too
         long. Uses up `max_cuts`; `objective_` is exact all the same, `dual_bound_` weak, and the gap open.
@@ -163,22 +163,11 @@ class MLR(RankingLearner):
                 break
         return fitted
 
-    def transform(self, X: npt.ArrayLike) -> FloatArray:
-        """Map songs so that Euclidean distance is the learned distance.
-
-        Returns
-        -------
-        float64 ndarray of shape (n_songs, r)
-        """
-        check_is_fitted(self)
-        songs: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
-        return songs @ self.components_.T
-
     def _fit(
         self, X: npt.ArrayLike, y: Any, callback: StepCallback | None, state: BundleState | None
     ) -> BundleState | None:
         self._check_parameters()
-        songs: FloatArray = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         relevance = as_relevance(y, len(songs))
         coordinates: Axes | Columns
         if self.structure == "diagonal":
@@ -192,12 +181,12 @@ class MLR(RankingLearner):
             raise ValueError("All rows of X are equal; there is nothing to tell songs apart by.")
         cone = Cone([width], self.structure, coordinates.weights)
 
-        def metric(flat: FloatArray) -> FloatArray:
+        def metric(flat: Float64Array) -> Float64Array:
             if isinstance(coordinates, Columns):
                 return np.diag(coordinates.diagonal(flat))
             return coordinates.metric(flat.reshape(width, width))
 
-        def tell(step: dict[str, Any], best: FloatArray | None) -> bool:
+        def tell(step: dict[str, Any], best: Float64Array | None) -> bool:
             here = np.zeros(cone.size) if best is None else best
             return bool(
                 callback is not None and callback({**step, "components": lambda: factor(metric(here))})
@@ -207,43 +196,3 @@ class MLR(RankingLearner):
         self.metric_ = metric(flat)
         self.components_ = factor(self.metric_)
         return state
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
-
-
-def factor(metric: npt.ArrayLike, spectral_mass: float = 1.0) -> FloatArray:
-    """L with W = L^T L, or the closest of least rank that keeps a share of the spectrum.
-
-    Parameters
-    ----------
-    metric : array-like of shape (d, d), symmetric positive semi-definite
-    spectral_mass : float in (0, 1]
-        Share of the trace to keep; 0.95 is the thesis's effective rank (4.4.1).
-
-    Returns
-    -------
-    ndarray of shape (r, d)
-        Rows in the order of falling weight; of a metric of 0, one row of 0.
-
-    Raises
-    ------
-    ValueError
-        If `spectral_mass` is out of range.
-    """
-    if not 0 < spectral_mass <= 1:
-        raise ValueError(f"spectral_mass={spectral_mass} should be above 0 and at most 1.")
-    values, vectors = np.linalg.eigh(np.asarray(metric, dtype=np.float64))
-    values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
-    # eigenvalues below are rounding of the largest one
-    kept = values > 1e-13 * values[0]
-    if spectral_mass < 1:
-        before = np.concatenate([[0.0], np.cumsum(values)[:-1]])
-        kept &= before < spectral_mass * values.sum()
-    if not kept.any():
-        kept[0] = True
-    # the sign of an eigenvector is arbitrary: the largest entry is made positive
-    rows = (vectors[:, kept] * np.sqrt(values[kept])).T
-    largest = rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)]
-    return rows * np.where(largest < 0, -1.0, 1.0)[:, None]

@@ -3,15 +3,13 @@
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from musicsim.metric._kernel_spaces import KernelProjections, KernelSpaces, training_kernels
+from musicsim._arrays import Float64Array
 from musicsim.metric._learner import RankingLearner, as_relevance
 from musicsim.metric._problem import StepCallback
+from musicsim.metric.kernel_spaces import KernelProjections, KernelSpaces, training_kernels
 
 __all__ = ["MultipleKernelMLR"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class MultipleKernelMLR(KernelProjections, RankingLearner):
@@ -91,7 +89,7 @@ class MultipleKernelMLR(KernelProjections, RankingLearner):
         relevance = as_relevance(y, n)
         spaces = KernelSpaces.of(checked, self.structure)
 
-        def watch(step: dict[str, Any], best: FloatArray | None) -> bool:
+        def watch(step: dict[str, Any], best: Float64Array | None) -> bool:
             here = np.zeros(spaces.cone.size) if best is None else best
             return bool(
                 callback is not None and callback({**step, "components": lambda: spaces.components(here, n)})
@@ -102,7 +100,7 @@ class MultipleKernelMLR(KernelProjections, RankingLearner):
         self.n_kernels_in_, self.n_songs_in_ = len(checked), n
         return self
 
-    def transform(self, kernels: Any) -> FloatArray:
+    def transform(self, kernels: Any) -> Float64Array:
         """Map songs so that Euclidean distance is the learned distance.
 
         Parameters

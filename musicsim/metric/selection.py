@@ -8,6 +8,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from musicsim._arrays import Float64Array
 from musicsim.evaluation import ArtistSplit, query_scores
 from musicsim.metric._learner import as_relevance
 from musicsim.metric._problem import StepCallback
@@ -16,7 +17,6 @@ from musicsim.relevance import Relevance
 
 __all__ = ["MLRCV"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _SCORES = ("auc", "map", "mrr", "ndcg", "precision")
 DEFAULT_CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
@@ -37,7 +37,7 @@ class MLRCV(TransformerMixin, BaseEstimator):
     Cs : sequence of float
         Tried in ascending order.
     cv : splitter or iterable of (training rows, validation rows), optional
-        By default ``ArtistSplit(3, 0.3, random_state=0)``; without groups every song stands alone.
+        By default ``ArtistSplit(3, 0.3, random_state=0)``; without groups every song is a group of its own.
     scoring : "auc", "map", "mrr", "ndcg" or "precision", optional
         By default the loss of `mlr`.
     tolerance : float >= 0
@@ -112,10 +112,10 @@ class MLRCV(TransformerMixin, BaseEstimator):
             raise ValueError(f"Cs={self.Cs!r} should be numbers greater than 0, at least one.")
         if not self.tolerance >= 0:
             raise ValueError(f"tolerance={self.tolerance!r} should be at least 0.")
-        songs: FloatArray = check_array(X, dtype=np.float64, ensure_min_samples=2)
+        songs: Float64Array = check_array(X, dtype=np.float64, ensure_min_samples=2)
         relevance = as_relevance(y, len(songs))
-        each: list[FloatArray] = []
-        plain: list[FloatArray] = []
+        each: list[Float64Array] = []
+        plain: list[Float64Array] = []
         gaps: list[list[float]] = []
         for split, (train, validation) in enumerate(self._splits(songs, groups)):
 
@@ -154,21 +154,21 @@ class MLRCV(TransformerMixin, BaseEstimator):
         return self
 
     @property
-    def metric_(self) -> FloatArray:
+    def metric_(self) -> Float64Array:
         check_is_fitted(self)
         return np.asarray(self.best_.metric_)
 
     @property
-    def components_(self) -> FloatArray:
+    def components_(self) -> Float64Array:
         check_is_fitted(self)
         return np.asarray(self.best_.components_)
 
-    def transform(self, X: npt.ArrayLike) -> FloatArray:
-        """As of :meth:`MLR.transform`."""
+    def transform(self, X: npt.ArrayLike) -> Float64Array:
+        """Map songs by the best metric; see :meth:`MLR.transform`."""
         check_is_fitted(self)
         return self.best_.transform(X)
 
-    def _splits(self, X: FloatArray, groups: Any) -> list[tuple[Any, Any]]:
+    def _splits(self, X: Float64Array, groups: Any) -> list[tuple[Any, Any]]:
         splitter: Any = ArtistSplit(3, 0.3, random_state=0) if self.cv is None else self.cv
         if not hasattr(splitter, "split"):
             return list(splitter)
@@ -176,13 +176,15 @@ class MLRCV(TransformerMixin, BaseEstimator):
         return list(splitter.split(X, groups=artists))
 
 
-def _scores(queries: FloatArray, songs: FloatArray, relevance: Relevance, scoring: str, k: int) -> FloatArray:
+def _scores(
+    queries: Float64Array, songs: Float64Array, relevance: Relevance, scoring: str, k: int
+) -> Float64Array:
     """The scores of the queries that have both relevant and irrelevant songs."""
     scores = query_scores(queries, songs, relevance, k)
     return scores[scoring][np.isfinite(scores["auc"])]
 
 
-def _chosen(scores: FloatArray, tolerance: float) -> int:
+def _chosen(scores: Float64Array, tolerance: float) -> int:
     """The row of (n_Cs, n_queries) to take."""
     best = int(scores.mean(axis=1).argmax())
     behind = scores[best] - scores

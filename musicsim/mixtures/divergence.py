@@ -1,4 +1,4 @@
-"""How far the mixtures of songs are from each other: Monte-Carlo Kullback-Leibler divergence (thesis 5.9, 5.10).
+"""Divergence of the mixtures of songs: Monte-Carlo Kullback-Leibler divergence (thesis 5.9, 5.10).
 
 The draws behind the samples (a uniform number and a normal vector each) are made once from
 `random_state` and used for every query, so that a query's row depends on nothing but itself, and
@@ -8,8 +8,9 @@ differences between queries carry less noise. Within a row they are independent 
 import numpy as np
 import numpy.typing as npt
 
-from musicsim._mixture_kernels import mean_log_sums
-from musicsim.mixtures.songs import FloatArray, SongMixtures, fixed_seed, quadratic_form
+from musicsim._arrays import Float64Array
+from musicsim.mixtures._kernels import mean_log_sums
+from musicsim.mixtures.songs import SongMixtures, fixed_seed, quadratic_form
 
 __all__ = ["cross_entropy", "draw_samples", "kl_divergences"]
 
@@ -19,7 +20,7 @@ _BLOCK_ENTRIES = 1 << 18
 
 def draw_samples(
     mixtures: SongMixtures, n_samples: int, random_state: int | np.random.Generator | None = None
-) -> FloatArray:
+) -> Float64Array:
     """Independent samples of each mixture.
 
     Returns
@@ -33,7 +34,7 @@ def draw_samples(
     return np.stack([_samples(mixtures, i, uniform, normal) for i in range(len(mixtures))])
 
 
-def cross_entropy(samples: npt.ArrayLike, mixtures: SongMixtures) -> FloatArray:
+def cross_entropy(samples: npt.ArrayLike, mixtures: SongMixtures) -> Float64Array:
     """Cross-entropy of the distribution that `samples` come from, relative to each mixture.
 
     Parameters
@@ -54,7 +55,7 @@ def cross_entropy(samples: npt.ArrayLike, mixtures: SongMixtures) -> FloatArray:
     -----
     Equation 5.10. The density is a quadratic form in z, so that all songs take one matrix product, in
     float32 around the mean of the samples (on delta-MFCC of 144 songs within 3e-5 nats, 5e-7 of the value,
-    of float64). Memory beside the result: about 4 MB whatever n is.
+    of float64). Memory in addition to the result: about 4 MB whatever n is.
     """
     z = np.asarray(samples, dtype=np.float64)
     d = mixtures.means.shape[2]
@@ -83,7 +84,7 @@ def kl_divergences(
     database: SongMixtures,
     n_samples: int = 2048,
     random_state: int | np.random.Generator | None = None,
-) -> FloatArray:
+) -> Float64Array:
     """Kullback-Leibler divergence of each song of the database from each query.
 
     Parameters
@@ -105,7 +106,7 @@ def kl_divergences(
 
     Notes
     -----
-    Equation 5.9: the samples of a query are the same for all songs of the database. Memory beside the
+    Equation 5.9: the samples of a query are the same for all songs of the database. Memory in addition to the
     result (8 n_queries n bytes): some megabytes whatever n is, and 25 n_samples n_features bytes.
     """
     if queries.means.shape[2] != database.means.shape[2]:
@@ -135,7 +136,7 @@ def _equal_rows(queries: SongMixtures, i: int, database: SongMixtures) -> npt.ND
 
 def _draws(
     n_samples: int, n_features: int, random_state: int | np.random.Generator | None
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[Float64Array, Float64Array]:
     """A uniform number and a normal vector a sample."""
     if n_samples < 1:
         raise ValueError(f"n_samples={n_samples} should be at least 1.")
@@ -143,7 +144,7 @@ def _draws(
     return rng.random(n_samples), rng.normal(size=(n_samples, n_features))
 
 
-def _samples(mixtures: SongMixtures, i: int, uniform: FloatArray, normal: FloatArray) -> FloatArray:
+def _samples(mixtures: SongMixtures, i: int, uniform: Float64Array, normal: Float64Array) -> Float64Array:
     """Samples of one mixture: the uniform number chooses the component, the vector the place in it."""
     reach = np.cumsum(mixtures.weights[i], dtype=np.float64)
     component = np.searchsorted(reach, uniform * reach[-1], side="right")

@@ -12,9 +12,10 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import Float32Array, Float64Array, FloatingArray
+
 __all__ = ["FrameBlocks", "SongMixtures", "em_mixture", "fit_mixtures", "log_joint", "sampled_frames"]
 
-FloatArray = npt.NDArray[np.float64]
 FrameBlocks = npt.ArrayLike | Iterator[npt.ArrayLike]
 """Frames of a song: one array of shape (n_frames, n_features), or an iterator of such arrays."""
 
@@ -48,9 +49,9 @@ class SongMixtures:
     8 components of 39 features take 2.5 kB a song (250 MB for 100 000 songs).
     """
 
-    weights: npt.NDArray[np.float32]
-    means: npt.NDArray[np.float32]
-    variances: npt.NDArray[np.float32]
+    weights: Float32Array
+    means: Float32Array
+    variances: Float32Array
 
     def __post_init__(self) -> None:
         for name in ("weights", "means", "variances"):
@@ -92,12 +93,12 @@ class SongMixtures:
             np.concatenate([part.variances for part in parts]),
         )
 
-    def arrays(self) -> dict[str, npt.NDArray[np.float32]]:
+    def arrays(self) -> dict[str, Float32Array]:
         """The arrays to save, by name; :meth:`from_arrays` takes them back."""
         return {"weights": self.weights, "means": self.means, "variances": self.variances}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[np.float32]]) -> Self:
+    def from_arrays(cls, arrays: Mapping[str, Float32Array]) -> Self:
         """The mixtures that :meth:`arrays` gave; other names are ignored."""
         return cls(arrays["weights"], arrays["means"], arrays["variances"])
 
@@ -161,15 +162,13 @@ def fit_mixtures(
 
 
 def fixed_seed(random_state: int | np.random.Generator | None) -> int:
-    """A seed that every song starts from anew, so that songs do not depend on each other."""
+    """A seed that every song starts from, so that songs do not depend on each other."""
     if isinstance(random_state, (int, np.integer)):
         return int(random_state)
     return int(np.random.default_rng(random_state).integers(2**63))
 
 
-def sampled_frames(
-    song: FrameBlocks, max_frames: int, rng: np.random.Generator, name: str
-) -> npt.NDArray[np.floating]:
+def sampled_frames(song: FrameBlocks, max_frames: int, rng: np.random.Generator, name: str) -> FloatingArray:
     """At most `max_frames` frames of a song, drawn without repetition and left in their order.
 
     Raises
@@ -191,13 +190,13 @@ def sampled_frames(
 
 
 def em_mixture(
-    frames: npt.NDArray[np.floating],
+    frames: FloatingArray,
     n_components: int,
     variance_floor: float,
     tol: float,
     max_iter: int,
     rng: np.random.Generator,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+) -> tuple[Float64Array, Float64Array, Float64Array]:
     """Weights (c,), means (c, d) and variances (c, d) of one mixture, float64, units of the frames.
 
     Memory: 24 bytes a frame and feature.
@@ -225,8 +224,8 @@ def em_mixture(
 
 
 def log_joint(
-    moments: npt.NDArray[np.floating], weights: FloatArray, means: FloatArray, variances: FloatArray
-) -> npt.NDArray[np.floating]:
+    moments: FloatingArray, weights: Float64Array, means: Float64Array, variances: Float64Array
+) -> FloatingArray:
     """log(w_c N(z; m_c, v_c)) of each frame and component, one matrix product.
 
     Parameters
@@ -243,8 +242,8 @@ def log_joint(
 
 
 def quadratic_form(
-    weights: FloatArray, means: FloatArray, variances: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+    weights: Float64Array, means: Float64Array, variances: Float64Array
+) -> tuple[Float64Array, Float64Array]:
     """Coefficients (..., c, 2 d) of [z^2, z] and constants (..., c) of the log of w N(z; m, v)."""
     precisions = 1.0 / variances
     form = np.concatenate([-0.5 * precisions, means * precisions], axis=-1)
@@ -257,8 +256,8 @@ def quadratic_form(
 
 
 def _maximise(
-    responsibilities: FloatArray, moments: FloatArray, floor: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+    responsibilities: Float64Array, moments: Float64Array, floor: Float64Array
+) -> tuple[Float64Array, Float64Array, Float64Array]:
     """The M-step, with the prior frames of mean 0 and variance 1."""
     d = moments.shape[1] // 2
     counts = responsibilities.sum(axis=0) + _PRIOR_FRAMES
@@ -269,8 +268,8 @@ def _maximise(
 
 
 def _start(
-    z: FloatArray, moments: FloatArray, n_components: int, floor: FloatArray, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+    z: Float64Array, moments: Float64Array, n_components: int, floor: Float64Array, rng: np.random.Generator
+) -> tuple[Float64Array, Float64Array, Float64Array]:
     """Parameters after k-means++ and a few steps of k-means."""
     squares = np.einsum("ij,ij->i", z, z)
     centres = np.empty((n_components, z.shape[1]))

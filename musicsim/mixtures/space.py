@@ -8,12 +8,13 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from musicsim._arrays import Float32Array, Float64Array
 from musicsim.mixtures.divergence import kl_divergences
-from musicsim.mixtures.songs import FloatArray, SongMixtures, fixed_seed
+from musicsim.mixtures.songs import SongMixtures, fixed_seed
 
 __all__ = ["MixtureSpace"]
 
-_SMALLEST_EIGENVALUE = 1e-3
+_MIN_EIGENVALUE = 1e-3
 _RIDGE = 1e-2
 """As shares of the largest eigenvalue. Weak directions hold what separates one landmark from all others: for
 the landmarks that is the truth, for other songs mostly noise. The ridge damps them (measured on 144 songs
@@ -89,16 +90,16 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
         divergence = np.maximum(divergence + divergence.T, 0.0)
         self.gamma_ = float(self.gamma or _median_off_diagonal(divergence))
         values, vectors = np.linalg.eigh(np.exp(-divergence / self.gamma_))
-        kept = values > _SMALLEST_EIGENVALUE * values[-1]
+        kept = values > _MIN_EIGENVALUE * values[-1]
         weights = np.sqrt(values[kept]) / (values[kept] + _RIDGE * values[-1])
         # largest first, so that the first columns alone are an approximation too
         self.projection_ = np.ascontiguousarray((vectors[:, kept] * weights)[:, ::-1])
         return self
 
-    def transform(self, mixtures: SongMixtures) -> npt.NDArray[np.float32]:
+    def transform(self, mixtures: SongMixtures) -> Float32Array:
         """Features of songs: (n_songs, r), float32, rows of length 1; a row depends on no other song."""
         check_is_fitted(self, "projection_")
-        divergence: FloatArray = kl_divergences(mixtures, self.landmarks_, self.n_samples, self.seed_)
+        divergence: Float64Array = kl_divergences(mixtures, self.landmarks_, self.n_samples, self.seed_)
         divergence += kl_divergences(self.landmarks_, mixtures, self.n_samples, self.seed_).T
         # as lengths do not count, the nearest landmark may have 1: far songs would round to zero
         divergence -= divergence.min(axis=1, keepdims=True)
@@ -107,7 +108,7 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
         return (features / np.where(lengths > 0.0, lengths, 1.0)).astype(np.float32)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """What :meth:`from_arrays` needs, to save; parameters (`get_params`) are kept apart from it."""
+        """Arrays to save for :meth:`from_arrays`, without the parameters (`get_params`)."""
         check_is_fitted(self, "projection_")
         return {
             **self.landmarks_.arrays(),
@@ -126,7 +127,7 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
         return space
 
 
-def _median_off_diagonal(divergence: FloatArray) -> float:
+def _median_off_diagonal(divergence: Float64Array) -> float:
     """The median between different songs; 1 where all songs are the same or there is one."""
     off = divergence[~np.eye(len(divergence), dtype=bool)]
     median = float(np.median(off)) if off.size else 0.0

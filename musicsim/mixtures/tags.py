@@ -9,8 +9,9 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from musicsim._arrays import Float32Array, Float64Array, FloatingArray
+from musicsim.mixtures._kernels import mean_log_sums
 from musicsim.mixtures.songs import (
-    FloatArray,
     FrameBlocks,
     SongMixtures,
     em_mixture,
@@ -108,7 +109,7 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         self.tags_ = tags
         return self
 
-    def transform(self, list_of_frames: Iterable[FrameBlocks]) -> npt.NDArray[np.float32]:
+    def transform(self, list_of_frames: Iterable[FrameBlocks]) -> Float32Array:
         """The multinomial of each song over :attr:`tags_` (equation 5.14).
 
         Parameters
@@ -142,7 +143,7 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         return np.array(rows, dtype=np.float32).reshape(len(rows), len(self.tags_))
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """What :meth:`from_arrays` needs, to save: numbers and an array of texts, no objects."""
+        """Arrays to save for :meth:`from_arrays`: numbers and texts, no objects."""
         check_is_fitted(self, "mixtures_")
         return {
             **self.mixtures_.arrays(),
@@ -169,7 +170,7 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
             )
         return sorted(frequent, key=lambda tag: (-counts[tag], tag))[: self.max_tags]
 
-    def _z_score(self, samples: dict[int, npt.NDArray[np.floating]]) -> None:
+    def _z_score(self, samples: dict[int, FloatingArray]) -> None:
         """Set mean and scale, and bring the samples to them in place of the raw frames."""
         from sklearn.preprocessing import StandardScaler
 
@@ -185,27 +186,23 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         number: int,
         tag: str,
         tag_sets: Sequence[set[str]],
-        samples: Mapping[int, npt.NDArray[np.floating]],
+        samples: Mapping[int, FloatingArray],
         seed: int,
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    ) -> tuple[Float64Array, Float64Array, Float64Array]:
         rng = np.random.default_rng([seed, number])
         songs = [song for song in samples if tag in tag_sets[song]]
         share = max(1, _TAG_FRAMES // len(songs))
         frames = np.concatenate([_some(samples[song], share, rng) for song in songs])
         return em_mixture(frames, self.n_components, _VARIANCE_FLOOR, _TOL, _MAX_ITER, rng)
 
-    def _form(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    def _form(self) -> tuple[Float32Array, Float32Array]:
         """Quadratic forms of all components of all tags, (2 d, n_tags c) and (n_tags c,)."""
         m = self.mixtures_
         form, offset = quadratic_form(*(part.astype(np.float64) for part in m.arrays().values()))
         return form.reshape(-1, form.shape[-1]).T.astype(np.float32), offset.ravel().astype(np.float32)
 
-    def _log_likelihood(
-        self, frames: FloatArray, form: npt.NDArray[np.float32], offset: npt.NDArray[np.float32]
-    ) -> FloatArray:
+    def _log_likelihood(self, frames: Float64Array, form: Float32Array, offset: Float32Array) -> Float64Array:
         """Sum over frames of the log-density under each tag."""
-        from musicsim._mixture_kernels import mean_log_sums
-
         z = (frames - self.mean_) / self.scale_
         moments = np.concatenate([z * z, z], axis=1).astype(np.float32)
         products = (form.T @ moments.T).reshape(len(self.tags_), -1, len(frames))
@@ -213,7 +210,7 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         mean_log_sums(products, offset.reshape(len(self.tags_), -1), result)
         return result * len(frames)
 
-    def _checked(self, block: npt.ArrayLike, name: str) -> FloatArray:
+    def _checked(self, block: npt.ArrayLike, name: str) -> Float64Array:
         frames = np.asarray(block, dtype=np.float64)
         if frames.ndim != 2 or frames.shape[1] != len(self.mean_):
             raise ValueError(f"{name}: shape {frames.shape} should be (n_frames, {len(self.mean_)}).")
@@ -224,7 +221,7 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
 
 def _samples(
     list_of_frames: Iterable[FrameBlocks], tag_sets: Sequence[set[str]], tags: set[str], seed: int
-) -> dict[int, npt.NDArray[np.floating]]:
+) -> dict[int, FloatingArray]:
     """A seeded sample of the frames of each song that carries one of `tags`, by its row."""
     least, most = _SONG_FRAMES
     share = int(np.clip(_ALL_FRAMES // len(tag_sets), least, most))
@@ -244,5 +241,5 @@ def _samples(
     return samples
 
 
-def _some(frames: npt.NDArray[np.floating], n: int, rng: np.random.Generator) -> npt.NDArray[np.floating]:
+def _some(frames: FloatingArray, n: int, rng: np.random.Generator) -> FloatingArray:
     return frames if len(frames) <= n else frames[rng.choice(len(frames), n, replace=False)]

@@ -1,12 +1,5 @@
 """Comparisons ("is this more like that, or like this?") and the spaces that are learned from them."""
 
-from musicsim.order.comparisons import CleaningReport, clean_comparisons
-from musicsim.order.embedding import LinearPartialOrderEmbedding, PartialOrderEmbedding, share_in_order
+import lazy_loader as lazy
 
-__all__ = [
-    "CleaningReport",
-    "LinearPartialOrderEmbedding",
-    "PartialOrderEmbedding",
-    "clean_comparisons",
-    "share_in_order",
-]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

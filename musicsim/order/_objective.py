@@ -10,30 +10,28 @@ sum(a) / t is a lower bound of the optimum: that is the certificate of both solv
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
-from musicsim.metric._cone import Cone, Projection
+from musicsim._arrays import Float64Array, Int32Array, Int64Array
+from musicsim.metric.cone import Cone, Projection
+from musicsim.order._kernels import pair_distances
 
 __all__ = ["Objective"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
     """The different pairs of songs, and the places in a symmetric matrix that the weights of pairs go to."""
 
-    ends: IntArray
-    near: IntArray
-    far: IntArray
-    entries: IntArray
-    columns: npt.NDArray[np.int32]
-    starts: npt.NDArray[np.int32]
+    ends: Int64Array
+    near: Int64Array
+    far: Int64Array
+    entries: Int64Array
+    columns: Int32Array
+    starts: Int32Array
 
     @classmethod
-    def of(cls, comparisons: IntArray, n_songs: int) -> "_Pairs":
+    def of(cls, comparisons: Int64Array, n_songs: int) -> "_Pairs":
         low_first = np.sort(comparisons.reshape(-1, 2), axis=1)
         keys, places = np.unique(low_first[:, 0] * n_songs + low_first[:, 1], return_inverse=True)
         ends = np.stack(np.divmod(keys, n_songs), axis=1)
@@ -56,14 +54,13 @@ class Objective:
     comparisons : int ndarray of shape (m, 4)
     cone : Cone
         Of d columns; its weights are those of the penalty.
-    C : float
 
     Notes
     -----
-    Memory besides the songs: as much again twice, and 60 bytes a comparison.
+    Memory in addition to the songs: as much again twice, and 60 bytes a comparison.
     """
 
-    def __init__(self, songs: FloatArray, comparisons: IntArray, cone: Cone, C: float) -> None:
+    def __init__(self, songs: Float64Array, comparisons: Int64Array, cone: Cone, C: float) -> None:
         self.cone, self.n_comparisons = cone, len(comparisons)
         self.weight = C / len(comparisons)
         self._songs = songs - songs.mean(axis=0)
@@ -71,27 +68,25 @@ class Objective:
         ends = np.cumsum(cone.widths)
         self._columns = [slice(end - w, end) for end, w in zip(ends, cone.widths, strict=True)]
 
-    def penalty(self, flat: FloatArray) -> float:
+    def penalty(self, flat: Float64Array) -> float:
         return float(self.cone.unit @ flat)
 
-    def margins(self, W: Projection) -> FloatArray:
+    def margins(self, W: Projection) -> Float64Array:
         """<W, psi> of each comparison: how much farther the farther pair is, linear in W."""
-        from musicsim.order._kernels import pair_distances
-
         squares = pair_distances(self.mapped(W), self._pairs.ends)
         return squares[self._pairs.far] - squares[self._pairs.near]
 
-    def mapped(self, W: Projection) -> FloatArray:
+    def mapped(self, W: Projection) -> Float64Array:
         """The songs where Euclidean distance is that of W."""
         if W.factors is None:
             return self._songs * np.sqrt(W.point)
         parts = [self._songs[:, c] @ L.T for c, L in zip(self._columns, W.factors, strict=True)]
         return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
-    def value(self, W: Projection, margins: FloatArray) -> float:
+    def value(self, W: Projection, margins: Float64Array) -> float:
         return self.penalty(W.point) + self.weight * float(np.maximum(0.0, 1.0 - margins).sum())
 
-    def combine(self, weights: FloatArray) -> FloatArray:
+    def combine(self, weights: Float64Array) -> Float64Array:
         """The sum of weights times psi, flat: one sparse matrix between two products with the songs (2.B)."""
         pairs, X = self._pairs, self._songs
         n_pairs = len(pairs.ends)
@@ -106,6 +101,6 @@ class Objective:
         blocks = [folded[:, c].T @ X[:, c] for c in self._columns]
         return np.concatenate([(0.5 * (block + block.T)).ravel() for block in blocks])
 
-    def lower_bound(self, weights: FloatArray, combined: FloatArray) -> float:
+    def lower_bound(self, weights: Float64Array, combined: Float64Array) -> float:
         """The bound of weights between 0 and C / m, `combined` being their sum of psi."""
         return float(weights.sum()) / max(1.0, self.cone.reach(combined))

@@ -3,25 +3,22 @@
 Both keep the best metric and the best lower bound that they have met, and stop when these are near enough.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from musicsim.metric._cone import Projection
-from musicsim.metric._convergence import next_momentum, relative_gap
+from musicsim._arrays import Float64Array
+from musicsim.metric.convergence import Progress, next_momentum
 from musicsim.order._objective import Objective
 
 __all__ = ["Course", "solve_accelerated", "solve_subgradient"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _BOUND_EVERY = 10
 """Steps between two looks at the lower bound, which costs half a step."""
-_SMOOTHEST = 0.5
+_MAX_WIDTH = 0.5
 """Width of the rounding of the hinge to begin with, as a share of the margin."""
 _LONGER = 1.25
 """A step is tried so much longer than the last one."""
@@ -30,27 +27,16 @@ _SHARE = 0.5
 
 
 @dataclass
-class Course:
-    """The best metric and the best bound so far, and the history of a fit."""
+class Course(Progress):
+    """Progress of a solver that counts iterations."""
 
-    tol: float
     max_iter: int
     callback: Callable[[dict[str, Any]], object] | None = None
-    best: Projection | None = None
-    objective: float = np.inf
-    dual_bound: float = 0.0
-    n_iter: int = 0
-    is_stopped: bool = False
-    history: list[dict[str, Any]] = field(default_factory=list)
-    _started: float = field(default_factory=time.perf_counter)
-
-    @property
-    def gap(self) -> float:
-        return relative_gap(self.objective, self.dual_bound)
+    n_iter: int = field(default=0, init=False)
 
     @property
     def is_over(self) -> bool:
-        return self.gap <= self.tol or self.has_to_end
+        return self.has_converged or self.has_to_end
 
     @property
     def has_to_end(self) -> bool:
@@ -60,26 +46,14 @@ class Course:
     def bound_is_due(self) -> bool:
         return self.n_iter % _BOUND_EVERY == 0 or self.has_to_end
 
-    def offer(self, W: Projection, objective: float) -> None:
-        if objective < self.objective:
-            self.best, self.objective = W, objective
-
-    def bounded(self, bound: float) -> None:
-        self.dual_bound = max(self.dual_bound, bound)
-
     def step(self) -> None:
         """Enter an iteration, and ask whether to go on."""
         self.n_iter += 1
-        told = {
-            "iteration": self.n_iter,
-            "objective": self.objective,
-            "dual_bound": self.dual_bound,
-            "gap": self.gap,
-            "seconds": time.perf_counter() - self._started,
-        }
-        self.history.append(told)
+        step = self.record(
+            iteration=self.n_iter, objective=self.objective, dual_bound=self.dual_bound, gap=self.gap
+        )
         if self.callback is not None:
-            self.is_stopped = bool(self.callback(dict(told)))
+            self.is_stopped = bool(self.callback(step))
 
 
 class _Smoothed:
@@ -88,11 +62,11 @@ class _Smoothed:
     def __init__(self, objective: Objective, mu: float) -> None:
         self.objective, self.mu = objective, mu
 
-    def weights(self, margins: FloatArray) -> FloatArray:
+    def weights(self, margins: Float64Array) -> Float64Array:
         """The slope of each comparison's loss, between 0 and C / m."""
         return self.objective.weight * np.clip((1.0 - margins) / self.mu, 0.0, 1.0)
 
-    def loss(self, margins: FloatArray) -> float:
+    def loss(self, margins: Float64Array) -> float:
         slack = np.maximum(1.0 - margins, 0.0)
         rounded = np.where(slack < self.mu, slack * slack / (2.0 * self.mu), slack - 0.5 * self.mu)
         return self.objective.weight * float(rounded.sum())
@@ -107,7 +81,7 @@ def solve_accelerated(objective: Objective, course: Course) -> None:
     cone = objective.cone
     W = cone.project(np.zeros(cone.size))
     margins = objective.margins(W)
-    smoothed = _Smoothed(objective, _SMOOTHEST)
+    smoothed = _Smoothed(objective, _MAX_WIDTH)
     ahead, ahead_margins, momentum = W.point, margins, 1.0
     course.offer(W, objective.value(W, margins))
     length = 0.0
@@ -116,7 +90,7 @@ def solve_accelerated(objective: Objective, course: Course) -> None:
         combined = objective.combine(weights)
         slope = cone.unit - combined
         if course.bound_is_due:
-            course.bounded(objective.lower_bound(weights, combined))
+            course.raise_bound(objective.lower_bound(weights, combined))
             if course.is_over:
                 return
             here = objective.value(W, margins)
@@ -147,7 +121,7 @@ def solve_accelerated(objective: Objective, course: Course) -> None:
         course.step()
 
 
-def _first_length(objective: Objective, slope: FloatArray) -> float:
+def _first_length(objective: Objective, slope: Float64Array) -> float:
     """A step from 0 along the projected slope that brings the mean margin to 1."""
     step = objective.cone.project(-slope)
     reached = float(objective.margins(step).mean())
@@ -174,7 +148,7 @@ def solve_subgradient(objective: Objective, course: Course) -> None:
         n_mean += 1
         if course.bound_is_due:
             mean = np.asarray(mean_weights / n_mean, dtype=np.float64)
-            course.bounded(objective.lower_bound(mean, objective.combine(mean)))
+            course.raise_bound(objective.lower_bound(mean, objective.combine(mean)))
         if course.is_over:
             return
         slope = cone.unit - objective.combine(weights)

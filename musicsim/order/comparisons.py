@@ -5,9 +5,11 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import BoolArray, Int64Array
+from musicsim.order._kernels import acyclic_edges, redundant_edges
+
 __all__ = ["CleaningReport", "checked_comparisons", "clean_comparisons"]
 
-IntArray = npt.NDArray[np.int64]
 
 _REACH_BYTES = 1 << 28
 """Memory for the bits of what vertices reach; more is not faster."""
@@ -15,7 +17,7 @@ _REACH_BYTES = 1 << 28
 
 @dataclass(frozen=True, slots=True)
 class CleaningReport:
-    """What :func:`clean_comparisons` did, as numbers of comparisons.
+    """Numbers of comparisons that :func:`clean_comparisons` found and removed.
 
     Attributes
     ----------
@@ -48,7 +50,7 @@ class CleaningReport:
         return ", ".join(f"{f.name.removeprefix('n_')} {getattr(self, f.name):,}" for f in fields(self))
 
 
-def checked_comparisons(comparisons: npt.ArrayLike, n_songs: int | None = None) -> IntArray:
+def checked_comparisons(comparisons: npt.ArrayLike, n_songs: int | None = None) -> Int64Array:
     """Comparisons as int64 of shape (m, 4); none at all may be an empty list.
 
     Raises
@@ -81,7 +83,7 @@ def clean_comparisons(
     acyclic: bool = True,
     reduce: bool = True,
     random_state: int | np.random.Generator | None = None,
-) -> tuple[IntArray, CleaningReport]:
+) -> tuple[Int64Array, CleaningReport]:
     """Make a partial order of comparisons that may contradict each other.
 
     The vertices of the graph are unordered pairs of songs, its edges say that one pair is nearer than another. In
@@ -157,7 +159,7 @@ def clean_comparisons(
     return given[np.sort(rows)], report
 
 
-def _pair_keys(comparisons: IntArray) -> tuple[IntArray, IntArray]:
+def _pair_keys(comparisons: Int64Array) -> tuple[Int64Array, Int64Array]:
     """A number for each unordered pair: of the nearer, and of the farther ones."""
     # songs may be called by numbers whose products no int64 holds
     songs, places = np.unique(comparisons, return_inverse=True)
@@ -166,10 +168,8 @@ def _pair_keys(comparisons: IntArray) -> tuple[IntArray, IntArray]:
     return keys[:, 0], keys[:, 1]
 
 
-def _agreed(
-    edges: IntArray, opposites: IntArray, counts: IntArray, contradictions: str
-) -> npt.NDArray[np.bool_]:
-    """Which of the sorted edges stay where the opposite is among them too."""
+def _agreed(edges: Int64Array, opposites: Int64Array, counts: Int64Array, contradictions: str) -> BoolArray:
+    """Mask of the sorted edges that stay where the opposite is among them too."""
     if contradictions == "keep" or len(edges) == 0:
         return np.ones(len(edges), np.bool_)
     places = np.minimum(np.searchsorted(edges, opposites), len(edges) - 1)
@@ -180,11 +180,9 @@ def _agreed(
 
 
 def _acyclic(
-    tails: IntArray, heads: IntArray, n_pairs: int, rng: np.random.Generator
-) -> tuple[IntArray, IntArray]:
+    tails: Int64Array, heads: Int64Array, n_pairs: int, rng: np.random.Generator
+) -> tuple[Int64Array, Int64Array]:
     """Places of the edges that a greedy acyclic subgraph takes, and its vertices in topological order."""
-    from musicsim.order._kernels import acyclic_edges
-
     # pairs that are mostly said to be the nearer ones come first: few edges run against this order
     out, into = np.bincount(tails, minlength=n_pairs), np.bincount(heads, minlength=n_pairs)
     order = np.argsort((into - out) / np.maximum(into + out, 1), kind="stable")
@@ -195,10 +193,8 @@ def _acyclic(
     return np.sort(drawn[taken]), np.argsort(position)
 
 
-def _irredundant(tails: IntArray, heads: IntArray, order: IntArray) -> npt.NDArray[np.bool_]:
-    """Which edges of an acyclic graph are in its transitive reduction."""
-    from musicsim.order._kernels import redundant_edges
-
+def _irredundant(tails: Int64Array, heads: Int64Array, order: Int64Array) -> BoolArray:
+    """Mask of the edges of an acyclic graph that are in its transitive reduction."""
     n = len(order)
     out, into = np.bincount(tails, minlength=n), np.bincount(heads, minlength=n)
     # an edge that another path replaces has company at both ends

@@ -9,21 +9,21 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim._blas import one_blas_thread
-from musicsim.metric._cone import Cone, Projection
-from musicsim.metric._coordinates import Axes, Columns
-from musicsim.metric._kernel_spaces import KernelProjections, KernelSpaces, training_kernels
-from musicsim.metric.mlr import factor
+from musicsim.metric.cone import Cone, Projection
+from musicsim.metric.coordinates import Axes, Columns
+from musicsim.metric.kernel_spaces import KernelProjections, KernelSpaces, training_kernels
+from musicsim.metric.linear import LinearMetric, factor
+from musicsim.order._kernels import pair_distances
 from musicsim.order._objective import Objective
 from musicsim.order._solvers import Course, solve_accelerated, solve_subgradient
 from musicsim.order.comparisons import checked_comparisons
 
 __all__ = ["LinearPartialOrderEmbedding", "PartialOrderEmbedding", "share_in_order"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 StepCallback = Callable[[dict[str, Any]], object]
 
 _CHOICES = {
@@ -56,8 +56,6 @@ def share_in_order(embedding: npt.ArrayLike, comparisons: npt.ArrayLike) -> floa
     -----
     The generalised AUC of thesis 2.C.
     """
-    from musicsim.order._kernels import pair_distances
-
     Y = np.ascontiguousarray(embedding, dtype=np.float64)
     if Y.ndim != 2 or not np.isfinite(Y).all():
         raise ValueError(f"embedding has the shape {Y.shape}; it should be (n_songs, r), of finite numbers.")
@@ -89,9 +87,9 @@ class _OrderEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 raise ValueError(f"{name}={value!r} should be a number greater than 0.")
 
     def _solve(
-        self, songs: FloatArray, comparisons: IntArray, cone: Cone, callback: StepCallback | None
+        self, songs: Float64Array, comparisons: Int64Array, cone: Cone, callback: StepCallback | None
     ) -> Projection:
-        """Learn a metric of `cone`, set what tells how it went, and warn where the gap is not closed."""
+        """Learn a metric of `cone`, set the attributes that report on the fit, and warn where the gap is not closed."""
         objective = Objective(songs, comparisons, cone, float(self.C))
         course = Course(float(self.tol), int(self.max_iter), callback)
         solve = solve_accelerated if self.solver == "accelerated" else solve_subgradient
@@ -111,7 +109,7 @@ class _OrderEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return course.best
 
 
-def _asked(comparisons: npt.ArrayLike, n_songs: int) -> IntArray:
+def _asked(comparisons: npt.ArrayLike, n_songs: int) -> Int64Array:
     asked = checked_comparisons(comparisons, n_songs)
     if not len(asked):
         raise ValueError("comparisons are empty; there is nothing to learn from.")
@@ -201,8 +199,8 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
         comparisons : int array-like of shape (m, 4)
             Rows (i, j, k, l): songs i and j are nearer to each other than k and l.
         callback : callable, optional
-            Told a dict each iteration: iteration, objective, dual_bound, gap, seconds. True ends the fit with the
-            best so far.
+            Called with a dict after each iteration: iteration, objective, dual_bound, gap, seconds. True ends the fit
+            with the best so far.
 
         Raises
         ------
@@ -227,10 +225,10 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
         self.kernel_weights_ = np.array(spread) / max(sum(spread), 1e-300)
         return self
 
-    def _combined(self, kernels: list[FloatArray]) -> list[FloatArray]:
+    def _combined(self, kernels: list[Float64Array]) -> list[Float64Array]:
         return [np.sum(kernels, axis=0)] if self.combination == "sum" else kernels
 
-    def transform(self, kernels: Any) -> FloatArray:
+    def transform(self, kernels: Any) -> Float64Array:
         """Map songs, also new ones: g(x) = (N^p K_x^p)_p (equation 2.9).
 
         Parameters
@@ -261,7 +259,7 @@ def _several(kernels: Any) -> Any:
     return [listed] if listed and np.ndim(listed[0]) == 1 else listed
 
 
-class LinearPartialOrderEmbedding(_OrderEmbedding):
+class LinearPartialOrderEmbedding(LinearMetric, _OrderEmbedding):
     """A linear metric of songs that keeps to comparisons.
 
     Solves ``min over W >= 0 of trace(W) + C / m * sum of max(0, 1 + d(i, j) - d(k, l))`` with the squared distances
@@ -314,7 +312,7 @@ class LinearPartialOrderEmbedding(_OrderEmbedding):
             If a parameter is out of range, `X` is not finite or constant, or comparisons are empty or of other songs.
         """
         self._check_parameters()
-        songs: FloatArray = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         asked = _asked(comparisons, len(songs))
         coordinates = Columns.scaled(songs) if self.structure == "diagonal" else Axes.principal(songs)
         if not len(coordinates.weights):
@@ -328,16 +326,6 @@ class LinearPartialOrderEmbedding(_OrderEmbedding):
             self.metric_ = coordinates.metric(W.reshape(len(coordinates.weights), -1))
             self.components_ = factor(self.metric_)
         return self
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
-
-    def transform(self, X: npt.ArrayLike) -> FloatArray:
-        """Map songs so that Euclidean distance is the learned distance: float64 (n_songs, r)."""
-        check_is_fitted(self)
-        songs: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
-        return np.asarray(songs @ self.components_.T)
 
     def score(self, X: npt.ArrayLike, comparisons: npt.ArrayLike) -> float:
         """Share of comparisons of rows of X that come out in order."""

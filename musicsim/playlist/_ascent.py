@@ -12,18 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import optimize
 
+from musicsim._arrays import Float64Array
 from musicsim.playlist._likelihood import Likelihood
 
 __all__ = ["Floor", "Outcome", "maximise"]
 
-FloatArray = npt.NDArray[np.float64]
 
 # exp(-600) is still a normal number: an edge that dies keeps a finite logarithm
-_LOWEST_LOG = -600.0
-_SHORTEST_LEAP = 2.0
+_MIN_LOG = -600.0
+_MIN_LEAP = 2.0
 _LEAP_GROWTH = 2.0
 
 
@@ -34,7 +33,7 @@ class Floor:
     edge: int | None
     share: float
 
-    def project(self, w: FloatArray) -> FloatArray:
+    def project(self, w: Float64Array) -> Float64Array:
         """Scale w to sum 1, lifting the edge to its share at the cost of all others alike."""
         w = w / w.sum()
         if self.edge is not None and w[self.edge] < self.share:
@@ -43,7 +42,7 @@ class Floor:
             w[self.edge] = self.share
         return w
 
-    def maximise(self, gain: FloatArray, cost: FloatArray) -> FloatArray:
+    def maximise(self, gain: Float64Array, cost: Float64Array) -> Float64Array:
         """Maximise ``gain @ log(w) - cost @ w`` where the edge has its share; scale to sum 1."""
         w = gain / cost
         edge, share = self.edge, self.share
@@ -68,17 +67,17 @@ class Floor:
 class _Point:
     """Weights, the objective there, and the lower bound that touches it there."""
 
-    w: FloatArray
+    w: Float64Array
     objective: float
-    gain: FloatArray
-    cost: FloatArray
+    gain: Float64Array
+    cost: Float64Array
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """Weights, with the objective at the start and after every iteration."""
 
-    weights: FloatArray
+    weights: Float64Array
     history: list[float]
     converged: bool
     stopped: bool
@@ -90,9 +89,9 @@ class _Climber:
     def __init__(self, likelihood: Likelihood, floor: Floor) -> None:
         self.likelihood = likelihood
         self.floor = floor
-        self.longest = 2 * _SHORTEST_LEAP
+        self.longest = 2 * _MIN_LEAP
 
-    def at(self, w: FloatArray) -> _Point:
+    def at(self, w: Float64Array) -> _Point:
         return _Point(w, *self.likelihood.evaluate(w))
 
     def step(self, point: _Point) -> _Point:
@@ -106,7 +105,7 @@ class _Climber:
         """
         first = self.step(start)
         w2 = self.floor.maximise(first.gain, first.cost)
-        log0, log1, log2 = (np.log(np.maximum(w, np.exp(_LOWEST_LOG))) for w in (start.w, first.w, w2))
+        log0, log1, log2 = (np.log(np.maximum(w, np.exp(_MIN_LOG))) for w in (start.w, first.w, w2))
         r, v = log1 - log0, log2 - 2.0 * log1 + log0
         bend = np.sqrt(w2 @ (v * v))
         length = np.sqrt(w2 @ (r * r)) / bend if bend > 0 else 0.0
@@ -115,17 +114,17 @@ class _Climber:
         capped = length >= self.longest
         length = min(length, self.longest)
         leap = log0 + 2.0 * length * r + length * length * v
-        landed = self.at(self.floor.project(np.exp(np.clip(leap - leap.max(), _LOWEST_LOG, 0.0))))
+        landed = self.at(self.floor.project(np.exp(np.clip(leap - leap.max(), _MIN_LOG, 0.0))))
         if landed.objective >= first.objective:
             self.longest *= _LEAP_GROWTH if capped else 1.0
             return landed
-        self.longest = max(self.longest / _LEAP_GROWTH, _SHORTEST_LEAP)
+        self.longest = max(self.longest / _LEAP_GROWTH, _MIN_LEAP)
         return self.at(w2)
 
 
 def maximise(
     likelihood: Likelihood,
-    start: FloatArray,
+    start: Float64Array,
     floor: Floor,
     *,
     max_iter: int,

@@ -1,4 +1,4 @@
-"""How likely the walk is to reach a fixed song in so many steps: what leads a path to where it should go.
+"""Probabilities that the walk reaches a fixed song in so many steps; they lead a path to it.
 
 With P the walk's transition matrix, g the weight of songs at a place and z the fixed song at place b, the message is
 
@@ -12,15 +12,14 @@ linear in the memberships.
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
+from musicsim._arrays import Float64Array
 from musicsim.playlist.hypergraph import Hypergraph
 
 __all__ = ["Bridge", "Weighing"]
 
-FloatArray = npt.NDArray[np.float64]
-Weighing = Callable[[int], FloatArray | None]
+Weighing = Callable[[int], Float64Array | None]
 """Weights of all songs at a place, or None where all weigh the same."""
 
 
@@ -30,7 +29,7 @@ class Bridge:
     Memory: 12 bytes a membership, and 8 a song for each place of the stretch in work.
     """
 
-    def __init__(self, graph: Hypergraph, pull: FloatArray) -> None:
+    def __init__(self, graph: Hypergraph, pull: Float64Array) -> None:
         self._graph = graph
         rows = graph.incidence
         song = np.repeat(np.arange(graph.n_songs), np.diff(rows.indptr))
@@ -41,21 +40,21 @@ class Bridge:
         self._share = sparse.csr_array((share, rows.indices, rows.indptr), shape=rows.shape)
         self._own = np.asarray(self._share.sum(axis=1)).ravel()
 
-    def back(self, values: FloatArray) -> FloatArray:
+    def back(self, values: Float64Array) -> Float64Array:
         """Return ``sum_y P[y | x] values(y)`` for every song x."""
         weighted = self._graph.song_weight * values
         inside = self._graph.incidence.T @ weighted
         # a sum less its own part may fall below 0 by rounding
         return np.maximum(self._share @ inside - self._own * weighted, 0.0)
 
-    def messages(self, start: int, stop: int, song: int, weigh: Weighing) -> dict[int, FloatArray]:
+    def messages(self, start: int, stop: int, song: int, weigh: Weighing) -> dict[int, Float64Array]:
         """Return beta at each place after `start` and before `stop`, where `song` is fixed; largest entry 1.
 
         `weigh` gives g, the masks of what may stand at a place among it.
         """
         beta = np.zeros(self._graph.n_songs)
         beta[song] = 1.0
-        found: dict[int, FloatArray] = {}
+        found: dict[int, Float64Array] = {}
         for place in range(stop - 1, start, -1):
             values = self.back(beta)
             top = values.max(initial=0.0)

@@ -5,82 +5,21 @@ present weights: the first by Jensen's inequality with the posterior of the edge
 tangent. The bound touches the objective there and falls apart into one problem an edge.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
+from musicsim._arrays import Float64Array, Int64Array
+from musicsim.playlist._kernels import common_edges
+from musicsim.playlist.counts import Counts
 from musicsim.playlist.hypergraph import Hypergraph
 
-__all__ = ["Counts", "Likelihood", "pair_matrix"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+__all__ = ["Likelihood", "pair_matrix"]
 
 
-def _flatten(playlists: Sequence[Sequence[int]], n_songs: int) -> tuple[IntArray, IntArray]:
-    """Check the playlists and return their songs in a row, with the length of each."""
-    parts = []
-    for number, playlist in enumerate(playlists):
-        songs = np.asarray(playlist)
-        if songs.size == 0:
-            songs = songs.astype(np.int64).reshape(0)
-        if songs.ndim != 1 or songs.dtype.kind not in "iu":
-            raise ValueError(f"playlists[{number}] must be a list of song rows (int), not {playlist!r:.60}")
-        parts.append(songs)
-    lengths = np.array([part.size for part in parts], dtype=np.int64)
-    songs = np.concatenate([np.empty(0, dtype=np.int64), *parts]).astype(np.int64)
-    wrong = np.flatnonzero((songs < 0) | (songs >= n_songs))
-    if wrong.size:
-        number = int(np.searchsorted(np.cumsum(lengths), wrong[0], side="right"))
-        raise ValueError(
-            f"playlists[{number}] holds song {songs[wrong[0]]}; the model has songs 0 to {n_songs - 1}"
-        )
-    return songs, lengths
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """Playlists as counts: equal transitions, equal sources and equal first songs merged.
-
-    `pairs` is (n_pairs, 2); `pair_of` tells the row of `pairs` of every transition in the order of
-    the playlists, and `list_of` the playlist it belongs to; `first_songs` and `first_lists` are the
-    same for the openings of the playlists that are not empty. Transitions of a song to itself are in
-    neither; `repeats` counts them a playlist.
-    """
-
-    pairs: IntArray
-    pair_of: IntArray
-    list_of: IntArray
-    first_songs: IntArray
-    first_lists: IntArray
-    repeats: IntArray
-
-    @classmethod
-    def of(cls, playlists: Sequence[Sequence[int]], n_songs: int) -> "Counts":
-        songs, lengths = _flatten(playlists, n_songs)
-        owner = np.repeat(np.arange(lengths.size), lengths)
-        inside = owner[1:] == owner[:-1]
-        same = inside & (songs[1:] == songs[:-1])
-        moves = np.flatnonzero(inside & ~same)
-        keys, pair_of = np.unique(songs[moves] * n_songs + songs[moves + 1], return_inverse=True)
-        starts = (np.cumsum(lengths) - lengths)[lengths > 0]
-        return cls(
-            pairs=np.stack(np.divmod(keys, max(n_songs, 1)), axis=1),
-            pair_of=pair_of,
-            list_of=owner[moves],
-            first_songs=songs[starts],
-            first_lists=np.flatnonzero(lengths > 0),
-            repeats=np.bincount(owner[1:][same], minlength=lengths.size),
-        )
-
-
-def pair_matrix(graph: Hypergraph, pairs: IntArray) -> sparse.csr_array:
+def pair_matrix(graph: Hypergraph, pairs: Int64Array) -> sparse.csr_array:
     """Return P[y | e, x] for each pair (x, y) of different songs: a sparse (n_pairs, n_edges)."""
-    from musicsim.playlist._kernels import common_edges
-
     x, y = np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
     start, edges = common_edges(graph.incidence.indptr, graph.incidence.indices, x, y)
     p, n = graph.song_weight, np.diff(start)
@@ -88,13 +27,13 @@ def pair_matrix(graph: Hypergraph, pairs: IntArray) -> sparse.csr_array:
     return sparse.csr_array((data, edges, start), shape=(len(pairs), graph.n_edges))
 
 
-def _scale_columns(matrix: sparse.csr_array, factor: FloatArray) -> sparse.csr_array:
+def _scale_columns(matrix: sparse.csr_array, factor: Float64Array) -> sparse.csr_array:
     """Return the matrix with its columns multiplied; it shares the places of the entries."""
     data = matrix.data * factor[matrix.indices]
     return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
-def _first_matrix(graph: Hypergraph, songs: IntArray) -> sparse.csr_array:
+def _first_matrix(graph: Hypergraph, songs: Int64Array) -> sparse.csr_array:
     """Return P[x | e] for the given songs: a sparse (n_given, n_edges)."""
     inside = _scale_columns(graph.incidence[songs], 1.0 / graph.mass)
     inside.data *= np.repeat(graph.song_weight[songs], np.diff(inside.indptr))
@@ -112,17 +51,17 @@ class Likelihood:
     """
 
     numerators: sparse.csr_array
-    numerator_count: FloatArray
+    numerator_count: Float64Array
     denominators: sparse.csr_array
-    denominator_count: FloatArray
-    certain: FloatArray
+    denominator_count: Float64Array
+    certain: Float64Array
     constant: float
-    prior: FloatArray
+    prior: Float64Array
     total: float
 
     @classmethod
     def of(
-        cls, graph: Hypergraph, counts: Counts, edge_factor: FloatArray, prior: FloatArray
+        cls, graph: Hypergraph, counts: Counts, edge_factor: Float64Array, prior: Float64Array
     ) -> tuple["Likelihood", int]:
         """Build the objective; also return how many transitions no edge can explain.
 
@@ -161,7 +100,7 @@ class Likelihood:
         """First songs and transitions."""
         return float(self.numerator_count.sum() + self.certain.sum())
 
-    def evaluate(self, w: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+    def evaluate(self, w: Float64Array) -> tuple[float, Float64Array, Float64Array]:
         """Return the objective at w and the minoriser ``gain @ log(w) - cost @ w`` (up to a constant).
 
         `w` must sum to 1: the log of that sum, which the objective subtracts, is then 0.

@@ -1,20 +1,17 @@
-"""Which songs may stand at a place of a playlist, given the songs before it and those fixed behind it."""
+"""Masks of the songs allowed at a place of a playlist, given the songs before it and those fixed behind it."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import BoolArray, IntpArray
 from musicsim.playlist.hypergraph import is_missing
 
 __all__ = ["Restrictions", "group_codes"]
 
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
 
-
-def group_codes(argument: str, groups: Sequence[Hashable] | None, n_songs: int) -> IntArray | None:
+def group_codes(argument: str, groups: Sequence[Hashable] | None, n_songs: int) -> IntpArray | None:
     """Number the groups; -1 for None, blank and nan, which collide with nothing."""
     if groups is None:
         return None
@@ -27,7 +24,7 @@ def group_codes(argument: str, groups: Sequence[Hashable] | None, n_songs: int) 
 
 @dataclass(slots=True)
 class Restrictions:
-    """What was asked of a playlist, as masks over the songs.
+    """Restrictions of a playlist as masks over the songs.
 
     `fixed` are songs by their place; `group` keeps songs apart by `spacing`, `work` for good. Memory: two
     masks of one byte a song.
@@ -36,9 +33,9 @@ class Restrictions:
     n_songs: int
     fixed: Mapping[int, int] = field(default_factory=dict)
     exclude: Sequence[int] = ()
-    group: IntArray | None = None
+    group: IntpArray | None = None
     spacing: int = 0
-    work: IntArray | None = None
+    work: IntpArray | None = None
     repeat: bool = False
     _never: BoolArray = field(init=False)
     _used: int = field(init=False, default=0)

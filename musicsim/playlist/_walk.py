@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import BoolArray, Float64Array, IntpArray
 from musicsim.playlist._bridge import Bridge, Weighing
 from musicsim.playlist._restrictions import Restrictions
 from musicsim.playlist.edges import describe_edge
@@ -21,10 +21,7 @@ from musicsim.playlist.hypergraph import UNIFORM, Hypergraph
 
 __all__ = ["Playlist", "Transition", "Walker"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.intp]
-EdgeProbabilities = Callable[[int], tuple[IntArray, FloatArray]]
+EdgeProbabilities = Callable[[int], tuple[IntpArray, Float64Array]]
 
 _TRIES = 4  # draws of a song before all members of an edge are looked at
 
@@ -60,7 +57,7 @@ class Playlist:
     note: str = ""
 
 
-def _draw(values: FloatArray, rng: np.random.Generator) -> int:
+def _draw(values: Float64Array, rng: np.random.Generator) -> int:
     """Draw an index in proportion to `values`, which may hold zeros but not only zeros."""
     cumulated = np.cumsum(values)
     place = int(np.searchsorted(cumulated, rng.random() * cumulated[-1], side="right"))
@@ -76,14 +73,14 @@ class Walker:
     """
 
     graph: Hypergraph = field(kw_only=False)
-    opening: FloatArray
+    opening: Float64Array
     edge_probabilities: EdgeProbabilities
     restrictions: Restrictions
     rng: np.random.Generator
     use_uniform: bool
     weigh: Weighing
     bridge: Callable[[], Bridge]
-    _towards: dict[int, FloatArray] = field(init=False, default_factory=dict)
+    _towards: dict[int, Float64Array] = field(init=False, default_factory=dict)
     _notes: list[str] = field(init=False, default_factory=list)
 
     def walk(self, length: int) -> tuple[list[int], list[Transition | None], str]:
@@ -133,7 +130,7 @@ class Walker:
     def _look_ahead(self, songs: list[int], place: int, target: int) -> None:
         """Work out the messages of the stretch from `place` to the fixed song at `target`."""
 
-        def weigh(at: int) -> FloatArray:
+        def weigh(at: int) -> Float64Array:
             weights = self.restrictions.allowed(songs, at).astype(np.float64)
             given = self.weigh(at)
             return weights if given is None else weights * given
@@ -156,8 +153,8 @@ class Walker:
                 return step
         return None
 
-    def _pulled(self, place: int) -> FloatArray | None:
-        """What songs weigh at a place, with where the walk has to go; None where all weigh the same."""
+    def _pulled(self, place: int) -> Float64Array | None:
+        """Weights of songs at a place, with where the walk has to go; None where all weigh the same."""
         given, towards = self.weigh(place), self._towards.get(place)
         if given is None or towards is None:
             return given if towards is None else towards
@@ -184,7 +181,7 @@ class Walker:
             return Transition(previous, song, int(edges[k]), name, float(probabilities[k]), reason)
         return self._anywhere(previous, allowed, pulled)
 
-    def _struck_out(self, edges: IntArray, left: FloatArray, allowed: BoolArray) -> tuple[int, int] | None:
+    def _struck_out(self, edges: IntpArray, left: Float64Array, allowed: BoolArray) -> tuple[int, int] | None:
         """Draw an edge, and strike it out where it has no allowed member, until one has."""
         while np.any(left > 0):
             k = _draw(left, self.rng)
@@ -208,13 +205,13 @@ class Walker:
                 return song
         return None
 
-    def _song_of(self, candidates: IntArray) -> int:
+    def _song_of(self, candidates: IntpArray) -> int:
         if not self.graph.weighted:
             return int(candidates[self.rng.integers(candidates.size)])
         return int(candidates[_draw(self.graph.song_weight[candidates], self.rng)])
 
     def _weighed(
-        self, edges: IntArray, left: FloatArray, pulled: FloatArray, allowed: BoolArray
+        self, edges: IntpArray, left: Float64Array, pulled: Float64Array, allowed: BoolArray
     ) -> tuple[int, int] | None:
         """Draw an edge by the mean weight of its allowed members, and one of them by its own."""
         mass = self.graph.song_weight
@@ -229,7 +226,7 @@ class Walker:
         return chosen, int(members[_draw(mass[members] * pulled[members], self.rng)])
 
     def _anywhere(
-        self, previous: int | None, allowed: BoolArray, pulled: FloatArray | None
+        self, previous: int | None, allowed: BoolArray, pulled: Float64Array | None
     ) -> Transition | None:
         """Any allowed song of the collection, where no edge leads on."""
         candidates = np.flatnonzero(allowed)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from musicsim._arrays import Int64Array
 from musicsim.playlist.hypergraph import UNIFORM, Hypergraph, is_missing, name_parts
 
 __all__ = ["build_edges", "describe_edge", "edge_families"]
@@ -61,8 +62,8 @@ class _Collector:
     def __init__(self, n_songs: int) -> None:
         self.n_songs = n_songs
         self.names: list[str] = []
-        self.songs: list[npt.NDArray[np.int64]] = []
-        self.edges: list[npt.NDArray[np.int64]] = []
+        self.songs: list[Int64Array] = []
+        self.edges: list[Int64Array] = []
 
     def check_length(self, argument: str, values: Any) -> None:
         if len(values) != self.n_songs:
@@ -183,7 +184,7 @@ def _kind(family: str) -> str:
 
 def _kept_pairs(
     base: sparse.csr_array, kinds: npt.NDArray[np.str_], min_size: int, max_overlap: float
-) -> npt.NDArray[np.int64]:
+) -> Int64Array:
     """Return the keys first * n_edges + second, ascending, of the conjunctions worth keeping.
 
     Groups by company are the same knowledge cut several times: two of them have nothing to say together.
@@ -198,7 +199,7 @@ def _kept_pairs(
     return np.sort(first[kept].astype(np.int64) * base.shape[1] + second[kept])
 
 
-def _conjunctions(base: sparse.csr_array, keys: npt.NDArray[np.int64]) -> sparse.csr_array:
+def _conjunctions(base: sparse.csr_array, keys: Int64Array) -> sparse.csr_array:
     """Return the memberships (n_songs, n_keys) in the pairs of edges named by the sorted `keys`.
 
     Songs of equal degree are done together, as rows of one table of their edges.
@@ -243,7 +244,7 @@ def _neighbours(
         or table.dtype.kind not in "iu"
         or table.max(initial=-1) >= n_songs
     ):
-        raise ValueError(f"company_neighbours must be song rows (int) of shape ({n_songs}, k)")
+        raise ValueError(f"cooccurrence_neighbours must be song rows (int) of shape ({n_songs}, k)")
     if song_names is not None and len(song_names) != n_songs:
         raise ValueError(f"song_names has {len(song_names)} entries for n_songs={n_songs}; give one a song")
     known = table >= 0
@@ -277,8 +278,8 @@ def build_edges(
     topics: Sequence[Sequence[Hashable]] | None = None,
     topic_words: Mapping[Hashable, str] | None = None,
     listener_clusters: Mapping[str, npt.ArrayLike] | None = None,
-    company_clusters: Mapping[str, npt.ArrayLike] | None = None,
-    company_neighbours: npt.ArrayLike | None = None,
+    cooccurrence_clusters: Mapping[str, npt.ArrayLike] | None = None,
+    cooccurrence_neighbours: npt.ArrayLike | None = None,
     song_names: Sequence[str] | None = None,
     albums: Sequence[str | None] | None = None,
     playlists: Mapping[str, Sequence[int]] | None = None,
@@ -295,11 +296,11 @@ def build_edges(
     Parameters
     ----------
     n_songs : int
-    clusters, listener_clusters, company_clusters : mapping from a label to an int array of shape (n_songs,)
+    clusters, listener_clusters, cooccurrence_clusters : mapping from a label to an int array of shape (n_songs,)
         The cluster of each song by sound, by who listens to it (`listener_clusters` makes them from
-        plays), or by the songs it is played with (`company_clusters` makes them from playlists); -1 for
+        plays), or by the songs it is played with (`cooccurrence_clusters` makes them from playlists); -1 for
         none. The label says how many clusters there are, as in ``{"16": ..., "64": ..., "64b": ...}``.
-    company_neighbours : int array of shape (n_songs, k), or None
+    cooccurrence_neighbours : int array of shape (n_songs, k), or None
         The songs around each song by company, itself among them, -1 for none: an edge a song. They are in no
         conjunction, however small or large.
     song_names : sequence of str, one a song, or None
@@ -362,7 +363,7 @@ def build_edges(
     to = _Collector(n_songs)
     _add_clusters(to, "cluster", "clusters", clusters or {})
     _add_clusters(to, "listeners", "listener_clusters", listener_clusters or {})
-    _add_clusters(to, "company", "company_clusters", company_clusters or {})
+    _add_clusters(to, "company", "cooccurrence_clusters", cooccurrence_clusters or {})
     if artists is not None:
         _add_labels(to, "artist", "artists", artists)
     if albums is not None:
@@ -380,8 +381,8 @@ def build_edges(
     incidence, names, n_small = _drop_small(to.incidence(), to.names, min_size)
     if conjunctions and names:
         incidence, names = _with_conjunctions(incidence, names, min_joint_size, max_overlap)
-    if company_neighbours is not None:
-        near, near_names = _neighbours(n_songs, company_neighbours, song_names)
+    if cooccurrence_neighbours is not None:
+        near, near_names = _neighbours(n_songs, cooccurrence_neighbours, song_names)
         incidence, names = sparse.hstack([incidence, near], format="csr"), [*names, *near_names]
     if uniform:
         everyone = sparse.csr_array(np.ones((n_songs, 1), dtype=bool))

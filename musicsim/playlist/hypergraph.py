@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from musicsim._arrays import Float64Array, IntpArray
+
 __all__ = ["UNIFORM", "Hypergraph", "is_missing", "name_parts"]
 
 UNIFORM = "uniform:all"
@@ -37,7 +39,7 @@ def name_parts(name: str) -> list[tuple[str, str]]:
     return [(family, value) for family, _, value in parts]
 
 
-def _check_song_weight(song_weight: npt.ArrayLike | None, n_songs: int) -> npt.NDArray[np.float64]:
+def _check_song_weight(song_weight: npt.ArrayLike | None, n_songs: int) -> Float64Array:
     if song_weight is None:
         return np.ones(n_songs)
     weight = np.array(song_weight, dtype=np.float64)
@@ -137,12 +139,12 @@ class Hypergraph:
         named = [int(e) for e in full if self.names[e] == UNIFORM]
         return next(iter(named), int(full[0]) if full.size else None)
 
-    def edges_of(self, song: int) -> npt.NDArray[np.intp]:
+    def edges_of(self, song: int) -> IntpArray:
         """Return the edges that hold `song`, ascending; at least one."""
         start, stop = self.incidence.indptr[song : song + 2]
         return self.incidence.indices[start:stop].astype(np.intp)
 
-    def members(self, edge: int) -> npt.NDArray[np.intp]:
+    def members(self, edge: int) -> IntpArray:
         """Return the songs of `edge`, ascending; at least two."""
         start, stop = self._by_edge.indptr[edge : edge + 2]
         return self._by_edge.indices[start:stop].astype(np.intp)

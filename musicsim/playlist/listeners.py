@@ -4,16 +4,15 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim._blas import one_blas_thread
 from musicsim.playlist._tables import counted
-from musicsim.playlist.company import group_vectors
+from musicsim.playlist.cooccurrence import group_vectors
 
 __all__ = ["listener_clusters"]
 
-IntArray = npt.NDArray[np.int64]
 
 _LEARNING_RATE = 0.05
 _BPR_PASSES = 100
@@ -22,7 +21,7 @@ _ALS_PASSES = 15
 
 def _song_factors(
     plays: sparse.csr_matrix, n_factors: int, method: str, regularization: float, seed: int
-) -> npt.NDArray[np.float64]:
+) -> Float64Array:
     """Return a vector of each song: (n_songs, n_factors), and for BPR one number more, its bias."""
     if method == "bpr":
         from implicit.cpu.bpr import BayesianPersonalizedRanking
@@ -59,7 +58,7 @@ def listener_clusters(
     method: Literal["bpr", "als"] = "bpr",
     regularization: float = 1e-4,
     random_state: int | np.random.Generator | None = None,
-) -> dict[str, IntArray]:
+) -> dict[str, Int64Array]:
     """Group songs by the listeners who play them, at several granularities.
 
     Parameters

@@ -17,19 +17,19 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
+from musicsim._arrays import Float64Array, IntpArray
 from musicsim.playlist._ascent import Floor, maximise
 from musicsim.playlist._bridge import Bridge, Weighing
-from musicsim.playlist._likelihood import Counts, Likelihood, pair_matrix
+from musicsim.playlist._likelihood import Likelihood, pair_matrix
 from musicsim.playlist._restrictions import Restrictions, group_codes
-from musicsim.playlist._scoring import PlaylistScorer
 from musicsim.playlist._walk import Playlist, Transition, Walker
+from musicsim.playlist.counts import Counts
 from musicsim.playlist.edges import describe_edge, edge_families
 from musicsim.playlist.hypergraph import Hypergraph
+from musicsim.playlist.scoring import PlaylistScorer
 
 __all__ = ["Playlist", "PlaylistModel", "Transition"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 _LAST_RESORT = 1e-9
 _PAIRS_AT_ONCE = 200_000
@@ -57,7 +57,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         `fit` keeps at least this weight on the uniform edge (if there is one), so that no playlist
         without immediate repeats has likelihood 0.
     max_iter : int
-        Limit of iterations of `fit`; a `ConvergenceWarning` tells when it was met.
+        Limit of iterations of `fit`; a `ConvergenceWarning` says when it was met.
     tol : float
         `fit` ends when an iteration raises the objective by less than `tol` an observation (a
         transition or first song).
@@ -127,7 +127,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         self.random_state = random_state
 
     @property
-    def weights_(self) -> FloatArray:
+    def weights_(self) -> Float64Array:
         """The weights that were learned, else those given, scaled to sum 1."""
         fitted = self.__dict__.get("_fitted_weights")
         if fitted is not None:
@@ -142,7 +142,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
             raise ValueError("weights must be finite and non-negative, and one of them positive")
         return weights / weights.sum()
 
-    def _edge_factor(self) -> FloatArray:
+    def _edge_factor(self) -> Float64Array:
         """Return c, with P[e | x] proportional to w_e c_e among the edges of x."""
         if self.edge_probability == "thesis":
             return np.ones(self.hypergraph.n_edges)
@@ -150,11 +150,11 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
             return 1.0 / self.hypergraph.mass
         raise ValueError(f"edge_probability={self.edge_probability!r} must be 'thesis' or 'bayes'")
 
-    def _pull(self) -> FloatArray:
+    def _pull(self) -> Float64Array:
         """Return w_e c_e."""
         return self.weights_ * self._edge_factor()
 
-    def _prior_counts(self) -> FloatArray:
+    def _prior_counts(self) -> Float64Array:
         try:
             prior = np.broadcast_to(np.asarray(self.prior, np.float64), (self.hypergraph.n_edges,))
         except ValueError:
@@ -213,7 +213,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
             )
         return self
 
-    def log_probability(self, playlists: Sequence[Sequence[int]]) -> FloatArray:
+    def log_probability(self, playlists: Sequence[Sequence[int]]) -> Float64Array:
         """Return log P[playlist] for each playlist, natural log, not divided by the length.
 
         -inf for an immediate repeat, and where no edge of positive weight explains a transition. 0 for
@@ -221,7 +221,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         """
         return self._log_probability(Counts.of(playlists, self.hypergraph.n_songs), len(playlists))
 
-    def _log_probability(self, counts: Counts, n_playlists: int) -> FloatArray:
+    def _log_probability(self, counts: Counts, n_playlists: int) -> Float64Array:
         graph, pull = self.hypergraph, self._pull()
         starts = range(0, len(counts.pairs), _PAIRS_AT_ONCE)
         blocks = [pair_matrix(graph, counts.pairs[i : i + _PAIRS_AT_ONCE]) @ pull for i in starts]
@@ -251,21 +251,21 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
             )
         return int(song)
 
-    def first_probabilities(self) -> FloatArray:
+    def first_probabilities(self) -> Float64Array:
         """Return P[x0] for every song, shape (n_songs,)."""
         graph = self.hypergraph
         return graph.song_weight * (graph.incidence @ (self.weights_ / graph.mass))
 
-    def edge_probabilities(self, song: int) -> tuple[IntArray, FloatArray]:
+    def edge_probabilities(self, song: int) -> tuple[IntpArray, Float64Array]:
         """Return the edges that hold `song`, ascending, and P[e | song]; zeros if all weigh 0."""
         return self._edge_probabilities(self._check_song(song, "song"), self._pull())
 
-    def _edge_probabilities(self, song: int, pull: FloatArray) -> tuple[IntArray, FloatArray]:
+    def _edge_probabilities(self, song: int, pull: Float64Array) -> tuple[IntpArray, Float64Array]:
         edges = self.hypergraph.edges_of(song)
         total = pull[edges].sum()
         return edges, pull[edges] / (total if total > 0 else 1.0)
 
-    def transition_probabilities(self, song: int) -> FloatArray:
+    def transition_probabilities(self, song: int) -> Float64Array:
         """Return P[y | song] for every song y, shape (n_songs,): sums to 1, and is 0 at `song` itself.
 
         All 0 where every edge of `song` weighs 0 (possible with fixed weights only).
@@ -377,7 +377,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         still have one, in the model's proportions; then one of these songs. If none has, it draws any
         allowed song of the collection. Without restrictions, steps towards a fixed song are exactly those of the
         walk conditioned on it (and on `weigh` as likelihoods of the places). That songs drawn on the way are
-        not drawn again is not foreseen by the messages, and spacing only towards fixed songs.
+        not drawn again is not in the messages, and spacing only towards fixed songs.
 
         Temperature is not a power of P[e | x]: the edges that weigh most are often the widest, and a walk that
         keeps to them goes from style to style.
@@ -440,7 +440,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
     def _check_weighing(self, weigh: "npt.ArrayLike | Weighing | None") -> Weighing:
         given = weigh if callable(weigh) else lambda place: weigh
 
-        def checked(place: int) -> FloatArray | None:
+        def checked(place: int) -> Float64Array | None:
             weights = given(place)
             if weights is None:
                 return None
@@ -453,7 +453,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
 
         return checked
 
-    def _without_uniform(self, pull: FloatArray) -> FloatArray:
+    def _without_uniform(self, pull: Float64Array) -> Float64Array:
         """Leave the uniform edge so little that a path through it is taken only where there is no other."""
         uniform = self.hypergraph.uniform_edge
         if uniform is None:
@@ -487,7 +487,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
             logs.append(float(p @ np.log(graph.sizes[edges] - 1)))
         return float(np.exp(np.mean(logs)))
 
-    def _heated(self, temperature: float) -> FloatArray:
+    def _heated(self, temperature: float) -> Float64Array:
         """Return w_e c_e |e|^(1 - 1 / temperature), the mass of e for its size where songs have weights."""
         return self._pull() * (self.hypergraph.mass / self.hypergraph.mass.max(initial=1.0)) ** (
             1 - 1 / temperature

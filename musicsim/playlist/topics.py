@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Float64Array
 from musicsim.playlist._tables import counted
 
 __all__ = ["LyricsTopics", "lyrics_topics"]
@@ -19,7 +19,7 @@ __all__ = ["LyricsTopics", "lyrics_topics"]
 
 @dataclass(frozen=True, slots=True)
 class LyricsTopics:
-    """What the songs sing of.
+    """Topics of the lyrics of songs.
 
     Attributes
     ----------
@@ -32,8 +32,8 @@ class LyricsTopics:
     """
 
     topics: list[list[int]]
-    word_probability: npt.NDArray[np.float64]
-    word_share: npt.NDArray[np.float64]
+    word_probability: Float64Array
+    word_share: Float64Array
 
     def words(self, topic: int, vocabulary: Sequence[str], n: int = 3) -> list[str]:
         """Return the `n` words that tell the topic best, best first.
@@ -76,7 +76,7 @@ def lyrics_topics(
     n_topics : int >= 1
         The thesis uses 32.
     n_top : int >= 1
-        How many topics of a song are told.
+        Number of topics returned for each song.
     max_share : float, 0 < max_share <= 1
         Words in more than this share of the songs with words are left out. 1 leaves none out, as the thesis.
     n_passes : int >= 1

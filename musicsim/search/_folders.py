@@ -1,4 +1,4 @@
-"""Folders that hold an index and are replaced whole, what it says of itself, and which rows it was made of."""
+"""Folders that hold an index and are replaced whole, its metadata, and the rows it was made of."""
 
 import errno
 import json
@@ -15,6 +15,7 @@ from zipfile import BadZipFile
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import Float32Array
 from musicsim.search._rows import checked
 
 __all__ = [
@@ -77,11 +78,10 @@ def _is_replaceable(target: Path) -> bool:
 
 
 def read_meta(folder: Path, names: Collection[str]) -> dict[str, Any]:
-    """What an index says of itself.
+    """Metadata of an index.
 
     Parameters
     ----------
-    folder : Path
     names : collection of str
         What it has to say.
 
@@ -111,12 +111,11 @@ def _counts(meta: dict[str, Any]) -> bool:
 
 def made_of(
     folder: Path, kind: str, names: Collection[str], X: npt.ArrayLike
-) -> tuple[dict[str, Any], npt.NDArray[np.float32]]:
-    """What an index of some rows says of itself, and these rows, checked; there may be more at their end.
+) -> tuple[dict[str, Any], Float32Array]:
+    """Metadata of an index of some rows, and these rows, checked; there may be more at their end.
 
     Parameters
     ----------
-    folder : Path
     kind : str
         The class whose index it should be.
     names : collection of str
@@ -150,7 +149,7 @@ def write_meta(folder: Path, meta: dict[str, Any]) -> None:
     (folder / META_FILE).write_text(json.dumps(meta, default=lambda n: n.item()), encoding="utf-8")
 
 
-def fingerprint(X: npt.NDArray[np.float32]) -> int:
+def fingerprint(X: Float32Array) -> int:
     """A number that other rows will not have: of 64 rows spread over all."""
     chosen = np.linspace(0, len(X) - 1, 64).astype(np.int64) if len(X) else np.empty(0, np.int64)
     return zlib.crc32(np.ascontiguousarray(X[chosen]).tobytes(), len(X))

@@ -36,7 +36,7 @@ _BLOCK = 64 * TILE
 
 # Planes that a tile is judged by at first; too many tiles of a block that have to be seen whole double them.
 _FIRST_PLANES = 2
-_MOST_MISSES = _BLOCK // TILE // 8
+_MAX_MISSES = _BLOCK // TILE // 8
 
 # Buckets, and codes in them, whose memory is asked for ahead.
 _AHEAD = 8
@@ -193,7 +193,7 @@ def scan(planes, first, last, queries, limits, heaps, sizes, shown):
                         found, n_found = _appended(found, n_found, i << ID_BITS + DISTANCE_BITS | answer)
             if limit < limits[i]:
                 limits[i], depths[i] = limit, min(_FIRST_PLANES, n_planes)
-            elif misses > _MOST_MISSES:
+            elif misses > _MAX_MISSES:
                 depths[i] = min(2 * depth, n_planes)
     return found[:n_found]
 

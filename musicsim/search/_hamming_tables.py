@@ -5,15 +5,14 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import BoolArray, Int64Array, Uint8Array, Uint32Array, Uint64Array
 from musicsim.search import _hamming_kernels as kernels
 from musicsim.search._rows import read_only
 
-__all__ = ["Codes", "Heaps", "Tables"]
+__all__ = ["Heaps", "Tables"]
 
-Codes = npt.NDArray[np.uint64]
-Heaps = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+Heaps = tuple[Int64Array, Int64Array]
 """The nearest of each query and how many they are; see :func:`musicsim.search._hamming_kernels.scan`."""
 
 _KEPT = ("rows", "offsets", "ids", "codes")
@@ -44,14 +43,14 @@ class Tables:
     """
 
     n_bits: int
-    rows: Codes
-    offsets: npt.NDArray[np.uint32]
-    ids: npt.NDArray[np.uint32]
-    codes: Codes
-    starts: npt.NDArray[np.int64] = field(init=False)
-    widths: npt.NDArray[np.int64] = field(init=False)
-    masks: npt.NDArray[np.uint32] = field(init=False)
-    rings: npt.NDArray[np.int64] = field(init=False)
+    rows: Uint64Array
+    offsets: Uint32Array
+    ids: Uint32Array
+    codes: Uint64Array
+    starts: Int64Array = field(init=False)
+    widths: Int64Array = field(init=False)
+    masks: Uint32Array = field(init=False)
+    rings: Int64Array = field(init=False)
 
     def __post_init__(self) -> None:
         self.starts, self.widths = _parts(self.n_bits, len(self.offsets))
@@ -60,7 +59,7 @@ class Tables:
             setattr(self, name, read_only(getattr(self, name)))
 
     @classmethod
-    def build(cls, rows: Codes, n_bits: int) -> Self:
+    def build(cls, rows: Uint64Array, n_bits: int) -> Self:
         """Sort codes into buckets.
 
         Parameters
@@ -93,12 +92,12 @@ class Tables:
 
     def probe(
         self,
-        queries: Codes,
-        bounds: npt.NDArray[np.int64],
+        queries: Uint64Array,
+        bounds: Int64Array,
         heaps: Heaps,
-        shown: npt.NDArray[np.uint8],
+        shown: Uint8Array,
         budget: float,
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    ) -> tuple[Int64Array, BoolArray]:
         """Look into buckets; `budget` in nanoseconds. See :func:`musicsim.search._hamming_kernels.probe`."""
         costs = np.array(_COSTS if self.codes.size else _COSTS_OF_IDS)
         return kernels.probe(
@@ -155,14 +154,14 @@ class Tables:
         return not self.ids.size or int(self.ids.max()) < n
 
 
-def _parts(n_bits: int, n_tables: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _parts(n_bits: int, n_tables: int) -> tuple[Int64Array, Int64Array]:
     """First bit and number of bits of each table: all bits, shared out evenly, the widest first."""
     widths = np.full(n_tables, n_bits // n_tables)
     widths[: n_bits % n_tables] += 1
     return np.cumsum(widths) - widths, widths
 
 
-def _rings(width: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
+def _rings(width: int) -> tuple[Uint32Array, Int64Array]:
     """Numbers of `width` bits by how many of them are set, and where those of each number begin."""
     last = width if width <= _ALL_RINGS_BELOW else _RINGS
     rings = [np.zeros(1, np.uint32)]

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from musicsim._arrays import Float32Array
 from musicsim.search._folders import (
     DAMAGED,
     UNREADABLE,
@@ -16,14 +17,14 @@ from musicsim.search._folders import (
     replaced,
     write_meta,
 )
-from musicsim.search._rows import Index
+from musicsim.search._rows import VectorIndex
 
 __all__ = ["KeptIndex"]
 
-_SAID = ("kind", "options", "shape", "built", "fingerprint")
+_META_KEYS = ("kind", "options", "shape", "built", "fingerprint")
 
 
-class KeptIndex(Index):
+class KeptIndex(VectorIndex):
     """Saving, loading, and going on with rows that came since; subclasses say what is in the files."""
 
     n_built_: int
@@ -72,7 +73,7 @@ class KeptIndex(Index):
             If there is none.
         """
         source = Path(folder)
-        meta, rows = made_of(source, cls.__name__, _SAID, X)
+        meta, rows = made_of(source, cls.__name__, _META_KEYS, X)
         n = meta["shape"][0]
         try:
             index = cls(**meta["options"])
@@ -91,10 +92,10 @@ class KeptIndex(Index):
     @staticmethod
     def saved_rows(folder: str | Path) -> tuple[int, int]:
         """Rows of a saved index, and how many of them it was built over; the others were added."""
-        meta = read_meta(Path(folder), _SAID)
+        meta = read_meta(Path(folder), _META_KEYS)
         return meta["shape"][0], meta["built"]
 
-    def _extend(self, rows: npt.NDArray[np.float32]) -> None:
+    def _extend(self, rows: Float32Array) -> None:
         """Go on with rows that begin with those it has."""
         n, shown = self.n_samples_, self._shown
         self._take(rows)
@@ -103,7 +104,7 @@ class KeptIndex(Index):
         self._insert(rows[n:], n)
 
     def _write(self, folder: Path) -> None:
-        """Write all but the rows and what every index says of itself."""
+        """Write all but the rows and the common metadata."""
         raise NotImplementedError
 
     def _read(self, folder: Path) -> None:
@@ -114,6 +115,6 @@ class KeptIndex(Index):
         """Whether what was read fits together and the rows."""
         raise NotImplementedError
 
-    def _insert(self, rows: npt.NDArray[np.float32], first: int) -> None:
+    def _insert(self, rows: Float32Array, first: int) -> None:
         """Make rows found that are in the store already, from row number `first` on."""
         raise NotImplementedError

@@ -33,7 +33,7 @@ N_LINKS = 5
 # Power iterations end when the direction turns by less than this (1 - cosine), but not before they had time to leave
 # a direction of smaller variance, where they turn slowly too.
 _TURN = np.float32(1e-4)
-_FEWEST = 4
+_MIN_ITERATIONS = 4
 
 # Sums of squares that float32 holds without loss.
 _SMALL, _LARGE = np.float32(1e-30), np.float32(1e30)
@@ -104,7 +104,7 @@ def _pca_direction(A, n_iterations, state, w):
             return False
         turned = np.float32(1.0) - abs(dot(following, w))
         w[:] = following
-        if turned < _TURN and iteration + 1 >= _FEWEST:
+        if turned < _TURN and iteration + 1 >= _MIN_ITERATIONS:
             break
     return True
 

@@ -1,23 +1,26 @@
-"""Rows to search in: checked, growing at their end, some of them removed."""
+"""Base classes of indexes: their rows, which of them were removed, the checks of a query."""
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-__all__ = ["Index", "checked", "read_only"]
+from musicsim._arrays import BoolArray, Float32Array, Int64Array, Uint8Array
+
+__all__ = ["Answers", "Index", "VectorIndex", "checked", "read_only"]
 
 _BLOCK_ROWS = 65_536
 _FEW_ROWS = 16
-_LARGEST = float(np.finfo(np.float32).max)
+_MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
-Answers = tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]
+Answers = tuple[Float32Array, Int64Array]
 
 
-def checked(rows: npt.ArrayLike, name: str, *, first: int = 0) -> npt.NDArray[np.float32]:
+def checked(rows: npt.ArrayLike, name: str, *, first: int = 0) -> Float32Array:
     """Two-dimensional float32 rows whose distances are finite; those of a float32 memory map are not copied.
 
     Parameters
@@ -32,11 +35,11 @@ def checked(rows: npt.ArrayLike, name: str, *, first: int = 0) -> npt.NDArray[np
     ------
     ValueError
     """
-    array: npt.NDArray[np.float32] = np.asarray(rows, dtype=np.float32)
+    array: Float32Array = np.asarray(rows, dtype=np.float32)
     if array.ndim != 2:
         raise ValueError(f"{name} should be two-dimensional, one song a row; its shape is {array.shape}.")
     # the squared distance of two rows of this size is half of float32's largest number at most
-    limit = (_LARGEST / (8 * max(array.shape[1], 1))) ** 0.5
+    limit = (_MAX_FLOAT32 / (8 * max(array.shape[1], 1))) ** 0.5
     for i in range(first, len(array), _BLOCK_ROWS):
         block = array[i : i + _BLOCK_ROWS]
         if len(block) <= _FEW_ROWS and np.vdot(block, block) <= limit * limit:
@@ -57,7 +60,7 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 class Index(BaseEstimator):
-    """What all indexes share: their rows, which of them were removed, and the checks of a query.
+    """Base of all indexes: which rows were removed, and the frame of a query.
 
     Attributes
     ----------
@@ -66,26 +69,10 @@ class Index(BaseEstimator):
     n_features_in_ : int
     """
 
-    _X: npt.NDArray[np.float32]
-    _shown: npt.NDArray[np.uint8]
+    _DISTANCE: ClassVar[type[np.generic]]
+    """Type of distances."""
 
-    def _take(self, X: npt.NDArray[np.float32]) -> None:
-        """Begin with rows, used where they lie."""
-        self._buffer = self._X = X
-        self._shown = np.empty(0, np.uint8)  # of no row while none was removed
-        self.n_samples_, self.n_features_in_ = X.shape
-
-    def _append(self, rows: npt.NDArray[np.float32]) -> int:
-        """Put rows at the end, in room that at least doubles; returns the number of the first."""
-        first, n = self.n_samples_, self.n_samples_ + len(rows)
-        if n > len(self._buffer) or not self._buffer.flags.writeable:
-            self._buffer = np.empty((max(n, 2 * first), self.n_features_in_), np.float32)
-            self._buffer[:first] = self._X
-        self._buffer[first:n] = rows
-        self._X, self.n_samples_ = read_only(self._buffer[:n]), n
-        if len(self._shown):
-            self._shown = np.concatenate([self._shown, np.ones(len(rows), np.uint8)])
-        return first
+    _shown: Uint8Array
 
     def remove(self, ids: npt.ArrayLike) -> None:
         """Let rows be answers no more; their ids are not given again.
@@ -114,30 +101,39 @@ class Index(BaseEstimator):
             shown[gone.astype(np.int64)] = 0
             self._shown = shown
 
-    def _asked(self, Q: npt.ArrayLike, k: int) -> npt.NDArray[np.float32]:
+    def _answers(
+        self,
+        Q: npt.ArrayLike,
+        k: int,
+        allowed: npt.ArrayLike | None,
+        nearest: Callable[[Any, Uint8Array, int, Any, Int64Array], None],
+    ) -> tuple[Any, Int64Array]:
+        """Distances and ids of the `k` nearest rows of each query.
+
+        `nearest` takes the checked queries, which rows may be answers (of no row: all), how many these are, and the
+        two arrays to fill, which are not empty.
+        """
+        queries = self._queries(Q, k)
+        shown, n_shown = self._visible(allowed)
+        shape = len(queries), min(k, n_shown)
+        distances, ids = np.zeros(shape, self._DISTANCE), np.zeros(shape, np.int64)
+        if ids.size:
+            nearest(queries, shown, n_shown, distances, ids)
+        return distances, ids
+
+    def _queries(self, Q: npt.ArrayLike, k: int) -> Any:
         """The queries, checked."""
         if not hasattr(self, "n_samples_"):  # scikit-learn's own check takes as long as a small search
             check_is_fitted(self, "n_samples_")
         if k < 1:
             raise ValueError(f"k={k} should be at least 1.")
-        return self._same_width(Q, "Q")
+        return self._checked_queries(Q)
 
-    def _same_width(self, rows: npt.ArrayLike, name: str) -> npt.NDArray[np.float32]:
-        array = checked(rows, name)
-        if array.shape[1] != self.n_features_in_:
-            raise ValueError(f"{name} has {array.shape[1]} columns, the index has {self.n_features_in_}.")
-        return array
+    def _checked_queries(self, Q: npt.ArrayLike) -> Any:
+        """Queries of the width of the rows; raises ValueError for others."""
+        raise NotImplementedError
 
-    def _prepared(
-        self, Q: npt.ArrayLike, k: int, allowed: npt.ArrayLike | None
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.uint8], int, Answers]:
-        """What a query begins with: checked rows, which may be answers, how many, and room for the answers."""
-        queries = self._asked(Q, k)
-        shown, n_shown = self._visible(allowed)
-        shape = len(queries), min(k, n_shown)
-        return queries, shown, n_shown, (np.zeros(shape, np.float32), np.zeros(shape, np.int64))
-
-    def _visible(self, allowed: npt.ArrayLike | None) -> tuple[npt.NDArray[np.uint8], int]:
+    def _visible(self, allowed: npt.ArrayLike | None) -> tuple[Uint8Array, int]:
         """Which rows may be answers (of no row: all), and how many."""
         shown = self._shown
         if allowed is not None:
@@ -146,3 +142,67 @@ class Index(BaseEstimator):
                 raise ValueError(f"allowed has shape {mask.shape}, the index has {self.n_samples_} rows.")
             shown = mask.view(np.uint8) & shown if len(shown) else mask.view(np.uint8)
         return shown, int(np.count_nonzero(shown)) if allowed is not None or len(shown) else self.n_samples_
+
+
+class VectorIndex(Index):
+    """Base of the indexes of vectors; a subclass finds the nearest rows in :meth:`_nearest`."""
+
+    _DISTANCE = np.float32
+    _X: Float32Array
+
+    def query(self, Q: npt.ArrayLike, k: int = 10, *, allowed: BoolArray | None = None) -> Answers:
+        """The `k` nearest rows of each query, as far as the index finds them; equal distances by the lower id.
+
+        Parameters
+        ----------
+        Q : array-like of shape (n_queries, n_features)
+        k : int >= 1
+            Fewer come back when fewer rows are allowed.
+        allowed : bool ndarray of shape (n_samples,), optional
+            Rows that may be answers; all by default.
+
+        Returns
+        -------
+        distances : float32 ndarray of shape (n_queries, min(k, n_allowed))
+            Exact Euclidean ones, ascending.
+        ids : int64 ndarray of the same shape
+
+        Raises
+        ------
+        ValueError
+            If `Q` has another width than the rows or holds NaN, `k` is below 1, or `allowed` has another length.
+        """
+        return self._answers(Q, k, allowed, self._nearest)
+
+    def _nearest(
+        self, Q: Float32Array, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array
+    ) -> None:
+        """Fill `distances` and `ids`, neither of which is empty; the other arguments are as of :meth:`_answers`."""
+        raise NotImplementedError
+
+    def _checked_queries(self, Q: npt.ArrayLike) -> Float32Array:
+        return self._same_width(Q, "Q")
+
+    def _take(self, X: Float32Array) -> None:
+        """Begin with rows, used where they lie."""
+        self._buffer = self._X = X
+        self._shown = np.empty(0, np.uint8)  # of no row while none was removed
+        self.n_samples_, self.n_features_in_ = X.shape
+
+    def _append(self, rows: Float32Array) -> int:
+        """Put rows at the end, in room that at least doubles; returns the number of the first."""
+        first, n = self.n_samples_, self.n_samples_ + len(rows)
+        if n > len(self._buffer) or not self._buffer.flags.writeable:
+            self._buffer = np.empty((max(n, 2 * first), self.n_features_in_), np.float32)
+            self._buffer[:first] = self._X
+        self._buffer[first:n] = rows
+        self._X, self.n_samples_ = read_only(self._buffer[:n]), n
+        if len(self._shown):
+            self._shown = np.concatenate([self._shown, np.ones(len(rows), np.uint8)])
+        return first
+
+    def _same_width(self, rows: npt.ArrayLike, name: str) -> Float32Array:
+        array = checked(rows, name)
+        if array.shape[1] != self.n_features_in_:
+            raise ValueError(f"{name} has {array.shape[1]} columns, the index has {self.n_features_in_}.")
+        return array

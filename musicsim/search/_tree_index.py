@@ -1,4 +1,4 @@
-"""What a spill tree and a forest share: growing, adding, what is kept of them."""
+"""Base of spill tree and forest: growing, adding, saving."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from musicsim._arrays import Float32Array, Int64Array
 from musicsim.search._kept_index import KeptIndex
 from musicsim.search._trees import Growth, Trees, n_threads
 
@@ -28,13 +29,13 @@ class TreeIndex(KeptIndex):
     random_state: int | np.random.Generator | None
     _trees: Trees
 
-    def _begin(self, X: npt.NDArray[np.float32], trees: Trees) -> None:
+    def _begin(self, X: Float32Array, trees: Trees) -> None:
         """Take the rows in, and the trees that were grown over them."""
         self._take(X)
         self._trees, self.n_built_ = trees, len(X)
 
     def _growth(self) -> Growth:
-        """How trees are grown; raises ValueError for an option that is out of range."""
+        """Rules by which trees are grown; raises ValueError for an option that is out of range."""
         raise NotImplementedError
 
     def _seeds(self, n: int) -> tuple[int, ...]:
@@ -52,13 +53,13 @@ class TreeIndex(KeptIndex):
 
     @property
     def nbytes_(self) -> int:
-        """Memory besides the rows."""
+        """Memory in addition to the rows."""
         return self._trees.nbytes
 
-    def add(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    def add(self, X: npt.ArrayLike) -> Int64Array:
         """Add rows after ``fit``; leaves that have twice ``leaf_size`` rows are split.
 
-        Trees that have come to suit their rows badly are grown anew over all of them, which takes as long as ``fit``:
+        Trees that have come to suit their rows badly are regrown over all of them, which takes as long as ``fit``:
         see the notes of the class.
 
         Parameters
@@ -80,13 +81,13 @@ class TreeIndex(KeptIndex):
         self._insert(rows, first)
         return np.arange(first, self.n_samples_)
 
-    def _insert(self, rows: npt.NDArray[np.float32], first: int) -> None:
-        """Put rows that are in the store already into the trees, or grow these anew."""
+    def _insert(self, rows: Float32Array, first: int) -> None:
+        """Put rows that are in the store already into the trees, or regrow these."""
         if not self._placed(rows, first):
             self._trees, self.n_built_ = self._regrown(), self.n_samples_
 
-    def _placed(self, rows: npt.NDArray[np.float32], first: int) -> bool:
-        """Put rows into the trees; False where these have to be grown anew instead."""
+    def _placed(self, rows: Float32Array, first: int) -> bool:
+        """Put rows into the trees; False where these have to be regrown instead."""
         raise NotImplementedError
 
     def _regrown(self) -> Trees:

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Float32Array, Int8Array, Int32Array, Int64Array, IntegerArray
 from musicsim.search import _kernels as kernels
 from musicsim.search._rows import read_only
 
@@ -45,12 +45,12 @@ _FORMAT = 2
 _LOOSEST = 1.5
 # Times as often as when it was grown a tree may hold a row: where new rows lie denser than the first ones, each falls
 # into many overlaps, and every split of a leaf there copies them again.
-_MOST_COPIED = 2.0
+_MAX_COPIED = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """How a tree is grown: the split rule and when to stop; see :class:`musicsim.search.SpillTree`."""
+    """Rules by which a tree is grown: the split rule and when to stop; see :class:`musicsim.search.SpillTree`."""
 
     rule: str
     spill: float
@@ -80,7 +80,7 @@ class Growth:
 
     @property
     def options(self) -> tuple[int, float, int, int, int, int, int]:
-        """For the kernels: rule, spill, max_depth, leaf_size, n_sample, n_iterations, n_directions."""
+        """Numbers for the kernels: rule, spill, max_depth, leaf_size, n_sample, n_iterations, n_directions."""
         depth = _DEEPEST if self.max_depth is None else self.max_depth
         return (
             kernels.RULES.index(self.rule), float(self.spill), depth, self.leaf_size,
@@ -112,14 +112,14 @@ def n_threads(n_jobs: int | None) -> int:
 class Trees:
     """The arrays; see the module. Those that grow have room at their end, `sizes` says how much counts."""
 
-    nodes: npt.NDArray[np.float32]
-    leaves: npt.NDArray[np.int64]
-    items: npt.NDArray[np.int32]
-    codes: npt.NDArray[np.int8]
-    roots: npt.NDArray[np.int32]
+    nodes: Float32Array
+    leaves: Int64Array
+    items: Int32Array
+    codes: Int8Array
+    roots: Int32Array
     step: float = 1.0
     seeds: tuple[int, ...] = ()
-    sizes: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, np.int64))
+    sizes: Int64Array = field(default_factory=lambda: np.zeros(3, np.int64))
     copies: float = 1.0
     """Times that a tree held a row when it was grown."""
     longest: int = field(init=False)
@@ -153,17 +153,15 @@ class Trees:
             reached, depth = children[children >= 0], depth + 1
         return depth
 
-    def add(
-        self, rows: npt.NDArray[np.float32], first: int, X: npt.NDArray[np.float32], growth: Growth
-    ) -> bool:
+    def add(self, rows: Float32Array, first: int, X: Float32Array, growth: Growth) -> bool:
         """Put rows into every tree; see :func:`musicsim.search._kernels.insert`.
 
         Returns
         -------
         bool
-            False where that takes so many copies that trees have to be grown anew: these are of no use any more.
+            False where that takes so many copies that trees have to be regrown: these are of no use any more.
         """
-        most = int(_MOST_COPIED * self.copies * len(self.seeds) * (first + len(rows)))
+        most = int(_MAX_COPIED * self.copies * len(self.seeds) * (first + len(rows)))
         for tree, seed in enumerate(self.seeds):
             root, self.nodes, self.leaves, self.items, self.codes, n_taken = kernels.insert(
                 rows, first, X, self.roots[tree], self.nodes, self.leaves, self.items, self.codes,
@@ -192,7 +190,7 @@ class Trees:
         leaves[:, 0] = (ends - n_blocks) * kernels.BLOCK
         self.sizes[2] = len(self.items)
 
-    def encode(self, Y: npt.NDArray[np.float32], step: float, threads: int) -> None:
+    def encode(self, Y: Float32Array, step: float, threads: int) -> None:
         """Let leaves keep 8-bit codes of their rows, in units of `step`."""
         self.step = float(np.float32(step))
         n, size = (
@@ -287,7 +285,7 @@ class Trees:
         )
 
 
-def _within(numbers: npt.NDArray[np.integer], low: int, end: int) -> bool:
+def _within(numbers: IntegerArray, low: int, end: int) -> bool:
     """Whether all are `low` at least and below `end`."""
     return not numbers.size or (int(numbers.min()) >= low and int(numbers.max()) < end)
 
@@ -296,7 +294,7 @@ def _within(numbers: npt.NDArray[np.integer], low: int, end: int) -> bool:
 class _Part:
     """Rows that wait to be grown into a tree below `parent`."""
 
-    ids: npt.NDArray[np.int32]
+    ids: Int32Array
     tree: int
     depth: int = 0
     path: int = 1
@@ -304,16 +302,15 @@ class _Part:
     side: int = 0
 
 
-Subtree = tuple[npt.NDArray[np.float32], npt.NDArray[np.int64], npt.NDArray[np.int32]]
+Subtree = tuple[Float32Array, Int64Array, Int32Array]
 
 
-def grow_trees(X: npt.NDArray[np.float32], growth: Growth, seeds: Sequence[int], threads: int) -> Trees:
+def grow_trees(X: Float32Array, growth: Growth, seeds: Sequence[int], threads: int) -> Trees:
     """Grow a tree over all rows for each seed, on several threads.
 
     Parameters
     ----------
     X : float32 ndarray of shape (n, d), C-contiguous
-    growth : Growth
     seeds : sequence of int in [0, 2**63)
     threads : int >= 1
 
@@ -325,7 +322,7 @@ def grow_trees(X: npt.NDArray[np.float32], growth: Growth, seeds: Sequence[int],
     X = read_only(X)
     ids = np.arange(len(X), dtype=np.int32)
     parts = [_Part(ids, tree) for tree in range(len(seeds))]
-    top: list[npt.NDArray[np.float32]] = []
+    top: list[Float32Array] = []
     roots = np.full(len(seeds), -1, np.int32)
     with ThreadPoolExecutor(threads) as pool:
         while threads > 1 and 0 < len(parts) < 2 * threads:
@@ -351,8 +348,8 @@ def grow_trees(X: npt.NDArray[np.float32], growth: Growth, seeds: Sequence[int],
 
 
 def _halves(
-    X: npt.NDArray[np.float32], part: _Part, growth: Growth, seed: int
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int32], npt.NDArray[np.int32]] | None:
+    X: Float32Array, part: _Part, growth: Growth, seed: int
+) -> tuple[Float32Array, Int32Array, Int32Array] | None:
     """The node of some rows and the rows on its two sides; None for a leaf."""
     rule, spill, max_depth, leaf_size, n_sample, n_iterations, n_directions = growth.options
     if len(part.ids) <= leaf_size or part.depth >= max_depth:
@@ -369,7 +366,7 @@ def _halves(
     return node, part.ids[projections <= b_l], part.ids[projections > b_r]
 
 
-def _grown(X: npt.NDArray[np.float32], part: _Part, growth: Growth, seed: int) -> Subtree:
+def _grown(X: Float32Array, part: _Part, growth: Growth, seed: int) -> Subtree:
     rule, spill, max_depth, leaf_size, n_sample, n_iterations, n_directions = growth.options
     return kernels.grow(
         X, part.ids, part.depth, np.uint64(part.path), rule, spill, growth.whole, max_depth, leaf_size, n_sample,
@@ -377,7 +374,7 @@ def _grown(X: npt.NDArray[np.float32], part: _Part, growth: Growth, seed: int) -
     )  # fmt: skip
 
 
-def _link(top: list[npt.NDArray[np.float32]], roots: npt.NDArray[np.int32], part: _Part, number: int) -> None:
+def _link(top: list[Float32Array], roots: Int32Array, part: _Part, number: int) -> None:
     """Let the parent of a part, or the list of roots, know its number."""
     if part.parent < 0:
         roots[part.tree] = number
@@ -387,8 +384,8 @@ def _link(top: list[npt.NDArray[np.float32]], roots: npt.NDArray[np.int32], part
 
 def _joined(
     shape: tuple[int, int],
-    top: list[npt.NDArray[np.float32]],
-    roots: npt.NDArray[np.int32],
+    top: list[Float32Array],
+    roots: Int32Array,
     parts: Sequence[_Part],
     grown: Sequence[Subtree],
     seeds: Sequence[int],

@@ -7,6 +7,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from musicsim._arrays import Float32Array, Int64Array, Uint64Array
 from musicsim.search import _hamming_kernels as kernels
 from musicsim.search._rows import checked
 from musicsim.search.hamming import HammingIndex, checked_codes
@@ -87,10 +88,10 @@ class HammingCascade(BaseEstimator):
 
     @property
     def nbytes_(self) -> int:
-        """Memory besides the vectors."""
+        """Memory in addition to the vectors."""
         return self.short_.nbytes_ + self._long.nbytes
 
-    def shortlist(self, short: npt.ArrayLike) -> list[npt.NDArray[np.int64]]:
+    def shortlist(self, short: npt.ArrayLike) -> list[Int64Array]:
         """The songs that the first stage leaves to each query, by distance of their short codes, then id.
 
         Parameters
@@ -105,7 +106,7 @@ class HammingCascade(BaseEstimator):
 
     def query(
         self, short: npt.ArrayLike, long: npt.ArrayLike, vectors: npt.ArrayLike | None = None, k: int = 10
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    ) -> tuple[npt.NDArray[Any], Int64Array]:
         """The `k` nearest by the last stage among those the earlier ones left; equal distances by the lower id.
 
         Parameters
@@ -145,7 +146,7 @@ class HammingCascade(BaseEstimator):
             return (answers >> kernels.ID_BITS).astype(np.int32), ids
         return self._decided(checked(vectors, "vectors"), ids, k)
 
-    def _ranked(self, queries: npt.NDArray[np.uint64], lists: list[npt.NDArray[np.int64]], k: int) -> Any:
+    def _ranked(self, queries: Uint64Array, lists: list[Int64Array], k: int) -> Any:
         """The `k` nearest of each list by long codes, as numbers that hold distance and id."""
         heaps = np.zeros((len(queries), k), np.int64)
         if heaps.size:
@@ -153,9 +154,7 @@ class HammingCascade(BaseEstimator):
             kernels.nearest_among(self._long, np.concatenate(lists), starts, queries, heaps)
         return np.sort(-heaps, axis=1)
 
-    def _decided(
-        self, Q: npt.NDArray[np.float32], ids: npt.NDArray[np.int64], k: int
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+    def _decided(self, Q: Float32Array, ids: Int64Array, k: int) -> tuple[Float32Array, Int64Array]:
         """The `k` nearest of each row of ids by their vectors."""
         assert self._vectors is not None
         if Q.shape != (len(ids), self._vectors.shape[1]):

@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from musicsim._arrays import BoolArray, Float32Array, Float64Array, Int64Array, Uint8Array, Uint64Array
 from musicsim.hashing import RankHash
 from musicsim.relevance import Relevance
 from musicsim.search._kept_index import KeptIndex
-from musicsim.search._rows import Answers, checked
+from musicsim.search._rows import checked
 from musicsim.search.exact import ExactIndex
 from musicsim.search.hamming import HammingIndex
 
@@ -20,8 +21,8 @@ __all__ = ["CompactIndex"]
 _BLOCK_ROWS = 65_536
 # Of the sample that codes are learned on: the nearest that a query's code should be near to, and the steps of the fit.
 _RELEVANT, _STEPS = 50, 400
-# Fewest candidates, of whatever number of answers; and how many times as many, where many codes are equally near.
-_FEWEST, _TIMES = 1_000, 4
+# Fewest candidates, for any number of answers; and how many times as many, where many codes are equally near.
+_MIN_CANDIDATES, _MAX_TIMES = 1_000, 4
 
 
 class CompactIndex(KeptIndex):
@@ -44,7 +45,7 @@ class CompactIndex(KeptIndex):
     ----------
     n_samples_, n_features_in_ : int
     nbytes_ : int
-        Memory besides the rows: `n_bits` / 8 bytes a row, 320 MB for ten million rows of 256 bits.
+        Memory in addition to the rows: `n_bits` / 8 bytes a row, 320 MB for ten million rows of 256 bits.
     n_built_ : int
         Rows of the fit.
     hash_ : RankHash
@@ -106,7 +107,7 @@ class CompactIndex(KeptIndex):
                 self._codes.fit(codes)
         return self
 
-    def _learned(self, sample: npt.NDArray[np.float32], seed: int) -> RankHash:
+    def _learned(self, sample: Float32Array, seed: int) -> RankHash:
         """Codes that are near where rows are; in a sample of a few rows, or of equal ones, none has to be."""
         hashing = RankHash(
             self.n_bits, "retrieval", method="ranknet", ranknet_steps=_STEPS, random_state=seed
@@ -118,21 +119,21 @@ class CompactIndex(KeptIndex):
         lists = [row[row != i][:k] for i, row in enumerate(near)]
         return hashing.fit(sample, Relevance.from_lists(lists, n=len(sample)))
 
-    def _coded(self, rows: npt.NDArray[np.float32]) -> Iterator[npt.NDArray[np.uint64]]:
+    def _coded(self, rows: Float32Array) -> Iterator[Uint64Array]:
         for start in range(0, max(len(rows), 1), _BLOCK_ROWS):
             yield self._code(rows[start : start + _BLOCK_ROWS])
 
-    def _code(self, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.uint64]:
+    def _code(self, rows: Float32Array) -> Uint64Array:
         if not len(rows):
             return np.empty((0, -(-self.n_bits // 64)), np.uint64)
         return self.hash_.transform(rows)
 
     @property
     def nbytes_(self) -> int:
-        """Memory besides the rows."""
+        """Memory in addition to the rows."""
         return self._codes.nbytes_
 
-    def add(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    def add(self, X: npt.ArrayLike) -> Int64Array:
         """Add rows after :meth:`fit`, by the codes as they were learned; returns their ids, shape (n_new,).
 
         Notes
@@ -146,48 +147,21 @@ class CompactIndex(KeptIndex):
         self._insert(rows, first)
         return np.arange(first, self.n_samples_)
 
-    def query(
-        self, Q: npt.ArrayLike, k: int = 10, *, allowed: npt.NDArray[np.bool_] | None = None
-    ) -> Answers:
-        """Near rows of each query, nearest first; equal distances by the lower id.
-
-        Parameters
-        ----------
-        Q : array-like of shape (n_queries, n_features)
-        k : int >= 1
-            Fewer come back when fewer rows are allowed.
-        allowed : bool ndarray of shape (n_samples,), optional
-            Rows that may be answers; all by default.
-
-        Returns
-        -------
-        distances : float32 ndarray of shape (n_queries, min(k, n_allowed))
-            Exact ones, of the rows that were found.
-        ids : int64 ndarray of the same shape
-
-        Raises
-        ------
-        ValueError
-            If `Q` has another width than the rows or holds NaN, `k` is below 1, or `allowed` has another length.
-        """
-        queries, shown, n_shown, (distances, nearest) = self._prepared(Q, k, allowed)
-        k = nearest.shape[1]
-        if not nearest.size:
-            return distances, nearest
+    def _nearest(
+        self, Q: Float32Array, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array
+    ) -> None:
+        k = ids.shape[1]
         mask = shown.view(np.bool_) if len(shown) else None
-        n_candidates = min(n_shown, max(_FEWEST, self.ratio * k))
-        codes = self._code(queries)
+        n_candidates = min(n_shown, max(_MIN_CANDIDATES, self.ratio * k))
+        codes = self._code(Q)
         edges = self._codes.query(codes, n_candidates, allowed=mask)[0][:, -1]
         for i, edge in enumerate(edges):
-            rows = self._candidates(codes[i : i + 1], edge, _TIMES * n_candidates, mask)
-            exact = np.linalg.norm(self._X[rows] - queries[i], axis=1)
+            rows = self._candidates(codes[i : i + 1], edge, _MAX_TIMES * n_candidates, mask)
+            exact = np.linalg.norm(self._X[rows] - Q[i], axis=1)
             order = np.argsort(exact, kind="stable")[:k]
-            distances[i], nearest[i] = exact[order], rows[order]
-        return distances, nearest
+            distances[i], ids[i] = exact[order], rows[order]
 
-    def _candidates(
-        self, code: npt.NDArray[np.uint64], edge: int, most: int, allowed: npt.NDArray[np.bool_] | None
-    ) -> npt.NDArray[np.int64]:
+    def _candidates(self, code: Uint64Array, edge: int, most: int, allowed: BoolArray | None) -> Int64Array:
         """Rows whose codes lie as near as `edge`, at most so many, in the order in which they lie on the disk."""
         (distances,), (rows,) = self._codes.radius(code, edge, allowed=allowed)
         if len(rows) > most:
@@ -196,7 +170,7 @@ class CompactIndex(KeptIndex):
             rows = np.concatenate([rows[:n_nearer], rows[drawn]])
         return np.sort(rows)
 
-    def _insert(self, rows: npt.NDArray[np.float32], first: int) -> None:
+    def _insert(self, rows: Float32Array, first: int) -> None:
         for codes in self._coded(rows):
             self._codes.add(codes)
 
@@ -222,7 +196,7 @@ class CompactIndex(KeptIndex):
         )
 
 
-def _two_apart(n_features: int) -> tuple[npt.NDArray[np.float64], Relevance]:
+def _two_apart(n_features: int) -> tuple[Float64Array, Relevance]:
     """Rows that differ, where the true ones do not: any code will do."""
     rows = np.zeros((4, n_features))
     rows[2:] = 1.0

@@ -15,6 +15,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.audio import HOP, SAMPLE_RATE
 
 __all__ = ["DuplicatePair", "find_duplicates", "group_pairs"]
@@ -31,20 +32,17 @@ _CHANGE = 8
 # Every fourth change is looked at; neighbours share three quarters of their frames.
 _STRIDE = 4
 # Of the shorter song, the part that must lie over the other.
-_LEAST_OVERLAP = 0.75
-_LEAST_OVERLAP_S = 1.0
+_MIN_OVERLAP = 0.75
+_MIN_OVERLAP_S = 1.0
 # Product of the summed squares of two columns of changes below which they stand still (dB^4).
-_LEAST_POWER = 1e-6
+_MIN_POWER = 1e-6
 # Most candidates are told apart by forty seconds; the rest is read only for pairs that may be the same.
 # Different songs agree by less than 0.3 there, poor copies by 0.7 or more (experiments.duplicates): between
 # the two the whole songs decide.
 _EXCERPT = slice(round(10 * SAMPLE_RATE / HOP), round(50 * SAMPLE_RATE / HOP))
-_LEAST_EXCERPT = 0.4
+_MIN_EXCERPT = 0.4
 # Songs kept while pairs are compared: an excerpt has 35 kB, all changes of four minutes 830 kB.
 _KEPT_EXCERPTS, _KEPT_SONGS = 4096, 64
-
-Frames = npt.NDArray[np.floating]
-Changes = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +69,9 @@ class DuplicatePair:
 
 
 def find_duplicates(
-    X: npt.NDArray[np.floating],
-    durations: npt.NDArray[np.floating],
-    frames_of: Callable[[int], Frames | None],
+    X: FloatingArray,
+    durations: FloatingArray,
+    frames_of: Callable[[int], FloatingArray | None],
     *,
     rows: npt.ArrayLike | None = None,
     least_agreement: float = 0.82,
@@ -160,7 +158,7 @@ def find_duplicates(
     return sorted(found, key=lambda pair: (pair.first, pair.second))
 
 
-def group_pairs(n: int, pairs: list[DuplicatePair]) -> npt.NDArray[np.int64]:
+def group_pairs(n: int, pairs: list[DuplicatePair]) -> Int64Array:
     """Number the groups of songs that pairs connect.
 
     Parameters
@@ -199,10 +197,10 @@ def group_pairs(n: int, pairs: list[DuplicatePair]) -> npt.NDArray[np.int64]:
 
 
 def _checked(
-    X: npt.NDArray[np.floating], durations: npt.NDArray[np.floating], rows: npt.ArrayLike | None
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    vectors: npt.NDArray[np.float32] = np.asanyarray(X, dtype=np.float32)
-    seconds: npt.NDArray[np.float64] = np.asarray(durations, dtype=np.float64)
+    X: FloatingArray, durations: FloatingArray, rows: npt.ArrayLike | None
+) -> tuple[Float32Array, Float64Array, Int64Array]:
+    vectors: Float32Array = np.asanyarray(X, dtype=np.float32)
+    seconds: Float64Array = np.asarray(durations, dtype=np.float64)
     if vectors.ndim != 2:
         raise ValueError(f"X should be two-dimensional, one song a row; its shape is {vectors.shape}.")
     n_songs = len(vectors)
@@ -222,14 +220,14 @@ def _checked(
     return vectors, seconds, queries
 
 
-def _tolerance(longer: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _tolerance(longer: Float64Array) -> Float64Array:
     return np.maximum(_TOLERANCE_S, _TOLERANCE_SHARE * longer)
 
 
 def _candidates(
-    X: npt.NDArray[np.float32],
-    durations: npt.NDArray[np.float64],
-    queries: npt.NDArray[np.int64],
+    X: Float32Array,
+    durations: Float64Array,
+    queries: Int64Array,
     least_similarity: float,
     max_candidates: int,
     block_rows: int,
@@ -261,13 +259,13 @@ def _candidates(
         yield first, second, float(similarity)
 
 
-Hits = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]
+Hits = tuple[Int64Array, Int64Array, Float64Array]
 
 
 def _near(
-    songs: npt.NDArray[np.float32],
-    lengths: npt.NDArray[np.float64],
-    block: npt.NDArray[np.int64],
+    songs: Float32Array,
+    lengths: Float64Array,
+    block: Int64Array,
     least_similarity: float,
     k: int,
 ) -> Hits:
@@ -302,9 +300,7 @@ def _near(
     return hits
 
 
-def _similarity(
-    X: npt.NDArray[np.float32], q: npt.NDArray[np.int64], r: npt.NDArray[np.int64]
-) -> npt.NDArray[np.float64]:
+def _similarity(X: Float32Array, q: Int64Array, r: Int64Array) -> Float64Array:
     result = np.empty(len(q))
     for start in range(0, len(q), 4096):
         part = slice(start, start + 4096)
@@ -313,9 +309,7 @@ def _similarity(
     return result
 
 
-def _nearest(
-    q: npt.NDArray[np.int64], r: npt.NDArray[np.int64], similarity: npt.NDArray[np.float64], k: int
-) -> Hits:
+def _nearest(q: Int64Array, r: Int64Array, similarity: Float64Array, k: int) -> Hits:
     """The `k` most similar rows of each query; ties by the lower place."""
     order = np.lexsort((r, -similarity, q))
     q, r, similarity = q[order], r[order], similarity[order]
@@ -331,7 +325,7 @@ def _nearest(
 class _Comparison:
     """Compares two rows by an excerpt first, and by the whole songs if that leaves it open."""
 
-    def __init__(self, frames_of: Callable[[int], Frames | None], max_offset: int) -> None:
+    def __init__(self, frames_of: Callable[[int], FloatingArray | None], max_offset: int) -> None:
         self._frames_of, self._max_offset = frames_of, max_offset
         self._excerpt = lru_cache(maxsize=_KEPT_EXCERPTS)(self._read_excerpt)
         self._whole = lru_cache(maxsize=_KEPT_SONGS)(self._read_whole)
@@ -344,15 +338,15 @@ class _Comparison:
         # shorter excerpts could miss the true offset; whole songs of that length cost little
         if min(len(a), len(b)) >= 3 * self._max_offset // _STRIDE:
             agreement, offset = _coarse(a, b, self._max_offset // _STRIDE, min(len(a), len(b)) / 2)
-            if 0.0 < agreement < _LEAST_EXCERPT:  # 0: nothing changes there
+            if 0.0 < agreement < _MIN_EXCERPT:  # 0: nothing changes there
                 return agreement, offset * _STRIDE
         return _align(self._whole(first), self._whole(second), self._max_offset)
 
-    def _read_excerpt(self, row: int) -> Changes | None:
+    def _read_excerpt(self, row: int) -> Float32Array | None:
         frames = self._frames_of(row)
         return None if frames is None else _changes(frames[_EXCERPT])[::_STRIDE].copy()
 
-    def _read_whole(self, row: int) -> Changes:
+    def _read_whole(self, row: int) -> Float32Array:
         frames = self._frames_of(row)
         if frames is None:
             raise ValueError(f"frames_of gave the frames of row {row} once, and None the next time.")
@@ -360,7 +354,7 @@ class _Comparison:
 
 
 @lru_cache(maxsize=1)
-def _low_bands() -> npt.NDArray[np.float32]:
+def _low_bands() -> Float32Array:
     """From 13 MFCC to cosine coefficients 1 to 10 of the lower bands alone: (13, 10)."""
     from scipy.fft import dct
 
@@ -369,7 +363,7 @@ def _low_bands() -> npt.NDArray[np.float32]:
     return np.ascontiguousarray(smoothed @ basis, dtype=np.float32)
 
 
-def _changes(frames: Frames) -> Changes:
+def _changes(frames: FloatingArray) -> Float32Array:
     """Mean of eight frames less the mean of the eight before, at every frame: (n_frames - 15, 10).
 
     A constant gain or filter adds a constant to MFCC: it is gone here.
@@ -384,9 +378,9 @@ def _changes(frames: Frames) -> Changes:
     return means[_CHANGE:] - means[:-_CHANGE]
 
 
-def _align(a: Changes, b: Changes, max_offset: int) -> tuple[float, int]:
+def _align(a: Float32Array, b: Float32Array, max_offset: int) -> tuple[float, int]:
     """Best agreement over offsets in frames; b[t + offset] lies over a[t]. (-1, 0) if nothing overlaps."""
-    least = max(_LEAST_OVERLAP * min(len(a), len(b)), _LEAST_OVERLAP_S * SAMPLE_RATE / HOP - 2 * _CHANGE)
+    least = max(_MIN_OVERLAP * min(len(a), len(b)), _MIN_OVERLAP_S * SAMPLE_RATE / HOP - 2 * _CHANGE)
     agreement, coarse = _coarse(a[::_STRIDE], b[::_STRIDE], max_offset // _STRIDE, least / _STRIDE)
     if agreement == -1.0:
         return -1.0, 0
@@ -404,7 +398,7 @@ def _align(a: Changes, b: Changes, max_offset: int) -> tuple[float, int]:
     return min(best, 1.0), best_offset  # rounding goes beyond 1
 
 
-def _coarse(a: Changes, b: Changes, max_offset: int, least: float) -> tuple[float, int]:
+def _coarse(a: Float32Array, b: Float32Array, max_offset: int, least: float) -> tuple[float, int]:
     """The highest mean correlation and its offset, of those that leave `least` rows; (-1, 0) if none do."""
     from scipy.fft import irfft, next_fast_len, rfft
 
@@ -426,8 +420,6 @@ def _coarse(a: Changes, b: Changes, max_offset: int, least: float) -> tuple[floa
     return float(agreements[best]), int(offsets[best])
 
 
-def _agreement(
-    products: npt.NDArray[np.floating], powers: npt.NDArray[np.floating]
-) -> npt.NDArray[np.floating]:
+def _agreement(products: FloatingArray, powers: FloatingArray) -> FloatingArray:
     """Mean correlation over the last axis; what does not change has nothing to agree with and counts 0."""
-    return np.mean(products / np.sqrt(np.maximum(powers, _LEAST_POWER)), axis=-1)
+    return np.mean(products / np.sqrt(np.maximum(powers, _MIN_POWER)), axis=-1)

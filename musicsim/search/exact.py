@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from musicsim.search._rows import Answers, Index, checked
+from musicsim._arrays import Float32Array, Int64Array, Uint8Array
+from musicsim.search._rows import VectorIndex, checked
 
 __all__ = ["ExactIndex"]
 
@@ -21,7 +22,7 @@ _CENTRE_ROWS = 1001
 _BLOCK_ROWS = 16_384
 
 
-class ExactIndex(Index):
+class ExactIndex(VectorIndex):
     """Neighbours by brute force: the truth that other indexes are measured against.
 
     Parameters
@@ -59,7 +60,7 @@ class ExactIndex(Index):
         self._halves = self._half_squares(self._X)
         return self
 
-    def add(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    def add(self, X: npt.ArrayLike) -> Int64Array:
         """Add rows after :meth:`fit`; returns their ids, shape (n_new,)."""
         check_is_fitted(self, "n_samples_")
         rows = self._same_width(X, "X")
@@ -67,46 +68,24 @@ class ExactIndex(Index):
         self._halves = np.concatenate([self._halves, self._half_squares(rows)])
         return np.arange(first, self.n_samples_)
 
-    def query(
-        self, Q: npt.ArrayLike, k: int = 10, *, allowed: npt.NDArray[np.bool_] | None = None
-    ) -> Answers:
-        """The `k` nearest rows of each query, nearest first; equal distances by the lower id.
-
-        Parameters
-        ----------
-        Q : array-like of shape (n_queries, n_features)
-        k : int >= 1
-            Fewer come back when fewer rows are allowed.
-        allowed : bool ndarray of shape (n_samples,), optional
-            Rows that may be answers; all by default.
-
-        Returns
-        -------
-        distances : float32 ndarray of shape (n_queries, min(k, n_allowed))
-        ids : int64 ndarray of the same shape
-
-        Raises
-        ------
-        ValueError
-            If `Q` has another width than the rows or holds NaN, `k` is below 1, or `allowed` has another length.
-        """
-        queries, shown, n_shown, (distances, nearest) = self._prepared(Q, k, allowed)
+    def _nearest(
+        self, Q: Float32Array, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array
+    ) -> None:
         rows = np.flatnonzero(shown) if len(shown) else None
-        k = nearest.shape[1]
-        for start in range(0, len(queries) if k else 0, self.block_rows):
-            centred = queries[start : start + self.block_rows] - self._centre
+        k = ids.shape[1]
+        for start in range(0, len(Q), self.block_rows):
+            centred = Q[start : start + self.block_rows] - self._centre
             values, candidates = self._candidates(centred, min(k + _SPARE, n_shown), rows)
             limits = values[:, k - 1] + 2 * self._rounding(centred)
             for i, limit in enumerate(limits):
                 chosen = candidates[i]
                 if len(chosen) < n_shown and values[i, -1] <= limit:
                     chosen = self._up_to(limit, centred[i], rows)
-                exact = np.linalg.norm(self._X[chosen] - queries[start + i], axis=1)
+                exact = np.linalg.norm(self._X[chosen] - Q[start + i], axis=1)
                 order = np.lexsort((chosen, exact))[:k]
-                distances[start + i], nearest[start + i] = exact[order], chosen[order]
-        return distances, nearest
+                distances[start + i], ids[start + i] = exact[order], chosen[order]
 
-    def _half_squares(self, X: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def _half_squares(self, X: Float32Array) -> Float32Array:
         """Half of each row's squared distance from the centre; keeps the largest, and the length of the longest row."""
         halves = np.empty(len(X), np.float32)
         for start in range(0, len(X), _BLOCK_ROWS):
@@ -117,24 +96,22 @@ class ExactIndex(Index):
         self._farthest = max(self._farthest, float(halves.max(initial=0.0)))
         return halves
 
-    def _rounding(self, Q: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """What the values of centred queries may be off by, (n_queries,)."""
+    def _rounding(self, Q: Float32Array) -> Float32Array:
+        """Largest rounding error of the values of centred queries, (n_queries,)."""
         eps = np.finfo(np.float32).eps
         size = self._longest * np.linalg.norm(Q, axis=1) + self._farthest
         # errors of the sum of d products grow as the square root of d
         return (4 + self.n_features_in_**0.5) * eps * size
 
-    def _up_to(
-        self, limit: float, q: npt.NDArray[np.float32], rows: npt.NDArray[np.int64] | None
-    ) -> npt.NDArray[np.int64]:
+    def _up_to(self, limit: float, q: Float32Array, rows: Int64Array | None) -> Int64Array:
         """All rows whose value for a centred query is not above a limit."""
         numbers = np.arange(self.n_samples_) if rows is None else rows
         parts = [numbers[start : start + _BLOCK_ROWS] for start in range(0, len(numbers), _BLOCK_ROWS)]
         return np.concatenate([part[self._halves[part] - self._X[part] @ q <= limit] for part in parts])
 
     def _candidates(
-        self, Q: npt.NDArray[np.float32], m: int, rows: npt.NDArray[np.int64] | None
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+        self, Q: Float32Array, m: int, rows: Int64Array | None
+    ) -> tuple[Float32Array, Int64Array]:
         """The `m` nearest of each centred query up to rounding, ties by the lower id: their values and ids."""
         n = self.n_samples_ if rows is None else len(rows)
         size = max(m, _PART_ENTRIES // len(Q))
@@ -160,7 +137,7 @@ class ExactIndex(Index):
         return best, ids
 
 
-def _middle(X: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+def _middle(X: Float32Array) -> Float32Array:
     """Medians of the columns over a sample, each a value that occurs: whole numbers stay whole."""
     if not len(X):
         return np.zeros(X.shape[1], np.float32)

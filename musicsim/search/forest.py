@@ -1,11 +1,13 @@
 """A forest of spill trees, probed best first: recall for time."""
 
+from functools import partial
 from numbers import Integral
 from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array, Uint8Array
 from musicsim.search import _query_kernels as kernels
 from musicsim.search._kernels import N_LINKS, beyond
 from musicsim.search._rows import Answers, checked, read_only
@@ -16,17 +18,17 @@ __all__ = ["SpillForest"]
 
 _BASIS_ROWS = 20_000
 _BLOCK_ROWS = 16_384
-# A forest that has grown by more is built anew: its axes, codes and leaves are those of the first rows.
-_MOST_GROWN = 2.0
-# Rows whose codes are cut, as a share of all and however few there are, above which it is built anew. So few are all
+# A forest that has grown by more is rebuilt: its axes, codes and leaves are those of the first rows.
+_MAX_GROWTH = 2.0
+# Rows whose codes are cut, as a share of all and however few there are, above which it is rebuilt. So few are all
 # among the best by their codes, whose exact distances are compared.
-_MOST_CUT, _FEW_CUT = 0.01, 10
-# It is built anew, too, where axes keep less than `explained` of what they should, or less than this if that is all.
-_STILL_EXPLAINED = 0.999
+_MAX_CUT_SHARE, _ALWAYS_ALLOWED_CUT = 0.01, 10
+# It is rebuilt, too, where axes keep less than `explained` of what they should, or less than this if that is all.
+_MIN_EXPLAINED = 0.999
 # Rows that are compared, wherever they lie, in the time of looking into one leaf.
 _ROWS_A_LEAF = 12
 _SPACING_LEAVES = 1024
-_SMALLEST = float(np.finfo(np.float32).tiny)
+_MIN_FLOAT32 = float(np.finfo(np.float32).tiny)
 
 
 class SpillForest(TreeIndex):
@@ -62,8 +64,8 @@ class SpillForest(TreeIndex):
         Main axes that are kept.
     n_leaves_, depth_ : int
     nbytes_ : int
-        Memory besides the rows: for each tree ``n_axes_ + 4`` bytes a row where leaves are full, 864 MB for 8 trees
-        over a million rows with 100 axes; a third of it where 30 axes are enough.
+        Memory in addition to the rows: for each tree ``n_axes_ + 4`` bytes a row where leaves are full, 864 MB for 8
+        trees over a million rows with 100 axes; a third of it where 30 axes are enough.
 
     Notes
     -----
@@ -71,10 +73,10 @@ class SpillForest(TreeIndex):
     axis: margins then say how likely it is to be on either side of a split, and the trees in which the query lies deep
     inside its leaf come first. While it builds it holds ``4 * n_axes_`` bytes a row besides.
 
-    Axes, codes and leaves are those of the rows it was built over. It is built anew over all rows when they have
+    Axes, codes and leaves are those of the rows it was built over. It is rebuilt over all rows when they have
     doubled; when one in a hundred (and more than ten) lies farther out than codes reach; when the axes keep less than
     ``explained ** 2`` of the variance; or when spill makes it hold each row twice as often as it did. `n_probes` stays
-    what it was: :func:`musicsim.search.calibrate` finds it anew.
+    what it was: :func:`musicsim.search.calibrate` finds it again.
     """
 
     _KEPT: ClassVar = {
@@ -85,11 +87,11 @@ class SpillForest(TreeIndex):
         "spread": np.float64,
         "n_cut": np.int64,
     }
-    _centre: npt.NDArray[np.float32]
-    _axes: npt.NDArray[np.float32]
-    _sharpness: npt.NDArray[np.float32]
-    _spread: npt.NDArray[np.float64]
-    _n_cut: npt.NDArray[np.int64]
+    _centre: Float32Array
+    _axes: Float32Array
+    _sharpness: Float32Array
+    _spread: Float64Array
+    _n_cut: Int64Array
 
     def __init__(
         self,
@@ -156,7 +158,7 @@ class SpillForest(TreeIndex):
         self._begin(rows, self._grown(rows, growth, self._seeds(self.n_trees + 1)))
         return self
 
-    def _grown(self, rows: npt.NDArray[np.float32], growth: Growth, seeds: tuple[int, ...]) -> Trees:
+    def _grown(self, rows: Float32Array, growth: Growth, seeds: tuple[int, ...]) -> Trees:
         """The trees of some rows, a seed for each and one more; sets their axes."""
         threads = n_threads(self.n_jobs)
         self._centre, self._axes, self._spread = _main_axes(rows, self.explained, seeds[-1])
@@ -166,10 +168,10 @@ class SpillForest(TreeIndex):
         self._sharpness = _sharpness(trees, Y)
         sizes = (float(np.abs(Y[i : i + _BLOCK_ROWS]).max()) for i in range(0, len(Y), _BLOCK_ROWS))
         # of rows that are all equal it is as small as can be: codes of all others are cut
-        trees.encode(Y, max(max(sizes, default=0.0) / 127, _SMALLEST), threads)
+        trees.encode(Y, max(max(sizes, default=0.0) / 127, _MIN_FLOAT32), threads)
         return trees
 
-    def _along_axes(self, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def _along_axes(self, rows: Float32Array) -> Float32Array:
         """Coordinates along the main axes, float32 (n_rows, n_axes)."""
         Y = np.empty((len(rows), self._axes.shape[1]), np.float32)
         for start in range(0, len(rows), _BLOCK_ROWS):
@@ -177,8 +179,8 @@ class SpillForest(TreeIndex):
             np.matmul(rows[block] - self._centre, self._axes, out=Y[block])
         return Y
 
-    def _placed(self, rows: npt.NDArray[np.float32], first: int) -> bool:
-        if self.n_samples_ > _MOST_GROWN * self.n_built_:
+    def _placed(self, rows: Float32Array, first: int) -> bool:
+        if self.n_samples_ > _MAX_GROWTH * self.n_built_:
             return False
         none = read_only(np.empty((0, self.n_axes_), np.float32))
         for start in range(0, len(rows), _BLOCK_ROWS):
@@ -194,7 +196,7 @@ class SpillForest(TreeIndex):
         seeds = self._trees.seeds  # the same after loading
         return self._grown(self._X, self._growth(), (*seeds, seeds[0]))
 
-    def _suit(self, rows: npt.NDArray[np.float32], Y: npt.NDArray[np.float32]) -> bool:
+    def _suit(self, rows: Float32Array, Y: Float32Array) -> bool:
         """Whether codes and axes still do for all rows, with these and their coordinates along the axes."""
         reach, largest = np.float32(127.5 * self._trees.step), self._spread[2]
         n_cut, kept, in_all = beyond(rows, Y, self._centre, reach, largest)
@@ -202,8 +204,8 @@ class SpillForest(TreeIndex):
         self._spread = self._spread + np.array([kept, in_all, 0.0])
         kept, in_all, _ = self._spread
         return bool(
-            self._n_cut[0] <= max(_FEW_CUT, _MOST_CUT * self.n_samples_)
-            and kept >= min(self.explained, _STILL_EXPLAINED) * self.explained * in_all
+            self._n_cut[0] <= max(_ALWAYS_ALLOWED_CUT, _MAX_CUT_SHARE * self.n_samples_)
+            and kept >= min(self.explained, _MIN_EXPLAINED) * self.explained * in_all
         )
 
     def query(
@@ -212,7 +214,7 @@ class SpillForest(TreeIndex):
         k: int = 10,
         *,
         n_probes: int | None = None,
-        allowed: npt.NDArray[np.bool_] | None = None,
+        allowed: BoolArray | None = None,
     ) -> Answers:
         """The nearest rows that the most promising leaves hold, nearest first; equal distances by the lower id.
 
@@ -220,61 +222,67 @@ class SpillForest(TreeIndex):
 
         Parameters
         ----------
-        Q : array-like of shape (n_queries, n_features)
-        k : int >= 1
-        n_probes : int, optional
+        Q, k, allowed
+            As of :meth:`ExactIndex.query`.
+        n_probes : int >= 1, optional
             Instead of the index's own. Where only some rows are allowed it is multiplied by ``n / n_allowed``, unless
             comparing with each of them takes less time.
-        allowed : bool ndarray of shape (n_samples,), optional
-            Rows that may be answers; all by default.
 
         Returns
         -------
-        distances : float32 ndarray of shape (n_queries, min(k, n_allowed))
-        ids : int64 ndarray of the same shape
+        distances, ids
+            As of :meth:`ExactIndex.query`.
 
         Raises
         ------
         ValueError
-            If `Q` has another width than the rows or holds NaN, `k` or `n_probes` is below 1, or `allowed` has another
-            length.
+            If an argument is out of range or does not fit the rows.
         """
-        queries, shown, n_shown, (distances, ids) = self._prepared(Q, k, allowed)
         probes = self.n_probes if n_probes is None else n_probes
         _check_probes(probes)
-        probes = min(-(-probes * self.n_samples_ // max(n_shown, 1)), max(self.n_leaves_, 1))
+        return self._answers(Q, k, allowed, partial(self._from_leaves, n_probes=probes))
+
+    def _from_leaves(
+        self,
+        Q: Float32Array,
+        shown: Uint8Array,
+        n_shown: int,
+        distances: Float32Array,
+        ids: Int64Array,
+        *,
+        n_probes: int,
+    ) -> None:
+        probes = min(-(-n_probes * self.n_samples_ // n_shown), self.n_leaves_)
         few = None
         if len(shown) and n_shown <= _ROWS_A_LEAF * probes:
             few = np.flatnonzero(shown).astype(np.int32)
 
         def ask(part: slice) -> None:
             if few is None:
-                self._probe(queries[part], probes, shown, n_shown, distances[part], ids[part])
+                self._probe(Q[part], probes, shown, n_shown, distances[part], ids[part])
             else:
-                self._compare(queries[part], few, distances[part], ids[part])
+                self._compare(Q[part], few, distances[part], ids[part])
 
-        if ids.size:
-            self._for_parts(len(queries), ask)
-        return distances, ids
+        self._for_parts(len(Q), ask)
 
     def _compare(
         self,
-        Q: npt.NDArray[np.float32],
-        rows: npt.NDArray[np.int32],
-        distances: npt.NDArray[np.float32],
-        ids: npt.NDArray[np.int64],
+        Q: Float32Array,
+        rows: Int32Array,
+        distances: Float32Array,
+        ids: Int64Array,
     ) -> None:
         for i, query in enumerate(Q):
             kernels.nearest_of(self._X, query, rows, distances[i], ids[i])
 
     def _probe(
         self,
-        Q: npt.NDArray[np.float32],
+        Q: Float32Array,
         n_probes: int,
-        shown: npt.NDArray[np.uint8],
+        shown: Uint8Array,
         n_shown: int,
-        distances: npt.NDArray[np.float32],
-        ids: npt.NDArray[np.int64],
+        distances: Float32Array,
+        ids: Int64Array,
     ) -> None:
         trees, k = self._trees, ids.shape[1]
         # codes are rounded: the exact distance chooses among some more
@@ -291,7 +299,7 @@ def _check_probes(n_probes: int) -> None:
         raise ValueError(f"n_probes={n_probes!r} should be a whole number of at least 1.")
 
 
-def _sharpness(trees: Trees, Y: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+def _sharpness(trees: Trees, Y: Float32Array) -> Float32Array:
     """One over the root mean square by which neighbours differ along an axis, of shape (1,).
 
     Taken from the nearest in the same leaf, of some leaves; a factor of two makes no difference to the order.
@@ -314,8 +322,8 @@ def _sharpness(trees: Trees, Y: npt.NDArray[np.float32]) -> npt.NDArray[np.float
 
 
 def _main_axes(
-    X: npt.NDArray[np.float32], explained: float, seed: int
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], npt.NDArray[np.float64]]:
+    X: Float32Array, explained: float, seed: int
+) -> tuple[Float32Array, Float32Array, Float64Array]:
     """The axes that keep a share of the variance of a sample of rows.
 
     Returns
@@ -327,7 +335,7 @@ def _main_axes(
     """
     n, d = X.shape
     if n == 0:
-        return np.zeros(d, np.float32), np.eye(d, max(1, d), dtype=np.float32), np.full(3, _SMALLEST)
+        return np.zeros(d, np.float32), np.eye(d, max(1, d), dtype=np.float32), np.full(3, _MIN_FLOAT32)
     chosen = np.sort(np.random.default_rng(seed).permutation(n)[:_BASIS_ROWS])
     sample = X[chosen].astype(np.float64)
     centre = sample.mean(axis=0)
@@ -337,6 +345,6 @@ def _main_axes(
     kept = np.cumsum(variances) < explained * variances.sum() * (1 - 1e-9)
     n_axes = min(int(kept.sum()) + 1, d)
     each = n / len(sample)
-    largest = max(float(np.einsum("ij,ij->i", sample, sample).max()), _SMALLEST)
+    largest = max(float(np.einsum("ij,ij->i", sample, sample).max()), _MIN_FLOAT32)
     spread = np.array([each * variances[:n_axes].sum(), each * variances.sum(), largest])
     return centre.astype(np.float32), np.ascontiguousarray(axes[:, :n_axes], dtype=np.float32), spread

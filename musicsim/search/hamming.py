@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from musicsim._arrays import BoolArray, Int32Array, Int64Array, Uint8Array, Uint32Array, Uint64Array
 from musicsim.hashing.packing import checked_words
 from musicsim.search import _hamming_kernels as kernels
 from musicsim.search._folders import DAMAGED, UNREADABLE, read_meta, replaced, write_meta
-from musicsim.search._hamming_tables import Codes, Tables
+from musicsim.search._hamming_tables import Tables
 from musicsim.search._rows import Index, read_only
 from musicsim.search._trees import n_threads
 
@@ -22,10 +23,10 @@ __all__ = ["HammingIndex", "checked_codes"]
 METHODS = ("scan", "balls")
 
 _FORMAT = 1
-_SAID = ("kind", "format", "options", "shape", "bits")
+_META_KEYS = ("kind", "format", "options", "shape", "bits")
 
-_MOST_BITS = (1 << kernels.DISTANCE_BITS) - 1
-_MOST_CODES = (1 << kernels.ID_BITS) - 2
+_MAX_BITS = (1 << kernels.DISTANCE_BITS) - 1
+_MAX_CODES = (1 << kernels.ID_BITS) - 2
 
 # Queries whose heaps are held at once, and for each thread, below which it costs more than it gives.
 _PART_QUERIES = 1024
@@ -34,11 +35,11 @@ _QUERIES_A_THREAD = 16
 # Nanoseconds that a scan takes for a code, and for 32 bits of it (measured, AMD EPYC).
 _SCAN_CODE, _SCAN_PLANE = 0.04, 0.035
 
-# Codes that came after the tables were built are scanned; more than this share of all, and they are built anew.
-_MOST_ADDED = 1 / 16
-_FEW_ADDED = 4096
+# Codes that came after the tables were built are scanned; more than this share of all, and they are rebuilt.
+_MAX_ADDED_SHARE = 1 / 16
+_ALWAYS_ALLOWED_ADDED = 4096
 
-HammingAnswers = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]
+HammingAnswers = tuple[Int32Array, Int64Array]
 
 
 class HammingIndex(Index):
@@ -76,7 +77,8 @@ class HammingIndex(Index):
     (Norouzi, Punjani, Fleet, CVPR 2012): each table has some bits of the code as its bucket numbers.
     """
 
-    _planes: npt.NDArray[np.uint32]
+    _DISTANCE = np.int32
+    _planes: Uint32Array
     _tables: Tables | None
 
     def __init__(self, method: str = "scan", *, n_bits: int | None = None, n_jobs: int | None = -1) -> None:
@@ -108,7 +110,7 @@ class HammingIndex(Index):
         self._tables = None if self.method == "scan" else Tables.build(self._rows(), self.n_bits_)
         return self
 
-    def add(self, codes: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    def add(self, codes: npt.ArrayLike) -> Int64Array:
         """Add codes after :meth:`fit`.
 
         Parameters
@@ -132,22 +134,18 @@ class HammingIndex(Index):
             self._shown = np.concatenate([self._shown, np.ones(len(rows), np.uint8)])
         if self._tables is not None:
             n_added = self.n_samples_ - self._tables.n_codes
-            if n_added > max(_FEW_ADDED, _MOST_ADDED * self.n_samples_):
+            if n_added > max(_ALWAYS_ALLOWED_ADDED, _MAX_ADDED_SHARE * self.n_samples_):
                 self._tables = Tables.build(self._rows(), self.n_bits_)
         return np.arange(first, self.n_samples_)
 
-    def query(
-        self, codes: npt.ArrayLike, k: int = 10, *, allowed: npt.NDArray[np.bool_] | None = None
-    ) -> HammingAnswers:
+    def query(self, codes: npt.ArrayLike, k: int = 10, *, allowed: BoolArray | None = None) -> HammingAnswers:
         """The `k` nearest codes of each query, nearest first; equal distances by the lower id, the k-th too.
 
         Parameters
         ----------
         codes : uint64 array-like of shape (n_queries, n_words)
-        k : int >= 1
-            Fewer come back when fewer codes are allowed.
-        allowed : bool ndarray of shape (n_samples,), optional
-            Codes that may be answers; all by default.
+        k, allowed
+            As of :meth:`ExactIndex.query`.
 
         Returns
         -------
@@ -161,29 +159,28 @@ class HammingIndex(Index):
             If `codes` has another type or shape than those of :meth:`fit`, `k` is below 1, or `allowed` has another
             length.
         """
-        check_is_fitted(self, "n_samples_")
-        if k < 1:
-            raise ValueError(f"k={k} should be at least 1.")
-        queries = checked_codes(codes, "codes", self.n_bits_)
-        shown, n_shown = self._visible(allowed)
-        answers = np.zeros((len(queries), min(k, n_shown)), np.int64)
-        if answers.size:
+        return self._answers(codes, k, allowed, self._nearest)
 
-            def ask(part: slice) -> None:
-                limits = np.full(len(queries[part]), self.n_bits_ + 1)
-                heaps, _ = self._searched(queries[part], limits, answers.shape[1], shown)
-                answers[part] = np.sort(-heaps, axis=1)
+    def _checked_queries(self, Q: npt.ArrayLike) -> Uint64Array:
+        return checked_codes(Q, "codes", self.n_bits_)
 
-            self._for_parts(len(queries), ask)
-        return _unpacked(answers)
+    def _nearest(
+        self, Q: Uint64Array, shown: Uint8Array, n_shown: int, distances: Int32Array, ids: Int64Array
+    ) -> None:
+        def ask(part: slice) -> None:
+            limits = np.full(len(Q[part]), self.n_bits_ + 1)
+            heaps, _ = self._searched(Q[part], limits, ids.shape[1], shown)
+            distances[part], ids[part] = _unpacked(np.sort(-heaps, axis=1))
+
+        self._for_parts(len(Q), ask)
 
     def radius(
         self,
         codes: npt.ArrayLike,
         r: int | npt.ArrayLike,
         *,
-        allowed: npt.NDArray[np.bool_] | None = None,
-    ) -> tuple[list[npt.NDArray[np.int32]], list[npt.NDArray[np.int64]]]:
+        allowed: BoolArray | None = None,
+    ) -> tuple[list[Int32Array], list[Int64Array]]:
         """All codes that differ from each query in `r` bits at most, nearest first; equal distances by the lower id.
 
         Parameters
@@ -214,7 +211,7 @@ class HammingIndex(Index):
             raise ValueError(f"r={radii.min()} should be 0 or more.")
         limits = np.broadcast_to(np.minimum(radii, self.n_bits_) + 1, len(queries)).astype(np.int64)
         shown, _ = self._visible(allowed)
-        parts: dict[int, npt.NDArray[np.int64]] = {}
+        parts: dict[int, Int64Array] = {}
 
         def ask(part: slice) -> None:
             _, found = self._searched(queries[part], limits[part].copy(), 0, shown)
@@ -222,8 +219,8 @@ class HammingIndex(Index):
             parts[part.start] = found
 
         self._for_parts(len(queries), ask)
-        distances: list[npt.NDArray[np.int32]] = []
-        ids: list[npt.NDArray[np.int64]] = []
+        distances: list[Int32Array] = []
+        ids: list[Int64Array] = []
         for part in self._parts(len(queries)):
             found = parts[part.start]
             asked = found >> kernels.ID_BITS + kernels.DISTANCE_BITS
@@ -284,7 +281,7 @@ class HammingIndex(Index):
             If there is none.
         """
         source = Path(folder)
-        meta = read_meta(source, _SAID)
+        meta = read_meta(source, _META_KEYS)
         try:
             if (meta["kind"], meta["format"]) != (cls.__name__, _FORMAT):
                 raise ValueError("another kind or version")
@@ -295,7 +292,7 @@ class HammingIndex(Index):
         return index
 
     def _open(self, source: Path, meta: dict[str, Any]) -> None:
-        """Map the arrays that `meta` tells of."""
+        """Map the arrays that `meta` describes."""
         (self.n_samples_, self.n_features_in_), self.n_bits_ = meta["shape"], meta["bits"]
         planes = np.load(source / "planes.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
         self._shown = np.load(source / "shown.npy", allow_pickle=False)
@@ -308,11 +305,11 @@ class HammingIndex(Index):
         if self._tables is not None and self._tables.n_codes > self.n_samples_:
             raise ValueError("tables of more codes")
 
-    def _put(self, rows: Codes) -> None:
+    def _put(self, rows: Uint64Array) -> None:
         """Put codes at the end of the planes, in room that at least doubles."""
         first, n = self.n_samples_, self.n_samples_ + len(rows)
-        if n > _MOST_CODES:
-            raise ValueError(f"{n} codes are more than an index takes, {_MOST_CODES}.")
+        if n > _MAX_CODES:
+            raise ValueError(f"{n} codes are more than an index takes, {_MAX_CODES}.")
         if n > self._planes.shape[1] or not self._planes.flags.writeable:
             grown = np.zeros((len(self._planes), _room(max(n, 2 * first))), np.uint32)
             grown[:, :first] = self._planes[:, :first]
@@ -320,13 +317,13 @@ class HammingIndex(Index):
         self._planes[:, first:n] = self._words(rows).T
         self.n_samples_ = n
 
-    def _rows(self) -> Codes:
+    def _rows(self) -> Uint64Array:
         """The codes by id."""
         rows = np.zeros((self.n_samples_, self.n_features_in_), np.uint64)
         rows.view("<u4")[:, : len(self._planes)] = self._planes[:, : self.n_samples_].T
         return rows
 
-    def _words(self, rows: Codes) -> npt.NDArray[np.uint32]:
+    def _words(self, rows: Uint64Array) -> Uint32Array:
         """Codes as the words of planes."""
         return read_only(np.ascontiguousarray(rows.view("<u4")[:, : len(self._planes)], dtype=np.uint32))
 
@@ -350,8 +347,8 @@ class HammingIndex(Index):
             list(pool.map(ask, parts))
 
     def _searched(
-        self, queries: Codes, limits: npt.NDArray[np.int64], k: int, shown: npt.NDArray[np.uint8]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        self, queries: Uint64Array, limits: Int64Array, k: int, shown: Uint8Array
+    ) -> tuple[Int64Array, Int64Array]:
         """Answers nearer than `limits`: heaps of the k nearest, or with k = 0 all of them.
 
         Parameters
@@ -359,7 +356,6 @@ class HammingIndex(Index):
         queries : uint64 ndarray of shape (n_queries, n_words)
         limits : int64 ndarray of shape (n_queries,)
             Is changed.
-        k : int
         shown : as in :func:`musicsim.search._hamming_kernels.scan`
 
         Returns
@@ -396,7 +392,7 @@ class HammingIndex(Index):
         return heaps, np.concatenate(parts)
 
 
-def checked_codes(codes: npt.ArrayLike, name: str, n_bits: int | None) -> Codes:
+def checked_codes(codes: npt.ArrayLike, name: str, n_bits: int | None) -> Uint64Array:
     """Two-dimensional uint64 codes that have no bit beyond the last that counts.
 
     Parameters
@@ -419,8 +415,8 @@ def checked_codes(codes: npt.ArrayLike, name: str, n_bits: int | None) -> Codes:
         raise ValueError(f"n_bits={n_bits!r} should be a whole number of at least 1.")
     elif n_words != -(-n_bits // 64):
         raise ValueError(f"{name} has {n_words} words, n_bits={n_bits} needs {-(-n_bits // 64)}.")
-    if n_bits > _MOST_BITS:
-        raise ValueError(f"{name} has {n_bits} bits, more than {_MOST_BITS}.")
+    if n_bits > _MAX_BITS:
+        raise ValueError(f"{name} has {n_bits} bits, more than {_MAX_BITS}.")
     if n_bits % 64 and (array[:, -1] >> np.uint64(n_bits % 64)).any():
         raise ValueError(f"{name} has bits beyond n_bits={n_bits}.")
     return read_only(np.ascontiguousarray(array))
@@ -431,6 +427,6 @@ def _room(n: int) -> int:
     return -(-n // kernels.TILE) * kernels.TILE
 
 
-def _unpacked(answers: npt.NDArray[np.int64]) -> HammingAnswers:
+def _unpacked(answers: Int64Array) -> HammingAnswers:
     """Distances and ids of answers that hold both."""
     return (answers >> kernels.ID_BITS).astype(np.int32), answers & ((1 << kernels.ID_BITS) - 1)

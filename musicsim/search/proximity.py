@@ -16,11 +16,12 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from musicsim._arrays import Float64Array, FloatingArray, Int64Array
+
 __all__ = ["MutualProximity", "mutual_proximity"]
 
-FloatArray = npt.NDArray[np.float64]
 Moments = tuple[npt.ArrayLike, npt.ArrayLike]
-PairMoments = tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
+PairMoments = tuple[tuple[Float64Array, Float64Array], tuple[Float64Array, Float64Array]]
 
 _BLOCK_ENTRIES = 1 << 18
 """Distances worked on at once: 2 MB."""
@@ -81,14 +82,14 @@ class MutualProximity(BaseEstimator):
         self.mean_, self.std_ = self.moments(rows)
         return self
 
-    def add(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    def add(self, X: npt.ArrayLike) -> Int64Array:
         """Estimate the moments of more rows, against the sample of the fit; returns their rows."""
         mean, std = self.moments(X)
         first = len(self.mean_)
         self.mean_, self.std_ = np.concatenate([self.mean_, mean]), np.concatenate([self.std_, std])
         return np.arange(first, len(self.mean_))
 
-    def moments(self, Q: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    def moments(self, Q: npt.ArrayLike) -> tuple[Float64Array, Float64Array]:
         """Mean and deviation of the distances from each query to the sample, both of shape (n_queries,).
 
         Parameters
@@ -120,26 +121,7 @@ class MutualProximity(BaseEstimator):
             mean[block], std[block] = _block_moments(part, sample, norms)
         return mean, std
 
-    def log_survival(
-        self, distances: npt.ArrayLike, query_moments: Moments, rows: npt.ArrayLike
-    ) -> FloatArray:
-        """Log of the mutual proximity of one query and some rows: log P(X > d) + log P(Y > d).
-
-        Parameters
-        ----------
-        distances : array of shape (k,), >= 0
-        query_moments : mean and deviation of the query, as :meth:`moments` gives them for one query
-        rows : int array of shape (k,)
-
-        Returns
-        -------
-        ndarray of shape (k,), float64, <= 0; 0 where nothing could be estimated
-        """
-        d, moments = self._pairs(distances, query_moments, rows)
-        average = _average_song(self.mean_, self.std_)
-        return np.zeros_like(d) if average is None else _log_survival(d, moments, average)
-
-    def rescore(self, distances: npt.ArrayLike, rows: npt.ArrayLike, query_moments: Moments) -> FloatArray:
+    def rescore(self, distances: npt.ArrayLike, rows: npt.ArrayLike, query_moments: Moments) -> Float64Array:
         """Adjusted distances of candidates: smaller where the mutual proximity is larger.
 
         Parameters
@@ -165,8 +147,8 @@ class MutualProximity(BaseEstimator):
 
     def rescore_others(
         self, distances: npt.ArrayLike, moments: Moments, query_moments: Moments
-    ) -> FloatArray:
-        """As :meth:`rescore`, of candidates that are no rows of the fit and do not count in the average song.
+    ) -> Float64Array:
+        """Rescore as :meth:`rescore` does candidates that are not rows of the fit, nor count in the average song.
 
         Parameters
         ----------
@@ -191,7 +173,7 @@ class MutualProximity(BaseEstimator):
 
     def _pairs(
         self, distances: npt.ArrayLike, query_moments: Moments, rows: npt.ArrayLike
-    ) -> tuple[FloatArray, PairMoments]:
+    ) -> tuple[Float64Array, PairMoments]:
         """Distances, and the moments of the query and of the rows, checked."""
         check_is_fitted(self, "mean_")
         d, chosen = np.asarray(distances, dtype=np.float64), np.asarray(rows)
@@ -210,7 +192,7 @@ def mutual_proximity(
     std_q: npt.ArrayLike,
     mean_x: npt.ArrayLike,
     std_x: npt.ArrayLike,
-) -> FloatArray:
+) -> Float64Array:
     """Adjust a whole matrix of distances, of whatever kind, by given moments.
 
     Parameters
@@ -248,14 +230,14 @@ def mutual_proximity(
     return result
 
 
-def _of_one(query_moments: Moments) -> tuple[FloatArray, FloatArray]:
+def _of_one(query_moments: Moments) -> tuple[Float64Array, Float64Array]:
     mean, std = (np.asarray(part, dtype=np.float64).ravel() for part in query_moments)
     if len(mean) != 1 or len(std) != 1:
         raise ValueError("query_moments should be the mean and the deviation of one query.")
     return mean, std
 
 
-def _rows(X: npt.ArrayLike, name: str) -> npt.NDArray[np.floating]:
+def _rows(X: npt.ArrayLike, name: str) -> FloatingArray:
     """Two-dimensional floating rows; memory maps are left where they are."""
     rows = np.asarray(X)
     if rows.dtype not in (np.float32, np.float64):
@@ -265,7 +247,9 @@ def _rows(X: npt.ArrayLike, name: str) -> npt.NDArray[np.floating]:
     return rows
 
 
-def _block_moments(part: FloatArray, sample: FloatArray, norms: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _block_moments(
+    part: Float64Array, sample: Float64Array, norms: Float64Array
+) -> tuple[Float64Array, Float64Array]:
     """Moments of the distances from some rows to the sample, copies left out."""
     own = np.einsum("ij,ij->i", part, part)
     scale = own[:, None] + norms
@@ -286,7 +270,7 @@ def _block_moments(part: FloatArray, sample: FloatArray, norms: FloatArray) -> t
     return mean, np.where(std > 1e-9 * mean, std, 0.0)
 
 
-def _average_song(mean: FloatArray, std: FloatArray) -> tuple[float, float] | None:
+def _average_song(mean: Float64Array, std: Float64Array) -> tuple[float, float] | None:
     """Average mean and deviation over the songs that have them, or None where that says nothing."""
     known = std > 0.0
     if len(mean) < 3 or not known.any():
@@ -294,7 +278,7 @@ def _average_song(mean: FloatArray, std: FloatArray) -> tuple[float, float] | No
     return float(mean[known].mean()), float(std[known].mean())
 
 
-def _log_survival(d: FloatArray, moments: PairMoments, average: tuple[float, float]) -> FloatArray:
+def _log_survival(d: Float64Array, moments: PairMoments, average: tuple[float, float]) -> Float64Array:
     """Log of P(X > d) P(Y > d); a song without a deviation of its own counts as an average one."""
     from scipy.special import log_ndtr
 
@@ -305,7 +289,7 @@ def _log_survival(d: FloatArray, moments: PairMoments, average: tuple[float, flo
     return total
 
 
-def _adjusted(d: FloatArray, moments: PairMoments, average: tuple[float, float] | None) -> FloatArray:
+def _adjusted(d: Float64Array, moments: PairMoments, average: tuple[float, float] | None) -> Float64Array:
     """The distance of two average songs with the mutual proximity of each pair."""
     from scipy.special import ndtri_exp
 

@@ -5,8 +5,9 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import Float32Array, Int64Array, Uint8Array
 from musicsim.search import _query_kernels as kernels
-from musicsim.search._rows import Answers, checked
+from musicsim.search._rows import checked
 from musicsim.search._tree_index import TreeIndex
 from musicsim.search._trees import Growth, Trees, grow_trees, n_threads
 
@@ -18,7 +19,8 @@ class SpillTree(TreeIndex):
 
     Every node splits its rows along one direction at the median. With spill, rows near the boundary go to both sides,
     so that fewer neighbours are parted. A query descends into every side it belongs to, and the rows of the leaves it
-    reaches are ranked by their exact distance.
+    reaches are ranked by their exact distance. Where these leaves hold fewer than `k` rows it goes back to their
+    parents, and further up until there are enough: as many rows come back as from :class:`ExactIndex`.
 
     Parameters
     ----------
@@ -44,13 +46,13 @@ class SpillTree(TreeIndex):
     n_samples_, n_features_in_ : int
     n_leaves_, depth_ : int
     nbytes_ : int
-        Memory besides the rows.
+        Memory in addition to the rows.
 
     Notes
     -----
     Depth grows the copies: a tree of depth D holds each row (1 + 2 * spill) ** D times on average, as a number of
     4 bytes; 10.7 times for spill 0.1 and depth 13. Rows that are all equal cannot be split and stay one leaf. Where
-    rows that were added make it hold each row twice as often as when it was grown, the tree is grown anew over all.
+    rows that were added make it hold each row twice as often as when it was grown, the tree is regrown over all.
     """
 
     def __init__(
@@ -89,54 +91,29 @@ class SpillTree(TreeIndex):
         self._begin(rows, self._grown(rows, self._seeds(1)))
         return self
 
-    def _grown(self, rows: npt.NDArray[np.float32], seeds: tuple[int, ...]) -> Trees:
+    def _grown(self, rows: Float32Array, seeds: tuple[int, ...]) -> Trees:
         return grow_trees(rows, self._growth(), seeds, n_threads(self.n_jobs))
 
-    def _placed(self, rows: npt.NDArray[np.float32], first: int) -> bool:
+    def _placed(self, rows: Float32Array, first: int) -> bool:
         return self._trees.add(rows, first, self._X, self._growth())
 
     def _regrown(self) -> Trees:
         return self._grown(self._X, self._trees.seeds)
 
-    def query(
-        self, Q: npt.ArrayLike, k: int = 10, *, allowed: npt.NDArray[np.bool_] | None = None
-    ) -> Answers:
-        """The nearest rows among those that the queries' leaves hold, nearest first; equal distances by the lower id.
-
-        A query whose leaves hold fewer than `k` rows goes back to the parents of these leaves, and further up until
-        there are enough: as many rows come back as from :class:`ExactIndex`.
-
-        Parameters
-        ----------
-        Q : array-like of shape (n_queries, n_features)
-        k : int >= 1
-        allowed : bool ndarray of shape (n_samples,), optional
-            Rows that may be answers; all by default.
-
-        Returns
-        -------
-        distances : float32 ndarray of shape (n_queries, min(k, n_allowed))
-        ids : int64 ndarray of the same shape
-
-        Raises
-        ------
-        ValueError
-            If `Q` has another width than the rows or holds NaN, `k` is below 1, or `allowed` has another length.
-        """
-        queries, shown, _, (distances, ids) = self._prepared(Q, k, allowed)
+    def _nearest(
+        self, Q: Float32Array, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array
+    ) -> None:
         trees = self._trees
 
         def ask(part: slice) -> None:
             kernels.defeat(
-                self._X, queries[part], trees.nodes, trees.leaves, trees.items, int(trees.roots[0]), shown,
+                self._X, Q[part], trees.nodes, trees.leaves, trees.items, int(trees.roots[0]), shown,
                 distances[part], ids[part],
             )  # fmt: skip
 
-        if ids.size:
-            self._for_parts(len(queries), ask)
-        return distances, ids
+        self._for_parts(len(Q), ask)
 
-    def retrieve(self, Q: npt.ArrayLike, *, depth: int | None = None) -> list[npt.NDArray[np.int64]]:
+    def retrieve(self, Q: npt.ArrayLike, *, depth: int | None = None) -> list[Int64Array]:
         """The retrieval set of each query (algorithm 6.3), as a tree of a smaller depth would have it.
 
         Parameters
@@ -155,7 +132,7 @@ class SpillTree(TreeIndex):
         ValueError
             If `Q` has another width than the rows or holds NaN, or `depth` is below 0.
         """
-        queries = self._asked(Q, 1)
+        queries = self._queries(Q, 1)
         if depth is not None and depth < 0:
             raise ValueError(f"depth={depth} should be 0 or more, or None.")
         trees, shown = self._trees, self._shown

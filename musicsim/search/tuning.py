@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim._blas import one_blas_thread
 from musicsim.search._rows import Answers, checked
 from musicsim.search.exact import ExactIndex
@@ -38,7 +39,7 @@ _FINENESS = 1.05
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """How an index answers with the number of probes that was found for it.
+    """Result of a calibration: the number of probes, and the recall and time it gives.
 
     Attributes
     ----------
@@ -66,19 +67,19 @@ class Calibration:
 class _Queries:
     """Rows that ask, and how far their k-th neighbour is."""
 
-    rows: npt.NDArray[np.int64]
-    Q: npt.NDArray[np.float32]
-    limits: npt.NDArray[np.float32]
+    rows: Int64Array
+    Q: Float32Array
+    limits: Float32Array
     k: int
 
-    def recalls(self, index: SpillForest, n_probes: int) -> npt.NDArray[np.float64]:
+    def recalls(self, index: SpillForest, n_probes: int) -> Float64Array:
         """Share of true neighbours among the answers to each query."""
         distances, ids = index.query(self.Q, self.k + 1, n_probes=n_probes)
         right = (distances <= self.limits[:, None]) & (ids != self.rows[:, None])
         return np.minimum(right.sum(axis=1), self.k) / self.k
 
 
-def _queries(X: npt.NDArray[np.float32], k: int, n: int, seed: int) -> tuple[_Queries, _Queries]:
+def _queries(X: Float32Array, k: int, n: int, seed: int) -> tuple[_Queries, _Queries]:
     """Two sets of at most n rows that have no row in common."""
     rows = np.random.default_rng(seed).permutation(len(X))[: 2 * n]
     distances, ids = ExactIndex().fit(X).query(X[rows], k + 1)
@@ -110,7 +111,7 @@ def _least_probes(index: SpillForest, queries: _Queries, recall: float) -> int:
     return high
 
 
-def _seconds(ask: Callable[[npt.NDArray[np.float32]], Answers], queries: _Queries) -> float:
+def _seconds(ask: Callable[[Float32Array], Answers], queries: _Queries) -> float:
     """CPU seconds of one query, asked one at a time on one thread."""
     best = np.inf
     with one_blas_thread():

@@ -10,8 +10,8 @@ from starlette.testclient import TestClient
 
 from musicsim import LIBRARY_FILE
 from musicsim.api import routes
-from musicsim.explorer.fitting import RepresentationSettings
-from musicsim.explorer.models import add_representation
+from musicsim.explorer.upkeep.fitting import RepresentationSettings
+from musicsim.explorer.upkeep.model_catalogue import add_representation
 from tests.sounds import write_song
 
 SOUND = {"Content-Type": "application/octet-stream"}

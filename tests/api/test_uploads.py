@@ -21,6 +21,8 @@ from musicsim.api import http, routes
 from tests.sounds import write_song
 from tests.waiting import PATIENCE_S, until
 
+SOUND = {"content-type": "application/octet-stream"}
+
 SERVER = """
 import uvicorn
 from starlette.applications import Starlette
@@ -38,7 +40,7 @@ Server(uvicorn.Config(Starlette(routes=routes()), port=0, log_level="error")).ru
 @pytest.fixture
 def client(tiny_library, monkeypatch):
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(tiny_library.folder))
-    with TestClient(Starlette(routes=routes())) as client:
+    with TestClient(Starlette(routes=routes()), headers=SOUND) as client:
         yield client
 
 
@@ -116,7 +118,7 @@ def sent(path, headers=(), chunks=(), *, stays=True):
     scope = {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http",
         "path": path, "raw_path": path.encode(), "query_string": query.encode(), "root_path": "",
-        "headers": [(name.encode(), value.encode()) for name, value in headers],
+        "headers": [(name.encode(), value.encode()) for name, value in [*headers, *SOUND.items()]],
         "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2),
     }  # fmt: skip
     asyncio.run(Starlette(routes=routes())(scope, receive, send))

@@ -10,8 +10,9 @@ import pytest
 import soundfile
 from playwright.sync_api import Page, expect
 
-from musicsim.explorer.training import refresh
-from musicsim.library import Library, schema
+from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.library import Library
+from musicsim.library.db import schema
 from tests.browser.chromium import FLAGS
 from tests.browser.serving import PATIENCE_MS, serve
 from tests.shared import FORMATS, SHARED, needs_recordings

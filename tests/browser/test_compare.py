@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from musicsim.explorer.artifacts import load_map
+from musicsim.explorer.models.artifacts import load_map
 from musicsim.library import Library
-from musicsim.library.answers import Answer
+from musicsim.library.stores.answers import Answer
 from tests.browser.serving import PATIENCE_MS
 from tests.browser.test_app import address, home, page, player_plays, switch  # noqa: F401  # fixtures
 

@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from benchmarks._million import write_library
-from musicsim.explorer.map_view import SAMPLE
-from musicsim.explorer.snapshot import take_snapshot
+from musicsim.explorer.snapshot.map_view import SAMPLE
+from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 from tests.browser.serving import serve
 from tests.browser.test_app import (  # noqa: F401  # page is a fixture

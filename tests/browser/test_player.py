@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import expect
 from streamlit.testing.v1 import AppTest
 
-from musicsim.ui.player import Track, enqueue, play, play_next
+from musicsim.ui.components.player import Track, enqueue, play, play_next
 from tests.browser.serving import PATIENCE_MS, serve
 
 APP = Path(__file__).parent / "player_app" / "app.py"
@@ -484,7 +484,7 @@ def test_a_page_with_the_player_runs_under_app_test():
         import numpy as np
         import streamlit as st
 
-        from musicsim.ui import player
+        from musicsim.ui.components import player
 
         with st.bottom:
             player.mount(thumbs={np.int64(5): np.int8(1)})

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from musicsim.explorer.training import refresh
+from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
 from tests.browser.serving import PATIENCE_MS, serve
 from tests.learning import write_styles

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from musicsim.cli.addresses import is_open_to_others, listen, urls
 from musicsim.errors import AddressError
-from musicsim.explorer.addresses import is_open_to_others, listen, urls
 
 
 @pytest.fixture

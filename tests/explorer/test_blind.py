@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from musicsim.errors import NotFoundError
-from musicsim.explorer.blind import (
+from musicsim.explorer.playlists.blind_test import (
     QUESTION,
     SHUFFLE,
     BlindPair,
@@ -21,12 +21,12 @@ from musicsim.explorer.blind import (
     record,
     tally,
 )
-from musicsim.explorer.query import Filters
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.explorer.training import refresh
-from musicsim.explorer.walk import DrawnPlaylist, ShuffleWalk, Walk
-from musicsim.explorer.wishes import Wish
-from musicsim.library.model_store import ModelRecord
+from musicsim.explorer.playlists.request import Wish
+from musicsim.explorer.playlists.walk import DrawnPlaylist, ShuffleWalk, Walk
+from musicsim.explorer.search.query import Filters
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.library.stores.models import ModelRecord
 from tests.sounds import write_song
 
 NOTHING = DrawnPlaylist((), ())

@@ -2,9 +2,9 @@
 
 import pytest
 
-from musicsim.explorer import building
-from musicsim.explorer.building import add_and_refresh
-from musicsim.explorer.snapshot import take_snapshot
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.upkeep import add_music as building
+from musicsim.explorer.upkeep.add_music import add_and_refresh
 from tests.sounds import write_collection
 
 

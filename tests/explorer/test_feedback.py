@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from musicsim.errors import NotFoundError
-from musicsim.explorer.feedback import Thumbs, bent, thumbs_by_id, what_changed
-from musicsim.explorer.query import find_similar
+from musicsim.explorer.search.feedback import Thumbs, bent, thumbs_by_id, what_changed
+from musicsim.explorer.search.query import find_similar
 from tests.command import run
 
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from musicsim.errors import ModelError
-from musicsim.explorer.guess import Guess, Guesses, enter_guesses, guess_labels
-from musicsim.explorer.guess_judging import Judged
-from musicsim.explorer.label_levels import LEVELS_OF
-from musicsim.explorer.neighbours import Neighbours
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.explorer.voters import CodeVoters, VectorVoters
+from musicsim.explorer.guessing.guess import Guess, Guesses, enter_guesses, guess_labels
+from musicsim.explorer.guessing.guess_judging import Judged
+from musicsim.explorer.guessing.label_levels import LEVELS_OF
+from musicsim.explorer.guessing.voters import CodeVoters, VectorVoters
+from musicsim.explorer.snapshot.neighbours import Neighbours
+from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.hashing import hamming_distances
-from musicsim.library.duplicate_store import SamePair
+from musicsim.library.stores.duplicates import SamePair
 from tests.command import run
 
 
@@ -153,7 +153,7 @@ def test_codes_are_judged_on_songs_that_they_were_not_learned_from(unlabelled, m
             asked.append((set(rows.tolist()), self.learned))
             return super().nearest(rows, k)
 
-    monkeypatch.setattr("musicsim.explorer.guess.CodeVoters", Watched)
+    monkeypatch.setattr("musicsim.explorer.guessing.guess.CodeVoters", Watched)
     found = guess_labels(snapshot, by="codes", n_votes=3)
     assert {g.song.id: g.names[0] for g in found.guesses} == truth
     # a fifth of nine songs, a third of three artists, all
@@ -198,7 +198,7 @@ def test_one_search_is_for_many_songs(unlabelled, monkeypatch):
 
 @pytest.mark.parametrize("by", [CodeVoters, VectorVoters])
 def test_many_songs_are_asked_for_as_one_is(snapshot, monkeypatch, by):
-    monkeypatch.setattr("musicsim.explorer.voters._ASKED", 5)
+    monkeypatch.setattr("musicsim.explorer.guessing.voters._ASKED", 5)
     rows, voting = np.arange(snapshot.n_indexed), np.arange(1, snapshot.n_indexed)
     labels = LEVELS_OF["genre"](snapshot).codes
     voters = by(snapshot, voting, labels[voting]) if by is CodeVoters else by(snapshot, voting)
@@ -211,7 +211,7 @@ def test_many_songs_are_asked_for_as_one_is(snapshot, monkeypatch, by):
 def test_codes_nearest_first_ties_by_the_vectors_at_the_cut_too(snapshot, monkeypatch):
     rows = np.arange(snapshot.n_indexed)
     labels = LEVELS_OF["genre"](snapshot).codes
-    monkeypatch.setattr("musicsim.explorer.voters._BITS", 3)  # few: many songs share a code
+    monkeypatch.setattr("musicsim.explorer.guessing.voters._BITS", 3)  # few: many songs share a code
     voters = CodeVoters(snapshot, rows, labels)
     codes = voters._hash.transform(snapshot.X)
     bits = hamming_distances(codes, codes)

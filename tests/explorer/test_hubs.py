@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from benchmarks._million import write_library
-from musicsim.explorer.hubs import HubReduction
-from musicsim.explorer.snapshot import take_snapshot
+from musicsim.explorer.snapshot.hubs import HubReduction
+from musicsim.explorer.snapshot.snapshot import take_snapshot
 
 
 class Group:
@@ -25,10 +25,14 @@ class Group:
         return distances[order], order
 
 
+def hub_reduction(rows, **options) -> HubReduction:
+    return HubReduction(len(rows.ids), rows.vectors, lambda: rows.proximity, **options)
+
+
 @pytest.mark.parametrize("n", [2_000, 12_000])
 def test_an_adjusted_distance_does_not_depend_on_how_many_candidates_were_asked_for(n, rng):
     rows = Group(n, rng)
-    hubs = HubReduction(rows, most_in_advance=0)
+    hubs = hub_reduction(rows, max_in_advance=0)
     many = hubs.adjusted(rows.X[0], *rows.nearest(500))
     for k in (1, 10, 100):
         np.testing.assert_allclose(hubs.adjusted(rows.X[0], *rows.nearest(k)), many[:k], rtol=1e-9)
@@ -39,7 +43,7 @@ def test_it_is_the_distance_that_is_worked_out_in_advance(tmp_path):
     """Up to 5,000 songs are all averaged, and all are compared with the same 500."""
     with write_library(tmp_path / "library", 700) as library:
         rows = take_snapshot(library)._rows
-        in_advance, on_demand = HubReduction(rows), HubReduction(rows, most_in_advance=0)
+        in_advance, on_demand = hub_reduction(rows), hub_reduction(rows, max_in_advance=0)
         for row in (0, 333, 699):
             distances, near = (found[0] for found in rows.index.query(rows.X[row : row + 1], 200))
             one, other = (way.adjusted(rows.X[row], distances, near) for way in (in_advance, on_demand))

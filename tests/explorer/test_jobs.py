@@ -8,8 +8,8 @@ import pytest
 
 from musicsim.errors import StoreLockedError
 from musicsim.explorer import jobs
-from musicsim.explorer.building import forget_leftovers, keep_upload
-from musicsim.explorer.snapshot import take_snapshot
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.upkeep.add_music import forget_leftovers, keep_upload
 from tests.sounds import write_collection, write_song
 
 pytestmark = pytest.mark.slow

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from musicsim.explorer.label_levels import LEVELS_OF
-from musicsim.library.columns import Labels
+from musicsim.explorer.guessing.label_levels import LEVELS_OF
+from musicsim.library.db.columns import Labels
 
 
 def snapshot_of(genres=(), artists=(), albums=None):

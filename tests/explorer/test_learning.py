@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from musicsim.errors import ModelError, NotFoundError, StoreLockedError
-from musicsim.explorer.artifacts import load_report
-from musicsim.explorer.learning import LearningSettings, learn
+from musicsim.explorer.learning.supervision import Supervision
+from musicsim.explorer.learning.task import LearningSettings
+from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.progress import Stopped
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.explorer.supervision import Supervision
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.upkeep.learned_model import learn
 from tests.learning import Watcher
 
 

@@ -4,15 +4,21 @@ import numpy as np
 import pytest
 
 from musicsim.errors import ModelError
-from musicsim.explorer.artifacts import load_report
-from musicsim.explorer.learning import CS, LearningSettings, learn
-from musicsim.explorer.learning_answers import Answered, learn_from_answers, relevance_of, shares_in_order
-from musicsim.explorer.model_text import figures, headline, judged_on, report_of
-from musicsim.explorer.quality import held_out
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.explorer.supervision import ANSWERS, Supervision
-from musicsim.library.answers import comparisons, question_key
-from musicsim.library.duplicate_store import SamePair
+from musicsim.explorer.evaluation.quality import held_out
+from musicsim.explorer.learning.from_answers import (
+    Answered,
+    learn_from_answers,
+    relevance_of,
+    shares_in_order,
+)
+from musicsim.explorer.learning.supervision import ANSWERS, Supervision
+from musicsim.explorer.learning.task import CS, LearningSettings
+from musicsim.explorer.models.artifacts import load_report
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.upkeep.learned_model import learn
+from musicsim.explorer.upkeep.model_text import figures, headline, judged_on, report_of
+from musicsim.library.stores.answers import comparisons, question_key
+from musicsim.library.stores.duplicates import SamePair
 from tests.learning import Watcher
 
 

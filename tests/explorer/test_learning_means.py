@@ -7,14 +7,14 @@ import pytest
 
 from musicsim.errors import ModelError
 from musicsim.evaluation import ArtistSplit, query_scores
-from musicsim.explorer.artifacts import load_report
-from musicsim.explorer.feedback import Thumbs
-from musicsim.explorer.learning import LearningSettings, learn
-from musicsim.explorer.learning_means import trials
-from musicsim.explorer.learning_task import Split, Task
-from musicsim.explorer.query import find_similar
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.explorer.supervision import Supervision
+from musicsim.explorer.learning.closed_form import trials
+from musicsim.explorer.learning.supervision import Supervision
+from musicsim.explorer.learning.task import LearningSettings, Split, Task
+from musicsim.explorer.models.artifacts import load_report
+from musicsim.explorer.search.feedback import Thumbs
+from musicsim.explorer.search.query import find_similar
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.upkeep.learned_model import learn
 from musicsim.library import Library
 from tests.command import run
 from tests.learning import Watcher

@@ -3,14 +3,17 @@
 import numpy as np
 import pytest
 
-from musicsim.explorer.map_view import (
-    MOST_DRAWN,
+from musicsim.explorer.snapshot.map_view import (
+    MAX_DRAWN,
     SAMPLE,
     MapView,
     OncePer,
     Window,
     place_by_neighbours,
+    place_vector,
 )
+from musicsim.explorer.snapshot.neighbours import Neighbours
+from musicsim.search import ExactIndex
 
 
 def lumps(rng: np.random.Generator, n: int = 60_000) -> np.ndarray:
@@ -31,9 +34,9 @@ def within(places: np.ndarray, window: Window) -> np.ndarray:
 
 
 def test_of_a_small_map_every_song_is_a_point(rng):
-    places = rng.normal(size=(MOST_DRAWN, 2)).astype(np.float32)
+    places = rng.normal(size=(MAX_DRAWN, 2)).astype(np.float32)
     shown = MapView(places).shown(Window(0, 1, 0, 1))
-    assert sorted(shown.rows) == list(range(MOST_DRAWN)), "those outside of the window, too: it may be moved"
+    assert sorted(shown.rows) == list(range(MAX_DRAWN)), "those outside of the window, too: it may be moved"
     assert shown.density is None
 
 
@@ -172,6 +175,17 @@ def test_a_new_song_stands_amid_its_neighbours():
     assert np.isnan(place_by_neighbours(places, np.array([4]))).all()
 
 
+@pytest.mark.parametrize(("n_songs", "is_unfolded"), [(MAX_DRAWN, True), (MAX_DRAWN + 1, False)])
+def test_a_song_from_outside_is_placed_by_the_maps_own_method_until_that_takes_too_long(
+    rng, n_songs, is_unfolded
+):
+    X = rng.normal(size=(n_songs, 2)).astype(np.float32)
+    index = Neighbours(ExactIndex().fit(X), np.arange(n_songs))
+    place = place_vector(X[0], 10 * X, index, lambda vectors: vectors - 100)
+    expected = X[0] - 100 if is_unfolded else place_by_neighbours(10 * X, index.query(X[:1], 10)[1][0])
+    np.testing.assert_array_equal(place, expected)
+
+
 def test_what_was_made_of_an_array_is_made_once_and_the_oldest_goes():
     made = []
 
@@ -190,8 +204,8 @@ def test_what_was_made_of_an_array_is_made_once_and_the_oldest_goes():
 
 @pytest.mark.parametrize("high", [0.0, 1e-320])
 def test_a_window_without_extent_shows_the_songs_that_stand_there(high):
-    places = np.zeros((MOST_DRAWN + 1, 2), dtype=np.float32)
+    places = np.zeros((MAX_DRAWN + 1, 2), dtype=np.float32)
     shown = MapView(places).shown(Window(0, high, 0, high))
-    assert (len(shown.rows), shown.n_here) == (SAMPLE, MOST_DRAWN + 1)
+    assert (len(shown.rows), shown.n_here) == (SAMPLE, MAX_DRAWN + 1)
     assert shown.density is not None
     assert shown.density.max() == 255

@@ -10,9 +10,9 @@ import soundfile
 
 from musicsim.audio import decode
 from musicsim.errors import AudioDecodeError
-from musicsim.explorer.mixtape import MIX_ENDINGS, render_mix
+from musicsim.explorer.playlists.mixtape import MIX_ENDINGS, render_mix
 from musicsim.explorer.progress import Stopped, teller
-from musicsim.library import schema
+from musicsim.library.db import schema
 
 RATE = 44_100
 # An encoder fills up its last frame; AAC may add one more. Opus, MP3 and the formats without loss state their length.

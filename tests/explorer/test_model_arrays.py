@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from musicsim.errors import ModelError
-from musicsim.explorer import model_arrays
-from musicsim.explorer.model_arrays import read_arrays
-from musicsim.explorer.similarity_model import SimilarityModel
+from musicsim.explorer.models import arrays as model_arrays
+from musicsim.explorer.models.arrays import read_arrays
+from musicsim.explorer.models.similarity_model import SimilarityModel
 from tests.crafted_models import packed
 
 

@@ -7,28 +7,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from musicsim.explorer.artifacts import read_report
-from musicsim.explorer.model_schema import MAX_JSON, AboutFile, AboutModel, AboutSources, Report, read_json
-from musicsim.explorer.model_text import figures, headline, judged_on, path_rows, source_rows
-from musicsim.explorer.verdict import MEASURES
+from musicsim.explorer.learning.verdict import MEASURES
+from musicsim.explorer.models.artifacts import read_report
+from musicsim.explorer.models.schema import MAX_JSON, AboutFile, AboutModel, AboutSources, Report, read_json
+from musicsim.explorer.upkeep.model_text import figures, headline, judged_on, path_rows, source_rows
+from tests.learning import RANKED
 
 MODEL = {
     "format_version": 2, "feature_version": 5, "musicsim": "0.1", "representation": "ppk", "n_codewords": 16, "tau": 4,
     "variance": 0.95, "random_state": 0, "n_songs": 12,
-}  # fmt: skip
-RANKED = {
-    "name": "mine", "base": "as it sounds", "created_at": 1.0, "seconds": 2.0, "version": "0.1", "detail": "of genre",
-    "settings": {
-        "supervision": "genre", "on": [], "loss": "auc", "C": None, "k": 10, "threshold": 10, "structure": "full",
-        "regularizer": "trace", "random_state": 0, "listener": "", "method": "ranking",
-    },
-    "n_songs": 24, "n_artists": 12, "C": 10.0, "untrained": 0.5, "stopped_early": False, "is_better": True,
-    "split": {part: {"songs": 8, "artists": 4} for part in ("train", "validation", "test")},
-    "path": [{"C": 10.0, "quality": math.nan, "gap": 0.1, "n_cuts": 3, "rank": 2}],
-    "leads": {"auc": {"before": 0.5, "after": 0.6, "mean": 0.1, "low": 0.05, "high": 0.2}},
-    "hubness": {"before": 1.0, "after": 0.5},
-    "sources": [{"name": "tags", "dimensions": 3, "share": 0.4, "alone": math.nan}],
-    "changed": [{"query": 1, "before": [2], "after": [3]}],
 }  # fmt: skip
 CLOSED = RANKED | {
     "C": None,

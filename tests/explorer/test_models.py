@@ -7,20 +7,21 @@ import numpy as np
 import pytest
 
 from musicsim.errors import FeatureVersionError, ModelError
-from musicsim.explorer.fitting import NATIVE, RepresentationSettings
-from musicsim.explorer.learning import LearningSettings, learn
-from musicsim.explorer.model_files import save_model_file
-from musicsim.explorer.models import (
+from musicsim.explorer.learning.task import LearningSettings
+from musicsim.explorer.models.files import save_model_file
+from musicsim.explorer.models.representations import OFFERED
+from musicsim.explorer.search.query import find_similar, read_example
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.upkeep.fitting import NATIVE, RepresentationSettings
+from musicsim.explorer.upkeep.learned_model import learn
+from musicsim.explorer.upkeep.model_catalogue import (
     add_representation,
     free_name,
     stale_models,
     stale_reason,
     take_model,
 )
-from musicsim.explorer.query import find_similar, read_example
-from musicsim.explorer.representations import OFFERED
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.explorer.training import refresh
+from musicsim.explorer.upkeep.refresh import refresh
 from tests.learning import Watcher, hush, sing_by_kind, tag_by_kind
 from tests.sounds import write_song
 

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from benchmarks._million import write_library
-from musicsim.explorer import neighbours
-from musicsim.explorer.neighbours import Neighbours, neighbours_among, update_index
-from musicsim.explorer.query import Filters, find_similar
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.library import Library, schema
+from musicsim.explorer.search.query import Filters, find_similar
+from musicsim.explorer.snapshot import neighbours
+from musicsim.explorer.snapshot.neighbours import Neighbours, update_index
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.library import Library
+from musicsim.library.db import schema
 from musicsim.search import CompactIndex, ExactIndex, SpillForest
 
 N = 1200
@@ -129,7 +130,7 @@ def test_a_damaged_forest_leaves_searching_exact_and_is_built_again(library, dam
     update_index(_model_folder(library), X)
     file = _model_folder(library) / "index" / damage
     file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
-    assert isinstance(neighbours_among(take_snapshot(library)._rows)._index, ExactIndex)
+    assert isinstance(take_snapshot(library).index._index, ExactIndex)
     assert update_index(_model_folder(library), X)
     assert isinstance(_index(library), SpillForest)
 
@@ -138,7 +139,7 @@ def test_an_index_that_lost_its_description_is_built_again(library):
     X = take_snapshot(library).X
     update_index(_model_folder(library), X)
     (_model_folder(library) / "index" / "index.json").unlink()
-    assert isinstance(neighbours_among(take_snapshot(library)._rows)._index, ExactIndex)
+    assert isinstance(take_snapshot(library).index._index, ExactIndex)
     assert update_index(_model_folder(library), X)
     assert isinstance(_index(library), SpillForest)
 
@@ -155,7 +156,7 @@ def test_damaged_codes_leave_searching_exact_and_are_built_again(library, damage
     else:
         data = (folder / damage).read_bytes()
         (folder / damage).write_bytes(data[: len(data) - 50])
-    assert isinstance(neighbours_among(take_snapshot(library)._rows)._index, ExactIndex)
+    assert isinstance(take_snapshot(library).index._index, ExactIndex)
     assert update_index(_model_folder(library), X, memory_mb=0)
     assert isinstance(_index(library), CompactIndex)
 
@@ -189,7 +190,7 @@ def test_neighbours_give_rows_of_the_library_not_of_the_file(vectors):
 
 def test_opening_a_large_library_prepares_its_index_beside_the_service(library):
     snapshot = take_snapshot(library)
-    snapshot.build_index_soon()
+    snapshot.build_index_in_background()
     for thread in threading.enumerate():
         if thread.name == "index":
             thread.join(timeout=120)

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-import musicsim.explorer.paper_tables as tables
+import musicsim.explorer.evaluation.paper_tables as tables
 from musicsim.errors import LibraryError, NotFoundError
 
 PRINTS = '''"""A small experiment. It has more to say."""

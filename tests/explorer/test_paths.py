@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from musicsim.explorer.paths import along, places_of
+from musicsim.explorer.playlists.paths import along, places_of
 
 
 @given(seed=st.integers(0, 1000), n_stops=st.integers(2, 6), more=st.integers(0, 20))

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from benchmarks._million import write_library
-from musicsim.explorer import placing
-from musicsim.explorer.artifacts import load_clusters, load_map, save_clusters, save_map
 from musicsim.explorer.jobs import Stopped
-from musicsim.explorer.snapshot import take_snapshot
+from musicsim.explorer.models.artifacts import load_clusters, load_map, save_clusters, save_map
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.upkeep import placing
 from musicsim.library import Library
 
 N = 120

@@ -7,10 +7,11 @@ import pytest
 
 from musicsim.errors import ModelError
 from musicsim.evaluation import hubness, ranking_scores
-from musicsim.explorer.artifacts import save_report
-from musicsim.explorer.quality import evaluate, held_out, measure_lists, measure_scores
-from musicsim.explorer.query import find_similar
+from musicsim.explorer.evaluation.quality import evaluate, held_out, measure_lists, measure_scores
+from musicsim.explorer.models.artifacts import save_report
+from musicsim.explorer.search.query import find_similar
 from musicsim.search import ExactIndex, MutualProximity, mutual_proximity
+from tests.learning import RANKED
 
 
 def made(X, genres, artists):
@@ -205,10 +206,10 @@ def test_everything_of_a_model_and_what_is_missing(snapshot):
 
 def test_held_out_figures_are_those_of_the_report(snapshot):
     lead = {"before": 0.5, "after": 0.7, "mean": 0.2, "low": 0.1, "high": 0.3}
-    report = {
+    report = RANKED | {
         "leads": {"auc": lead},
-        "split": {"test": {"songs": 4, "artists": 1}},
-        "settings": {"supervision": "tags"},
+        "split": {part: {"songs": 4, "artists": 1} for part in ("train", "validation", "test")},
+        "settings": RANKED["settings"] | {"supervision": "tags"},
     }
     save_report(snapshot.library.models.path(snapshot.record.id), report)
     found = held_out(snapshot.library, snapshot.record)

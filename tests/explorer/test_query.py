@@ -11,10 +11,10 @@ from scipy.stats import norm
 
 from benchmarks._million import write_library
 from musicsim.errors import AudioError, ModelError, NotFoundError
-from musicsim.explorer.hubs import HubReduction
-from musicsim.explorer.query import Filters, find_similar, read_example
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.library import schema
+from musicsim.explorer.search.query import Filters, find_similar, read_example
+from musicsim.explorer.snapshot.hubs import HubReduction
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.library.db import schema
 from tests.sounds import SAMPLE_RATE, sound, write_song
 
 
@@ -291,7 +291,7 @@ def test_excluded_songs_are_no_answers(drawn, filters):
 
 def test_a_limit_that_reaches_far_finds_all_there_are(drawn, monkeypatch):
     """The nearest songs are asked for again, more of them, until the limit is kept."""
-    monkeypatch.setattr("musicsim.explorer.query._CANDIDATES", 4)
+    monkeypatch.setattr("musicsim.explorer.search.query._CANDIDATES", 4)
     n_groups = len({song.group for song in drawn.indexed if song.id != 7})
     hits = find_similar(drawn, 7, 1000, max_per_artist=1, hub_reduction=False)
     assert len(hits) == n_groups
@@ -301,7 +301,10 @@ def test_a_limit_that_reaches_far_finds_all_there_are(drawn, monkeypatch):
 def test_hubs_are_reduced_alike_in_a_large_library(drawn):
     """There the moments of the candidates alone are worked out; here all songs are the sample of both."""
     rows = drawn._rows
-    in_advance, on_demand = HubReduction(rows), HubReduction(rows, most_in_advance=0)
+    in_advance, on_demand = (
+        HubReduction(len(rows.ids), rows.vectors, lambda: rows.proximity, **options)
+        for options in ({}, {"max_in_advance": 0})
+    )
     for row in (0, 333, 699):
         distances, near = (found[0] for found in drawn.index.query(drawn.X[row : row + 1], 200))
         one, other = (way.adjusted(drawn.X[row], distances, near) for way in (in_advance, on_demand))

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import soundfile
 
-from musicsim.explorer.query import find_similar
-from musicsim.explorer.same_sound import groups
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.explorer.training import refresh
-from musicsim.explorer.walk import Walk
-from musicsim.explorer.wishes import Wish
-from musicsim.library.duplicate_store import SamePair
+from musicsim.explorer.playlists.request import Wish
+from musicsim.explorer.playlists.walk import Walk
+from musicsim.explorer.search.query import find_similar
+from musicsim.explorer.snapshot.same_sound import groups
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.library.stores.duplicates import SamePair
 from tests.sounds import SAMPLE_RATE, sound
 
 
@@ -37,7 +37,7 @@ def by_title(library):
 def test_copies_in_another_encoding_are_found_and_folded(library):
     snapshot = take_snapshot(library)
     ids = by_title(library)
-    assert snapshot.same_as == {ids[f"song {n} copy"]: ids[f"song {n}"] for n in range(2)}, (
+    assert snapshot.representative_of == {ids[f"song {n} copy"]: ids[f"song {n}"] for n in range(2)}, (
         "no loss goes first"
     )
     assert len(snapshot.indexed) == len(snapshot.X) == 9
@@ -70,7 +70,7 @@ def test_songs_that_were_parted_stay_apart_and_can_be_joined(library):
     refresh(library)
     assert [p.is_same for p in library.duplicates.pairs()] in ([False, True], [True, False])
     library.duplicates.judge(pair, is_same=True)
-    assert ids["song 0 copy"] in take_snapshot(library).same_as
+    assert ids["song 0 copy"] in take_snapshot(library).representative_of
 
 
 def test_when_the_song_goes_its_copy_stands_for_itself(library):
@@ -87,7 +87,7 @@ def test_new_songs_are_compared_with_the_old_ones(library, tmp_path):
     library.add(tmp_path / "music")
     refresh(library)
     ids = by_title(library)
-    assert take_snapshot(library).same_as[ids["late copy"]] == ids["song 5"]
+    assert take_snapshot(library).representative_of[ids["late copy"]] == ids["song 5"]
 
 
 def test_groups_join_over_several_pairs(library):

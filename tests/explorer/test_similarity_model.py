@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from musicsim.errors import FeatureVersionError, ModelError
-from musicsim.explorer.similarity_model import SimilarityModel
+from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.kernels import ppk_kernel, ppk_similarity
 
 
@@ -30,7 +30,7 @@ def model(songs):
 
 def test_similarity_of_vectors_is_the_kernel_up_to_the_variance_left_out(model, songs):
     full = SimilarityModel(n_codewords=32, variance=1.0, random_state=0)
-    full.use_front(model.front_)
+    full.use_encoder(model.encoder_)
     H = model.features(songs)
     V = full.fit_space(H).vectors(H)
     distances = np.linalg.norm(V[:, None] - V[None], axis=2)

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from musicsim.errors import NotFoundError
-from musicsim.explorer.artifacts import load_map, save_map
-from musicsim.explorer.query import find_similar
-from musicsim.explorer.snapshot import Snapshot, take_snapshot
-from musicsim.library import Library, schema
-from musicsim.library.duplicate_store import SamePair
+from musicsim.explorer.models.artifacts import load_map, save_map
+from musicsim.explorer.search.query import find_similar
+from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
+from musicsim.library import Library
+from musicsim.library.db import schema
+from musicsim.library.stores.duplicates import SamePair
 
 
 def forget(library, *song_ids):
@@ -55,7 +56,7 @@ def test_songs_come_in_the_order_asked_for(snapshot):
 
 
 def test_more_songs_than_are_held_come_all_the_same(tiny_library, monkeypatch):
-    monkeypatch.setattr("musicsim.explorer.snapshot._SONGS_HELD", 3)
+    monkeypatch.setattr("musicsim.explorer.snapshot.snapshot._SONGS_HELD", 3)
     snapshot = take_snapshot(tiny_library)
     for _ in range(2):
         assert snapshot.songs_at(range(12)) == snapshot.indexed
@@ -251,7 +252,7 @@ def test_an_id_and_a_row_used_again_are_another_song(tiny_library):
 def test_a_copy_stands_behind_its_song_as_long_as_they_are_the_same(tiny_library):
     tiny_library.duplicates.enter([SamePair(1, 2, 1.0, 0.0)], [])
     folded = take_snapshot(tiny_library)
-    (copy, first), *others = folded.same_as.items()
+    (copy, first), *others = folded.representative_of.items()
     assert not others
     assert (folded.n_songs, folded.n_indexed) == (12, 11)
     assert folded.rows_of([copy, first, 3]).tolist() == [folded.row_of[i] for i in (copy, first, 3)]
@@ -259,7 +260,7 @@ def test_a_copy_stands_behind_its_song_as_long_as_they_are_the_same(tiny_library
     assert_agrees(folded)
     tiny_library.files.mark(missing=[tiny_library.song(first).path], back=[])
     alone = take_snapshot(tiny_library)
-    assert alone.same_as == {}
+    assert alone.representative_of == {}
     assert copy in alone.row_ids
     assert_agrees(alone)
 

@@ -7,23 +7,24 @@ import numpy as np
 import pytest
 
 from musicsim.errors import FeatureVersionError, ModelError
-from musicsim.explorer.artifacts import load_report
-from musicsim.explorer.fitting import RepresentationSettings
-from musicsim.explorer.learning import LearningSettings, learn
-from musicsim.explorer.learning_answers import Answered, learn_from_answers, shares_in_order
-from musicsim.explorer.learning_sources import SourceEmbedding, SourceMLR, source_shares
-from musicsim.explorer.model_files import save_model_file
-from musicsim.explorer.model_text import facts, kind_words, report_of, source_rows
-from musicsim.explorer.models import (
+from musicsim.explorer.learning.from_answers import Answered, learn_from_answers, shares_in_order
+from musicsim.explorer.learning.multi_kernel import SourceEmbedding, SourceMLR, source_shares
+from musicsim.explorer.learning.task import LearningSettings
+from musicsim.explorer.models.artifacts import load_report
+from musicsim.explorer.models.files import save_model_file
+from musicsim.explorer.models.joint_space import column_scales, fill, statistics
+from musicsim.explorer.search.query import find_similar, read_example
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.upkeep.fitting import RepresentationSettings
+from musicsim.explorer.upkeep.learned_model import learn
+from musicsim.explorer.upkeep.model_catalogue import (
     add_own_vectors,
     add_representation,
     stale_reason,
     take_model,
 )
-from musicsim.explorer.query import find_similar, read_example
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.explorer.sources import column_scales, fill, statistics
-from musicsim.explorer.training import refresh
+from musicsim.explorer.upkeep.model_text import facts, kind_words, report_of, source_rows
+from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.metric import MultipleKernelMLR
 from musicsim.order import PartialOrderEmbedding
 from musicsim.relevance import Relevance

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from musicsim.errors import ModelError
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.explorer.supervision import JUDGEMENTS, KINDS, Supervision, coverage
-from musicsim.library import schema
-from musicsim.library.duplicate_store import SamePair
+from musicsim.explorer.learning.supervision import JUDGEMENTS, KINDS, Supervision, coverage
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.library.db import schema
+from musicsim.library.stores.duplicates import SamePair
 
 
 def jaccard(a, b):
@@ -125,7 +125,7 @@ def copies(taught):
     """Two songs that hold the same sound, and another one."""
     first, second, other = (song.id for song in taught.songs()[:3])
     taught.duplicates.enter([SamePair(first, second, 0.99, 0.0)], [])
-    assert set(take_snapshot(taught).same_as) < {first, second}
+    assert set(take_snapshot(taught).representative_of) < {first, second}
     return first, second, other
 
 

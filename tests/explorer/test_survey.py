@@ -11,11 +11,11 @@ from scipy.optimize import minimize
 from scipy.stats import binomtest, chisquare
 
 from musicsim.errors import ModelError, NotFoundError
-from musicsim.explorer import survey
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.explorer.survey import Question, foreseen, next_question, standing
-from musicsim.library.answers import Answer, comparisons
-from musicsim.library.duplicate_store import SamePair
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.survey import questions as survey
+from musicsim.explorer.survey.questions import Question, foreseen, next_question, standing
+from musicsim.library.stores.answers import Answer, comparisons
+from musicsim.library.stores.duplicates import SamePair
 
 FORMS = ("odd", "like")
 
@@ -345,7 +345,7 @@ def test_a_copy_is_the_song_it_is_a_copy_of(tiny_library, rng, monkeypatch):
     first, copy, b, c = (song.id for song in tiny_library.songs()[:4])
     tiny_library.duplicates.enter([SamePair(first, copy, 1.0, 0.0)], [])
     snapshot = take_snapshot(tiny_library)
-    gone, kept = next(iter(snapshot.same_as.items()))
+    gone, kept = next(iter(snapshot.representative_of.items()))
     assert {gone, kept} == {first, copy}
     for songs_ in ((gone, b, c), (gone, kept, b)):
         tiny_library.answers.add("Ann", "odd", songs_, 0)

@@ -8,8 +8,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from musicsim.explorer import tastes as tastes_of
-from musicsim.explorer.tastes import costs, information, pairs_apart, sample_tastes, softness
+from musicsim.explorer.survey import tastes as tastes_of
+from musicsim.explorer.survey.tastes import costs, information, pairs_apart, sample_tastes, softness
 
 N_TASTES = 32
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from musicsim.errors import FeatureVersionError, ModelError
-from musicsim.explorer.blind import contenders
-from musicsim.explorer.model_files import save_model_file
-from musicsim.explorer.models import add_own_vectors
-from musicsim.explorer.placing import cluster_sizes
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.explorer.training import needs_fit, refresh
+from musicsim.explorer.models.files import save_model_file
+from musicsim.explorer.playlists.blind_test import contenders
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.upkeep.model_catalogue import add_own_vectors
+from musicsim.explorer.upkeep.placing import cluster_sizes
+from musicsim.explorer.upkeep.refresh import needs_fit, refresh
 from musicsim.library import Library
 from tests.learning import hush
 from tests.sounds import open_library, write_collection, write_song
@@ -56,7 +56,7 @@ def test_the_same_songs_give_the_same_model(built_library, collection, tmp_path)
 
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
 def test_tiny_libraries_have_a_map_and_neighbours(store, tmp_path, n):
-    from musicsim.explorer.query import find_similar
+    from musicsim.explorer.search.query import find_similar
 
     for i in range(n):
         write_song(tmp_path / "music" / f"{i}.flac", seed=i, title=str(i))

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from musicsim.audio import FEATURE_CHANGES, FEATURE_VERSION
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.explorer.upgrade import bring_up_to_date, pending_upgrade
-from musicsim.library import schema
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.upkeep.upgrade import bring_up_to_date, pending_upgrade
+from musicsim.library.db import schema
 from tests.sounds import write_song
 
 
@@ -61,7 +61,7 @@ def test_until_all_is_done_the_old_model_stays(older):
 
 
 def test_adding_a_song_first_brings_up_what_is_old(older, tmp_path):
-    from musicsim.explorer.building import add_and_refresh
+    from musicsim.explorer.upkeep.add_music import add_and_refresh
 
     add_and_refresh(older, [write_song(tmp_path / "new.flac", "noise", seed=77)], report=report)
     assert pending_upgrade(older) is None

@@ -5,9 +5,9 @@ import pytest
 import soundfile
 
 from musicsim.errors import AudioError, AudioTooShortError, ModelError
-from musicsim.explorer.query import find_similar, read_example
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.explorer.uploads import hear
+from musicsim.explorer.search.query import find_similar, read_example
+from musicsim.explorer.search.uploads import hear
+from musicsim.explorer.snapshot.snapshot import take_snapshot
 from tests.sounds import SAMPLE_RATE, write_song
 from tests.waiting import outcome
 

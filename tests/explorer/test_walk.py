@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from musicsim.errors import NotFoundError
-from musicsim.explorer.artifacts import load_report, load_walk
-from musicsim.explorer.query import Filters
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.explorer.training import refresh
-from musicsim.explorer.walk import Walk
-from musicsim.explorer.walk_fit import refit_walks
-from musicsim.explorer.wishes import Wish
+from musicsim.explorer.models.artifacts import load_report, load_walk
+from musicsim.explorer.playlists.fit import refit_walks
+from musicsim.explorer.playlists.request import Wish
+from musicsim.explorer.playlists.walk import Walk
+from musicsim.explorer.search.query import Filters
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.upkeep.refresh import refresh
 
 
 def ids_of(drawn):

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from musicsim.audio import HOP, SAMPLE_RATE
 from musicsim.codebook import Codebook
 from musicsim.errors import ModelError, NotFoundError
-from musicsim.explorer.query import find_similar, read_example
-from musicsim.explorer.similarity_model import SimilarityModel
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.explorer.why import Side, codeword_shares, describe_codewords, explain_pair
-from musicsim.explorer.why_sides import sides_of
+from musicsim.explorer.models.encoders import CodewordEncoder
+from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.search.query import find_similar, read_example
+from musicsim.explorer.search.why import Side, codeword_shares, describe_codewords, explain_pair
+from musicsim.explorer.search.why_sides import sides_of
+from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.kernels import ppk_kernel, ppk_map, ppk_similarity
 from tests.sounds import write_song
 
@@ -35,7 +36,9 @@ def _codebook(n_codewords=24, tau=2):
 
 
 def _model(codebook, L=None, n_songs=10):
-    model = SimilarityModel(n_codewords=len(codebook.codewords_), tau=codebook.tau).use_front(codebook)
+    model = SimilarityModel(n_codewords=len(codebook.codewords_), tau=codebook.tau).use_encoder(
+        CodewordEncoder(codebook)
+    )
     H = _histograms(np.random.default_rng(6), n_songs, len(codebook.codewords_))
     model.fit_space(H)
     return model if L is None else model.with_metric(L, model.vectors(H))
@@ -248,7 +251,7 @@ def test_a_model_without_codewords_says_so(rng):
     book = _codebook()
     side = _side(book, _song(rng, book, [(1, 4)]))
     model = _model(book)
-    model.front_ = object()
+    model.encoder_ = object()
     with pytest.raises(ModelError, match="no sounds to point at"):
         explain_pair(side, side, model)
 
@@ -270,7 +273,7 @@ def test_an_answer_is_explained_with_the_similarity_that_was_shown(snapshot):
 def test_histogram_of_a_side_is_that_of_its_frames(snapshot):
     song = snapshot.songs[3]
     side, _ = sides_of(snapshot, song.id, snapshot.songs[4].id)
-    found = np.concatenate([snapshot.model.front_.nearest(block) for block in side.frame_blocks])
+    found = np.concatenate([snapshot.model.encoder_.codebook.nearest(block) for block in side.frame_blocks])
     counted = np.bincount(found.ravel(), minlength=len(side.histogram)) / found.size
     np.testing.assert_allclose(counted, side.histogram, atol=1e-6)
 

@@ -3,7 +3,7 @@
 import json
 import zipfile
 
-from musicsim.library import schema
+from musicsim.library.db import schema
 
 __all__ = ["add_songs", "played", "write_json", "write_zip"]
 

@@ -11,9 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from musicsim.errors import LibraryError, NotFoundError
-from musicsim.library import Library, schema
-from musicsim.library.answer_files import FiledAnswer, FiledSong, read_answers, write_answers
-from musicsim.library.answers import Answer, AnswersImport, comparisons
+from musicsim.library import Library
+from musicsim.library.db import schema
+from musicsim.library.importing.answer_csv import FiledAnswer, FiledSong, read_answers, write_answers
+from musicsim.library.importing.answers import AnswersImport, export_answers, import_answers
+from musicsim.library.stores.answers import Answer, comparisons
 from tests.sounds import open_library, write_collection, write_song
 
 
@@ -28,12 +30,12 @@ def forget_song(library, song_id):
 
 def exported(library):
     file = io.BytesIO()
-    library.answers.write_csv(file)
+    export_answers(library, file)
     return file.getvalue()
 
 
 def imported(library, content):
-    return library.answers.read_csv(io.BytesIO(content))
+    return import_answers(library, io.BytesIO(content))
 
 
 def said(answers):
@@ -213,13 +215,13 @@ def test_a_file_brings_every_answer_back_and_only_once(tiny_library):
 def test_paths_are_written_and_read_as_well(tiny_library, tmp_path):
     answer_some(tiny_library)
     path = tmp_path / "answers.csv"
-    assert tiny_library.answers.write_csv(path) == 4
+    assert export_answers(tiny_library, path) == 4
     assert path.read_bytes() == exported(tiny_library)
-    assert tiny_library.answers.read_csv(str(path)).n_known == 4
+    assert import_answers(tiny_library, str(path)).n_known == 4
     with pytest.raises(LibraryError, match="cannot be written"):
-        tiny_library.answers.write_csv(tmp_path / "no folder" / "answers.csv")
+        export_answers(tiny_library, tmp_path / "no folder" / "answers.csv")
     with pytest.raises(LibraryError, match="cannot be read"):
-        tiny_library.answers.read_csv(tmp_path / "no.csv")
+        import_answers(tiny_library, tmp_path / "no.csv")
 
 
 def test_no_answers_make_a_file_without_lines(tiny_library):
@@ -333,7 +335,7 @@ def test_an_export_that_fails_leaves_the_file_that_it_was_to_replace(tiny_librar
     with tiny_library.write() as connection:
         connection.execute(schema.answers.update().values(created_at=1e12))
     with pytest.raises(ValueError, match="out of range"):
-        tiny_library.answers.write_csv(tmp_path / "answers.csv")
+        export_answers(tiny_library, tmp_path / "answers.csv")
     assert [path.read_text() for path in tmp_path.glob("*answers*")] == ["precious"]
 
 

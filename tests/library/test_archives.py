@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from musicsim.library.archives import DAMAGED, open_archive, unpack
+from musicsim.library.disk.archives import DAMAGED, open_archive, unpack
 
 NAMES = ("a.json", "b.npz")
 

@@ -5,7 +5,7 @@ import pytest
 
 from musicsim.audio import analyse_sound
 from musicsim.errors import FeatureVersionError
-from musicsim.library.frame_store import FrameStore
+from musicsim.library.stores.frames import FrameStore
 from tests.sounds import write_song
 
 HASH, OTHER = "ab" * 16, "cd" * 16

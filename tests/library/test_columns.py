@@ -9,10 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from musicsim.library import Library, kept, model_store, schema, song_tables
-from musicsim.library.columns import Labels, SongTable, TextLines, read_table
-from musicsim.library.duplicate_store import SamePair
-from musicsim.library.model_store import NATIVE_KIND, ModelRecord
+from musicsim.library import Library
+from musicsim.library.db import cache as kept
+from musicsim.library.db import schema
+from musicsim.library.db.columns import Labels, SongTable, TextLines, read_table
+from musicsim.library.stores import models as model_store
+from musicsim.library.stores import song_tables
+from musicsim.library.stores.duplicates import SamePair
+from musicsim.library.stores.models import NATIVE_KIND, ModelRecord
 
 # id, title, artist, genre, year, folders of its files; the library's root is /music
 SONGS = [
@@ -239,8 +243,8 @@ def test_a_write_that_fails_changes_nothing(library):
 
 
 def test_the_log_is_forgotten_in_time_and_then_all_is_read(library, monkeypatch):
-    monkeypatch.setattr("musicsim.library.changes._KEPT", 5)
-    monkeypatch.setattr("musicsim.library.changes._TIDIED_EVERY", 1)
+    monkeypatch.setattr("musicsim.library.db.changes._KEPT", 5)
+    monkeypatch.setattr("musicsim.library.db.changes._TIDIED_EVERY", 1)
     library.table()
     library.edits.edit([1], {"title": "early"})
     for _ in range(9):
@@ -263,8 +267,8 @@ def n_read(monkeypatch):
         counted.extend([1] if ids is None else [])
         return read_table(connection, roots, ids)
 
-    monkeypatch.setattr(song_tables, "_FEWEST_KEPT", 1)
-    monkeypatch.setattr(model_store, "_FEWEST_KEPT", 1)
+    monkeypatch.setattr(song_tables, "_MIN_KEPT", 1)
+    monkeypatch.setattr(model_store, "_MIN_KEPT", 1)
     monkeypatch.setattr(song_tables, "read_table", count)
     return counted
 

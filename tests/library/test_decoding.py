@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from musicsim.errors import AudioError, AudioTooShortError
-from musicsim.library.decoding import Decoder, DecodingDroppedError
-from musicsim.library.workers import Limits
+from musicsim.library.processes.decoding import Decoder, DecodingDroppedError
+from musicsim.library.processes.workers import Limits
 from tests.waiting import outcome, until
 
 pytestmark = pytest.mark.slow  # each test starts processes

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from musicsim.library import forecast
-from musicsim.library.forecast import Forecast
+from musicsim.library.scan import forecast
+from musicsim.library.scan.forecast import Forecast
 
 
 @pytest.fixture

@@ -216,7 +216,7 @@ def test_triplets_take_their_names_from_the_list_of_tracks(tmp_path):
 
 @pytest.mark.parametrize("most_rows", [1 << 22, 100, 700])
 def test_sums_are_those_of_counting_row_by_row(tmp_path, rng, monkeypatch, most_rows):
-    monkeypatch.setattr("musicsim.library.importing.records._MOST_ROWS", most_rows)
+    monkeypatch.setattr("musicsim.library.importing.records._MAX_ROWS", most_rows)
     path, truth = tmp_path / "plays.csv", {}
     with path.open("w") as stream:
         stream.write("title,plays,artist,listener\n")

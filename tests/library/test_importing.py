@@ -11,7 +11,8 @@ import pytest
 import sqlalchemy as sa
 
 from musicsim.errors import NotFoundError
-from musicsim.library import Library, schema
+from musicsim.library import Library
+from musicsim.library.db import schema
 from musicsim.library.importing import (
     ImportStoppedError,
     accept,
@@ -24,7 +25,7 @@ from musicsim.library.importing import (
     undo,
     waiting_proposals,
 )
-from musicsim.library.listening_store import OTHER_SOURCE
+from musicsim.library.stores.listening import OTHER_SOURCE
 from tests.library.listening import add_songs, played
 from tests.library.test_migration import make_version_1
 
@@ -387,7 +388,7 @@ def test_an_error_half_way_leaves_the_earlier_import_as_it_was(store, tmp_path, 
         raise RuntimeError
 
     monkeypatch.setattr(
-        "musicsim.library.listening_store.put_playlists", fail
+        "musicsim.library.stores.listening.put_playlists", fail
     )  # the last step of the transaction
     with pytest.raises(RuntimeError):
         commit(store, seen)

@@ -15,9 +15,10 @@ import pytest
 
 from musicsim.audio import delta_mfcc, load
 from musicsim.errors import LibraryError, NoSoundError
-from musicsim.library import Library, ingest
-from musicsim.library.failure import Failure
-from musicsim.library.workers import OverTimeError, WorkerDied
+from musicsim.library import Library
+from musicsim.library.processes.workers import OverTimeError, WorkerDied
+from musicsim.library.scan import ingest
+from musicsim.library.stores.failure import Failure
 from tests.sounds import open_library, write_collection, write_song
 
 

@@ -5,7 +5,8 @@ from itertools import pairwise
 import pytest
 
 from musicsim.errors import NotFoundError
-from musicsim.library import Library, schema
+from musicsim.library import Library
+from musicsim.library.db import schema
 
 
 def test_they_come_back_as_they_were_said_and_replace_those_before(tiny_library):

@@ -5,8 +5,8 @@ import logging
 import numpy as np
 import pytest
 
-from musicsim.library.changes import Moment
-from musicsim.library.kept import Archive
+from musicsim.library.db.cache import Archive
+from musicsim.library.db.changes import Moment
 
 THEN = Moment(7, "mark")
 

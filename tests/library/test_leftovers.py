@@ -9,7 +9,7 @@ import time
 import pytest
 
 from musicsim.errors import StoreLockedError
-from musicsim.library.leftovers import SCRATCH
+from musicsim.library.disk.leftovers import SCRATCH
 
 OLD = time.time() - 2 * 24 * 3600
 _DIES = """

@@ -18,8 +18,10 @@ from mutagen.mp4 import MP4
 from mutagen.wave import WAVE
 from sklearn.feature_extraction.text import CountVectorizer
 
-from musicsim.library import Library, schema
-from musicsim.library.lyrics import ReadWords, count_words, read_lyrics, read_words
+from musicsim.library import Library
+from musicsim.library.db import schema
+from musicsim.library.scan.lyrics import count_words, read_lyrics, read_words
+from musicsim.library.stores.lyrics import ReadWords
 from musicsim.library.tags import read_tags
 from tests.library.test_tags import encode, id3v2
 from tests.sounds import write_song
@@ -274,7 +276,7 @@ class Enough(Exception):
 
 
 def test_what_was_told_of_as_done_is_kept_when_the_callback_ends_the_work(sung, monkeypatch):
-    monkeypatch.setattr("musicsim.library.lyrics._BATCH", 2)
+    monkeypatch.setattr("musicsim.library.scan.lyrics._BATCH", 2)
     told = []
 
     def tell(message, done, total):

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from musicsim.library import Library, schema
-from musicsim.library.files import content_hash
-from musicsim.library.lyrics import read_lyrics
+from musicsim.library import Library
+from musicsim.library.db import schema
+from musicsim.library.scan.files import content_hash
+from musicsim.library.scan.lyrics import read_lyrics
 from tests.sounds import write_song
 
 VERSION_1 = Path(__file__).with_name("version_1.sql")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from musicsim.errors import LibraryError, ModelError, NotFoundError
-from musicsim.library.model_store import ModelRecord
+from musicsim.library.stores.models import ModelRecord
 
 
 def enter(store, name, *, kind="learned", base_id=None, finish=True, created_at=1.0, **options):

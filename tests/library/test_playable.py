@@ -10,8 +10,8 @@ import pytest
 import soundfile
 
 from musicsim.errors import AudioError
-from musicsim.library.decoding import Decoder, Decoding
 from musicsim.library.playable import PlayableCopies
+from musicsim.library.processes.decoding import Decoder, Decoding
 from tests.sounds import write_song
 from tests.waiting import outcome, until
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from musicsim.errors import LibraryError
-from musicsim.library import schema
+from musicsim.library.db import schema
 from musicsim.library.exporters import FORMATS, location
 from musicsim.library.importing import (
     Matcher,

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from musicsim.errors import NotFoundError
 from musicsim.library import Library
-from musicsim.library.preferences import PairSummary
+from musicsim.library.stores.preferences import PairSummary
 
 DETAILS = {"seed": 7, "reasons": [["same artist", 0.25], None], "settings": {"freedom": 1.5}, "ünicode": "☂"}
 

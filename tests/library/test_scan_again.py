@@ -9,9 +9,10 @@ import pytest
 import soundfile
 
 from musicsim.errors import AudioError, LibraryError
-from musicsim.library import Library, analysis
-from musicsim.library.analysis import Task, analyse
-from musicsim.library.failure import NO_SOUND, SHORT, SILENT
+from musicsim.library import Library
+from musicsim.library.scan import analysis
+from musicsim.library.scan.analysis import Task, analyse
+from musicsim.library.stores.failure import NO_SOUND, SHORT, SILENT
 from tests.sounds import SAMPLE_RATE, write_song
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from musicsim.errors import AudioError, LibraryError
-from musicsim.library.scratch import Scratch
+from musicsim.library.disk.scratch import Scratch
 
 KEEPER = """
 import sys, time
 from pathlib import Path
-from musicsim.library.scratch import Scratch
+from musicsim.library.disk.scratch import Scratch
 
 with Scratch(Path(sys.argv[1])).folder() as folder:
     (folder / "upload").write_bytes(b"half a file")

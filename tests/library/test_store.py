@@ -12,8 +12,9 @@ import pytest
 import sqlalchemy as sa
 
 from musicsim.errors import FeatureVersionError, LibraryError, NotFoundError, StoreLockedError
-from musicsim.library import Library, schema
-from musicsim.library.arrays import RowFile, atomic_folder, atomic_path
+from musicsim.library import Library
+from musicsim.library.db import schema
+from musicsim.library.disk.arrays import RowFile, atomic_folder, atomic_path
 from tests.sounds import write_song
 
 

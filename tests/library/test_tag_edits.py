@@ -3,7 +3,7 @@
 import mutagen
 import pytest
 
-from musicsim.library.tag_edits import TagChange, effective_tags
+from musicsim.library.stores.tag_edits import TagChange, effective_tags
 from tests.sounds import write_song
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from musicsim.errors import LibraryError
-from musicsim.library import workers
-from musicsim.library.workers import Limits, WorkerDied, outcomes
+from musicsim.library.processes import workers
+from musicsim.library.processes.workers import Limits, WorkerDied, outcomes
 
 LIMITS = Limits(seconds=60.0, memory_mb=1024)
 

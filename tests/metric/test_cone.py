@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from musicsim.metric._cone import Cone
+from musicsim.metric.cone import Cone
 
 WIDTHS = [(1,), (5,), (3, 1, 4), (2, 2)]
 

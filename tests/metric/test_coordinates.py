@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from musicsim.metric._coordinates import Axes, Columns
+from musicsim.metric.coordinates import Axes, Columns
 
 
 def squared_distances(X, W):

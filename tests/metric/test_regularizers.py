@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from musicsim.metric._cone import Cone
 from musicsim.metric._regularizers import RowNorms, Trace
+from musicsim.metric.cone import Cone
 
 
 def row_norms(W):

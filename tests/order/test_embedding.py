@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from musicsim.metric._cone import Cone
+from musicsim.metric.cone import Cone
 from musicsim.order import LinearPartialOrderEmbedding, PartialOrderEmbedding, share_in_order
 from musicsim.order._objective import Objective
 

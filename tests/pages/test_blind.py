@@ -4,10 +4,10 @@ import json
 
 from streamlit.testing.v1 import AppTest
 
-from musicsim.explorer.blind import QUESTION
-from musicsim.explorer.fitting import RepresentationSettings
-from musicsim.explorer.models import add_representation
-from musicsim.explorer.training import refresh
+from musicsim.explorer.playlists.blind_test import QUESTION
+from musicsim.explorer.upkeep.fitting import RepresentationSettings
+from musicsim.explorer.upkeep.model_catalogue import add_representation
+from musicsim.explorer.upkeep.refresh import refresh
 from tests.pages.test_pages import empty, full, labels  # noqa: F401  # fixtures
 from tests.sounds import write_song
 
@@ -16,8 +16,8 @@ SHUFFLE = "shuffle"
 
 
 def script() -> None:
-    from musicsim.ui import player
-    from musicsim.ui.blind_view import show_blind
+    from musicsim.ui.components import player
+    from musicsim.ui.playlist.blind_view import show_blind
 
     player.mount(on_event=lambda event: None, thumbs={})
     show_blind()

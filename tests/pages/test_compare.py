@@ -11,13 +11,17 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from musicsim.explorer.snapshot import Snapshot
-from musicsim.explorer.survey import Question, Rate, Standing
-from musicsim.explorer.training import refresh
-from musicsim.library import schema
-from musicsim.library.answers import Answer
-from musicsim.ui import compare_answers, compare_session, compare_view
-from musicsim.ui.compare_cards import show_cards
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer.survey.questions import Question, Rate, Standing
+from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.library.db import schema
+from musicsim.library.importing.answers import export_answers
+from musicsim.library.stores.answers import Answer
+from musicsim.ui.base.frame import PAGES
+from musicsim.ui.compare import answers as compare_answers
+from musicsim.ui.compare import session as compare_session
+from musicsim.ui.compare import view as compare_view
+from musicsim.ui.compare.cards import show_cards
 from tests.pages.test_pages import empty, full, open_page  # noqa: F401  # fixtures
 from tests.sounds import write_song
 
@@ -438,7 +442,7 @@ def test_training_on_the_answers_is_one_click_away(full, survey, monkeypatch):  
     went = []
     monkeypatch.setattr(st, "switch_page", went.append)
     press(app, "Train on these answers")
-    assert went == ["train.py"]
+    assert went == [PAGES["train"]]
     assert app.session_state["train_kind"] == "answers"
 
 
@@ -453,7 +457,7 @@ def upload(app: AppTest, data: bytes, name: str = "answers.csv") -> AppTest:
 def test_answers_go_out_and_come_in_once(full, survey):  # noqa: F811
     app = press(compare(), "choose 0", "unsure")
     text = io.BytesIO()
-    assert full.answers.write_csv(text) == 2
+    assert export_answers(full, text) == 2
     kept = [(a.song_ids, a.chosen) for a in full.answers.all()]
     upload(app, text.getvalue())
     assert "2 answers read: 0 added, 2 were here already." in said(app)
@@ -483,8 +487,8 @@ def test_choices_and_the_waiting_question_outlive_a_look_at_another_page(full, s
     choose(app, "compare_form", "like")
     choose(app, "compare_names", True)
     waiting = asked(app)
-    app.switch_page("library.py").run()
-    app.switch_page("compare.py").run()
+    app.switch_page(PAGES["library"]).run()
+    app.switch_page(PAGES["compare"]).run()
     assert not app.exception
     assert app.selectbox(key="compare_listener").value == "Bob"
     assert app.toggle(key="compare_names").value

@@ -1,18 +1,17 @@
 """The Evaluate page without a browser: empty, one song, a library with a learned model, and the papers."""
 
 import time
-from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-import musicsim.ui.papers_view as papers
-from musicsim.explorer.artifacts import save_report
-from musicsim.explorer.paper_tables import Experiment, PaperTable
-from musicsim.explorer.training import refresh
+import musicsim.ui.evaluate.papers_view as papers
+from musicsim.explorer.evaluation.paper_tables import Experiment, PaperTable
+from musicsim.explorer.models.artifacts import save_report
+from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.ui.base.frame import PAGES, SHELL
+from tests.learning import RANKED
 from tests.sounds import write_song
-
-SHELL = str(Path(__file__).parents[2] / "pages" / "shell.py")
 
 
 @pytest.fixture
@@ -32,7 +31,7 @@ def full(tiny_library, monkeypatch):
 
 def open_page() -> AppTest:
     app = AppTest.from_file(SHELL, default_timeout=60).run()
-    return app.switch_page("evaluate.py").run()
+    return app.switch_page(PAGES["evaluate"]).run()
 
 
 def worked_out(app: AppTest) -> AppTest:
@@ -77,10 +76,11 @@ def test_a_library_is_judged(full):
 
 def test_a_learned_model_is_flattered_and_the_page_says_so(full):
     lead = {"before": 0.5, "after": 0.7, "mean": 0.2, "low": 0.1, "high": 0.3}
-    report = {
+    part = {"songs": 4, "artists": 2}
+    report = RANKED | {
         "leads": {"auc": lead, "map": lead},
-        "split": {"test": {"songs": 4, "artists": 2}},
-        "settings": {"supervision": "tags"},
+        "split": dict.fromkeys(("train", "validation", "test"), part),
+        "settings": RANKED["settings"] | {"supervision": "tags"},
     }
     save_report(full.models.path(full.models.active().id), report)
     app = worked_out(open_page())

@@ -7,8 +7,9 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from musicsim.library import Library, Song
-from musicsim.ui import map_chart, song_finder, song_map
-from tests.pages.test_pages import SHELL, full, maps  # noqa: F401  # full is a fixture
+from musicsim.ui.base.frame import PAGES, SHELL
+from musicsim.ui.components import map_chart, song_finder, song_map
+from tests.pages.test_pages import full, maps  # noqa: F401  # full is a fixture
 
 SEARCHED = "searched"
 
@@ -51,7 +52,7 @@ def open_page(name: str = "explore", **session: object) -> AppTest:
     for key, value in session.items():
         app.session_state[key] = value
     app.run()
-    app = app.switch_page(f"{name}.py").run() if name != "explore" else app
+    app = app.switch_page(PAGES[name]).run() if name != "explore" else app
     assert not app.exception
     return app
 
@@ -120,7 +121,7 @@ def test_a_lasso_marks_songs_and_around_one_it_is_a_click(full):  # noqa: F811
 
 
 def test_of_very_many_marked_songs_some_have_a_ring_and_all_are_counted(full, monkeypatch):  # noqa: F811
-    monkeypatch.setattr(song_map, "MOST_MARKED", 3)
+    monkeypatch.setattr(song_map, "MAX_MARKED", 3)
     app = press(open_page(), "explore_map lasso Artist tones")
     assert headings(app)[0] == "4 songs marked"
     assert any(c.value == "3 of them have a ring." for c in app.caption)

@@ -154,7 +154,7 @@ def test_what_is_wrong_with_an_upload_is_told_without_the_folder_it_lies_in(sect
 
 def test_the_same_files_are_not_read_again(section, full, monkeypatch):  # noqa: F811
     reads = []
-    from musicsim.ui import listening_import
+    from musicsim.ui.library import listening_import
 
     real = listening_import.read_listening
     monkeypatch.setattr(listening_import, "read_listening", lambda *a, **k: reads.append(1) or real(*a, **k))
@@ -193,7 +193,7 @@ def test_hub_reduction_is_a_setting(full):  # noqa: F811
 @pytest.fixture
 def jobs_started(monkeypatch):
     """Names of the jobs that an import starts, none of which runs."""
-    from musicsim.ui import listening_lists
+    from musicsim.ui.library import listening_lists
 
     started = []
     monkeypatch.setattr(listening_lists, "start_job", lambda library, kind: started.append(kind))
@@ -244,7 +244,7 @@ def test_playlists_are_told_one_by_one_with_what_is_not_here(section, full, jobs
 
 
 def test_lists_of_a_kind_say_so_and_ticked_spellings_count(section, full, jobs_started, monkeypatch):  # noqa: F811
-    from musicsim.ui import listening_import
+    from musicsim.ui.library import listening_import
 
     first, second = full.songs()[:2]
     full.edits.edit([first.id], {"artist": "Queen", "title": "Bohemian Rhapsody"})
@@ -269,7 +269,7 @@ def test_lists_of_a_kind_say_so_and_ticked_spellings_count(section, full, jobs_s
 
 
 def test_while_a_job_is_at_work_the_walk_learns_when_it_is_asked_to(section, full, jobs_started, monkeypatch):  # noqa: F811
-    from musicsim.ui import listening_lists
+    from musicsim.ui.library import listening_lists
 
     song = full.songs()[0]
     app = look(section, ("one.m3u", m3u((song.artist, song.title))))

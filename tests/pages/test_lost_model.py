@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 import streamlit as st
 
-from musicsim.explorer.model_text import facts
-from musicsim.explorer.models import add_own_vectors
-from musicsim.explorer.similarity_model import SimilarityModel
-from musicsim.explorer.song_features import feature_blocks
-from musicsim.explorer.training import refresh
-from musicsim.library.embeddings import EmbeddingStore
+from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.models.song_features import feature_blocks
+from musicsim.explorer.upkeep.model_catalogue import add_own_vectors
+from musicsim.explorer.upkeep.model_text import facts
+from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.library.embeddings.store import EmbeddingStore
+from musicsim.ui.base.frame import PAGES
 from tests.learning import hush
-from tests.pages.test_pages import PAGES, full, model_choice, open_page  # noqa: F401  # a fixture
+from tests.pages.test_pages import full, model_choice, open_page  # noqa: F401  # a fixture
 from tests.sounds import write_song
 
 

@@ -3,28 +3,25 @@
 import json
 import re
 import time
-from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from musicsim.audio import FEATURE_VERSION
 from musicsim.explorer import jobs
-from musicsim.explorer.fitting import RepresentationSettings
-from musicsim.explorer.models import add_representation
-from musicsim.explorer.training import refresh
-from musicsim.library import schema
-from musicsim.library.duplicate_store import SamePair
+from musicsim.explorer.upkeep.fitting import RepresentationSettings
+from musicsim.explorer.upkeep.model_catalogue import add_representation
+from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.library.db import schema
+from musicsim.library.stores.duplicates import SamePair
+from musicsim.ui.base.frame import PAGES, SHELL
 from tests.sounds import write_song
-
-SHELL = str(Path(__file__).parents[2] / "pages" / "shell.py")
-PAGES = ("explore", "search", "playlist", "train", "compare", "evaluate", "library")
 
 
 def open_page(name: str) -> AppTest:
     """A page inside the shell, run once."""
     app = AppTest.from_file(SHELL, default_timeout=60).run()
-    return app.switch_page(f"{name}.py").run() if name != "explore" else app
+    return app.switch_page(PAGES[name]).run() if name != "explore" else app
 
 
 def model_choice(app: AppTest):
@@ -243,7 +240,7 @@ def test_the_model_of_the_side_bar_is_what_every_page_shows(two_models):
     assert not app.exception
     assert app.query_params["model"] == "plain counts"
     assert two_models.models.active().kind == "native", "looking through a model does not put it into use"
-    app = app.switch_page("search.py").run()
+    app = app.switch_page(PAGES["search"]).run()
     assert app.session_state["model"] == other.id
 
 
@@ -304,7 +301,7 @@ def test_who_votes_can_be_chosen_where_codes_cannot_be_learned(full, monkeypatch
     app.session_state["genres_by"] = "codes"
     with monkeypatch.context() as patch:
         # the nearest songs are not asked for nothing
-        patch.setattr("musicsim.explorer.guess.VectorVoters", None)
+        patch.setattr("musicsim.explorer.guessing.guess.VectorVoters", None)
         app.run()
     assert not app.exception
     assert any("Two labels at least" in info.value for info in app.info)

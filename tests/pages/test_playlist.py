@@ -3,7 +3,6 @@
 import re
 import time
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,15 +10,14 @@ import soundfile
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from musicsim.explorer.training import refresh
-from musicsim.explorer.walk import Walk
-from musicsim.explorer.wishes import SURPRISE, Wish
-from musicsim.library import schema
-from musicsim.ui import playlist_view
-from musicsim.ui.song_list import Action
+from musicsim.explorer.playlists.request import SURPRISE, Wish
+from musicsim.explorer.playlists.walk import Walk
+from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.library.db import schema
+from musicsim.ui.base.frame import PAGES, SHELL
+from musicsim.ui.components.song_list import Action
+from musicsim.ui.playlist import view as playlist_view
 from tests.sounds import write_song
-
-SHELL = str(Path(__file__).parents[2] / "pages" / "shell.py")
 
 
 @pytest.fixture
@@ -58,7 +56,7 @@ def wishes(monkeypatch):
 
 def open_page(**query: str) -> AppTest:
     app = AppTest.from_file(SHELL, default_timeout=60).run()
-    app.switch_page("playlist.py")
+    app.switch_page(PAGES["playlist"])
     for name, value in query.items():
         app.query_params[name] = value
     return app.run()
@@ -145,8 +143,8 @@ def test_the_form_survives_a_switch_of_pages(full, wishes):
     app = open_page()
     app.number_input(key="playlist_length").set_value(5).run()
     app.toggle(key="playlist_versions").set_value(False).run()
-    app.switch_page("search.py").run()
-    app.switch_page("playlist.py").run()
+    app.switch_page(PAGES["search"]).run()
+    app.switch_page(PAGES["playlist"]).run()
     press(app, "playlist_draw")
     assert (wishes[0].length, wishes[0].versions_apart) == (5, False)
 
@@ -170,7 +168,7 @@ def test_the_chosen_song_of_another_page_comes_first(full, wishes):
     app = AppTest.from_file(SHELL, default_timeout=60)
     app.query_params["song"] = str(song.id)
     app.run()
-    app.switch_page("playlist.py").run()
+    app.switch_page(PAGES["playlist"]).run()
     press(app, "playlist_draw")
     assert wishes[0].first == ids_of(app)[0] == song.id
 

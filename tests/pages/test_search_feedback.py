@@ -3,8 +3,8 @@
 import pytest
 import streamlit as st
 
-from musicsim.library import schema
-from musicsim.ui import song_list
+from musicsim.library.db import schema
+from musicsim.ui.components import song_list
 from tests.library.test_judgements import forget
 from tests.pages.test_pages import full, open_page  # noqa: F401  # full is a fixture
 from tests.sounds import write_song

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import soundfile
 
-from musicsim.library.decoding import Decoder, DecodingDroppedError
-from musicsim.library.workers import Limits
-from musicsim.ui.state import EXAMPLE
+from musicsim.library.processes.decoding import Decoder, DecodingDroppedError
+from musicsim.library.processes.workers import Limits
+from musicsim.ui.base.state import EXAMPLE
 from tests.pages.test_pages import full, open_page  # noqa: F401
 from tests.sounds import write_song
 

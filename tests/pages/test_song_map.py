@@ -10,15 +10,23 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from benchmarks._million import write_library
-from musicsim.explorer.map_view import MOST_DRAWN, SAMPLE, Window, map_view
-from musicsim.explorer.query import read_example
-from musicsim.explorer.snapshot import Snapshot, take_snapshot
-from musicsim.library import schema
-from musicsim.ui.song_map import COLOUR_BY, MOST_MARKED, colours_of, label_colours, map_figure, map_spec
-from tests.pages.test_pages import SHELL, maps
+from musicsim.explorer.search.query import read_example
+from musicsim.explorer.snapshot.map_view import MAX_DRAWN, SAMPLE, Window, map_view
+from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
+from musicsim.library.db import schema
+from musicsim.ui.base.frame import PAGES, SHELL
+from musicsim.ui.components.song_map import (
+    COLOUR_BY,
+    MAX_MARKED,
+    colours_of,
+    label_colours,
+    map_figure,
+    map_spec,
+)
+from tests.pages.test_pages import maps
 from tests.sounds import write_song
 
-N_LARGE = MOST_DRAWN + 1_000
+N_LARGE = MAX_DRAWN + 1_000
 
 
 def unpacked(values: dict) -> np.ndarray:
@@ -119,7 +127,7 @@ def test_of_a_large_library_a_sample_goes_to_the_browser(large):
 def test_what_is_marked_is_drawn_though_it_is_not_in_the_sample(large):
     unseen = sorted(set(large.row_ids.tolist()) - set(ids_on(map_spec(large))))
     spec = map_spec(large, chosen=unseen[0], found=unseen[1:], path=unseen[5:8])
-    assert ids_on(spec, marks=True) == [*unseen[1 : MOST_MARKED + 1], *unseen[5:8], unseen[0]]
+    assert ids_on(spec, marks=True) == [*unseen[1 : MAX_MARKED + 1], *unseen[5:8], unseen[0]]
     (line,) = [trace for trace in spec["data"] if trace["type"] == "scatter"]
     np.testing.assert_array_equal(unpacked(line["x"]), large.map[large.rows_of(unseen[5:8]), 0])
 
@@ -174,7 +182,7 @@ def test_years_keep_their_colours_in_every_window(large):
 @pytest.mark.slow
 def test_a_file_stands_among_what_is_like_it_on_a_large_map(large, tmp_path, monkeypatch):
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(large.library.folder))
-    app = AppTest.from_file(SHELL, default_timeout=60).run().switch_page("search.py").run()
+    app = AppTest.from_file(SHELL, default_timeout=60).run().switch_page(PAGES["search"]).run()
     data = write_song(tmp_path / "q.wav", "noise", seed=9).read_bytes()
     app.get("file_uploader")[0].set_value(("q.wav", data, "audio/wav")).run()
     assert not app.exception

@@ -10,17 +10,18 @@ import pytest
 
 from musicsim.errors import ModelError, NotFoundError
 from musicsim.explorer import jobs
-from musicsim.explorer.fitting import RepresentationSettings
-from musicsim.explorer.learning import LearningSettings, learn
-from musicsim.explorer.model_files import save_model_file
-from musicsim.explorer.models import add_representation
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.explorer.supervision import Supervision
-from musicsim.explorer.training import refresh
-from musicsim.explorer.why import explain_pair
-from musicsim.explorer.why_sides import sides_of
+from musicsim.explorer.learning.supervision import Supervision
+from musicsim.explorer.learning.task import LearningSettings
+from musicsim.explorer.models.files import save_model_file
+from musicsim.explorer.search.why import explain_pair
+from musicsim.explorer.search.why_sides import sides_of
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.upkeep.fitting import RepresentationSettings
+from musicsim.explorer.upkeep.learned_model import learn
+from musicsim.explorer.upkeep.model_catalogue import add_representation
+from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
-from musicsim.library.duplicate_store import SamePair
+from musicsim.library.stores.duplicates import SamePair
 from tests.learning import Watcher, hush, write_styles
 from tests.pages.test_pages import model_choice, open_page
 from tests.sounds import open_library, write_song
@@ -305,7 +306,7 @@ def test_a_report_that_somebody_made_up_breaks_no_page(learned, report):
 
 def test_figures_by_answers_are_worked_out_anew_after_an_answer(learned):
     """On Evaluate: answers are no change of the library's revision, other kinds have one."""
-    from musicsim.ui.quality_view import _scores_key
+    from musicsim.ui.evaluate.quality_view import _scores_key
 
     seen = take_snapshot(learned)
     before = {kind: _scores_key(seen, kind) for kind in ("answers", "genre")}

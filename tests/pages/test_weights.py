@@ -5,17 +5,17 @@ import json
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from musicsim.explorer.snapshot import take_snapshot
-from musicsim.explorer.training import refresh
-from musicsim.explorer.walk import Walk
+from musicsim.explorer.playlists.walk import Walk
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.upkeep.refresh import refresh
 from tests.pages.test_blind import said
 from tests.pages.test_pages import empty, full  # noqa: F401  # fixtures
 from tests.sounds import write_song
 
 
 def script() -> None:
-    from musicsim.ui.state import snapshot, walk
-    from musicsim.ui.weights_view import show_weights
+    from musicsim.ui.base.state import snapshot, walk
+    from musicsim.ui.playlist.weights_view import show_weights
 
     show_weights(walk(snapshot()))
 

@@ -96,7 +96,7 @@ def test_one_topic_a_song_makes_no_deeper_copies():
 def test_company_albums_and_playlists():
     graph = build_edges(
         5,
-        company_clusters={"2": [1, 1, 0, 0, -1], "2b": [0, 1, 0, 1, 1]},
+        cooccurrence_clusters={"2": [1, 1, 0, 0, -1], "2b": [0, 1, 0, 1, 1]},
         albums=["Tides", None, "Tides", "", "Tides"],
         playlists={"Sunday: morning & after": [4, 0, 0, 4, 1], "empty": [], "one": [2, 2]},
     )
@@ -161,7 +161,7 @@ def test_song_weights_reach_the_hypergraph():
         ({"clusters": {"4": [0, 1]}}, r"clusters\['4'\] has 2 entries"),
         ({"clusters": {"4": [0.5, 1.0, 2.0]}}, "must hold integers"),
         ({"listener_clusters": {"a b": [0, 0, 0]}}, "listener_clusters: the label 'a b'"),
-        ({"company_clusters": {"4": [0.5, 1, 2]}}, r"company_clusters\['4'\] must hold integers"),
+        ({"cooccurrence_clusters": {"4": [0.5, 1, 2]}}, r"cooccurrence_clusters\['4'\] must hold integers"),
         ({"albums": ["x"]}, "albums has 1 entries"),
         ({"playlists": {"a": [0, 3]}}, r"playlists\['a'\] must hold song rows"),
         ({"playlists": {"a": [-1]}}, r"playlists\['a'\] must hold song rows"),
@@ -208,7 +208,7 @@ def test_conjunctions_equal_brute_force(seed, min_size, max_overlap):
     n = int(rng.integers(2, 25))
     arguments = {
         "clusters": {"3": rng.integers(-1, 3, n), "5": rng.integers(0, 5, n)},
-        "company_clusters": {"2": rng.integers(-1, 2, n), "2b": rng.integers(0, 2, n)},
+        "cooccurrence_clusters": {"2": rng.integers(-1, 2, n), "2b": rng.integers(0, 2, n)},
         "artists": [rng.choice(["Ann", "Simon & Garfunkel", ""]) for _ in range(n)],
         "playlists": {"mine": rng.permutation(n)[: n // 2].tolist()},
         "tags": [list(rng.permutation(["a", "b", "c", "d"])[: rng.integers(0, 4)]) for _ in range(n)],
@@ -305,7 +305,7 @@ def test_a_conjunction_draws_on_its_parts_and_two_groups_by_company_make_none():
     graph = build_edges(
         200,
         clusters={"2": rng.integers(0, 2, 200), "3": rng.integers(0, 3, 200)},
-        company_clusters={"2": rng.integers(0, 2, 200), "2b": rng.integers(0, 2, 200)},
+        cooccurrence_clusters={"2": rng.integers(0, 2, 200), "2b": rng.integers(0, 2, 200)},
         years=rng.integers(1990, 2000, 200).tolist(),
         conjunctions=True,
         max_overlap=1,
@@ -321,7 +321,7 @@ def test_a_conjunction_draws_on_its_parts_and_two_groups_by_company_make_none():
 def test_each_song_has_an_edge_of_its_company_which_joins_no_conjunction():
     near = np.array([[0, 1, 2], [1, 0, -1], [2, -1, -1], [-1, -1, -1]])
     graph = build_edges(
-        4, tags=[["a"], ["a"], [], []], company_neighbours=near, song_names=list("ABCD"), conjunctions=True,
+        4, tags=[["a"], ["a"], [], []], cooccurrence_neighbours=near, song_names=list("ABCD"), conjunctions=True,
         min_size=2, max_overlap=1,
     )  # fmt: skip
     sets = as_sets(graph)
@@ -334,10 +334,12 @@ def test_each_song_has_an_edge_of_its_company_which_joins_no_conjunction():
     assert edge_families(["near-3:0 A"]) == [("company",)]
     assert describe_edge("near-3:0 A") == "both on lists around A"
     assert describe_edge("near-3:7") == "both on lists around song 7"
-    with pytest.raises(ValueError, match=r"company_neighbours must be song rows \(int\) of shape \(4, k\)"):
-        build_edges(4, company_neighbours=near[:3])
+    with pytest.raises(
+        ValueError, match=r"cooccurrence_neighbours must be song rows \(int\) of shape \(4, k\)"
+    ):
+        build_edges(4, cooccurrence_neighbours=near[:3])
     with pytest.raises(ValueError, match="song_names has 1 entries"):
-        build_edges(4, company_neighbours=near, song_names=["A"])
+        build_edges(4, cooccurrence_neighbours=near, song_names=["A"])
 
 
 def test_a_value_that_reads_like_a_conjunction_stays_one_value():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from musicsim.playlist import PlaylistModel, build_edges, company_neighbours
+from musicsim.playlist import PlaylistModel, build_edges, cooccurrence_neighbours
 from musicsim.playlist.held_out import kind_factors, reweighted
 
 
@@ -49,8 +49,8 @@ def test_sparse_lists_are_foretold_better_with_shares_of_lists_kept_apart():
     train, test = lists(200), lists(200)
 
     def graph(made_of):
-        near = company_neighbours(made_of, n, 6, random_state=0)
-        return build_edges(n, tags=tags, company_neighbours=near)
+        near = cooccurrence_neighbours(made_of, n, 6, random_state=0)
+        return build_edges(n, tags=tags, cooccurrence_neighbours=near)
 
     plain = PlaylistModel(graph(train)).fit(train)
     held_out = PlaylistModel(graph(train[50:])).fit(train[:50])

@@ -167,7 +167,7 @@ def test_codes_of_images(method):
 
 @both
 def test_codes_come_and_go(method, price, monkeypatch, rng):
-    monkeypatch.setattr(hamming, "_FEW_ADDED", 30)
+    monkeypatch.setattr(hamming, "_ALWAYS_ALLOWED_ADDED", 30)
     X, shown = clustered(rng, 20, 64), np.ones(20, bool)
     index = HammingIndex(method, n_jobs=1).fit(X)
     for n_new, n_gone in [(1, 0), (70, 10), (0, 3), (25, 40), (200, 0)]:

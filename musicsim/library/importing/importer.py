@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import sqlalchemy as sa
 
-from musicsim.library import schema
+from musicsim.library.db import schema
 from musicsim.library.importing.matching import How, Matcher, Proposal
 from musicsim.library.importing.places import file_name
 from musicsim.library.importing.reading import read_listening
 from musicsim.library.importing.records import Batch, ImportStoppedError, NamedSong, Skipped
 from musicsim.library.importing.seen_lists import SeenList, seen_lists
 from musicsim.library.importing.sources import ProgressCallback
-from musicsim.library.listening_store import ImportEntry, Waiting, playlists_source
 from musicsim.library.store import Store
+from musicsim.library.stores.listening import ImportEntry, Waiting, playlists_source
 
 __all__ = [
     "ImportReport",

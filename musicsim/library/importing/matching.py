@@ -14,8 +14,8 @@ from typing import Literal
 
 import sqlalchemy as sa
 
-from musicsim.library import schema
 from musicsim.library.artists import known_artist
+from musicsim.library.db import schema
 from musicsim.library.importing.places import PlaceIndex, is_web
 from musicsim.library.importing.records import ImportStoppedError, NamedSong
 from musicsim.library.importing.sources import ProgressCallback
@@ -29,9 +29,9 @@ How = Literal["path", "path end", "confirmed", "mbid", "exact", "loose"]
 artist and title, or their plainest spelling."""
 
 _LIKE = 0.84  # of difflib's ratio: one wrong letter in six, two in thirteen
-_MOST_IN_BLOCK = 200
+_MAX_IN_BLOCK = 200
 _TELL_EVERY = 50
-_MOST_PROPOSED_FOR = 5_000
+_MAX_PROPOSED_FOR = 5_000
 _LEAD = re.compile(r"\s*(?:[,;/、]|\s[xX×]\s|\s(?:vs\.?|versus)\s).*$")
 
 
@@ -224,7 +224,7 @@ class Matcher:
         for song, count in songs:
             counts[song.artist, song.title] += count
             first.setdefault((song.artist, song.title), song)
-        asked = sorted(counts.items(), key=lambda pair: -pair[1])[:_MOST_PROPOSED_FOR]
+        asked = sorted(counts.items(), key=lambda pair: -pair[1])[:_MAX_PROPOSED_FOR]
         found = []
         for i, (name, count) in enumerate(asked):
             if i % _TELL_EVERY == 0 and progress and progress(i, len(asked), "comparing spellings"):
@@ -245,7 +245,7 @@ class Matcher:
         seen: set[tuple[str, str]] = set()
         spelt_here = exact(song.artist, song.title)
         for block in _blocks(artist, title):
-            for known in self._near.get(block, ())[:_MOST_IN_BLOCK]:
+            for known in self._near.get(block, ())[:_MAX_IN_BLOCK]:
                 spelt = (known.plain_artist, known.plain_title)
                 if spelt in seen or known.version not in ("", version):
                     continue

@@ -18,7 +18,7 @@ from musicsim.library.importing.sources import JsonStream
 
 __all__ = ["read_aotm", "read_jspf", "read_spotify_playlists"]
 
-_LONGEST_LIST = 1 << 26  # characters: Spotify's longest lists, of 10 000 songs, have 4 million
+_MAX_LIST = 1 << 26  # characters: Spotify's longest lists, of 10 000 songs, have 4 million
 _JSPF_TEXTS = {"title": "title", "creator": "creator", "album": "album"}
 
 
@@ -45,7 +45,7 @@ def read_spotify_playlists(document: JsonStream, rows: Gatherer) -> None:
 
     Memory: the longest list, at most 64 million characters of it.
     """
-    document.longest = _LONGEST_LIST
+    document.longest = _MAX_LIST
     for entry in objects(document, "playlists"):
         items = entry.get("items") or []
         if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):

@@ -20,8 +20,8 @@ __all__ = ["Batch", "Gatherer", "ImportStoppedError", "Kind", "NamedSong", "Skip
 
 Kind = Literal["plays", "tags", "playlists"]
 
-_MOST_LINES = 20  # lines that are named of each reason for leaving rows out
-_MOST_ROWS = 1 << 22  # rows that are held before they are summed
+_MAX_LINES = 20  # lines that are named of each reason for leaving rows out
+_MAX_ROWS = 1 << 22  # rows that are held before they are summed
 _END_OF_TIME = 1 << 32  # seconds: times are kept in 32 bits
 
 
@@ -142,7 +142,7 @@ class Gatherer:
         self._first: float | None = None
         self._last: float | None = None
         self._sum_of_times = 0.0
-        self._most = _MOST_ROWS
+        self._most = _MAX_ROWS
 
     def add(
         self, song: NamedSong, group: tuple[str, str] = ("", ""), value: float = 1.0, at: float | None = None
@@ -166,7 +166,7 @@ class Gatherer:
             song_rows, group_rows, sums = self._summed()
             self._song, self._group = array("i", song_rows.tobytes()), array("i", group_rows.tobytes())
             self._value = array("d", sums.tobytes())
-            self._most = max(_MOST_ROWS, 2 * len(sums))  # or sums would be taken at every row
+            self._most = max(_MAX_ROWS, 2 * len(sums))  # or sums would be taken at every row
 
     def new_list(self, name: str, category: str = "") -> tuple[str, str]:
         """The group of a playlist that is none of those before: a name that is taken gets a number."""
@@ -181,7 +181,7 @@ class Gatherer:
         """Count a row that is left out, and where it stands."""
         entry = self._skipped.setdefault(reason, Skipped(reason))
         entry.count += 1
-        if len(entry.places) < _MOST_LINES:
+        if len(entry.places) < _MAX_LINES:
             entry.places.append(place)
 
     def batch(self, formats: Iterable[str], name: str, listener: str) -> Batch:

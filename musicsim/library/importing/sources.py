@@ -41,8 +41,8 @@ ENCODINGS = ("utf-8", "utf-16", "latin-1", "cp1252")
 HEAD_LENGTH = 1 << 16  # characters that a format is recognised by
 LONGEST = 1 << 20  # characters of a line or an entry: real ones have thousands
 _CHUNK = 1 << 16
-_MOST_UNPACKED = 8 << 30  # bytes of an archive: all that one person hears in a life is less
-_MOST_MEMBERS = 10_000
+_MAX_UNPACKED = 8 << 30  # bytes of an archive: all that one person hears in a life is less
+_MAX_MEMBERS = 10_000
 _HIGHEST_RATIO = 250  # JSON of listens packs 10 to 40 times, a bomb a thousand
 LIST_SUFFIXES = (".m3u", ".m3u8", ".pls", ".xspf", ".jspf")
 READ_SUFFIXES = (".json", ".jsonl", ".csv", ".tsv", ".txt", *LIST_SUFFIXES)
@@ -173,10 +173,8 @@ def _files_in(folder: Path, encoding: str | None) -> list[Source]:
             path = Path(inside, name)
             if path.suffix.lower() in READ_SUFFIXES and not name.startswith(".") and path.is_file():
                 found.append(Source(path, None, path.stat().st_size, encoding, is_named=False))
-        if len(found) > _MOST_MEMBERS:
-            raise LibraryError(
-                f"{folder}: holds more than {_MOST_MEMBERS} files to read. Name folders in it."
-            )
+        if len(found) > _MAX_MEMBERS:
+            raise LibraryError(f"{folder}: holds more than {_MAX_MEMBERS} files to read. Name folders in it.")
     if not found:
         raise LibraryError(f"{folder}: the folder holds no {', '.join(READ_SUFFIXES)} file.")
     return found
@@ -194,10 +192,10 @@ def _members(path: Path, encoding: str | None) -> list[Source]:
                 f"{path}: {m.filename} would unpack to {m.file_size >> 20} MB, {_HIGHEST_RATIO} times its size "
                 f"or more, as no history does. If it is one, unpack it first."
             )
-    if len(members) > _MOST_MEMBERS or sum(m.file_size for m in texts) > _MOST_UNPACKED:
+    if len(members) > _MAX_MEMBERS or sum(m.file_size for m in texts) > _MAX_UNPACKED:
         raise LibraryError(
             f"{path}: the archive holds {len(members)} files of {sum(m.file_size for m in texts) >> 20} MB; "
-            f"at most {_MOST_MEMBERS} and {_MOST_UNPACKED >> 20} MB are unpacked. Unpack it, and import the files."
+            f"at most {_MAX_MEMBERS} and {_MAX_UNPACKED >> 20} MB are unpacked. Unpack it, and import the files."
         )
     texts.sort(key=lambda m: m.filename)
     return [Source(path, m.filename, m.file_size, encoding, is_named=False) for m in texts]

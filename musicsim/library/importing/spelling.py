@@ -55,7 +55,7 @@ def exact(artist: str, title: str) -> tuple[str, str]:
 def plain_artist(name: str) -> str:
     """An artist's plainest spelling, without spaces and guests; the same again when it is put in."""
     text = name
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         words = list(artist_words(text))
         if "feat" in words[1:]:
             words = words[: words.index("feat", 1)]
@@ -72,7 +72,7 @@ def plain_title(title: str) -> tuple[str, str, str]:
     The spelling is the same again, and of no version, when it is put in.
     """
     text, version, kind = unaccented(" ".join(title.split())), "", ""
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         plain, more, of_kind = _step(text)
         if plain == text:
             break
@@ -81,7 +81,7 @@ def plain_title(title: str) -> tuple[str, str, str]:
     return text, version, kind
 
 
-_MOST_STEPS = 12
+_MAX_STEPS = 12
 
 
 def _step(text: str) -> tuple[str, str, str]:

@@ -57,7 +57,7 @@ _MONTHS = {
     name: i
     for i, name in enumerate("JanFebMarAprMayJunJulAugSepOctNovDec"[i : i + 3] for i in range(0, 36, 3))
 }
-_MOST_LINES_BEFORE_HEADER = 30
+_MAX_LINES_BEFORE_HEADER = 30
 
 
 def table(lines: TextLines) -> Iterator[list[str]]:
@@ -164,7 +164,7 @@ def read_librefm(lines: TextLines, rows: Gatherer) -> None:
 def read_spinitron(lines: TextLines, rows: Gatherer) -> None:
     """Log of a radio show."""
     optional = ["release"]
-    for time, artist, song, release in _rows(lines, "spinitron", optional, _MOST_LINES_BEFORE_HEADER):
+    for time, artist, song, release in _rows(lines, "spinitron", optional, _MAX_LINES_BEFORE_HEADER):
         at = _spinitron_time(time)
         if at is None:
             rows.skip("no time that can be read", lines.place)

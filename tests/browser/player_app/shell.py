@@ -4,8 +4,8 @@ import time
 
 import streamlit as st
 
-from musicsim.ui import player
-from musicsim.ui.state import Key
+from musicsim.ui.base.state import Key
+from musicsim.ui.components import player
 
 st.set_page_config(layout="wide")
 EVENTS: Key[list] = Key("test.events", list, "what the player told Python")

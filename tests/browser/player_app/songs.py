@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from musicsim.ui.player import Track
+from musicsim.ui.components.player import Track
 
 HOSTILE = '<img src=x onerror="window.hacked=true"> **bold** $x$'
 

@@ -3,7 +3,7 @@
 import songs
 import streamlit as st
 
-from musicsim.ui import player
+from musicsim.ui.components import player
 
 st.header("First page")
 st.text_input("Search songs")

@@ -1,0 +1,38 @@
+"""Names of the array types that annotations use."""
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "BoolArray",
+    "Float16Array",
+    "Float32Array",
+    "Float64Array",
+    "FloatingArray",
+    "Int8Array",
+    "Int16Array",
+    "Int32Array",
+    "Int64Array",
+    "IntegerArray",
+    "IntpArray",
+    "Uint8Array",
+    "Uint16Array",
+    "Uint32Array",
+    "Uint64Array",
+]
+
+BoolArray = npt.NDArray[np.bool_]
+Float16Array = npt.NDArray[np.float16]
+Float32Array = npt.NDArray[np.float32]
+Float64Array = npt.NDArray[np.float64]
+FloatingArray = npt.NDArray[np.floating]
+Int16Array = npt.NDArray[np.int16]
+Int32Array = npt.NDArray[np.int32]
+Int64Array = npt.NDArray[np.int64]
+Int8Array = npt.NDArray[np.int8]
+IntegerArray = npt.NDArray[np.integer]
+IntpArray = npt.NDArray[np.intp]
+Uint16Array = npt.NDArray[np.uint16]
+Uint32Array = npt.NDArray[np.uint32]
+Uint64Array = npt.NDArray[np.uint64]
+Uint8Array = npt.NDArray[np.uint8]

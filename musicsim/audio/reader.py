@@ -1,0 +1,408 @@
+"""Blocks of samples from a file or bytes, of any container and codec, damaged or not.
+
+Conventions: a block is float32 of shape (n_channels, n_samples), full scale is 1.0; the sampling rate
+and the number of channels may change from one block to the next. FFmpeg (PyAV) reads first, and only
+the first audio stream: cover pictures are video streams. soundfile reads what FFmpeg cannot, for
+example free-format MP3, and RIFX, which FFmpeg reads with the bytes of each sample swapped. An Ogg
+file of several links is cut at the links, because FFmpeg gives up where a link changes the sampling
+rate, and each link is read alone. No more of a file is held than one block and what the decoder needs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import os
+import re
+import stat
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import av
+import numpy as np
+import soundfile
+from av.stream import Disposition
+
+from musicsim._arrays import Float32Array
+from musicsim.audio._no_sound import what_it_is
+from musicsim.errors import AudioDecodeError
+
+__all__ = ["BLOCK_SAMPLES", "SAFE_OPTIONS", "AudioSource", "Block", "SoundReader", "open_source"]
+
+AudioSource = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO
+Block = tuple[int, Float32Array]
+_Decode = Callable[[av.Packet], list[av.AudioFrame]]
+
+BLOCK_SAMPLES = 1 << 16
+_MIN_RATE, _MAX_RATE = 1_000, 1_000_000
+_MAX_DEMUX_ERRORS = 100
+# A text file may pose as a playlist (HLS, concat) and name other files or hosts: FFmpeg may open only
+# containers that carry their own sound.
+_CONTAINERS = (
+    "wav,w64,mp3,flac,ogg,aac,loas,mov,mp4,m4a,3gp,matroska,webm,asf,xwma,aiff,au,caf,ape,wv,tta,tak,ac3,"
+    "eac3,dts,dtshd,mlp,truehd,mpc,mpc8,amr,amrnb,amrwb,dsf,iff,voc,mpegts,mpeg,avi,flv,rm,shn,oma,gsm,nut,"
+    "ircam,nistsphere,avr,sox,adx,qoa,osq,bonk,wavarc,rka,rso,qcp,vqf,spdif,mxf"
+)
+SAFE_OPTIONS = {"format_whitelist": _CONTAINERS, "protocol_whitelist": "file,pipe"}
+# Broken tags must not cost the sound. PyAV 19 reads every tag leniently and has no such option any more.
+TAGS_MAY_BE_BROKEN: dict[str, Any] = (
+    {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < 19 else {}
+)
+# FFmpeg looks through 5 MB of PCM for hidden DTS: 22 ms a file. 64 kB find it as well.
+_PCM_HEADS = (b"RIFF", b"RF64", b"FORM", b"riff")
+_PCM_PROBE = {"probesize": "65536"}
+# These containers state no length; FFmpeg's is the size divided by the first bit rate.
+_GUESSED_LENGTH = {"aac", "loas", "ac3", "eac3", "dts", "mpegts", "amrnb", "amrwb", "gsm"}
+# PyAV finds the end of the channels by a null pointer, which eight and more do not have behind them.
+_PLANES = 8
+_UNKNOWN_SIZE = 0x7FFFF000
+_SCALES = {"u1": 1 / 128, "i2": 1 / 32768, "i4": 1 / 2147483648}
+_OGG_FIRST_PAGE = re.compile(rb"OggS\x00[\x02\x06]")
+_OGG_HEADER, _OGG_MAX_PAGE = 27 + 255, 27 + 255 + 255 * 255
+_CHUNK = 1 << 20
+
+
+def open_source(source: AudioSource, name: str | None) -> tuple[Path | bytes, str]:
+    """Check that there is something to read; return its path or its bytes, and what to call it.
+
+    Raises
+    ------
+    AudioDecodeError
+        If the path is missing, closed to us, a folder or another thing than a file, or there is not
+        one byte.
+    TypeError
+        If `source` is neither path nor bytes nor a binary file object.
+    """
+    if isinstance(source, (str, os.PathLike)):
+        path = Path(source)
+        # a name that is no UTF-8 could not be printed or stored
+        label = name or os.fsencode(path).decode(errors="replace")
+        try:
+            found = path.stat()
+            if stat.S_ISDIR(found.st_mode):
+                raise AudioDecodeError(f"{label} is a folder: give one of the audio files in it.")
+            if not stat.S_ISREG(found.st_mode):  # opening a pipe would wait for somebody to write
+                raise AudioDecodeError(f"{label} is a pipe or a device: give an audio file.")
+            size = found.st_size
+            with path.open("rb"):
+                pass
+        except FileNotFoundError:
+            raise AudioDecodeError(f"{label} does not exist: check the path.") from None
+        except (OSError, ValueError) as error:
+            raise AudioDecodeError(
+                f"{label} cannot be opened ({error}): check the path and its rights."
+            ) from error
+        opened: Path | bytes = path
+    else:
+        opened, label = _read_all(source), name or str(getattr(source, "name", "") or "audio data")
+        size = len(opened)
+    if size == 0:
+        raise AudioDecodeError(f"{label} is empty (0 bytes): copy or download it again.")
+    return opened, label
+
+
+def _read_all(source: bytes | bytearray | memoryview | BinaryIO) -> bytes:
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return bytes(source)
+    if not hasattr(source, "read"):
+        raise TypeError(f"source must be a path, bytes or a binary file object, not {type(source).__name__}.")
+    start = source.tell() if hasattr(source, "seekable") and source.seekable() else None
+    data = source.read()
+    if not isinstance(data, bytes):
+        raise TypeError("source is a file object opened as text: open it with mode 'rb'.")
+    if start is not None:
+        source.seek(start)
+    return data
+
+
+class SoundReader:
+    """Read the sound of one file, block by block, and keep account of what was wrong with it.
+
+    Parameters
+    ----------
+    source : Path or bytes
+        An existing file, or a whole file's bytes.
+
+    Attributes
+    ----------
+    expected_s : float or None
+        Length in seconds that the container states; None where it states none, or where FFmpeg
+        only guesses it from the size of the file.
+    damaged : int
+        Packets that could not be read or decoded.
+    has_audio : bool
+        Whether a container with an audio stream was recognised.
+    has_film : bool
+        Whether one with moving pictures and no audio stream was.
+    cut_off : bool
+        Whether an Ogg file lacks the mark of its end.
+    """
+
+    def __init__(self, source: Path | bytes) -> None:
+        self.source = source
+        self.expected_s: float | None = None
+        self.damaged = 0
+        self.has_audio = False
+        self.has_film = False
+        self.cut_off = False
+
+    def blocks(self) -> Generator[Block, None, None]:
+        """Yield (sampling rate in Hz, block) until the sound ends; yields nothing if there is none."""
+        found = False
+        for start, stop in [] if self._bytes_at(0, 4) == b"RIFX" else self._parts():
+            try:
+                for block in self._from_ffmpeg(start, stop):
+                    found = True
+                    yield block
+            except (av.FFmpegError, ValueError):
+                # the rest of this part is lost; what was read before stands
+                self.damaged += 1
+        if not found:
+            yield from self._from_soundfile()
+
+    def what_else(self) -> str:
+        """Say what a source without sound is instead; goes on after its name."""
+        return what_it_is(self._bytes_at, has_film=self.has_film)
+
+    def _parts(self) -> list[tuple[int, int]]:
+        """Return what to read one after the other: the links of a chained Ogg, else all at once."""
+        size = self._size()
+        if self._bytes_at(0, 4) != b"OggS":
+            return [(0, size)]
+        self.cut_off = not _ogg_has_end(self._bytes_at(max(size - _OGG_MAX_PAGE, 0), _OGG_MAX_PAGE))
+        bounds = [*self._ogg_link_starts(), size]
+        # one link, or a recording that begins in the middle of one, is read whole
+        return list(itertools.pairwise(bounds)) if len(bounds) > 2 else [(0, size)]
+
+    def _ogg_link_starts(self) -> list[int]:
+        """Find where the links of an Ogg file begin.
+
+        A link opens with the first pages of all its streams, one right behind the other; a first page
+        anywhere else opens the next link (RFC 3533, 4 and 6).
+        """
+        starts: list[int] = []
+        next_page = -1
+        for chunk_at in range(0, self._size(), _CHUNK):
+            # read in chunks: the pages of a mapped file would count as memory of this process
+            chunk = self._bytes_at(chunk_at, _CHUNK + _OGG_HEADER)
+            for match in _OGG_FIRST_PAGE.finditer(chunk):
+                if match.start() >= _CHUNK:  # seen again, and whole, in the next chunk
+                    break
+                if chunk_at + match.start() != next_page:
+                    starts.append(chunk_at + match.start())
+                next_page = chunk_at + _ogg_page_end(chunk, match.start())
+        return starts
+
+    def _bytes_at(self, start: int, n_bytes: int) -> bytes:
+        if isinstance(self.source, bytes):
+            return self.source[start : start + n_bytes]
+        with self.source.open("rb") as file:
+            file.seek(start)
+            return file.read(n_bytes)
+
+    def _from_ffmpeg(self, start: int, stop: int) -> Iterator[Block]:
+        options = SAFE_OPTIONS | (_PCM_PROBE if self._bytes_at(0, 4) in _PCM_HEADS else {})
+        with (
+            self._opened(start, stop) as target,
+            av.open(target, mode="r", options=options, **TAGS_MAY_BE_BROKEN) as container,
+        ):
+            if not container.streams.audio:
+                pictures = container.streams.video
+                self.has_film = any(not stream.disposition & Disposition.attached_pic for stream in pictures)
+                return
+            self.has_audio = True
+            stream = container.streams.audio[0]
+            if stream.codec_context is None:  # damage has hidden which codec it is
+                return
+            # one worker process a core is faster than threads inside a decoder
+            stream.codec_context.thread_count = 1
+            self._note_length(container, stream)
+            yield from self._decoded(container, stream, _decoder(stream))
+
+    @contextlib.contextmanager
+    def _opened(self, start: int, stop: int) -> Iterator[str | io.IOBase]:
+        """Give FFmpeg the bytes from `start` to `stop`: the path if these are all, else a file object."""
+        if isinstance(self.source, bytes):
+            yield io.BytesIO(self.source[start:stop])
+        elif (start, stop) == (0, self._size()):
+            yield str(self.source.absolute())
+        else:
+            with self.source.open("rb") as file:
+                yield _Stretch(file, start, stop)
+
+    def _note_length(self, container: av.container.InputContainer, stream: av.AudioStream) -> None:
+        name = container.format.name
+        if name in _GUESSED_LENGTH or (name == "mp3" and not self._mp3_states_length()):
+            return
+        if stream.duration is not None and stream.time_base is not None:
+            seconds = float(stream.duration * stream.time_base)
+        elif container.duration is not None:
+            seconds = container.duration / 1_000_000
+        else:
+            return
+        self.expected_s = (self.expected_s or 0.0) + max(seconds, self._cut_wav_s())
+
+    def _cut_wav_s(self) -> float:
+        """Return the length that the header of a cut-off WAV states; 0 if nothing is missing.
+
+        FFmpeg silently takes the length from the size of the file where PCM is cut off.
+        """
+        head = self._bytes_at(0, 1 << 16)
+        at, byte_rate = 12, 0
+        while head[:4] == b"RIFF" and at + 8 <= len(head):
+            kind, n_bytes = head[at : at + 4], int.from_bytes(head[at + 4 : at + 8], "little")
+            if kind == b"fmt ":
+                byte_rate = int.from_bytes(head[at + 16 : at + 20], "little")
+            if kind == b"data":
+                # a recorder that did not know the length left the largest number there
+                cut = byte_rate > 0 and self._size() - at - 8 < n_bytes < _UNKNOWN_SIZE
+                return n_bytes / byte_rate if cut else 0.0
+            at += 8 + n_bytes + n_bytes % 2
+        return 0.0
+
+    def _size(self) -> int:
+        return len(self.source) if isinstance(self.source, bytes) else self.source.stat().st_size
+
+    def _mp3_states_length(self) -> bool:
+        """Tell whether the first MP3 frame is a Xing, Info or VBRI header."""
+        head, start = self._bytes_at(0, 10), 0
+        if head[:3] == b"ID3" and len(head) == 10:
+            start = 10 + sum(
+                (byte & 127) << shift for byte, shift in zip(head[6:], (21, 14, 7, 0), strict=True)
+            )
+        first = self._bytes_at(start, 2048)
+        return any(mark in first for mark in (b"Xing", b"Info", b"VBRI"))
+
+    def _decoded(
+        self, container: av.container.InputContainer, stream: av.AudioStream, decode: _Decode
+    ) -> Iterator[Block]:
+        fifo, n_channels = av.AudioFifo(), 0
+        for frame in self._frames(container, stream, decode):
+            frame.pts = None  # lost packets leave holes in the time stamps, which the fifo would refuse
+            if frame.layout.nb_channels != n_channels:  # the fifo would read beyond the frame
+                yield from _drain(fifo)
+                fifo, n_channels = av.AudioFifo(), frame.layout.nb_channels
+            try:
+                fifo.write(frame)
+            except ValueError:  # format, layout or rate changes inside the file
+                yield from _drain(fifo)
+                fifo = av.AudioFifo()
+                fifo.write(frame)
+            while fifo.samples >= BLOCK_SAMPLES:
+                yield from _drain(fifo, BLOCK_SAMPLES)
+        yield from _drain(fifo)
+
+    def _frames(
+        self, container: av.container.InputContainer, stream: av.AudioStream, decode: _Decode
+    ) -> Iterator[av.AudioFrame]:
+        n_errors = 0
+        while n_errors < _MAX_DEMUX_ERRORS:
+            try:
+                for packet in container.demux(stream):
+                    try:
+                        frames = decode(packet)
+                    except av.FFmpegError:
+                        self.damaged += 1
+                        continue
+                    for frame in frames:
+                        if frame.samples and _MIN_RATE <= frame.sample_rate <= _MAX_RATE:
+                            yield frame
+                return
+            except av.error.EOFError:
+                return
+            except av.FFmpegError:
+                # reading on behind the damage; a plain loop over frames would end here
+                n_errors += 1
+                self.damaged += 1
+
+    def _from_soundfile(self) -> Iterator[Block]:
+        # an open file, not a path: by a suffix .mp3 libsndfile would take any text for MP3
+        opened = io.BytesIO(self.source) if isinstance(self.source, bytes) else self.source.open("rb")
+        try:
+            with opened, soundfile.SoundFile(_Stretch(opened, 0, self._size())) as file:
+                if not _MIN_RATE <= file.samplerate <= _MAX_RATE:
+                    return
+                self.has_audio, self.expected_s = True, file.frames / file.samplerate
+                for block in file.blocks(BLOCK_SAMPLES, dtype="float32", always_2d=True):
+                    yield file.samplerate, block.T
+        except soundfile.SoundFileError:
+            # both readers refuse: the caller finds no samples and words the error
+            return
+
+
+def _decoder(stream: av.AudioStream) -> _Decode:
+    """The function that turns the packets of a stream into frames.
+
+    FFmpeg's own Opus decoder is up to 0.004 of full scale away from the reference decoder, which is at hand as well.
+    """
+    own = stream.codec_context
+    if own.name != "opus" or "libopus" not in av.codecs_available:
+        return stream.decode
+    reference = av.CodecContext.create("libopus", "r")
+    reference.extradata, reference.sample_rate, reference.layout = own.extradata, own.sample_rate, own.layout
+    reference.options = {"request_sample_fmt": "flt"}
+    return reference.decode
+
+
+def _drain(fifo: av.AudioFifo, n_samples: int = 0) -> Iterator[Block]:
+    """Yield the next samples as a block; all there are by default, nothing if there are none."""
+    frame = fifo.read(n_samples, partial=True)
+    if frame is not None and frame.samples:
+        yield _as_block(frame)
+
+
+def _as_block(frame: av.AudioFrame) -> Block:
+    if frame.format.is_planar and frame.layout.nb_channels >= _PLANES:
+        packer = av.AudioResampler(frame.format.packed, frame.layout, frame.sample_rate)
+        (frame,) = packer.resample(frame)
+    samples = frame.to_ndarray()
+    if not frame.format.is_planar:
+        samples = samples.reshape(-1, frame.layout.nb_channels).T
+    scale = _SCALES.get(samples.dtype.str[1:])
+    if scale is not None:
+        # each channel in one piece: what follows works on whole channels
+        scaled = np.empty(samples.shape, np.float32)
+        samples = np.multiply(samples, np.float32(scale), out=scaled, dtype=np.float32)
+        if frame.format.name.startswith("u8"):
+            samples -= np.float32(1)
+    return frame.sample_rate, samples.astype(np.float32, copy=False)
+
+
+class _Stretch(io.RawIOBase):
+    """A stretch of an open file, as a file of its own; seeking to before its start leads to its start."""
+
+    def __init__(self, file: BinaryIO, start: int, stop: int) -> None:
+        self._file, self._start, self._stop = file, start, stop
+        self._at = start
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        origin = {os.SEEK_SET: self._start, os.SEEK_CUR: self._at, os.SEEK_END: self._stop}[whence]
+        self._at = max(origin + offset, self._start)
+        return self._at - self._start
+
+    def readinto(self, buffer: Any, /) -> int:
+        view = memoryview(buffer)[: max(self._stop - self._at, 0)]
+        self._file.seek(self._at)
+        n_read = self._file.readinto(view)  # type: ignore[attr-defined]
+        self._at += n_read
+        return n_read
+
+
+def _ogg_page_end(data: bytes, start: int) -> int:
+    table = start + 27
+    n_segments = data[table - 1] if table <= len(data) else 0
+    return table + n_segments + sum(data[table : table + n_segments])
+
+
+def _ogg_has_end(tail: bytes) -> bool:
+    """Tell whether the last page is whole and marked as the last; `tail` holds at least one page."""
+    last = tail.rfind(b"OggS")
+    return last >= 0 and _ogg_page_end(tail, last) <= len(tail) and bool(tail[last + 5] & 4)

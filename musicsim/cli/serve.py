@@ -1,0 +1,113 @@
+"""Starting the app's server and the browser."""
+
+import os
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from musicsim.cli.addresses import is_open_to_others, listen, urls
+from musicsim.errors import StoreLockedError
+from musicsim.explorer.libraries import default_folder
+
+__all__ = ["serve"]
+
+_UI = Path(__file__).resolve().parents[1] / "ui"
+_MAX_MESSAGE = 25_000_000  # bytes: Streamlit takes no more of a browser
+_PATIENCE_S = 30  # a browser's tab in the background, or a busy machine, may take as long to answer
+_LAST_ANSWERS_S = 3  # a paused song holds its connection open
+_OPEN_TO_OTHERS = (
+    "Everybody who can reach this address can listen to, change and delete the library, and read music files of this "
+    "machine: let a firewall say who can."
+)
+
+
+def _has_screen() -> bool:
+    """Whether a browser window can open; without one, Python would start a text browser in the terminal."""
+    screens = ("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME")
+    return sys.platform != "linux" or any(os.environ.get(name) for name in screens)
+
+
+def serve(
+    library: Path | None,
+    *,
+    host: str | None,
+    port: int,
+    allowed_hosts: Sequence[str],
+    browser: bool,
+    demo: bool,
+    say: Callable[[str], None],
+) -> None:
+    """Run the app in this process until it is stopped.
+
+    Parameters
+    ----------
+    library : Path, optional
+        The library to show first.
+    host : str, optional
+        The address to listen on; without it, the app is for this machine only.
+    port : int
+        The first port to try.
+    allowed_hosts : sequence of str
+        Further names by which browsers may reach it.
+    browser : bool
+        Open the page, too.
+    demo : bool
+        Start the demo job when the library has no songs.
+    say : callable
+        Takes the lines that tell the address.
+
+    Raises
+    ------
+    AddressError
+        If the server cannot listen there, or a name is no host's.
+    """
+    import uvicorn
+
+    sockets = listen(host, port)
+    names = [os.environ.get("MUSICSIM_ALLOWED_HOSTS", ""), *allowed_hosts]
+    if host and host not in {one.getsockname()[0] for one in sockets}:  # not a number but a name
+        names.append(host)
+    os.environ |= {
+        "MUSICSIM_LIBRARY": str(library.expanduser().absolute() if library else default_folder()),
+        "MUSICSIM_ALLOWED_HOSTS": ",".join(names),
+        "STREAMLIT_SERVER_PORT": str(sockets[0].getsockname()[1]),
+    }
+    os.chdir(_UI)  # where Streamlit looks for .streamlit/config.toml
+    from musicsim.ui.app import make_app  # reads the environment and these settings
+
+    # not by `streamlit run`, which listens on one address only, be it of IPv4 or of IPv6
+    server = uvicorn.Server(
+        uvicorn.Config(
+            make_app(),
+            ws_max_size=_MAX_MESSAGE,
+            ws_per_message_deflate=False,  # it costs more time than it saves on this machine
+            ws_ping_interval=_PATIENCE_S,
+            ws_ping_timeout=_PATIENCE_S,
+            timeout_graceful_shutdown=_LAST_ANSWERS_S,
+            log_level="warning",
+        )
+    )
+    addresses = urls(host, sockets)
+    say(f"musicsim is at {' and '.join(addresses)}; Ctrl+C stops it.")
+    if is_open_to_others(sockets):
+        say(_OPEN_TO_OTHERS)
+    if demo:
+        _start_demo()  # before the first page looks into the library
+    if browser and _has_screen():
+        threading.Thread(target=webbrowser.open, args=(addresses[0],), daemon=True).start()
+    with suppress(KeyboardInterrupt):
+        server.run(sockets)
+
+
+def _start_demo() -> None:
+    """Start composing the demo if the library has no songs."""
+    from musicsim.explorer import jobs
+    from musicsim.library import Library
+
+    with Library.open(default_folder()) as library:
+        if len(library) == 0:
+            with suppress(StoreLockedError):  # it is running already: another window was opened first
+                jobs.start(library, "demo")

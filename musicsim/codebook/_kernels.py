@@ -1,0 +1,255 @@
+"""Compiled loops of the codebook: distances of frames to codewords, four frames at a time.
+
+Layout. Codewords lie in ``packed``, a float32 array of shape (n_blocks, depth, BLOCK): column ``j``
+of block ``b`` is codeword ``b * BLOCK + j`` as ``[-2 c_1, ..., -2 c_d, |c|^2, 0, ...]``. A frame is
+``[x_1, ..., x_d, 1, 0, ...]``, so that their product is ``|x - c|^2 - |x|^2``; ``|x|^2``, the same
+for all codewords, is added only where it matters. ``depth`` is d + 1 rounded up to the four rows
+that :func:`_products` takes at once. Columns past the last codeword hold `FAR`. The products of a
+tile have the shape (n_blocks, TILE, BLOCK): those of a block share one page of memory, without which
+every third placement in memory made the whole twice as slow.
+
+All codewords pass through the same sequence of operations whatever their place, and so do all
+frames; equal codewords get equal bits and no result depends on a partition or on threads.
+"""
+
+import numpy as np
+from numba import njit
+
+__all__ = ["BLOCK", "FAR", "TILE", "add_top_tau", "hartigan_pass"]
+
+TILE = 4
+"""Frames worked on together: their 16 coefficients and the sums stay in registers."""
+
+FAR = np.float32(3e38)
+"""Stands for the squared norm of a codeword that must never be chosen; finite, as sums follow."""
+
+BLOCK = 256
+"""Codewords worked on together: a block and its sums fit the first cache."""
+
+_LIMIT = 1e15
+"""Frames are cut to so many deviations, that their float32 squares stay far below `FAR`."""
+
+_LANES = BLOCK // 4
+"""The four products a distance `_LANES` apart in a block share a minimum, which says where to look."""
+
+
+@njit(cache=True, nogil=True)
+def _load_tile(frames, rows, start, stop, mean, inverse_scale, tile):
+    """Z-score ``frames[rows[start:stop]]`` into the rows of `tile`; without `rows`, the slice."""
+    n_features = frames.shape[1]
+    for f in range(TILE):
+        if start + f >= stop:
+            tile[f, :] = 0.0
+            continue
+        row = rows[start + f] if rows.shape[0] > 0 else start + f
+        for p in range(n_features):
+            x = (np.float64(frames[row, p]) - mean[p]) * inverse_scale[p]
+            tile[f, p] = min(max(x, -_LIMIT), _LIMIT)
+        tile[f, n_features] = 1.0
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
+def _products(tile, packed, products):
+    """Write the product of each frame of `tile` with each codeword."""
+    for b in range(packed.shape[0]):
+        products[b] = 0.0
+        for p in range(0, packed.shape[1], 4):
+            a0, a1, a2, a3 = tile[0, p], tile[0, p + 1], tile[0, p + 2], tile[0, p + 3]
+            b0, b1, b2, b3 = tile[1, p], tile[1, p + 1], tile[1, p + 2], tile[1, p + 3]
+            c0, c1, c2, c3 = tile[2, p], tile[2, p + 1], tile[2, p + 2], tile[2, p + 3]
+            d0, d1, d2, d3 = tile[3, p], tile[3, p + 1], tile[3, p + 2], tile[3, p + 3]
+            for j in range(BLOCK):
+                q0, q1, q2, q3 = (
+                    packed[b, p, j],
+                    packed[b, p + 1, j],
+                    packed[b, p + 2, j],
+                    packed[b, p + 3, j],
+                )
+                products[b, 0, j] += a0 * q0 + a1 * q1 + a2 * q2 + a3 * q3
+                products[b, 1, j] += b0 * q0 + b1 * q1 + b2 * q2 + b3 * q3
+                products[b, 2, j] += c0 * q0 + c1 * q1 + c2 * q2 + c3 * q3
+                products[b, 3, j] += d0 * q0 + d1 * q1 + d2 * q2 + d3 * q3
+
+
+@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+def _minima_of_four(products, f, minima):
+    """Write the smallest of each four products of frame `f` that lie `_LANES` apart to `minima`.
+
+    Four at once, since a running minimum would go through memory.
+    """
+    for b in range(products.shape[0]):
+        to = b * _LANES
+        for lane in range(_LANES):
+            v0, v1 = products[b, f, lane], products[b, f, _LANES + lane]
+            v2, v3 = products[b, f, 2 * _LANES + lane], products[b, f, 3 * _LANES + lane]
+            v0 = v0 if v0 < v1 else v1
+            v2 = v2 if v2 < v3 else v3
+            minima[to + lane] = v0 if v0 < v2 else v2
+
+
+@njit(cache=True, nogil=True)
+def _select(products, f, minima, best, nearest):
+    """Put the ``len(nearest)`` smallest products of frame `f` into `nearest`, ties by lower index.
+
+    On entry `nearest` holds any distinct codewords, those of the frame before by preference: the
+    largest of their products bounds what has to be looked at, and neighbours in time are alike.
+    """
+    tau = nearest.shape[0]
+    bound = products[nearest[0] // BLOCK, f, nearest[0] % BLOCK]
+    for t in range(1, tau):
+        bound = max(bound, products[nearest[t] // BLOCK, f, nearest[t] % BLOCK])
+    n_found = 0
+    _minima_of_four(products, f, minima)
+    for m in range(minima.shape[0]):
+        if minima[m] > bound:
+            continue
+        b = m // _LANES
+        for column in range(m % _LANES, BLOCK, _LANES):
+            value = products[b, f, column]
+            j = b * BLOCK + column
+            if value > bound:
+                continue
+            if n_found == tau:
+                if value == bound and j > nearest[tau - 1]:
+                    continue
+                t = tau - 1
+            else:
+                t = n_found
+                n_found += 1
+            while t > 0 and (best[t - 1] > value or (best[t - 1] == value and nearest[t - 1] > j)):
+                best[t] = best[t - 1]
+                nearest[t] = nearest[t - 1]
+                t -= 1
+            best[t] = value
+            nearest[t] = j
+            if n_found == tau:
+                bound = best[tau - 1]
+
+
+@njit(cache=True, nogil=True)
+def add_top_tau(frames, mean, inverse_scale, packed, tile, products, tau, counts, found):
+    """Add one to `counts` at each of the `tau` nearest codewords of each frame.
+
+    `found` (n_frames, tau) receives them, nearest first, unless it has no rows. `tile` (TILE, depth) and
+    `products` (n_blocks, TILE, BLOCK) are work space.
+    """
+    every_row = np.empty(0, np.int64)
+    best = np.empty(tau, np.float32)
+    nearest = np.arange(tau)
+    minima = np.empty(products.shape[0] * _LANES, np.float32)
+    for start in range(0, frames.shape[0], TILE):
+        _load_tile(frames, every_row, start, frames.shape[0], mean, inverse_scale, tile)
+        _products(tile, packed, products)
+        for f in range(min(TILE, frames.shape[0] - start)):
+            _select(products, f, minima, best, nearest)
+            for t in range(tau):
+                counts[nearest[t]] += 1
+                if found.shape[0] > 0:
+                    found[start + f, t] = nearest[t]
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def _dot(left, right):
+    """Return the inner product; the flags let the compiler sum in SIMD lanes."""
+    total = np.float32(0.0)
+    for p in range(left.shape[0]):
+        total += left[p] * right[p]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _move(codewords, counts, i, frame, packed, column):
+    """Move codeword `i` to the mean of its frames and `frame` (step 4 of algorithm B.1).
+
+    `column` (depth) receives what was written to the column of `packed`.
+    """
+    counts[i] += 1
+    rate = 1.0 / counts[i]
+    n_features = codewords.shape[1]
+    norm = 0.0
+    for p in range(n_features):
+        codewords[i, p] += rate * (frame[p] - codewords[i, p])
+        c = np.float32(codewords[i, p])
+        column[p] = np.float32(-2.0) * c
+        norm += np.float64(c) * np.float64(c)
+    column[n_features] = norm
+    block, j = i // BLOCK, i % BLOCK
+    for p in range(n_features + 1):
+        packed[block, p, j] = column[p]
+
+
+@njit(cache=True, nogil=True)
+def _seed(frame, codewords, n_used):
+    """Return the codeword of weighted distance 0 and lowest index while some are still unused.
+
+    An unused codeword has weight 0; only a used one that equals the frame comes before it.
+    """
+    for i in range(n_used):
+        for p in range(codewords.shape[1]):
+            if np.float32(codewords[i, p]) != frame[p]:
+                break
+        else:
+            return i
+    return n_used
+
+
+@njit(cache=True, nogil=True)
+def _weigh(products, f, weights, square):
+    """Turn the products of frame `f` into n/(n+1) |x - c|^2, in place; apart, to be vectorised."""
+    for b in range(products.shape[0]):
+        for j in range(BLOCK):
+            products[b, f, j] = weights[b, j] * (square + products[b, f, j])
+
+
+@njit(cache=True, nogil=True)
+def _cheapest(costs, f, minima):
+    """Return the index of the smallest cost, the lowest of equals (step 3 of algorithm B.1)."""
+    _minima_of_four(costs, f, minima)
+    least = minima.min()
+    cheapest = costs.shape[0] * BLOCK
+    for m in range(minima.shape[0]):
+        if minima[m] == least:
+            b, column = m // _LANES, m % _LANES
+            while costs[b, f, column] != least:
+                column += _LANES
+            cheapest = min(cheapest, b * BLOCK + column)
+    return cheapest
+
+
+@njit(cache=True, nogil=True)
+def hartigan_pass(frames, order, mean, inverse_scale, packed, tile, products, codewords, counts):
+    """Run algorithm B.1 over ``frames[order]``, changing `codewords`, `counts` and `packed`.
+
+    Codewords are kept in float64 and distances taken in float32. The products of four frames are
+    taken at once; when one of the four moves a codeword, the products of those after it with that
+    codeword are taken anew, so the sequence is that of one frame at a time.
+    """
+    n_codewords, n_features = codewords.shape
+    minima = np.empty(products.shape[0] * _LANES, np.float32)
+    column = np.zeros(packed.shape[1], np.float32)
+    weights = np.ones((packed.shape[0], BLOCK), np.float32)
+    n_used = 0
+    for i in range(n_codewords):
+        weights[i // BLOCK, i % BLOCK] = counts[i] / (counts[i] + 1.0)
+        n_used += counts[i] > 0
+    n_frames = order.shape[0]
+    start = 0
+    while n_used < n_codewords and start < n_frames:
+        _load_tile(frames, order, start, start + 1, mean, inverse_scale, tile)
+        i = _seed(tile[0], codewords, n_used)
+        _move(codewords, counts, i, tile[0], packed, column)
+        weights[i // BLOCK, i % BLOCK] = counts[i] / (counts[i] + 1.0)
+        n_used = max(n_used, i + 1)
+        start += 1
+    while start < n_frames:
+        _load_tile(frames, order, start, n_frames, mean, inverse_scale, tile)
+        _products(tile, packed, products)
+        for f in range(min(TILE, n_frames - start)):
+            square = _dot(tile[f, :n_features], tile[f, :n_features])
+            _weigh(products, f, weights, square)
+            i = _cheapest(products, f, minima)
+            _move(codewords, counts, i, tile[f], packed, column)
+            weights[i // BLOCK, i % BLOCK] = counts[i] / (counts[i] + 1.0)
+            for later in range(f + 1, TILE):
+                products[i // BLOCK, later, i % BLOCK] = _dot(tile[later], column)
+        start += TILE

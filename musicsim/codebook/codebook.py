@@ -1,0 +1,336 @@
+"""Codewords of audio frames and the histograms of songs over them (thesis 5.3 and appendix B).
+
+A codebook is learned in one pass over shuffled frames by the online form of Hartigan's k-means;
+a song is then the histogram of the codewords nearest to its frames. Frames are raw: they are
+z-scored inside, with the mean and deviation of the frames of training.
+
+Conventions. Codewords, distances and errors are in z-scored units. Distances are compared in
+float32, where ties go to the lower index; centroids are kept in float64. Results depend neither on
+the number of threads nor, in :meth:`Codebook.transform`, on which songs are given together.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from musicsim._arrays import Float32Array, Float64Array, Int64Array
+from musicsim.codebook import _kernels
+
+__all__ = ["Codebook", "suggest_n_codewords"]
+
+_PAGE = 4096
+_STATISTICS_BLOCK = 16384
+_NOT_WANTED = np.empty((0, 0), dtype=np.int64)
+
+FramesLike = npt.ArrayLike | Sequence[npt.ArrayLike]
+
+
+def suggest_n_codewords(
+    n_frames: int, maximum: int = 1024, frames_per_codeword: int = 50, minimum: int = 16
+) -> int:
+    """Suggest a number of codewords that `n_frames` training frames can carry.
+
+    Parameters
+    ----------
+    n_frames : int >= 1
+    maximum, minimum : int, 1 <= minimum <= maximum
+    frames_per_codeword : int >= 1
+        Frames that should be left to each codeword.
+
+    Returns
+    -------
+    int
+        The largest power of two that leaves `frames_per_codeword` frames to each codeword, brought
+        between `minimum` and `maximum`, and never more than `n_frames`.
+
+    Examples
+    --------
+    >>> suggest_n_codewords(431 * 40), suggest_n_codewords(1_000_000), suggest_n_codewords(5)
+    (256, 1024, 5)
+    """
+    if min(n_frames, minimum, frames_per_codeword) < 1:
+        raise ValueError(
+            f"n_frames={n_frames}, minimum={minimum} and frames_per_codeword={frames_per_codeword} "
+            f"must each be at least 1."
+        )
+    if minimum > maximum:
+        raise ValueError(f"minimum={minimum} should be <= maximum={maximum}.")
+    affordable = max(1, n_frames // frames_per_codeword)
+    power = 1 << (affordable.bit_length() - 1)
+    return min(max(power, minimum), maximum, n_frames)
+
+
+class Codebook(TransformerMixin, BaseEstimator):
+    """Codewords by online Hartigan k-means, songs as top-tau histograms over them.
+
+    Parameters
+    ----------
+    n_codewords : int >= 1
+        See :func:`suggest_n_codewords` for small collections.
+    tau : int, 1 <= tau <= n_codewords
+        Each frame gives 1/tau to each of its tau nearest codewords (equation 5.5).
+    random_state : int, numpy.random.Generator or None
+        Seed of the order in which frames are seen.
+
+    Attributes
+    ----------
+    codewords_ : ndarray of shape (n_codewords, n_features_in_), float64, z-scored units
+    counts_ : ndarray of shape (n_codewords,), int64
+        Training frames that moved each codeword. Zero where there were fewer distinct frames than
+        codewords; such a codeword is farther from every frame than any other.
+    mean_, scale_ : ndarray of shape (n_features_in_,), float64
+        Mean and deviation of the training frames; the scale of a constant column is 1.
+    n_features_in_ : int
+
+    Notes
+    -----
+    Algorithm B.1 of the thesis, one pass. Counts start at 0, so that the first `n_codewords`
+    distinct frames of the shuffled sequence become the first centroids.
+
+    Examples
+    --------
+    >>> frames = np.random.default_rng(0).normal(size=(2000, 39))
+    >>> codebook = Codebook(n_codewords=32, tau=4, random_state=0).fit(frames)
+    >>> codebook.transform([frames[:431], frames[431:1000]]).shape
+    (2, 32)
+    """
+
+    def __init__(
+        self,
+        n_codewords: int = 1024,
+        tau: int = 4,
+        random_state: int | np.random.Generator | None = None,
+    ):
+        self.n_codewords = n_codewords
+        self.tau = tau
+        self.random_state = random_state
+
+    def fit(self, frames: FramesLike, y: object = None) -> Self:
+        """Learn the codewords in one pass over `frames`, in an order drawn from `random_state`.
+
+        Parameters
+        ----------
+        frames : array of shape (n_frames, n_features), or a list of such arrays, one a song
+            Raw frames, n_frames >= n_codewords. Read as float32: other types are copied. Beside
+            that the fit holds 8 bytes a frame.
+        y : ignored
+
+        Raises
+        ------
+        ValueError
+            If `frames` holds NaN or infinity, or fewer frames than `n_codewords`.
+
+        Examples
+        --------
+        Codewords of the songs `a` and `b`: ``Codebook(256).fit([a, b])``.
+        """
+        self._check_parameters()
+        frames = _as_frames(frames, "frames")
+        self._start(frames)
+        return self._learn(frames)
+
+    def partial_fit(self, frames: FramesLike, y: object = None) -> Self:
+        """Go on learning from another batch of frames, shuffled among themselves.
+
+        The first batch is a :meth:`fit`: it sets `mean_` and `scale_`, which then stay as they are,
+        and must hold at least `n_codewords` frames. Make it a fair sample of all of them.
+
+        Parameters
+        ----------
+        frames : array of shape (n_frames, n_features), or a list of such arrays
+        y : ignored
+        """
+        if not hasattr(self, "codewords_"):
+            return self.fit(frames)
+        self._check_parameters()
+        return self._learn(_as_frames(frames, "frames", self.n_features_in_))
+
+    def transform(self, list_of_frames: Iterable[npt.ArrayLike | Iterator[npt.ArrayLike]]) -> Float32Array:
+        """Return the top-tau histogram of each song (equation 5.5).
+
+        Parameters
+        ----------
+        list_of_frames : iterable of arrays of shape (n_frames, n_features), raw, one a song
+            Songs are read one at a time, so a generator will do; a song of hours may be an iterator of
+            such arrays itself. The order of the frames of a song does not matter; neighbours in time
+            lying side by side make it faster.
+
+        Returns
+        -------
+        ndarray of shape (n_songs, n_codewords), float32, rows sum to 1
+
+        Raises
+        ------
+        ValueError
+            If a song is empty, holds NaN or infinity or another number of features; the message
+            names its index.
+        """
+        check_is_fitted(self)
+        self._check_parameters()
+        if isinstance(list_of_frames, np.ndarray) and list_of_frames.ndim == 2:
+            raise ValueError("list_of_frames must hold one array a song; for a single song give [frames].")
+        work = self._work_space()
+        histograms = []
+        for index, song in enumerate(list_of_frames):
+            counts = np.zeros(len(self.codewords_), dtype=np.int64)
+            for block in song if isinstance(song, Iterator) else (song,):
+                frames = _as_frames(block, f"the frames of song {index}", self.n_features_in_)
+                _kernels.add_top_tau(
+                    frames, self.mean_, 1.0 / self.scale_, *work, self.tau, counts, _NOT_WANTED
+                )
+            if not counts.any():
+                raise ValueError(f"the frames of song {index} are empty: at least one frame is needed.")
+            histograms.append((counts / counts.sum()).astype(np.float32))
+        return np.array(histograms, dtype=np.float32).reshape(len(histograms), len(self.codewords_))
+
+    def nearest(self, frames: npt.ArrayLike) -> Int64Array:
+        """Return the `tau` codewords nearest to each frame, those that :meth:`transform` counts.
+
+        Parameters
+        ----------
+        frames : array of shape (n_frames, n_features), raw
+
+        Returns
+        -------
+        ndarray of shape (n_frames, tau), int64
+            Nearest first, of equals the lower index; 8 `tau` bytes a frame.
+
+        Raises
+        ------
+        ValueError
+            If `frames` is empty, holds NaN or infinity or another number of features.
+        """
+        check_is_fitted(self)
+        self._check_parameters()
+        frames = _as_frames(frames, "frames", self.n_features_in_)
+        found = np.empty((len(frames), self.tau), dtype=np.int64)
+        counts = np.zeros(len(self.codewords_), dtype=np.int64)
+        work = self._work_space()
+        _kernels.add_top_tau(frames, self.mean_, 1.0 / self.scale_, *work, self.tau, counts, found)
+        return found
+
+    def fit_transform(self, list_of_frames: Iterable[npt.ArrayLike], y: object = None) -> Float32Array:
+        """Fit to the frames of all songs together and return the histogram of each song."""
+        songs = list(list_of_frames)
+        return self.fit(songs).transform(songs)
+
+    def _check_parameters(self) -> None:
+        if self.n_codewords < 1:
+            raise ValueError(f"n_codewords={self.n_codewords} should be >= 1.")
+        if not 1 <= self.tau <= self.n_codewords:
+            raise ValueError(f"tau={self.tau} should be >= 1 and <= n_codewords={self.n_codewords}.")
+        fitted = getattr(self, "codewords_", None)
+        if fitted is not None and self.tau > len(fitted):
+            raise ValueError(f"tau={self.tau} should be <= the {len(fitted)} codewords of the last fit.")
+
+    def _start(self, frames: Float32Array) -> None:
+        n_frames, n_features = frames.shape
+        if n_frames < self.n_codewords:
+            raise ValueError(
+                f"n_frames={n_frames} should be >= n_codewords={self.n_codewords}. Give more frames or "
+                f"ask for fewer codewords (suggest_n_codewords)."
+            )
+        self.n_features_in_ = n_features
+        self.mean_, self.scale_ = _mean_and_scale(frames)
+        self.codewords_ = np.zeros((self.n_codewords, n_features))
+        self.counts_ = np.zeros(self.n_codewords, dtype=np.int64)
+
+    def _learn(self, frames: Float32Array) -> Self:
+        order = self._order(len(frames))
+        codewords, counts = self.codewords_.copy(), self.counts_.copy()
+        _kernels.hartigan_pass(
+            frames, order, self.mean_, 1.0 / self.scale_, *self._work_space(), codewords, counts
+        )
+        self.codewords_, self.counts_ = codewords, counts
+        return self
+
+    def _order(self, n_frames: int) -> Int64Array:
+        """Draw the order of a batch; a stored codebook can go on, as the past is in its counts."""
+        seed = self.random_state
+        if isinstance(seed, (int, np.integer)):
+            rng = np.random.default_rng([int(seed), int(self.counts_.sum())])
+        else:
+            rng = np.random.default_rng(seed)
+        return rng.permutation(n_frames)
+
+    def _work_space(self) -> tuple[Float32Array, Float32Array, Float32Array]:
+        """Lay the codewords out for the kernels; return them with room for a tile and its products."""
+        n_codewords, n_features = self.codewords_.shape
+        n_blocks = -(-n_codewords // _kernels.BLOCK)
+        depth = -(-(n_features + 1) // 4) * 4
+        coordinates = self.codewords_.astype(np.float32)
+        coordinates[self.counts_ == 0] = 0.0
+        columns = np.zeros((n_blocks * _kernels.BLOCK, depth), dtype=np.float32)
+        columns[:n_codewords, :n_features] = -2.0 * coordinates
+        columns[:, n_features] = _kernels.FAR
+        norms = np.einsum("ij,ij->i", coordinates, coordinates, dtype=np.float64)
+        columns[:n_codewords, n_features] = np.where(self.counts_ == 0, _kernels.FAR, norms)
+        packed, products, tile = _placed(
+            (n_blocks, depth, _kernels.BLOCK),
+            (n_blocks, _kernels.TILE, _kernels.BLOCK),
+            (_kernels.TILE, depth),
+        )
+        packed[:] = columns.reshape(n_blocks, _kernels.BLOCK, depth).transpose(0, 2, 1)
+        tile[:] = 0.0
+        return packed, tile, products
+
+
+def _as_frames(frames: FramesLike, name: str, n_features: int | None = None) -> Float32Array:
+    """Return finite, contiguous float32 frames; a list of two-dimensional arrays is joined."""
+    if isinstance(frames, (list, tuple)) and len(frames) and np.ndim(frames[0]) == 2:
+        parts = [_as_frames(part, f"{name}[{i}]", n_features) for i, part in enumerate(frames)]
+        widths = sorted({part.shape[1] for part in parts})
+        if len(widths) > 1:
+            raise ValueError(f"{name} have different numbers of features: {widths}.")
+        return np.concatenate(parts)
+    array = np.ascontiguousarray(frames, dtype=np.float32)
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise ValueError(f"{name}: shape {array.shape} should be (n_frames, n_features).")
+    if len(array) == 0:
+        raise ValueError(f"{name}: empty; at least one frame is needed.")
+    if n_features is not None and array.shape[1] != n_features:
+        raise ValueError(f"{name}: {array.shape[1]} features; the codebook was fitted to {n_features}.")
+    # a sum is finite unless a value is not, or values overflow; only then is each one looked at
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = array.sum()
+    if not np.isfinite(total) and not np.isfinite(array).all():
+        raise ValueError(f"{name}: NaN or infinity among the values.")
+    return array
+
+
+def _mean_and_scale(
+    frames: Float32Array,
+) -> tuple[Float64Array, Float64Array]:
+    """Return mean and deviation of each column, summed in float64 by blocks.
+
+    Sums are of the difference from the first frame: those of a constant column are exactly zero.
+    """
+    origin = frames[0].astype(np.float64)
+    total, squares = np.zeros_like(origin), np.zeros_like(origin)
+    for start in range(0, len(frames), _STATISTICS_BLOCK):
+        difference = frames[start : start + _STATISTICS_BLOCK] - origin
+        total += difference.sum(axis=0)
+        squares += np.einsum("ij,ij->j", difference, difference)
+    offset = total / len(frames)
+    variance = np.maximum(squares / len(frames) - offset**2, 0.0)
+    scale = np.sqrt(variance)
+    return origin + offset, np.where(scale > 0.0, scale, 1.0)
+
+
+def _placed(*shapes: tuple[int, ...]) -> list[Float32Array]:
+    """Return uninitialised arrays that each start on a page of memory.
+
+    Vectors that lie across two cache lines cost twice the loads and stores.
+    """
+    sizes = [4 * int(np.prod(shape)) for shape in shapes]
+    buffer = np.empty(sum(sizes) + (len(shapes) + 1) * _PAGE, dtype=np.uint8)
+    start = -buffer.ctypes.data % _PAGE
+    arrays = []
+    for shape, size in zip(shapes, sizes, strict=True):
+        arrays.append(buffer[start : start + size].view(np.float32).reshape(shape))
+        start += -(-size // _PAGE) * _PAGE
+    return arrays

@@ -1,0 +1,10 @@
+from .graded import graded_scores as graded_scores
+from .ranking import distance_scores as distance_scores
+from .ranking import hubness as hubness
+from .ranking import k_occurrence as k_occurrence
+from .ranking import nearest_neighbours as nearest_neighbours
+from .ranking import paired_bootstrap as paired_bootstrap
+from .ranking import query_scores as query_scores
+from .ranking import ranking_scores as ranking_scores
+from .ranking import share_of_same as share_of_same
+from .splits import ArtistSplit as ArtistSplit

@@ -1,0 +1,4 @@
+"""How good models are on a library, and the tables of the papers.
+
+May use learning, snapshot and models; writes reports only.
+"""

@@ -1,0 +1,4 @@
+"""Guesses of missing genres, artists and albums by what sounds like a song.
+
+May use snapshot; changes tags only where a listener accepts.
+"""

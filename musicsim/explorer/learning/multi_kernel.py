@@ -1,0 +1,169 @@
+"""Learning on several models at once: each is a kernel, and has a block of the metric (thesis 2.4 and 4.3.2).
+
+The models' vectors are explicit maps of their kernels. What a method learns of the kernels between training songs,
+projections N of columns K_x = X x, is therefore the linear map N X of the vectors x themselves: songs that were not
+trained on need no kernel, and a song costs the same however many were.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, clone
+
+from musicsim import metric, order
+
+__all__ = ["SourceEmbedding", "SourceMLR", "source_shares"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class _OfSources(BaseEstimator):
+    """What both learners share: `blocks` are the columns of each source."""
+
+    blocks: Sequence[slice]
+
+    def _kernels(self, X: FloatArray) -> list[FloatArray]:
+        return [X[:, block] @ X[:, block].T for block in self.blocks]
+
+    def _joined(self, components: Sequence[FloatArray], X: FloatArray) -> FloatArray:
+        """L of block form, float64 (r, d), from projections of the kernels between rows of X."""
+
+        parts = []
+        for N, block in zip(components, self.blocks, strict=True):
+            if len(N):
+                L = N @ X[:, block]
+                part = np.zeros((min(L.shape), X.shape[1]))
+                narrow = L if L.shape[0] <= L.shape[1] else metric.factor(L.T @ L)
+                part[: len(narrow), block] = narrow
+                parts.append(part)
+        joined = np.concatenate(parts) if parts else np.zeros((1, X.shape[1]))
+        return joined[joined.any(axis=1)] if joined.any() else joined[:1]
+
+
+class SourceEmbedding(_OfSources):
+    """Partial order embedding with several kernels (algorithm 2.4), as a linear map.
+
+    Parameters
+    ----------
+    blocks : sequence of slice
+        The columns of each source.
+    C, tol, max_iter
+        As of :class:`musicsim.order.PartialOrderEmbedding`.
+
+    Attributes
+    ----------
+    components_ : float64 ndarray of shape (r, d)
+        L of block form; squared distances are those of ``X @ L.T``.
+    objective_, dual_bound_, n_iter_
+        As of :class:`musicsim.order.PartialOrderEmbedding`.
+    """
+
+    def __init__(
+        self, blocks: Sequence[slice], C: float = 1.0, tol: float = 1e-2, max_iter: int = 2000
+    ) -> None:
+        self.blocks, self.C, self.tol, self.max_iter = blocks, C, tol, max_iter
+
+    def fit(
+        self, X: FloatArray, comparisons: npt.ArrayLike, callback: Callable[..., object] | None = None
+    ) -> Self:
+        """Learn from comparisons (m, 4) of rows of X; songs that are in none of them change nothing."""
+
+        model = order.PartialOrderEmbedding("full", self.C, tol=self.tol, max_iter=self.max_iter)
+        model.fit(self._kernels(X), comparisons, callback)
+        self.objective_, self.dual_bound_, self.n_iter_ = model.objective_, model.dual_bound_, model.n_iter_
+        self.components_ = self._joined(model.components_, X)
+        return self
+
+
+class SourceMLR(_OfSources):
+    """Metric learning to rank with several kernels (equation 4.14), as a linear map.
+
+    Parameters
+    ----------
+    blocks : sequence of slice
+        The columns of each source.
+    loss, k, C, tol, max_cuts, random_state
+        As of :class:`musicsim.metric.MultipleKernelMLR`.
+
+    Attributes
+    ----------
+    components_ : float64 ndarray of shape (r, d)
+        L of block form.
+    objective_, dual_bound_, n_cuts_, history_
+        As of :class:`musicsim.metric.MultipleKernelMLR`.
+
+    Notes
+    -----
+    Memory and time of the fit: a kernel between all rows of X for each source, 8 n^2 bytes, and its decomposition.
+    """
+
+    def __init__(
+        self,
+        blocks: Sequence[slice],
+        loss: str = "auc",
+        k: int = 10,
+        C: float = 1.0,
+        tol: float = 1e-3,
+        max_cuts: int = 200,
+        random_state: int | None = None,
+    ) -> None:
+        self.blocks, self.loss, self.k, self.C = blocks, loss, k, C
+        self.tol, self.max_cuts, self.random_state = tol, max_cuts, random_state
+
+    def fit(self, X: FloatArray, y: Any, callback: Callable[..., object] | None = None) -> Self:
+        """Learn from a relevance among the rows of X; the callback is that of :meth:`musicsim.metric.MLR.fit`."""
+
+        def tell(step: dict[str, Any]) -> bool:
+            joined = {"components": lambda: self._joined(step["components"](), X)}
+            return bool(callback is not None and callback(step | joined))
+
+        model = metric.MultipleKernelMLR(
+            self.loss, self.k, self.C, tol=self.tol, max_cuts=self.max_cuts, random_state=self.random_state
+        )
+        model.fit(self._kernels(X), y, tell)
+        self.objective_, self.dual_bound_ = model.objective_, model.dual_bound_
+        self.n_cuts_, self.history_ = model.n_cuts_, model.history_
+        self.components_ = self._joined(model.components_, X)
+        return self
+
+    def fit_path(
+        self, X: FloatArray, y: Any, Cs: Sequence[float], callback: Callable[[dict[str, Any]], bool]
+    ) -> list[Self]:
+        """A fit for each C, as of :class:`musicsim.metric.MLR`."""
+        fitted: list[Self] = []
+        is_over = False
+
+        for C in Cs:
+
+            def tell(step: dict[str, Any], C: float = C) -> bool:
+                nonlocal is_over
+                is_over = bool(callback({"C": C, **step}))
+                return is_over
+
+            one = clone(self).set_params(C=C).fit(X, y, tell)
+            fitted.append(one)
+            if is_over:
+                break
+        return fitted
+
+
+def source_shares(X: FloatArray, L: FloatArray, blocks: Sequence[slice]) -> list[float]:
+    """Each source's share of the mean squared distance of songs under a metric; they sum to 1.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_songs, d)
+    L : ndarray of shape (r, d)
+    blocks : sequence of slice
+
+    Notes
+    -----
+    A metric that is not of block form couples sources; what a pair of them makes up together counts half for each.
+    """
+    covariance = np.cov(X, rowvar=False, ddof=0).reshape(X.shape[1], -1)
+    M = L.T @ L
+    of_columns = (M * covariance).sum(axis=1)
+    total = max(float(of_columns.sum()), np.finfo(float).tiny)
+    return [float(of_columns[block].sum()) / total for block in blocks]

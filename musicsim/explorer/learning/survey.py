@@ -1,0 +1,46 @@
+"""Learning a metric from the answers of the Compare page, with the report for its card."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from musicsim.explorer.learning.from_answers import Answered, learn_from_answers, shares_in_order
+from musicsim.explorer.learning.task import CS, FloatArray, LearningSettings, Watcher, what_changed
+from musicsim.explorer.learning.verdict import ORDER
+from musicsim.explorer.snapshot.snapshot import Snapshot
+
+__all__ = ["learn_from_survey"]
+
+
+def learn_from_survey(
+    snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: Watcher
+) -> tuple[FloatArray, dict[str, Any]]:
+    """Learn L from the answers of the Compare page; return it and the report."""
+    X = np.asarray(snapshot.X, dtype=np.float64)
+    answered = Answered.of(snapshot, settings.listener)
+
+    def told(message: str, point: dict[str, Any]) -> bool:
+        watcher.trace(point)
+        watcher.tell(message)
+        return watcher.is_enough()
+
+    judged = learn_from_answers(
+        X, answered, Cs=CS if settings.C is None else (settings.C,), loss=settings.loss,
+        structure=settings.structure, blocks=blocks, random_state=settings.random_state, told=told,
+    )  # fmt: skip
+    leads = {} if judged.lead is None else {ORDER: judged.lead}
+    rows = np.unique(answered.all())
+    return judged.L, {
+        "answers": {
+            "n": len(answered), "questions": len(set(answered.questions)), "comparisons": len(answered.all()),
+            "songs": len(rows),
+        },
+        "detail": f"{len(answered):,} answers",
+        "C": judged.C,
+        "untrained": judged.untrained,
+        "path": judged.path,
+        "alone": [float(shares_in_order(X[:, block], answered).mean()) for block in blocks],
+        "stopped_early": watcher.is_enough(),
+        **what_changed(snapshot, settings, X, judged.L, leads),
+    }  # fmt: skip

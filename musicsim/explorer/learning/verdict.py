@@ -1,0 +1,143 @@
+"""Is a learned model better? Two spaces of the same songs, compared on queries by artists that were held out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim.evaluation import hubness, nearest_neighbours, paired_bootstrap, query_scores
+from musicsim.relevance import Relevance
+
+__all__ = [
+    "MEASURES",
+    "NO_DIFFERENCE",
+    "ORDER",
+    "RANKED",
+    "Lead",
+    "changed_queries",
+    "compare",
+    "is_better",
+    "leads_of",
+    "space_hubness",
+]
+
+ORDER = "order"
+RANKED = {"auc": "AUC", "map": "MAP", "mrr": "MRR", "precision": "P@10"}
+MEASURES = RANKED | {ORDER: "comparisons in order"}
+NO_DIFFERENCE = "no difference shown"
+_MAX_FOR_HUBS = 5_000
+_SHOWN = 5
+
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """A measure before and after learning, with the interval that holds 95 % of the resampled differences."""
+
+    before: float
+    after: float
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def words(self) -> str:
+        """What the interval says."""
+        return "better" if self.low > 0 else "worse" if self.high < 0 else NO_DIFFERENCE
+
+
+def compare(
+    before: npt.NDArray[np.floating],
+    after: npt.NDArray[np.floating],
+    relevance: Relevance,
+    queries: Rows,
+    database: Rows,
+    groups: Any,
+    random_state: int = 0,
+) -> dict[str, Lead]:
+    """Scores of the same queries in two spaces.
+
+    Parameters
+    ----------
+    before, after : ndarrays of shape (n_songs, d) each
+    relevance : Relevance of all songs
+    queries, database : int arrays of rows
+    groups : sequence of shape (n_songs,)
+        The artists, which the interval is drawn over.
+
+    Returns
+    -------
+    dict of Lead by measure; empty where no query has relevant songs, or all are of one artist
+    """
+    split = relevance.restrict(queries, database)
+    scores = [query_scores(X[queries], X[database], split, k=10) for X in (before, after)]
+    return leads_of(scores[0], scores[1], [groups[q] for q in queries], random_state)
+
+
+def leads_of(
+    before: Mapping[str, npt.NDArray[np.float64]],
+    after: Mapping[str, npt.NDArray[np.float64]],
+    groups: Sequence[Any],
+    random_state: int = 0,
+) -> dict[str, Lead]:
+    """As :func:`compare`, of the scores of the same queries, and the artist of each."""
+    counted = np.isfinite(before["auc"])
+    artists = [group for group, counts in zip(groups, counted, strict=True) if counts]
+    if len(set(artists)) < 2:
+        return {}
+    leads = {}
+    for name in RANKED:
+        a, b = after[name][counted], before[name][counted]
+        leads[name] = Lead(
+            float(b.mean()), float(a.mean()), *paired_bootstrap(a, b, artists, 2000, random_state)
+        )
+    return leads
+
+
+def is_better(leads: dict[str, Lead], loss: str) -> bool:
+    """Whether the measure that was asked for, or AUC, rose beyond its interval and neither of them fell so."""
+    asked = [leads[name] for name in {loss, "auc", ORDER} & leads.keys()]
+    return any(lead.low > 0 for lead in asked) and not any(lead.high < 0 for lead in asked)
+
+
+def space_hubness(X: npt.NDArray[np.floating], random_state: int = 0) -> float:
+    """Skew of the 10-occurrence, of a seeded sample of 5 000 songs where there are more."""
+    if len(X) > _MAX_FOR_HUBS:
+        X = X[np.sort(np.random.default_rng(random_state).permutation(len(X))[:_MAX_FOR_HUBS])]
+    return hubness(nearest_neighbours(X, min(10, len(X) - 1))) if len(X) > 1 else 0.0
+
+
+def changed_queries(
+    before: npt.NDArray[np.floating],
+    after: npt.NDArray[np.floating],
+    n: int = 10,
+    *,
+    most: int = 2_000,
+    random_state: int = 0,
+) -> list[tuple[int, list[int], list[int]]]:
+    """The songs whose ten nearest changed most.
+
+    Parameters
+    ----------
+    before, after : ndarrays of shape (n_songs, d) each
+    n : int
+    most : int
+        Of more songs a seeded sample is looked through; both spaces are then compared within it.
+
+    Returns
+    -------
+    list of (row, five nearest rows before, five nearest rows after), those with fewest answers in common first
+    """
+    rows = np.arange(len(before))
+    if len(rows) > most:
+        rows = np.sort(np.random.default_rng(random_state).permutation(rows)[:most])
+    k = min(10, len(rows) - 1)
+    if k < 1:
+        return []
+    old, new = (nearest_neighbours(X[rows], k) for X in (before, after))
+    common = (old[:, :, None] == new[:, None, :]).sum(axis=(1, 2))
+    order = np.argsort(common, kind="stable")[:n]
+    return [(int(rows[i]), rows[old[i, :_SHOWN]].tolist(), rows[new[i, :_SHOWN]].tolist()) for i in order]

@@ -1,0 +1,165 @@
+"""What models compare, read from a library: the features of songs, whatever they are made of."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim.errors import LibraryError
+from musicsim.explorer.models.encoders import (
+    ASPECTS,
+    FRAMES,
+    LYRICS,
+    MODELS,
+    TAGS,
+    VECTORS,
+    AspectEncoder,
+    Encoder,
+    Floats,
+    LyricEncoder,
+    Part,
+    TagEncoder,
+    VectorEncoder,
+    has_features,
+)
+from musicsim.explorer.models.joint_space import JointEncoder
+from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.progress import Tell
+from musicsim.library import Library, Song
+from musicsim.library.embeddings.store import EmbeddingStore
+from musicsim.library.scan.lyrics import read_lyrics
+
+__all__ = ["BLOCK", "feature_blocks"]
+
+BLOCK = 64
+
+_Read = Callable[[Sequence[Song]], Floats]
+
+
+def feature_blocks(
+    library: Library, model: SimilarityModel, songs: Sequence[Song], tell: Tell
+) -> Iterator[tuple[Sequence[Song], Floats]]:
+    """The features of songs under a model, some songs at a time.
+
+    Yields
+    ------
+    songs : sequence of Song
+    features : float32 ndarray of shape (n, n_features)
+        Rows of zeros, or NaN, of songs that lack what the model compares
+        (:func:`musicsim.explorer.models.encoders.has_features`).
+    """
+    read = _reader(library, model.encoder_, tell) if songs else None
+    for start in range(0, len(songs), BLOCK):
+        tell(f"describing songs by {model.kind.description}", start, len(songs))
+        assert read is not None
+        block = songs[start : start + BLOCK]
+        yield block, read(block)
+
+
+def _reader(library: Library, encoder: Encoder, tell: Tell) -> _Read:
+    """What gives the features of songs; what takes the same time for one song as for all is done before."""
+    return _READERS[encoder.needs](library, encoder, tell)
+
+
+def _known_rows(ids: npt.NDArray[np.int64], rows: Callable[[Any], Floats], width: int) -> _Read:
+    """Rows of songs, NaN for those that are not among the ids."""
+    place = {song_id: at for at, song_id in enumerate(ids.tolist())}
+
+    def read(songs: Sequence[Song]) -> Floats:
+        at = np.array([place.get(song.id, -1) for song in songs], dtype=np.int64)
+        found = np.full((len(songs), width), np.nan, dtype=np.float32)
+        found[at >= 0] = rows(at[at >= 0])
+        return found
+
+    return read
+
+
+# --- by what an encoder needs ---------------------------------------------------------------------
+
+
+def _frames(library: Library, encoder: Encoder, _tell: Tell) -> _Read:
+    return lambda songs: encoder.encode_frames(library.frame_files.blocks(s.content_hash) for s in songs)
+
+
+def _tags(library: Library, encoder: TagEncoder, _tell: Tell) -> _Read:
+    tags = library.tags()
+    return lambda songs: encoder.encode_tags([[tag for tag, _ in tags.get(s.id, ())] for s in songs])
+
+
+def _aspects(library: Library, encoder: AspectEncoder, _tell: Tell) -> _Read:
+    kept = library.frame_files.kept_aspects()
+
+    def read(songs: Sequence[Song]) -> Floats:
+        has_one = [song.content_hash in kept for song in songs]
+        found = library.frame_files.aspects(
+            [s.content_hash for s, has in zip(songs, has_one, strict=True) if has]
+        )
+        values: Floats = getattr(found, encoder.aspect)
+        rows = np.full((len(songs), values.shape[1]), np.nan, dtype=np.float32)
+        rows[has_one] = values
+        return rows
+
+    return read
+
+
+def _lyrics(library: Library, encoder: LyricEncoder, tell: Tell) -> _Read:
+    read_lyrics(library, tell=tell)
+    table = library.lyrics.table(min_songs=1, max_share=1.0)  # which words count was settled by the fit
+    column = {word: at for at, word in enumerate(table.vocabulary)}
+    columns = [column.get(word, -1) for word in encoder.words]
+
+    def rows(at: Any) -> Floats:
+        some = np.zeros((len(at), len(column) + 1), dtype=np.float32)  # the last: what nobody says any more
+        some[:, :-1] = table.counts[at].toarray() if len(at) else 0.0
+        return some[:, columns]
+
+    return _known_rows(table.song_ids, rows, encoder.n_features)
+
+
+def _vectors(library: Library, encoder: VectorEncoder, _tell: Tell) -> _Read:
+    store, width = EmbeddingStore(library), encoder.n_features
+    nothing = _known_rows(np.empty(0, np.int64), lambda at: np.empty((len(at), width), np.float32), width)
+    try:
+        vectors, matched = store.vectors(encoder.key), store.match(encoder.key)
+    except LibraryError:  # the model was made elsewhere, of vectors that are not here; or they are damaged
+        return nothing
+    if vectors.shape[1] != width:  # somebody has made the model up
+        return nothing
+    return _known_rows(matched.song_ids, lambda at: vectors[matched.rows[at]], width)
+
+
+def _parts(library: Library, encoder: JointEncoder, tell: Tell) -> _Read:
+    of_parts = [
+        _part(library, part, model_id, tell)
+        for part, model_id in zip(encoder.parts, encoder.model_ids, strict=True)
+    ]
+    return lambda songs: np.concatenate([read(songs) for read in of_parts], axis=1)
+
+
+def _part(library: Library, part: Part, model_id: str, tell: Tell) -> _Read:
+    """Vectors of songs under one of several models, NaN where a song has none."""
+    if any(record.id == model_id and record.is_complete for record in library.models.all(retired=True)):
+        kept = library.vectors(model_id)
+        return _known_rows(kept.song_ids, lambda at: kept.X[at], part.n_dimensions)
+    read = _reader(library, part.encoder_, tell)
+
+    def vectors(songs: Sequence[Song]) -> Floats:
+        features = read(songs)
+        rows = np.full((len(songs), part.n_dimensions), np.nan, dtype=np.float32)
+        known = has_features(features)
+        if known.any():
+            rows[known] = part.vectors(features[known])
+        return rows
+
+    return vectors
+
+
+_READERS: dict[str, Callable[[Library, Any, Tell], _Read]] = {
+    FRAMES: _frames,
+    TAGS: _tags,
+    ASPECTS: _aspects,
+    LYRICS: _lyrics,
+    VECTORS: _vectors,
+    MODELS: _parts,
+}

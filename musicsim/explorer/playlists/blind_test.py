@@ -1,0 +1,292 @@
+"""Which of two walks draws the better playlists? Asked blind: two lists on the same wish, sides by chance."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from musicsim.errors import NotFoundError
+from musicsim.explorer.models.artifacts import load_walk
+from musicsim.explorer.playlists.request import Wish
+from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
+from musicsim.library import Library
+from musicsim.library.stores.preferences import PairSummary, Preference
+
+__all__ = [
+    "QUESTION",
+    "SHUFFLE",
+    "BlindPair",
+    "Choice",
+    "Contender",
+    "Tally",
+    "contenders",
+    "draw_pair",
+    "opponent_of",
+    "record",
+    "tally",
+]
+
+QUESTION = "playlists"
+_MAX_TRIES = 5
+_SEEDS = 1 << 31
+
+Choice = Literal["left", "right", "same"]
+_CHOSEN: dict[Choice, str] = {"left": "a", "right": "b", "same": "same"}
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """Who draws a list: a model's walk of all playlists, one of its dialects, or the uniform shuffle.
+
+    Attributes
+    ----------
+    model_id : str or None
+        None for the shuffle.
+    model_name : str
+    dialect : str or None
+        Category whose walk is followed; None for the walk of all playlists.
+    """
+
+    model_id: str | None
+    model_name: str
+    dialect: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is called in answers and tallies."""
+        return f"{self.model_name}: {self.dialect}" if self.dialect else self.model_name
+
+
+SHUFFLE = Contender(None, "shuffle")
+"""Every song with the same chance: who does not beat it has nothing to offer."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlindPair:
+    """Two lists side by side, and who drew them, which is told after the answer.
+
+    Attributes
+    ----------
+    left, right : DrawnPlaylist
+    left_is, right_is : Contender
+    wish : Wish
+        What both were asked for, with the first song; each was asked in its own dialect.
+    seed : int
+        Gives the same pair again, as long as the library and the models stay as they are.
+    """
+
+    left: DrawnPlaylist
+    right: DrawnPlaylist
+    left_is: Contender
+    right_is: Contender
+    wish: Wish
+    seed: int
+
+    @property
+    def first_song(self) -> int | None:
+        """Id of the song that both lists were to begin with; None where they are kept to another one."""
+        return self.wish.first
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether both lists have the same songs in the same order, so that there is nothing to choose."""
+        return _ids(self.left) == _ids(self.right)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The answers about one pair, and how easily chance would give as clear a lead.
+
+    Attributes
+    ----------
+    pair : PairSummary
+    p_value : float
+        Of the two-sided sign test on the answers that chose one; 1 where there are none.
+    """
+
+    pair: PairSummary
+    p_value: float
+
+    @property
+    def n(self) -> int:
+        """Answers that chose one of the two: ties say nothing for either."""
+        return self.pair.wins_a + self.pair.wins_b
+
+    @property
+    def words(self) -> str:
+        """The tally in a sentence."""
+        a, b = self.pair.wins_a, self.pair.wins_b
+        if not self.n:
+            return "no difference was heard so far"
+        if a == b:
+            return f"{a} of {self.n} for each: no lead"
+        leader = self.pair.model_a if a > b else self.pair.model_b
+        share = "less than 1 %" if self.p_value < 0.005 else f"{100 * self.p_value:.0f} %"
+        return f"{max(a, b)} of {self.n} for “{leader}”; by chance alone this happens in {share} of cases"
+
+
+def contenders(library: Library) -> list[Contender]:
+    """Who can be compared in a library: each model that has its files, with its dialects, and last the shuffle."""
+    found: list[Contender] = []
+    for model in filter(library.models.is_whole, library.models.all()):
+        fitted = load_walk(library.models.path(model.id))
+        kinds = [kind["name"] for kind in fitted.facts["dialects"]] if fitted is not None else []
+        found += [Contender(model.id, model.name, dialect) for dialect in (None, *kinds)]
+    return [*found, SHUFFLE]
+
+
+def opponent_of(library: Library, model_id: str | None) -> Contender:
+    """Against whom a model is asked about first.
+
+    The native model, which nobody has taught; for that one itself the newest of the others, or the shuffle where there
+    are none.
+    """
+    others = [model for model in library.models.all() if model.id != model_id]
+    native = library.models.native()
+    if native is not None and native.id != model_id:
+        return Contender(native.id, native.name)
+    return Contender(others[-1].id, others[-1].name) if others else SHUFFLE
+
+
+def draw_pair(
+    sides: tuple[Contender, Contender],
+    walks: tuple[Walk, Walk],
+    wish: Wish,
+    random_state: int | None = None,
+) -> BlindPair:
+    """Let two contenders draw a list each on the same wish, and put them on their sides by chance.
+
+    Parameters
+    ----------
+    sides : two Contenders
+    walks : two Walks
+        Theirs, in the same order: :class:`Walk` of the model's snapshot, :class:`ShuffleWalk` for the shuffle.
+    wish : Wish
+        Without a first song one is drawn, the same for both. Its dialect is left to the contenders.
+    random_state : int, optional
+
+    Returns
+    -------
+    BlindPair
+        Two equal lists are drawn again a few times; :attr:`BlindPair.is_equal` says where that did not help.
+
+    Raises
+    ------
+    ValueError
+        If both contenders are the same one.
+    NotFoundError
+        If no song is known to both and as it was asked for, or as :meth:`Walk.draw` does.
+    """
+    if sides[0] == sides[1]:
+        raise ValueError(f"both lists would be drawn by “{sides[0].name}”: compare two.")
+    seed = int(np.random.default_rng().integers(_SEEDS)) if random_state is None else random_state
+    rng = np.random.default_rng(seed)
+    order = (1, 0) if rng.random() < 0.5 else (0, 1)
+    asked = replace(wish, dialect=None)
+    if wish.first is None and 0 not in wish.keep:
+        asked = replace(asked, first=_first_song(walks, wish, rng))
+    for _ in range(_MAX_TRIES):
+        left, right = (
+            walks[side].draw(replace(asked, dialect=sides[side].dialect), int(rng.integers(_SEEDS)))
+            for side in order
+        )
+        if _ids(left) != _ids(right):
+            break
+    return BlindPair(left, right, sides[order[0]], sides[order[1]], asked, seed)
+
+
+def _first_song(walks: tuple[Walk, Walk], wish: Wish, rng: np.random.Generator) -> int:
+    """A song that both know and the wish allows, each with the same chance."""
+    allowed = [
+        {song.id for row, song in enumerate(walk.snapshot.indexed) if row not in barred}
+        for walk in walks
+        for barred in [set(wish.excluded(walk.snapshot))]
+    ]
+    # a song that has its place further on is none to begin with
+    known = sorted((allowed[0] & allowed[1]) - {*wish.through, *wish.keep.values()})
+    if not known:
+        raise NotFoundError("no song that both know is as you asked: ask for less.")
+    return known[int(rng.integers(len(known)))]
+
+
+def _ids(drawn: DrawnPlaylist) -> list[int]:
+    return [song.id for song in drawn.songs]
+
+
+# --- answers --------------------------------------------------------------------------------------
+
+
+def record(library: Library, pair: BlindPair, chosen: Choice) -> int:
+    """Keep an answer, with the songs of both lists, the seed and the wish.
+
+    Returns
+    -------
+    int
+        The answer's number, for ``library.preferences.forget``.
+
+    Raises
+    ------
+    ValueError
+        If `chosen` is none of "left", "right" and "same".
+    """
+    if chosen not in _CHOSEN:
+        raise ValueError(f"chosen={chosen!r} must be one of {', '.join(_CHOSEN)}.")
+    sides = (pair.left_is, pair.right_is)
+    a, b = (side.name for side in sides)
+    if a == b:  # a model may be called as another one's dialect, or as the shuffle
+        a, b = (f"{side.name} ({side.model_id or 'no model'})" for side in sides)
+    details = {
+        "songs": [_ids(pair.left), _ids(pair.right)],
+        "models": [[side.model_id, side.dialect] for side in sides],
+        "seed": pair.seed,
+        "wish": _as_json(pair.wish),
+    }
+    return library.preferences.add(QUESTION, a, b, _CHOSEN[chosen], details)
+
+
+def _as_json(wish: Wish) -> dict[str, Any]:
+    values = asdict(replace(wish, keep=dict(wish.keep)))
+    return dict(json.loads(json.dumps(values, default=sorted)))  # sets, in their order
+
+
+def tally(library: Library) -> list[Tally]:
+    """Wins, ties and sign test of every pair that was asked about, the most asked first.
+
+    Answers follow a model that was renamed. One that has gone keeps the name it had, so that a model which was made
+    anew under the same name goes on with the answers of the last one.
+    """
+    named = {model.id: model.name for model in library.models.all()}
+    counts: dict[tuple[str, str], list[int]] = {}
+    for answer in library.preferences.all(QUESTION):
+        left, right = _names_now(answer, named)
+        first, second = sorted((left, right))
+        winner = {"a": left, "b": right}.get(answer.chosen)
+        counts.setdefault((first, second), [0, 0, 0])[2 if winner is None else int(winner == second)] += 1
+    found = [
+        Tally(PairSummary(first, second, wins_a, wins_b, ties), _sign_test(wins_a, wins_b))
+        for (first, second), (wins_a, wins_b, ties) in counts.items()
+    ]
+    return sorted(found, key=lambda one: (-one.pair.n_answers, one.pair.model_a, one.pair.model_b))
+
+
+def _sign_test(wins_a: int, wins_b: int) -> float:
+    if not wins_a + wins_b:
+        return 1.0
+    from scipy.stats import binomtest
+
+    return float(binomtest(wins_a, wins_a + wins_b).pvalue)
+
+
+def _names_now(answer: Preference, named: dict[str, str]) -> Sequence[str]:
+    """What the two of an answer are called today."""
+    then = (answer.model_a, answer.model_b)
+    models = (answer.details or {}).get("models")
+    if models is None:
+        return then
+    now = [
+        Contender(model_id, named[model_id], dialect).name if model_id in named else name
+        for name, (model_id, dialect) in zip(then, models, strict=True)
+    ]
+    return now if now[0] != now[1] else then

@@ -1,0 +1,103 @@
+"""The hypergraph of a library: edges of every family its songs have something to say to, and weights to begin with."""
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim.explorer.playlists.song_labels import Sources, play_counts
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.library import SavedPlaylist, Song
+from musicsim.library.store import OWN_PLAYLISTS
+from musicsim.playlist import Hypergraph, build_edges, edge_families
+
+__all__ = ["FAMILIES", "build_hypergraph", "default_weights", "own_playlists"]
+
+_MAX_OWN = 100
+_MIN_SHARE = 256  # of the songs: thesis 7.7 leaves out what is smaller, in its 98,359 songs
+_MIN_IN_BOTH = 3
+
+FAMILIES: dict[str, tuple[str, float]] = {
+    "audio": ("sound", 0.40),
+    "company": ("company on playlists", 0.10),
+    "listeners": ("who listens", 0.08),
+    "tag": ("tags", 0.14),
+    "artist": ("artist", 0.05),
+    "album": ("album", 0.02),
+    "era": ("era", 0.08),
+    "familiarity": ("how much it is played", 0.02),
+    "lyrics": ("lyrics", 0.03),
+    "playlist": ("your playlists", 0.03),
+    "uniform": ("anywhere", 0.05),
+}
+"""Families of edges: words, and the share of the weight before any playlist was seen (sound first)."""
+
+
+def own_playlists(snapshot: Snapshot) -> dict[str, list[int]]:
+    """Rows of the songs of the listener's own playlists by name, the latest first."""
+    lists: Sequence[SavedPlaylist] = sorted(
+        snapshot.library.playlists(source=OWN_PLAYLISTS), key=lambda p: p.created_at, reverse=True
+    )
+    found: dict[str, list[int]] = {}
+    for playlist in lists[:_MAX_OWN]:
+        rows = [snapshot.row_of[i] for i in playlist.song_ids if i in snapshot.row_of]
+        found.setdefault(playlist.name, rows)
+    return found
+
+
+def _tags(snapshot: Snapshot, song: Song) -> list[str]:
+    """The genre, then the tags, heaviest first; one of those that differ in capitals only."""
+    names = [*([song.genre] if song.genre else []), *(tag for tag, _ in snapshot.tags.get(song.id, ()))]
+    return list({name.casefold(): name.lower() for name in reversed(names)}.values())[::-1]
+
+
+def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> Hypergraph:
+    """Edges of every family.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    sources : Sources
+        Aligned with the snapshot's songs.
+    own : bool
+        The listener's own playlists as edges; not while weights are fitted on those very lists.
+    """
+    songs = snapshot.indexed
+    n = len(songs)
+    plays = play_counts(snapshot)
+    fewest = max(2, n // _MIN_SHARE)
+    words: dict[Hashable, str] = dict(enumerate(sources.topic_words))
+    return build_edges(
+        n,
+        clusters=snapshot.clusters,
+        listener_clusters=sources.listeners,
+        cooccurrence_clusters=sources.company,
+        cooccurrence_neighbours=sources.neighbours if sources.neighbours.shape[1] else None,
+        song_names=[f"{song.title} by {song.by}" for song in songs],
+        artists=[song.artist for song in songs],
+        albums=[f"{song.album} ({song.album_artist or song.by})" if song.album else None for song in songs],
+        tags=[_tags(snapshot, song) for song in songs],
+        years=[song.year for song in songs],
+        familiarity=plays,
+        topics=[[t for t in line if t >= 0] for line in sources.topics.tolist()] if words else None,
+        topic_words=words or None,
+        playlists=own_playlists(snapshot) if own else None,
+        conjunctions=True,
+        min_size=fewest,
+        min_joint_size=max(_MIN_IN_BOTH, fewest),
+    )
+
+
+def default_weights(names: Sequence[str]) -> npt.NDArray[np.float64]:
+    """Weights by family, equal within one, for a library without playlists; conjunctions weigh as the lighter part."""
+    families = edge_families(names)
+    counts: dict[tuple[str, ...], int] = {}
+    for family in families:
+        counts[family] = counts.get(family, 0) + 1
+    # a pair of families has a tenth of what its lighter one has: they are many pairs, and precise
+    share = {
+        family: min(FAMILIES[part][1] for part in family) * (0.1 if len(family) > 1 else 1.0)
+        for family in counts
+    }
+    weights = np.array([share[family] / counts[family] for family in families])
+    return weights / weights.sum()

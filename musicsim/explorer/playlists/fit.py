@@ -1,0 +1,137 @@
+"""Fitting the walk of a library on its playlists: one for all, one a dialect, and what each is worth."""
+
+import hashlib
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from musicsim.explorer.models.artifacts import FittedWalk, drop_walk, load_walk, save_walk
+from musicsim.explorer.playlists.edges import build_hypergraph, default_weights
+from musicsim.explorer.playlists.saved_lists import Lists, listed
+from musicsim.explorer.playlists.song_labels import learn_sources, with_company_of
+from musicsim.explorer.progress import Tell
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.library import Library
+from musicsim.playlist import Dialects, Hypergraph, kind_factors
+
+__all__ = ["LEANING", "STRENGTH", "fit_dialects", "fit_walk", "refit_walks"]
+
+STRENGTH = 200.0  # transitions that the weights by family count for: a few lists do not turn the walk over
+LEANING = 200.0  # transitions of the walk of all lists that a dialect begins with
+_MIN_LISTS = 8  # of a dialect
+_MIN_TO_JUDGE = 20
+_KEPT_BACK = 0.25  # thesis 7.7 keeps back a quarter
+_WORTH_KEEPING = 1e-7
+
+
+def refit_walks(library: Library, tell: Tell) -> None:
+    """Bring the walks of all models up to the library's playlists, plays and tags."""
+    with library.exclusive():
+        for record in library.models.all():
+            fit_walk(library, record.id, tell)
+
+
+def _digest(graph: Hypergraph, lists: Lists) -> str:
+    """What the weights are fitted on, as a hash."""
+    found = hashlib.sha256("\n".join([*graph.names, *map(str, lists.categories)]).encode("utf-8", "replace"))
+    for part in (graph.incidence.indptr, graph.incidence.indices, *(np.array(rows) for rows in lists.rows)):
+        found.update(part.astype(np.int64).tobytes() + b"|")
+    return found.hexdigest()
+
+
+def fit_walk(library: Library, model_id: str, tell: Tell) -> None:
+    """Fit the walk's weights on the library's playlists and keep them beside a model.
+
+    Nothing is done where neither the edges nor the lists have changed. Where there are enough lists, a quarter is
+    kept back first, to say what the walk and each dialect gain over shuffling; what is kept is then fitted on all.
+
+    Parameters
+    ----------
+    library : Library
+    model_id : str
+    tell : callable
+    """
+    snapshot = take_snapshot(library, model_id)
+    if snapshot.record is None or not snapshot.indexed:
+        return
+    lists = listed(snapshot)
+    sources = learn_sources(snapshot, lists.rows, tell)
+    folder = library.models.path(snapshot.record.id)
+    if not lists.rows:
+        drop_walk(folder)  # of lists that have gone since
+        return
+
+    graph = build_hypergraph(snapshot, sources, own=False)
+    digest = _digest(graph, lists)
+    last = load_walk(folder)
+    if last is not None and last.facts.get("fitted_on") == digest:
+        return
+
+    def graph_of(made_of: Lists) -> Hypergraph:
+        if made_of is lists:
+            return graph
+        return build_hypergraph(snapshot, with_company_of(sources, made_of.rows, tell), own=False)
+
+    tell("asking the walk about playlists it has not seen")
+    facts, gains = _judged(lists, graph_of)
+    tell("fitting the playlist walk")
+    fitted = fit_dialects(lists, graph_of)
+    weights = np.stack([fitted.global_.weights_, *(m.weights_ for m in fitted.models_.values())])
+    facts["fitted_on"] = digest
+    facts["dialects"] = [
+        {"name": name, "n_playlists": n, **gains.get(name, {"gain": None, "gain_global": None})}
+        for name, n in fitted.n_playlists_.items()
+    ]
+    kept = np.flatnonzero(weights.max(axis=0) > _WORTH_KEEPING)
+    save_walk(folder, FittedWalk([graph.names[e] for e in kept], weights[:, kept], facts))
+    library.note_change()
+
+
+def _judged(
+    lists: Lists, graph_of: Callable[[Lists], Hypergraph]
+) -> tuple[dict[str, Any], dict[str, dict[str, float]]]:
+    """What the walk of all lists gains on a quarter that it has not seen, and what each dialect does."""
+    if len(lists.rows) < _MIN_TO_JUDGE:
+        return {"n_playlists": len(lists.rows), "n_judged": 0, "gain": None}, {}
+    train, test = lists.kept_back(_KEPT_BACK)
+    judged = fit_dialects(train, graph_of)
+    gains = {
+        name: {"gain": gain.of_dialect, "gain_global": gain.of_global}
+        for name, gain in judged.gains(test.rows, test.categories).items()
+    }
+    gain = judged.model().relative_gain(test.rows)
+    return {"n_playlists": len(lists.rows), "n_judged": len(test.rows), "gain": gain}, gains
+
+
+def fit_dialects(lists: Lists, graph_of: Callable[[Lists], Hypergraph]) -> Dialects:
+    """Fit the walk of all lists and the dialects, with shares of families as on lists that company was not heard from.
+
+    Parameters
+    ----------
+    lists : Lists
+    graph_of : callable
+        Builds the edges with the company that songs keep on the given lists.
+    """
+    fitted = _fit(graph_of(lists), lists)
+    if len(lists.rows) < _MIN_TO_JUDGE or "company" not in fitted.model().family_shares():
+        return fitted
+    heard, others = lists.kept_back(_KEPT_BACK)
+    fewer = Lists(others.rows, [None] * len(others.rows))
+    held_out = _fit(graph_of(heard), fewer, STRENGTH / 2)
+    return fitted.reweighted(kind_factors(fitted.model(), held_out.model()))
+
+
+def _fit(graph: Hypergraph, lists: Lists, strength: float = STRENGTH) -> Dialects:
+    dialects = Dialects(
+        graph,
+        prior=1.0 + strength * default_weights(graph.names),
+        strength=LEANING,
+        min_playlists=_MIN_LISTS,
+    )
+    with warnings.catch_warnings():
+        # the last thousandths of a nat are nothing that is heard
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return dialects.fit(lists.rows, lists.categories)

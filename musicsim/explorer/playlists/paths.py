@@ -1,0 +1,68 @@
+"""Paths from song to song: where waypoints stand, and which songs lie between them in the space of a model."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim.playlist import Weighing
+
+__all__ = ["along", "places_of"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_NEAR = 0.03  # share of the songs that count as near the line
+_MIN_NEAR = 8
+_FLOOR = 1e-4  # of a song far from the line: where nothing is near, the walk still goes on
+
+
+def places_of(X: npt.NDArray[np.floating], rows: Sequence[int], length: int) -> list[int]:
+    """Places of songs to pass through, the first at 0 and the last at the end.
+
+    Steps are shared out by distance, so that each brings the list about as far.
+
+    Parameters
+    ----------
+    X : (n_songs, n_dimensions)
+    rows : at least two rows of X
+    length : int >= len(rows)
+    """
+    points = X[list(rows)].astype(np.float64)
+    far = np.linalg.norm(np.diff(points, axis=0), axis=1)
+    far = far if far.sum() > 0 else np.ones_like(far)
+    shares = (length - 1) * far / far.sum()
+    steps = np.maximum(np.floor(shares).astype(int), 1)
+    while steps.sum() < length - 1:
+        steps[np.argmax(shares - steps)] += 1
+    while steps.sum() > length - 1:  # stretches of next to no length have taken their one step
+        steps[np.argmax(steps)] -= 1
+    return [0, *np.cumsum(steps).tolist()]
+
+
+def along(X: npt.NDArray[np.floating], fixed: Mapping[int, int]) -> Weighing:
+    """Weights of songs at each place between two fixed ones: large near the straight line from one to the other.
+
+    A song at distance d from the point that the place has on the line weighs exp(-(d^2 - a^2) / (b^2 - a^2)), with the
+    distance a of the nearest song and b of the k-th nearest, k three in a hundred: in many dimensions all
+    distances are large, and only their differences tell. Places not between fixed songs weigh all alike.
+
+    Time: one distance to each song a place.
+    """
+    places = sorted(fixed)
+    squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    k = min(max(_MIN_NEAR, round(_NEAR * len(X))), len(X) - 1)
+
+    def weigh(place: int) -> FloatArray | None:
+        before = [p for p in places if p < place]
+        behind = [p for p in places if p > place]
+        if not before or not behind:
+            return None
+        start, stop = before[-1], behind[0]
+        t = (place - start) / (stop - start)
+        point = (1 - t) * X[fixed[start]].astype(np.float64) + t * X[fixed[stop]].astype(np.float64)
+        distance = np.maximum(squares - 2.0 * (X @ point) + point @ point, 0.0)
+        distance -= distance.min()
+        width = np.partition(distance, k)[k]
+        return np.maximum(np.exp(-distance / width), _FLOOR) if width > 0 else None
+
+    return weigh

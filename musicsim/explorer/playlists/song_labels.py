@@ -1,0 +1,246 @@
+"""What is learned of a library's songs for the edges of its playlist walk: company, listeners, topics of lyrics.
+
+None of it depends on a model of sound, so it stands once in the library's folder, with a digest of what it was
+learned from: whoever fits a walk next finds it there, or learns it anew.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from musicsim import playlist
+from musicsim.explorer.models.artifacts import readable_arrays, save_arrays
+from musicsim.explorer.playlists.saved_lists import SEED
+from musicsim.explorer.progress import Tell
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.library.scan.lyrics import read_lyrics
+
+__all__ = ["Sources", "learn_sources", "load_sources", "play_counts", "with_company_of"]
+
+IntArray = npt.NDArray[np.int64]
+
+_FILE = "walk_sources.npz"
+_MIN_LISTS = 50  # company of fewer lists is chance
+_MIN_LISTENERS = 20
+_MIN_LYRICS = 64  # two songs a topic
+_MAX_SONGS_A_GROUP = 8  # the finest groups hold about so many songs
+_SIZES = (16, 64, 256, 800)
+_N_TOPICS = 32
+_TOPIC_DEPTH = 5
+_GROUPINGS = 3
+_MIN_NEIGHBOURS, _MAX_NEIGHBOURS = 10, 300
+_MAX_SONGS_WITH_NEIGHBOURS = 20_000  # the square of their number is worked out
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Labels of songs; -1 where there is none.
+
+    Attributes
+    ----------
+    song_ids : int64 (n,)
+    company, listeners : mapping from a label to int64 (n,)
+        Groups of songs that stand near each other on playlists, and that the same people play.
+    neighbours : int64 (n, k)
+        Rows of the songs nearest to each by company on playlists; k is 0 where there are none.
+    topics : int64 (n, 5)
+        Topics of the lyrics by falling weight.
+    topic_words : tuple of str
+        The telling words of each topic.
+    """
+
+    song_ids: IntArray
+    company: Mapping[str, IntArray] = field(default_factory=dict)
+    listeners: Mapping[str, IntArray] = field(default_factory=dict)
+    neighbours: IntArray = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
+    topics: IntArray = field(default_factory=lambda: np.empty((0, _TOPIC_DEPTH), dtype=np.int64))
+    topic_words: tuple[str, ...] = ()
+
+
+def _sizes(n_songs: int) -> tuple[int, ...]:
+    return tuple(size for size in _SIZES if size * _MAX_SONGS_A_GROUP <= n_songs) or _SIZES[:1]
+
+
+def _digest(
+    ids: IntArray, playlists: Sequence[Sequence[int]], plays: sparse.csr_array, words: sparse.csr_array
+) -> str:
+    found = hashlib.sha256()
+    lengths = [len(rows) for rows in playlists]
+    for part in (
+        ids, np.array(lengths), np.concatenate([np.empty(0), *playlists]).astype(np.int64),
+        plays.indptr, plays.indices, plays.data, words.indptr, words.indices, words.data,
+    ):  # fmt: skip
+        found.update(np.ascontiguousarray(part).tobytes())
+        found.update(b"|")
+    return found.hexdigest()
+
+
+def play_counts(snapshot: Snapshot) -> npt.NDArray[np.float64]:
+    """Plays of each song of ``snapshot.indexed`` by everybody."""
+    counts = np.zeros(len(snapshot.indexed))
+    for song_id, count in snapshot.library.listening.play_counts().items():
+        if song_id in snapshot.row_of:
+            counts[snapshot.row_of[song_id]] += count
+    return counts
+
+
+def _plays_table(snapshot: Snapshot) -> sparse.csr_array:
+    """Plays (n_listeners, n_indexed) of the songs of a snapshot."""
+    plays = snapshot.library.plays()
+    rows = np.array([snapshot.row_of.get(i, -1) for i in plays.song_id.tolist()], dtype=np.int64)
+    known = rows >= 0
+    shape = (len(plays.listeners), len(snapshot.indexed))
+    return sparse.csr_array((plays.count[known], (plays.listener[known], rows[known])), shape=shape)
+
+
+def _words_table(snapshot: Snapshot) -> tuple[list[str], sparse.csr_array]:
+    """Words of lyrics (n_indexed, n_words), and the words."""
+    table = snapshot.library.lyrics.table()
+    rows = [snapshot.row_of.get(i, -1) for i in table.song_ids.tolist()]
+    here = np.array([row >= 0 for row in rows], dtype=bool)
+    n = len(snapshot.indexed)
+    place = sparse.csr_array(
+        (np.ones(int(here.sum())), (np.array(rows, dtype=np.int64)[here], np.flatnonzero(here))),
+        shape=(n, len(rows)),
+    )
+    # songs with the same sound share a row: their words are the same song's
+    return table.vocabulary, sparse.csr_array(place @ table.counts)
+
+
+def learn_sources(snapshot: Snapshot, playlists: Sequence[Sequence[int]], tell: Tell) -> Sources:
+    """Learn what the edges need from playlists, plays and lyrics; at once when nothing of them has changed.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    playlists : lists of rows of ``snapshot.indexed``
+    tell : callable
+
+    Returns
+    -------
+    Sources
+        Aligned with ``snapshot.indexed``.
+    """
+    library = snapshot.library
+    read_lyrics(library, tell=tell)
+    ids = np.array([song.id for song in snapshot.indexed], dtype=np.int64)
+    plays, (vocabulary, words) = _plays_table(snapshot), _words_table(snapshot)
+    digest = _digest(ids, playlists, plays, words)
+    known, of = _load(snapshot)
+    if of == digest:
+        return known
+    topics, topic_words = _topics(words, vocabulary, tell)
+    groups, neighbours = _company(playlists, len(ids), tell)
+    sources = Sources(ids, groups, _listeners(plays, tell), neighbours, topics, topic_words)
+    save_arrays(
+        library.folder / _FILE,
+        digest=np.array(digest),
+        song_ids=ids,
+        neighbours=ids[neighbours] * (neighbours >= 0) - (neighbours < 0),
+        topics=topics,
+        topic_words=np.array(topic_words, dtype=np.str_),
+        **{f"company {label}": values for label, values in sources.company.items()},
+        **{f"listeners {label}": values for label, values in sources.listeners.items()},
+    )
+    return sources
+
+
+def _company(
+    playlists: Sequence[Sequence[int]], n_songs: int, tell: Tell
+) -> tuple[dict[str, IntArray], IntArray]:
+    """Groups of songs, and neighbours, by the company they keep on playlists; none where the lists are few."""
+    nobody = np.empty((n_songs, 0), dtype=np.int64)
+    if len(playlists) < _MIN_LISTS:
+        return {}, nobody
+
+    tell("finding songs that share playlists")
+    n_seen = len({row for rows in playlists for row in rows})
+    vectors = playlist.cooccurrence_vectors(playlists, n_songs, random_state=SEED)
+    groups = playlist.group_vectors(vectors, _sizes(n_seen), n_repeats=_GROUPINGS, random_state=SEED)
+    if n_seen > _MAX_SONGS_WITH_NEIGHBOURS:
+        return groups, nobody
+    return groups, playlist.nearest_by_direction(
+        vectors, min(_MAX_NEIGHBOURS, max(_MIN_NEIGHBOURS, n_seen // 10))
+    )
+
+
+def with_company_of(sources: Sources, playlists: Sequence[Sequence[int]], tell: Tell) -> Sources:
+    """The same with company heard from other playlists: what is judged on the rest must not know the rest."""
+    groups, neighbours = _company(playlists, len(sources.song_ids), tell)
+    return replace(sources, company=groups, neighbours=neighbours)
+
+
+def _listeners(plays: sparse.csr_array, tell: Tell) -> dict[str, IntArray]:
+    if plays.shape[0] < _MIN_LISTENERS:
+        return {}
+
+    tell("hearing which songs the same people play")
+    n_played = int(np.unique(plays.indices).size)
+    return playlist.listener_clusters(plays, _sizes(n_played)[:3], random_state=SEED)
+
+
+def _topics(
+    words: sparse.csr_array, vocabulary: Sequence[str], tell: Tell
+) -> tuple[IntArray, tuple[str, ...]]:
+    n_songs = words.shape[0]
+    found = np.full((n_songs, _TOPIC_DEPTH), -1, dtype=np.int64)
+    n_sung = int(np.count_nonzero(np.diff(words.indptr)))
+    if n_sung < _MIN_LYRICS:
+        return found, ()
+
+    tell("reading what songs are about")
+    n_topics = min(_N_TOPICS, n_sung // 2)
+    model = playlist.lyrics_topics(words, n_topics, random_state=SEED)
+    for row, topics in enumerate(model.topics):
+        found[row, : len(topics)] = topics
+    return found, tuple(" ".join(model.words(topic, vocabulary, 3)) for topic in range(n_topics))
+
+
+def _load(snapshot: Snapshot) -> tuple[Sources, str]:
+    """What was learned, aligned with the snapshot's songs, and the digest of what it was learned from."""
+    arrays = readable_arrays(snapshot.library.folder / _FILE)
+    if not arrays:
+        return Sources(np.empty(0, dtype=np.int64)), ""
+    row_of = {i: row for row, i in enumerate(arrays["song_ids"].tolist())}
+    rows = np.array([row_of.get(song.id, -1) for song in snapshot.indexed], dtype=np.int64)
+
+    def aligned(values: IntArray) -> IntArray:
+        found = values[rows]
+        found[rows < 0] = -1
+        return found
+
+    groups: dict[str, dict[str, IntArray]] = {"company": {}, "listeners": {}}
+    for name, values in arrays.items():
+        kind, _, label = name.partition(" ")
+        if kind in groups:
+            groups[kind][label] = aligned(values)
+    near = arrays["neighbours"]
+    rows_now = np.array([snapshot.row_of.get(i, -1) for i in near.ravel().tolist()], dtype=np.int64)
+    neighbours = aligned(rows_now.reshape(near.shape))
+    sources = Sources(
+        np.array([song.id for song in snapshot.indexed], dtype=np.int64),
+        groups["company"],
+        groups["listeners"],
+        neighbours,
+        aligned(arrays["topics"]),
+        tuple(arrays["topic_words"].tolist()),
+    )
+    return sources, str(arrays["digest"])
+
+
+def load_sources(snapshot: Snapshot) -> Sources:
+    """What was learned last, aligned with ``snapshot.indexed``; songs that came later have no labels."""
+    sources, digest = _load(snapshot)
+    n = len(snapshot.indexed)
+    if not digest:
+        ids = np.array([song.id for song in snapshot.indexed], dtype=np.int64)
+        return Sources(
+            ids,
+            neighbours=np.empty((n, 0), dtype=np.int64),
+            topics=np.full((n, _TOPIC_DEPTH), -1, dtype=np.int64),
+        )
+    return sources

@@ -1,0 +1,373 @@
+"""Playlists of a library: the fitted walk, lists drawn from it as asked, and the reasons of their steps."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim.errors import NotFoundError
+from musicsim.explorer.models.artifacts import load_walk
+from musicsim.explorer.playlists.edges import FAMILIES, build_hypergraph, default_weights
+from musicsim.explorer.playlists.paths import along, places_of
+from musicsim.explorer.playlists.request import Wish, temperature_of, works_of
+from musicsim.explorer.playlists.song_labels import load_sources, play_counts
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.library import Song
+from musicsim.playlist import (
+    Hypergraph,
+    PlaylistModel,
+    Weighing,
+    build_edges,
+    describe_edge,
+    edge_families,
+)
+
+__all__ = ["Dialect", "DrawnPlaylist", "Edge", "ShuffleWalk", "Walk"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_NEW_EDGE = 1e-6  # share of an edge that was not there, or had no weight, when the weights were fitted
+_SEEDED = 0.02  # share of the weight that any song keeps beside what the seeds lead to
+_MAX_TRIES = 5
+_STRONGEST = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Why one song may follow another: words, and how probable the walk holds it."""
+
+    reason: str
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnPlaylist:
+    """A drawn list and, for each song, the edge it was reached by (the first: the edge it was drawn from).
+
+    `notes` say what could not be met.
+    """
+
+    songs: tuple[Song, ...]
+    edges: tuple[Edge | None, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def duration_s(self) -> float:
+        """Length of the whole list in seconds."""
+        return sum(song.duration_s for song in self.songs)
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """A kind of playlist with a walk of its own.
+
+    Attributes
+    ----------
+    name : str
+        "" for the walk of all playlists.
+    n_playlists : int
+        Playlists it was fitted on.
+    gain, gain_global : float or None
+        Relative gain over shuffling on playlists that were kept back, of its own walk and of the one of all; None
+        where too few were.
+    """
+
+    name: str
+    n_playlists: int
+    gain: float | None
+    gain_global: float | None
+
+
+class Walk:
+    """Draws playlists from a library as it stands.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+
+    Attributes
+    ----------
+    n_playlists : int
+        Playlists the weights were fitted on; 0 when they are the defaults by family.
+    n_judged : int
+        Playlists that were kept back to measure the gains.
+    dialects : tuple of Dialect
+        The walk of all playlists first (where there is one), then its dialects by falling size.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.n_playlists = self.n_judged = 0
+        self.dialects: tuple[Dialect, ...] = ()
+        self._weights: dict[str, FloatArray] = {}
+        self._graph: Hypergraph | None = None
+        if snapshot.indexed and snapshot.record is not None:
+            self._load()
+
+    def _load(self) -> None:
+        """Build the edges and find the weights."""
+        snapshot = self.snapshot
+        assert snapshot.record is not None
+        self._graph = build_hypergraph(snapshot, load_sources(snapshot), own=True)
+        fitted = load_walk(snapshot.library.models.path(snapshot.record.id))
+        if fitted is None:
+            self._weights[""] = default_weights(self._graph.names)
+            return
+        self.n_playlists, self.n_judged = fitted.facts["n_playlists"], fitted.facts["n_judged"]
+        kinds = fitted.facts["dialects"]
+        self.dialects = (
+            Dialect("", self.n_playlists, fitted.facts["gain"], fitted.facts["gain"]),
+            *(Dialect(**kind) for kind in kinds),
+        )
+        place = {name: column for column, name in enumerate(fitted.names)}
+        columns = np.array([place.get(name, -1) for name in self._graph.names])
+        own = np.array([family == ("playlist",) for family in edge_families(self._graph.names)])
+        for dialect, weights in zip(self.dialects, fitted.weights, strict=True):
+            known = np.where(columns >= 0, weights[columns], _NEW_EDGE)
+            self._weights[dialect.name] = self._with_own(known, own)
+
+    @staticmethod
+    def _with_own(weights: FloatArray, own: npt.NDArray[np.bool_]) -> FloatArray:
+        """The listener's own playlists, which are not fitted, get their share of the weight."""
+        if own.any():
+            share = FAMILIES["playlist"][1]
+            weights[own] = share / (1.0 - share) * weights[~own].sum() / np.count_nonzero(own)
+        return weights / weights.sum()
+
+    def _needed(self) -> Hypergraph:
+        if self._graph is None:
+            raise NotFoundError("there are no songs to make a playlist of: add a folder first.")
+        return self._graph
+
+    def _model(self, dialect: str | None = None) -> PlaylistModel:
+        graph = self._needed()
+        if dialect and dialect not in self._weights:
+            known = ", ".join(f"“{d.name}”" for d in self.dialects if d.name) or "none"
+            raise NotFoundError(f"there is no dialect “{dialect}” in this library; there are: {known}.")
+        return PlaylistModel(graph, weights=self._weights[dialect or ""])
+
+    @cached_property
+    def _works(self) -> list[tuple[str, str] | None]:
+        return works_of(self.snapshot)
+
+    @cached_property
+    def _plays(self) -> FloatArray:
+        return play_counts(self.snapshot)
+
+    def families(self, dialect: str | None = None) -> list[tuple[str, float]]:
+        """Share of the weight by family of edges, in words, the largest first.
+
+        As in figure 7.5 of the thesis a conjunction counts for each of its families: the sum may be above 1.
+        """
+        shares = self._model(dialect).family_shares()
+        return sorted(((FAMILIES[f][0], share) for f, share in shares.items()), key=lambda pair: -pair[1])
+
+    def strongest(self, dialect: str | None = None, n: int = _STRONGEST) -> list[Edge]:
+        """The edges that weigh most, anywhere left out, each with its share of the weight."""
+        model = self._model(dialect)
+        order = [e for e in np.argsort(-model.weights_, kind="stable") if e != model.hypergraph.uniform_edge]
+        return [Edge(describe_edge(model.hypergraph.names[e]), float(model.weights_[e])) for e in order[:n]]
+
+    def step_width(self, surprise: float, dialect: str | None = None) -> float:
+        """Among how many songs a step chooses, on average, at a place of the slider from smooth to surprising."""
+        return self._model(dialect).step_width(temperature_of(surprise))
+
+    def draw(self, wish: Wish, random_state: int | None = None) -> DrawnPlaylist:
+        """Draw a playlist as it is asked for.
+
+        Parameters
+        ----------
+        wish : Wish
+        random_state : int, optional
+
+        Raises
+        ------
+        NotFoundError
+            If the library has no songs, none of an id, or no dialect of the name.
+        ValueError
+            If songs are to stand at places that the list does not have.
+        """
+        model = self._model(wish.dialect)
+        excluded = wish.excluded(self.snapshot)
+        fixed = self._named(wish)
+        n_left = len(self.snapshot.indexed) - len(set(excluded) - set(fixed))
+        if wish.minutes is None:
+            return self._of_length(model, wish, wish.length, excluded, random_state, n_left)
+        return self._of_minutes(model, wish, excluded, random_state, n_left)
+
+    def _named(self, wish: Wish) -> list[int]:
+        """Rows of all songs that a wish names to come."""
+        ids = [*([wish.first] if wish.first is not None else []), *wish.through, *wish.keep.values()]
+        return [self._row(i) for i in ids]
+
+    def _of_minutes(
+        self, model: PlaylistModel, wish: Wish, excluded: Sequence[int], seed: int | None, n_left: int
+    ) -> DrawnPlaylist:
+        """Try lengths until the list is as long as whole songs allow."""
+        assert wish.minutes is not None
+        barred = set(excluded)
+        lengths = [s.duration_s for row, s in enumerate(self.snapshot.indexed) if row not in barred]
+        usual = float(np.mean(lengths)) if lengths else 240.0
+        wanted, tried = 60.0 * wish.minutes, dict[int, DrawnPlaylist]()
+        length = max(
+            1, round(wanted / max(usual, 1.0)), *(place + 1 for place in wish.keep), len(self._named(wish))
+        )
+        while length not in tried and len(tried) < _MAX_TRIES:
+            tried[length] = self._of_length(model, wish, length, excluded, seed, n_left)
+            got = tried[length]
+            length = max(1, length + round((wanted - got.duration_s) / max(usual, 1.0)))
+            length = max(length, *(place + 1 for place in wish.keep), len(self._named(wish)))
+            if len(got.songs) < max(tried):  # no more songs than these
+                break
+        best = min(tried.values(), key=lambda drawn: abs(drawn.duration_s - wanted))
+        if abs(best.duration_s - wanted) > max(usual, 0.1 * wanted):
+            said = f"{best.duration_s / 60:.0f} minutes rather than {wish.minutes:.0f}: nothing comes nearer"
+            return replace(best, notes=(*best.notes, said))
+        return best
+
+    def _of_length(
+        self,
+        model: PlaylistModel,
+        wish: Wish,
+        length: int,
+        excluded: Sequence[int],
+        seed: int | None,
+        n_left: int,
+    ) -> DrawnPlaylist:
+        songs = self.snapshot.indexed
+        fixed, weigh, notes = self._steering(model, wish, length)
+        length = max(length, *(place + 1 for place in fixed), 1)
+        artists = [song.group for song in songs]
+        barred = set(excluded)
+        n_artists = len({artist for row, artist in enumerate(artists) if row not in barred})
+        asked = min(wish.spacing, max(0, n_artists - 1))
+        for spacing in range(asked, -1, -1):
+            drawn = model.generate(
+                length,
+                fixed=fixed,
+                exclude=[row for row in excluded if row not in set(fixed.values())],
+                groups=artists,
+                spacing=spacing,
+                works=self._works if wish.versions_apart else None,
+                weigh=weigh,
+                temperature=temperature_of(wish.surprise),
+                use_uniform=wish.surprise > 0.5,
+                random_state=seed,
+            )
+            if len(drawn.songs) == length or len(drawn.songs) >= n_left:
+                break
+        if spacing < asked:
+            notes.append(f"two songs of one artist have {spacing} songs between them at times, not {asked}")
+        elif asked < wish.spacing:
+            notes.append(f"artists come again after {asked} songs: there are only {n_artists} to choose from")
+        notes += [drawn.note] if drawn.note and (spacing == asked or len(drawn.songs) < length) else []
+        if n_left < length:
+            notes.append(f"only {n_left} songs are as you asked")
+        steps = [*([drawn.opening] if drawn.songs else []), *drawn.transitions]
+        edges = tuple(Edge(step.reason, step.probability) if step else None for step in steps)
+        return DrawnPlaylist(tuple(songs[row] for row in drawn.songs), edges, tuple(notes))
+
+    def _steering(
+        self, model: PlaylistModel, wish: Wish, length: int
+    ) -> tuple[dict[int, int], Weighing | None, list[str]]:
+        """Rows by place, and weights of songs by place."""
+        notes: list[str] = []
+        fixed = {place: self._row(i) for place, i in wish.keep.items()}
+        path: dict[int, int] = {}
+        stops = [*([wish.first] if wish.first is not None else []), *wish.through]
+        if wish.through and len(stops) > 1:
+            rows = [self._row(i) for i in stops]
+            if length < len(rows):
+                notes.append(f"{len(rows)} songs rather than {length}: so many were named to pass through")
+            length = max(length, len(rows))
+            path = dict(zip(places_of(self.snapshot.X, rows, length), rows, strict=True))
+        elif wish.through:
+            path = {length - 1: self._row(wish.through[0])}
+        elif wish.first is not None:
+            path = {0: self._row(wish.first)}
+        fixed = path | fixed
+        return fixed, self._weighing(model, wish, path if len(path) > 1 else {}), notes
+
+    def _weighing(self, model: PlaylistModel, wish: Wish, path: Mapping[int, int]) -> Weighing | None:
+        """All that makes one song more wanted than another, as one product a place."""
+        same = wish.weights(self.snapshot, self._plays)
+        if wish.seeds:
+            towards = self._around(model, [self._row(i) for i in wish.seeds])
+            same = towards if same is None else same * towards
+        line: Callable[[int], Any] | None = along(self.snapshot.X, path) if path else None
+        if line is None:
+            return None if same is None else lambda place: same
+
+        def weigh(place: int) -> FloatArray | None:
+            near = line(place)
+            return same if near is None else near if same is None else near * same
+
+        return weigh
+
+    @staticmethod
+    def _around(model: PlaylistModel, rows: Sequence[int]) -> FloatArray:
+        """How readily the walk goes from the seeds to each song, on average; any song keeps a little."""
+        reached = np.mean([model.transition_probabilities(row) for row in rows], axis=0)
+        reached[list(rows)] = reached.max(initial=0.0)
+        top = reached.max(initial=0.0)
+        return np.maximum(reached / top, _SEEDED) if top > 0 else np.ones_like(reached)
+
+    def explain(
+        self,
+        song_ids: Sequence[int],
+        taken: Mapping[tuple[int, int], Edge] | None = None,
+        dialect: str | None = None,
+    ) -> DrawnPlaylist:
+        """A list as it stands: each transition with the edge that was taken, or the likeliest one.
+
+        Parameters
+        ----------
+        song_ids : sequence of int
+        taken : mapping of (song id, next song id) to Edge, optional
+            Edges that the walk took, for pairs that still follow each other.
+        dialect : str, optional
+            Whose walk says what is likely.
+        """
+        model = self._model(dialect)
+        rows = [self._row(i) for i in song_ids]
+        edges: list[Edge | None] = [None] * min(1, len(rows))
+        for (here, there), pair in zip(pairwise(rows), pairwise(song_ids), strict=True):
+            known = (taken or {}).get(pair)
+            likeliest = model.explain(here, there)
+            edges.append(known or Edge(likeliest.reason, likeliest.probability))
+        return DrawnPlaylist(tuple(self.snapshot.indexed[row] for row in rows), tuple(edges))
+
+    def reasons(self, song_id: int, next_id: int, dialect: str | None = None) -> list[Edge]:
+        """All that can have led from one song to another, likeliest first; probabilities sum to 1."""
+        common = self._model(dialect).transition_edges(self._row(song_id), self._row(next_id))
+        return [Edge(describe_edge(name), probability) for _, name, probability in common]
+
+    def _row(self, song_id: int) -> int:
+        row = self.snapshot.row_of.get(song_id)
+        if row is None:
+            raise NotFoundError(f"song {song_id} is not in this library, or has not been compared yet.")
+        return row
+
+
+class ShuffleWalk(Walk):
+    """The control: the walk whose only edge is the one of all songs.
+
+    It keeps to what a wish allows and fixes, but not to its seeds, dialect and surprise, nor to the line through its
+    waypoints, which would let it know how songs sound.
+    """
+
+    def _load(self) -> None:
+        n_songs = len(self.snapshot.indexed)
+        self._graph = build_edges(n_songs) if n_songs > 1 else None
+        self._weights[""] = np.ones(1)
+
+    def draw(self, wish: Wish, random_state: int | None = None) -> DrawnPlaylist:
+        """Draw a playlist of any songs that are as asked."""
+        return super().draw(replace(wish, surprise=1.0, seeds=(), dialect=None), random_state)
+
+    def _weighing(self, model: PlaylistModel, wish: Wish, path: Mapping[int, int]) -> Weighing | None:
+        return super()._weighing(model, wish, {})

@@ -1,0 +1,320 @@
+"""Search by example: the songs most similar to a song, a file or a recording."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim.audio import Sound, analyse_sound, derivative_blocks
+from musicsim.errors import AudioTooShortError, ModelError, NotFoundError
+from musicsim.explorer.search.explain import short_reason
+from musicsim.explorer.search.feedback import Thumbs, bent
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.kernels import ppk_similarity
+from musicsim.library import Song
+from musicsim.library.db.columns import SongColumns
+from musicsim.library.scan.files import content_hash
+
+if TYPE_CHECKING:  # numba comes with it
+    from musicsim.explorer.models.similarity_model import SimilarityModel
+
+__all__ = ["Example", "Filters", "Hit", "example_of", "find_similar", "model_to_compare_with", "read_example"]
+
+
+# Of the nearest, from which mutual proximity takes its order, and the limit of songs an artist its choice: an artist
+# may have hundreds of songs in one place, and to ask a second time costs more than to ask for more at once.
+_CANDIDATES = 500
+# Of the nearest by one metric for all songs, from which the nearest by the metric of the query are taken.
+_BENT_CANDIDATES = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """An answer: a song, how similar it is (0 to 1), and one short reason; the distance is adjusted for hubs."""
+
+    song: Song
+    similarity: float
+    distance: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What answers must be; an empty filter lets everything through. Years and seconds are inclusive."""
+
+    artists: frozenset[str] = frozenset()
+    genres: frozenset[str] = frozenset()
+    folders: frozenset[str] = frozenset()
+    years: tuple[int, int] | None = None
+    duration_s: tuple[float, float] | None = None
+
+    def allow(self, song: Song) -> bool:
+        """Whether a song passes; an unknown artist, genre or year passes only where none is asked for."""
+        return (
+            (not self.artists or song.artist in self.artists)
+            and (not self.genres or song.genre in self.genres)
+            and (not self.folders or song.folder in self.folders)
+            and (
+                self.years is None or (song.year is not None and self.years[0] <= song.year <= self.years[1])
+            )
+            and (self.duration_s is None or self.duration_s[0] <= song.duration_s <= self.duration_s[1])
+        )
+
+    def mask(self, columns: SongColumns) -> npt.NDArray[np.bool_] | None:
+        """Which songs pass, bool (n_songs,), as :meth:`allow` says of each; None where all do."""
+        parts = [
+            getattr(columns, name).among(wanted)
+            for name, wanted in (("artist", self.artists), ("genre", self.genres), ("folder", self.folders))
+            if wanted
+        ]
+        if self.years is not None:
+            parts.append(
+                (columns.year > 0) & (self.years[0] <= columns.year) & (columns.year <= self.years[1])
+            )
+        if self.duration_s is not None:
+            parts.append(
+                (self.duration_s[0] <= columns.duration_s) & (columns.duration_s <= self.duration_s[1])
+            )
+        return np.logical_and.reduce(parts) if parts else None
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Sound from outside the library, ready to be searched with.
+
+    Attributes
+    ----------
+    name : str
+    vector : float32 ndarray of shape (n_dimensions,)
+    peaks : float32 ndarray of shape (n_bins,), in [0, 1]
+    duration_s : float
+    notes : tuple of str
+        What was odd about the file.
+    song_id : int or None
+        The song of the library that has the very same bytes or sound.
+    features : float32 ndarray of shape (n_features,)
+    mfcc : ndarray of shape (n_frames, 13)
+        As :func:`musicsim.audio.derivative_blocks` takes them.
+    is_cut : bool
+        Whether the sound goes on behind what was analysed.
+    """
+
+    name: str
+    vector: npt.NDArray[np.float32]
+    peaks: npt.NDArray[np.float32]
+    duration_s: float
+    features: npt.NDArray[np.float32]
+    mfcc: npt.NDArray[np.floating]
+    notes: tuple[str, ...] = field(default=())
+    song_id: int | None = None
+    is_cut: bool = False
+
+
+def read_example(snapshot: Snapshot, source: Path | bytes, name: str) -> Example:
+    """Decode a file or its bytes in this process and find its vector under the model in use.
+
+    A server lets :func:`musicsim.explorer.search.uploads.hear` decode instead.
+
+    Raises
+    ------
+    AudioError
+        If it cannot be decoded or is too short; the message names it.
+    ModelError
+        If the library has no model yet.
+    """
+    model_to_compare_with(snapshot)
+    return example_of(snapshot, analyse_sound(source, name=name), content_hash(source), name)
+
+
+def model_to_compare_with(snapshot: Snapshot) -> "SimilarityModel":
+    """The model in use; raises :class:`ModelError` where the library has none yet."""
+    if snapshot.model is None:
+        raise ModelError("this library has no songs to compare with yet: add a folder first.")
+    return snapshot.model
+
+
+def example_of(snapshot: Snapshot, sound: Sound, digest: str, name: str) -> Example:
+    """Sound that was decoded, with its vector under the model in use.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    sound : Sound
+        With its coefficients.
+    digest : str
+        Hash of the file's bytes.
+    name : str
+        What messages call it.
+
+    Raises
+    ------
+    AudioTooShortError
+        If it is too short; the message names it.
+    ModelError
+        If the library has no model yet.
+    """
+    model = model_to_compare_with(snapshot)
+    if sound.mfcc is None:
+        raise ValueError("sound.mfcc is None: read the coefficients from their file.")
+    try:
+        frames = derivative_blocks(sound.mfcc)
+    except AudioTooShortError as error:
+        raise AudioTooShortError(f"{name}: {error}") from error
+    features = model.features([frames])
+    return Example(
+        name,
+        model.vectors(features)[0],
+        sound.outline,
+        sound.duration_s,
+        features[0],
+        sound.mfcc,
+        sound.notes,
+        snapshot.library.song_with_sound(digest, sound.sound_hash),
+        sound.is_cut,
+    )
+
+
+def find_similar(
+    snapshot: Snapshot,
+    query: int | Example,
+    k: int = 10,
+    *,
+    max_per_artist: int | None = 2,
+    filters: Filters | None = None,
+    exclude: Iterable[int] = (),
+    hub_reduction: bool | None = None,
+    thumbs: Thumbs | None = None,
+) -> list[Hit]:
+    """The `k` songs most similar to a song of the library or to an example.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    query : int or Example
+        A song id, or sound from outside.
+    k : int
+    max_per_artist : int or None, default 2
+        None for no limit. Where the artist is unknown the folder stands in, as :attr:`Song.group` has it.
+    filters : Filters, optional
+        Only songs that pass are answers.
+    exclude : iterable of int
+        Song ids that are no answers; the query itself never is, nor a song with the same sound.
+    hub_reduction : bool, optional
+        Order the nearest candidates by mutual proximity, so that songs that are near everything do not crowd
+        every list; by default as the library's settings have it.
+    thumbs : Thumbs, optional
+        What was said of answers: songs that do not fit are no answers, those that do pass the limit an artist, and
+        the metric is bent around the query (:func:`musicsim.explorer.search.feedback.bent`).
+
+    Returns
+    -------
+    list of Hit
+        Nearest first; fewer than `k` when no more songs qualify.
+
+    Raises
+    ------
+    NotFoundError
+        If the song is not in the library or has no vector yet.
+    """
+    row, vector = _query_vector(snapshot, query)
+    if not snapshot.n_indexed:
+        return []
+    unfitting = [] if thumbs is None else thumbs.unfitting
+    fitting = frozenset(snapshot.rows_of([] if thumbs is None else thumbs.fitting).tolist())
+    barred = np.unique(np.append(snapshot.rows_of([*exclude, *unfitting]), row))
+    barred = barred[barred >= 0]
+    allowed = None if filters is None else filters.mask(snapshot.columns)
+    if allowed is not None:
+        allowed[barred] = False
+    n_allowed = snapshot.n_indexed - len(barred) if allowed is None else int(allowed.sum())
+    reduce = snapshot.library.settings["hub_reduction"] if hub_reduction is None else hub_reduction
+    bending = bent(snapshot, vector, thumbs or Thumbs())
+    reach = min(n_allowed, max(4 * k, _CANDIDATES if bending is None else _BENT_CANDIDATES))
+    while n_allowed:
+        distances, rows = _candidates(snapshot, vector, reach, allowed, barred)
+        if bending is not None:
+            distances = bending.distances(snapshot.vectors_at(rows))
+            order = np.argsort(distances, kind="stable")
+            distances, rows = distances[order], rows[order]
+        if reduce:
+            distances = snapshot.adjusted(vector, distances, rows)
+            order = np.argsort(distances, kind="stable")
+            distances, rows = distances[order], rows[order]
+        chosen = _limit_per_artist(snapshot, rows, k, max_per_artist, fitting)
+        if len(chosen) == k or reach == n_allowed:
+            return _hits(snapshot, row, rows[chosen], distances[chosen])
+        reach = min(n_allowed, 4 * reach)
+    return []
+
+
+def _candidates(
+    snapshot: Snapshot,
+    vector: npt.NDArray[np.float32],
+    reach: int,
+    allowed: npt.NDArray[np.bool_] | None,
+    barred: npt.NDArray[np.int64],
+) -> tuple[npt.NDArray[np.floating], npt.NDArray[np.int64]]:
+    """The `reach` nearest rows that are allowed and not barred, with their distances."""
+    n_asked = reach if allowed is not None else reach + len(barred)
+    distances, rows = (found[0] for found in snapshot.index.query(vector[None, :], n_asked, allowed=allowed))
+    if allowed is None:  # a few more were asked for, as a mask of all songs would cost more
+        kept = np.flatnonzero(~np.isin(rows, barred))[:reach]
+        distances, rows = distances[kept], rows[kept]
+    return distances, rows
+
+
+def _query_vector(snapshot: Snapshot, query: int | Example) -> tuple[int, npt.NDArray[np.float32]]:
+    """The row of the query, -1 where the library does not have it, and its vector."""
+    if isinstance(query, Example):
+        return (-1 if query.song_id is None else int(snapshot.rows_of([query.song_id])[0])), query.vector
+    try:
+        row = int(snapshot.rows_of([query])[0])
+    except OverflowError:  # no id is of more than 64 bits
+        row = -1
+    if row < 0:
+        song = snapshot.library.song(query)  # raises when there is no such song at all
+        raise NotFoundError(
+            f"{song.label} has not been compared yet: wait until the running job has finished."
+        )
+    return row, snapshot.vectors_at([row])[0]
+
+
+def _limit_per_artist(
+    snapshot: Snapshot,
+    rows: npt.NDArray[np.int64],
+    k: int,
+    max_per_artist: int | None,
+    always: frozenset[int],
+) -> list[int]:
+    """Positions in `rows` of the first `k` that keep the limit, or that are asked for `always`."""
+    if max_per_artist is None:
+        return list(range(min(k, len(rows))))
+    counts: dict[int, int] = {}
+    chosen = []
+    groups = snapshot.columns.group.codes[rows].tolist()
+    for position, (row, group) in enumerate(zip(rows.tolist(), groups, strict=True)):
+        counts[group] = counts.get(group, 0) + 1
+        if counts[group] <= max_per_artist or row in always:
+            chosen.append(position)
+            if len(chosen) == k:
+                break
+    return chosen
+
+
+def _hits(
+    snapshot: Snapshot, row: int, rows: npt.NDArray[np.int64], distances: npt.NDArray[np.floating]
+) -> list[Hit]:
+    """Answers in the order of `rows`; a song that has gone since this moment is left out."""
+    asked = [int(snapshot.row_ids[row])] if row >= 0 else []
+    ids = snapshot.row_ids[rows].tolist()
+    songs = {song.id: song for song in snapshot.songs_by_id(asked + ids)}
+    song = songs.get(asked[0]) if asked else None
+    tags = snapshot.tags_of(songs) if song else {}
+    return [
+        Hit(songs[i], float(ppk_similarity(d)), float(d), short_reason(tags, song, songs[i]))
+        for i, d in zip(ids, distances, strict=True)
+        if i in songs
+    ]

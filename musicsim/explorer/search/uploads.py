@@ -1,0 +1,101 @@
+"""Sound that is sent to a server to search with: decoded in a worker, its beginning only unless more is asked for."""
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from musicsim.audio import Sound, analyse_sound
+from musicsim.errors import LibraryError
+from musicsim.explorer.search.query import Example, example_of, model_to_compare_with
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.library import Library
+from musicsim.library.disk.scratch import scratch_of
+from musicsim.library.processes.decoding import Decoding, Run, decoder
+from musicsim.library.processes.workers import Limits
+from musicsim.library.scan.files import content_hash
+
+__all__ = ["MAX_MB", "MAX_MINUTES", "MINUTES", "Heard", "hear", "warm_up"]
+
+MAX_MB = 200
+"""Of one upload; as ``server.maxUploadSize`` in .streamlit/config.toml."""
+MINUTES = 20.0
+"""Of sound that are analysed of an upload unless more are asked for."""
+MAX_MINUTES = 600.0
+"""That can be asked for: the frames come into the server's memory, 8 MB an hour."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """An upload that was decoded, whatever model it will be seen under.
+
+    Attributes
+    ----------
+    name : str
+    sound : Sound
+        With its coefficients.
+    digest : str
+        Hash of the file's bytes.
+    """
+
+    name: str
+    sound: Sound
+    digest: str
+
+    def under(self, snapshot: Snapshot) -> Example:
+        """What is searched with; raises as :func:`musicsim.explorer.search.query.example_of`."""
+        return example_of(snapshot, self.sound, self.digest, self.name)
+
+
+def hear(snapshot: Snapshot, source: Path | bytes, name: str, minutes: float = MINUTES) -> Decoding[Heard]:
+    """Have a file or a recording decoded by a worker, when its turn comes.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        Of the library that will be searched; its limits of time and memory a file hold.
+    source : Path or bytes
+        Bytes are written to a temporary file in the library's folder when their turn comes.
+    name : str
+        What messages call it.
+    minutes : float, at most MAX_MINUTES
+        Of its beginning.
+
+    Raises
+    ------
+    ModelError
+        If the library has no model yet.
+    """
+    model_to_compare_with(snapshot)
+    folder, settings = snapshot.library.folder, snapshot.library.settings
+
+    def work(run: Run) -> Heard:
+        with scratch_of(folder).folder() as scratch:
+            path = source if isinstance(source, Path) else _written(scratch / "upload", source)
+            frames = scratch / "frames.npy"
+            sound = run(analyse_sound, path, name=name, frames_to=frames, duration=60 * minutes)
+            sound = replace(sound, mfcc=np.load(frames))
+            digest = content_hash(source)
+        if sound.is_cut:
+            part = "minute was" if minutes == 1 else f"{minutes:g} minutes were"
+            sound = replace(sound, notes=(*sound.notes, f"Only the first {part} analysed."))
+        return Heard(name, sound, digest)
+
+    limits = Limits(settings["file_seconds"], settings["file_memory_mb"])
+    return decoder().ask(work, name=name, limits=limits)
+
+
+def _written(path: Path, data: bytes) -> Path:
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise LibraryError(f"{path}: cannot be written ({error.strerror}). Make room.") from error
+    return path
+
+
+def warm_up(library: Library) -> None:
+    """Start the workers, and remove what a server that was killed has left of uploads."""
+    decoder().warm_up()
+    with suppress(LibraryError):  # said to whoever sends a file
+        scratch_of(library.folder)

@@ -1,0 +1,4 @@
+"""A library as one model sees it at one revision: rows, neighbours, hubs, map.
+
+May use models and the library; reads only.
+"""

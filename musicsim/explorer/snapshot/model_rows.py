@@ -1,0 +1,252 @@
+"""The rows of a model that songs are compared by, shared by all snapshots of a library until rows come or go.
+
+What follows from the rows alone (the ids and vectors, the index, what is usual as a distance) takes seconds for a
+million songs; a new title or a thumb leaves it as it is.
+"""
+
+import threading
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim import search
+from musicsim.explorer.models.artifacts import load_clusters, load_map
+from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.snapshot import neighbours
+from musicsim.explorer.snapshot.hubs import HubReduction
+from musicsim.explorer.snapshot.same_sound import representatives
+from musicsim.library import Library
+from musicsim.library.db.columns import SongColumns, SongTable
+from musicsim.library.stores.duplicates import SamePair
+from musicsim.library.stores.models import ModelRecord, SongRows
+
+__all__ = ["ModelRows", "cached_rows", "representatives_of"]
+
+Ints = npt.NDArray[np.int64]
+T = TypeVar("T")
+
+_MODELS_HELD = 4
+"""Models of a library whose rows stay in memory; more than one are seen when models are compared."""
+
+
+class _RowInputs(NamedTuple):
+    """What rows follow from; the same objects as before say that nothing has changed."""
+
+    stored: SongRows
+    ids_here: Ints
+    representative_of: dict[int, int]
+
+
+class ModelRows:
+    """Songs with a vector under a model, each sound once: the arrays that pages and searches share.
+
+    Parameters
+    ----------
+    library : Library
+    record : ModelRecord
+    table : SongTable
+        The songs that are here.
+    stored : SongRows
+        The rows of the model's files.
+    representative_of : mapping of song id to song id
+        The song that stands for a song with the same sound.
+
+    Attributes
+    ----------
+    ids : int64 ndarray of shape (n_rows,)
+        The song of each row.
+    places : int64 ndarray of shape (n_rows,)
+        Where each stands in `table`, and in every later table of the same songs.
+    file : float32 ndarray of shape (n_file_rows, n_dimensions)
+        All vectors of the model's file, a memory map; songs that are no rows here are among them.
+    file_rows : int64 ndarray of shape (n_rows,), ascending
+        Where the vector of each row lies in `file`.
+    """
+
+    def __init__(
+        self,
+        library: Library,
+        record: ModelRecord,
+        table: SongTable,
+        stored: SongRows,
+        representative_of: dict[int, int],
+    ) -> None:
+        self.folder = library.models.path(record.id)
+        self.index_memory_mb = float(library.settings["index_memory_mb"])
+        self.inputs = _RowInputs(stored, table.ids, representative_of)
+        places = table.places_of(stored.song_ids)
+        shown = places >= 0
+        if representative_of:
+            shown &= ~np.isin(stored.song_ids, np.fromiter(representative_of, dtype=np.int64))
+        self.ids, self.places, self.file_rows = stored.song_ids[shown], places[shown], stored.rows[shown]
+        self.file = library.models.vector_file(record.id, stored)
+        self._columns: tuple[SongColumns, SongColumns] | None = None
+        self._files: dict[str, tuple[tuple[int, int] | None, Any]] = {}
+        self._lock = threading.RLock()
+
+    def of(self, song_ids: npt.ArrayLike) -> Ints:
+        """Rows of songs, int64 (n_ids,); -1 where a song has none."""
+        wanted = np.asarray(song_ids, dtype=np.int64)
+        if not len(self.ids):
+            return np.full(len(wanted), -1, dtype=np.int64)
+        order, ordered = self._by_id
+        found = order[np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)]
+        return np.where(self.ids[found] == wanted, found, -1)
+
+    @cached_property
+    def _by_id(self) -> tuple[Ints, Ints]:
+        order = np.argsort(self.ids)
+        return order, self.ids[order]
+
+    @cached_property
+    def X(self) -> npt.NDArray[np.float32]:  # noqa: N802  # the name of the field
+        """Vectors, float32 (n_rows, n_dimensions): the memory map, or a copy where it holds other songs, too."""
+        return self.file if len(self.file) == len(self.ids) else self.file[self.file_rows]
+
+    def vectors(self, rows: npt.ArrayLike) -> npt.NDArray[np.float32]:
+        """Vectors of some rows, float32 (k, n_dimensions), without a copy of all."""
+        return np.asarray(self.file[self.file_rows[np.asarray(rows, dtype=np.int64)]])
+
+    # --- what rows are searched with ----------------------------------------------------------
+
+    @property
+    def index(self) -> neighbours.Neighbours:
+        """Nearest neighbours among the rows: all are compared, or the index beside the model is asked."""
+        return self._from_file(
+            neighbours.INDEX_FILE,
+            lambda: neighbours.load_index(self.folder, self.file, self.file_rows, lambda: self.X),
+        )
+
+    def build_index_in_background(self) -> None:
+        """Prepare a large library for search on a thread of its own, once a process and model.
+
+        The index is built if there is none, and asked once: what numba has compiled takes a second to load.
+        """
+        if len(self.ids) < neighbours.INDEXED_FROM or self.folder in _prepared:
+            return
+        _prepared.add(self.folder)
+        threading.Thread(target=self._prepare_index, name="index", daemon=True).start()
+
+    def _prepare_index(self) -> None:
+        neighbours.update_index(self.folder, self.file, self.index_memory_mb)
+        self.index.query(self.file[:1], neighbours.N_CANDIDATES)
+
+    @cached_property
+    def proximity(self) -> "search.MutualProximity":
+        """Mutual proximity fitted on all rows; 13 s for a million songs of 100 dimensions."""
+        return search.MutualProximity().fit(self.X)
+
+    @cached_property
+    def hubs(self) -> HubReduction:
+        """Hub reduction: songs that are near everything do not crowd every list."""
+        return HubReduction(len(self.ids), self.vectors, lambda: self.proximity)
+
+    @cached_property
+    def model(self) -> SimilarityModel:
+        """The model, loaded."""
+        return SimilarityModel.load(self.folder)
+
+    # --- what is kept of each row -------------------------------------------------------------
+
+    def columns(self, table: SongTable) -> SongColumns:
+        """Columns of the rows, from a table of the songs that the rows were made for."""
+        with self._lock:
+            if self._columns is None or self._columns[0] is not table.columns:
+                whole = np.array_equal(self.places, np.arange(len(table.ids)))
+                self._columns = table.columns, table.columns if whole else table.columns.take(self.places)
+            return self._columns[1]
+
+    @property
+    def clusters(self) -> dict[str, Ints]:
+        """Cluster labels (n_rows,) by the number of clusters; -1 for none yet."""
+        return self._from_file("clusters.npz", self._read_clusters)
+
+    def _read_clusters(self) -> dict[str, Ints]:
+        ids, labels = load_clusters(self.folder)
+        return dict(zip(labels, self._aligned(ids, list(labels.values()), -1), strict=True))
+
+    @property
+    def map(self) -> npt.NDArray[np.float32]:
+        """Places on the map, float32 (n_rows, 2), nan where a song has none yet."""
+        return self._from_file("map.npz", self._read_map)
+
+    def _read_map(self) -> npt.NDArray[np.float32]:
+        ids, places = load_map(self.folder)
+        return self._aligned(ids, [places], np.nan)[0]
+
+    def _from_file(self, name: str, read: Callable[[], T]) -> T:
+        """What follows from a file beside the model, until it is another one."""
+        with self._lock:
+            version = _version(self.folder / name)
+            known = self._files.get(name)
+            if known is None or known[0] != version:
+                known = self._files[name] = version, read()
+            return known[1]
+
+    def _aligned(self, ids: Ints, arrays: list[npt.NDArray[Any]], missing: float) -> list[npt.NDArray[Any]]:
+        """Arrays with an entry a song id, in the order of the rows."""
+        if np.array_equal(ids, self.ids):
+            return arrays
+        rows = self.of(ids)
+        known = rows >= 0
+        aligned = [
+            np.full((len(self.ids), *values.shape[1:]), missing, dtype=values.dtype) for values in arrays
+        ]
+        for values, ordered in zip(arrays, aligned, strict=True):
+            ordered[rows[known]] = values[known]
+        return aligned
+
+
+def _version(path: Path) -> tuple[int, int] | None:
+    try:
+        facts = path.stat()
+    except FileNotFoundError:
+        return None
+    return facts.st_mtime_ns, facts.st_size
+
+
+_prepared: set[Path] = set()
+
+
+class _Held:
+    """Rows and representatives of one library."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, ModelRows] = {}
+        self.same: tuple[list[SamePair], dict[int, int]] = ([], {})
+
+
+_held: "WeakKeyDictionary[Library, _Held]" = WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def representatives_of(library: Library) -> dict[int, int]:
+    """The song that stands for a song with the same sound, by id; the very same object until one of them changes."""
+    pairs = library.same_pairs()
+    with _lock:
+        held = _held.setdefault(library, _Held())
+        if held.same[0] is not pairs:
+            ids = {i for pair in pairs for i in (pair.first_id, pair.second_id)}
+            held.same = pairs, representatives(library.songs(ids), pairs) if pairs else {}
+        return held.same[1]
+
+
+def cached_rows(
+    library: Library, record: ModelRecord, table: SongTable, representative_of: dict[int, int]
+) -> ModelRows:
+    """The rows of a model: those that another snapshot has already, unless some have come or gone since."""
+    with _lock:
+        held = _held.setdefault(library, _Held()).rows
+        known = held.pop(record.id, None)
+        inputs = _RowInputs(library.models.song_rows(record.id), table.ids, representative_of)
+        if known is None or any(a is not b for a, b in zip(known.inputs, inputs, strict=True)):
+            known = ModelRows(library, record, table, inputs.stored, representative_of)
+        held[record.id] = known  # the one used last stands last
+        while len(held) > _MODELS_HELD:
+            del held[next(iter(held))]
+        return known

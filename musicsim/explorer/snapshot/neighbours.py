@@ -1,0 +1,181 @@
+"""Which index answers for a library: every song is compared in a small one, a large one has an index beside its model.
+
+That is a forest, or, where a forest would take more memory than the library's settings allow, bit codes that leave the
+vectors on the disk. The index is made of the rows of the model's file, which only grows: songs that are forgotten leave
+it as it is, new ones are added to it. It is brought up to the library by the job that places new songs; until there is
+one, every song is compared.
+"""
+
+import logging
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import filelock
+import numpy as np
+import numpy.typing as npt
+
+from musicsim import search
+
+__all__ = ["INDEXED_FROM", "INDEX_FILE", "N_CANDIDATES", "Neighbours", "load_index", "update_index"]
+
+_log = logging.getLogger(__name__)
+
+INDEXED_FROM = 100_000
+"""Songs from which a library gets an index: comparing with all of fewer takes less than 15 ms."""
+
+_FOREST_BYTES = 7.2
+"""What a forest takes for each number of a vector: 0.72 GB for a million songs of 100 dimensions."""
+
+_FOLDER = "index"
+INDEX_FILE = f"{_FOLDER}/index.json"
+
+N_CANDIDATES = 500
+"""Candidates that hub reduction reorders."""
+
+# Share of the candidates that is found; of the nearest ten more than 99 %.
+_RECALL = 0.95
+_N_QUERIES = 100
+# Rows that may be missing in the file and are added whenever it is read, as a share of all.
+_ADDED_ON_READING = 0.02
+# A forest whose leaves have been split so often is built anew.
+_GROWTH = 1.5
+_SEED = 0
+
+
+class Neighbours:
+    """The nearest rows of a library's songs.
+
+    Parameters
+    ----------
+    index : SpillForest, CompactIndex or ExactIndex
+        Of the rows of a model's file.
+    file_rows : int64 ndarray of shape (n_rows,), ascending
+        Rows of the file that are songs here.
+
+    Notes
+    -----
+    Changes the index: rows that are no songs here are removed from it.
+    """
+
+    def __init__(
+        self,
+        index: "search.SpillForest | search.CompactIndex | search.ExactIndex",
+        file_rows: npt.NDArray[np.int64],
+    ) -> None:
+        self._index, self._n = index, len(file_rows)
+        self._file_rows: npt.NDArray[np.int64] | None = None
+        if self._n < index.n_samples_:
+            self._file_rows = file_rows
+            is_here = np.zeros(index.n_samples_, bool)
+            is_here[file_rows] = True
+            index.remove(np.flatnonzero(~is_here))
+
+    def query(
+        self, Q: npt.ArrayLike, k: int = 10, *, allowed: npt.NDArray[np.bool_] | None = None
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+        """Distances and rows, as :meth:`ExactIndex.query` gives them, of the library's rows."""
+        if self._file_rows is None:
+            return self._index.query(Q, k, allowed=allowed)
+        if allowed is not None:
+            mask = np.zeros(self._index.n_samples_, bool)
+            mask[self._file_rows] = allowed
+            allowed = mask
+        distances, found = self._index.query(Q, k, allowed=allowed)
+        return distances, np.searchsorted(self._file_rows, found)
+
+
+def load_index(
+    folder: Path,
+    vectors: npt.NDArray[np.float32],
+    file_rows: npt.NDArray[np.int64],
+    rows: Callable[[], npt.NDArray[np.float32]],
+) -> Neighbours:
+    """Load the index beside a model, or compare with all songs where there is none.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the model.
+    vectors : float32 ndarray of shape (n_file_rows, n_dimensions)
+        All rows of its file.
+    file_rows : int64 ndarray of shape (n_rows,), ascending
+        Rows of the file that are songs here.
+    rows : callable
+        Gives the vectors of these, float32 (n_rows, n_dimensions), where all are compared.
+    """
+    if len(file_rows) >= INDEXED_FROM:
+        try:
+            return Neighbours(_loaded(folder / _FOLDER, vectors), file_rows)
+        except FileNotFoundError:
+            _log.info("%s has no index yet: every song is compared.", folder)
+        except (ValueError, OSError) as error:
+            _log.warning("The index in %s is not used, every song is compared: %s", folder, error)
+    X = rows()
+    return Neighbours(search.ExactIndex().fit(X), np.arange(len(X)))
+
+
+def _loaded(folder: Path, X: npt.NDArray[np.float32]) -> "search.SpillForest | search.CompactIndex":
+    """The index of a folder, of whichever kind."""
+    kind = search.kind_of_index(folder)
+    return (search.CompactIndex if kind == search.CompactIndex.__name__ else search.SpillForest).load(
+        folder, X
+    )
+
+
+def update_index(folder: Path, X: npt.NDArray[np.float32], memory_mb: float = np.inf) -> bool:
+    """Build the index of a model, or add the rows that are new.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the model.
+    X : float32 ndarray of shape (n_rows, n_dimensions)
+        All rows of its file.
+    memory_mb : float
+        What a forest may take; where it would take more, the index is a compact one.
+
+    Returns
+    -------
+    bool
+        Whether there was anything to do; also False while another process is at it, or where the folder cannot be
+        written to.
+    """
+    if len(X) < INDEXED_FROM:
+        return False
+    kind = search.SpillForest if _FOREST_BYTES * X.size <= 1e6 * memory_mb else search.CompactIndex
+    try:
+        with filelock.FileLock(folder / f"{_FOLDER}.lock", timeout=0):
+            for left in folder.glob(f".{_FOLDER}-*"):  # of a process that was ended while it wrote
+                shutil.rmtree(left, ignore_errors=True)
+            index = _brought_up(folder / _FOLDER, X, kind)
+            if index is None:
+                return False
+            if isinstance(index, search.SpillForest):
+                search.calibrate(index, X, N_CANDIDATES, _RECALL, n_queries=_N_QUERIES, random_state=_SEED)
+            index.save(folder / _FOLDER)
+            return True
+    except filelock.Timeout:
+        return False
+    except OSError as error:
+        _log.warning("%s cannot be written to, every song is compared: %s", folder, error)
+        return False
+
+
+def _brought_up(
+    target: Path, X: npt.NDArray[np.float32], kind: "type[search.SpillForest] | type[search.CompactIndex]"
+) -> "search.SpillForest | search.CompactIndex | None":
+    """The index of all rows; None where the file has nearly all of them."""
+    try:
+        n, n_built = kind.saved_rows(target)
+        kind.load(target, X[:n])  # refuses what was made of other rows, or is of another kind
+        if len(X) - n <= _ADDED_ON_READING * n:
+            return None
+        if len(X) <= _GROWTH * n_built:
+            return kind.load(target, X)
+    except FileNotFoundError:
+        shutil.rmtree(target, ignore_errors=True)  # what is left of one that lost its description
+    except (ValueError, OSError) as error:
+        _log.warning("The index in %s is built again: %s", target, error)
+        shutil.rmtree(target, ignore_errors=True)
+    return kind(random_state=_SEED).fit(X)

@@ -1,0 +1,308 @@
+"""A library as it stands at one revision, in memory: what pages, command line and interface ask."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim import search
+from musicsim.errors import NotFoundError
+from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.snapshot.model_rows import ModelRows, cached_rows, representatives_of
+from musicsim.explorer.snapshot.neighbours import Neighbours
+from musicsim.library import Library, Song
+from musicsim.library.db.columns import SongColumns, SongTable
+from musicsim.library.stores.models import ModelRecord
+
+__all__ = ["Found", "Snapshot", "snapshot_under", "take_snapshot"]
+
+_SONGS_HELD = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a text finds.
+
+    Attributes
+    ----------
+    artists : list of (name, number of songs)
+    songs : list of Song
+    """
+
+    artists: list[tuple[str, int]]
+    songs: list[Song]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Songs, model, vectors, clusters and map of one revision.
+
+    Loaded piece by piece when first asked for, never changed: a new revision makes a new snapshot. It takes over
+    from the one before what the change has left as it was, above all the rows
+    (:class:`musicsim.explorer.snapshot.model_rows.ModelRows`).
+
+    Arrays are aligned with :attr:`row_ids`, the songs that have a vector, each sound once. Memory: 0.3 kB a song and
+    the index's norms, shared by all snapshots of a library; vectors stay on the disk until they are touched.
+    :attr:`songs`, :attr:`by_id`, :attr:`indexed` and :attr:`row_of` read every song (2 kB each): they are for what
+    lists every song.
+    """
+
+    library: Library
+    revision: int
+    model_id: str | None = None
+    """None for the model in use."""
+
+    # --- model --------------------------------------------------------------------------------
+
+    @cached_property
+    def record(self) -> ModelRecord | None:
+        """The model it is seen under."""
+        return self.library.models.get(self.model_id) if self.model_id else self.library.models.active()
+
+    @property
+    def model(self) -> SimilarityModel | None:
+        """The model, loaded."""
+        return self._rows.model if self._rows else None
+
+    # --- rows ---------------------------------------------------------------------------------
+
+    @cached_property
+    def _table(self) -> SongTable:
+        return self.library.table()
+
+    @cached_property
+    def representative_of(self) -> dict[int, int]:
+        """The song that stands for a song with the same sound, by id; only songs that another one stands for."""
+        return representatives_of(self.library)
+
+    @cached_property
+    def _rows(self) -> ModelRows | None:
+        return (
+            cached_rows(self.library, self.record, self._table, self.representative_of)
+            if self.record
+            else None
+        )
+
+    @property
+    def n_songs(self) -> int:
+        """Songs that are here, with a vector or without, copies among them."""
+        return len(self._table.ids)
+
+    @property
+    def n_indexed(self) -> int:
+        """Rows of the arrays."""
+        return len(self.row_ids)
+
+    @property
+    def row_ids(self) -> npt.NDArray[np.int64]:
+        """The song id of every row, int64 (n_indexed,)."""
+        return self._rows.ids if self._rows else np.empty(0, dtype=np.int64)
+
+    def rows_of(self, ids: Iterable[int]) -> npt.NDArray[np.int64]:
+        """Rows of song ids, int64 (n_ids,); -1 where a song has none.
+
+        A song that another one stands for has the row of that one.
+        """
+        wanted = np.asarray(ids if isinstance(ids, np.ndarray) else list(ids), dtype=np.int64)
+        if self._rows is None:
+            return np.full(len(wanted), -1, dtype=np.int64)
+        rows = self._rows.of(wanted)
+        if self.representative_of:
+            folded = np.flatnonzero(rows < 0)
+            rows[folded] = self._rows.of([self.representative_of.get(i, -1) for i in wanted[folded].tolist()])
+        return rows
+
+    @property
+    def X(self) -> npt.NDArray[np.float32]:  # noqa: N802  # the name of the field
+        """Vectors, float32 (n_indexed, n_dimensions)."""
+        return self._rows.X if self._rows else np.empty((0, 0), dtype=np.float32)
+
+    def vectors_at(self, rows: Sequence[int] | npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        """Vectors of some rows, float32 (k, n_dimensions); they alone are read."""
+        return self._needed.vectors(rows)
+
+    @property
+    def columns(self) -> SongColumns:
+        """Artist, genre, folder, group, year and length of every row, without reading a song."""
+        return self._rows.columns(self._table) if self._rows else self._table.columns.take(self.row_ids)
+
+    @cached_property
+    def clusters(self) -> dict[str, npt.NDArray[np.int64]]:
+        """Cluster labels (n_indexed,) by the number of clusters ("16", "64", ...); -1 for none yet."""
+        return self._rows.clusters if self._rows else {}
+
+    @cached_property
+    def map(self) -> npt.NDArray[np.float32]:
+        """Places on the map, float32 (n_indexed, 2), nan where a song has none yet."""
+        return self._rows.map if self._rows else np.empty((0, 2), dtype=np.float32)
+
+    @property
+    def index(self) -> Neighbours:
+        """Nearest neighbours among :attr:`X`."""
+        return self._needed.index
+
+    def build_index_in_background(self) -> None:
+        """Let a large library that has no index get one beside the service; for a process that stays."""
+        if self._rows is not None:
+            self._rows.build_index_in_background()
+
+    @property
+    def proximity(self) -> "search.MutualProximity":
+        """What the songs of :attr:`X` find usual as a distance; 1.3 s for 100 000 songs of 100 dimensions."""
+        return self._needed.proximity
+
+    def adjusted(
+        self,
+        vector: npt.NDArray[np.float32],
+        distances: npt.NDArray[np.floating],
+        rows: npt.NDArray[np.int64],
+    ) -> npt.NDArray[np.float64]:
+        """Distances (k,) of a query to some rows, adjusted so that hubs do not crowd every list."""
+        return self._needed.hubs.adjusted(vector, distances, rows)
+
+    @property
+    def _needed(self) -> ModelRows:
+        if self._rows is None:
+            raise NotFoundError(f"{self.library.name}: there are no songs to compare with yet. Add a folder.")
+        return self._rows
+
+    # --- songs --------------------------------------------------------------------------------
+
+    @cached_property
+    def _songs_held(self) -> "_SongCache":
+        return _SongCache(self.library)
+
+    def songs_by_id(self, ids: Iterable[int]) -> list[Song]:
+        """Songs of some ids in the order asked for; those that are here."""
+        return self._songs_held.get([int(i) for i in ids])
+
+    def songs_at(self, rows: Sequence[int] | npt.NDArray[np.int64]) -> list[Song]:
+        """Songs of some rows in the order asked for; without those that have gone since this moment."""
+        return self.songs_by_id(self.row_ids[np.asarray(rows, dtype=np.int64)].tolist())
+
+    def names_at(self, rows: Sequence[int] | npt.NDArray[np.int64]) -> list[tuple[str, str]]:
+        """:attr:`Song.title` and :attr:`Song.by` of some rows, without reading a song; 2 us each."""
+        if self._rows is None:
+            return []
+        return self._table.names_at(self._rows.places[np.asarray(rows, dtype=np.int64)])
+
+    def find(self, text: str, limit: int = 20) -> Found:
+        """Artists and songs whose name holds a text in any case, with a vector or without.
+
+        Parameters
+        ----------
+        text : str
+        limit : int
+            Of artists and songs together; where there are enough of both, half of each.
+
+        Returns
+        -------
+        Found
+            Names that begin with the text before others; artists of many songs before those of few.
+        """
+        artists, songs = self._table.artists_with(text, limit), self.songs_with(text, limit)
+        n_artists = min(len(artists), max(limit // 2, limit - len(songs)))
+        return Found(artists[:n_artists], songs[: limit - n_artists])
+
+    def songs_with(self, text: str, limit: int) -> list[Song]:
+        """At most `limit` songs that match a text as :meth:`Song.matches` does; of their titles first, by id."""
+        return self.songs_by_id(self._table.ids_with(text, limit).tolist())
+
+    def songs_of_artist(self, name: str) -> npt.NDArray[np.int64]:
+        """Rows of the songs of an artist, int64."""
+        artist = self.columns.artist
+        return np.flatnonzero(artist.codes == artist.names.index(name)) if name in artist.names else _NO_ROWS
+
+    def tags_of(self, song_ids: Iterable[int]) -> dict[int, list[tuple[str, float]]]:
+        """Tags with weights of some songs, heaviest first; only songs that have some."""
+        return self.library.tags(song_ids)
+
+    # --- every song, as an object -------------------------------------------------------------
+
+    @cached_property
+    def songs(self) -> list[Song]:
+        """All songs, by id."""
+        return self.library.songs()
+
+    @cached_property
+    def by_id(self) -> dict[int, Song]:
+        """Songs by their id."""
+        return {song.id: song for song in self.songs}
+
+    @cached_property
+    def indexed(self) -> list[Song]:
+        """The song of every row.
+
+        Raises
+        ------
+        NotFoundError
+            If a song has been forgotten since this moment: a snapshot of the next revision is without it.
+        """
+        found = self.by_id
+        gone = [i for i in self.row_ids.tolist() if i not in found]
+        if gone:  # their files at most, unless the library was changed a moment ago
+            found = found | {song.id: song for song in self.library.songs(gone, missing=True)}
+        try:
+            return [found[i] for i in self.row_ids.tolist()]
+        except KeyError as error:
+            raise NotFoundError(
+                f"{self.library.name}: song {error} has just been forgotten. Ask again."
+            ) from None
+
+    @cached_property
+    def row_of(self) -> dict[int, int]:
+        """Row of a song id in the arrays; a song that another one stands for has the row of that one."""
+        rows = {song_id: row for row, song_id in enumerate(self.row_ids.tolist())}
+        return rows | {i: rows[other] for i, other in self.representative_of.items() if other in rows}
+
+    @cached_property
+    def tags(self) -> dict[int, list[tuple[str, float]]]:
+        """Tags with weights by song id, heaviest first."""
+        return self.library.tags()
+
+
+_NO_ROWS = np.empty(0, dtype=np.int64)
+
+
+class _SongCache:
+    """Songs that were read one by one, those asked for last; safe in several threads."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._held: OrderedDict[int, Song] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, ids: list[int]) -> list[Song]:
+        """Songs of ids in their order, without those that are not here."""
+        with self._lock:
+            found = {i: self._held[i] for i in ids if i in self._held}
+        wanted = [i for i in dict.fromkeys(ids) if i not in found]
+        if wanted:
+            found |= {song.id: song for song in self._library.songs(wanted)}
+        with self._lock:
+            for i, song in found.items():
+                self._held[i] = song
+                self._held.move_to_end(i)
+            while len(self._held) > _SONGS_HELD:
+                self._held.popitem(last=False)
+        return [found[i] for i in ids if i in found]
+
+
+def take_snapshot(library: Library, model_id: str | None = None) -> Snapshot:
+    """The library as it stands, under the model in use or another one."""
+    return Snapshot(library, library.revision, model_id)
+
+
+def snapshot_under(library: Library, model: str | None) -> Snapshot:
+    """The library as it stands, under the model of a name; None for the one in use.
+
+    Raises
+    ------
+    NotFoundError
+        If there is no model of the name.
+    """
+    return take_snapshot(library, library.models.named(model).id if model else None)

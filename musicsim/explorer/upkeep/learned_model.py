@@ -1,0 +1,113 @@
+"""Learning a model: from the vectors of others to a metric, kept as a model of its own."""
+
+import time
+from dataclasses import asdict
+
+import numpy as np
+
+from musicsim.errors import ModelError
+from musicsim.explorer.learning.closed_form import learn_means
+from musicsim.explorer.learning.multi_kernel import source_shares
+from musicsim.explorer.learning.ranking import learn_from_relevance
+from musicsim.explorer.learning.supervision import ANSWERS
+from musicsim.explorer.learning.survey import learn_from_survey
+from musicsim.explorer.learning.task import RANKING, LearningSettings, Watcher
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.upkeep.combination import COMBINED_KIND, combine, hide
+from musicsim.explorer.upkeep.fitting import new_record
+from musicsim.explorer.upkeep.placing import follow_owner
+from musicsim.explorer.upkeep.publish import publish
+from musicsim.library import Library
+from musicsim.library.stores.models import ModelRecord
+
+__all__ = ["LEARNED_KIND", "learn", "learn_unlocked"]
+
+LEARNED_KIND = "learned"
+
+
+def learn(library: Library, settings: LearningSettings, name: str, watcher: Watcher) -> str:
+    """Learn a metric on the vectors of a model and keep it as a model of its own.
+
+    Parameters
+    ----------
+    library : Library
+    settings : LearningSettings
+    name : str
+        A model of this name is replaced.
+    watcher : Watcher
+
+    Returns
+    -------
+    str
+        The id of the model. It is not put into use, unless it replaces the one that is.
+
+    Raises
+    ------
+    ModelError
+        If there is nothing to learn from, nothing held out to choose settings on, too few artists, or nothing is
+        learned.
+    NotFoundError
+        If there is no model of the name in `settings`.
+    StoreLockedError
+        If another process is adding to this library.
+
+    Notes
+    -----
+    Of more than 4 000 songs, or 1 500 where several models are kernels, a seeded sample is learned from. Memory:
+    8 bytes times songs times dimensions, twice, and what :class:`~musicsim.metric.MLR` says of 4 000 songs, or 18 MB
+    a kernel.
+    """
+    with library.exclusive():
+        try:
+            return learn_unlocked(library, settings, name, watcher)
+        finally:
+            library.models.discard_unfinished()
+
+
+def learn_unlocked(library: Library, settings: LearningSettings, name: str, watcher: Watcher) -> str:
+    """:func:`learn` for a caller that is the one process that changes the library already."""
+    started = time.time()
+    watcher.tell("reading what listeners said")
+    chosen = _chosen_models(library, settings)
+    base = chosen[0] if len(chosen) == 1 else combine(library, chosen, watcher.tell)
+    snapshot = take_snapshot(library, base.id)
+    model = snapshot.model
+    assert model is not None
+    blocks = model.encoder_.blocks if len(chosen) > 1 else []
+    if settings.method != RANKING:
+        model, L, report = learn_means(snapshot, settings, blocks, watcher)
+    else:
+        learn_from = learn_from_survey if settings.supervision == ANSWERS else learn_from_relevance
+        L, report = learn_from(snapshot, settings, blocks, watcher)
+        model = model.with_metric(L, snapshot.X)
+    names = " + ".join(record.name for record in chosen)
+    report |= {"name": name, "base": names, "created_at": started, "seconds": time.time() - started}
+    alone = report.pop("alone")
+    if blocks:
+        shares = source_shares(np.asarray(snapshot.X, dtype=np.float64), L, blocks)
+        report["sources"] = [
+            {"name": record.name, "dimensions": record.n_dimensions, "share": share, "alone": by_itself}
+            for record, share, by_itself in zip(chosen, shares, alone, strict=True)
+        ]
+    n_songs = len(library.models.features(base.id).song_ids)
+    record = new_record(LEARNED_KIND, name, model, n_songs, base_id=base.features_of, **asdict(settings))
+
+    def fill() -> None:
+        follow_owner(library, record)
+        if base.kind == COMBINED_KIND:
+            hide(library, base)
+
+    return publish(library, model, record, fill=fill, report=report, tell=watcher.tell)
+
+
+def _chosen_models(library: Library, settings: LearningSettings) -> list[ModelRecord]:
+    native = library.models.native()
+    if native is None:
+        raise ModelError("this library has no songs to learn from yet: add a folder first.")
+    chosen = [library.models.named(name) for name in settings.on] or [native]
+    for record in chosen:
+        if record.kind == LEARNED_KIND:
+            raise ModelError(
+                f"{record.name!r} has been learned itself: learn on the model it was learned on."
+            )
+    return chosen

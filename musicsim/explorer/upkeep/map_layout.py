@@ -1,0 +1,178 @@
+"""The map: songs that sound alike stand together (openTSNE of the song vectors).
+
+Of a large collection some songs are laid out, and the others stand beside those that are nearest to them.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim import search
+
+__all__ = ["MAX_LAID_OUT", "MapPlacer", "align", "fit_map"]
+
+MAX_LAID_OUT = 20_000
+"""Songs that t-SNE lays out, a minute and a half of one core; more are placed beside these."""
+
+_PERPLEXITY = 30.0
+# t-SNE needs about three neighbours a unit of perplexity; below this the two main axes say as much. Songs
+# that are all alike give a map without extent, on which openTSNE ends the whole process: they do not count.
+_MIN_SONGS_FOR_TSNE = 12
+_SEED = 0
+# Nearest songs between which a song stands.
+_BESIDE = 5
+# More songs than these are placed through a forest, whose building they pay for.
+_MANY = 20_000
+
+
+def _perplexity(n_songs: int) -> float:
+    return max(2.0, min(_PERPLEXITY, (n_songs - 1) / 3))
+
+
+def fit_map(
+    X: npt.NDArray[np.float32],
+    random_state: int = _SEED,
+    *,
+    start: npt.NDArray[np.float32] | None = None,
+) -> npt.NDArray[np.float32]:
+    """Place songs on a plane.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_songs, n_features)
+    random_state : int
+    start : ndarray of shape (n_songs, 2), optional
+        Another map of the same songs: the new one grows out of it and is turned so that songs move as little
+        as they need to. One without width says nothing and is left out.
+
+    Returns
+    -------
+    float32 ndarray of shape (n_songs, 2), no unit
+        The two main axes below 12 songs, t-SNE from there on (15 s of one core for 5 000 songs), from
+        :data:`MAX_LAID_OUT` songs on of a sample (5 minutes of one core for a million songs).
+    """
+    n = len(X)
+    if n > MAX_LAID_OUT:
+        chosen = _sample(n, random_state)
+        sample = fit_map(X[chosen], random_state, start=None if start is None else start[chosen])
+        places = _beside(X[chosen], sample, X)
+        places[chosen] = sample
+        return places
+    if not _enough_for_tsne(X):
+        return _main_axes(X) if start is None else align(_main_axes(X), start)
+    from openTSNE import TSNE, initialization
+
+    if start is not None and np.ptp(start[:, 0]) == 0.0:  # openTSNE would divide by it
+        start = None
+    embedding = TSNE(
+        perplexity=_perplexity(n),
+        initialization="pca" if start is None else initialization.rescale(start.astype(np.float64)),
+        negative_gradient_method="fft" if n > 1000 else "bh",
+        random_state=random_state,
+        n_jobs=1,
+    ).fit(_two_columns(X))
+    places = np.asarray(embedding, dtype=np.float32)
+    return places if start is None else align(places, start)
+
+
+def align(places: npt.NDArray[np.floating], start: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
+    """Turn, mirror and move a map so that its songs stand as near as can be to where they stood on another one.
+
+    Parameters
+    ----------
+    places, start : ndarrays of shape (n_songs, 2)
+        Distances within `places` stay as they are.
+
+    Notes
+    -----
+    Orthogonal Procrustes analysis: the rotation or reflection of least squared distance.
+    """
+    from scipy.linalg import orthogonal_procrustes
+
+    A, B = np.asarray(places, dtype=np.float64), np.asarray(start, dtype=np.float64)
+    centred = A - A.mean(axis=0)
+    R, _ = orthogonal_procrustes(centred, B - B.mean(axis=0))
+    return (centred @ R + B.mean(axis=0)).astype(np.float32)
+
+
+def _sample(n: int, random_state: int) -> npt.NDArray[np.int64]:
+    return np.sort(np.random.default_rng(random_state).choice(n, MAX_LAID_OUT, replace=False))
+
+
+def _beside(
+    X: npt.NDArray[np.floating], places: npt.NDArray[np.floating], X_new: npt.NDArray[np.floating]
+) -> npt.NDArray[np.float32]:
+    """Places of songs between their nearest ones, by closeness; float32 (n_new, 2)."""
+
+    is_worth_it = len(X_new) > _MANY
+    index = (search.SpillForest(n_probes=32, random_state=_SEED) if is_worth_it else search.ExactIndex()).fit(
+        X
+    )
+    result = np.empty((len(X_new), 2), np.float32)
+    for start in range(0, len(X_new), _MANY):
+        distances, near = index.query(X_new[start : start + _MANY], _BESIDE)
+        weights = 1.0 / (distances.astype(np.float64) ** 2 + 1e-9)
+        weights /= weights.sum(axis=1, keepdims=True)
+        result[start : start + _MANY] = np.einsum("ij,ijk->ik", weights, places[near])
+    return result
+
+
+def _two_columns(X: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
+    """At least: openTSNE starts from two main axes, and where vectors have one column it finds one."""
+    return np.pad(np.asarray(X, dtype=np.float64), ((0, 0), (0, max(0, 2 - X.shape[1]))))
+
+
+def _enough_for_tsne(X: npt.NDArray[np.floating]) -> bool:
+    return len(X) >= _MIN_SONGS_FOR_TSNE and len(np.unique(X, axis=0)) >= _MIN_SONGS_FOR_TSNE
+
+
+def _main_axes(X: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    centred = X.astype(np.float64) - X.mean(axis=0) if len(X) else np.zeros((0, 1))
+    places = np.zeros((len(X), 2))
+    if len(X) > 1:
+        U, S, _ = np.linalg.svd(centred, full_matrices=False)
+        kept = min(2, len(S))
+        places[:, :kept] = U[:, :kept] * S[:kept]
+    return places.astype(np.float32)
+
+
+class MapPlacer:
+    """Finds the place of new songs on an existing map, which stays as it is.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_songs, n_features)
+    places : ndarray of shape (n_songs, 2)
+        The map; rows with nan are left out. Of more than :data:`MAX_LAID_OUT` songs a sample counts.
+    """
+
+    def __init__(self, X: npt.NDArray[np.float32], places: npt.NDArray[np.float32]) -> None:
+        known = np.flatnonzero(np.isfinite(places).all(axis=1))
+        is_large = len(known) > MAX_LAID_OUT
+        if is_large:
+            known = known[_sample(len(known), _SEED)]
+        self._X = np.asarray(X[known], dtype=np.float64)
+        self._places = np.asarray(places[known], dtype=np.float64)
+        self._embedding = self._restore() if not is_large and _enough_for_tsne(self._X) else None
+
+    def _restore(self):  # openTSNE is untyped
+        from openTSNE import TSNEEmbedding
+        from openTSNE.affinity import PerplexityBasedNN
+
+        affinities = PerplexityBasedNN(
+            self._X, perplexity=_perplexity(len(self._X)), n_jobs=1, random_state=_SEED
+        )
+        return TSNEEmbedding(
+            self._places, affinities, negative_gradient_method="fft", n_jobs=1, random_state=_SEED
+        )
+
+    def place(self, X: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Places of new songs, float32 (n_new, 2): t-SNE's, or between the nearest of a large or a tiny map."""
+        X = np.asarray(X, dtype=np.float64)
+        if not len(self._X) or not len(X):
+            return np.zeros((len(X), 2), dtype=np.float32)
+        if self._embedding is None:
+            return _beside(self._X, self._places, X)
+        placed = np.asarray(self._embedding.transform(X, perplexity=min(5.0, (len(self._X) - 1) / 3)))
+        # openTSNE works on a map moved to its centre, ours stays where it is
+        moved = np.asarray(self._embedding).mean(axis=0) - self._places.mean(axis=0)
+        return (placed - moved).astype(np.float32)

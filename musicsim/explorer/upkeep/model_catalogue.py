@@ -1,0 +1,232 @@
+"""The models of a library beside the native one: making, keeping up to date, taking in those of others."""
+
+import logging
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim.errors import FeatureVersionError, ModelError, MusicsimError
+from musicsim.explorer.learning.task import LearningSettings, Watcher
+from musicsim.explorer.models.files import read_model_file
+from musicsim.explorer.models.representations import OWN
+from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.progress import Tell
+from musicsim.explorer.upkeep.combination import COMBINED_KIND, replaced_sources
+from musicsim.explorer.upkeep.fitting import (
+    REPRESENTATION_KIND,
+    RepresentationSettings,
+    fit_representation,
+    new_record,
+    songs_to_describe,
+    songs_with_frames,
+)
+from musicsim.explorer.upkeep.learned_model import LEARNED_KIND, learn_unlocked
+from musicsim.explorer.upkeep.placing import place_new
+from musicsim.explorer.upkeep.publish import publish
+from musicsim.library import Library
+from musicsim.library.embeddings.store import AboutEmbedding, EmbeddingStore, Matched
+from musicsim.library.stores.models import MAX_NAME, ModelRecord
+
+__all__ = [
+    "TAKEN_KIND",
+    "add_own_vectors",
+    "add_representation",
+    "free_name",
+    "make_again",
+    "stale_models",
+    "stale_reason",
+    "take_model",
+]
+
+_log = logging.getLogger(__name__)
+
+TAKEN_KIND = "taken"
+_MAX_VECTOR = 1e6  # the mean square is of the order of 1; squares of these do not overflow in float32
+
+
+def free_name(library: Library, wanted: str) -> str:
+    """The name, or the name with a number where it is taken."""
+    taken = {record.name for record in library.models.all()}
+    wanted = " ".join(wanted.split())[: MAX_NAME - 5] or "my model"
+    numbered = (f"{wanted} {n}" for n in range(2, len(taken) + 3))
+    return wanted if wanted not in taken else next(name for name in numbered if name not in taken)
+
+
+# --- up to date -----------------------------------------------------------------------------------
+
+
+def stale_reason(library: Library, record: ModelRecord) -> str | None:
+    """Why a model should be made again, in words; None when it is up to date."""
+    if record.kind not in (LEARNED_KIND, REPRESENTATION_KIND):
+        return None
+    base = None if record.base_id is None else library.models.get(record.base_id)
+    if base is not None and base.kind == COMBINED_KIND:
+        replaced = replaced_sources(library, base)
+        if replaced:
+            return f"of what it was made of, {', '.join(replaced)} has been replaced"
+    elif base is not None and base.is_retired:
+        return "the codewords it was made of have been replaced"
+    n_songs = len(library.models.song_rows(record.features_of).rows)  # also where its files are gone
+    if n_songs >= 2 * record.n_songs_fitted:
+        return f"it was made of {record.n_songs_fitted:,} songs, and there are {n_songs:,} now"
+    return None
+
+
+def stale_models(library: Library) -> list[ModelRecord]:
+    """Models that should be made again, those that others are learned on first."""
+    stale = [record for record in library.models.all() if stale_reason(library, record) is not None]
+    return sorted(stale, key=lambda record: record.kind == LEARNED_KIND)
+
+
+def make_again(library: Library, record: ModelRecord, watcher: Watcher) -> bool:
+    """Make a stale model anew with its own settings; the caller is the one process that changes the library.
+
+    Returns
+    -------
+    bool
+        False when it cannot be made any more; the model stays as it was.
+    """
+    try:
+        if record.kind == LEARNED_KIND:
+            learn_unlocked(library, LearningSettings(**record.settings), record.name, watcher)
+        else:
+            settings = RepresentationSettings(**record.settings)
+            songs = songs_to_describe(library, settings.representation)
+            fit_representation(library, songs, settings, record.name, watcher.tell)
+    except (MusicsimError, ValueError) as error:
+        _log.warning("%s stays as it is: %s", record.name, error)
+        return False
+    return True
+
+
+def add_representation(library: Library, settings: RepresentationSettings, name: str, tell: Tell) -> str:
+    """Make a model of another representation for all songs; returns its id.
+
+    Raises
+    ------
+    ModelError
+        If the library lacks what the representation is made of.
+    FeatureVersionError
+        If the frames of some songs were not kept.
+    StoreLockedError
+        If another process is adding to this library.
+    """
+    with library.exclusive():
+        try:
+            songs = library.songs()
+            described = songs_to_describe(library, settings.representation)
+            if len(described) < len(songs) or not songs:
+                raise FeatureVersionError(
+                    f"{library.folder}: the frames of {len(songs) - len(described)} of {len(songs)} songs were not "
+                    f"kept. Turn on keep_frames and add their folders again."
+                )
+            return fit_representation(library, described, settings, name, tell)
+        finally:
+            library.models.discard_unfinished()
+            _forget_unused_vectors(library)
+
+
+def add_own_vectors(
+    library: Library, file: Path, name: str, tell: Tell, label: str = ""
+) -> tuple[str, AboutEmbedding, Matched]:
+    """Take in a file of vectors that another program made, and make a model of it.
+
+    Parameters
+    ----------
+    library : Library
+    file : Path
+        See :mod:`musicsim.library.embeddings.files` for what is read.
+    name : str
+        Of the model.
+    tell : callable
+    label : str
+        What to call the file; its name by default.
+
+    Returns
+    -------
+    model_id : str
+    about : AboutEmbedding
+    matched : Matched
+
+    Raises
+    ------
+    LibraryError
+        If the file cannot be read.
+    ModelError
+        If none of it is of a song of this library.
+    StoreLockedError
+        If another process is adding to this library.
+
+    Notes
+    -----
+    Vectors are brought to length 1: distances are those of the cosine, scaled so that they read as those of other
+    models do.
+    """
+    store = EmbeddingStore(library)
+    about = store.keep(file, label)
+    settings = RepresentationSettings(OWN, vectors=about.key, label=about.label)
+    model_id = add_representation(library, settings, name, tell)
+    return model_id, about, store.match(about.key)
+
+
+def _forget_unused_vectors(library: Library) -> None:
+    used: set[str] = set()
+    for record in library.models.all(retired=True):
+        used |= {record.settings.get("vectors", ""), *record.settings.get("keys", ())}
+    EmbeddingStore(library).sweep(used)
+
+
+# --- from elsewhere --------------------------------------------------------------------------------
+
+
+def take_model(library: Library, source: Path, tell: Tell) -> str:
+    """Take in a model of another library (:mod:`musicsim.explorer.models.files`) and describe all songs by it.
+
+    Parameters
+    ----------
+    library : Library
+    source : Path
+    tell : callable
+
+    Returns
+    -------
+    str
+        Its id.
+
+    Raises
+    ------
+    ModelError
+        If the file holds no model.
+    FeatureVersionError
+        If it comes from another version of the program, or no frames are kept to describe songs by.
+    StoreLockedError
+        If another process is adding to this library.
+    """
+    with library.exclusive(), library.scratch() as scratch:
+        try:
+            sent = read_model_file(source, scratch)
+            songs = songs_with_frames(library, library.songs())
+            if not songs:
+                raise FeatureVersionError(
+                    f"{library.folder}: no frames are kept to describe songs by. Turn on keep_frames and add the "
+                    f"folders again."
+                )
+            name, keys = free_name(library, sent.name), sent.model.encoder_.own_keys()
+            record = new_record(TAKEN_KIND, name, sent.model, len(songs), taken_from=source.name, keys=keys)
+
+            def fill() -> None:
+                place_new(library, record, songs, tell)
+                _check_vectors(library.vectors(record.id).X, source.name, sent.model)
+
+            return publish(library, sent.model, record, fill=fill, report=sent.report, tell=tell)
+        finally:
+            library.models.discard_unfinished()
+
+
+def _check_vectors(X: npt.NDArray[np.float32], file: str, model: SimilarityModel) -> None:
+    """Refuse a model that no song of this library has a place under, or that takes songs to where none can be."""
+    if not len(X):
+        raise ModelError(f"{file}: no song of this library has what it compares, {model.kind.description}.")
+    if not (X.min() >= -_MAX_VECTOR and X.max() <= _MAX_VECTOR):  # NaN is neither
+        raise ModelError(f"{file}: its numbers do not fit each other. Export the model again.")

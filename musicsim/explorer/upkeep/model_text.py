@@ -1,0 +1,273 @@
+"""What models, their settings and their verdicts are called, for pages and the command line; no Streamlit here."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from musicsim.errors import LibraryError
+from musicsim.explorer.learning.supervision import ANSWERS, JUDGEMENTS, KINDS
+from musicsim.explorer.learning.task import METHODS, RANKING
+from musicsim.explorer.learning.verdict import MEASURES, NO_DIFFERENCE, ORDER, Lead
+from musicsim.explorer.models.artifacts import load_report
+from musicsim.explorer.models.representations import CODEWORDS, OWN, REPRESENTATIONS
+from musicsim.explorer.upkeep.combination import COMBINED_KIND
+from musicsim.explorer.upkeep.learned_model import LEARNED_KIND
+from musicsim.explorer.upkeep.model_catalogue import TAKEN_KIND, free_name
+from musicsim.library import Library
+from musicsim.library.embeddings.store import AboutEmbedding, EmbeddingStore, Matched
+from musicsim.library.stores.models import ModelRecord
+
+__all__ = [
+    "facts",
+    "figures",
+    "headline",
+    "judged_on",
+    "kind_words",
+    "match_words",
+    "name_for",
+    "path_rows",
+    "report_of",
+    "settings_words",
+    "source_rows",
+]
+
+_NAMES = {
+    "plays": "as people listen",
+    "sittings": "as in one sitting",
+    "playlists": "as on playlists",
+    "tags": "as tagged",
+    "genre": "by genre",
+    "artist": "by artist",
+    "folder": "by folder",
+    JUDGEMENTS: "by thumbs",
+    ANSWERS: "as people answer",
+}
+
+
+def name_for(library: Library, supervision: str, typed: str = "") -> str:
+    """The name that was typed, or one that says what was learned from; with a number where it is taken."""
+    return free_name(library, typed.strip() or _NAMES[supervision])
+
+
+def kind_words(record: ModelRecord) -> str:
+    """What a model is, in a few words."""
+    if record.kind == LEARNED_KIND:
+        return f"learned from {KINDS[record.settings['supervision']].words}"
+    if record.kind == TAKEN_KIND:
+        return f"taken in from {record.settings.get('taken_from', 'a file')}"
+    words = REPRESENTATIONS[record.settings.get("representation", "ppk")].description
+    if record.settings.get("representation") == OWN:
+        words += f" ({record.settings['label']})"
+    if record.settings.get("representation") in CODEWORDS:
+        words += f" ({record.settings['n_codewords']:,}, {record.settings['tau']} a frame)"
+    return words
+
+
+def settings_words(settings: Mapping[str, Any], base: str) -> str:
+    """Settings of a training in one line."""
+    held_out = "answers" if settings["supervision"] == ANSWERS else "artists"
+    strength = f"chosen on held-out {held_out}" if settings["C"] is None else f"{settings['C']:g}"
+    # models of older versions know one method
+    if settings.get("method", RANKING) == RANKING:
+        parts = [f"loss {settings['loss']}", f"C {strength}", f"on {base}"]
+        shape = [f"{settings['structure']} metric, {settings['regularizer']} penalty"]
+    else:
+        parts = [METHODS[settings["method"]], f"chosen by {settings['loss']}", f"on {base}"]
+        shape = []
+    parts += [*shape, f"seed {settings['random_state']}"]
+    if settings["supervision"] in ("plays", "sittings", "playlists"):
+        parts.insert(3, f"{settings['k']} {KINDS[settings['supervision']].of} count as similar")
+    if settings["supervision"] == "plays":
+        parts.insert(4, f"from {settings['threshold']} plays on")
+    return ", ".join(parts)
+
+
+def facts(library: Library, record: ModelRecord, report: Mapping[str, Any]) -> list[str]:
+    """Lines of a model's card: when and of what it was made, how, and what it came to."""
+    made = datetime.fromtimestamp(record.created_at).strftime("%d %b %Y, %H:%M")
+    about = [made, f"made of {record.n_songs_fitted:,} songs", f"{record.n_dimensions:,} dimensions"]
+    if report:
+        about += [f"{report['seconds']:.0f} s", f"musicsim {report['version']}"]
+    lines = [" · ".join(about)]
+    base = None if record.base_id is None else library.models.get(record.base_id)
+    if base is not None and not report:
+        of = base.settings["sources"] if base.kind == COMBINED_KIND else [base.name]
+        lines.append(f"Shares the features of {_quoted(of)}.")
+    if record.settings.get("representation") == OWN:
+        lines.append(_coverage_words(library, record))
+    if report:
+        of = [source["name"] for source in report.get("sources", ())] or [report["base"]]
+        lines.append(f"{report['detail']}; {settings_words(report['settings'], _quoted(of))}.")
+        lines.append(f"{_chosen(report)}. {headline(report)[1]}")
+        shares = [f"{row['of the distances']} “{row['source']}”" for row in source_rows(report)]
+        lines += [f"Of its distances: {', '.join(shares)}."] if shares else []
+        hubs = report["hubness"]
+        lines.append(f"Hubness {hubs['before']:.2f} → {hubs['after']:.2f} (lower is better).")
+    return lines
+
+
+def _chosen(report: Mapping[str, Any]) -> str:
+    """What was chosen on held-out artists: C, or the settings of a metric in closed form."""
+    return str(report["setting"]) if "setting" in report else f"C = {report['C']:g}"
+
+
+def match_words(about: AboutEmbedding, matched: Matched) -> str:
+    """How many vectors of a file are of songs that are here, and of which they are not."""
+    words = (
+        f"{about.n_rows:,} vectors of {about.n_dimensions:,} numbers in {about.label}: {len(matched.song_ids):,} are "
+        f"of songs of this library, {matched.n_unmatched:,} of none"
+    )
+    words += f", {matched.n_double:,} of songs that have another" if matched.n_double else ""
+    if matched.unmatched:
+        words += f" ({', '.join(matched.unmatched[:3])}{', …' if matched.n_unmatched > 3 else ''})"
+    return f"{words}. {about.note}".rstrip()
+
+
+def _quoted(names: Sequence[str]) -> str:
+    *first, last = (f"“{name}”" for name in names)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _coverage_words(library: Library, record: ModelRecord) -> str:
+    """How many songs have one of the vectors that the listener brought."""
+    n_songs = len(library.models.song_rows(record.id).rows)
+    words = f"{n_songs:,} of {len(library):,} songs have a vector"
+    try:
+        about = EmbeddingStore(library).about(record.settings["vectors"])
+    except LibraryError as error:
+        return f"{words}; {error}"
+    return f"{words}; there are {about.n_rows:,}, of {about.n_dimensions:,} numbers each, compared by their cosine."
+
+
+def report_of(library: Library, record: ModelRecord) -> dict[str, Any]:
+    """The report of a model; empty for one that was not learned, or whose report is none.
+
+    A model that was taken in brings the report that somebody sent.
+    """
+    try:
+        report = load_report(library.models.path(record.id))
+        if report:  # it may speak of measures and methods that this program does not have
+            facts(library, record, report), figures(report)
+    except KeyError:
+        return {}
+    return report
+
+
+# --- the verdict ----------------------------------------------------------------------------------
+
+
+def _leads(report: Mapping[str, Any]) -> dict[str, Lead]:
+    return {name: Lead(**lead) for name, lead in report["leads"].items()}
+
+
+def headline(report: Mapping[str, Any]) -> tuple[str, str]:
+    """Whether a learned model is better: the verdict, and one sentence that gives its figures.
+
+    Parameters
+    ----------
+    report : mapping
+        As :func:`musicsim.explorer.models.artifacts.load_report` returns it, of a model that was learned.
+
+    Returns
+    -------
+    verdict : {"better", "worse", "no difference shown"}
+    sentence : str
+    """
+    leads = _leads(report)
+    asked = [name for name in dict.fromkeys((report["settings"]["loss"], "auc", ORDER)) if name in leads]
+    if not asked:
+        return NO_DIFFERENCE, "Nothing can be said: what it had not learned from has nothing to judge it by."
+    verdict = "better" if report["is_better"] else NO_DIFFERENCE
+    if any(leads[name].high < 0 for name in asked):
+        verdict = "worse"
+    name = next((n for n in asked if leads[n].words == verdict), asked[0])
+    lead = leads[name]
+    said = verdict if verdict == NO_DIFFERENCE else f"it is {verdict}"
+    judges = (
+        f"{report['answers']['n']:,} answers, each held out in its turn"
+        if "answers" in report
+        else f"{report['split']['test']['artists']} artists it never heard"
+    )
+    return verdict, (
+        f"On {judges}, {said}: {MEASURES[name]} {lead.after:.3f} against "
+        f"{lead.before:.3f} ({lead.mean:+.3f}, 95 % between {lead.low:+.3f} and {lead.high:+.3f})."
+    )
+
+
+def figures(report: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The held-out measures and the hubness as rows of a table: before, after, difference, interval, verdict."""
+    rows = [
+        {
+            "measure": MEASURES[name],
+            "before": f"{lead.before:.3f}",
+            "after": f"{lead.after:.3f}",
+            "difference": f"{lead.mean:+.3f}",
+            "95 % between": f"{lead.low:+.3f} and {lead.high:+.3f}",
+            "": lead.words,
+        }
+        for name, lead in _leads(report).items()
+    ]
+    before, after = report["hubness"]["before"], report["hubness"]["after"]
+    hubs = {"measure": "hubness", "before": f"{before:.2f}", "after": f"{after:.2f}"}
+    return [*rows, hubs | {"difference": f"{after - before:+.2f}", "95 % between": "", "": "lower is better"}]
+
+
+def judged_on(report: Mapping[str, Any]) -> str:
+    """The parts that the artists, or answers, were held out in, in one sentence."""
+    stopped = " It was stopped early." if report["stopped_early"] else ""
+    if "answers" in report:
+        about = report["answers"]
+        return (
+            f"Learned from {about['comparisons']:,} comparisons of {about['songs']:,} songs; each fifth of the "
+            f"{about['questions']:,} questions was judged by what was learned from the others, C chosen among "
+            f"these.{stopped}"
+        )
+    parts = report["split"]
+    songs = {name: f"{part['songs']:,} songs by {part['artists']:,} artists" for name, part in parts.items()}
+    return (
+        f"Learned from {songs['train']}, {_parameter(report)} chosen on {songs['validation']}, judged on "
+        f"{songs['test']}; no artist is "
+        f"in two of them.{stopped}"
+    )
+
+
+def _parameter(report: Mapping[str, Any]) -> str:
+    return "settings" if "setting" in report else "C"
+
+
+def source_rows(report: Mapping[str, Any]) -> list[dict[str, str]]:
+    """What each of several models has in what was learned on them, as rows of a table; none of a single one."""
+    measure = ORDER if "answers" in report else report["settings"]["loss"]
+    return [
+        {
+            "source": str(source["name"]),
+            "dimensions": f"{source['dimensions']:,}",
+            "of the distances": f"{source['share']:.0%}",
+            f"alone: {MEASURES.get(measure, measure.upper())}": f"{source['alone']:.3f}",
+        }
+        for source in report.get("sources", ())
+    ]
+
+
+def path_rows(report: Mapping[str, Any]) -> list[dict[str, str]]:
+    """What came of every C, or of all settings of a metric in closed form, as rows of a table."""
+    if "setting" in report:
+        return [
+            {
+                "settings": str(entry["setting"]),
+                "held out": f"{entry['quality']:.3f}",
+                "": "taken" if entry["setting"] == report["setting"] else "",
+            }
+            for entry in report["path"]
+        ]
+    return [
+        {
+            "C": f"{entry['C']:g}",
+            "held out": f"{entry['quality']:.3f}",
+            "gap": f"{entry['gap']:.1%}",
+            "cuts": f"{entry['n_cuts']}",
+            "rank": f"{entry['rank']}",
+            "": "taken" if entry["C"] == report["C"] else "",
+        }
+        for entry in report["path"]
+    ]

@@ -1,0 +1,186 @@
+"""Songs under a model: their features and vectors, their clusters, their places on the map."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim.explorer.models.artifacts import load_clusters, load_map, save_clusters, save_map
+from musicsim.explorer.models.encoders import has_features
+from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.models.song_features import feature_blocks
+from musicsim.explorer.progress import Tell
+from musicsim.explorer.snapshot import neighbours
+from musicsim.explorer.upkeep.map_layout import MapPlacer, fit_map
+from musicsim.library import Library, Song
+from musicsim.library.stores.models import ModelRecord
+
+__all__ = [
+    "SEED",
+    "cluster_sizes",
+    "follow_owner",
+    "place_new",
+    "save_clusters_and_map",
+    "update_clusters_and_map",
+]
+
+SEED = 0
+_ROWS = 4096
+_CLUSTERS = (16, 64, 256)
+_SONGS_A_CLUSTER = 4
+_GROWTH_FOR_NEW_MAP = 1.2
+
+
+def place_new(library: Library, record: ModelRecord, songs: Sequence[Song], tell: Tell) -> None:
+    """Give songs without a vector one under a model, which stays as it is.
+
+    Parameters
+    ----------
+    songs : sequence of Song
+        Those that have what the model's features are made of.
+    """
+    if record.base_id is not None:
+        follow_owner(library, record)
+        return
+    known = set(library.vectors(record.id).song_ids.tolist())
+    new = [song for song in songs if song.id not in known]
+    if not new:
+        return
+    model = SimilarityModel.load(library.models.path(record.id))
+    for block, features in feature_blocks(library, model, new, tell):
+        ids = [song.id for song in block]
+        kept = np.flatnonzero(has_features(features))  # songs without any tag have no place among tags
+        if len(kept):
+            rows = [ids[i] for i in kept.tolist()]
+            library.models.append(record.id, rows, features[kept], model.vectors(features[kept]))
+
+
+def follow_owner(library: Library, record: ModelRecord) -> None:
+    """Give a model that shares another one's features the vectors of all songs that have them."""
+    owned = library.models.features(record.id)
+    known = set(library.vectors(record.id).song_ids.tolist())
+    new = np.array([i not in known for i in owned.song_ids.tolist()], dtype=bool)
+    if not new.any():
+        return
+    model = SimilarityModel.load(library.models.path(record.id))
+    rows = np.flatnonzero(new)
+    for start in range(0, len(rows), _ROWS):
+        block = rows[start : start + _ROWS]
+        vectors = model.vectors(owned.X[block])
+        library.models.append(record.id, owned.song_ids[block].tolist(), None, vectors)
+
+
+def cluster_sizes(n_songs: int) -> list[int]:
+    """Numbers of clusters for a collection: those of 16, 64, 256 that leave 4 songs a cluster on average."""
+    return [k for k in _CLUSTERS if n_songs >= _SONGS_A_CLUSTER * k] or [max(1, n_songs // _SONGS_A_CLUSTER)]
+
+
+def _fit_clusters(X: npt.NDArray[np.float32]) -> dict[str, npt.NDArray[np.int64]]:
+    from sklearn.cluster import KMeans, MiniBatchKMeans
+
+    labels = {}
+    for k in cluster_sizes(len(X)):
+        kind = KMeans if len(X) <= 5_000 else MiniBatchKMeans
+        labels[str(k)] = kind(k, n_init=3, random_state=SEED).fit_predict(X).astype(np.int64)
+    return labels
+
+
+def save_clusters_and_map(library: Library, record: ModelRecord, tell: Tell) -> None:
+    """Group all songs of a model, draw its map and put them in order for searching.
+
+    The map of a model that was learned on another one starts from that one's map.
+    """
+    rows = library.vectors(record.id)
+    folder = library.models.path(record.id)
+    tell("grouping songs into clusters")
+    labels = _fit_clusters(rows.X)
+    tell("drawing the map")
+    start = _places_of(library, record.base_id, rows.song_ids) if record.base_id else None
+    places = fit_map(rows.X, start=start)
+    # both are written when both are there: a job that is stopped before leaves them as they were
+    save_clusters(folder, rows.song_ids, labels)
+    save_map(folder, rows.song_ids, places)
+    _update_index(library, record, tell)
+
+
+def _update_index(library: Library, record: ModelRecord, tell: Tell) -> None:
+    X = library.models.vector_file(record.id, library.models.song_rows(record.id))
+    if len(X) >= neighbours.INDEXED_FROM:
+        tell("putting songs in order for searching")
+        neighbours.update_index(library.models.path(record.id), X, library.settings["index_memory_mb"])
+
+
+def _places_of(
+    library: Library, model_id: str, song_ids: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float32] | None:
+    """Where songs stand on the map of another model; None unless it has all of them."""
+    ids, places = load_map(library.models.path(model_id))
+    entries = _entries_of(song_ids, ids)
+    return None if not len(entries) or entries.min() < 0 else places[entries]
+
+
+def _entries_of(song_ids: npt.NDArray[np.int64], known: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Where songs stand among those of a file; -1 where they do not."""
+    entry_of = {song_id: entry for entry, song_id in enumerate(known.tolist())}
+    return np.array([entry_of.get(song_id, -1) for song_id in song_ids.tolist()], dtype=np.int64)
+
+
+def update_clusters_and_map(library: Library, record: ModelRecord, tell: Tell) -> None:
+    """Place songs that joined since the map was drawn, and in the index; draw it anew when it has grown by a fifth.
+
+    The map and the clusters are looked at by themselves: a job may have been killed when it had written one of them.
+    """
+    _update_index(library, record, tell)
+    rows = library.vectors(record.id)
+    folder = library.models.path(record.id)
+    (mapped, places), (grouped, labels) = load_map(folder), load_clusters(folder)
+    on_map, in_clusters = _entries_of(rows.song_ids, mapped), _entries_of(rows.song_ids, grouped)
+    if min(on_map.min(initial=0), in_clusters.min(initial=0)) >= 0:
+        return
+    if _has_outgrown(on_map):
+        save_clusters_and_map(library, record, tell)
+        return
+    tell("placing new songs on the map")
+    labels = _labels_of_all(rows.X, labels, in_clusters)
+    places = _places_of_all(rows.X, places, on_map)
+    save_clusters(folder, rows.song_ids, labels)
+    save_map(folder, rows.song_ids, places)
+
+
+def _has_outgrown(entries: npt.NDArray[np.int64]) -> bool:
+    """Whether songs have become too many for what was made of those that have an entry."""
+    return len(entries) >= _GROWTH_FOR_NEW_MAP * int(np.count_nonzero(entries >= 0))
+
+
+def _places_of_all(
+    X: npt.NDArray[np.float32], places: npt.NDArray[np.float32], entries: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float32]:
+    """Places of all songs, in the order of `X`; those with an entry keep theirs."""
+    completed, is_new = places[entries], entries < 0
+    if is_new.any():
+        completed[is_new] = MapPlacer(X[~is_new], completed[~is_new]).place(X[is_new])
+    return completed
+
+
+def _labels_of_all(
+    X: npt.NDArray[np.float32], labels: Mapping[str, npt.NDArray[np.int64]], entries: npt.NDArray[np.int64]
+) -> dict[str, npt.NDArray[np.int64]]:
+    """Labels of all songs, in the order of `X`; those with an entry keep theirs, or all are grouped anew."""
+    if _has_outgrown(entries):
+        return _fit_clusters(X)
+    completed, is_new = {k: values[entries] for k, values in labels.items()}, entries < 0
+    if is_new.any():
+        for values in completed.values():
+            values[is_new] = _nearest_centre(X[~is_new], values[~is_new], X[is_new])
+    return completed
+
+
+def _nearest_centre(
+    X: npt.NDArray[np.float32], labels: npt.NDArray[np.int64], X_new: npt.NDArray[np.float32]
+) -> npt.NDArray[np.int64]:
+    """Labels of new songs: the cluster whose mean is nearest."""
+    from sklearn.neighbors import NearestCentroid
+
+    if len(np.unique(labels)) < 2:
+        return np.full(len(X_new), labels[0])
+    return NearestCentroid().fit(X, labels).predict(X_new).astype(np.int64)

@@ -1,0 +1,137 @@
+"""Fitting the similarity model of a library and all that follows from it.
+
+One rule decides what is done: a model is fitted when there is none, when the library has doubled
+since the last fit (and the frames are still there), or when it is asked for. Otherwise new songs are
+placed under the model as it is.
+"""
+
+import logging
+from typing import Any
+
+from musicsim.errors import FeatureVersionError, ModelError
+from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.playlists.fit import fit_walk
+from musicsim.explorer.progress import StepCallback, Stopped, Tell, teller
+from musicsim.explorer.snapshot.same_sound import find_new_duplicates
+from musicsim.explorer.upkeep.fitting import fit_native, songs_with_frames
+from musicsim.explorer.upkeep.model_catalogue import make_again, stale_models
+from musicsim.explorer.upkeep.placing import place_new, update_clusters_and_map
+from musicsim.library import Library, Song
+from musicsim.library.importing import match_waiting
+
+__all__ = ["needs_fit", "refresh"]
+
+_log = logging.getLogger(__name__)
+
+
+def needs_fit(library: Library, n_songs: int) -> bool:
+    """Whether the native model or its files are gone, of another feature version, or of half as many songs."""
+    record = library.models.native()
+    if record is None or n_songs >= 2 * record.n_songs_fitted:
+        return True
+    try:
+        SimilarityModel.load(library.models.path(record.id))
+        library.models.features(record.id)
+        library.models.vectors(record.id)
+    except (ModelError, FeatureVersionError) as error:
+        _log.warning("The native model cannot be read and is fitted again: %s", error)
+        return True
+    return False
+
+
+def refresh(library: Library, *, force: bool = False, progress: StepCallback | None = None) -> bool:
+    """Bring the model, vectors, clusters, map and walk of a library up to its songs.
+
+    Parameters
+    ----------
+    library : Library
+    force : bool
+        Fit the codebook again even if the rule above does not ask for it.
+    progress : callable, optional
+        Called with a :class:`Step`; True stops between two steps, and the model in use stays.
+
+    Returns
+    -------
+    bool
+        False when it was stopped.
+
+    Raises
+    ------
+    StoreLockedError
+        If another process is adding to this library.
+    FeatureVersionError
+        If a fit was asked for and the frames of some songs were not kept.
+    """
+
+    tell = teller(progress)
+    with library.exclusive():
+        songs = library.songs()
+        if not songs:
+            return True
+        try:
+            _bring_up(library, songs, force, tell)
+            _make_stale_again(library, tell)
+        except Stopped:
+            return False
+        finally:
+            library.models.discard_unfinished()
+        if not library.settings["keep_frames"]:
+            for song in songs:
+                library.frame_files.drop(song.content_hash)
+        library.note_refreshed()
+    return True
+
+
+def _bring_up(library: Library, songs: list[Song], force: bool, tell: Tell) -> None:
+    match_waiting(library)
+    with_frames = songs_with_frames(library, songs)
+    complete = len(with_frames) == len(songs)
+    if force and not complete:
+        raise FeatureVersionError(
+            f"{library.folder}: the frames of {len(songs) - len(with_frames)} songs were not kept. Turn on "
+            f"keep_frames and add their folders again."
+        )
+    # without all frames a new model would lose songs that the one in use can compare
+    if with_frames and (force or needs_fit(library, len(songs) if complete else 0)):
+        fit_native(library, with_frames, tell)
+    native = library.models.native()
+    if native is None:
+        raise FeatureVersionError(
+            f"{library.folder}: no frames are kept to fit a model on. Turn on keep_frames and add the folders again."
+        )
+    lost = set()
+    # owners of features first: the others follow them
+    for record in sorted(library.models.all(retired=True), key=lambda r: r.base_id is not None):
+        try:
+            place_new(library, record, with_frames, tell)
+        except ModelError as error:
+            if record.id == native.id:
+                raise
+            _log.warning("Songs are not placed in the model %r: %s", record.name, error)
+            lost.add(record.id)
+    find_new_duplicates(library, songs, tell)
+    for record in library.models.all():
+        if record.id not in lost:
+            update_clusters_and_map(library, record, tell)
+            fit_walk(library, record.id, tell)
+
+
+def _make_stale_again(library: Library, tell: Tell) -> None:
+    """Make models anew whose codewords or songs have changed since."""
+    for record in stale_models(library):
+        tell(f"making {record.name} again")
+        make_again(library, record, _Quiet(tell))
+
+
+class _Quiet:
+    """Watches a training that nobody looks at."""
+
+    def __init__(self, tell: Tell) -> None:
+        self.tell = tell
+
+    def trace(self, point: dict[str, Any]) -> None:
+        """Nobody draws it."""
+
+    def is_enough(self) -> bool:
+        """Never before its end."""
+        return False

@@ -1,0 +1,133 @@
+"""Kernels of harmony and of rhythm: two histograms a song, each of which counts half."""
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim._arrays import Float32Array, Float64Array
+from musicsim.kernels._histograms import cosines, root
+
+__all__ = ["KEYLESS_HARMONY_SIZE", "harmony_kernel", "harmony_map", "rhythm_kernel", "rhythm_map"]
+
+KEYLESS_HARMONY_SIZE = 7 + 12 * 7
+"""Columns of harmony in whatever key: the spectra of 12 pitch classes and of 12 intervals."""
+
+
+def harmony_map(harmony: npt.ArrayLike, *, key_invariant: bool = False) -> Float32Array:
+    """Map harmony to the unit sphere, where the inner product is :func:`harmony_kernel`.
+
+    Parameters
+    ----------
+    harmony : array of shape (n_songs, 156)
+        Of :func:`musicsim.audio.harmony`: two histograms, of 12 pitch classes and of 12 x 12 pairs of them.
+    key_invariant : bool
+        Whether songs in different keys count as the same.
+
+    Returns
+    -------
+    ndarray of shape (n_songs, 156), or (n_songs, 91) if invariant, float32, rows of length 1
+
+    Raises
+    ------
+    ValueError
+        If rows have another width, or are not histograms.
+
+    Notes
+    -----
+    Both histograms are mapped by :func:`ppk_map` and count half. Another key rotates the 12 classes, and the
+    pairs along their diagonals. The largest kernel over the 12 rotations is not positive semi-definite, and
+    turning each song to its own key makes songs jump whose key is in doubt; hence the magnitudes of
+    the discrete Fourier transform along the rotation, which no rotation changes. Their product is the
+    largest kernel over rotations or somewhat above.
+    """
+    classes, pairs = _two_roots(harmony, 12, 144, "harmony")
+    if key_invariant:
+        # the weights by which the inner product of spectra is that of what they are taken of
+        weights = np.sqrt(np.array([1, 2, 2, 2, 2, 2, 1]) / 12.0)
+        first, interval = np.ogrid[:12, :12]
+        along = pairs.reshape(-1, 12, 12)[:, first, (first + interval) % 12]
+        classes = np.abs(np.fft.rfft(classes, axis=1)) * weights
+        pairs = (np.abs(np.fft.rfft(along, axis=1)) * weights[:, np.newaxis]).reshape(-1, 84)
+    return np.concatenate([classes, pairs], axis=1).astype(np.float32)
+
+
+def harmony_kernel(
+    A: npt.ArrayLike, B: npt.ArrayLike | None = None, *, key_invariant: bool = False
+) -> Float64Array:
+    """Mean of the probability product kernels of pitch classes and of what follows what.
+
+    Parameters
+    ----------
+    A : array of shape (n, 156)
+        Of :func:`musicsim.audio.harmony`.
+    B : array of shape (m, 156); A when None
+    key_invariant : bool
+        See :func:`harmony_map`.
+
+    Returns
+    -------
+    ndarray of shape (n, m), float64, in 0..1; 1 where harmony is the same, with `key_invariant` in any key
+
+    Raises
+    ------
+    ValueError
+        If rows have another width, or are not histograms.
+    """
+    left = harmony_map(A, key_invariant=key_invariant).astype(np.float64)
+    right = left if B is None else harmony_map(B, key_invariant=key_invariant).astype(np.float64)
+    return cosines(left, right)
+
+
+def rhythm_map(rhythm: npt.ArrayLike) -> Float32Array:
+    """Map rhythm to the unit sphere, where the inner product is :func:`rhythm_kernel`.
+
+    Parameters
+    ----------
+    rhythm : array of shape (n_songs, 240)
+        Of :func:`musicsim.audio.rhythm`: two histograms, of 48 tempos and of the pulses of 4 groups of bands.
+
+    Returns
+    -------
+    ndarray of shape (n_songs, 240), float32, rows of length 1
+
+    Raises
+    ------
+    ValueError
+        If rows have another width, or are not histograms.
+
+    Notes
+    -----
+    Both histograms are mapped by :func:`ppk_map` and count half.
+    """
+    return np.concatenate(_two_roots(rhythm, 48, 192, "rhythm"), axis=1).astype(np.float32)
+
+
+def rhythm_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Array:
+    """Mean of the probability product kernels of tempos and of pulses.
+
+    Parameters
+    ----------
+    A : array of shape (n, 240)
+        Of :func:`musicsim.audio.rhythm`.
+    B : array of shape (m, 240); A when None
+
+    Returns
+    -------
+    ndarray of shape (n, m), float64, in 0..1; 1 where rhythm is the same
+
+    Raises
+    ------
+    ValueError
+        If rows have another width, or are not histograms.
+    """
+    left = rhythm_map(A).astype(np.float64)
+    return cosines(left, left if B is None else rhythm_map(B).astype(np.float64))
+
+
+def _two_roots(rows: npt.ArrayLike, first: int, second: int, name: str) -> tuple[Float64Array, Float64Array]:
+    """Roots of two histograms that stand one after the other in a row, each of length sqrt(1/2)."""
+    array = np.asarray(rows, dtype=np.float64)
+    if array.ndim != 2 or array.shape[1] != first + second:
+        raise ValueError(f"{name}: shape {array.shape} should be (n_songs, {first + second}).")
+    parts = array[:, :first], array[:, first:]
+    left, right = (np.asarray(root(part, name) * np.sqrt(0.5), dtype=np.float64) for part in parts)
+    return left, right

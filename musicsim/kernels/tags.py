@@ -1,0 +1,184 @@
+"""Kernels of tags and of words: TF-IDF cosines, chi-squared, and binary tags."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim._arrays import Float32Array, Float64Array
+from musicsim.kernels._counts import term_counts, unit_rows
+from musicsim.kernels._histograms import check_same_width, cosines
+
+__all__ = [
+    "chi2_rbf_kernel",
+    "human_tag_vectors",
+    "inverse_document_frequency",
+    "tfidf_cosine_kernel",
+    "tfidf_map",
+]
+
+
+def inverse_document_frequency(histograms: Any) -> Float64Array:
+    """Rarity of each codeword (or word) among songs.
+
+    Parameters
+    ----------
+    histograms : array or scipy sparse matrix of shape (n_songs, n_codewords), not negative
+
+    Returns
+    -------
+    ndarray of shape (n_codewords,), float64
+        log(n_songs / songs that hold the codeword): 0 for a codeword in every song, and in none.
+
+    Raises
+    ------
+    ValueError
+        If there is no song, or an entry is negative or not finite.
+
+    Notes
+    -----
+    Equation 5.12 of the thesis, with its footnote 8.
+    """
+    counts = term_counts(histograms, "histograms")
+    n_songs = counts.shape[0]
+    if n_songs == 0:
+        raise ValueError("histograms hold no song; the frequency of codewords needs at least one.")
+    holders = np.asarray((counts > 0).sum(axis=0), dtype=np.float64).ravel()
+    return np.log(n_songs / np.where(holders > 0, holders, n_songs))
+
+
+def tfidf_map(histograms: Any, idf: npt.ArrayLike) -> Any:
+    """Weigh codewords by their rarity and bring songs to length 1: inner products are then cosines.
+
+    Parameters
+    ----------
+    histograms : array or scipy sparse matrix of shape (n_songs, n_codewords), not negative
+    idf : array of shape (n_codewords,)
+        Of :func:`inverse_document_frequency`, from the songs of training.
+
+    Returns
+    -------
+    ndarray of shape (n_songs, n_codewords), float32, or a CSR array where `histograms` are sparse
+        Rows of length 1; a zero row where nothing is left of a song.
+
+    Raises
+    ------
+    ValueError
+        If `idf` has another length than the rows, or an entry is negative or not finite.
+
+    Notes
+    -----
+    Equation 5.11, then the norms of equation 5.13.
+    """
+    return _weighed(histograms, idf, "histograms").astype(np.float32)
+
+
+def tfidf_cosine_kernel(A: Any, B: Any = None, *, reference: Any = None) -> Float64Array:
+    """Cosine between songs after weighing codewords by their rarity.
+
+    Parameters
+    ----------
+    A : array or scipy sparse matrix of shape (n, n_codewords), not negative
+    B : the same of shape (m, n_codewords); A when None
+    reference : the same, optional
+        Songs whose codewords are counted, those of training; A when None.
+
+    Returns
+    -------
+    ndarray of shape (n, m), float64, in 0..1
+        0 wherever one of the songs holds nothing but codewords of weight 0.
+
+    Raises
+    ------
+    ValueError
+        If numbers of codewords differ, or an entry is negative or not finite.
+
+    Notes
+    -----
+    Equations 5.11 to 5.13 of the thesis. Sparse input stays sparse until the result.
+    """
+    idf = inverse_document_frequency(A if reference is None else reference)
+    left = _weighed(A, idf, "A")
+    return cosines(left, left if B is None else _weighed(B, idf, "B"))
+
+
+def chi2_rbf_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, sigma: float = 256.0) -> Float64Array:
+    """Radial basis function of the chi-squared distance: exp(-sigma sum_t (a_t - b_t)^2 / (a_t + b_t)).
+
+    Parameters
+    ----------
+    A : array of shape (n, n_tags), not negative: histograms or tag multinomials
+    B : array of shape (m, n_tags); A when None
+    sigma : float > 0
+        256 is for multinomials that are close to each other, as automatic tags are.
+
+    Returns
+    -------
+    ndarray of shape (n, m), float64, in 0..1
+
+    Raises
+    ------
+    ValueError
+        If an entry is negative or not finite, numbers of columns differ, or `sigma` is not above 0.
+
+    Notes
+    -----
+    Thesis 2.5.2 (kernel of auto-tags); no factor 1/2 in the distance, and 0/0 counts 0, as in
+    scikit-learn's ``chi2_kernel``, which does the work.
+    """
+    from sklearn.metrics.pairwise import chi2_kernel
+
+    if not sigma > 0.0:
+        raise ValueError(f"sigma={sigma} should be above 0.")
+    left = term_counts(np.asarray(A), "A")
+    right = left if B is None else term_counts(np.asarray(B), "B")
+    check_same_width(left, right)
+    if not len(left) or not len(right):
+        return np.empty((len(left), len(right)))
+    # scikit-learn takes no array that is read-only, such as a memory map
+    return chi2_kernel(*(np.require(rows, requirements="W") for rows in (left, right)), gamma=sigma)
+
+
+def human_tag_vectors(tag_lists: Iterable[Iterable[str]], vocabulary: Sequence[str]) -> Float32Array:
+    """Songs as binary vectors over tags that people gave, scaled to length 1: products are cosines.
+
+    Parameters
+    ----------
+    tag_lists : one collection of tags a song; a tag named twice counts once
+    vocabulary : sequence of distinct str
+
+    Returns
+    -------
+    ndarray of shape (n_songs, n_tags), float32
+        Rows of length 1; a zero row for a song without a tag of the vocabulary.
+
+    Raises
+    ------
+    ValueError
+        If the vocabulary names a tag twice.
+
+    Notes
+    -----
+    Thesis 5.4.3, "Human tags". 4 n_songs n_tags bytes.
+    """
+    column = {tag: t for t, tag in enumerate(vocabulary)}
+    if len(column) < len(vocabulary):
+        raise ValueError("vocabulary names a tag twice; each tag needs one column.")
+    known = [sorted({column[tag] for tag in tags if tag in column}) for tags in tag_lists]
+    vectors = np.zeros((len(known), len(column)), dtype=np.float32)
+    for row, columns in zip(vectors, known, strict=True):
+        row[columns] = 1.0 / np.sqrt(max(len(columns), 1))
+    return vectors
+
+
+def _weighed(rows: Any, idf: npt.ArrayLike, name: str) -> Any:
+    counts, weights = term_counts(rows, name), np.asarray(idf, dtype=np.float64)
+    if weights.shape != (counts.shape[1],):
+        raise ValueError(
+            f"{name} has {counts.shape[1]} codewords and the reference {weights.size}; "
+            f"both need the same codebook."
+        )
+    if not (np.isfinite(weights).all() and (weights >= 0.0).all()):
+        raise ValueError("idf: entries should be finite and not negative.")
+    return unit_rows(counts * weights[np.newaxis, :])

@@ -1,0 +1,76 @@
+"""The probability product kernel of timbre, between histograms of codewords."""
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim._arrays import Float32Array, Float64Array
+from musicsim.kernels._histograms import check_same_width, cosines, root
+
+__all__ = ["ppk_kernel", "ppk_map", "ppk_similarity"]
+
+
+def ppk_map(histograms: npt.ArrayLike) -> Float32Array:
+    """Map histograms to the unit sphere, where the inner product is the probability product kernel.
+
+    Parameters
+    ----------
+    histograms : array of shape (n_songs, n_codewords), not negative, rows sum to 1 within 0.001
+
+    Returns
+    -------
+    ndarray of shape (n_songs, n_codewords), float32, rows of length 1
+
+    Raises
+    ------
+    ValueError
+        If an entry is negative or not finite, or a row does not sum to 1.
+
+    Notes
+    -----
+    Element-wise square root, equation 5.7 of the thesis. What a row lacks of the sum 1 is divided
+    out, so that the length is 1 to float32.
+
+    Examples
+    --------
+    >>> ppk_map([[0.25, 0.75, 0.0]]).round(3)
+    array([[0.5  , 0.866, 0.   ]], dtype=float32)
+    """
+    return root(histograms, "histograms").astype(np.float32, copy=False)
+
+
+def ppk_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Array:
+    """Return the probability product kernel, the sum over codewords of sqrt(a b), of songs A with B.
+
+    Parameters
+    ----------
+    A : array of shape (n, n_codewords), histograms
+    B : array of shape (m, n_codewords), histograms; A when None
+
+    Returns
+    -------
+    ndarray of shape (n, m), float64, in 0..1; 1 where two histograms are the same
+
+    Raises
+    ------
+    ValueError
+        If rows are not histograms, or A and B have different numbers of codewords.
+    """
+    left = root(A, "A").astype(np.float64)
+    right = left if B is None else root(B, "B").astype(np.float64)
+    check_same_width(left, right)
+    return cosines(left, right)
+
+
+def ppk_similarity(distances: npt.ArrayLike) -> Float64Array:
+    """The kernel between songs from Euclidean distances between their maps: 1 - d^2 / 2, never below 0.
+
+    Parameters
+    ----------
+    distances : array of any shape, >= 0
+        Of :func:`ppk_map`, or of what PCA leaves of it.
+
+    Returns
+    -------
+    ndarray of the same shape, float64, in [0, 1]
+    """
+    return np.clip(1.0 - np.square(distances, dtype=np.float64) / 2.0, 0.0, 1.0)

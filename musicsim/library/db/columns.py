@@ -1,0 +1,440 @@
+"""Songs as columns: what a million of them are listed, filtered and found by, without an object a song.
+
+A :class:`SongTable` has every song with a file, by id; a few songs of it are replaced where they have changed.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import sqlalchemy as sa
+
+from musicsim.library.artists import artist_group, stand_in_name
+from musicsim.library.db import schema
+
+__all__ = ["Labels", "SongColumns", "SongTable", "TextLines", "nobody", "read_table", "some_ids"]
+
+Ints = npt.NDArray[np.int64]
+
+_NO_IDS = np.empty(0, dtype=np.int64)
+_AT_ONCE = 10_000  # rows taken from the database
+_FEW = 10  # times the lines that are asked for
+_FOLDER = "folder:"  # how the group of a folder begins
+_END = b"\xff"  # no text in UTF-8 holds it
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """A text for each song, each distinct text held once.
+
+    Attributes
+    ----------
+    codes : int32 ndarray of shape (n_songs,)
+        Places in `names`; -1 where there is none.
+    names : list of str
+        Each is of some song of the library, though perhaps of none among these.
+    """
+
+    codes: npt.NDArray[np.int32]
+    names: list[str]
+
+    def among(self, wanted: Iterable[str]) -> npt.NDArray[np.bool_]:
+        """Which songs have one of some texts, bool (n_songs,)."""
+        chosen = set(wanted)
+        known = np.array([*(name in chosen for name in self.names), False])  # the last one: no text
+        return known[self.codes]
+
+    def take(self, rows: Ints) -> Self:
+        """The same of some songs."""
+        return replace(self, codes=self.codes[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class SongColumns:
+    """What filters, limits and colours look at, one entry a song: 26 bytes a song, and the names.
+
+    Attributes
+    ----------
+    artist, genre, folder, group : Labels
+        As :class:`musicsim.library.Song` has them.
+    year : int16 ndarray of shape (n_songs,), 0 where unknown
+    duration_s : float64 ndarray of shape (n_songs,)
+    """
+
+    artist: Labels
+    genre: Labels
+    folder: Labels
+    group: Labels
+    year: npt.NDArray[np.int16]
+    duration_s: npt.NDArray[np.float64]
+
+    def take(self, rows: Ints) -> Self:
+        """The same of some songs."""
+        return type(self)(
+            **{name: getattr(self, name).take(rows) for name in _LABELS},
+            year=self.year[rows],
+            duration_s=self.duration_s[rows],
+        )
+
+
+_LABELS = ("artist", "genre", "folder", "group")
+
+
+@dataclass(frozen=True, slots=True)
+class TextLines:
+    """Many short texts in one, UTF-8: their bytes and 9 more a line.
+
+    Attributes
+    ----------
+    text : bytes
+        Each line with a byte before it that no line holds, and one behind the last.
+    starts : int64 ndarray of shape (n_lines + 1,)
+        Where each line begins; the last entry is where another one would.
+    """
+
+    text: bytes
+    starts: Ints
+
+    @classmethod
+    def of(cls, lines: Iterable[str]) -> Self:
+        """Lines put together."""
+        encoded = [line.encode("utf-8", "surrogatepass") for line in lines]
+        lengths = np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded))
+        starts = np.concatenate([[1], 1 + np.cumsum(lengths + 1)])
+        return cls(_END.join([b"", *encoded, b""]) if encoded else _END, starts)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Lines of several, one after the other."""
+        lengths = [np.diff(part.starts) for part in parts]
+        text = b"".join([_END, *(part.text[1:] for part in parts)])
+        return cls(text, np.concatenate([[1], 1 + np.cumsum(np.concatenate([_NO_IDS, *lengths]))]))
+
+    def lines(self, rows: Iterable[int]) -> list[str]:
+        """Some lines, in the order asked for."""
+        chosen = np.fromiter(rows, dtype=np.int64)
+        ends = self.starts[chosen + 1] - 1
+        return [
+            self.text[start:end].decode("utf-8", "surrogatepass")
+            for start, end in zip(self.starts[chosen].tolist(), ends.tolist(), strict=True)
+        ]
+
+    def holding(self, part: str, limit: int) -> list[int]:
+        """The first `limit` lines that hold a text: those that begin with it before the others."""
+        wanted = part.encode("utf-8", "surrogatepass")
+        # what few lines hold is found in one pass; only where there is a choice those that begin with it are sought
+        found = list(islice(self._holding(wanted), _FEW * limit))
+        begin = [row for row in found if self._begins(row, wanted)]
+        if len(found) == _FEW * limit and len(begin) < limit:
+            begin = list(islice(self._beginning(wanted), limit))
+        return (begin + [row for row in found if not self._begins(row, wanted)])[:limit]
+
+    def _begins(self, row: int, wanted: bytes) -> bool:
+        return self.text.startswith(wanted, int(self.starts[row]))
+
+    def _holding(self, wanted: bytes) -> Iterator[int]:
+        at, n_lines = self.text.find(wanted, 1), len(self.starts) - 1
+        while at >= 0:
+            row = int(np.searchsorted(self.starts, at, side="right")) - 1
+            if row == n_lines:
+                return
+            yield row
+            at = self.text.find(wanted, int(self.starts[row + 1]))
+
+    def _beginning(self, wanted: bytes) -> Iterator[int]:
+        at, n_lines = self.text.find(_END + wanted), len(self.starts) - 1
+        while at >= 0:
+            row = int(np.searchsorted(self.starts, at + 1))
+            if row == n_lines:
+                return
+            yield row
+            at = self.text.find(_END + wanted, at + 1)
+
+    def replaced(self, rows: Ints, new: Self, at: Ints) -> Self:
+        """Without some lines, and with new ones before those that are at the places `at` of what is left."""
+        lengths = np.diff(self.starts)
+        kept = np.delete(lengths, rows)
+        text = b"".join(self._pieces(rows))
+        starts = np.concatenate([[1], 1 + np.cumsum(kept)])
+        cuts = np.concatenate([[0], starts[at], [len(text)]]).tolist()
+        added = [
+            new.text[a:b] for a, b in zip(new.starts[:-1].tolist(), new.starts[1:].tolist(), strict=True)
+        ]
+        pieces = [text[cuts[0] : cuts[1]]]
+        for line, start, end in zip(added, cuts[1:-1], cuts[2:], strict=True):
+            pieces += [line, text[start:end]]
+        lengths = np.insert(kept, at, np.diff(new.starts))
+        return type(self)(b"".join(pieces), np.concatenate([[1], 1 + np.cumsum(lengths)]))
+
+    def _pieces(self, without: Ints) -> Iterator[bytes]:
+        """The text in pieces between some lines."""
+        start = 0
+        for row in without.tolist():
+            yield self.text[start : int(self.starts[row])]
+            start = int(self.starts[row + 1])
+        yield self.text[start:]
+
+
+@dataclass(frozen=True)
+class SongTable:
+    """Every song of a library that has a file; 0.15 kB a song.
+
+    Attributes
+    ----------
+    ids : int64 ndarray of shape (n_songs,), ascending
+    columns : SongColumns
+    titles : TextLines
+    matched : TextLines
+        What :meth:`Song.matches` looks into.
+    """
+
+    ids: Ints
+    columns: SongColumns
+    titles: TextLines
+    matched: TextLines
+
+    def places_of(self, ids: npt.ArrayLike) -> Ints:
+        """Places of song ids in the table, int64 (n_ids,); -1 where there is none."""
+        wanted = np.asarray(ids, dtype=np.int64)
+        if not len(self.ids):
+            return np.full(len(wanted), -1, dtype=np.int64)
+        places = np.minimum(np.searchsorted(self.ids, wanted), len(self.ids) - 1)
+        return np.where(self.ids[places] == wanted, places, -1)
+
+    def replaced(self, ids: Iterable[int], new: Self) -> Self:
+        """The table without the songs of `ids`, and with those of another table; none of them may be left."""
+        places = self.places_of(np.sort(np.fromiter(ids, dtype=np.int64)))
+        gone = places[places >= 0]
+        left = np.delete(self.ids, gone)
+        at = np.searchsorted(left, new.ids)
+
+        def merged(old: npt.NDArray, added: npt.NDArray) -> npt.NDArray:
+            return np.insert(np.delete(old, gone), at, added)
+
+        def labels(name: str) -> Labels:
+            old, added = getattr(self.columns, name), getattr(new.columns, name)
+            names, codes = _joined(old.names, added)
+            return _in_use(Labels(merged(old.codes, codes), names))
+
+        all_ids = merged(self.ids, new.ids)
+        return type(self)(
+            # the very same array where the songs are the same, so that what is aligned with it is seen to be so
+            self.ids if np.array_equal(all_ids, self.ids) else all_ids,
+            SongColumns(
+                **{name: labels(name) for name in _LABELS},
+                year=merged(self.columns.year, new.columns.year),
+                duration_s=merged(self.columns.duration_s, new.columns.duration_s),
+            ),
+            self.titles.replaced(gone, new.titles, at),
+            self.matched.replaced(gone, new.matched, at),
+        )
+
+    def names_at(self, places: Ints) -> list[tuple[str, str]]:
+        """:attr:`Song.title` and :attr:`Song.by` of the songs at some places."""
+        artist, group = self.columns.artist, self.columns.group
+        codes = zip(artist.codes[places].tolist(), group.codes[places].tolist(), strict=True)
+        return [
+            (title, artist.names[a] if a >= 0 and artist.names[a] else nobody(stand_in_of(group.names[g])))
+            for title, (a, g) in zip(self.titles.lines(places), codes, strict=True)
+        ]
+
+    def ids_with(self, text: str, limit: int) -> Ints:
+        """Ids of the first songs that match a text as :meth:`Song.matches` does; those that begin with it first."""
+        return self.ids[self.matched.holding(text.casefold(), limit)]
+
+    def artists_with(self, text: str, limit: int) -> list[tuple[str, int]]:
+        """Artists that hold a text in any case, with their numbers of songs, the most first.
+
+        Those that begin with it come before others.
+        """
+        names, counts, lines = self._artists
+        return [(names[i], counts[i]) for i in lines.holding(text.casefold(), limit)]
+
+    @cached_property
+    def _artists(self) -> tuple[list[str], list[int], TextLines]:
+        """Artists from many songs to few: names, numbers of songs, and what is looked into."""
+        artist = self.columns.artist
+        counts = np.bincount(artist.codes + 1, minlength=len(artist.names) + 1)[1:]
+        order = np.argsort(-counts, kind="stable")
+        names = [artist.names[i] for i in order.tolist()]
+        return names, counts[order].tolist(), TextLines.of(name.casefold() for name in names)
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Arrays for an archive without pickle."""
+        arrays: dict[str, npt.NDArray[Any]] = {"ids": self.ids}
+        for name in _LABELS:
+            labels = getattr(self.columns, name)
+            arrays |= {name: labels.codes, f"{name}_names": _bytes(json.dumps(labels.names).encode())}
+        arrays |= {"year": self.columns.year, "duration_s": self.columns.duration_s}
+        for name in ("titles", "matched"):
+            lines = getattr(self, name)
+            arrays |= {name: _bytes(lines.text), f"{name}_starts": lines.starts}
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> Self:
+        """What :meth:`to_arrays` took apart."""
+        labels = {
+            name: Labels(arrays[name], json.loads(arrays[f"{name}_names"].tobytes())) for name in _LABELS
+        }
+        titles, matched = (
+            TextLines(arrays[name].tobytes(), arrays[f"{name}_starts"]) for name in ("titles", "matched")
+        )
+        columns = SongColumns(**labels, year=arrays["year"], duration_s=arrays["duration_s"])
+        return cls(arrays["ids"], columns, titles, matched)
+
+
+def nobody(stand_in: str | None) -> str:
+    """What is said where no artist is known."""
+    return f"in “{stand_in}”" if stand_in else "unknown artist"
+
+
+def stand_in_of(group: str) -> str | None:
+    """The name of the folder that stands in for an unknown artist, from the group of the song."""
+    return stand_in_name(Path(group.removeprefix(_FOLDER)), ()) if group.startswith(_FOLDER) else None
+
+
+def _bytes(data: bytes) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(data, dtype=np.uint8)
+
+
+def _joined(names: list[str], added: Labels) -> tuple[list[str], npt.NDArray[np.int32]]:
+    """Names with those of a few more songs, and the codes of these among them."""
+    new = set(added.names)
+    place = {name: code for code, name in enumerate(names) if name in new}
+    more = [name for name in added.names if name not in place]
+    place |= {name: len(names) + i for i, name in enumerate(more)}
+    codes = np.array([*(place[name] for name in added.names), -1], dtype=np.int32)
+    return [*names, *more], codes[added.codes]
+
+
+def _in_use(labels: Labels) -> Labels:
+    """The same labels without names that no song has."""
+    used = np.bincount(labels.codes + 1, minlength=len(labels.names) + 1)[1:] > 0
+    if used.all():
+        return labels
+    codes = np.append(np.cumsum(used, dtype=np.int32) - 1, np.int32(-1))
+    return Labels(
+        codes[labels.codes].astype(np.int32),
+        [name for name, is_used in zip(labels.names, used.tolist(), strict=True) if is_used],
+    )
+
+
+# --- reading ----------------------------------------------------------------------------------
+
+
+def some_ids(ids: Iterable[int]) -> sa.Select[tuple[int]]:
+    """Song ids as a query, for ``in_``: as many as there may be, where variables of a statement are limited."""
+    listed = json.dumps([int(i) for i in ids])
+    return sa.select(sa.func.json_each(listed).table_valued("value").c.value)
+
+
+def read_table(
+    connection: sa.Connection, roots: Sequence[Path], ids: Iterable[int] | None = None
+) -> SongTable:
+    """Read all songs that have a file, or those of `ids`; 9 s for a million.
+
+    Parameters
+    ----------
+    connection : sqlalchemy.Connection
+        Of the library's database.
+    roots : sequence of Path
+        The folders that were added to the library.
+    ids : iterable of int, optional
+    """
+    s, f = schema.songs.c, schema.files.c
+    folder = sa.func.min(sa.type_coerce(f.folder, sa.Text)).label("folder")  # a path each would take seconds
+    files = sa.select(f.song_id, folder).where(f.missing_since.is_(None)).group_by(f.song_id)
+    which: sa.ColumnElement[bool] = sa.true()
+    if ids is not None:
+        chosen = some_ids(ids)
+        files, which = files.where(f.song_id.in_(chosen)), s.id.in_(chosen)
+    here = files.subquery()
+    query = (
+        sa.select(s.id, s.title, s.artist, s.genre, s.year, s.duration_s, here.c.folder)
+        .join(here, here.c.song_id == s.id)
+        .where(which)
+        .order_by(s.id)
+    )
+    # past SQLAlchemy's rows, which take longer to make than the driver's
+    cursor = connection.execute(query).cursor
+    assert cursor is not None
+    reading = _Reading()
+    while rows := cursor.fetchmany(_AT_ONCE):
+        reading.add(rows)
+    return reading.table(roots)
+
+
+class _Reading:
+    """Songs on their way from rows to columns, some at a time."""
+
+    def __init__(self) -> None:
+        self._numbers: list[npt.NDArray[np.float64]] = [np.empty((0, 3))]
+        self._codes: list[npt.NDArray[np.int32]] = [np.empty((3, 0), dtype=np.int32)]
+        self._places: tuple[dict[str, int], ...] = ({}, {}, {})
+        self._titles: list[TextLines] = []
+        self._matched: list[TextLines] = []
+
+    def add(self, rows: Sequence[Sequence[Any]]) -> None:
+        """Take rows of id, title, artist, genre, year, length and folder."""
+        ids, titles, artists, genres, years, durations, folders = zip(*rows, strict=True)
+        self._numbers.append(np.array([ids, [year or 0 for year in years], durations]).T)
+        self._codes.append(
+            np.array(
+                [
+                    [-1 if value is None else places.setdefault(value, len(places)) for value in values]
+                    for places, values in zip(self._places, (artists, genres, folders), strict=True)
+                ],
+                dtype=np.int32,
+            )
+        )
+        self._titles.append(TextLines.of(titles))
+        texts = (f"{title} {artist or ''}".casefold() for title, artist in zip(titles, artists, strict=True))
+        self._matched.append(TextLines.of(texts))
+
+    def table(self, roots: Sequence[Path]) -> SongTable:
+        """The songs that were taken."""
+        numbers = np.concatenate(self._numbers)
+        ids = numbers[:, 0].astype(np.int64)
+        artist, genre, folder = np.concatenate(self._codes, axis=1)
+        artists, genres, stored = (list(places) for places in self._places)
+        paths = [schema.FilePath().process_result_value(name, _NO_DIALECT) for name in stored]
+        columns = SongColumns(
+            Labels(artist, artists),
+            Labels(genre, genres),
+            Labels(folder, [str(path) for path in paths]),
+            _groups(ids, Labels(artist, artists), folder, paths, roots),
+            numbers[:, 1].astype(np.int16),
+            np.ascontiguousarray(numbers[:, 2]),
+        )
+        return SongTable(ids, columns, TextLines.joined(self._titles), TextLines.joined(self._matched))
+
+
+_NO_DIALECT: Any = None  # paths are stored alike in all of them
+
+
+def _groups(
+    ids: Ints, artist: Labels, folder: npt.NDArray[np.int32], paths: Sequence[Any], roots: Sequence[Path]
+) -> Labels:
+    """What :attr:`Song.group` says: the artist, else the folder that stands in, else the song alone."""
+    places: dict[str, int] = {}
+
+    def code(group: str | None) -> int:
+        return places.setdefault(group, len(places)) if group else -1
+
+    by_artist = np.array([*(code(artist_group(name, Path(), ())) for name in artist.names), -1], np.int32)
+    codes = by_artist[artist.codes]
+    nobody = np.flatnonzero(codes < 0)
+    by_folder = np.full(len(paths), -1, dtype=np.int32)
+    for place in np.unique(folder[nobody]).tolist():
+        by_folder[place] = code(artist_group(None, paths[place], roots))
+    codes[nobody] = by_folder[folder[nobody]]
+    alone = np.flatnonzero(codes < 0)
+    codes[alone] = [code(f"song:{song_id}") for song_id in ids[alone].tolist()]
+    return _in_use(Labels(codes, list(places)))

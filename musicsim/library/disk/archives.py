@@ -1,0 +1,102 @@
+"""Zip archives from elsewhere: looked at before they are believed, unpacked no further than is allowed.
+
+How well a part is packed says nothing of its honesty: the principal axes of a small collection are the identity, which
+packs a thousand times smaller, as only a bomb does elsewhere. So what counts is what a part unpacks to.
+"""
+
+import errno
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+__all__ = ["DAMAGED", "open_archive", "unpack"]
+
+DAMAGED = (
+    ValueError, zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, OverflowError, MemoryError,
+)  # fmt: skip
+"""What reading a damaged archive may raise beside OSError."""
+_IS_ENCRYPTED = 0x1
+_MAX_NAME = 512
+_CHUNK = 1 << 20
+_END, _LARGE_END = b"PK\x05\x06", b"PK\x06\x07"
+_END_SIZE, _LARGE_END_SIZE = 22, 20
+
+
+@contextmanager
+def open_archive(path: Path, max_members: int) -> Iterator[zipfile.ZipFile]:
+    """Open an archive whose list of members has been checked.
+
+    Parameters
+    ----------
+    path : Path
+    max_members : int
+
+    Raises
+    ------
+    ValueError
+        If it is no archive, has more members than that, two of one name, or some that are encrypted or packed in
+        another way than by deflation.
+    OSError
+        If it cannot be read.
+    """
+    if not path.is_file():  # a pipe would be waited for
+        raise ValueError("it is no file")
+    _check_directory(path, max_members)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            _check_members(archive.infolist(), max_members)
+            yield archive
+    except OSError as error:
+        if error.errno == errno.EINVAL:  # how a place before the start of the file is refused
+            raise ValueError("its list of parts is damaged") from error
+        raise
+
+
+def _check_members(members: Sequence[zipfile.ZipInfo], max_members: int) -> None:
+    if len(members) > max_members:
+        raise ValueError(f"it has more than {max_members:,} parts")
+    if len({member.filename for member in members}) < len(members):
+        raise ValueError("two of its parts have the same name")
+    if any(member.flag_bits & _IS_ENCRYPTED for member in members):
+        raise ValueError("it is locked with a password")
+    if any(m.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for m in members):
+        raise ValueError("it is packed in another way than this program packs")
+
+
+def _check_directory(path: Path, max_members: int) -> None:
+    """Refuse a list of members that would take much memory: zipfile reads the whole of it, whatever its length."""
+    with path.open("rb") as stream:
+        start = max(0, path.stat().st_size - _END_SIZE - _LARGE_END_SIZE)
+        stream.seek(start)
+        tail = stream.read()
+    end = tail[-_END_SIZE:]
+    if len(end) < _END_SIZE or not end.startswith(_END) or end[-2:] != b"\0\0":
+        raise ValueError("it is no archive, or not the whole of one")
+    if _LARGE_END in tail[:-_END_SIZE]:
+        raise ValueError("it is larger than such a file can be")
+    (n_bytes,) = struct.unpack_from("<L", end, 12)
+    if n_bytes > max_members * (zipfile.sizeCentralDir + _MAX_NAME):  # type: ignore[attr-defined]
+        raise ValueError(f"it has more than {max_members:,} parts")
+
+
+def unpack(archive: zipfile.ZipFile, name: str, target: Path, max_bytes: int) -> None:
+    """Write a member to a file, and no more than so many bytes of it.
+
+    Raises
+    ------
+    ValueError
+        If it is larger: what it says is checked first, and what it is while it is written.
+    """
+    too_large = ValueError(f"{name} is larger than {max_bytes >> 20:,} MB")
+    if archive.getinfo(name).file_size > max_bytes:
+        raise too_large
+    left = max_bytes
+    with archive.open(name) as packed, target.open("wb") as out:
+        while block := packed.read(_CHUNK):
+            left -= len(block)
+            if left < 0:
+                raise too_large
+            out.write(block)

@@ -1,0 +1,366 @@
+"""Decoding for a program that stays: work waits in one line before a few warm worker processes.
+
+Sound from outside is decoded in none of the server's own threads: a file that crashes the decoder, or keeps it busy for
+hours, costs a worker and gives one sentence. Whoever waits for work keeps saying so; work that nobody
+waits for any more, because a page was left or a request was broken off, is dropped, also while it is at work.
+"""
+
+import io
+import logging
+import os
+import signal
+import threading
+import time
+import wave
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
+from contextlib import contextmanager, suppress
+from functools import cache, partial
+from itertools import islice
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from musicsim.audio import analyse_sound
+from musicsim.errors import AudioError, LibraryError, MusicsimError
+from musicsim.library.processes.workers import THREAD_LIMITS, Limits, limit_memory, worker_context
+
+__all__ = ["Decoder", "Decoding", "DecodingDroppedError", "Run", "decoder"]
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+Run = Callable[..., Any]
+"""Calls a function of this package, named first, in a worker, with the arguments behind it."""
+
+_N_WORKERS = 2
+_CALLS_A_WORKER = 500  # then it makes room for a new one: what libraries leak does not add up
+_NICENESS = 5  # behind the pages, before a scan
+_TICK_S = 0.1
+_PATIENCE_S = 30.0  # a page that a busy server keeps waiting has not been left
+_ATTEMPTS = 3  # with a new worker each, where one ends before it has begun
+_MAX_START_S = 60.0
+
+
+class DecodingDroppedError(MusicsimError):
+    """Nobody waited for the work any more: who wants it after all asks again."""
+
+
+class Decoding(Generic[T]):
+    """Work that stands in line, is at work, or is done.
+
+    Attributes
+    ----------
+    future : Future
+        Its result, or an error in words; :class:`DecodingDroppedError` where nobody waited for it.
+    name : str
+        What sentences call the source.
+    limits : Limits
+    is_urgent : bool
+    """
+
+    def __init__(
+        self, work: Callable[[Run], T], name: str, limits: Limits, is_urgent: bool, line: "Decoder"
+    ) -> None:
+        self.future: Future[T] = Future()
+        self.name, self.limits, self.is_urgent = name, limits, is_urgent
+        self._work, self._line = work, line
+        self._is_dropped = False
+        self.keep()
+
+    def keep(self) -> None:
+        """Say that somebody waits; to be said again within half a minute."""
+        self._wanted_until = time.monotonic() + _PATIENCE_S
+
+    def drop(self) -> None:
+        """Say that nobody will wait any more."""
+        self._is_dropped = True
+
+    def within(self, seconds: float) -> bool:
+        """Wait for so many seconds at most; whether it is done."""
+        self.keep()
+        return bool(wait([self.future], seconds).done)
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether somebody waits for it."""
+        return not self._is_dropped and time.monotonic() < self._wanted_until
+
+    @property
+    def n_ahead(self) -> int:
+        """How many others come before it; 0 when it is at work."""
+        return self._line.n_ahead(self)
+
+    def do(self, run: Run) -> None:
+        """Work, and keep what comes of it."""
+        try:
+            self.future.set_result(self._work(run))
+        except BaseException as error:
+            self.future.set_exception(error)
+
+
+class Decoder:
+    """One line of work before worker processes that are kept warm; they start with the first work.
+
+    Parameters
+    ----------
+    n_workers : int
+    """
+
+    def __init__(self, n_workers: int = _N_WORKERS) -> None:
+        self._n_workers = n_workers
+        self._waiting: deque[Decoding[Any]] = deque()
+        self._n_at_work = 0
+        self._changed = threading.Condition()
+        self._threads: list[threading.Thread] = []
+        self._is_closed = False
+
+    def ask(
+        self, work: Callable[[Run], T], *, name: str, limits: Limits, is_urgent: bool = False
+    ) -> Decoding[T]:
+        """Put work at the end of the line.
+
+        Parameters
+        ----------
+        work : callable of a :data:`Run`
+            Called in a thread of this process when its turn comes. What decodes goes through `run`, which raises
+            :class:`AudioError` in words where that crashes, takes too long or too much.
+        name : str
+            What sentences call the source.
+        limits : Limits
+            For each call of `run`.
+        is_urgent : bool
+            Whether it goes before all that is not.
+        """
+        decoding = Decoding(work, name, limits, is_urgent, self)
+        self.warm_up()
+        with self._changed:
+            n_before = sum(other.is_urgent for other in self._waiting) if is_urgent else len(self._waiting)
+            self._waiting.insert(n_before, decoding)
+            self._changed.notify()
+        return decoding
+
+    def warm_up(self) -> None:
+        """Start the workers, unless they run; does not wait for them."""
+        with self._changed:
+            while len(self._threads) < self._n_workers:
+                thread = threading.Thread(target=self._serve, name="decoder", daemon=True)
+                self._threads.append(thread)
+                thread.start()
+
+    def close(self) -> None:
+        """End the workers after what they are at; what waits is dropped."""
+        with self._changed:
+            self._is_closed = True
+            for decoding in self._waiting:
+                decoding.drop()
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
+
+    def n_ahead(self, decoding: Decoding[Any]) -> int:
+        """How many are at work or come before this one; 0 when it does not wait any more."""
+        with self._changed:
+            if decoding not in self._waiting:
+                return 0
+            before = islice(self._waiting, self._waiting.index(decoding))
+            return self._n_at_work + sum(other.is_wanted for other in before)
+
+    def _next(self) -> Decoding[Any] | None:
+        """The first that somebody still waits for; None when the line is closed."""
+        with self._changed:
+            while True:
+                while self._waiting:
+                    decoding = self._waiting.popleft()
+                    if decoding.is_wanted:
+                        self._n_at_work += 1
+                        return decoding
+                    decoding.future.set_exception(_dropped(decoding))
+                if self._is_closed:
+                    return None
+                self._changed.wait()
+
+    def _serve(self) -> None:
+        worker = _Worker()
+        with suppress(EOFError, OSError):  # whoever asks for work is told
+            worker.open()
+        while self._do_next(worker):
+            pass
+        worker.close()
+
+    def _do_next(self, worker: "_Worker") -> bool:
+        """Do what comes next; a method, so that an idle thread does not hold the file it did last."""
+        decoding = self._next()
+        if decoding is None:
+            return False
+        decoding.do(partial(worker.call, decoding))
+        with self._changed:
+            self._n_at_work -= 1
+        return True
+
+
+@cache
+def _shared() -> Decoder:
+    return Decoder()
+
+
+def decoder() -> Decoder:
+    """The one line of this process."""
+    with _making:
+        return _shared()
+
+
+_making = threading.Lock()
+
+
+class _Worker:
+    """A process that calls functions; when it ends, the next call gets another.
+
+    Notes
+    -----
+    It shares a pipe with us and nothing else, no lock that it could take along when it is killed. It ends when
+    the pipe does, so that it outlives no server.
+    """
+
+    def __init__(self) -> None:
+        self._process: Any = None
+        self._pipe: Any = None
+        self._n_calls = 0
+
+    def open(self) -> None:
+        """Start the process, unless it runs; it imports what it needs while nobody waits for it."""
+        if self._process is not None and self._process.is_alive() and self._n_calls < _CALLS_A_WORKER:
+            return
+        self.close()
+        with _environment_kept():
+            context = worker_context(__name__)
+            self._pipe, theirs = context.Pipe()
+            self._process = context.Process(target=_work, args=(theirs,), name="decoder", daemon=True)  # type: ignore[attr-defined]
+            self._process.start()
+            theirs.close()
+        self._n_calls = 0
+
+    def close(self) -> None:
+        """End the process at once."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+            self._pipe.close()
+            self._process = None
+
+    def call(self, decoding: Decoding[Any], function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call a function in the process, within the limits of a work and as long as it is wanted."""
+        task = _Task(decoding.name, decoding.limits.memory_mb, function, args, kwargs)
+        for _ in range(_ATTEMPTS):
+            with suppress(EOFError, OSError):  # it cannot be started, or ended before it could begin
+                self.open()
+                self._pipe.send(task)
+                self._received(decoding, _MAX_START_S)
+                break
+            self.close()
+        else:
+            raise AudioError(f"{decoding.name}: the decoder could not be started. Try again.")
+        self._n_calls += 1
+        try:
+            answer = self._received(decoding, decoding.limits.seconds)
+        except (EOFError, OSError):
+            self._process.join()
+            raise AudioError(
+                f"{decoding.name}: the decoder crashed (exit code {self._process.exitcode}). Re-encode the file."
+            ) from None
+        if isinstance(answer, MusicsimError):
+            raise answer
+        return answer
+
+    def _received(self, decoding: Decoding[Any], seconds: float) -> Any:
+        """What the process sends within so many seconds, while the work is wanted; else the process ends."""
+        given_up = time.monotonic() + seconds
+        while not self._pipe.poll(_TICK_S):
+            if not decoding.is_wanted:
+                self.close()
+                raise _dropped(decoding)
+            if time.monotonic() > given_up:
+                self.close()
+                raise AudioError(
+                    f"{decoding.name}: decoding took more than {seconds:g} s and was stopped. "
+                    "Shorten or re-encode the file."
+                )
+        return self._pipe.recv()
+
+
+@contextmanager
+def _environment_kept() -> Iterator[None]:
+    """What is said to workers through the environment is not for the jobs that this process starts later."""
+    with _starting:
+        before = {name: os.environ.get(name) for name in THREAD_LIMITS}
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value
+
+
+_starting = threading.Lock()
+
+
+def _dropped(decoding: Decoding[Any]) -> DecodingDroppedError:
+    return DecodingDroppedError(f"{decoding.name}: nobody waited for it any more. Ask again.")
+
+
+# --- in the worker --------------------------------------------------------------------------------
+
+
+class _Task(NamedTuple):
+    name: str
+    memory_mb: int
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+def _work(pipe: Any) -> None:
+    """Answer tasks until the server ends: with None where one is begun, then with its result or its error."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server
+    if hasattr(os, "nice"):
+        os.nice(_NICENESS)
+    _get_warm()
+    with suppress(EOFError, OSError):
+        while True:
+            task = pipe.recv()
+            pipe.send(None)
+            pipe.send(_answer(task))
+
+
+def _get_warm() -> None:
+    """Import and set up all that decoding needs."""
+    silence = io.BytesIO()
+    with wave.open(silence, "wb") as file:
+        file.setnchannels(2)
+        file.setsampwidth(2)
+        file.setframerate(44_100)
+        file.writeframes(bytes(44_100 * 4))
+    with suppress(MusicsimError):
+        analyse_sound(silence.getvalue())
+
+
+def _answer(task: _Task) -> Any:
+    """The result of a task, or an error in one sentence."""
+    limit_memory(task.memory_mb)
+    try:
+        return task.function(*task.args, **task.kwargs)
+    except MusicsimError as error:
+        return error
+    except MemoryError:
+        return AudioError(
+            f"{task.name}: decoding took more than {task.memory_mb} MB of memory and was stopped. Re-encode the file."
+        )
+    except OSError as error:  # not of reading, which is told in words already
+        return LibraryError(
+            f"{task.name}: what was decoded cannot be written ({error.strerror or error}). Make room in the library."
+        )
+    except Exception as error:
+        _log.exception("%s: unexpected error", task.name)
+        return AudioError(f"{task.name}: {type(error).__name__}: {error}")

@@ -1,0 +1,149 @@
+"""What is taken from one file; runs in a worker process."""
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from musicsim.audio import DELTA_WIDTH, HOP, SAMPLE_RATE, Sound, analyse_sound
+from musicsim.errors import AudioError, AudioTooShortError
+from musicsim.library.disk.arrays import atomic_path
+from musicsim.library.scan.files import content_hash
+from musicsim.library.stores.failure import SHORT, SILENT
+from musicsim.library.stores.frames import FrameStore
+from musicsim.library.tags import FileTags, read_tags
+
+__all__ = ["Analysis", "Same", "Skipped", "Task", "analyse"]
+
+_SILENT = 1e-4  # -80 dB of full scale: dither, not music
+_READS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A file to be analysed, and what is wanted of it.
+
+    Attributes
+    ----------
+    path : Path
+    size : int
+    frames_folder : Path
+        Where frames are kept.
+    known_hashes : tuple of str
+        Songs of the library with as many bytes: if the file is one of them, it is not decoded.
+    shortest_s : float
+        What is shorter is skipped.
+    take_silent : bool
+        Whether silence is wanted, too.
+    aspects : bool
+        Whether harmony and rhythm are.
+    """
+
+    path: Path
+    size: int
+    frames_folder: Path
+    known_hashes: tuple[str, ...] = ()
+    shortest_s: float = 0.0
+    take_silent: bool = True
+    aspects: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    size: int
+    mtime_ns: int
+    busy_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Same(_Outcome):
+    """The bytes of a song that the library has."""
+
+    content_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped(_Outcome):
+    """Sound that is no song; `kind` is one of :data:`musicsim.library.stores.files.SKIPPED`."""
+
+    kind: str
+    reason: str
+    duration_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis(_Outcome):
+    """A song: its name, tags and sound; its frames and aspects lie in the library already."""
+
+    content_hash: str
+    tags: FileTags
+    sound: Sound
+    outline: bytes
+
+
+class _NoSong(Exception):
+    def __init__(self, kind: str, reason: str, duration_s: float) -> None:
+        super().__init__(kind, reason, duration_s)
+        self.kind, self.reason, self.duration_s = kind, reason, duration_s
+
+
+def analyse(task: Task) -> Analysis | Same | Skipped:
+    """Decode a file, keep its frames and aspects, take its tags and name.
+
+    Raises
+    ------
+    AudioError
+        If the file gives no features, or somebody is writing to it; the message names it.
+    OSError
+        If it cannot be read.
+    """
+    started = time.perf_counter()
+    for _ in range(_READS):
+        before = task.path.stat()
+        problem, outcome = None, None
+        try:
+            outcome = _read(task, before.st_size, before.st_mtime_ns)
+        except AudioError as error:
+            problem = error
+        after = task.path.stat()
+        if (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns):
+            if problem is not None:
+                raise problem
+            assert outcome is not None
+            return replace(outcome, busy_s=time.perf_counter() - started)
+    raise AudioError(f"{task.path} changed while it was read: scan again when it is complete.")
+
+
+def _read(task: Task, size: int, mtime_ns: int) -> Analysis | Same | Skipped:
+    digest = content_hash(task.path)
+    if digest in task.known_hashes:
+        return Same(size, mtime_ns, 0.0, digest)
+    store = FrameStore(task.frames_folder)
+    try:
+        with atomic_path(store.path(digest)) as frames:
+            sound = analyse_sound(task.path, frames_to=frames, aspects=task.aspects)
+            _check_song(task, sound)
+            if sound.harmony is not None and sound.rhythm is not None:
+                store.keep_aspects(digest, sound.harmony, sound.rhythm)
+    except _NoSong as no_song:
+        return Skipped(size, mtime_ns, 0.0, no_song.kind, no_song.reason, no_song.duration_s)
+    outline = np.round(255 * sound.outline).astype(np.uint8).tobytes()
+    return Analysis(size, mtime_ns, 0.0, digest, read_tags(task.path), sound, outline)
+
+
+def _check_song(task: Task, sound: Sound) -> None:
+    if sound.n_frames < DELTA_WIDTH:
+        raise AudioTooShortError(
+            f"{task.path}: {sound.duration_s:.2f} s of sound are too short to be described; "
+            f"{DELTA_WIDTH * HOP / SAMPLE_RATE:.2f} s are needed. Leave the file out."
+        )
+    if sound.duration_s < task.shortest_s:
+        reason = (
+            f"{task.path} lasts {sound.duration_s:.1f} s: what is shorter than {task.shortest_s:g} s is taken for "
+            f"no song. Add it anyway, or set the shortest song lower."
+        )
+        raise _NoSong(SHORT, reason, sound.duration_s)
+    if not task.take_silent and sound.loudest < _SILENT:
+        reason = f"{task.path} is silent from beginning to end ({sound.duration_s:.0f} s). Add it anyway, or leave it."
+        raise _NoSong(SILENT, reason, sound.duration_s)

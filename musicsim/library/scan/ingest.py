@@ -1,0 +1,459 @@
+"""From folders to songs: find files, see what is new, analyse it in worker processes, enter each as it comes.
+
+A bad file costs that file: its reason is listed (:meth:`FileStore.failures`) and the scan goes on. A file that
+stands unchanged since it was added, or since it failed, is not opened again; one that failed through no fault of its
+own is. A full disk is the fault of no file: it ends the scan. Files that have gone are marked
+missing; their songs keep all that was said of them until the file is back, here or elsewhere.
+"""
+
+import logging
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from musicsim.audio import FEATURE_VERSION
+from musicsim.errors import AudioError, NoSoundError, StorageError
+from musicsim.library.disk.paths import absolute
+from musicsim.library.processes.workers import Limits, OverTimeError, WorkerDied, outcomes
+from musicsim.library.scan.analysis import Analysis, Same, Skipped, Task, analyse
+from musicsim.library.scan.catalogue import enter_known, enter_song
+from musicsim.library.scan.files import Found, FoundFile, find_audio
+from musicsim.library.scan.forecast import Forecast
+from musicsim.library.store import Store
+from musicsim.library.stores.failure import ERROR, NO_SOUND, SHORT, SKIPPED, Failure
+from musicsim.library.stores.files import KnownFile
+
+__all__ = ["AddReport", "Progress", "ProgressCallback", "Scan", "add", "add_stream"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a scan is.
+
+    Attributes
+    ----------
+    done, total, failed, skipped : int
+        Files; `done` counts failed, skipped and unchanged ones too.
+    songs_per_second : float or None
+    seconds_left : float or None
+        From what the files of each kind have cost so far; None until there is a speed.
+    current : str
+        Name of the file that was finished last.
+    """
+
+    done: int
+    total: int
+    failed: int
+    skipped: int
+    songs_per_second: float | None
+    seconds_left: float | None
+    current: str
+
+
+ProgressCallback = Callable[[Progress], bool | None]
+
+
+@dataclass(slots=True)
+class AddReport:
+    """What came of a scan.
+
+    Attributes
+    ----------
+    n_found : int
+        Files that were looked at.
+    n_added : int
+        Songs that are new.
+    n_unchanged : int
+        Files that were not opened.
+    n_known : int
+        Files that hold a song which the library had already: moved, copied or with other tags.
+    n_skipped : int
+        Files that are taken for no song.
+    n_ignored : int
+        Audio files and whole folders that a ``.musicsimignore`` left out.
+    n_missing, n_back : int
+        Files that have gone since the last scan, and files that are here again.
+    absent : list of Path
+        Sources that are not there at all: a drive that is not plugged in.
+    cancelled : bool
+    seconds : float
+        Spent on analysing.
+    failures : list of Failure
+        Files that could not be added, or were skipped, this time.
+    """
+
+    n_found: int = 0
+    n_added: int = 0
+    n_unchanged: int = 0
+    n_known: int = 0
+    n_skipped: int = 0
+    n_ignored: int = 0
+    n_missing: int = 0
+    n_back: int = 0
+    absent: list[Path] = field(default_factory=list)
+    cancelled: bool = False
+    seconds: float = 0.0
+    failures: list[Failure] = field(default_factory=list)
+
+
+class Scan:
+    """One pass over folders and files: looked through at once, analysed by :meth:`run`, in parts if need be.
+
+    Parameters
+    ----------
+    library : Store
+    sources : path or sequence of paths
+        Folders (with all below them) and files. A file that is named on purpose is taken however short it is.
+    retry : bool
+        Open files again that failed before and have not changed.
+    anyway : bool
+        Take short and silent files, too.
+    absent_ok : bool
+        Go on when a source does not exist: its songs become missing.
+    n_workers : int, optional
+        Worker processes; by default as the library's settings have it.
+
+    Attributes
+    ----------
+    todo : list of Task
+        What is left to be analysed.
+    report : AddReport
+
+    Raises
+    ------
+    LibraryError
+        If a source does not exist.
+    StoreLockedError
+        If another process is adding to this library.
+
+    Notes
+    -----
+    Memory: 1 kB a file found and 0.5 kB a file known, nothing else grows with their number.
+    """
+
+    def __init__(
+        self,
+        library: Store,
+        sources: str | Path | Sequence[str | Path],
+        *,
+        retry: bool = False,
+        anyway: bool = False,
+        absent_ok: bool = False,
+        n_workers: int | None = None,
+    ) -> None:
+        self.library = library
+        listed = [sources] if isinstance(sources, str | Path) else list(sources)
+        self.sources = [absolute(source) for source in listed]
+        self._named = set(self.sources)
+        self._settings = library.settings
+        self._anyway = anyway
+        self._n_workers = n_workers or self._settings["n_workers"] or os.cpu_count() or 1
+        found = find_audio(self.sources, absent_ok=absent_ok)
+        with library.exclusive():
+            known = library.files.known()
+            self.report = AddReport(
+                n_found=len(found.files), n_ignored=found.n_ignored, absent=list(found.absent)
+            )
+            self._mark(found, known)
+            self.todo = self._plan(found, known, retry)
+        self.report.n_unchanged = len(found.files) - len(self.todo)
+        self._n_total = len(self.todo)
+
+    def _mark(self, found: Found, known: dict[Path, KnownFile]) -> None:
+        """Note what has gone, what is back, and which folders cannot be read."""
+        files = self.library.files
+        here = {file.path for file in found.files}
+
+        def gone(path: Path) -> bool:
+            looked_for = path in self._named or not self._named.isdisjoint(path.parents)
+            return path not in here and looked_for and not found.unread(path)
+
+        missing = [path for path, file in known.items() if not file.is_missing and gone(path)]
+        back = [file.path for file in found.files if file.path in known and known[file.path].is_missing]
+        self.report.n_missing, self.report.n_back = len(missing), len(back)
+        files.mark(missing=missing, back=back, unfailed=[path for path in files.failed() if gone(path)])
+        for path, reason in found.problems:
+            _reject(self.library, self.report, Failure(path, reason), None)
+
+    def _plan(self, found: Found, known: dict[Path, KnownFile], retry: bool) -> list[Task]:
+        failed = self.library.files.failed()
+        store = self.library.frame_files
+        kept = store.kept() if self._settings["keep_frames"] else None
+        if kept is not None and self._settings["aspects"]:
+            kept &= store.kept_aspects()
+        by_size: dict[int, list[str]] = {}
+        for file in known.values():
+            if self._is_current(file, kept):
+                by_size.setdefault(file.size, []).append(file.content_hash)
+
+        def is_done(file: FoundFile) -> bool:
+            stat = (file.size, file.mtime_ns)
+            if file.path in known:
+                seen = known[file.path]
+                return (seen.size, seen.mtime_ns) == stat and self._is_current(seen, kept)
+            if file.path not in failed or retry:
+                return False
+            size, mtime_ns, kind, duration_s = failed[file.path]
+            wanted = kind in SKIPPED and (self._anyway or file.path in self._named)
+            long_enough = kind == SHORT and (duration_s or 0.0) >= self._settings["shortest_s"]
+            return (size, mtime_ns) == stat and not wanted and not long_enough
+
+        return [
+            self._task(file, tuple(by_size.get(file.size, ())), file.path in known)
+            for file in found.files
+            if not is_done(file)
+        ]
+
+    @staticmethod
+    def _is_current(file: KnownFile, kept: set[str] | None) -> bool:
+        return file.feature_version == FEATURE_VERSION and (kept is None or file.content_hash in kept)
+
+    def _task(self, file: FoundFile, known_hashes: tuple[str, ...], is_song: bool) -> Task:
+        # a song of the library stays one, whatever the rule for new ones says by now
+        wanted = self._anyway or is_song or file.path in self._named
+        return Task(
+            file.path,
+            file.size,
+            self.library.frame_files.folder,
+            known_hashes,
+            0.0 if wanted else self._settings["shortest_s"],
+            wanted,
+            self._settings["aspects"],
+        )
+
+    def run(self, progress: ProgressCallback | None = None, *, n_files: int | None = None) -> bool:
+        """Analyse the next `n_files` files, or all that are left.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Called with a :class:`Progress` after each file and at least twice a second; True stops the scan,
+            what is done stays. It may take its time: that is a pause.
+
+        Returns
+        -------
+        bool
+            False when it was stopped.
+
+        Raises
+        ------
+        StorageError
+            If the library's folder takes no more; what is done stays.
+        """
+        part, self.todo = self.todo[:n_files], self.todo[n_files:] if n_files is not None else []
+        if part:
+            with self.library.exclusive():
+                forecast = Forecast((task.path, task.size) for task in [*part, *self.todo])
+                left = len(part) + len(self.todo)
+                before = self.report.n_unchanged + self._n_total - left
+                n_workers = min(self._n_workers, len(part))
+                counts = _Counts(before, self.report.n_unchanged + self._n_total, forecast, progress)
+                try:
+                    _analyse_all(self.library, part, self.report, counts, n_workers)
+                except StorageError:
+                    self._sweep()  # what the workers were writing takes room
+                    raise
+        return not self.report.cancelled
+
+    def finish(self) -> None:
+        """Forget old places of moved songs, songs whose files hold other music now, and frames of neither."""
+        with self.library.exclusive():
+            self.library.files.tidy()
+            if self._n_total:
+                self._sweep()
+
+    def _sweep(self) -> None:
+        self.library.frame_files.sweep(self.library.content_hashes())
+
+
+@dataclass(slots=True)
+class _Counts:
+    """What a scan tells of itself."""
+
+    done: int
+    total: int
+    forecast: Forecast
+    progress: ProgressCallback | None
+    current: str = ""
+
+    def tell(self, report: AddReport) -> bool:
+        """Report; True when the scan should stop. The time this takes is a pause."""
+        if self.progress is None:
+            return False
+        step = Progress(
+            self.done,
+            self.total,
+            len(report.failures) - report.n_skipped,
+            report.n_skipped,
+            self.forecast.songs_per_second,
+            self.forecast.seconds_left,
+            self.current,
+        )
+        started = time.monotonic()
+        stop = bool(self.progress(step))
+        self.forecast.rest(time.monotonic() - started)
+        return stop
+
+
+def _analyse_all(
+    library: Store, tasks: Iterable[Task], report: AddReport, counts: _Counts, n_workers: int
+) -> None:
+    settings = library.settings
+    limits = Limits(settings["file_seconds"], settings["file_memory_mb"])
+    started = time.monotonic()
+    with closing(outcomes(analyse, tasks, n_workers=n_workers, limits=limits)) as items:
+        for item in items:
+            if item is not None:
+                task, outcome = item
+                _enter(library, task, outcome, report, limits)
+                counts.done += 1
+                counts.current = task.path.name
+                counts.forecast.done(task.path, task.size, getattr(outcome, "busy_s", 0.0))
+            if counts.tell(report):
+                report.cancelled = counts.done < counts.total
+                break
+    report.seconds += time.monotonic() - started
+
+
+def _enter(library: Store, task: Task, outcome: Any, report: AddReport, limits: Limits) -> None:
+    if isinstance(outcome, Analysis):
+        is_new = enter_song(library, task.path, outcome)
+        report.n_added += is_new
+        report.n_known += not is_new
+    elif isinstance(outcome, Same):
+        report.n_known += enter_known(library, task.path, outcome)
+    elif isinstance(outcome, StorageError):
+        raise outcome
+    elif isinstance(outcome, Skipped):
+        report.n_skipped += 1
+        failure = Failure(task.path, outcome.reason, outcome.kind)
+        _reject(library, report, failure, (outcome.size, outcome.mtime_ns), outcome.duration_s)
+    else:
+        kind = NO_SOUND if isinstance(outcome, NoSoundError) else ERROR
+        failure = Failure(task.path, _reason(task.path, outcome, limits), kind)
+        _reject(library, report, failure, _stat(task.path) if _is_its_fault(outcome) else None)
+
+
+def _reject(
+    library: Store,
+    report: AddReport,
+    failure: Failure,
+    stat: tuple[int, int] | None,
+    duration_s: float | None = None,
+) -> None:
+    """List a file that was not added. It is opened again once its size or time differ; without `stat` by any scan."""
+    report.failures.append(failure)
+    size, mtime_ns = stat or (-1, -1)
+    library.files.reject(failure, size=size, mtime_ns=mtime_ns, duration_s=duration_s)
+
+
+def _stat(path: Path) -> tuple[int, int] | None:
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_size, stat.st_mtime_ns
+
+
+def _is_its_fault(error: BaseException) -> bool:
+    """Whether what a file holds is why it was not added; else another attempt may succeed."""
+    return error.is_crash if isinstance(error, WorkerDied) else not isinstance(error, OSError)
+
+
+def _reason(path: Path, error: BaseException, limits: Limits) -> str:
+    """One sentence on why a file was not added."""
+    if isinstance(error, AudioError):
+        return str(error)
+    if isinstance(error, WorkerDied):
+        if error.is_crash:
+            reason = f"the decoder crashed twice (exit code {error.exit_code}). Re-encode the file."
+        else:
+            reason = (
+                "not analysed this time: the system stopped it twice, as when memory runs out. Scan again."
+            )
+    elif isinstance(error, OverTimeError):
+        reason = f"reading took more than {limits.seconds:g} s and was stopped. Re-encode the file."
+    elif isinstance(error, MemoryError):
+        reason = (
+            f"reading took more than {limits.memory_mb} MB of memory and was stopped. Re-encode the file."
+        )
+    elif isinstance(error, OSError):
+        reason = f"cannot be read ({error.strerror or error}). Check that the file is there and may be read."
+    else:
+        _log.error("%s: unexpected error", path, exc_info=error)
+        reason = f"{type(error).__name__}: {error}"
+    return f"{path}: {reason}"
+
+
+def add(
+    library: Store,
+    sources: str | Path | Sequence[str | Path],
+    *,
+    progress: ProgressCallback | None = None,
+    n_workers: int | None = None,
+    retry: bool = False,
+    anyway: bool = False,
+    absent_ok: bool = False,
+) -> AddReport:
+    """Analyse the audio files below the sources and add them to a library; options as of :class:`Scan`.
+
+    Parameters
+    ----------
+    library : Store
+    sources : path or sequence of paths
+        They are kept among the library's roots.
+    progress : callable, optional
+        As of :meth:`Scan.run`.
+
+    Raises
+    ------
+    LibraryError
+        If a source does not exist.
+    StoreLockedError
+        If another process is adding to this library.
+    StorageError
+        If the library's folder takes no more; what is done stays.
+    """
+    scan = Scan(library, sources, retry=retry, anyway=anyway, absent_ok=absent_ok, n_workers=n_workers)
+    library.files.add_roots(scan.sources)
+    if scan.run(progress):
+        scan.finish()
+    return scan.report
+
+
+def add_stream(
+    library: Store,
+    paths: Iterable[Path],
+    planned: Sequence[Path],
+    report: AddReport,
+    *,
+    progress: ProgressCallback | None = None,
+    n_workers: int = 1,
+) -> None:
+    """Analyse and add files as an iterable brings them, counting into `report`; see :func:`add`.
+
+    Parameters
+    ----------
+    library : Store
+    paths : iterable of Path
+        Taken from only when a worker has room.
+    planned : sequence of Path
+        What will come, for the time left.
+    report : AddReport
+    progress, n_workers
+        As of :class:`Scan`.
+    """
+
+    def tasks() -> Iterator[Task]:
+        for path in paths:
+            yield Task(path, 1, library.frame_files.folder, aspects=library.settings["aspects"])
+
+    counts = _Counts(0, len(planned), Forecast((path, 1) for path in planned), progress)
+    with library.exclusive():
+        _analyse_all(library, tasks(), report, counts, n_workers)

@@ -1,0 +1,284 @@
+"""What listeners answered when they were asked to compare songs: one answer a row."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from numbers import Integral
+from typing import Any
+
+import sqlalchemy as sa
+
+from musicsim.errors import NotFoundError
+from musicsim.library.db import schema
+
+__all__ = [
+    "FORMS",
+    "Answer",
+    "AnswerStore",
+    "QuestionKey",
+    "answer_row",
+    "comparisons",
+    "listener_name",
+    "question_key",
+]
+
+FORMS = ("odd", "like")
+"""Which one does not belong? Which one is more like the first?"""
+
+_FEWEST, _MOST = 3, len(schema.ANSWER_SONGS)  # songs of a question
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer.
+
+    Attributes
+    ----------
+    created_at : float
+        Seconds since 1970, to the microsecond.
+    listener : str
+    form : str
+        One of :data:`FORMS`.
+    song_ids : tuple of int
+        Three or four, as they were shown; of "like", the song asked about comes first.
+    chosen : int or None
+        The place in `song_ids`, from 1 on where the form is "like"; None where the listener was unsure.
+    is_random : bool
+        Whether chance alone drew the songs: such answers estimate without bias how often a model is right.
+    foreseen : bool or None
+        Whether the model then in use would have said the same; None where there was none, or nothing to say.
+    model : str
+        The name of that model, which outlives it.
+    """
+
+    id: int
+    created_at: float
+    listener: str
+    form: str
+    song_ids: tuple[int, ...]
+    chosen: int | None
+    is_random: bool
+    foreseen: bool | None
+    model: str
+
+
+def comparisons(answer: Answer) -> list[tuple[int, int, int, int]]:
+    """What an answer says of distances, as comparisons (i, j, k, l) of song ids: d(i, j) < d(k, l).
+
+    Parameters
+    ----------
+    answer : Answer
+
+    Returns
+    -------
+    list of (int, int, int, int)
+        Of the odd one out among three: the other two are nearer to one another than either is to it. Among four:
+        the same for every pair of the others. Of "like": the first song is nearer to the one chosen than to each
+        other one. None of an answer that is unsure.
+    """
+    if answer.chosen is None:
+        return []
+    chosen = answer.song_ids[answer.chosen]
+    others = [song for song in answer.song_ids if song != chosen]
+    if answer.form == "like":
+        first, *rest = others
+        return [(first, chosen, first, other) for other in rest]
+    return [(a, b, near, chosen) for a, b in combinations(others, 2) for near in (a, b)]
+
+
+QuestionKey = tuple[str, tuple[int, ...]]
+
+
+def question_key(form: str, songs: Sequence[int]) -> QuestionKey:
+    """What tells questions apart: the same for the same question, in whatever order its songs are shown."""
+    n_fixed = int(form == "like")  # the song that is asked about stays the first
+    return form, (*songs[:n_fixed], *sorted(songs[n_fixed:]))
+
+
+class AnswerStore:
+    """Answers of listeners in one library.
+
+    An answer goes with the first of its songs that is forgotten.
+
+    Parameters
+    ----------
+    engine : sa.Engine
+        To read with.
+    writing : sa.Engine
+        To write with. An answer is no change that pages have to be drawn again for: the library's revision stays.
+    matcher : callable
+        Makes what finds songs of the library by their names, where a file is read.
+    """
+
+    def __init__(self, engine: sa.Engine, writing: sa.Engine) -> None:
+        self._engine, self._writing = engine, writing
+
+    # --- one by one ---------------------------------------------------------------------------
+
+    def add(
+        self,
+        listener: str,
+        form: str,
+        song_ids: Sequence[int],
+        chosen: int | None,
+        *,
+        is_random: bool = False,
+        foreseen: bool | None = None,
+        model: str = "",
+    ) -> int:
+        """Keep one answer; the arguments are those of :class:`Answer`.
+
+        Returns
+        -------
+        int
+            The number of the answer, which is given to no other one.
+
+        Raises
+        ------
+        ValueError
+            If the answer makes no sense: it names the argument at fault.
+        NotFoundError
+            If a song is not in the library.
+        """
+        row = answer_row(time.time(), listener, form, song_ids, chosen, is_random, foreseen, model)
+        try:
+            with self._writing.begin() as connection:
+                key = connection.execute(schema.answers.insert().values(**row)).inserted_primary_key
+        except sa.exc.IntegrityError as error:
+            raise NotFoundError(
+                f"song_ids={tuple(song_ids)}: one of these songs is not in the library any more. Ask again."
+            ) from error
+        return int(key[0])  # type: ignore[index]
+
+    def all(self, listener: str | None = None) -> list[Answer]:
+        """Answers, oldest first; all, or those of one listener."""
+        a = schema.answers.c
+        songs = schema.ANSWER_SONGS
+        query = sa.select(
+            a.id, a.created_at, a.listener, a.form, a.chosen, a.is_random, a.foreseen, a.model, *songs
+        ).order_by(a.created_at, a.id)
+        if listener is not None:
+            query = query.where(a.listener == listener)
+        with self._engine.connect() as connection:
+            rows = connection.execute(query).all()
+        return [Answer(*row[:4], tuple(i for i in row[8:] if i is not None), *row[4:8]) for row in rows]
+
+    def count(self, listener: str | None = None) -> int:
+        """How many answers there are; all, or those of one listener."""
+        query = sa.select(sa.func.count()).select_from(schema.answers)
+        if listener is not None:
+            query = query.where(schema.answers.c.listener == listener)
+        with self._engine.connect() as connection:
+            return connection.scalar(query) or 0
+
+    def mark(self) -> tuple[int, int]:
+        """How many answers there are, and the number of the last, which is never given again: others for others."""
+        a = schema.answers.c
+        with self._engine.connect() as connection:
+            n, last = connection.execute(sa.select(sa.func.count(), sa.func.max(a.id))).one()
+        return n, last or 0
+
+    def forget(self, answer_id: int) -> None:
+        """Take an answer back; one that is not there is no error."""
+        with self._writing.begin() as connection:
+            connection.execute(schema.answers.delete().where(schema.answers.c.id == answer_id))
+
+    # --- listeners ----------------------------------------------------------------------------
+
+    def listeners(self) -> list[str]:
+        """Everybody who has answered, by name."""
+        listener = schema.answers.c.listener
+        with self._engine.connect() as connection:
+            return list(connection.scalars(sa.select(listener).distinct().order_by(listener)))
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a listener another name; who has it already becomes one with this one.
+
+        Raises
+        ------
+        ValueError
+            If `new` is no name.
+        """
+        change = schema.answers.update().where(schema.answers.c.listener == old)
+        with self._writing.begin() as connection:
+            connection.execute(change.values(listener=listener_name(new)))
+
+    def forget_listener(self, name: str) -> int:
+        """Forget all answers of a listener; how many they were."""
+        with self._writing.begin() as connection:
+            return connection.execute(
+                schema.answers.delete().where(schema.answers.c.listener == name)
+            ).rowcount
+
+    def insert(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Add answers that :func:`answer_row` has checked, in one transaction."""
+        if rows:
+            with self._writing.begin() as connection:
+                connection.execute(schema.answers.insert(), list(rows))
+
+
+# --- checks ---------------------------------------------------------------------------------------
+
+
+def answer_row(
+    created_at: float,
+    listener: str,
+    form: str,
+    song_ids: Sequence[int],
+    chosen: int | None,
+    is_random: bool,
+    foreseen: bool | None,
+    model: str,
+) -> dict[str, Any]:
+    """An answer as the table has it.
+
+    Raises
+    ------
+    ValueError
+        If it makes no sense.
+    """
+    if form not in FORMS:
+        raise ValueError(f"form={form!r} must be one of {', '.join(FORMS)}.")
+    ids = [int(song_id) for song_id in song_ids]
+    if not _FEWEST <= len(set(ids)) == len(ids) <= _MOST:
+        raise ValueError(f"song_ids={tuple(ids)} must be {_FEWEST} or {_MOST} different songs.")
+    first = 1 if form == "like" else 0
+    if chosen is not None and not (isinstance(chosen, Integral) and first <= chosen < len(ids)):
+        raise ValueError(
+            f"chosen={chosen!r} must be a place from {first} to {len(ids) - 1}, or None for unsure."
+        )
+    if chosen is None and foreseen is not None:
+        raise ValueError(f"foreseen={foreseen!r} must be None of an answer that is unsure.")
+    return {
+        "created_at": round(created_at, 6),  # as a file keeps it
+        "listener": listener_name(listener),
+        "form": form,
+        **{song.name: song_id for song, song_id in zip(schema.ANSWER_SONGS, [*ids, None], strict=False)},
+        "chosen": None if chosen is None else int(chosen),
+        "is_random": bool(is_random),
+        "foreseen": None if foreseen is None else bool(foreseen),
+        "model": _storable("model", model),
+    }
+
+
+def listener_name(name: str) -> str:
+    """A listener's name as it is kept: spaces are one each, and none stand around it.
+
+    Raises
+    ------
+    ValueError
+        If nothing is left of it, or UTF-8 cannot hold it.
+    """
+    kept = " ".join(_storable("listener", name).split())
+    if not kept:
+        raise ValueError("listener must not be empty: say who answers.")
+    return kept
+
+
+def _storable(argument: str, text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{argument}={text!r} must be text that UTF-8 can hold.") from None
+    return text

@@ -1,0 +1,219 @@
+"""Which files a library knows: where its songs lie, what could not be added and why, and what has gone."""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from musicsim.audio import FEATURE_VERSION
+from musicsim.library.db import schema
+from musicsim.library.db.database import Write
+from musicsim.library.disk.paths import absolute, is_below
+from musicsim.library.stores.failure import BLAMED, Failure
+
+__all__ = ["FileStore", "KnownFile"]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFile:
+    """A file as it stood when it became a song."""
+
+    song_id: int
+    size: int
+    mtime_ns: int
+    content_hash: str
+    feature_version: int
+    is_missing: bool
+
+
+class FileStore:
+    """Roots, files and failures of one library."""
+
+    def __init__(self, engine: sa.Engine, write: Write) -> None:
+        self._engine, self._write = engine, write
+
+    # --- roots --------------------------------------------------------------------------------
+
+    def roots(self) -> list[Path]:
+        """Folders and files that were added, oldest first."""
+        query = sa.select(schema.roots.c.path).order_by(schema.roots.c.added_at, schema.roots.c.path)
+        with self._engine.connect() as connection:
+            return list(connection.scalars(query))
+
+    def add_roots(self, sources: Iterable[str | Path]) -> None:
+        """Enter folders and files among the roots, unless they lie below one."""
+        roots = self.roots()
+        new = [path for path in map(absolute, sources) if not any(is_below(path, root) for root in roots)]
+        if not new:
+            return
+        with self._write() as connection:
+            for path in new:
+                row = {"path": path, "added_at": time.time()}
+                connection.execute(schema.roots.insert().prefix_with("OR IGNORE").values(**row))
+
+    def forget_root(self, root: Path) -> int:
+        """Take a folder out of the library, with its files, failures and the songs that lie nowhere else.
+
+        Returns
+        -------
+        int
+            Songs that were forgotten. The music itself is not touched.
+        """
+        f, bad = schema.files, schema.failures
+        others = [other for other in self.roots() if other != root]
+
+        def goes(path: Path) -> bool:
+            return is_below(path, root) and not any(is_below(path, other) for other in others)
+
+        with self._write() as connection:
+            connection.execute(schema.roots.delete().where(schema.roots.c.path == root))
+            for table in (f, bad):
+                gone = [path for path in connection.scalars(sa.select(table.c.path)) if goes(path)]
+                for path in gone:
+                    connection.execute(table.delete().where(table.c.path == path))
+            return _forget(connection, _without_file())
+
+    # --- files --------------------------------------------------------------------------------
+
+    def known(self) -> dict[Path, KnownFile]:
+        """Every file that is a song, by path; about 0.5 kB each."""
+        f, s = schema.files.c, schema.songs.c
+        query = sa.select(
+            f.path, f.song_id, f.size, f.mtime_ns, s.content_hash, s.feature_version, f.missing_since
+        ).join(schema.songs, s.id == f.song_id)
+        with self._engine.connect() as connection:
+            return {
+                row[0]: KnownFile(*row[1:6], is_missing=row.missing_since is not None)
+                for row in connection.execute(query)
+            }
+
+    def songs_below(self, folder: Path) -> set[Path]:
+        """Paths of the files below a folder that are songs."""
+        with self._engine.connect() as connection:
+            return {
+                path for path in connection.scalars(sa.select(schema.files.c.path)) if is_below(path, folder)
+            }
+
+    def outdated(self) -> list[tuple[Path, int]]:
+        """A file of every song that an older version of the program has described, and that version."""
+        f, s = schema.files.c, schema.songs.c
+        query = (
+            sa.select(sa.func.min(f.path, type_=schema.FilePath()), s.feature_version)
+            .join(schema.songs, s.id == f.song_id)
+            .where(f.missing_since.is_(None), s.feature_version < FEATURE_VERSION)
+            .group_by(s.id)
+        )
+        with self._engine.connect() as connection:
+            return [(row[0], row[1]) for row in connection.execute(query)]
+
+    def failed(self) -> dict[Path, tuple[int, int, str, float | None]]:
+        """Size, time, kind and length in seconds of every file that was not added, by path.
+
+        Size and time are -1 where the file was not at fault.
+        """
+        bad = schema.failures.c
+        was_blamed = sa.or_(*(bad.reason.contains(words, autoescape=True) for words in BLAMED))
+        size, mtime_ns = (
+            sa.case((was_blamed, -1), else_=column).label(column.name) for column in (bad.size, bad.mtime_ns)
+        )
+        query = sa.select(bad.path, size, mtime_ns, bad.kind, bad.duration_s)
+        with self._engine.connect() as connection:
+            return {
+                row.path: (row.size, row.mtime_ns, row.kind, row.duration_s)
+                for row in connection.execute(query)
+            }
+
+    def failures(self) -> list[Failure]:
+        """Files that were not added, by path."""
+        bad = schema.failures.c
+        query = sa.select(bad.path, bad.reason, bad.kind).order_by(bad.path)
+        with self._engine.connect() as connection:
+            return [Failure(*row) for row in connection.execute(query)]
+
+    def reject(self, failure: Failure, *, size: int, mtime_ns: int, duration_s: float | None) -> None:
+        """Enter a file among those that were not added; it is opened again when size or time are other ones."""
+        row = {
+            "path": failure.path,
+            "reason": failure.reason,
+            "kind": failure.kind,
+            "size": size,
+            "mtime_ns": mtime_ns,
+            "duration_s": duration_s,
+            "failed_at": time.time(),
+        }
+        with self._write() as connection:
+            connection.execute(schema.failures.insert().prefix_with("OR REPLACE").values(**row))
+
+    def mark(self, *, missing: Iterable[Path], back: Iterable[Path], unfailed: Iterable[Path] = ()) -> None:
+        """Note which files have gone, which are here again, and which failures have no file any more."""
+        rows: Sequence[Mapping[str, Any]]
+        f, bad = schema.files, schema.failures
+        path = sa.bindparam("which", type_=schema.FilePath())
+        steps = (
+            (
+                f.update()
+                .where(f.c.path == path, f.c.missing_since.is_(None))
+                .values(missing_since=time.time()),
+                missing,
+            ),
+            (f.update().where(f.c.path == path).values(missing_since=None), back),
+            (bad.delete().where(bad.c.path == path), unfailed),
+        )
+        listed = [(statement, [{"which": p} for p in paths]) for statement, paths in steps]
+        if any(rows for _, rows in listed):
+            with self._write() as connection:
+                for statement, rows in listed:
+                    if rows:
+                        connection.execute(statement, rows)
+
+    def tidy(self) -> None:
+        """Forget old places of songs that have moved, and songs that lost their file to other music.
+
+        A song of which listeners have said something (plays, tags, thumbs, edits, playlists, answers) is never
+        forgotten here.
+        """
+        f = schema.files.c
+        here = schema.ids_with_file()
+        moved = schema.files.delete().where(f.missing_since.is_not(None), f.song_id.in_(here))
+        said = [
+            sa.select(table.c.song_id)
+            for table in (schema.plays, schema.tags, schema.feedback, schema.playlist_songs)
+        ]
+        said += [sa.select(song).where(song.is_not(None)) for song in schema.ANSWER_SONGS]
+        silent = sa.and_(*(schema.songs.c.id.not_in(query) for query in said), schema.songs.c.edits.is_(None))
+        with self._engine.connect() as connection:
+            n_old = connection.scalar(
+                sa.select(sa.func.count()).where(f.missing_since.is_not(None), f.song_id.in_(here))
+            )
+            n_lost = connection.scalar(sa.select(sa.func.count()).where(_without_file(), silent))
+        if n_old or n_lost:
+            with self._write() as connection:
+                connection.execute(moved)
+                _forget(connection, sa.and_(_without_file(), silent))
+
+    def forget_songs(self, song_ids: Iterable[int]) -> int:
+        """Forget songs whose files are missing, with all that was said of them; others are left.
+
+        Returns
+        -------
+        int
+            Songs that were forgotten.
+        """
+        s = schema.songs.c
+        each = schema.songs.delete().where(s.id == sa.bindparam("which"), s.id.not_in(schema.ids_with_file()))
+        rows = [{"which": song_id} for song_id in song_ids]
+        if not rows:
+            return 0
+        with self._write() as connection:
+            return connection.execute(each, rows).rowcount
+
+
+def _without_file() -> sa.ColumnElement[bool]:
+    return schema.songs.c.id.not_in(sa.select(schema.files.c.song_id))
+
+
+def _forget(connection: sa.Connection, which: sa.ColumnElement[bool]) -> int:
+    return connection.execute(schema.songs.delete().where(which)).rowcount

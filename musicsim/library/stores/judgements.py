@@ -1,0 +1,84 @@
+"""Which answers to a search listeners said to be like the song they searched with, or not: kept to learn from."""
+
+import time
+from collections.abc import Mapping
+
+import sqlalchemy as sa
+
+from musicsim.errors import NotFoundError
+from musicsim.library.db import schema
+
+__all__ = ["JudgementStore"]
+
+
+class JudgementStore:
+    """Judgements of the songs of one library, as answers to one another.
+
+    Parameters
+    ----------
+    engine : sa.Engine
+        To read with.
+    writing : sa.Engine
+        To write with. A judgement is no change that pages have to be drawn again for: the library's revision stays.
+    """
+
+    def __init__(self, engine: sa.Engine, writing: sa.Engine) -> None:
+        self._engine, self._writing = engine, writing
+
+    def keep(self, query_id: int, judged: Mapping[int, int]) -> None:
+        """Keep what was said of answers to a song, in the place of what was kept of it before.
+
+        Parameters
+        ----------
+        query_id : int
+        judged : mapping of song id to int
+            1 for a song that is like it, -1 for one that is not; empty to forget them.
+
+        Raises
+        ------
+        ValueError
+            If a song is judged as an answer to itself, or by another number.
+        NotFoundError
+            If a song is not in the library; nothing is written then.
+        """
+        for song_id, value in judged.items():
+            if song_id == query_id or value not in (-1, 1):
+                raise ValueError(
+                    f"judged={{{song_id}: {value}}}: another song should be judged, and by 1 or -1."
+                )
+        j = schema.judgements
+        now = time.time()
+        rows = [
+            {"query_id": query_id, "song_id": song_id, "value": value, "created_at": now + 1e-6 * place}
+            for place, (song_id, value) in enumerate(judged.items())  # microseconds tell their order
+        ]
+        try:
+            with self._writing.begin() as connection:
+                connection.execute(j.delete().where(j.c.query_id == query_id))
+                if rows:
+                    connection.execute(j.insert(), rows)
+        except sa.exc.IntegrityError as error:
+            raise NotFoundError(
+                "a song that was judged, or searched with, is not in the library any more. Search again."
+            ) from error
+
+    def of(self, query_id: int) -> dict[int, int]:
+        """What is kept of answers to a song: 1 or -1 by song id, in the order in which it was said."""
+        j = schema.judgements.c
+        query = sa.select(j.song_id, j.value).where(j.query_id == query_id).order_by(j.created_at)
+        with self._engine.connect() as connection:
+            return {row.song_id: row.value for row in connection.execute(query)}
+
+    def all(self) -> list[tuple[int, int, int]]:
+        """What is kept of all songs, the newest last: the song that was searched with, the answer, 1 or -1."""
+        j = schema.judgements.c
+        query = sa.select(j.query_id, j.song_id, j.value).order_by(j.created_at, j.query_id, j.song_id)
+        with self._engine.connect() as connection:
+            return [(row.query_id, row.song_id, row.value) for row in connection.execute(query)]
+
+    def mark(self) -> tuple[int, float]:
+        """How many judgements there are, and when the last was kept: others for others."""
+        j = schema.judgements.c
+        with self._engine.connect() as connection:
+            n, last = connection.execute(sa.select(sa.func.count(), sa.func.max(j.created_at))).one()
+        return n, last or 0.0

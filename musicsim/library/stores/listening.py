@@ -1,0 +1,451 @@
+"""What listeners said of a library's songs: plays, tags, the imports they came with, and what waits for its song."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sqlalchemy as sa
+
+from musicsim.errors import NotFoundError
+from musicsim.library.db import schema
+from musicsim.library.db.database import Write
+from musicsim.library.stores.sittings import MAX_PAUSE_S, sittings_of
+
+__all__ = [
+    "OTHER_SOURCE",
+    "ImportEntry",
+    "ListeningStore",
+    "Plays",
+    "Waiting",
+    "playlists_source",
+    "put_playlists",
+    "source_of",
+]
+
+OTHER_SOURCE = "import"  # of plays and tags that no recorded import brought
+_AT_ONCE = 10_000  # rows a statement
+_TIME = np.dtype("<u4")
+
+# Hundreds of thousands of rows: as tuples for the driver they take half the time.
+_SAY = {
+    "plays": "INSERT INTO plays (listener, song_id, source, count) VALUES (?, ?, ?, ?) "
+    "ON CONFLICT (listener, song_id, source) DO UPDATE SET count = count + excluded.count",
+    "tags": "INSERT INTO tags (tag, song_id, source, weight) VALUES (?, ?, ?, ?) "
+    "ON CONFLICT (song_id, tag, source) DO UPDATE SET weight = max(weight, excluded.weight)",
+}
+_WAIT = "INSERT INTO waiting (import_id, artist, title, album, mbid, who, value, times) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_HEAR = "INSERT INTO listens (import_id, listener, song_id, times) VALUES (?, ?, ?, ?)"
+
+
+@dataclass(frozen=True, slots=True)
+class Plays:
+    """Who played what how often, summed over the sources; 24 bytes a row.
+
+    Attributes
+    ----------
+    listeners : list of str
+        Names, sorted.
+    listener : int64 (n_rows,)
+        Rows into `listeners`.
+    song_id, count : int64 (n_rows,)
+        Sorted by listener, then by song.
+    """
+
+    listeners: list[str]
+    listener: npt.NDArray[np.int64]
+    song_id: npt.NDArray[np.int64]
+    count: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportEntry:
+    """One import, as the library remembers it.
+
+    Attributes
+    ----------
+    name : str
+        Names of the files.
+    kind : str
+        plays, tags or playlists.
+    listener : str
+        Who listened, where the files did not say; else "".
+    created_at : float
+        Seconds since 1970.
+    n_rows, n_songs, n_matched : int
+        Rows that were read; distinct songs in them; how many of these the library has by now.
+    n_plays : int
+        Plays in all, whether their songs are here or not; 0 of tags and playlists.
+    n_skipped : int
+        Rows that were left out.
+    first_at, last_at : float or None
+        When the first and last listen was, where the files say.
+    """
+
+    id: int
+    name: str
+    kind: str
+    format: str
+    listener: str
+    digest: str
+    created_at: float
+    n_rows: int
+    n_songs: int
+    n_matched: int
+    n_plays: int
+    n_skipped: int
+    first_at: float | None
+    last_at: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A song that was imported and is not in the library; `count` is its plays, or how many tags it has."""
+
+    artist: str
+    title: str
+    album: str
+    count: int
+
+
+def source_of(import_id: int) -> str:
+    """What the rows of an import name as their source."""
+    return f"import:{import_id}"
+
+
+def playlists_source(import_id: int, name: str) -> str:
+    """What the playlists of an import name as their source: people read it."""
+    return f"{name} (import {import_id})"
+
+
+class ListeningStore:
+    """Plays, tags and imports of one library."""
+
+    def __init__(self, engine: sa.Engine, write: Write) -> None:
+        self._engine, self._write = engine, write
+
+    # --- what was said ------------------------------------------------------------------------
+
+    def plays(self) -> Plays:
+        """Plays of the songs that the library has, missing ones too."""
+        p = schema.plays.c
+        query = (
+            sa.select(p.listener, p.song_id, sa.func.sum(p.count))
+            .group_by(p.listener, p.song_id)
+            .order_by(p.listener, p.song_id)
+        )
+        listeners: dict[str, int] = {}
+        blocks = [np.empty((0, 3), dtype=np.int64)]
+        with self._engine.connect() as connection:
+            for part in connection.execution_options(yield_per=_AT_ONCE).execute(query).partitions():
+                rows = [(listeners.setdefault(name, len(listeners)), song, n) for name, song, n in part]
+                blocks.append(np.array(rows, dtype=np.int64))
+        table = np.concatenate(blocks)
+        return Plays(list(listeners), *(np.ascontiguousarray(column) for column in table.T))
+
+    def play_counts(self) -> dict[int, int]:
+        """Plays in all by song id; only songs that were played."""
+        p = schema.plays.c
+        with self._engine.connect() as connection:
+            rows = connection.execute(sa.select(p.song_id, sa.func.sum(p.count)).group_by(p.song_id)).all()
+        return {song_id: int(count) for song_id, count in rows}
+
+    def add_plays(self, rows: Sequence[Mapping[str, Any]], source: str = OTHER_SOURCE) -> None:
+        """Add or replace plays of one source: rows of listener, song_id, count."""
+        self._put(schema.plays, rows, source)
+
+    def listeners_of(self, song_ids: Iterable[int]) -> dict[int, frozenset[str]]:
+        """Who played these songs: each song that is asked for has a set, an empty one where nobody did."""
+        p = schema.plays.c
+        heard: dict[int, set[str]] = {song_id: set() for song_id in song_ids}
+        query = sa.select(p.song_id, p.listener).where(p.song_id.in_(list(heard)), p.count > 0)
+        with self._engine.connect() as connection:
+            for song_id, listener in connection.execute(query):
+                heard[song_id].add(listener)
+        return {song_id: frozenset(names) for song_id, names in heard.items()}
+
+    def sittings(self, longest_pause_s: float = MAX_PAUSE_S) -> npt.NDArray[np.int64]:
+        """Which songs were played in one sitting.
+
+        Parameters
+        ----------
+        longest_pause_s : float
+            Seconds; see :data:`~musicsim.library.stores.sittings.MAX_PAUSE_S`.
+
+        Returns
+        -------
+        int64 (n, 2)
+            Number of a sitting and song id, see :func:`~musicsim.library.stores.sittings.sittings_of`. A
+            listener's imports are one history. Songs that wait keep a sitting going.
+        """
+        return sittings_of(*self._timed(), longest_pause_s)
+
+    def _timed(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Listener, song (-1 while it waits) and second of every listen."""
+        h, w = schema.listens.c, schema.waiting.c
+        heard = sa.select(h.listener, h.song_id, h.times)
+        waits = sa.select(w.who, sa.literal(-1), w.times).where(w.times.is_not(None))
+        listeners: dict[str, int] = {}
+        who, song_ids, blocks = [], [], []
+        with self._engine.connect() as connection:
+            for name, song_id, times in connection.execute(sa.union_all(heard, waits)):
+                who.append(listeners.setdefault(name, len(listeners)))
+                song_ids.append(song_id)
+                blocks.append(times)
+        n_each = np.array([len(times) // _TIME.itemsize for times in blocks], dtype=np.int64)
+        return (
+            np.repeat(np.array(who, dtype=np.int64), n_each),
+            np.repeat(np.array(song_ids, dtype=np.int64), n_each),
+            np.frombuffer(b"".join(blocks), dtype=_TIME).astype(np.int64),
+        )
+
+    def tags(self) -> dict[int, list[tuple[str, float]]]:
+        """Tags of every song that has some, heaviest first; of several sources the heaviest weight."""
+        t = schema.tags.c
+        weight = sa.func.max(t.weight).label("weight")
+        query = (
+            sa.select(t.song_id, t.tag, weight)
+            .group_by(t.song_id, t.tag)
+            .order_by(t.song_id, weight.desc(), t.tag)
+        )
+        found: dict[int, list[tuple[str, float]]] = {}
+        with self._engine.connect() as connection:
+            for song_id, tag, weight_of in connection.execute(query):
+                found.setdefault(song_id, []).append((tag, weight_of))
+        return found
+
+    def add_tags(self, rows: Sequence[Mapping[str, Any]], source: str = OTHER_SOURCE) -> None:
+        """Add or replace tags of one source: rows of song_id, tag, weight."""
+        self._put(schema.tags, rows, source)
+
+    def _put(self, table: sa.Table, rows: Sequence[Mapping[str, Any]], source: str) -> None:
+        if rows:
+            with self._write() as connection:
+                statement = table.insert().prefix_with("OR REPLACE")
+                connection.execute(statement, [dict(row) | {"source": source} for row in rows])
+
+    # --- imports ------------------------------------------------------------------------------
+
+    def imports(self) -> list[ImportEntry]:
+        """Imports, the latest first."""
+        columns = [schema.imports.c[f.name] for f in fields(ImportEntry)]
+        with self._engine.connect() as connection:
+            query = sa.select(*columns).order_by(schema.imports.c.id.desc())
+            return [ImportEntry(*row) for row in connection.execute(query)]
+
+    def find_import(self, import_id: int) -> ImportEntry:
+        """One import.
+
+        Raises
+        ------
+        NotFoundError
+            If there is none of this number.
+        """
+        for entry in self.imports():
+            if entry.id == import_id:
+                return entry
+        raise NotFoundError(f"there is no import {import_id}. `musicsim imports` lists them.")
+
+    def enter(
+        self,
+        values: Mapping[str, Any],
+        said: Iterable[Sequence[tuple[Any, ...]]],
+        listens: Iterable[Sequence[tuple[Any, ...]]],
+        waiting: Iterable[Sequence[tuple[Any, ...]]],
+        playlists: Iterable[tuple[str, str | None, Sequence[int]]],
+        replacing: Iterable[int],
+        confirmed: Iterable[tuple[str, str, int]],
+    ) -> int:
+        """Write one import whole, in one transaction, in place of earlier ones.
+
+        Parameters
+        ----------
+        values : mapping
+            Of :class:`ImportEntry`, but for id and created_at.
+        said : iterable of lists of rows
+            (listener or tag, song id, plays or weight).
+        listens : iterable of lists of rows
+            (listener, song id, seconds since 1970 as little-endian uint32), where they are known.
+        waiting : iterable of lists of rows
+            (artist, title, album, mbid, listener or tag, plays or weight, such seconds or None).
+        playlists : iterable of (name, category, song ids)
+        replacing : iterable of int
+            Imports that are undone first.
+        confirmed : iterable of (artist, title, song id)
+            Spellings to remember, see :meth:`judge`.
+
+        Returns
+        -------
+        int
+            The number of the import.
+        """
+        with self._write() as connection:
+            for import_id in replacing:
+                _undo(connection, import_id)
+            statement = schema.imports.insert().values(**values, created_at=time.time())
+            import_id = connection.execute(statement).inserted_primary_key[0]  # type: ignore[index]
+            for rows in said:
+                _say(connection, values["kind"], source_of(import_id), rows)
+            for rows in listens:
+                connection.exec_driver_sql(_HEAR, [(import_id, *row) for row in rows])
+            for rows in waiting:
+                connection.exec_driver_sql(_WAIT, [(import_id, *row) for row in rows])
+            put_playlists(connection, playlists, playlists_source(int(import_id), values["name"]))
+            _judge(connection, confirmed, True)
+        return int(import_id)
+
+    def undo(self, import_id: int) -> ImportEntry:
+        """Take an import back, with all it brought; it is given back as it was.
+
+        Raises
+        ------
+        NotFoundError
+            If there is none of this number.
+        """
+        entry = self.find_import(import_id)
+        with self._write() as connection:
+            _undo(connection, import_id)
+        return entry
+
+    # --- what waits for its song --------------------------------------------------------------
+
+    def unmatched(self, limit: int | None = None) -> list[Waiting]:
+        """Songs that were imported and are not in the library, the most played first."""
+        w, i = schema.waiting.c, schema.imports.c
+        of_plays = sa.case((i.kind == "plays", w.value), else_=1)
+        count = sa.func.sum(of_plays).label("n")
+        query = (
+            sa.select(w.artist, w.title, sa.func.max(w.album), count)
+            .join(schema.imports, i.id == w.import_id)
+            .group_by(w.artist, w.title)
+            .order_by(count.desc(), w.artist, w.title)
+            .limit(limit)
+        )
+        with self._engine.connect() as connection:
+            return [Waiting(*row[:3], int(row[3])) for row in connection.execute(query)]
+
+    def unmatched_count(self) -> int:
+        """How many songs were imported and are not in the library."""
+        w = schema.waiting.c
+        songs = sa.select(w.artist, w.title).distinct().subquery()
+        with self._engine.connect() as connection:
+            return connection.scalar(sa.select(sa.func.count()).select_from(songs)) or 0
+
+    def waiting_names(self) -> Iterator[tuple[str, str, str, str]]:
+        """Distinct artist, title, album and recording id of what waits; 0.3 kB each in the reader's hands."""
+        w = schema.waiting.c
+        query = sa.select(w.artist, w.title, w.album, w.mbid).distinct()
+        with self._engine.connect() as connection:
+            for row in connection.execute(query):
+                yield row[0], row[1], row[2], row[3]
+
+    def give(self, found: Mapping[tuple[str, str, str, str], int]) -> int:
+        """Let what waits go to its songs.
+
+        Parameters
+        ----------
+        found : mapping of (artist, title, album, recording id) to song id
+
+        Returns
+        -------
+        int
+            Songs of imports that were found.
+        """
+        if not found:
+            return 0
+        w, i = schema.waiting, schema.imports
+        n_found = 0
+        with self._write() as connection:
+            for names, song_id in found.items():
+                which = sa.and_(
+                    *(w.c[c] == v for c, v in zip(("artist", "title", "album", "mbid"), names, strict=True))
+                )
+                query = sa.select(w.c.import_id, i.c.kind, w.c.who, w.c.value, w.c.times).join(i).where(which)
+                rows = connection.execute(query).all()
+                for import_id, kind in {(row.import_id, row.kind) for row in rows}:
+                    own = [(row.who, song_id, row.value) for row in rows if row.import_id == import_id]
+                    _say(connection, kind, source_of(import_id), own)
+                    change = i.update().where(i.c.id == import_id)
+                    connection.execute(change.values(n_matched=i.c.n_matched + 1))
+                    n_found += 1
+                timed = [(row.import_id, row.who, song_id, row.times) for row in rows if row.times]
+                if timed:
+                    connection.exec_driver_sql(_HEAR, timed)
+                connection.execute(w.delete().where(which))
+        return n_found
+
+    # --- what a person said of spellings ------------------------------------------------------
+
+    def judge(self, names: Iterable[tuple[str, str, int]], *, is_same: bool) -> None:
+        """Remember that these names (artist, title, song id) are those songs of the library, or are not."""
+        with self._write() as connection:
+            _judge(connection, names, is_same)
+
+    def judged(self) -> list[tuple[str, str, int, bool]]:
+        """Artist, title, song id, and whether the name is the song, of all that a person has said."""
+        s = schema.spellings.c
+        query = sa.select(s.artist, s.title, s.song_id, s.is_same)
+        with self._engine.connect() as connection:
+            return [(row[0], row[1], row[2], row[3]) for row in connection.execute(query)]
+
+    def forget_judged(self) -> None:
+        """Forget what was said of spellings, so that it is asked again; plays that were given stay."""
+        with self._write() as connection:
+            connection.execute(schema.spellings.delete())
+
+
+def _judge(connection: sa.Connection, names: Iterable[tuple[str, str, int]], is_same: bool) -> None:
+    rows = [
+        {"artist": artist, "title": title, "song_id": song_id, "is_same": is_same}
+        for artist, title, song_id in names
+    ]
+    if rows:
+        connection.execute(schema.spellings.insert().prefix_with("OR REPLACE"), rows)
+
+
+def _say(connection: sa.Connection, kind: str, source: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Write plays or tags of an import; those of several spellings of a song are summed, or the heaviest."""
+    if not rows:
+        return
+    number: Callable[[Any], Any] = int if kind == "plays" else float
+    values = [(who, song_id, source, number(value)) for who, song_id, value in rows]
+    connection.exec_driver_sql(_SAY[kind], values)
+
+
+def _undo(connection: sa.Connection, import_id: int) -> None:
+    i, source = schema.imports.c, source_of(import_id)
+    row = connection.execute(sa.select(i.kind, i.name).where(i.id == import_id)).one_or_none()
+    if row is not None and row.kind == "playlists":
+        of_import = schema.playlists.c.source == playlists_source(import_id, row.name)
+        connection.execute(schema.playlists.delete().where(of_import))
+    connection.execute(schema.plays.delete().where(schema.plays.c.source == source))
+    connection.execute(schema.tags.delete().where(schema.tags.c.source == source))
+    connection.execute(schema.imports.delete().where(i.id == import_id))
+
+
+def put_playlists(
+    connection: sa.Connection, playlists: Iterable[tuple[str, str | None, Sequence[int]]], source: str
+) -> int:
+    """Write playlists (name, category, song ids); one of the same source, name and category is replaced.
+
+    Returns
+    -------
+    int
+        How many were written.
+    """
+    p, n = schema.playlists.c, 0
+    for name, category, song_ids in playlists:
+        same = (p.source == source, p.name == name, p.category.is_not_distinct_from(category))
+        connection.execute(schema.playlists.delete().where(*same))
+        values = {"name": name, "category": category, "source": source, "created_at": time.time()}
+        playlist_id = connection.execute(schema.playlists.insert().values(**values)).inserted_primary_key[0]  # type: ignore[index]
+        rows = [
+            {"playlist_id": playlist_id, "position": position, "song_id": song_id}
+            for position, song_id in enumerate(song_ids)
+        ]
+        if rows:
+            connection.execute(schema.playlist_songs.insert(), rows)
+        n += 1
+    return n

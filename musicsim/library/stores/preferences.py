@@ -1,0 +1,165 @@
+"""Which of two models a listener preferred, asked blind: kept one answer a row, summed up by pair of models."""
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import sqlalchemy as sa
+
+from musicsim.library.db import schema
+
+__all__ = ["CHOICES", "PairSummary", "Preference", "PreferenceStore", "checked_details"]
+
+CHOICES = ("a", "b", "same")
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """One answer.
+
+    Attributes
+    ----------
+    created_at : float
+        Seconds since 1970.
+    question : str
+        What was compared, such as "playlists".
+    model_a, model_b : str
+        Names of the models, in the order in which they were shown.
+    chosen : str
+        a, b or same.
+    details : mapping or None
+        What was shown: songs, seed, settings.
+    """
+
+    id: int
+    created_at: float
+    question: str
+    model_a: str
+    model_b: str
+    chosen: str
+    details: Mapping[str, Any] | None = field(hash=False)
+
+    @property
+    def winner(self) -> str | None:
+        """The model that was chosen; None where they were the same."""
+        return {"a": self.model_a, "b": self.model_b}.get(self.chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class PairSummary:
+    """How often each of two models was chosen, on whichever side it was shown; `model_a` sorts first."""
+
+    model_a: str
+    model_b: str
+    wins_a: int
+    wins_b: int
+    ties: int
+
+    @property
+    def n_answers(self) -> int:
+        """Answers about this pair."""
+        return self.wins_a + self.wins_b + self.ties
+
+
+class PreferenceStore:
+    """Answers of listeners in one library.
+
+    Parameters
+    ----------
+    engine : sa.Engine
+        To read with.
+    writing : sa.Engine
+        To write with. An answer is no change that pages have to be drawn again for: the library's revision stays.
+    """
+
+    def __init__(self, engine: sa.Engine, writing: sa.Engine) -> None:
+        self._engine, self._writing = engine, writing
+
+    def add(
+        self, question: str, a: str, b: str, chosen: str, details: Mapping[str, Any] | None = None
+    ) -> int:
+        """Keep one answer.
+
+        Parameters
+        ----------
+        question : str
+        a, b : str
+            Names of two models, as they were shown.
+        chosen : str
+            a, b or same.
+        details : mapping, optional
+            Anything that JSON can hold.
+
+        Returns
+        -------
+        int
+            The number of the answer.
+
+        Raises
+        ------
+        ValueError
+            If a name is empty, both are one, or `chosen` or `details` are nothing that can be kept.
+        """
+        if not (question and a and b):
+            raise ValueError(f"question={question!r}, a={a!r} and b={b!r} must not be empty.")
+        if a == b:
+            raise ValueError(f"a and b are both {a!r}: compare two models.")
+        if chosen not in CHOICES:
+            raise ValueError(f"chosen={chosen!r} must be one of {', '.join(CHOICES)}.")
+        row = {
+            "created_at": time.time(),
+            "question": question,
+            "model_a": a,
+            "model_b": b,
+            "chosen": chosen,
+            "details": checked_details(details),
+        }
+        with self._writing.begin() as connection:
+            key = connection.execute(schema.preferences.insert().values(**row)).inserted_primary_key
+        return int(key[0])  # type: ignore[index]
+
+    def all(self, question: str | None = None) -> list[Preference]:
+        """Answers, oldest first; all, or those to one question."""
+        p = schema.preferences.c
+        query = sa.select(*(p[f.name] for f in fields(Preference))).order_by(p.id)
+        if question is not None:
+            query = query.where(p.question == question)
+        with self._engine.connect() as connection:
+            return [Preference(*row) for row in connection.execute(query)]
+
+    def forget(self, preference_id: int) -> None:
+        """Take an answer back; one that is not there is no error."""
+        with self._writing.begin() as connection:
+            connection.execute(schema.preferences.delete().where(schema.preferences.c.id == preference_id))
+
+    def summary(self, question: str | None = None) -> list[PairSummary]:
+        """Wins and ties of each pair of models, by their names."""
+        counts: dict[tuple[str, str], dict[str | None, int]] = {}
+        for answer in self.all(question):
+            first, second = sorted((answer.model_a, answer.model_b))
+            of_pair = counts.setdefault((first, second), {first: 0, second: 0, None: 0})
+            of_pair[answer.winner] += 1
+        return [
+            PairSummary(first, second, n[first], n[second], n[None])
+            for (first, second), n in sorted(counts.items())
+        ]
+
+
+def checked_details(details: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Details as JSON will give them back.
+
+    Raises
+    ------
+    ValueError
+        If JSON cannot hold them.
+    """
+    if details is None:
+        return None
+    try:
+        return dict(json.loads(json.dumps(dict(details), allow_nan=False)))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"details must hold text, finite numbers, lists and mappings only ({error})."
+        ) from error

@@ -1,0 +1,11 @@
+from .feedback import Feedback as Feedback
+from .feedback import adapt_weights as adapt_weights
+from .feedback import feedback_metric as feedback_metric
+from .gmml import GMML as GMML
+from .gmml import geometric_mean as geometric_mean
+from .lgmml import LGMML as LGMML
+from .linear import factor as factor
+from .local import LGMMLByExample as LGMMLByExample
+from .mlr import MLR as MLR
+from .multikernel import MultipleKernelMLR as MultipleKernelMLR
+from .selection import MLRCV as MLRCV

@@ -1,0 +1,116 @@
+"""Cones of metrics: blocks of positive semi-definite matrices, or a vector without negative entries.
+
+Solvers see a metric as one flat vector: the raveled (w, w) matrices of the blocks one after another, or the
+diagonal. Every block has a diagonal weight r, its penalty being sum(r * diag(W)): the trace of a metric whose
+coordinates were scaled (see :mod:`musicsim.metric.coordinates`) has weights other than 1.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg
+
+from musicsim._arrays import Float64Array
+
+__all__ = ["Cone", "Projection"]
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """The nearest point of the cone, flat, and a factor of each of its blocks, W = L^T L.
+
+    `factors` is None where the cone is a diagonal, which needs none.
+    """
+
+    point: Float64Array
+    factors: list[Float64Array] | None
+
+
+class Cone:
+    """The cone of one block a width, full or diagonal.
+
+    Parameters
+    ----------
+    widths : sequence of int
+        Columns of X that belong to each block.
+    structure : "full" or "diagonal"
+    weights : ndarray of shape (sum of widths,), positive, optional
+        r above; by default 1.
+
+    Attributes
+    ----------
+    size : int
+        Length of a flat metric.
+    unit : ndarray of shape (size,)
+        diag(r), flat: the gradient of the penalty.
+    n_projections : int
+        Blocks that were decomposed so far; a block that Cholesky shows to be inside is not counted.
+    """
+
+    def __init__(self, widths: Sequence[int], structure: str, weights: npt.ArrayLike | None = None) -> None:
+        self.widths = tuple(int(w) for w in widths)
+        self.structure = structure
+        d = sum(self.widths)
+        self.weights = np.ones(d) if weights is None else np.asarray(weights, dtype=np.float64)
+        self.size = d if structure == "diagonal" else sum(w * w for w in self.widths)
+        self.n_projections = 0
+        if structure == "diagonal":
+            self.unit = self.weights
+        else:
+            self.unit = np.concatenate([np.diag(r).ravel() for r in self._split(self.weights)])
+
+    def _split(self, columns: Float64Array) -> list[Float64Array]:
+        return np.split(columns, np.cumsum(self.widths)[:-1])
+
+    def blocks(self, flat: Float64Array) -> Iterator[Float64Array]:
+        """The (w, w) matrices of a flat metric, or the pieces of a diagonal one, as views."""
+        if self.structure == "diagonal":
+            yield from self._split(flat)
+            return
+        start = 0
+        for w in self.widths:
+            yield flat[start : start + w * w].reshape(w, w)
+            start += w * w
+
+    def project(self, flat: Float64Array) -> Projection:
+        """Project onto the cone, in Frobenius norm; of a block that is not symmetric, its symmetric part.
+
+        A Cholesky decomposition tells blocks that are inside already, at a fortieth of the price of the
+        eigenvalues.
+        """
+        if self.structure == "diagonal":
+            return Projection(np.maximum(flat, 0.0), None)
+        points, factors = [], []
+        for given in self.blocks(flat):
+            block = 0.5 * (given + given.T)
+            lower, info = linalg.lapack.dpotrf(block, lower=1, clean=1)
+            if info == 0:
+                points.append(block.ravel())
+                factors.append(np.ascontiguousarray(lower.T))
+                continue
+            self.n_projections += 1
+            values, vectors = linalg.eigh(block, driver="evd", check_finite=False)
+            first = int(np.searchsorted(values, 0.0, side="right"))
+            # exactly W = L^T L, so that the score of a song is the same by either
+            factor = (vectors[:, first:] * np.sqrt(values[first:])).T
+            points.append((factor.T @ factor).ravel())
+            factors.append(np.ascontiguousarray(factor))
+        return Projection(np.concatenate(points) if len(points) > 1 else points[0], factors)
+
+    def reach(self, flat: Float64Array) -> float:
+        """The least t for which t diag(r) - A lies in the cone (the largest eigenvalue where r is 1)."""
+        if self.structure == "diagonal":
+            return float((flat / self.weights).max())
+        largest = -np.inf
+        for block, r in zip(self.blocks(flat), self._split(self.weights), strict=True):
+            scale, w = 1.0 / np.sqrt(r), len(r)
+            top = linalg.eigh(
+                scale[:, None] * block * scale,
+                eigvals_only=True,
+                subset_by_index=[w - 1, w - 1],
+                check_finite=False,
+            )
+            largest = max(largest, float(top[0]))
+        return largest

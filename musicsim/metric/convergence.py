@@ -1,0 +1,53 @@
+"""Progress of iterative solvers of convex problems: best point, lower bound, and how long a step to try."""
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from musicsim.metric.cone import Projection
+
+__all__ = ["Progress", "next_momentum"]
+
+
+@dataclass
+class Progress:
+    """The best metric and the best lower bound of one fit so far, and its history."""
+
+    tol: float
+    best: Projection | None = field(default=None, init=False)
+    objective: float = field(default=np.inf, init=False)
+    dual_bound: float = field(default=0.0, init=False)
+    is_stopped: bool = field(default=False, init=False)
+    history: list[dict[str, Any]] = field(default_factory=list, init=False)
+    _started: float = field(default_factory=time.perf_counter, init=False)
+
+    @property
+    def gap(self) -> float:
+        """(objective - bound) / objective, 0 where the objective is 0."""
+        return max(0.0, self.objective - self.dual_bound) / self.objective if self.objective > 0 else 0.0
+
+    @property
+    def has_converged(self) -> bool:
+        return self.gap <= self.tol
+
+    def offer(self, W: Projection, objective: float) -> None:
+        """Keep W if it is the best so far."""
+        if objective < self.objective:
+            self.best, self.objective = W, objective
+
+    def raise_bound(self, bound: float) -> None:
+        self.dual_bound = max(self.dual_bound, bound)
+
+    def record(self, **facts: float) -> dict[str, Any]:
+        """Append a step with its time to the history; returns a copy for a callback."""
+        step = {**facts, "seconds": time.perf_counter() - self._started}
+        self.history.append(step)
+        return dict(step)
+
+
+def next_momentum(momentum: float) -> tuple[float, float]:
+    """Nesterov's next momentum, and how far to run ahead of a step, as a share of it."""
+    faster = (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum)) / 2.0
+    return faster, (momentum - 1.0) / faster

@@ -1,0 +1,71 @@
+"""Metrics as linear maps of songs."""
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from musicsim._arrays import Float64Array
+
+__all__ = ["LinearMetric", "factor"]
+
+
+class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """Mixin for estimators that learn a factor `components_`, (r, d), of a metric W = L^T L."""
+
+    components_: Float64Array
+
+    def transform(self, X: npt.ArrayLike) -> Float64Array:
+        """Map songs so that Euclidean distance is the learned distance.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_songs, d)
+
+        Returns
+        -------
+        float64 ndarray of shape (n_songs, r)
+        """
+        check_is_fitted(self)
+        songs: Float64Array = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.asarray(songs @ self.components_.T)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+
+def factor(metric: npt.ArrayLike, spectral_mass: float = 1.0) -> Float64Array:
+    """L with W = L^T L, or the closest of least rank that keeps a share of the spectrum.
+
+    Parameters
+    ----------
+    metric : array-like of shape (d, d), symmetric positive semi-definite
+    spectral_mass : float in (0, 1]
+        Share of the trace to keep; 0.95 is the thesis's effective rank (4.4.1).
+
+    Returns
+    -------
+    ndarray of shape (r, d)
+        Rows in the order of falling weight; of a metric of 0, one row of 0.
+
+    Raises
+    ------
+    ValueError
+        If `spectral_mass` is out of range.
+    """
+    if not 0 < spectral_mass <= 1:
+        raise ValueError(f"spectral_mass={spectral_mass} should be above 0 and at most 1.")
+    values, vectors = np.linalg.eigh(np.asarray(metric, dtype=np.float64))
+    values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
+    # eigenvalues below are rounding of the largest one
+    kept = values > 1e-13 * values[0]
+    if spectral_mass < 1:
+        before = np.concatenate([[0.0], np.cumsum(values)[:-1]])
+        kept &= before < spectral_mass * values.sum()
+    if not kept.any():
+        kept[0] = True
+    # the sign of an eigenvector is arbitrary: the largest entry is made positive
+    rows = (vectors[:, kept] * np.sqrt(values[kept])).T
+    largest = rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)]
+    return rows * np.where(largest < 0, -1.0, 1.0)[:, None]

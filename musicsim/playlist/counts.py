@@ -1,0 +1,67 @@
+"""Playlists as counts of their transitions and of their first songs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from musicsim._arrays import Int64Array
+
+__all__ = ["Counts"]
+
+
+def _flatten(playlists: Sequence[Sequence[int]], n_songs: int) -> tuple[Int64Array, Int64Array]:
+    """Check the playlists and return their songs in a row, with the length of each."""
+    parts = []
+    for number, playlist in enumerate(playlists):
+        songs = np.asarray(playlist)
+        if songs.size == 0:
+            songs = songs.astype(np.int64).reshape(0)
+        if songs.ndim != 1 or songs.dtype.kind not in "iu":
+            raise ValueError(f"playlists[{number}] must be a list of song rows (int), not {playlist!r:.60}")
+        parts.append(songs)
+    lengths = np.array([part.size for part in parts], dtype=np.int64)
+    songs = np.concatenate([np.empty(0, dtype=np.int64), *parts]).astype(np.int64)
+    wrong = np.flatnonzero((songs < 0) | (songs >= n_songs))
+    if wrong.size:
+        number = int(np.searchsorted(np.cumsum(lengths), wrong[0], side="right"))
+        raise ValueError(
+            f"playlists[{number}] holds song {songs[wrong[0]]}; the model has songs 0 to {n_songs - 1}"
+        )
+    return songs, lengths
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Playlists as counts: equal transitions, equal sources and equal first songs merged.
+
+    `pairs` is (n_pairs, 2); `pair_of` tells the row of `pairs` of every transition in the order of
+    the playlists, and `list_of` the playlist it belongs to; `first_songs` and `first_lists` are the
+    same for the openings of the playlists that are not empty. Transitions of a song to itself are in
+    neither; `repeats` counts them a playlist.
+    """
+
+    pairs: Int64Array
+    pair_of: Int64Array
+    list_of: Int64Array
+    first_songs: Int64Array
+    first_lists: Int64Array
+    repeats: Int64Array
+
+    @classmethod
+    def of(cls, playlists: Sequence[Sequence[int]], n_songs: int) -> "Counts":
+        songs, lengths = _flatten(playlists, n_songs)
+        owner = np.repeat(np.arange(lengths.size), lengths)
+        inside = owner[1:] == owner[:-1]
+        same = inside & (songs[1:] == songs[:-1])
+        moves = np.flatnonzero(inside & ~same)
+        keys, pair_of = np.unique(songs[moves] * n_songs + songs[moves + 1], return_inverse=True)
+        starts = (np.cumsum(lengths) - lengths)[lengths > 0]
+        return cls(
+            pairs=np.stack(np.divmod(keys, max(n_songs, 1)), axis=1),
+            pair_of=pair_of,
+            list_of=owner[moves],
+            first_songs=songs[starts],
+            first_lists=np.flatnonzero(lengths > 0),
+            repeats=np.bincount(owner[1:][same], minlength=lengths.size),
+        )

@@ -1,0 +1,548 @@
+"""Which songs are similar: relevance from labels, lists and plays.
+
+Conventions. A relevance has queries and a database of songs. For each query a song of the database is
+relevant, irrelevant, or left out of the ranking: the query itself always, the songs of its own artist
+with the artist filter. Relevance need be neither symmetric nor transitive. A label, artist or group that
+is None, nan, blank or -1 is unknown: it equals nothing, not even another unknown one.
+
+Sets are kept in compressed rows, once for all queries that share them: 8 bytes an entry and 40 a song.
+Labels of 100 000 songs take 5 MB; lists, 8 bytes an entry; nothing is ever as large as songs x songs.
+"""
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from musicsim._arrays import Float64Array, Int8Array, Int64Array
+from musicsim.relevance._kernels import count_shared
+
+__all__ = ["Relevance", "group_codes", "label_codes"]
+
+
+_BLOCK_ENTRIES = 2_000_000
+"""Places for the most similar items that are held at once; 16 MB a thread."""
+
+
+def label_codes(labels: Any, name: str = "labels") -> Int64Array:
+    """Number the labels, equal ones alike, in order of appearance; unknown ones are -1.
+
+    Parameters
+    ----------
+    labels : sequence of shape (n,), of numbers, texts or anything hashable
+        None, nan, blank and -1 are unknown.
+    name : str
+        What to call them in an error.
+
+    Returns
+    -------
+    int64 ndarray of shape (n,), not negative where known, not necessarily without gaps
+
+    Raises
+    ------
+    ValueError
+        If `labels` are not one-dimensional.
+    """
+    import pandas as pd
+
+    is_array = hasattr(labels, "ndim")
+    if is_array and labels.ndim != 1:
+        raise ValueError(f"{name}: shape {labels.shape} should be (n_songs,), one a song.")
+    # a list may mix what pandas would otherwise turn into one type
+    codes, known = pd.factorize(pd.Series(labels) if is_array else pd.Series(list(labels), dtype=object))
+    unknown = [code for code, value in enumerate(known) if _is_unknown(value)]
+    codes = codes.astype(np.int64, copy=False)
+    if unknown:  # looked for in tens of millions of codes only when there are any
+        codes[np.isin(codes, unknown)] = -1
+    return codes
+
+
+def group_codes(groups: Any, name: str = "groups") -> Int64Array:
+    """Number the groups as :func:`label_codes` does, each unknown one a group of its own: none is negative."""
+    codes = label_codes(groups, name)
+    alone = np.flatnonzero(codes < 0)
+    codes[alone] = codes.max(initial=-1) + 1 + np.arange(len(alone))
+    return codes
+
+
+def _is_unknown(value: Any) -> bool:
+    return not value.strip() if isinstance(value, str) else bool(value == -1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sets:
+    """Sets of rows of the database, ascending, without duplicates, and which one each query has."""
+
+    starts: Int64Array
+    rows: Int64Array
+    of_query: Int64Array
+
+    def of(self, query: int) -> Int64Array:
+        s = self.of_query[query]
+        return self.rows[self.starts[s] : self.starts[s + 1]]
+
+    def entries(self, queries: Int64Array) -> tuple[Int64Array, Int64Array]:
+        """The sets of `queries` as pairs: place in `queries`, row of the database."""
+        sets = self.of_query[queries]
+        return _entries(self.starts, self.rows, sets)
+
+    def restrict(self, queries: Int64Array, place: Int64Array) -> "_Sets":
+        """Keep the sets of `queries`, row r becoming ``place[r]``, or leaving where that is -1."""
+        sets, of_query = np.unique(self.of_query[queries], return_inverse=True)
+        owner, rows = _entries(self.starts, self.rows, sets)
+        kept = place[rows] >= 0
+        starts, rows = _compress(owner[kept], place[rows[kept]], len(sets))
+        return _Sets(starts, rows, of_query.astype(np.int64))
+
+
+def _entries(starts: Int64Array, rows: Int64Array, sets: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Lay the sets named in `sets` end to end: place in `sets`, and row, of every entry."""
+    sizes = starts[sets + 1] - starts[sets]
+    owner = np.repeat(np.arange(len(sets)), sizes)
+    offsets = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return owner, rows[np.repeat(starts[sets], sizes) + offsets]
+
+
+def _compress(owner: Int64Array, rows: Int64Array, n_sets: int) -> tuple[Int64Array, Int64Array]:
+    """Compressed rows of the pairs (set, row): starts and rows, ascending within each set."""
+    order = np.lexsort((rows, owner))
+    starts = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=n_sets))])
+    return starts.astype(np.int64), rows[order].astype(np.int64)
+
+
+def _sets_of_lists(lists: Sequence[Any], n: int, name: str) -> _Sets:
+    rows = [_rows(entry, n, f"{name}[{query}]") for query, entry in enumerate(lists)]
+    starts = np.concatenate([[0], np.cumsum([len(r) for r in rows])]).astype(np.int64)
+    flat = np.concatenate([np.empty(0, np.int64), *rows])
+    return _Sets(starts, flat, np.arange(len(lists), dtype=np.int64))
+
+
+def _rows(entry: Any, n: int, name: str) -> Int64Array:
+    """Check a list of rows of a database of `n`; ascending, without duplicates."""
+    rows = np.asarray(list(entry) if isinstance(entry, set | frozenset) else entry)
+    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
+        raise ValueError(f"{name} should be a list of row numbers, not {entry!r:.60}.")
+    rows = np.unique(rows).astype(np.int64)
+    if rows.size and (rows[0] < 0 or rows[-1] >= n):
+        wrong = rows[0] if rows[0] < 0 else rows[-1]
+        raise ValueError(f"{name} holds row {wrong}; the database has rows 0 to {n - 1}.")
+    return rows
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Relevance:
+    """The relevant and the irrelevant songs of each query.
+
+    Made by :meth:`from_labels`, :meth:`from_lists` and :meth:`from_plays`; among all songs at first, each
+    of them a query. :meth:`restrict` then takes the queries and the database of a split.
+
+    Attributes
+    ----------
+    n_items : int
+        Songs of the database; ``len(relevance)`` is the number of queries.
+    own : int64 ndarray of shape (n_queries,)
+        The row of the query itself in the database, -1 when it comes from outside.
+    labels : tuple of int64 ndarrays of shape (n_queries,) and (n_items,), or None
+        Codes of the labels it was made from, -1 for unknown.
+
+    Examples
+    --------
+    >>> relevance = Relevance.from_labels(["rock", "folk", "rock", None])
+    >>> relevance.relevant(0), relevance.irrelevant(0)
+    (array([2]), array([1, 3]))
+    >>> test = relevance.restrict(queries=[0], database=[1, 2])
+    >>> test.relevant(0), test.irrelevant(0)
+    (array([1]), array([0]))
+    """
+
+    n_items: int
+    own: Int64Array
+    _relevant: _Sets
+    _irrelevant: _Sets | None = None  # None: all that is not relevant
+    labels: tuple[Int64Array, Int64Array] | None = None
+    _groups: tuple[Int64Array, Int64Array] | None = None  # of the queries, of the database
+
+    @classmethod
+    def from_labels(cls, y: Any, *, groups: Any = None, artist_filter: bool = True) -> "Relevance":
+        """Songs of the same label are relevant, all others irrelevant.
+
+        Parameters
+        ----------
+        y : sequence of shape (n_songs,)
+            A song of unknown label has no relevant songs and is relevant to none: it stands among the
+            irrelevant ones of every other song.
+        groups : sequence of shape (n_songs,), optional
+            The artist of each song.
+        artist_filter : bool
+            Leave the songs of the query's own artist out of both sets; needs `groups`.
+
+        Raises
+        ------
+        ValueError
+            If `y` or `groups` are not one a song.
+
+        Notes
+        -----
+        Memory: 48 bytes a song, whatever the sizes of the classes.
+        """
+        labels = label_codes(y, "y")
+        n, n_labels = len(labels), int(labels.max(initial=-1)) + 1
+        known = np.flatnonzero(labels >= 0)
+        # one more set, empty, for the songs of unknown label
+        starts, rows = _compress(labels[known], known, n_labels + 1)
+        sets = _Sets(starts, rows, np.where(labels >= 0, labels, n_labels))
+        relevance = cls(n, np.arange(n), sets, labels=(labels, labels))
+        return relevance._filtered(groups, artist_filter)
+
+    @classmethod
+    def from_lists(
+        cls,
+        lists: Iterable[Any],
+        n: int | None = None,
+        *,
+        irrelevant: Iterable[Any] | None = None,
+        outside: bool = False,
+        groups: Any = None,
+        artist_filter: bool = True,
+    ) -> "Relevance":
+        """Take the relevant rows of each query as they are given.
+
+        Parameters
+        ----------
+        lists : iterable of n_queries lists of rows of the database
+            Order and duplicates do not matter.
+        n : int, optional
+            Songs of the database, by default as many as there are lists. Where both agree the queries
+            are the songs themselves, query i is row i and never in its own sets; where they differ the
+            queries come from outside.
+        irrelevant : iterable of n_queries lists of rows, optional
+            By default all that is not relevant. Rows in neither list are left out of the ranking.
+        outside : bool
+            The queries come from outside even though there are `n` of them.
+        groups : sequence of shape (n_songs,), optional
+            The artist of each song, when the queries are the songs themselves; otherwise see
+            :meth:`without_own_group`.
+        artist_filter : bool
+            Leave the songs of the query's own artist out of both sets; needs `groups`.
+
+        Raises
+        ------
+        ValueError
+            If a row is not in the database, is both relevant and irrelevant, or sizes differ.
+        """
+        lists = list(lists)
+        n = len(lists) if n is None else n
+        inside = n == len(lists) and not outside
+        own = np.arange(n) if inside else np.full(len(lists), -1, dtype=np.int64)
+        others = None
+        relevant = _sets_of_lists(lists, n, "lists")
+        if irrelevant is not None:
+            others = _sets_of_lists(list(irrelevant), n, "irrelevant")
+            if len(others.of_query) != len(lists):
+                raise ValueError(
+                    f"irrelevant has {len(others.of_query)} lists and lists {len(lists)}; give one a query."
+                )
+            _check_disjoint(relevant, others, n)
+        return cls(n, own, relevant, others)._filtered(groups, artist_filter)
+
+    @classmethod
+    def from_plays(
+        cls,
+        plays: Any,
+        k: int = 10,
+        threshold: float = 10,
+        groups: Any = None,
+        *,
+        n: int | None = None,
+        candidates: Any = None,
+        artist_filter: bool = True,
+    ) -> "Relevance":
+        """The `k` items that share most of their listeners with an item are relevant to it.
+
+        Parameters
+        ----------
+        plays : scipy sparse matrix of shape (n_users, n_items), or (user, item, count) triples
+            Counts, not negative; users of triples may be anything hashable, items are numbers from 0.
+            Triples of the same user and item are added up. Of very many, a data frame of three columns
+            takes least memory.
+        k : int, at least 1
+            Ties go to the lower item. An item without a common listener is never relevant, so there may
+            be fewer.
+        threshold : number above 0
+            A user has listened to an item from so many plays on.
+        groups : int sequence of shape (n_songs,), optional
+            When plays are of artists: the artist of each song as an item number, unknown allowed. The
+            queries are then songs, and all songs of the relevant artists are relevant. Without it the
+            songs are the items.
+        n : int, optional
+            Number of items, for triples whose last items were never played.
+        candidates : int sequence, optional
+            Items among which the `k` are sought, such as the artists of a training set; all others stay
+            irrelevant until :meth:`restrict` takes them out of the database.
+        artist_filter : bool
+            With `groups`: leave the songs of the query's own artist out of both sets. Otherwise they
+            are irrelevant, as an artist is not similar to itself.
+
+        Raises
+        ------
+        ValueError
+            If plays, groups or candidates are not as described.
+
+        Notes
+        -----
+        Jaccard index of the sets of users, equation 5.2 of the thesis, item by item: the listeners it shares
+        with each other one are counted, and the best `k` kept at once. Memory in addition to the plays and the result:
+        18 bytes a play, 40 for triples, and 8 bytes an item and thread. Time goes with the sum over users of the
+        square of what they have heard; as many threads share the items as numba may use.
+        """
+        if k < 1:
+            raise ValueError(f"k={k} should be at least 1.")
+        if not threshold > 0:
+            raise ValueError(f"threshold={threshold} should be above 0: who never played it is no listener.")
+        artists = None if groups is None else _item_numbers(groups)
+        n_named = 0 if artists is None else int(artists.max(initial=-1)) + 1
+        heard = _heard(plays, threshold, n, n_named)
+        n_items = heard.shape[1]
+        if n_named > n_items:
+            raise ValueError(f"groups names artist {n_named - 1}; plays have items 0 to {n_items - 1}.")
+        among = np.arange(n_items) if candidates is None else _rows(candidates, n_items, "candidates")
+        starts, similar = _most_similar(heard, k, among)
+        if artists is None:
+            return cls(n_items, np.arange(n_items), _Sets(starts, similar, np.arange(n_items)))
+        known = np.flatnonzero(artists >= 0)
+        songs_of, songs = _compress(artists[known], known, n_items)
+        artist, other = _entries(starts, similar, np.arange(n_items))
+        pair, rows = _entries(songs_of, songs, other)
+        # one more set, empty, for the songs of unknown artists
+        starts, rows = _compress(artist[pair], rows, n_items + 1)
+        sets = _Sets(starts, rows, np.where(artists >= 0, artists, n_items))
+        return cls(len(artists), np.arange(len(artists)), sets)._filtered(artists, artist_filter)
+
+    def __len__(self) -> int:
+        return len(self.own)
+
+    def __repr__(self) -> str:
+        return f"<Relevance: {len(self)} queries, {self.n_items} songs>"
+
+    def relevant(self, i: int) -> Int64Array:
+        """The rows relevant to query `i`, ascending."""
+        rows = self._relevant.of(self._checked(i))
+        kept = rows != self.own[i]
+        if self._groups is not None:
+            of_queries, of_items = self._groups
+            kept &= (of_items[rows] != of_queries[i]) | (of_queries[i] < 0)
+        return rows[kept]
+
+    def irrelevant(self, i: int) -> Int64Array:
+        """The rows irrelevant to query `i`, ascending; O(n_items)."""
+        return np.flatnonzero(self.judgements([self._checked(i)])[0] == 0)
+
+    def judgements(self, queries: npt.ArrayLike) -> Int8Array:
+        """Relevance of each row of the database to each of some queries.
+
+        Parameters
+        ----------
+        queries : int array of shape (m,)
+
+        Returns
+        -------
+        int8 ndarray of shape (m, n_items): 1 relevant, 0 irrelevant, -1 left out
+
+        Notes
+        -----
+        ``m * n_items`` bytes and twice that while it is made; ask in blocks.
+        """
+        queries = np.asarray(queries, dtype=np.int64)
+        judged = np.full((len(queries), self.n_items), 0 if self._irrelevant is None else -1, dtype=np.int8)
+        if self._irrelevant is not None:
+            judged[self._irrelevant.entries(queries)] = 0
+        judged[self._relevant.entries(queries)] = 1
+        if self._groups is not None:
+            of_queries, of_items = self._groups
+            groups = of_queries[queries, None]
+            judged[(groups == of_items) & (groups >= 0)] = -1
+        own = self.own[queries]
+        inside = np.flatnonzero(own >= 0)
+        judged[inside, own[inside]] = -1
+        return judged
+
+    def restrict(self, queries: Any = None, database: Any = None) -> "Relevance":
+        """Take some of the queries and some of the songs, as a split does.
+
+        Parameters
+        ----------
+        queries : int sequence of shape (m,), optional
+            Queries to keep, in this order; all when None.
+        database : int sequence of shape (n,), optional
+            Songs to keep, in this order; the sets then hold places in it. All when None.
+
+        Raises
+        ------
+        ValueError
+            If a number is out of range, or a song is twice in `database`.
+        """
+        asked = _places(queries, len(self), "queries")
+        songs = _places(database, self.n_items, "database")
+        place = np.full(self.n_items, -1, dtype=np.int64)
+        place[songs] = np.arange(len(songs))
+        if np.count_nonzero(place >= 0) < len(songs):
+            raise ValueError("database names a song twice; name each row once.")
+        own = self.own[asked]
+        return Relevance(
+            len(songs),
+            np.where(own >= 0, place[own], -1),
+            self._relevant.restrict(asked, place),
+            None if self._irrelevant is None else self._irrelevant.restrict(asked, place),
+            self.labels and (self.labels[0][asked], self.labels[1][songs]),
+            self._groups and (self._groups[0][asked], self._groups[1][songs]),
+        )
+
+    def without_own_group(self, groups: Any, query_groups: Any = None) -> "Relevance":
+        """Leave the songs of the query's own artist out of both sets: the artist filter.
+
+        Parameters
+        ----------
+        groups : sequence of shape (n_items,)
+            The artist of each song of the database; one of unknown artist is a group of its own.
+        query_groups : sequence of shape (n_queries,), optional
+            The artist of each query; needed where queries come from outside.
+
+        Raises
+        ------
+        ValueError
+            If sizes differ, or the artists of queries from outside are not given.
+        """
+        n = len(groups)
+        if n != self.n_items:
+            raise ValueError(f"groups has {n} entries for {self.n_items} songs; give one a song.")
+        if query_groups is None:
+            if (self.own < 0).any():
+                raise ValueError("The queries come from outside the database: give their query_groups.")
+            codes = label_codes(groups, "groups")
+            return replace(self, _groups=(codes[self.own], codes))
+        if len(query_groups) != len(self):
+            raise ValueError(f"query_groups has {len(query_groups)} entries for {len(self)} queries.")
+        codes = label_codes([*groups, *query_groups], "groups")
+        return replace(self, _groups=(codes[n:], codes[:n]))
+
+    def _filtered(self, groups: Any, artist_filter: bool) -> "Relevance":
+        return self.without_own_group(groups) if artist_filter and groups is not None else self
+
+    def _checked(self, i: int) -> int:
+        if not 0 <= i < len(self):
+            raise IndexError(f"query {i} is out of range; there are {len(self)}.")
+        return i
+
+
+def _check_disjoint(relevant: _Sets, irrelevant: _Sets, n: int) -> None:
+    """Both hold a set for each query; raise where they share a row."""
+    both = []
+    for sets in (relevant, irrelevant):
+        query, row = sets.entries(np.arange(len(sets.of_query)))
+        both.append(query * n + row)
+    shared = np.intersect1d(both[0], both[1], assume_unique=True)
+    if len(shared):
+        i, song = divmod(int(shared[0]), n)
+        raise ValueError(f"Row {song} is both relevant and irrelevant to query {i}; put it in one list.")
+
+
+def _places(rows: Any, n: int, name: str) -> Int64Array:
+    """Check row numbers below `n`, keeping their order; all of them for None."""
+    if rows is None:
+        return np.arange(n)
+    places = np.asarray(rows)
+    _rows(places, n, name)
+    return places.astype(np.int64)
+
+
+def _item_numbers(groups: Any) -> Int64Array:
+    """The artist of each song as an item number, -1 where unknown."""
+    codes = label_codes(groups, "groups")
+    artists = np.full(len(codes), -1, dtype=np.int64)
+    for i, group in enumerate(groups):
+        if codes[i] >= 0:
+            if isinstance(group, str) or group != int(group) or group < 0:
+                raise ValueError(f"groups[{i}] is {group!r}; it should be the artist's column in plays.")
+            artists[i] = int(group)
+    return artists
+
+
+def _triples(plays: Any) -> tuple[Int64Array, Int64Array, Float64Array]:
+    """Users as numbers, items and counts of (user, item, count) triples."""
+    import pandas as pd
+
+    table = pd.DataFrame(plays if hasattr(plays, "shape") else list(plays))
+    if not len(table):
+        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
+    if table.shape[1] != 3:
+        raise ValueError(
+            f"plays: shape {table.shape} should be (n_plays, 3): user, item, count; "
+            "or give a scipy sparse matrix of users by items."
+        )
+    items = table.iloc[:, 1].to_numpy()
+    is_whole = items.dtype.kind in "iu" or (
+        items.dtype.kind == "f" and bool((items == np.floor(items)).all())
+    )
+    if not is_whole or items.min() < 0:
+        raise ValueError("plays: items should be numbers from 0; number the items first.")
+    users = label_codes(table.iloc[:, 0], "users of plays")
+    if (users < 0).any():
+        raise ValueError(f"plays: row {np.flatnonzero(users < 0)[0]} has no user; leave it out.")
+    return users, items.astype(np.int64, copy=False), table.iloc[:, 2].to_numpy(dtype=np.float64)
+
+
+def _heard(plays: Any, threshold: float, n: int | None, n_named: int) -> sparse.csr_array:
+    """Ones where a user has listened to an item, (n_users, n_items); triples have at least `n_named` items."""
+    if sparse.issparse(plays):
+        table = sparse.csr_array(plays, copy=True)
+        if n is not None and n != table.shape[1]:
+            raise ValueError(f"n={n} items, but plays have {table.shape[1]} columns.")
+    else:
+        users, items, counts = _triples(plays)
+        n_seen = int(items.max(initial=-1)) + 1
+        n = max(n_seen, n_named) if n is None else n
+        if n < n_seen:
+            raise ValueError(f"n={n} items, but plays name item {n_seen - 1}.")
+        shape = (int(users.max(initial=-1)) + 1, n)
+        table = sparse.csr_array((counts, (users, items)), shape=shape)
+    table.sum_duplicates()
+    if not (np.isfinite(table.data).all() and (table.data >= 0).all()):
+        raise ValueError("plays: counts should be finite and not negative.")
+    table.data = (table.data >= threshold).view(np.int8)
+    table.eliminate_zeros()
+    return table
+
+
+def _most_similar(heard: sparse.csr_array, k: int, among: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """The `k` items of `among` most similar to each item, in compressed rows."""
+    from numba import get_num_threads
+
+    n_items, n_threads = heard.shape[1], int(get_num_threads())
+    by_item = heard.tocsc()
+    listeners = np.diff(by_item.indptr)
+    # those heard most often side by side: their counts then stay in the cache
+    among = among[np.argsort(-listeners[among], kind="stable")]
+    candidates = heard[:, among]
+    k = min(k, len(among))
+    # the items with most listeners take longest: they are dealt out to the parts one by one
+    order = np.argsort(-listeners, kind="stable")[: np.count_nonzero(listeners)]
+    n_parts = max(8 * n_threads, -(-len(order) * k // _BLOCK_ENTRIES))
+
+    tables = by_item.indptr, by_item.indices, candidates.indptr, candidates.indices
+    of_candidates = listeners[among]
+
+    def search(first: int) -> tuple[Int64Array, Int64Array]:
+        items = order[first::n_parts]
+        best = count_shared(items, *tables, among, of_candidates, k)
+        row, place = np.nonzero(best >= 0)
+        return items[row], best[row, place]
+
+    found = [(np.empty(0, np.int64), np.empty(0, np.int64))]
+    with ThreadPoolExecutor(n_threads) as threads:
+        found += threads.map(search, range(min(n_parts, len(order))))
+    item, other = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return _compress(item, other, n_items)

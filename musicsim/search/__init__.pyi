@@ -1,0 +1,15 @@
+from ._folders import kind_of_index as kind_of_index
+from .cascade import HammingCascade as HammingCascade
+from .compact import CompactIndex as CompactIndex
+from .duplicates import DuplicatePair as DuplicatePair
+from .duplicates import find_duplicates as find_duplicates
+from .duplicates import group_pairs as group_pairs
+from .exact import ExactIndex as ExactIndex
+from .forest import SpillForest as SpillForest
+from .hamming import HammingIndex as HammingIndex
+from .proximity import MutualProximity as MutualProximity
+from .proximity import mutual_proximity as mutual_proximity
+from .spill_tree import SpillTree as SpillTree
+from .tuning import Calibration as Calibration
+from .tuning import calibrate as calibrate
+from .tuning import tune as tune

@@ -1,0 +1,28 @@
+"""The application: Streamlit's pages with the routes for sound and the HTTP interface beside them."""
+
+from typing import Any
+
+import streamlit as st
+from starlette.middleware import Middleware
+
+from musicsim.api import Guard, named_hosts, routes
+from musicsim.ui.base.frame import SHELL
+from musicsim.ui.base.script_errors import show_error
+from musicsim.ui.components.chart_script import chart_routes
+
+__all__ = ["SHELL", "app_options", "make_app"]
+
+
+def app_options() -> dict[str, Any]:
+    """Options of ``st.App`` for the script :data:`SHELL`."""
+    base = st.get_option("server.baseUrlPath") or ""
+    return {
+        "routes": [*routes(base), *chart_routes(base)],
+        "middleware": [Middleware(Guard, names=named_hosts())],
+        "on_script_error": show_error,
+    }
+
+
+def make_app() -> st.App:
+    """The app, for a server of our own."""
+    return st.App(SHELL, **app_options())

@@ -1,0 +1,4 @@
+"""What every page stands on: session state, text, frame, background tasks.
+
+Knows no component and no page.
+"""

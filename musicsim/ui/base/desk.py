@@ -1,0 +1,109 @@
+"""Figures that take seconds, worked out beside the page by one thread that all sessions share."""
+
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotYet
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+
+from musicsim.errors import MusicsimError
+from musicsim.ui.base.text import plain
+
+__all__ = ["Desk", "Task", "Tell", "desk", "result_of", "value_of", "wait_for"]
+
+Tell = Callable[[str, int, int], None]
+"""Told what is being done, how much of it is done, and of how much."""
+
+_MAX_KEPT = 60
+
+
+@dataclass(slots=True)
+class Task:
+    """Something being worked out: how far it is, and what came of it."""
+
+    future: "Future[Any]"
+    said: dict[str, Any] = field(default_factory=lambda: {"message": "waiting", "done": 0, "total": 0})
+
+    def within(self, seconds: float) -> bool:
+        """Whether it is done, or is done in so many seconds."""
+        try:
+            self.future.exception(timeout=seconds)
+        except NotYet:
+            return False
+        return True
+
+
+class Desk:
+    """One thread that works figures out for all sessions, in the order in which they were asked for."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="evaluate")
+        self._tasks: dict[Hashable, Task] = {}
+        self._lock = threading.Lock()
+
+    def ask(self, key: Hashable, work: Callable[[Tell], Any]) -> Task:
+        """The task of this key, begun if there is none yet."""
+        with self._lock:
+            if key not in self._tasks:
+                while len(self._tasks) >= _MAX_KEPT:
+                    self._tasks.pop(next(iter(self._tasks))).future.cancel()
+                said: dict[str, Any] = {"message": "waiting", "done": 0, "total": 0}
+
+                def tell(message: str, done: int, total: int) -> None:
+                    said.update(message=message, done=done, total=total)
+
+                self._tasks[key] = Task(self._pool.submit(work, tell), said)
+            return self._tasks[key]
+
+    def known(self, key: Hashable) -> Task | None:
+        """The task of this key, if it has been asked for."""
+        return self._tasks.get(key)
+
+
+@st.cache_resource(show_spinner=False)
+def desk() -> Desk:
+    return Desk()
+
+
+def result_of(task: Task | None) -> Any:
+    """What came of a task; None before it is done, or where nothing came of it."""
+    if (
+        task is None
+        or not task.future.done()
+        or task.future.cancelled()
+        or task.future.exception() is not None
+    ):
+        return None
+    return task.future.result()
+
+
+def value_of(task: Task) -> Any:
+    """What came of a task; None while it runs. Errors of ours are shown where the figures would stand."""
+    if not task.future.done():
+        return None
+    try:
+        return task.future.result()
+    except MusicsimError as error:
+        st.info(plain(error), icon=":material/info:")
+        return None
+
+
+def wait_for(tasks: Sequence[Task]) -> None:
+    """A bar while something is worked out; the page runs anew when one of them is done."""
+    n_done = sum(task.future.done() for task in tasks)
+    if n_done == len(tasks):
+        return
+
+    @st.fragment(run_every=0.5)
+    def bar() -> None:
+        if sum(task.future.done() for task in tasks) != n_done:
+            st.rerun()
+        said = next(task.said for task in tasks if not task.future.done())
+        share = said["done"] / said["total"] if said["total"] else 0.0
+        step = f" ({n_done + 1} of {len(tasks)})" if len(tasks) > 1 else ""
+        st.progress(min(1.0, share), text=f"{said['message'].capitalize()}…{step}")
+
+    bar()

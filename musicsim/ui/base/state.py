@@ -1,0 +1,283 @@
+"""What a browser session remembers, each key with its default and its meaning, and cached openers.
+
+No page and no widget touches ``st.session_state`` by name: a :class:`Key` is the one place where
+the name, the default and the meaning of a value stand. What is opened here is shared by all sessions
+and never changed by a page.
+"""
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+import streamlit as st
+
+from musicsim.errors import ModelError
+from musicsim.explorer.libraries import library_folders, open_library
+from musicsim.explorer.search.query import Example
+from musicsim.explorer.search.uploads import MAX_MINUTES, MINUTES, Heard, hear
+from musicsim.explorer.search.uploads import warm_up as start_workers
+from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
+from musicsim.explorer.upkeep.map_layout import MapPlacer
+from musicsim.library import Library
+from musicsim.library.processes.decoding import Decoding, DecodingDroppedError
+from musicsim.library.stores.models import ModelRecord
+
+if TYPE_CHECKING:  # scipy and scikit-learn come with it: not before a playlist is asked for
+    from musicsim.explorer.playlists.walk import Walk
+
+__all__ = [
+    "BESIDE",
+    "CHOSEN",
+    "COLOUR_BY",
+    "EXAMPLE",
+    "FOUND",
+    "LIBRARY",
+    "MODEL",
+    "QUEUE_LIBRARY",
+    "SECTION",
+    "Key",
+    "Upload",
+    "active_library",
+    "active_model",
+    "chosen_model",
+    "example",
+    "forget_library_state",
+    "map_placer",
+    "snapshot",
+    "take_address",
+    "walk",
+    "warm_up",
+]
+
+T = TypeVar("T")
+
+_LOOK_EVERY_S = 0.25
+_per_library: "list[Key[Any]]" = []
+
+
+@dataclass(frozen=True, slots=True)
+class Key(Generic[T]):
+    """A typed entry of the session.
+
+    Parameters
+    ----------
+    name : str
+        Name in ``st.session_state``.
+    default : callable without arguments
+        Makes the value a session starts with.
+    meaning : str
+        One line on what the value is.
+    per_library : bool
+        Whether the value speaks of one library, and goes when another one is shown.
+    """
+
+    name: str
+    default: Callable[[], T]
+    meaning: str
+    per_library: bool = False
+
+    def __post_init__(self) -> None:
+        if self.per_library:
+            _per_library.append(self)
+
+    def get(self) -> T:
+        """The value, set to its default on first use."""
+        if self.name not in st.session_state:
+            st.session_state[self.name] = self.default()
+        return cast(T, st.session_state[self.name])
+
+    def set(self, value: T) -> None:
+        """Replace the value."""
+        st.session_state[self.name] = value
+
+    def keep(self) -> None:
+        """Hold a widget's value while its page is not shown; Streamlit drops it otherwise."""
+        self.set(self.get())
+
+
+@dataclass(slots=True)
+class Upload:
+    """A file or recording that came through the browser; `data` are the bytes that Streamlit holds, not a copy."""
+
+    name: str
+    data: bytes
+    digest: str
+    is_whole: bool = False
+    """Whether all of it is to be analysed, however long it is."""
+    decoding: Decoding[Heard] | None = None
+    """Of :func:`musicsim.explorer.search.uploads.hear`, once it stands in line."""
+
+
+MODEL: Key[str | None] = Key(
+    "model", lambda: None, "id of the model the pages are seen under", per_library=True
+)
+LIBRARY: Key[str] = Key("library", lambda: library_folders()[0].name, "name of the library that is shown")
+CHOSEN: Key[int | None] = Key("chosen", lambda: None, "id of the song the pages talk about", per_library=True)
+COLOUR_BY: Key[str] = Key("colour_by", lambda: "genre", "what the map's colours mean")
+BESIDE: Key[str | None] = Key("beside", lambda: None, "id of the model whose map stands beside the other")
+FOUND: Key[list[int]] = Key("found", list, "ids of songs that a search or a lasso marked", per_library=True)
+EXAMPLE: Key[Upload | None] = Key(
+    "example", lambda: None, "sound from outside that is searched with", per_library=True
+)
+QUEUE_LIBRARY: Key[str] = Key("queue_library", str, "name of the library whose songs the player holds")
+_ADDRESS_READ: Key[bool] = Key("address_read", lambda: False, "whether the link was followed")
+SECTION: Key[str] = Key("library_section", lambda: "songs", "what the Library page shows")
+
+
+def forget_library_state() -> None:
+    """Reset every value that speaks of one library: another one is shown."""
+    for key in _per_library:
+        key.set(key.default())
+
+
+def active_library() -> Library:
+    """The library this session shows; the default one when the chosen one has gone."""
+    if LIBRARY.get() not in {folder.name for folder in library_folders()}:
+        LIBRARY.set(library_folders()[0].name)
+    return open_library(LIBRARY.get())
+
+
+def chosen_model() -> ModelRecord | None:
+    """The model this session has chosen; the one in use when that has gone, None before the first."""
+    models = {record.id: record for record in active_library().models.all()}
+    if MODEL.get() not in models:
+        MODEL.set(next((record.id for record in models.values() if record.is_active), None))
+    return models.get(MODEL.get() or "")
+
+
+def active_model() -> str | None:
+    """The id of the model this session sees: the chosen one, or where its files are gone the oldest that has its own.
+
+    None before the first.
+    """
+    chosen, models = chosen_model(), active_library().models
+    if chosen is None:
+        return None
+    if models.is_whole(chosen):
+        return chosen.id
+    return next((record.id for record in models.all() if models.is_whole(record)), chosen.id)
+
+
+@st.cache_resource(max_entries=6, show_spinner=False)
+def _snapshot(folder: Path, revision: int, model_id: str | None, _library: Library) -> Snapshot:
+    seen = take_snapshot(_library, model_id)
+    with suppress(ModelError):  # its files are gone: what compares songs says so, a page may do without
+        seen.build_index_in_background()
+    return seen
+
+
+def snapshot(model_id: str | None = None) -> Snapshot:
+    """The active library as it stands, shared by all sessions until it changes.
+
+    Parameters
+    ----------
+    model_id : str, optional
+        Seen under this model instead of the one that the session has chosen.
+    """
+    library = active_library()
+    return _snapshot(library.folder, library.revision, model_id or active_model(), library)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Weighing what songs have in common…")
+def _walk(folder: Path, revision: int, model_id: str | None, _snapshot: Snapshot) -> "Walk":
+    from musicsim.explorer.playlists.walk import Walk
+
+    return Walk(_snapshot)
+
+
+def walk(of: Snapshot) -> "Walk":
+    """The walk that draws playlists from a snapshot."""
+    return _walk(of.library.folder, of.revision, of.model_id, of)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Unfolding the map…")
+def _placer(folder: Path, revision: int, model_id: str | None, _snapshot: Snapshot) -> MapPlacer:
+    return MapPlacer(_snapshot.X, _snapshot.map)
+
+
+def map_placer(of: Snapshot) -> MapPlacer:
+    """Finds places on the map of a snapshot."""
+    return _placer(of.library.folder, of.revision, of.model_id, of)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _example(key: tuple[object, ...], _snapshot: Snapshot, _heard: Heard) -> Example:
+    return _heard.under(_snapshot)
+
+
+def example(of: Snapshot, upload: Upload) -> Example:
+    """An upload as the model in use hears it; waits for its turn, and shows how many come before it.
+
+    Raises
+    ------
+    AudioError
+        If it cannot be decoded or is too short; the message names it.
+    ModelError
+        If the library has no model yet.
+    """
+    heard = _wait_for(of, upload)
+    key = (of.library.folder, of.model_id, upload.name, upload.digest, upload.is_whole)
+    return _example(key, of, heard)
+
+
+def _wait_for(of: Snapshot, upload: Upload) -> Heard:
+    place = st.empty()
+    while True:
+        if upload.decoding is None:
+            minutes = MAX_MINUTES if upload.is_whole else MINUTES
+            upload.decoding = hear(of, upload.data, upload.name, minutes)
+        try:
+            # Streamlit ends this run at what is drawn, when the page is left or the file removed
+            while not upload.decoding.within(_LOOK_EVERY_S):
+                n_ahead = upload.decoding.n_ahead
+                others = "1 file is" if n_ahead == 1 else f"{n_ahead} files are"
+                words = f"In line: {others} ahead of yours." if n_ahead else "Listening…"
+                place.info(words, icon=":material/hourglass_top:")
+            place.empty()
+            return upload.decoding.future.result()
+        except DecodingDroppedError:  # this page was left for a while
+            upload.decoding = None
+
+
+def take_address() -> None:
+    """Follow a link such as ``?library=jazz&song=12`` once, and keep the address at what is shown."""
+    if not _ADDRESS_READ.get() and st.query_params.get("library") in {f.name for f in library_folders()}:
+        LIBRARY.set(st.query_params["library"])
+    model = st.query_params.get("model")
+    if model is not None and not _ADDRESS_READ.get():
+        MODEL.set(next((m.id for m in active_library().models.all() if m.name == model), None))
+    asked = st.query_params.get("song")
+    if asked is not None and asked != str(CHOSEN.get()) and not _ADDRESS_READ.get():
+        known = asked.isascii() and asked.isdigit() and active_library().songs([int(asked)])
+        CHOSEN.set(int(asked) if known else None)
+    _ADDRESS_READ.set(True)
+    record = chosen_model()
+    if record is None or record.is_active:
+        st.query_params.pop("model", None)
+    else:
+        st.query_params["model"] = record.name
+    if LIBRARY.get() == library_folders()[0].name:
+        st.query_params.pop("library", None)
+    else:
+        st.query_params["library"] = LIBRARY.get()
+    if CHOSEN.get() is None:
+        st.query_params.pop("song", None)
+    else:
+        st.query_params["song"] = str(CHOSEN.get())
+
+
+@st.cache_resource(show_spinner=False)
+def warm_up() -> None:
+    """Start and import what the first search and playlist will need, beside the first page, once a process."""
+    start_workers(active_library())
+
+    def import_all() -> None:
+        import_module("musicsim.explorer.models.similarity_model")
+        import_module("musicsim.explorer.playlists.walk")
+        import_module("openTSNE")
+
+    threading.Thread(target=import_all, name="warm-up", daemon=True).start()

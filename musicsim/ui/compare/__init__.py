@@ -1,0 +1,4 @@
+"""The Compare page.
+
+May use base and components.
+"""

@@ -1,0 +1,225 @@
+"""What answers about songs are worth so far, in plain words; their way out, in and away; training on them."""
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import streamlit as st
+
+from musicsim.errors import MusicsimError
+from musicsim.explorer.survey.questions import Rate, Standing, standing
+from musicsim.library import Library
+from musicsim.library.importing.answers import AnswersImport, export_answers, import_answers
+from musicsim.library.stores.answers import Answer
+from musicsim.ui.base.frame import PAGES
+from musicsim.ui.base.state import Key
+from musicsim.ui.base.text import plain
+from musicsim.ui.compare.session import rename, who
+
+__all__ = ["so_far"]
+
+_STAGE = 25
+_LISTED = 20
+
+_ROUND: Key[int] = Key("compare_import_round", lambda: 0, "counts imports, so that the box empties")
+_IMPORTED: Key[tuple[Path, AnswersImport | str] | None] = Key(
+    "compare_imported",
+    lambda: None,
+    "what became of the last file, or what is wrong with it, and whose it was",
+)
+
+
+def so_far(library: Library, answers: Sequence[Answer], listener: str) -> None:
+    """How many answers there are and what they are worth, beside what can be done with them.
+
+    Parameters
+    ----------
+    library : Library
+    answers : sequence of Answer
+        All of the library.
+    listener : str
+        Who sits here; empty for nobody yet.
+    """
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        st.subheader("So far", anchor=False)
+        _worth(library, answers, listener)
+    with right:
+        st.subheader("What to do with them", anchor=False)
+        _uses(library, answers, listener)
+
+
+# --- what they are worth --------------------------------------------------------------------------
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _standing(
+    folder: Path, version: tuple[Any, ...], listener: str | None, _answers: Sequence[Answer]
+) -> Standing:
+    return standing(_answers, listener)
+
+
+def _stands(library: Library, answers: Sequence[Answer], listener: str | None) -> Standing:
+    # no number is given twice; whose an answer is may change
+    last = max((answer.id for answer in answers), default=0)
+    people = hash(tuple(answer.listener for answer in answers))
+    return _standing(library.folder, (len(answers), last, people), listener, answers)
+
+
+def _worth(library: Library, answers: Sequence[Answer], listener: str) -> None:
+    everybody = _stands(library, answers, None)
+    mine = _stands(library, answers, listener) if listener else everybody
+    n, name = mine.n_answers, plain(listener) if listener else "Everybody"
+    missing = _STAGE - n % _STAGE
+    unsure = f", {mine.n_unsure:,} of them unsure" if mine.n_unsure else ""
+    st.progress(
+        n % _STAGE / _STAGE,
+        text=f"**{name}**: {_counted(n, 'answer')}{unsure} · {missing} more to {n + missing:,}",
+    )
+    st.markdown("\n".join(f"- {line}" for line in (_consistency(mine), _foreseen(mine))))
+    if everybody.n_listeners > 1:
+        people = f"{everybody.n_listeners:,} people gave {_counted(everybody.n_answers, 'answer')}."
+        lines = [_consistency(everybody), _agreement(everybody), _foreseen(everybody)]
+        st.markdown(f"**All together**: {people}\n" + "\n".join(f"- {line}" for line in lines))
+    else:
+        st.caption("How far people agree will stand here when a second one has answered.")
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+
+
+def _share(rate: Rate) -> str:
+    """A share in words, with how sure it is and what guessing would give."""
+    assert rate.share is not None
+    guessing = f"; guessing: {rate.chance:.0%}" if rate.chance is not None else ""
+    return (
+        f"{round(rate.share * rate.n):,} of {rate.n:,} (**{rate.share:.0%}**, with 95% certainty "
+        f"{rate.low:.0%} to {rate.high:.0%}{guessing})"
+    )
+
+
+def _consistency(of: Standing) -> str:
+    if of.consistency.share is None:
+        return (
+            "How consistent: one question in ten comes back in another order; none has been answered again."
+        )
+    return f"How consistent: of those that came back, the answer was the same to {_share(of.consistency)}."
+
+
+def _agreement(of: Standing) -> str:
+    if of.agreement.share is None:
+        return "How far people agree: no two have answered the same question yet."
+    return f"How far people agree: two who answered one question said the same in {_share(of.agreement)}."
+
+
+def _foreseen(of: Standing) -> str:
+    if of.foreseen.share is None:
+        return (
+            "How well foreseen: one question in five is drawn by chance; none of those has been answered yet."
+        )
+    return (
+        "How well foreseen: of questions drawn by chance, the model in use at the time had the same answer "
+        f"to {_share(of.foreseen)}."
+    )
+
+
+# --- what can be done with them -------------------------------------------------------------------
+
+
+def _uses(library: Library, answers: Sequence[Answer], listener: str) -> None:
+    n_sure = sum(answer.chosen is not None for answer in answers)
+    if st.button(
+        "Train on these answers", icon=":material/school:", key="compare_train", disabled=not n_sure,
+        help="Opens the Train page with answers chosen as what says similar. Some 50 are a beginning.",
+    ):  # fmt: skip
+        from musicsim.ui.train.training_view import learn_from  # plotly and more come with it
+
+        learn_from("answers")
+        st.switch_page(PAGES["train"])
+    with st.container(horizontal=True):
+        st.download_button(
+            "Export", lambda: _as_csv(library), f"answers {library.name}.csv", "text/csv",
+            key="compare_export", icon=":material/download:", on_click="ignore", disabled=not answers,
+            help="All answers as CSV; a library with the same songs, wherever it is, can take them in.",
+        )  # fmt: skip
+        with st.popover("Import", icon=":material/upload:"):
+            _import(library)
+        with st.popover("Rename or forget", icon=":material/manage_accounts:", disabled=not listener):
+            _people(library, answers, listener)
+
+
+def _as_csv(library: Library) -> bytes:
+    text = io.BytesIO()
+    export_answers(library, text)
+    return text.getvalue()
+
+
+def _import(library: Library) -> None:
+    sent = st.file_uploader(
+        "Answers as CSV", ["csv"], key=f"compare_import_{_ROUND.get()}",
+        help="A file that was exported here, or rows of song1, song2, song3, picked_song: names of files.",
+    )  # fmt: skip
+    st.button(
+        "Take them in", key="compare_take", icon=":material/download_done:", disabled=sent is None,
+        on_click=_take, args=(library, sent),
+    )  # fmt: skip
+    told = _IMPORTED.get()
+    if told is None or told[0] != library.folder:
+        return
+    if isinstance(told[1], str):
+        st.error(plain(told[1]), icon=":material/error:")
+    else:
+        _report(told[1])
+
+
+def _take(library: Library, sent: BinaryIO) -> None:
+    try:
+        _IMPORTED.set((library.folder, import_answers(library, sent)))
+    except (MusicsimError, ValueError) as error:
+        _IMPORTED.set((library.folder, str(error)))
+    _ROUND.set(_ROUND.get() + 1)
+
+
+def _report(report: AnswersImport) -> None:
+    facts = [f"{report.n_added:,} added"]
+    facts += [f"{report.n_known:,} were here already"] if report.n_known else []
+    facts += [f"{report.n_unmatched:,} about songs that are not here"] if report.n_unmatched else []
+    n_wrong = report.n_read - report.n_added - report.n_known - report.n_unmatched
+    facts += [f"{n_wrong:,} left out"] if n_wrong else []
+    show = st.success if report.n_added or report.n_known else st.warning
+    show(f"{_counted(report.n_read, 'answer')} read: {', '.join(facts)}.")
+    if report.problems:
+        lines = [f"- {plain(problem)}" for problem in report.problems[:_LISTED]]
+        lines += [f"- and {len(report.problems) - _LISTED:,} more"] if len(report.problems) > _LISTED else []
+        st.caption("\n".join(lines))
+
+
+def _people(library: Library, answers: Sequence[Answer], listener: str) -> None:
+    n = sum(answer.listener == listener for answer in answers)
+    st.text_input("New name", key="compare_rename", placeholder=listener, max_chars=60)
+    st.button(
+        "Rename", key="compare_rename_now", icon=":material/edit:", on_click=_rename, args=(library, listener),
+        disabled=not n,
+    )  # fmt: skip
+    st.divider()
+    st.markdown(
+        f"Forget {_counted(n, 'answer')} of **{plain(listener)}**? This cannot be taken back: export them first."
+    )
+    st.button(
+        "Forget them", key="compare_forget", icon=":material/delete:", on_click=_forget, args=(library, listener),
+        disabled=not n,
+    )  # fmt: skip
+
+
+def _rename(library: Library, listener: str) -> None:
+    new = who(st.session_state["compare_rename"])
+    if new and new != listener:
+        rename(library, listener, new)
+        st.session_state["compare_rename"] = ""
+
+
+def _forget(library: Library, listener: str) -> None:
+    n = library.answers.forget_listener(listener)
+    st.toast(f"{_counted(n, 'answer')} forgotten.", icon=":material/delete:")

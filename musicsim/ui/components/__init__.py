@@ -1,0 +1,4 @@
+"""Parts that several pages share: player, song list, finder, map, jobs.
+
+May use base; knows no page.
+"""

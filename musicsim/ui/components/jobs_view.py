@@ -1,0 +1,146 @@
+"""The running job, wherever it is shown: a line in the frame, a panel on the Library page."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from musicsim.errors import MusicsimError
+from musicsim.explorer import jobs
+from musicsim.explorer.upkeep.upgrade import Upgrade, pending_upgrade
+from musicsim.library import Library
+from musicsim.library.stores.jobs import Job
+from musicsim.ui.base.frame import PAGES
+from musicsim.ui.base.state import Key
+from musicsim.ui.base.text import plain
+from musicsim.ui.components.song_list import clock
+
+__all__ = ["TITLES", "job_panel", "library_line", "start_job", "upgrade_line"]
+
+_UPGRADED: Key[set[str]] = Key("upgraded", set, "libraries whose upgrade this session has started")
+
+TITLES = {
+    "add": "Adding songs",
+    "scan": "Looking through the folders",
+    "upgrade": "Analysing songs again",
+    "demo": "Composing the demo collection",
+    "refresh": "Bringing the models up to date",
+    "train": "Learning what is similar",
+    "represent": "Describing songs in another way",
+    "take_model": "Taking in a model",
+    "walk": "Learning from playlists",
+    "experiment": "Running an experiment",
+}
+_ICONS = {
+    "done": ":material/check_circle:",
+    "failed": ":material/error:",
+    "cancelled": ":material/stop_circle:",
+    "interrupted": ":material/pause_circle:",
+}
+
+
+def start_job(library: Library, kind: str, **arguments: object) -> None:
+    """Start a job; an error is shown where the listener is."""
+    try:
+        jobs.start(library, kind, arguments)
+    except MusicsimError as error:
+        st.toast(plain(error), icon=":material/warning:")
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _pending(folder: Path, revision: int, _library: Library) -> Upgrade | None:
+    return pending_upgrade(_library)
+
+
+def upgrade_line(library: Library) -> None:
+    """After an update of the program: say what is analysed again and why, and start it, once a session."""
+    upgrade = _pending(library.folder, library.revision, library)  # a second, of a million songs
+    if upgrade is None:
+        return
+    st.info(plain(upgrade.words), icon=":material/upgrade:")
+    if jobs.current(library) is None and library.name not in _UPGRADED.get():
+        _UPGRADED.get().add(library.name)
+        start_job(library, "upgrade")
+
+
+def _share(job: Job) -> float:
+    return min(1.0, job.done / job.total) if job.total else 0.0
+
+
+def library_line(library: Library) -> None:
+    """Songs, hours and running job of a library; the page runs anew when the model in use or the job change."""
+    job, record = jobs.current(library), library.models.active()
+    drawn_with = (job and job.id, record and record.id)
+
+    @st.fragment(run_every=1.0 if job else None)
+    def line() -> None:
+        job, record = jobs.current(library), library.models.active()
+        if (job and job.id, record and record.id) != drawn_with:
+            st.rerun()
+        counts = library.counts()
+        st.caption(f"{counts['songs']:,} songs · {counts['hours']:.1f} hours")
+        if record is None:
+            st.caption("No model yet")
+        if job is not None:
+            state = "paused at" if job.state == "paused" else ""
+            st.progress(_share(job), text=f"{TITLES[job.kind]}: {state} {job.done} of {job.total or '…'}")
+
+    line()
+    if job is not None:
+        st.page_link(PAGES["library"], label="Show the job", icon=":material/library_music:")
+
+
+def _facts(job: Job) -> str:
+    facts = [f"{job.done} of {job.total} files"] if job.total else []
+    facts += [f"{job.songs_per_second:.1f} songs/s"] if job.songs_per_second else []
+    facts += [f"{clock(job.seconds_left)} left"] if job.seconds_left is not None else []
+    facts += [f"{job.failed} failed"] if job.failed else []
+    if job.state == "paused":
+        return " · ".join([*facts, "paused"])
+    return " · ".join([*facts, plain(job.message)]) if job.message else " · ".join(facts)
+
+
+def _active(library: Library, job: Job) -> None:
+    """The job at work: how far it is, and ways to halt it."""
+    st.markdown(f"**{TITLES[job.kind]}**")
+    st.progress(_share(job), text=_facts(job))
+    if job.cancel_requested:
+        st.caption("Stopping after the songs in work…")
+        return
+    with st.container(horizontal=True):
+        if job.pause_requested:
+            st.button(
+                "Resume", key="resume_paused_job", icon=":material/play_circle:", on_click=jobs.resume,
+                args=(library, job.id),
+            )  # fmt: skip
+            if job.state != "paused":
+                st.caption("Pausing after the songs in work…")
+        else:
+            st.button(
+                "Pause", key="pause_job", icon=":material/pause_circle:", on_click=jobs.pause,
+                args=(library, job.id),
+            )  # fmt: skip
+        st.button(
+            "Cancel",
+            key="cancel_job",
+            icon=":material/stop_circle:",
+            on_click=jobs.cancel,
+            args=(library, job.id),
+        )
+
+
+def job_panel(library: Library, job: Job) -> None:
+    """The job at work with its speed, time left and ways to halt it, or how the last one ended."""
+    with st.container(border=True):
+        if job.is_active:
+            _active(library, job)
+            return
+        outcome = job.state if job.state != "done" else f"done: {job.done} files" if job.total else "done"
+        failed = f", {job.failed} not added" if job.failed else ""
+        st.markdown(f"{_ICONS[job.state]} {TITLES[job.kind]}: {outcome}{failed}.")
+        if job.state != "done":
+            if job.state == "failed":
+                st.caption(plain(job.message))
+            st.button(
+                "Go on where it stopped", key="resume_job", icon=":material/play_circle:",
+                on_click=start_job, args=(library, job.kind), kwargs=job.arguments,
+            )  # fmt: skip

@@ -1,0 +1,209 @@
+"""Why two songs are alike, in a dialog: both waveforms with what they share, its shares, tags and listeners."""
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import plotly.graph_objects as go
+import streamlit as st
+
+from musicsim.errors import MusicsimError
+from musicsim.explorer.search.query import Example
+from musicsim.explorer.search.why import CodewordShare, Side, Why, explain_pair
+from musicsim.explorer.search.why_sides import sides_of
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.ui.base.asset import asset
+from musicsim.ui.base.state import Key
+from musicsim.ui.base.text import plain, shown
+from musicsim.ui.components.song_map import UNKNOWN_COLOUR, colours_of
+
+__all__ = ["ask_why", "show_why", "why_dialog"]
+
+_LETTERS = "ABCDEF"
+_COLOURS = [colour for colour, _ in colours_of(list(_LETTERS)).values()]
+_ASKED: Key[int | None] = Key("why_asked", lambda: None, "id of the answer that is to be explained")
+
+
+def ask_why(other_id: int) -> None:
+    """Have the next :func:`show_why` explain this answer; for callbacks."""
+    _ASKED.set(other_id)
+
+
+def show_why(snapshot: Snapshot, query: int | Example) -> None:
+    """Open the dialog once when a listener has asked for it; call it after the list of answers."""
+    other_id = _ASKED.get()
+    _ASKED.set(None)
+    if other_id is not None and other_id in snapshot.by_id:
+        why_dialog(snapshot, query, other_id)
+
+
+@st.dialog("Why are these two alike?", width="large")
+def why_dialog(snapshot: Snapshot, query: int | Example, other_id: int) -> None:
+    """Explain an answer.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    query : int or Example
+        A song id, or sound from outside.
+    other_id : int
+        The answer's song id.
+    """
+    if snapshot.model is None:  # the answers are of a model that has gone since
+        st.info("This library has no model to explain with yet.")
+        return
+    try:
+        one, other = sides_of(snapshot, query, other_id)
+        why = explain_pair(one, other, snapshot.model)
+    except MusicsimError as error:
+        st.info(plain(error))
+        return
+    st.markdown(_headline(why))
+    reasons = []
+    if snapshot.library.settings["hub_reduction"]:
+        reasons.append("songs that are near everything count for less")
+    if snapshot.model.local_ is not None:
+        reasons.append(
+            "songs are compared by the metric of the place where the query lies, here by the mean of all"
+        )
+    if reasons:
+        st.caption(f"The list may say another figure: there, {', and '.join(reasons)}.")
+    _waves(snapshot, why, one, other)
+    if why.passages[0]:
+        st.caption(
+            "Letters play the seconds in which a shared sound is heard most; the grey hills are all that they share."
+        )
+    for note in _notes(why, one, other):
+        st.caption(f":material/info: {plain(note)}")
+    st.markdown("**What gives the similarity**")
+    st.plotly_chart(_shares_figure(why), key="why_shares", config={"displayModeBar": False})
+    st.caption(_of_all(why))
+    if why.apart:
+        st.caption(f"What keeps them apart, in shares of the squared distance: {_apart(why, one, other)}.")
+    st.markdown("**In common**")
+    st.markdown(_in_common(why, one, other))
+
+
+def _headline(why: Why) -> str:
+    if why.similarity_after is None:
+        return f"Similarity **{why.similarity_before:.2f}** of 1."
+    return (
+        f"Similarity **{why.similarity_after:.2f}** of 1; before learning it was {why.similarity_before:.2f}."
+    )
+
+
+def _waves(snapshot: Snapshot, why: Why, one: Side, other: Side) -> None:
+    loudest = max((float(curve.max()) for curve in why.curves if len(curve)), default=1.0)
+    sides = []
+    for side, passages, curve, heard_s in zip(
+        (one, other), why.passages, why.curves, why.heard_s, strict=True
+    ):
+        height = np.clip(curve / max(loudest, 1e-9), 0.0, 1.0)
+        sides.append(
+            {
+                "title": shown(side.title),
+                "sub": shown(side.sub),
+                "duration_s": side.duration_s,
+                "heard_s": heard_s,
+                "peaks": np.round(side.peaks.astype(float), 3).tolist(),
+                "curve": np.round(height.astype(float), 3).tolist(),
+                "url": _address(snapshot, side),
+                "passages": [{"start_s": p.start_s, "end_s": p.end_s, "slot": p.slot} for p in passages],
+            }
+        )
+    component = st.components.v2.component(
+        "musicsim_two_waves", css=asset("two_waves.css"), js=asset("two_waves.js")
+    )
+    component(key="why_waves", data={"slots": _slots(why.shared), "sides": sides}, height="content")
+
+
+def _address(snapshot: Snapshot, side: Side) -> str | None:
+    if side.song_id is None:
+        return None
+    return f"/songs/{side.song_id}/audio?library={quote(snapshot.library.name)}"
+
+
+def _slots(shared: Sequence[CodewordShare]) -> list[dict[str, Any]]:
+    named = zip(_LETTERS, _COLOURS, shared, strict=False)
+    return [{"letter": letter, "colour": colour, "words": share.words} for letter, colour, share in named]
+
+
+def _notes(why: Why, one: Side, other: Side) -> list[str]:
+    """What could not be shown, and why."""
+    notes = []
+    for side, heard_s in zip((one, other), why.heard_s, strict=True):
+        if not heard_s:
+            notes.append(
+                f"The frames of “{side.title}” were not kept, so the seconds that are alike cannot be found. "
+                f"Turn on keep_frames and scan its folder again."
+            )
+        elif heard_s < side.duration_s - 2:
+            notes.append(f"Of “{side.title}” the first {heard_s / 60:.0f} minutes were listened through.")
+    if all(why.heard_s) and not why.passages[0]:
+        notes.append("No single passage stands out: what they share is spread over both songs.")
+    return notes
+
+
+def _shares_figure(why: Why) -> go.Figure:
+    """Bars of the shared codewords: points of similarity before learning (grey) and under the model in use."""
+    names = [f"{letter}  {share.words}" for letter, share in zip(_LETTERS, why.shared, strict=False)]
+    before = [100 * share.similarity_before for share in why.shared]
+    after = [100 * share.similarity_after for share in why.shared if share.similarity_after is not None]
+    figure = go.Figure()
+    text = {"texttemplate": "%{x:.1f}", "textposition": "outside", "cliponaxis": False, "orientation": "h"}
+    text["hoverinfo"] = "skip"
+    if after:
+        figure.add_bar(x=before, y=names, name="before learning", marker={"color": UNKNOWN_COLOUR}, **text)
+    values = after or before
+    name = "after learning" if after else "share"
+    colours = _COLOURS[: len(values)]
+    figure.add_bar(x=values, y=names, name=name, marker={"color": colours}, showlegend=bool(after), **text)
+    figure.update_layout(
+        height=60 + (44 if after else 30) * max(1, len(names)),
+        margin={"l": 0, "r": 30, "t": 0, "b": 0},
+        xaxis={"visible": False},
+        yaxis={"autorange": "reversed", "automargin": True, "fixedrange": True},
+        legend={"orientation": "h", "y": -0.02, "yanchor": "top"},
+        bargap=0.25,
+        dragmode=False,
+    )
+    return figure
+
+
+def _of_all(why: Why) -> str:
+    total = why.similarity_before if why.similarity_after is None else why.similarity_after
+    given = sum(
+        share.similarity_before if share.similarity_after is None else share.similarity_after
+        for share in why.shared
+    )
+    return (
+        f"In hundredths of similarity: all codewords together give {100 * total:.0f}, these "
+        f"{100 * given:.1f}. A codeword is a short kind of sound; the words compare it with the others."
+    )
+
+
+def _apart(why: Why, one: Side, other: Side) -> str:
+    """The codewords of the largest share of the distance, with what it was before learning."""
+    # shares that cancel may leave a distance of 0
+    before, after = why.distance_before**2 or 1.0, (why.distance_after or 0.0) ** 2 or 1.0
+    said = []
+    for share in why.apart:
+        part = f"{share.distance_before / before:.0%}"
+        if share.distance_after is not None:
+            part = f"{share.distance_after / after:.0%}, before learning {part}"
+        more = plain((one, other)[share.more_in].title)
+        said.append(f"{share.words} ({part}; more in “{more}”)")
+    return "; ".join(said)
+
+
+def _in_common(why: Why, one: Side, other: Side) -> str:
+    tags = ", ".join(plain(tag) for tag in why.tags) or "none"
+    if why.listeners_jaccard is None:
+        heard = "no listeners are known of " + (
+            "both" if not one.listeners | other.listeners else "one of them"
+        )
+    else:
+        people = "1 person has" if why.n_listeners == 1 else f"{why.n_listeners:,} people have"
+        heard = f"{people} heard both, {why.listeners_jaccard:.0%} of those who heard either"
+    return f"Tags: {tags}.  \nListeners: {heard}."

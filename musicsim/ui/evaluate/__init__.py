@@ -1,0 +1,4 @@
+"""The Evaluate page.
+
+May use base and components.
+"""

@@ -1,0 +1,335 @@
+"""Quality of a library's models on the Evaluate page: side by side, by genre, confusions, hubs and orphans."""
+
+import math
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.library.stores.models import ModelRecord
+from musicsim.ui.base.desk import Task, Tell, desk, result_of, value_of, wait_for
+from musicsim.ui.base.state import Key, snapshot
+from musicsim.ui.base.text import in_chart, plain
+from musicsim.ui.components.listening import follow
+from musicsim.ui.components.song_list import Action, row_of, song_list
+from musicsim.ui.components.song_map import UNKNOWN_COLOUR, label_colours
+
+if TYPE_CHECKING:  # scikit-learn comes with them: not before the page is opened
+    from musicsim.explorer.evaluation.quality import Confusion, Figure, HeldOut, Lists, ListsOfBoth, Scores
+    from musicsim.explorer.learning.supervision import Coverage
+
+__all__ = ["SECTION", "SECTIONS", "show_library"]
+
+SECTIONS = ("Your library", "The papers")
+SECTION: Key[str] = Key("evaluate_section", lambda: SECTIONS[0], "what the Evaluate page shows")
+_ALL: Key[str] = Key("evaluate_all", str, "name of the library whose models are all to be worked out")
+_KIND: Key[str | None] = Key("evaluate_kind", lambda: None, "what says that two songs are similar")
+
+_AT_ONCE_S = 0.5  # work that is done so soon is waited for: nothing flickers
+_MAX_GENRES = 30
+_MAX_LABEL = 22
+_WRITTEN_IN_CELLS = 16  # genres, up to which a figure fits into a cell
+_LISTED = 10
+_SEEN_AS = ("off", "on")
+
+_BY = {
+    "same genre in the ten nearest": "Share of the ten nearest songs of other artists that have the genre too.",
+    "average precision": "Of a genre's songs as queries: how far up their similar songs stand in the ranking of all.",
+    "precision at 10": "Of a genre's songs as queries: share of similar songs among the first ten.",
+}
+
+
+def _key(of: Snapshot, what: str) -> Hashable:
+    return (of.library.folder, of.revision, of.record.id if of.record else None, what)
+
+
+def _scores_key(of: Snapshot, kind: str) -> Hashable:
+    from musicsim.explorer.learning.supervision import ANSWERS, JUDGEMENTS
+
+    # answers and thumbs are no change of the library's revision, or every page would be drawn anew after each of them
+    marks = {ANSWERS: of.library.answers.mark, JUDGEMENTS: of.library.judgements.mark}
+    return _key(of, f"scores by {kind} {marks[kind]() if kind in marks else ''}")
+
+
+def _ask_coverage(of: Snapshot) -> Task:
+    def work(tell: Tell) -> "list[Coverage]":
+        from musicsim.explorer.learning.supervision import coverage
+
+        tell("looking at what this library says about likeness", 0, 0)
+        return coverage(of)
+
+    said = of.library.answers.mark(), of.library.judgements.mark()
+    return desk().ask(_key(of, f"coverage {said}"), work)
+
+
+def _ask_scores(of: Snapshot, kind: str) -> Task:
+    def work(tell: Tell) -> "Scores":
+        from musicsim.explorer.evaluation.quality import measure_scores
+
+        return measure_scores(of, kind, tell=tell)
+
+    return desk().ask(_scores_key(of, kind), work)
+
+
+def _ask_lists(of: Snapshot) -> Task:
+    def work(tell: Tell) -> "ListsOfBoth | None":
+        from musicsim.explorer.evaluation.quality import measure_lists
+
+        return measure_lists(of, tell=tell)
+
+    return desk().ask(_key(of, "lists"), work)
+
+
+def show_library(now: Snapshot) -> None:
+    """Quality of the models of a library, the one in view first."""
+    if len(now.indexed) < 2:
+        st.info("One song has nothing to be compared with: add some more.", icon=":material/info:")
+        return
+    covered = _ask_coverage(now)
+    covered.within(_AT_ONCE_S)
+    kind = _choose_kind(value_of(covered))
+    lists = _ask_lists(now)
+    scores = _ask_scores(now, kind) if kind else None
+    waiting = [covered, *([scores] if scores else []), lists]
+    models = now.library.models
+    others = [r for r in models.all() if (now.record is None or r.id != now.record.id) and models.is_whole(r)]
+    if _ALL.get() == now.library.name and kind:
+        for record in others:
+            of = snapshot(record.id)
+            waiting += [_ask_scores(of, kind), _ask_lists(of)]
+    if scores is not None:
+        scores.within(_AT_ONCE_S)
+    lists.within(_AT_ONCE_S)
+    # A place of their own for each: what comes later moves nothing, or it would be seen twice for a moment.
+    table, progress, rest = st.container(), st.container(), st.container()
+    if kind:
+        with table:
+            _models_table(now, others, kind)
+    with progress:
+        wait_for(waiting)
+    both = value_of(lists)
+    if both is not None:
+        with rest:
+            _show_lists(now, both, value_of(scores) if scores else None)
+
+
+def _choose_kind(covered: "list[Coverage] | None") -> str | None:
+    """What says that two songs are similar; None where nothing does, or that is not known yet."""
+    from musicsim.explorer.learning.supervision import KINDS
+
+    if covered is None:
+        return None
+    able = {c.kind: c for c in covered if c.n_songs}
+    if not able:
+        st.info(
+            "Nothing in this library says which songs are similar: import plays or playlists, or give songs genres "
+            "or tags. What can be said without is below.", icon=":material/info:",
+        )  # fmt: skip
+        return None
+    if _KIND.get() not in able:
+        _KIND.set(next(iter(able)))
+    _KIND.keep()
+    kind = st.selectbox(
+        "Similar are", list(able), key=_KIND.name, help="What the rankings of a model are compared with.",
+        format_func=lambda name: f"{KINDS[name].words} ({able[name].share:.0%} of all songs)",
+    )  # fmt: skip
+    st.caption(plain(f"{able[kind].detail}. Asked are the {able[kind].n_songs:,} songs that it speaks of."))
+    return str(kind)
+
+
+def _models_table(now: Snapshot, others: Sequence[ModelRecord], kind: str) -> None:
+    from musicsim.explorer.evaluation.quality import held_out
+
+    lines, heard = [], None
+    for record in [now.record, *others]:
+        if record is None:
+            continue
+        of = now if now.record is record else snapshot(record.id)
+        known = held_out(now.library, record)
+        heard = known if now.record is record else heard
+        lines.append(_line(of, record, kind, known))
+    columns = [name for name in lines[0] if any(line[name] for line in lines)]
+    st.table(pd.DataFrame([{name: line[name] for name in columns} for line in lines]).set_index("Model"))
+    _explain_table(now, kind, heard)
+    is_waiting = any(desk().known(_scores_key(snapshot(r.id), kind)) is None for r in others)
+    if others and is_waiting:
+        st.button(
+            f"Work out all {len(others) + 1} models", icon=":material/calculate:", key="evaluate_all_models",
+            on_click=_ALL.set, args=(now.library.name,),
+        )  # fmt: skip
+
+
+def _line(of: Snapshot, record: ModelRecord, kind: str, known: "HeldOut | None") -> dict[str, str]:
+    """A model's row of the table; empty cells where nothing has been worked out."""
+    from musicsim.explorer.learning.verdict import RANKED
+
+    line = {"Model": plain(record.name)}
+    scores, both = (result_of(desk().known(key)) for key in (_scores_key(of, kind), _key(of, "lists")))
+    for name, title in RANKED.items():
+        line[title] = _written(scores.figures[name]) if scores else ""
+    line["Hubness"] = f"{both.plain.hubness:.2f} → {both.reduced.hubness:.2f}" if both else ""
+    line["Coverage"] = f"{both.plain.coverage:.0%} → {both.reduced.coverage:.0%}" if both else ""
+    for name in ("auc", "map"):
+        lead = known.leads.get(name) if known else None
+        line[f"Held out: {RANKED[name]}"] = f"{lead.before:.3f} → **{lead.after:.3f}**" if lead else ""
+    return line
+
+
+def _written(figure: "Figure") -> str:
+    if math.isnan(figure.mean):
+        return "–"
+    if math.isnan(figure.low):
+        return f"{figure.mean:.3f}"
+    return f"**{figure.mean:.3f}** :small[:gray[{figure.low:.3f}–{figure.high:.3f}]]"
+
+
+def _explain_table(now: Snapshot, kind: str, heard: "HeldOut | None") -> None:
+    from musicsim.explorer.learning.supervision import KINDS
+
+    if heard is not None:
+        other = "" if heard.kind == kind else f" They answer what it was taught: {KINDS[heard.kind].words}."
+        st.info(
+            "This model has heard these very artists when it learned, so that its figures over all songs flatter it. "
+            f"The honest ones are those held out: {heard.n_songs:,} songs of {heard.n_artists:,} artists that it had "
+            f"not heard, before → after learning.{other}", icon=":material/school:",
+        )  # fmt: skip
+    scores: Scores | None = result_of(_ask_scores(now, kind))
+    facts = []
+    if scores is not None:
+        facts.append(f"Means over {scores.n_queries:,} songs as queries, {scores.n_skipped:,} skipped")
+        facts += [f"{scores.n_left_out:,} not drawn"] if scores.n_left_out else []
+        facts += ["in grey what 95 % of resampled artists give"]
+    facts += ["songs of the query's own artist are left out" if kind not in ("artist", "folder") else ""]
+    st.caption(
+        "; ".join(f for f in facts if f)
+        + ". All lie in 0 to 1, more is better. Hubness (0: no song is favoured; "
+        "above 1: a few are near everything) and coverage (songs that stand in some song's ten nearest) without → "
+        "with hub reduction."
+    )
+
+
+def _show_lists(now: Snapshot, both: "ListsOfBoth", scores: "Scores | None") -> None:
+    default = _SEEN_AS[bool(now.library.settings["hub_reduction"])]
+    seen_as = st.segmented_control(
+        "Hub reduction", _SEEN_AS, default=default, key="evaluate_hub_reduction",
+        help="Genres, confusions and hubs below, in plain order or as the app orders with hub reduction.",
+    )  # fmt: skip
+    lists = both.reduced if (seen_as or default) == "on" else both.plain
+    if both.n_compared < both.n_songs:
+        st.caption(f"A sample of {both.n_compared:,} of {both.n_songs:,} songs, compared with each other.")
+    if len(lists.confusion.genres) > 1:
+        left, right = st.columns([2, 3], gap="large")
+        with left:
+            _by_genre(now, lists, scores)
+        with right:
+            _confusions(lists.confusion)
+    else:
+        st.caption("With two genres or more, this page tells how well each is found and which are confused.")
+    _hubs(now, lists, both.n_compared)
+
+
+def _by_genre(now: Snapshot, lists: "Lists", scores: "Scores | None") -> None:
+    st.subheader("By genre", anchor=False)
+    options = list(_BY) if scores and scores.by_genre else list(_BY)[:1]
+    by = st.selectbox("Measure", options, key="evaluate_by", label_visibility="collapsed")
+    sizes = dict(zip(lists.confusion.genres, lists.confusion.n_songs.tolist(), strict=True))
+    if by == options[0]:
+        values = dict(lists.same_genre_of)
+    else:
+        assert scores is not None
+        values = {g.genre: g.map if by == "average precision" else g.precision for g in scores.by_genre}
+    largest = sorted(values, key=lambda genre: -sizes.get(genre, 0))[:_MAX_GENRES]
+    ordered = sorted(largest, key=lambda genre: values[genre])
+    colours = label_colours(now.columns.genre)
+    figure = go.Figure(
+        go.Bar(
+            x=[values[g] for g in ordered],
+            y=[in_chart(g, _MAX_LABEL) for g in ordered],
+            orientation="h",
+            marker_color=[colours.get(g, (UNKNOWN_COLOUR, ""))[0] for g in ordered],
+            text=[f"{values[g]:.2f}" for g in ordered],
+            textposition="outside",
+            cliponaxis=False,
+            customdata=[sizes.get(g, 0) for g in ordered],
+            hovertemplate="%{y}: %{x:.3f}, %{customdata} songs<extra></extra>",
+        )
+    )
+    figure.update_layout(
+        height=26 * len(ordered) + 60,
+        margin={"l": 0, "r": 36, "t": 4, "b": 0},
+        xaxis={"range": [0, 1], "fixedrange": True, "dtick": 0.25},
+        yaxis={"automargin": True, "fixedrange": True, "ticksuffix": " "},
+    )
+    st.plotly_chart(figure, key="evaluate_genres", config={"displayModeBar": False})
+    st.caption(_BY[by])
+
+
+def _confusions(whole: "Confusion") -> None:
+    st.subheader("Who is confused with whom", anchor=False)
+    confusion = whole.largest(_MAX_GENRES)
+    rows, columns = (
+        [in_chart(name, _MAX_LABEL) for name in names] for names in (confusion.genres, confusion.columns)
+    )
+    is_written = len(columns) <= _WRITTEN_IN_CELLS
+    written = [[f"{100 * v:.0f}" if v >= 0.005 else "" for v in line] for line in confusion.shares]
+    figure = go.Figure(
+        go.Heatmap(
+            z=confusion.shares, x=columns, y=rows, zmin=0, zmax=1, showscale=False,
+            colorscale=[[0, "#fbfaf7"], [0.05, "#d7ebec"], [0.4, "#5fb0b7"], [1, "#0f6b75"]],
+            text=written if is_written else None, texttemplate="%{text}" if is_written else None,
+            hovertemplate="%{z:.0%} of what is nearest to %{y} is %{x}<extra></extra>", xgap=1, ygap=1,
+        )
+    )  # fmt: skip
+    figure.update_layout(
+        height=max(300, 26 * len(rows) + 130),
+        margin={"l": 0, "r": 0, "t": 4, "b": 0},
+        xaxis={"tickangle": -45, "automargin": True, "fixedrange": True, "dtick": 1},
+        yaxis={
+            "autorange": "reversed",
+            "automargin": True,
+            "fixedrange": True,
+            "dtick": 1,
+            "ticksuffix": " ",
+        },
+    )
+    st.plotly_chart(figure, key="evaluate_confusion", config={"displayModeBar": False})
+    st.caption(
+        "A row: the genres of what is nearest to a genre's songs, in %; the query's own artist is left out."
+    )
+    pairs = whole.pairs(5)
+    if pairs:
+        st.markdown("\n".join(f"- {plain(pair.words)}" for pair in pairs))
+
+
+def _hubs(now: Snapshot, lists: "Lists", n_songs: int) -> None:
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.subheader("Hubs: near everything", anchor=False)
+        hubs = [hub for hub in lists.hubs[:_LISTED] if hub.song_id in now.by_id]
+        words = {
+            h.song_id: f"in {h.n_lists:,} of {n_songs:,} lists, of {h.n_artists:,} artist{'s' * (h.n_artists > 1)}"
+            for h in hubs
+        }
+        _songs(now, [h.song_id for h in hubs], words, "hubs")
+        st.caption(f"If no song were favoured, each would stand in {min(10, n_songs - 1)} lists of ten.")
+    with right:
+        st.subheader(f"Orphans: {len(lists.orphans):,} songs in no list", anchor=False)
+        orphans = [i for i in lists.orphans if i in now.by_id][:_LISTED]
+        if orphans:
+            _songs(now, orphans, dict.fromkeys(orphans, "never among the ten nearest"), "orphans")
+        else:
+            st.caption("Every song is among the ten nearest of some other song.")
+        if len(lists.orphans) > len(orphans):
+            st.caption(f"{len(lists.orphans) - len(orphans):,} more are not listed here.")
+
+
+def _songs(now: Snapshot, ids: Sequence[int], words: dict[int, str], name: str) -> None:
+    songs = [now.by_id[i] for i in ids]
+
+    def act(action: Action) -> None:
+        follow(action, now, songs)
+
+    song_list([row_of(song, why=words[song.id]) for song in songs], key=f"evaluate_{name}", on_action=act)

@@ -1,0 +1,4 @@
+"""The Explore page.
+
+May use base and components.
+"""

@@ -1,0 +1,4 @@
+"""The Library page.
+
+May use base and components.
+"""

@@ -1,0 +1,186 @@
+"""Library: add music, watch it being analysed, see what is there and what is not, and why."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from musicsim.audio import AUDIO_EXTENSIONS
+from musicsim.errors import MusicsimError
+from musicsim.explorer import jobs
+from musicsim.explorer.libraries import create_library
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer.upkeep.add_music import keep_upload
+from musicsim.library import Failure, Library, Song
+from musicsim.ui.base.state import LIBRARY, SECTION, snapshot
+from musicsim.ui.base.text import plain
+from musicsim.ui.components.empty import demo_button
+from musicsim.ui.components.jobs_view import job_panel, start_job
+from musicsim.ui.library.guess_review import guesses_review
+from musicsim.ui.library.listening_review import listening_review
+from musicsim.ui.library.review import (
+    artists_review,
+    duplicates_review,
+    failures_review,
+    missing_review,
+)
+from musicsim.ui.library.settings import folders, settings
+from musicsim.ui.library.songs_table import songs_table
+
+__all__ = ["draw"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Contents:
+    """What the sections show.
+
+    Attributes
+    ----------
+    now : Snapshot
+    failures : sequence of Failure
+        Files that were not added.
+    missing : sequence of Song
+        Songs whose files have gone.
+    busy : bool
+        Whether a job is at work, so that no other can start.
+    """
+
+    now: Snapshot
+    failures: Sequence[Failure]
+    missing: Sequence[Song]
+    busy: bool
+
+    @property
+    def library(self) -> Library:
+        """The library itself."""
+        return self.now.library
+
+
+def _artists(of: _Contents) -> None:
+    artists_review(of.library)
+    st.subheader("Songs without an artist", anchor=False)
+    guesses_review(of.now, "artist")
+
+
+_SECTIONS: dict[str, tuple[str, Callable[[_Contents], None]]] = {
+    "songs": ("Songs", lambda of: songs_table(of.now)),
+    "failed": ("Not added", lambda of: failures_review(of.library, of.failures, busy=of.busy)),
+    "missing": ("Missing", lambda of: missing_review(of.library, of.missing, busy=of.busy)),
+    "same": ("Duplicates", lambda of: duplicates_review(of.now, busy=of.busy)),
+    "artists": ("Artists", _artists),
+    "genres": ("Genres", lambda of: guesses_review(of.now, "genre")),
+    "listening": ("Listening", lambda of: listening_review(of.library, busy=of.busy)),
+    "folders": ("Folders", lambda of: folders(of.library, busy=of.busy)),
+    "settings": ("Settings", lambda of: settings(of.library, busy=of.busy, has_songs=bool(of.now.songs))),
+}
+
+
+def draw() -> None:
+    """Draw the page."""
+    now = snapshot()
+    library = now.library
+    busy = jobs.current(library) is not None
+    st.title("Library", anchor=False)
+    _ways_in(now, busy=busy)
+    # what is there at times stands in a container that is there always, so that all below keeps its place in the
+    # page when it comes and goes
+    with st.container():
+        if "library_problem" in st.session_state:
+            st.error(plain(st.session_state.pop("library_problem")), icon=":material/error:")
+
+    @st.fragment(run_every=1.0 if busy else None)
+    def watch() -> None:
+        """The job at work; the page runs anew when songs have come or the job has ended."""
+        job = jobs.current(library)
+        if busy and (job is None or library.revision != now.revision):
+            st.rerun()
+        latest = job or next(iter(library.jobs.recent(1)), None)
+        if latest is not None:
+            job_panel(library, latest)
+
+    with st.container():
+        watch()
+    _section(_Contents(now, library.files.failures(), library.missing_songs(), busy))
+
+
+def _ways_in(now: Snapshot, *, busy: bool) -> None:
+    """A folder, files from the browser, the demo; and further libraries."""
+    folder, upload, other = st.columns(3, gap="large")
+    with folder, st.form("add_folder", border=False):
+        st.text_input("Folder of music", key="library_folder", placeholder="~/Music")
+        st.form_submit_button(
+            "Add the folder", icon=":material/create_new_folder:", on_click=_add_folder, args=(now.library,),
+            disabled=busy,
+        )  # fmt: skip
+    with upload:
+        files = st.file_uploader(
+            "Or upload files", type=sorted(e.lstrip(".") for e in AUDIO_EXTENSIONS), accept_multiple_files=True,
+            key="library_files",
+        )  # fmt: skip
+        if files:
+            st.button(
+                f"Add {len(files)} files", icon=":material/upload:", on_click=_add_uploads, args=(now.library,),
+                disabled=busy,
+            )  # fmt: skip
+    with other:
+        if not now.songs and not busy:
+            st.caption("Nothing at hand?")
+            demo_button(now)
+        with st.popover("New library", icon=":material/add:"):
+            st.text_input("Name", key="library_new", placeholder="Jazz", on_change=_new_library)
+            st.caption("It stands beside this one; switch at the top of the side bar.")
+
+
+def _add_folder(library: Library) -> None:
+    """Start adding the folder that was typed."""
+    typed = st.session_state["library_folder"].strip().strip("'\"")
+    folder = Path(typed).expanduser()
+    if not typed or not folder.exists():
+        st.session_state["library_problem"] = (
+            f"{typed or 'Nothing'}: there is no such folder on this machine."
+        )
+        return
+    start_job(library, "add", paths=[str(folder.absolute())])
+
+
+def _add_uploads(library: Library) -> None:
+    """Keep the uploaded files in the library's folder and add them."""
+    try:
+        paths = [str(keep_upload(library, f.name, f.getvalue())) for f in st.session_state["library_files"]]
+    except MusicsimError as error:
+        st.session_state["library_problem"] = str(error)
+        return
+    start_job(library, "add", paths=paths)
+
+
+def _new_library() -> None:
+    """Make an empty library and show it."""
+    try:
+        LIBRARY.set(create_library(st.session_state["library_new"]).name)
+    except MusicsimError as error:
+        st.session_state["library_problem"] = str(error)
+
+
+def _section(of: _Contents) -> None:
+    """The choice of sections, and the one that is chosen."""
+    SECTION.keep()
+    section = st.segmented_control(
+        "Show", list(_SECTIONS), format_func=lambda key: _SECTIONS[key][0], key=SECTION.name,
+        label_visibility="collapsed", required=True,
+    )  # fmt: skip
+    # beside the choice, not in its labels: what is clicked should not change under the hand
+    n_songs, n_same = len(of.now.songs), len(of.now.representative_of)
+    numbers = (
+        (n_songs, "song" if n_songs == 1 else "songs"),
+        (len(of.failures), "not added"),
+        (len(of.missing), "missing"),
+        (n_same, "duplicate" if n_same == 1 else "duplicates"),
+    )
+    st.caption(" · ".join(f"{number:,} {name}" for number, name in numbers))
+    _, show = _SECTIONS[section or SECTION.default()]
+    show(of)
+
+
+if __name__ == "__main__":
+    draw()

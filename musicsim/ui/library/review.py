@@ -1,0 +1,178 @@
+"""What a scan leaves to be looked at: files not added, missing songs, the same sound twice, spellings."""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import pandas as pd
+import streamlit as st
+
+from musicsim.explorer.snapshot.same_sound import groups
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.library import Failure, Library, Song
+from musicsim.library.stores.failure import SKIPPED
+from musicsim.ui.base.text import plain, shown
+from musicsim.ui.components.jobs_view import start_job
+from musicsim.ui.components.listening import play_songs
+from musicsim.ui.components.song_list import clock
+from musicsim.ui.components.table_download import table_download
+
+__all__ = ["artists_review", "chosen_or_all", "duplicates_review", "failures_review", "missing_review"]
+
+T = TypeVar("T")
+
+_GROUPS_SHOWN = 25
+
+
+def chosen_or_all(rows: Sequence[int], items: Sequence[T]) -> list[T]:
+    """What is marked in a table, or without marks all of it."""
+    return [items[row] for row in rows if row < len(items)] or list(items)
+
+
+def _without_name(failure: Failure) -> str:
+    """The reason without the path it begins with: the file stands in a column of its own."""
+    reason = failure.reason.removeprefix(str(failure.path)).lstrip(": ")
+    return shown(reason[:1].upper() + reason[1:])
+
+
+def _forget(library: Library, songs: Sequence[Song]) -> None:
+    n_songs = library.files.forget_songs(song.id for song in songs)
+    st.toast(f"{n_songs:,} songs forgotten.", icon=":material/check_circle:")
+
+
+def _judge(library: Library, song_ids: Sequence[int], is_same: bool) -> None:
+    library.duplicates.judge(song_ids, is_same=is_same)
+
+
+def failures_review(library: Library, failures: Sequence[Failure], *, busy: bool) -> None:
+    """Files that were not added, each with its reason; some or all can be tried again, or taken anyway."""
+    if not failures:
+        st.caption("Every file could be read.")
+        return
+    table = pd.DataFrame(
+        {
+            "file": [shown(f.path.name) for f in failures],
+            "kind": ["skipped" if f.kind in SKIPPED else f.kind for f in failures],
+            "reason": [_without_name(f) for f in failures],
+            "folder": [shown(f.path.parent) for f in failures],
+        }
+    )
+    actions = st.container(horizontal=True, vertical_alignment="center")
+    marked = st.dataframe(
+        table, hide_index=True, key="library_failed", on_select="rerun", selection_mode="multi-row",
+        column_config={"kind": st.column_config.TextColumn(width=80), "reason": st.column_config.TextColumn(width=600)},
+    )  # fmt: skip
+    chosen = chosen_or_all(marked.selection.rows, failures)
+    broken = [str(f.path) for f in chosen if f.kind not in SKIPPED]
+    skipped = [str(f.path) for f in chosen if f.kind in SKIPPED]
+    with actions:
+        st.button(
+            f"Try {len(broken)} again", icon=":material/refresh:", disabled=busy or not broken, key="library_retry",
+            on_click=start_job, args=(library, "add"), kwargs={"paths": broken, "retry": True},
+        )  # fmt: skip
+        if skipped:
+            st.button(
+                f"Add {len(skipped)} anyway", icon=":material/add:", disabled=busy, key="library_anyway",
+                on_click=start_job, args=(library, "add"), kwargs={"paths": skipped, "anyway": True},
+            )  # fmt: skip
+        table_download("files not added", lambda: table, "library_failed_file")
+        st.caption("Mark rows to choose; without marks a button means all.")
+
+
+def missing_review(library: Library, songs: Sequence[Song], *, busy: bool) -> None:
+    """Songs whose files have gone: they wait for them, or are forgotten."""
+    if not songs:
+        st.caption("Every song has its file.")
+        return
+    st.caption(
+        "The files of these songs have gone, or are left out by now. Their plays, tags and places in playlists are "
+        "kept; they are back as soon as a scan finds the file again, here or elsewhere."
+    )
+    table = pd.DataFrame(
+        {
+            "title": [shown(s.title) for s in songs],
+            "artist": [s.artist or "" for s in songs],
+            "last seen at": [shown(s.path) for s in songs],
+        }
+    )
+    marked = st.dataframe(
+        table, hide_index=True, key="library_missing", on_select="rerun", selection_mode="multi-row"
+    )
+    chosen = chosen_or_all(marked.selection.rows, songs)
+    with st.container(horizontal=True):
+        st.button(
+            "Scan again", icon=":material/refresh:", disabled=busy, key="missing_scan",
+            on_click=start_job, args=(library, "scan"),
+        )  # fmt: skip
+        with st.popover(f"Forget {len(chosen)}", icon=":material/delete:", disabled=busy):
+            st.write("Their plays, tags, thumbs and places in playlists go with them. There is no way back.")
+            st.button(
+                "Forget them", type="primary", key="missing_forget",
+                on_click=_forget, args=(library, chosen),
+            )  # fmt: skip
+        table_download("missing songs", lambda: table, "library_missing_file")
+
+
+def duplicates_review(now: Snapshot, *, busy: bool) -> None:
+    """Songs that hold the same sound: heard side by side, parted where they are two songs after all."""
+    library = now.library
+    pairs = library.duplicates.pairs()
+    found = groups(now.songs, pairs)
+    if not found:
+        st.caption("No sound is here twice.")
+    else:
+        st.caption(
+            "Results, map and playlists show the first of each group for all of them. Nothing is deleted. The same "
+            "bytes in several places are one song from the start."
+        )
+    for group in found[:_GROUPS_SHOWN]:
+        with st.container(border=True):
+            for place, song in enumerate(group):
+                sound, facts = st.columns([1, 14], vertical_alignment="center")
+                sound.button(
+                    "", icon=":material/play_arrow:", key=f"same_play_{song.id}", help="Play",
+                    on_click=play_songs, args=(library, group, place),
+                )  # fmt: skip
+                role = " · **stands for the others**" if place == 0 else ""
+                facts.markdown(
+                    f"{plain(song.label)} · {clock(song.duration_s)}{role}  \n:small[:gray[{plain(shown(song.path))}]]"
+                )
+            st.button(
+                "These are different songs", icon=":material/call_split:", disabled=busy,
+                key=f"same_part_{group[0].id}", on_click=_judge, args=(library, [song.id for song in group], False),
+            )  # fmt: skip
+    if len(found) > _GROUPS_SHOWN:
+        st.caption(f"{len(found) - _GROUPS_SHOWN} more groups follow when these are judged.")
+    parted = [p for p in pairs if not p.is_same and p.first_id in now.by_id and p.second_id in now.by_id]
+    if parted:
+        with st.expander(f"{len(parted)} pairs that you parted"):
+            for pair in parted:
+                first, second = now.by_id[pair.first_id], now.by_id[pair.second_id]
+                st.button(
+                    f"Same after all: {plain(first.label)} and {plain(second.label)}",
+                    key=f"same_join_{first.id}_{second.id}",
+                    on_click=_judge, args=(library, [first.id, second.id], True),
+                )  # fmt: skip
+
+
+def artists_review(library: Library) -> None:
+    """Artists that are very likely one, spelt in several ways, offered for merging."""
+    suggestions, merged = library.edits.suggestions(), library.edits.aliases()
+    if not suggestions:
+        st.caption("No artist seems to be spelt in two ways.")
+    for number, group in enumerate(suggestions[:_GROUPS_SHOWN]):
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            name = st.selectbox(
+                "One artist?", group.names, index=group.names.index(group.suggested), key=f"artist_name_{number}",
+                label_visibility="collapsed",
+            )  # fmt: skip
+            st.button(
+                f"Merge {len(group.names)} spellings", icon=":material/merge:", key=f"artist_merge_{number}",
+                on_click=library.edits.merge, args=(list(group.names), name),
+                help=" · ".join(plain(spelling) for spelling in group.names),
+            )  # fmt: skip
+    for artist in sorted(set(merged.values())):
+        spellings = [plain(spelling) for spelling, stands_for in merged.items() if stands_for == artist]
+        st.button(
+            f"Part {plain(artist)} from {', '.join(spellings)}", icon=":material/undo:",
+            key=f"artist_part_{artist}", on_click=library.edits.part, args=(artist,),
+        )  # fmt: skip

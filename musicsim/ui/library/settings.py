@@ -1,0 +1,112 @@
+"""Folders and settings of a library."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from musicsim.library import Library
+from musicsim.library.scan.files import IGNORE_FILE
+from musicsim.ui.base.text import plain, shown
+from musicsim.ui.components.jobs_view import start_job
+
+__all__ = ["folders", "settings"]
+
+
+def _forget(library: Library, root: Path) -> None:
+    n_songs = library.files.forget_root(root)
+    st.toast(f"{n_songs:,} songs forgotten.", icon=":material/check_circle:")
+
+
+def folders(library: Library, *, busy: bool) -> None:
+    """Where the music lies: each folder can be looked through again, or taken out of the library."""
+    roots = library.files.roots()
+    st.button(
+        "Scan all folders again", icon=":material/refresh:", disabled=busy or not roots, key="scan_all",
+        on_click=start_job, args=(library, "scan"),
+        help="Finds new, changed, moved and missing files. What has not changed is not opened.",
+    )  # fmt: skip
+    for number, root in enumerate(roots):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(plain(shown(root)) + ("" if root.exists() else " · :red[not there]"))
+            st.button(
+                "Scan again", icon=":material/refresh:", disabled=busy, key=f"scan_{number}",
+                on_click=start_job, args=(library, "scan"), kwargs={"folders": [str(root)]},
+            )  # fmt: skip
+            with st.popover("Remove", icon=":material/delete:", disabled=busy):
+                st.write(
+                    "Its songs leave this library, with what was said of them. The music is not touched."
+                )
+                st.button(
+                    "Remove it",
+                    type="primary",
+                    key=f"forget_{number}",
+                    on_click=_forget,
+                    args=(library, root),
+                )
+    st.caption(
+        f"Files and folders that a file named {IGNORE_FILE} names, in gitignore's way of writing, are left out; so are "
+        "hidden ones."
+    )
+
+
+def _number(library: Library, name: str, label: str, most: int, help_text: str) -> None:
+    st.number_input(
+        label, 0, most, int(library.settings[name]), key=f"setting_{name}", help=help_text,
+        on_change=lambda: library.set_setting(name, st.session_state[f"setting_{name}"]),
+    )  # fmt: skip
+
+
+def settings(library: Library, *, busy: bool, has_songs: bool) -> None:
+    """Settings of scans and of the model."""
+    first, second, third = st.columns(3, gap="large")
+    with first:
+        _number(
+            library, "shortest_s", "Shortest song, seconds", 3600,
+            "Shorter files are skipped, and listed under Not added, where they can be taken anyway.",
+        )  # fmt: skip
+        _number(
+            library,
+            "n_workers",
+            "Worker processes",
+            64,
+            "0: one a core. Fewer leave more of the machine to you.",
+        )
+    with second:
+        _number(
+            library,
+            "file_seconds",
+            "Longest time a file, seconds",
+            86_400,
+            "A file that takes longer is given up.",
+        )
+        _number(
+            library, "file_memory_mb", "Most memory a file, MB", 65_536, "A file that takes more is given up."
+        )
+    with third:
+        _number(
+            library, "index_memory_mb", "Most memory of the search, MB", 1_048_576,
+            "A library of a million songs takes about 700. Where more would be needed than this, songs are sought by "
+            "bit codes of 32 bytes each, and their vectors stay on the disk.",
+        )  # fmt: skip
+    st.toggle(
+        "Keep the frames of songs", library.settings["keep_frames"], key="library_keep_frames",
+        on_change=lambda: library.set_setting("keep_frames", st.session_state["library_keep_frames"]),
+        help="2.2 kB a second of music. Without them a new codebook has to decode every song again.",
+    )  # fmt: skip
+    st.toggle(
+        "Take harmony and rhythm", library.settings["aspects"], key="library_aspects",
+        on_change=lambda: library.set_setting("aspects", st.session_state["library_aspects"]),
+        help="2 kB a song beside the frames, and about a tenth more time to analyse it. Songs that lack them are read "
+        "again by the next scan of their folder.",
+    )  # fmt: skip
+    st.toggle(
+        "Hub reduction", library.settings["hub_reduction"], key="library_hub_reduction",
+        on_change=lambda: library.set_setting("hub_reduction", st.session_state["library_hub_reduction"]),
+        help="A few songs are near to very many others, and would crowd every list of answers. With this, two songs "
+        "are near when each is near to the other, compared with the rest.",
+    )  # fmt: skip
+    st.button(
+        "Fit the model again", icon=":material/model_training:", on_click=start_job, args=(library, "refresh"),
+        kwargs={"force": True}, disabled=busy or not has_songs,
+    )  # fmt: skip
+    st.caption(f"This library lies in {plain(library.folder)}.")

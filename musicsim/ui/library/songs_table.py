@@ -1,0 +1,109 @@
+"""The songs of a library as a table: filter, play, and correct the tags of one or many."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.library import Library, Song
+from musicsim.library.stores.tag_edits import EDITABLE
+from musicsim.ui.base.text import shown
+from musicsim.ui.components.listening import play_songs
+from musicsim.ui.components.table_download import table_download
+
+__all__ = ["songs_table"]
+
+_KEY = "library_songs"
+_SEVERAL = "several values: left as they are"
+_LABELS = {name: name.replace("_", " ").capitalize() for name in EDITABLE}
+
+
+def _table(songs: Sequence[Song], edited: set[int]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "title": [shown(s.title) for s in songs],
+            "artist": [s.artist or "" for s in songs],
+            "album": [s.album or "" for s in songs],
+            "track": pd.array([s.track for s in songs], dtype="Int64"),
+            "year": pd.array([s.year for s in songs], dtype="Int64"),
+            "genre": [s.genre or "" for s in songs],
+            "seconds": [round(s.duration_s, 1) for s in songs],
+            "notes": [s.notes for s in songs],
+            "edited": [s.id in edited for s in songs],
+            "file": [shown(s.path) for s in songs],
+        }
+    )
+
+
+def _matches(song: Song, words: Sequence[str]) -> bool:
+    text = f"{song.title} {song.artist or ''} {song.album or ''} {song.genre or ''} {song.year or ''} {song.path}"
+    return all(word in text.casefold() for word in words)
+
+
+def songs_table(now: Snapshot) -> None:
+    """Show the songs with a filter; rows that are marked can be played and edited."""
+    if not now.songs:
+        st.info("No songs yet: add a folder of music or load the demo collection.", icon=":material/info:")
+        return
+    wanted = st.text_input(
+        "Search songs", key="library_search", placeholder="Title, artist, album, genre, year or folder",
+        label_visibility="collapsed",
+    )  # fmt: skip
+    songs = [s for s in now.songs if _matches(s, wanted.casefold().split())]
+    edited = set(now.library.edits.edited())
+    actions = st.container(
+        horizontal=True, vertical_alignment="center"
+    )  # above: a long table has its end far below
+    event = st.dataframe(
+        _table(songs, edited), hide_index=True, key=_KEY, on_select="rerun", selection_mode="multi-row",
+        column_config={"notes": None} if not any(s.notes for s in songs) else None,
+    )  # fmt: skip
+    # a filter may have been typed since the rows were marked
+    chosen = [songs[row] for row in event.selection.rows if row < len(songs)]
+    with actions:
+        st.button(
+            f"Play {len(chosen)} songs" if len(chosen) > 1 else "Play", icon=":material/play_arrow:",
+            disabled=not chosen, on_click=play_songs, args=(now.library, chosen), key="library_play",
+        )  # fmt: skip
+        if st.button("Edit tags", icon=":material/edit:", disabled=not chosen, key="library_edit"):
+            _edit(now.library, chosen)
+        st.button(
+            "Back to the files' tags", icon=":material/undo:", key="library_undo",
+            disabled=not any(s.id in edited for s in chosen),
+            on_click=now.library.edits.undo, args=([s.id for s in chosen],),
+        )  # fmt: skip
+        table_download("songs", lambda: _table(songs, edited), "library_songs_file")
+        st.caption(f"{len(songs):,} of {len(now.songs):,} songs. Mark rows to play or edit them.")
+
+
+def _common(songs: Sequence[Song], name: str) -> tuple[str, bool]:
+    """What all songs have in a tag, and whether they agree."""
+    values = {getattr(song, name) for song in songs}
+    return ("", False) if len(values) > 1 else (str(values.pop() or ""), True)
+
+
+@st.dialog("Edit tags")
+def _edit(library: Library, songs: Sequence[Song]) -> None:
+    """Fields that all songs share; only what is changed is stored, and only in the library."""
+    many = f"{len(songs)} songs" if len(songs) > 1 else f"“{shown(songs[0].title)}”"
+    st.caption(f"{many}. The files stay as they are: this library remembers what you correct.")
+    changes: dict[str, Any] = {}
+    with st.form("edit_tags", border=False):
+        for name in EDITABLE:
+            value, agree = _common(songs, name)
+            typed = st.text_input(
+                _LABELS[name], value, key=f"edit_{name}", placeholder="" if agree else _SEVERAL, max_chars=300
+            )
+            if typed != value:
+                changes[name] = typed
+        saved = st.form_submit_button("Save", type="primary", icon=":material/save:")
+    if not saved:
+        return
+    try:
+        library.edits.edit([song.id for song in songs], changes)
+    except ValueError as error:
+        st.error(str(error))
+        return
+    st.rerun()

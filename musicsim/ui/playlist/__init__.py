@@ -1,0 +1,4 @@
+"""The Playlist page.
+
+May use base and components.
+"""

@@ -1,0 +1,219 @@
+"""The playlist in work, and the way back to how it was: every change makes a new draft."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Self
+
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.library import SavedPlaylist
+from musicsim.ui.base.state import LIBRARY, Key
+
+if TYPE_CHECKING:  # scipy and scikit-learn come with it: not before a playlist is asked for
+    from musicsim.explorer.playlists.request import Wish
+    from musicsim.explorer.playlists.walk import DrawnPlaylist, Edge
+
+__all__ = [
+    "PLAYLIST",
+    "PlaylistDraft",
+    "amend",
+    "can_redo",
+    "can_undo",
+    "change",
+    "present_ids",
+    "redo",
+    "undo",
+]
+
+_MAX_STEPS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class PlaylistDraft:
+    """A playlist as it stands.
+
+    Attributes
+    ----------
+    song_ids : tuple of int
+    taken : mapping of (song id, next song id) to Edge
+        Edges the walk took, also of pairs that no longer follow each other: a song that is moved back has its
+        reason again.
+    kept : frozenset of int
+        Ids of songs that stay where they are when the list is drawn again.
+    notes : tuple of str
+        What of the wish could not be met.
+    seed : int or None
+        None for a list that was opened, not drawn.
+    wish : Wish or None
+        What it was drawn for.
+    dialect : str or None
+        Whose walk says what is likely.
+    saved_id : int or None
+        The playlist of the library that it is, until it is changed.
+    absent : tuple of int
+        Ids of songs that were passed over, since they are missing or cannot be compared.
+    """
+
+    song_ids: tuple[int, ...]
+    taken: "Mapping[tuple[int, int], Edge]" = field(default_factory=dict, hash=False)
+    kept: frozenset[int] = frozenset()
+    notes: tuple[str, ...] = ()
+    seed: int | None = None
+    wish: "Wish | None" = field(default=None, hash=False)
+    dialect: str | None = None
+    saved_id: int | None = None
+    absent: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, drawn: "DrawnPlaylist", wish: "Wish", seed: int) -> Self:
+        """A draft of a list that was just drawn."""
+        ids = tuple(song.id for song in drawn.songs)
+        return cls(ids, _taken(drawn), frozenset(), drawn.notes, seed, wish, wish.dialect)
+
+    @classmethod
+    def opened(cls, playlist: SavedPlaylist, now: Snapshot) -> "PlaylistDraft":
+        """A draft of a playlist of the library, with the reasons that were saved with it."""
+        details = playlist.details or {}
+        notes, dialect, kept = (details.get(name) for name in ("notes", "dialect", "kept"))
+        seed = details.get("seed")
+        draft = cls(
+            playlist.song_ids,
+            _taken_of(details.get("taken")),
+            frozenset(i for i in kept if isinstance(i, int)) if isinstance(kept, list) else frozenset(),
+            tuple(str(note) for note in notes) if isinstance(notes, list) else (),
+            seed if isinstance(seed, int) else None,
+            dialect=dialect if isinstance(dialect, str) else None,
+            saved_id=playlist.id,
+        )
+        return draft.present(now)
+
+    def details(self) -> dict[str, Any]:
+        """What is saved with the songs: :meth:`opened` reads it."""
+        steps = [(pair, self.taken[pair]) for pair in pairwise(self.song_ids) if pair in self.taken]
+        return {
+            "taken": [[*pair, edge.reason, edge.probability] for pair, edge in steps],
+            "seed": self.seed,
+            "dialect": self.dialect,
+            "notes": list(self.notes),
+            "kept": [i for i in self.song_ids if i in self.kept],
+        }
+
+    def redrawn(self, drawn: "DrawnPlaylist", dialect: str | None, seed: int) -> "PlaylistDraft":
+        """The list drawn anew in part; pairs that still follow each other keep their edges."""
+        ids = tuple(song.id for song in drawn.songs)
+        return replace(
+            self, song_ids=ids, taken=_taken(drawn) | dict(self.taken), kept=self.kept & set(ids),
+            notes=drawn.notes, seed=seed, dialect=dialect, saved_id=None,
+        )  # fmt: skip
+
+    def moved(self, index: int, to: int) -> "PlaylistDraft":
+        """With the song at `index` at the place `to`."""
+        ids = list(self.song_ids)
+        ids.insert(to, ids.pop(index))
+        return replace(self, song_ids=tuple(ids), saved_id=None)
+
+    def dropped(self, index: int) -> "PlaylistDraft":
+        """Without the song at `index`."""
+        ids = (*self.song_ids[:index], *self.song_ids[index + 1 :])
+        return replace(self, song_ids=ids, kept=self.kept & set(ids), saved_id=None)
+
+    def toggled(self, song_id: int) -> "PlaylistDraft":
+        """With a song kept where it stands, or no longer kept."""
+        return replace(self, kept=self.kept ^ {song_id})
+
+    def present(self, now: Snapshot) -> "PlaylistDraft":
+        """Without songs that have gone; a copy is the song that stands for it."""
+        ids = present_ids(now, self.song_ids)
+        if ids == self.song_ids:
+            return self
+        absent = tuple(i for i in self.song_ids if i not in now.row_of)
+        return replace(self, song_ids=ids, kept=self.kept & set(ids), absent=(*self.absent, *absent))
+
+
+PLAYLIST: Key[PlaylistDraft | None] = Key("playlist", lambda: None, "the playlist in work", per_library=True)
+
+
+def present_ids(now: Snapshot, ids: Sequence[int]) -> tuple[int, ...]:
+    """The songs that are here and can be compared."""
+    return tuple(now.indexed[now.row_of[i]].id for i in ids if i in now.row_of)
+
+
+def _taken(drawn: "DrawnPlaylist") -> "dict[tuple[int, int], Edge]":
+    pairs = pairwise(song.id for song in drawn.songs)
+    return {pair: edge for pair, edge in zip(pairs, drawn.edges[1:], strict=True) if edge is not None}
+
+
+def _taken_of(written: Any) -> "dict[tuple[int, int], Edge]":
+    """Edges as :meth:`PlaylistDraft.details` wrote them; what another program wrote may be anything."""
+    from musicsim.explorer.playlists.walk import Edge
+
+    found = {}
+    for step in written if isinstance(written, list) else []:
+        if not isinstance(step, list) or len(step) != 4:
+            continue
+        here, there, reason, probability = step
+        if isinstance(here, int) and isinstance(there, int) and isinstance(probability, int | float):
+            found[here, there] = Edge(str(reason), float(probability))
+    return found
+
+
+# --- the way back ---------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _History:
+    drafts: list[PlaylistDraft] = field(default_factory=list)
+    at: int = -1
+
+
+_HISTORIES: Key[dict[str, _History]] = Key(
+    "playlist_histories", dict, "drafts of this session by the name of their library"
+)
+
+
+def _history() -> _History:
+    return _HISTORIES.get().setdefault(LIBRARY.get(), _History())
+
+
+def change(draft: PlaylistDraft) -> None:
+    """Make this the playlist in work; :func:`undo` leads back to the one before."""
+    history = _history()
+    history.drafts = [*history.drafts[: history.at + 1], draft][-_MAX_STEPS:]
+    history.at = len(history.drafts) - 1
+    PLAYLIST.set(draft)
+
+
+def amend(draft: PlaylistDraft) -> None:
+    """Replace the playlist in work by one with the same songs, without a step to undo."""
+    history = _history()
+    if history.drafts and PLAYLIST.get() is not None:
+        history.drafts[history.at] = draft
+    PLAYLIST.set(draft)
+
+
+def can_undo() -> bool:
+    """Whether there is a draft before this one."""
+    history = _history()
+    return history.at > 0 or (PLAYLIST.get() is None and bool(history.drafts))
+
+
+def can_redo() -> bool:
+    """Whether a change was undone."""
+    history = _history()
+    return PLAYLIST.get() is not None and history.at < len(history.drafts) - 1
+
+
+def undo() -> None:
+    """Go back to the draft before; after a page has laid the playlist aside, to that one."""
+    history = _history()
+    if can_undo():
+        history.at -= PLAYLIST.get() is not None
+        PLAYLIST.set(history.drafts[history.at])
+
+
+def redo() -> None:
+    """Do again what was undone."""
+    history = _history()
+    if can_redo():
+        history.at += 1
+        PLAYLIST.set(history.drafts[history.at])

@@ -1,0 +1,104 @@
+"""Playlist: a walk over what songs have in common; every step says why."""
+
+import streamlit as st
+
+from musicsim.explorer.playlists.walk import Walk
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.ui.base.state import Key, snapshot, walk
+from musicsim.ui.base.text import plain
+from musicsim.ui.components.empty import stop_without_songs
+from musicsim.ui.playlist.actions import TROUBLE
+from musicsim.ui.playlist.actions import draw as draw_songs
+from musicsim.ui.playlist.blind_view import show_blind
+from musicsim.ui.playlist.draft import PLAYLIST, can_undo
+from musicsim.ui.playlist.export import export_button, mix_section
+from musicsim.ui.playlist.request_form import wish_form
+from musicsim.ui.playlist.saved import follow_address, save_button, saved_lists, show_address
+from musicsim.ui.playlist.view import (
+    absent_songs,
+    dialect_of,
+    show_heading,
+    show_map,
+    show_rows,
+    show_steps_back,
+)
+from musicsim.ui.playlist.weights_view import show_weights
+
+__all__ = ["draw"]
+
+SECTIONS = ("A playlist", "Which is better?", "What leads from song to song")
+# the form is longer than most screens; the player covers the lowest five rem
+DRAW_CSS = """.st-key-playlist_draw {
+  position: sticky; bottom: 4.8rem; z-index: 2; padding: 0.5rem 0; backdrop-filter: blur(8px);
+}"""
+SECTION: Key[str] = Key("playlist_section", lambda: SECTIONS[0], "what the Playlist page shows")
+
+
+def _make_playlist(now: Snapshot, walker: Walk) -> None:
+    """The wish on the left, the list on the right."""
+    follow_address(now)
+    draft = PLAYLIST.get()
+    if draft is not None:
+        draft = draft.present(now)
+        PLAYLIST.set(draft)
+    saved = show_address(now)
+    settings, listing = st.columns([1, 2], gap="large")
+    st.html(f"<style>{DRAW_CSS}</style>")
+    with settings:
+        wish_form(now, walker)
+        st.button(
+            "Draw a playlist", icon=":material/casino:", type="primary", width="stretch", key="playlist_draw",
+            on_click=draw_songs, args=(now, walker),
+        )  # fmt: skip
+        saved_lists(now)
+    with listing:
+        trouble = TROUBLE.get()
+        TROUBLE.set("")
+        if trouble:
+            st.error(plain(trouble), icon=":material/error:")
+        if draft is None or not draft.song_ids:
+            st.info(
+                "Say what you wish for, or nothing, and draw. Between two songs stands why one led to the other."
+            )
+            if can_undo():
+                show_steps_back()
+            return
+        shown = walker.explain(draft.song_ids, draft.taken, dialect_of(draft, walker))
+        show_heading(now, walker, draft, shown)
+        with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+            save_button(now)
+            export_button(now, [*shown.songs, *absent_songs(now, draft)])
+            about = [f"Saved as “{plain(saved.name)}”."] if saved else []
+            about += [f"Drawn with seed {draft.seed}."] if draft.seed is not None else []
+            st.caption(" ".join(about))
+        show_rows(now, walker, draft, shown)
+        show_map(now, draft)
+        mix_section(now, shown.songs)
+
+
+def draw() -> None:
+    """Draw the page."""
+    now = snapshot()
+    st.title("Playlist", anchor=False)
+    stop_without_songs(now)
+    walker = walk(now)
+    SECTION.get()
+    section = st.segmented_control(
+        "Show",
+        SECTIONS,
+        key=SECTION.name,
+        persist_state="session",
+        label_visibility="collapsed",
+        required=True,
+        wrap=True,
+    )
+    if section == SECTIONS[1]:
+        show_blind()
+    elif section == SECTIONS[2]:
+        show_weights(walker)
+    else:
+        _make_playlist(now, walker)
+
+
+if __name__ == "__main__":
+    draw()

@@ -1,0 +1,4 @@
+"""The Search page.
+
+May use base and components.
+"""

@@ -1,0 +1,260 @@
+"""Search by example: drop a file, record, or choose a song; hear what is like it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import streamlit as st
+
+from musicsim.audio import AUDIO_EXTENSIONS
+from musicsim.errors import MusicsimError
+from musicsim.explorer.search.feedback import Thumbs
+from musicsim.explorer.search.query import Example, Filters, Hit, find_similar
+from musicsim.explorer.snapshot.map_view import place_vector
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer.upkeep.add_music import keep_upload
+from musicsim.library import Song
+from musicsim.library.scan.files import content_hash
+from musicsim.ui.base.state import CHOSEN, EXAMPLE, Upload, example, map_placer, snapshot
+from musicsim.ui.base.text import plain
+from musicsim.ui.components.empty import stop_without_songs
+from musicsim.ui.components.jobs_view import start_job
+from musicsim.ui.components.listening import follow, play_songs
+from musicsim.ui.components.map_chart import map_chart
+from musicsim.ui.components.song_finder import find_names, find_song, song_matches
+from musicsim.ui.components.song_list import Action, clock, hit_rows, song_list
+from musicsim.ui.components.why_view import ask_why, show_why
+from musicsim.ui.search.feedback import THUMBS, feedback_bar, feedback_on, say
+
+__all__ = ["draw"]
+
+FILE_KEY, MICROPHONE_KEY = "search_file", "search_microphone"
+_RECORDING = "your recording"
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """What is searched with.
+
+    Attributes
+    ----------
+    of : int or Example
+        A song's id, or what was heard.
+    seed : Song, optional
+        The song of the library that it is.
+    upload : Upload, optional
+        The file or recording, where it is one.
+    place : float32 ndarray of shape (2,), optional
+        Where an upload is on the map.
+    """
+
+    of: int | Example
+    seed: Song | None
+    upload: Upload | None = None
+    place: npt.NDArray[np.float32] | None = None
+
+    @property
+    def seed_id(self) -> int | None:
+        """The id of the song that it is."""
+        return self.seed.id if self.seed is not None else None
+
+    def name_in(self, now: Snapshot) -> str:
+        """Under which name thumbs about its answers are remembered."""
+        return f"{now.library.name}:{self.upload.digest if self.upload is not None else self.of}"
+
+
+def draw() -> None:
+    """Draw the page."""
+    now = snapshot()
+    st.title("Search by example", anchor=False)
+    stop_without_songs(now)
+    _ways_in(now)
+    try:
+        query = _query(now)
+    except MusicsimError as error:
+        st.error(plain(error), icon=":material/error:")
+        return
+    if query is None:
+        st.info(
+            "Drop an audio file, hum into the microphone, or choose a song: what sounds like it in your collection "
+            "will stand here.",
+            icon=":material/hearing:",
+        )
+        return
+    _about(now, query)
+    _answers(now, query, _search_form(now, query))
+
+
+def _ways_in(now: Snapshot) -> None:
+    """A file, a recording, or a song of the library."""
+    drop, record, choose = st.columns([2, 1, 1], gap="medium")
+    drop.file_uploader(
+        "Drop a file",
+        type=sorted(e.lstrip(".") for e in AUDIO_EXTENSIONS),
+        key=FILE_KEY,
+        on_change=_took,
+        args=(FILE_KEY,),
+    )
+    record.audio_input("Or record", key=MICROPHONE_KEY, on_change=_took, args=(MICROPHONE_KEY,))
+    with choose:
+        find_song(
+            "Or choose a song", key="search_song", on_pick=partial(_took_song, now),
+            search=partial(song_matches, now, with_artists=False),
+        )  # fmt: skip
+
+
+def _took(key: str) -> None:
+    """Search with the file or recording that has just come, instead of the one before."""
+    before = EXAMPLE.get()
+    if before is not None and before.decoding is not None:
+        before.decoding.drop()
+    sent = st.session_state[key]
+    if sent is not None:
+        data = sent.getvalue()  # the very bytes that Streamlit holds; getbuffer() would copy them
+        EXAMPLE.set(Upload(sent.name if key == FILE_KEY else _RECORDING, data, content_hash(data)))
+    else:
+        EXAMPLE.set(None)
+
+
+def _took_song(now: Snapshot, _: str, value: str) -> None:
+    """Search with a song of the library."""
+    for song in now.songs_by_id([int(value)]):
+        CHOSEN.set(song.id)
+        EXAMPLE.set(None)
+
+
+def _query(now: Snapshot) -> _Query | None:
+    """The upload, or else the chosen song if it has a vector."""
+    upload, chosen = EXAMPLE.get(), CHOSEN.get()
+    if upload is not None:
+        heard = example(now, upload)
+        # the placer is made where it is needed only
+        place = place_vector(heard.vector, now.map, now.index, lambda vectors: map_placer(now).place(vectors))
+        known = now.songs_by_id([heard.song_id]) if heard.song_id else []
+        return _Query(heard, next(iter(known), None), upload, place)
+    if chosen is not None and now.rows_of([chosen])[0] >= 0:
+        (seed,) = now.songs_by_id([chosen])
+        return _Query(chosen, seed)
+    return None
+
+
+def _about(now: Snapshot, query: _Query) -> None:
+    """What is searched with, to be heard, and what can be done with it."""
+    upload, seed = query.upload, query.seed
+    with st.container(border=True):
+        what, act = st.columns([3, 1], vertical_alignment="center")
+        if upload is not None and isinstance(query.of, Example):
+            what.markdown(f"**{plain(upload.name)}** · {clock(query.of.duration_s)}")
+            what.audio(upload.data)
+            for note in query.of.notes:
+                what.caption(f":material/info: {plain(note)}")
+            if query.of.is_cut and not upload.is_whole:
+                act.button(
+                    "Analyse the whole", icon=":material/hearing:", on_click=_take_whole, args=(upload,)
+                )
+            if seed is not None:
+                act.caption(f"This recording is in your collection: {plain(seed.label)}.")
+            elif upload.name != _RECORDING:
+                act.button(
+                    "Add to the collection", icon=":material/add:", on_click=_add_upload, args=(now, upload)
+                )
+        elif seed is not None:
+            what.markdown(f"**{plain(seed.title)}** · {plain(seed.by)} · {clock(seed.duration_s)}")
+            act.button(
+                "Play",
+                icon=":material/play_arrow:",
+                on_click=play_songs,
+                args=(now.library, [seed]),
+                width="stretch",
+            )
+
+
+def _take_whole(upload: Upload) -> None:
+    """Search with all of a long upload."""
+    upload.is_whole, upload.decoding = True, None
+
+
+def _add_upload(now: Snapshot, upload: Upload) -> None:
+    """Put an uploaded file into the collection."""
+    try:
+        start_job(now.library, "add", paths=[str(keep_upload(now.library, upload.name, upload.data))])
+    except MusicsimError as error:
+        st.toast(plain(error), icon=":material/warning:")
+
+
+def _search_form(now: Snapshot, query: _Query) -> Callable[[Thumbs], list[Hit]]:
+    """How many answers, and which songs may be one; returns the search under these conditions."""
+    n, limit, narrow = st.columns([1, 1, 2], vertical_alignment="bottom")
+    k = n.segmented_control("Songs", (10, 20, 50), default=10, key="search_k") or 10
+    per_artist = limit.number_input("At most of one artist (0: any)", 0, 50, 2, key="search_per_artist")
+    with narrow.popover("Filters", icon=":material/filter_alt:", width="stretch"):
+        filters = _filters(now)
+    return lambda thumbs: find_similar(
+        now, query.of, k, max_per_artist=per_artist or None, filters=filters, thumbs=thumbs
+    )
+
+
+def _filters(now: Snapshot) -> Filters:
+    columns = now.columns
+    artists = find_names("Artists", columns.artist.names, key="search_artists")
+    genres = find_names("Genres", columns.genre.names, key="search_genres")
+    folders = find_names("Folders", columns.folder.names, key="search_folders")
+    known = columns.year[columns.year > 0]
+    first, last = (int(known.min()), int(known.max())) if len(known) else (0, 0)
+    years = st.slider("Years", first, last, (first, last)) if first < last else (first, last)
+    longest = int(columns.duration_s.max()) + 1
+    seconds = st.slider("Length in seconds", 0, longest, (0, longest))
+    return Filters(
+        frozenset(artists),
+        frozenset(genres),
+        frozenset(folders),
+        None if years == (first, last) else years,
+        None if seconds == (0, longest) else seconds,
+    )
+
+
+def _answers(now: Snapshot, query: _Query, found_with: Callable[[Thumbs], list[Hit]]) -> None:
+    """The most similar songs, as a list and on the map."""
+    name = query.name_in(now)
+    said = feedback_on(now.library, name, query.seed_id)
+    hits = found_with(said)
+    hits_before = found_with(said.undone()) if said.said else hits
+    songs = [hit.song for hit in hits]
+    found, where = st.columns([3, 2], gap="large")
+    with found:
+        st.subheader(f"{len(hits)} most similar songs" if hits else "No song passes", anchor=False)
+        if not hits:
+            st.caption("There is no other song that these filters let through. Widen them.")
+
+        def act_on(action: Action) -> None:
+            """Play, queue, or search on with an answer, say whether it fits, or ask why it is one."""
+            if action.kind == "why":
+                ask_why(action.song_id)
+            elif action.kind in THUMBS:
+                say(name, action.song_id, THUMBS[action.kind])
+            else:
+                follow(action, now, songs)
+
+        feedback_bar(now, name, query.seed_id, hits_before, hits)
+        song_list(hit_rows(hits, can_explain=True, judged=said.judged), key="hits", on_action=act_on)
+        show_why(now, query.of)
+    with where:
+        map_chart(
+            now, key="search_map", chosen=query.seed_id if query.upload is None else None,
+            found=[song.id for song in songs], query=query.place, height=480, legend=False,
+            on_pick=partial(_heard, now),
+        )  # fmt: skip
+        st.caption(
+            "The star is your query; rings are the answers." if query.upload else "Rings are the answers."
+        )
+
+
+def _heard(now: Snapshot, song_id: int) -> None:
+    """A click on a point of the map plays its song."""
+    play_songs(now.library, now.songs_by_id([song_id]), preview=True)
+
+
+if __name__ == "__main__":
+    draw()

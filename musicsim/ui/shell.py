@@ -1,0 +1,113 @@
+"""The frame of every page: navigation, the library and its model, the running job, the player."""
+
+import streamlit as st
+
+from musicsim.errors import MusicsimError
+from musicsim.explorer.libraries import library_folders
+from musicsim.ui.base.frame import FRAME_CSS, ICON, LOGO, PAGES
+from musicsim.ui.base.state import (
+    COLOUR_BY,
+    LIBRARY,
+    MODEL,
+    active_library,
+    active_model,
+    chosen_model,
+    forget_library_state,
+    take_address,
+    warm_up,
+)
+from musicsim.ui.base.text import plain
+from musicsim.ui.components import player
+from musicsim.ui.components.jobs_view import library_line, upgrade_line
+from musicsim.ui.components.listening import on_player_event, thumbs
+
+__all__ = ["draw"]
+
+_TITLES = {
+    "explore": ("Explore", ":material/scatter_plot:"),
+    "search": ("Search by example", ":material/search:"),
+    "playlist": ("Playlist", ":material/queue_music:"),
+    "train": ("Train", ":material/school:"),
+    "compare": ("Compare", ":material/compare_arrows:"),
+    "evaluate": ("Evaluate", ":material/insights:"),
+    "library": ("Library", ":material/library_music:"),
+}
+
+
+def _switched_library(widget: str) -> None:
+    LIBRARY.set(st.session_state[widget])
+    forget_library_state()
+
+
+def _switched_model(widget: str) -> None:
+    MODEL.set(st.session_state[widget])
+
+
+def _sidebar() -> None:
+    names = [folder.name for folder in library_folders()]
+    library = active_library()
+    # The widgets are named by what is chosen and begin with it. One that has its value from the session falls back to
+    # its first option where the page is switched before the browser has heard of the value.
+    widget = f"library_{library.name}"
+    st.selectbox(
+        "Library", names, names.index(library.name), key=widget, on_change=_switched_library, args=(widget,),
+        disabled=len(names) == 1, help="Other libraries are made on the Library page.",
+    )  # fmt: skip
+    models = {record.id: record.name for record in library.models.all()}
+    if len(models) > 1:
+        chosen = active_model()
+        widget = f"model_{library.name}_{chosen}"
+        st.selectbox(
+            "Model", list(models), list(models).index(chosen) if chosen in models else None, key=widget,
+            on_change=_switched_model, args=(widget,), format_func=models.__getitem__,
+            help="What “similar” means on every page. Models are made on the Train page.",
+        )  # fmt: skip
+    upgrade_line(library)
+    library_line(library)
+
+
+def _lost_model() -> None:
+    """Say that the files of the chosen model are gone, and offer the models that have theirs."""
+    lost, models = chosen_model(), active_library().models
+    if lost is None or models.is_whole(lost):
+        return
+    others = [record for record in models.all() if models.is_whole(record)]
+    if not others:
+        return  # what compares songs says so
+    st.error(
+        f"The files of the model “{plain(lost.name)}” are gone or damaged: choose another model.",
+        icon=":material/error:",
+    )
+    with st.container(horizontal=True):
+        for record in others:
+            st.button(plain(record.name), key=f"instead_{record.id}", on_click=MODEL.set, args=(record.id,))
+
+
+def draw() -> None:
+    """Draw the frame with the page of the address inside."""
+    st.set_page_config(page_title="musicsim", page_icon=ICON, layout="wide")
+    st.logo(LOGO, size="large")
+    st.html(f"<style>{FRAME_CSS}</style>")
+    pages = [
+        st.Page(PAGES[name], title=title, icon=icon, url_path=name, default=name == "explore")
+        for name, (title, icon) in _TITLES.items()
+    ]
+    page = st.navigation(pages)
+    try:
+        COLOUR_BY.keep()
+        active_library()
+        take_address()
+        active_model()
+        with st.sidebar:
+            _sidebar()
+        with st.bottom:
+            player.mount(on_event=on_player_event, thumbs=thumbs())
+        _lost_model()
+        page.run()
+        warm_up()
+    except MusicsimError as error:
+        st.error(plain(error), icon=":material/error:")
+
+
+if __name__ == "__main__":
+    draw()

@@ -1,0 +1,4 @@
+"""The Train page.
+
+May use base and components.
+"""

@@ -1,0 +1,308 @@
+"""The models of a library: a card each with its actions, two side by side, and ways to get more of them."""
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from musicsim.errors import MusicsimError
+from musicsim.explorer import jobs
+from musicsim.explorer.models.files import FILE_ENDING, save_model_file
+from musicsim.explorer.models.representations import CODEWORDS, OFFERED, OWN, REPRESENTATIONS
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer.upkeep.add_music import keep_upload
+from musicsim.explorer.upkeep.fitting import RepresentationSettings
+from musicsim.explorer.upkeep.model_catalogue import free_name, stale_reason
+from musicsim.explorer.upkeep.model_text import facts, figures, kind_words, match_words, report_of
+from musicsim.library import Library
+from musicsim.library.embeddings.files import ENDINGS
+from musicsim.library.embeddings.store import EmbeddingStore
+from musicsim.library.stores.models import MAX_NAME, NATIVE_KIND, ModelRecord
+from musicsim.ui.base.state import MODEL, Key
+from musicsim.ui.base.text import plain
+from musicsim.ui.components.jobs_view import job_panel, start_job
+
+__all__ = ["delete_button", "models_section", "rename_button", "use_button"]
+
+_JOBS = ("represent", "take_model")
+_COMPARED: Key[list[str]] = Key("models_compared", list, "ids of the two models that stand side by side")
+_REPRESENTATION: Key[str] = Key("model_representation", lambda: "histogram", "what songs are described by")
+_CODEWORDS: Key[int] = Key("model_codewords", lambda: 1024, "codewords of a representation to be made")
+_TAU: Key[int] = Key("model_tau", lambda: 4, "codewords a frame is shared among")
+_BROUGHT: Key[tuple[Path, str, str] | None] = Key(
+    "models_brought",
+    lambda: None,
+    "the library that vectors of the listener's own were brought to, what is wrong with them, and what came of them",
+)
+
+
+# --- what can be done to a model ------------------------------------------------------------------
+
+
+def _use(library: Library, record: ModelRecord) -> None:
+    library.models.activate(record.id)
+    MODEL.set(record.id)
+    st.toast(f"{plain(record.name)} is in use now.", icon=":material/check_circle:")
+
+
+def _rename(library: Library, record: ModelRecord, key: Key[str]) -> None:
+    try:
+        library.models.rename(record.id, key.get())
+    except MusicsimError as error:
+        st.toast(plain(error), icon=":material/warning:")
+
+
+def _delete(library: Library, record: ModelRecord) -> None:
+    try:
+        library.models.delete(record.id)
+    except MusicsimError as error:
+        st.toast(plain(error), icon=":material/warning:")
+        return
+    st.toast(f"{plain(record.name)} is gone.", icon=":material/check_circle:")
+
+
+def use_button(library: Library, record: ModelRecord, *, where: str) -> None:
+    """Put a model into use, for this session and for others that start."""
+    st.button(
+        "In use" if record.is_active else "Use it", icon=":material/check:", key=f"{where}_use_{record.id}",
+        type="primary" if where == "verdict" else "secondary", disabled=record.is_active,
+        on_click=_use, args=(library, record),
+    )  # fmt: skip
+
+
+def rename_button(library: Library, record: ModelRecord, *, where: str) -> None:
+    """Give a model another name."""
+    is_native = record.kind == NATIVE_KIND
+    key: Key[str] = Key(f"{where}_name_{record.id}", lambda: record.name, "the name a model is to have")
+    with st.popover(
+        "Rename", icon=":material/edit:", disabled=is_native,
+        help="The model that every library has keeps its name." if is_native else None,
+    ):  # fmt: skip
+        key.keep()
+        st.text_input("Name", key=key.name, max_chars=MAX_NAME)
+        st.button(
+            "Rename it", key=f"{where}_rename_{record.id}", type="primary",
+            on_click=_rename, args=(library, record, key),
+        )  # fmt: skip
+
+
+def delete_button(
+    library: Library, record: ModelRecord, *, where: str, busy: bool, label: str = "Delete"
+) -> None:
+    """Delete a model once that is confirmed."""
+    is_native = record.kind == NATIVE_KIND
+    why = "The other models are built on this one." if is_native else None
+    with st.popover(label, icon=":material/delete:", disabled=is_native or busy, help=why):
+        after = " “As it sounds” is used from then on." if record.is_active else ""
+        st.write(f"{plain(record.name)} cannot be had back, except by making it again.{after}")
+        st.button(
+            "Delete it", key=f"{where}_delete_{record.id}", type="primary",
+            on_click=_delete, args=(library, record),
+        )  # fmt: skip
+
+
+def _model_file(library: Library, record: ModelRecord) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / f"model{FILE_ENDING}"
+        save_model_file(library, record.id, target)
+        return target.read_bytes()
+
+
+# --- the section ----------------------------------------------------------------------------------
+
+
+def models_section(now: Snapshot, *, busy: bool) -> None:
+    """All models of a library, and ways to get more."""
+    library = now.library
+    records = library.models.all()
+    reports = {record.id: report_of(library, record) for record in records}
+    st.subheader("Models", anchor=False)
+    _job(library)
+    for start in range(0, len(records), 2):
+        for column, record in zip(st.columns(2), records[start : start + 2], strict=False):
+            with column, st.container(border=True, height="stretch"):
+                _card(library, record, reports[record.id], busy=busy)
+    _comparison([record for record in records if reports[record.id]], reports)
+    taking, describing = st.columns(2, gap="large")
+    with taking:
+        _taking_in(library, busy=busy)
+        _bringing(library, busy=busy)
+    with describing:
+        _describing(library, busy=busy)
+
+
+def _job(library: Library) -> None:
+    """A job of this section at work, or how the last one failed to end."""
+    running = jobs.current(library)
+    latest = next(iter(library.jobs.recent(1)), None)
+    if latest is None or latest.kind not in _JOBS or latest.state == "done":
+        return
+
+    @st.fragment(run_every=1.0 if running else None)
+    def watch() -> None:
+        if running is not None and jobs.current(library) is None:
+            st.rerun()
+        job_panel(library, library.jobs.get(latest.id))
+
+    watch()
+
+
+def _card(library: Library, record: ModelRecord, report: dict[str, Any], *, busy: bool) -> None:
+    in_use = " :green-badge[:material/check: in use]" if record.is_active else ""
+    st.markdown(f"**{plain(record.name)}**{in_use}")
+    st.caption(plain(kind_words(record)))
+    stale = stale_reason(library, record)
+    if stale is not None:
+        st.caption(f":orange[:material/update: Should be made again: {plain(stale)}.]")
+    st.caption("  \n".join(plain(line) for line in facts(library, record, report)))
+    with st.container(horizontal=True):
+        use_button(library, record, where="card")
+        rename_button(library, record, where="card")
+        delete_button(library, record, where="card", busy=busy)
+        st.download_button(
+            "Download", lambda: _model_file(library, record), f"{record.name}{FILE_ENDING}",
+            "application/zip", key=f"card_file_{record.id}", icon=":material/download:", on_click="ignore",
+            help="One file for another library. It holds the model and its figures, no song.",
+        )  # fmt: skip
+
+
+def _comparison(records: Sequence[ModelRecord], reports: dict[str, dict[str, Any]]) -> None:
+    """The figures of two learned models side by side."""
+    names = {record.id: record.name for record in records}
+    if len(names) < 2:
+        return
+    _COMPARED.set([model_id for model_id in _COMPARED.get() if model_id in names])
+    st.multiselect(
+        "Compare two models", list(names), key=_COMPARED.name, format_func=names.__getitem__, max_selections=2,
+        placeholder="Choose two",
+    )  # fmt: skip
+    chosen = _COMPARED.get()
+    if len(chosen) < 2:
+        return
+    tables = [{row["measure"]: row for row in figures(reports[model_id])} for model_id in chosen]
+    measures = [measure for measure in tables[0] if measure in tables[1]]
+    columns: dict[str, list[str]] = {"measure": measures}
+    for number, (model_id, table) in enumerate(zip(chosen, tables, strict=True), 1):
+        columns[f"{names[model_id]}"] = [table[m]["after"] for m in measures]
+        columns[f"against before{' ' * number}"] = [
+            f"{table[m]['difference']} ({table[m]['95 % between']})"
+            if table[m]["95 % between"]
+            else table[m]["difference"]
+            for m in measures
+        ]
+    st.table(pd.DataFrame(columns), hide_index=True, border="horizontal")
+    if len({_question(reports[model_id]) for model_id in chosen}) > 1:
+        st.caption("They were asked different questions: each figure says how well a model answers its own.")
+
+
+def _question(report: dict[str, Any]) -> tuple[object, ...]:
+    """What held-out artists were judged by."""
+    settings = report["settings"]
+    names = ("supervision", "k", "threshold", "random_state")
+    return (*(settings[name] for name in names), report["n_songs"])
+
+
+# --- more models ----------------------------------------------------------------------------------
+
+
+def _take(library: Library, name: str, data: bytes) -> None:
+    try:
+        path = keep_upload(library, name, data)
+    except MusicsimError as error:
+        st.toast(plain(error), icon=":material/warning:")
+        return
+    start_job(library, "take_model", path=str(path))
+
+
+def _taking_in(library: Library, *, busy: bool) -> None:
+    st.markdown("**Take in a model**")
+    file = st.file_uploader(
+        f"A {FILE_ENDING} file", type=[FILE_ENDING.lstrip(".")], key="models_file",
+        help="Made by Download on a card, here or in another library. All songs are described by it.",
+    )  # fmt: skip
+    if file is not None:
+        st.button(
+            "Take it in", icon=":material/input:", key="models_take", disabled=busy,
+            on_click=_take, args=(library, file.name, file.getvalue()),
+        )  # fmt: skip
+
+
+def _bring(library: Library, name: str, data: bytes) -> None:
+    store = EmbeddingStore(library)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"vectors{Path(name).suffix}"
+            path.write_bytes(data)
+            about = store.keep(path, name)
+        matched = store.match(about.key)
+    except (MusicsimError, OSError) as error:
+        _BROUGHT.set((library.folder, str(error), ""))
+        return
+    lines = [match_words(about, matched), *about.problems]
+    if not len(matched.song_ids):
+        _BROUGHT.set((library.folder, lines[0], "\n".join(lines[1:])))
+        return
+    _BROUGHT.set((library.folder, "", "\n".join(lines)))
+    settings = RepresentationSettings(OWN, vectors=about.key, label=about.label)
+    start_job(library, "represent", name=free_name(library, settings.name), settings=asdict(settings))
+
+
+def _bringing(library: Library, *, busy: bool) -> None:
+    st.markdown("**Vectors of your own**")
+    file = st.file_uploader(
+        f"Embeddings as {', '.join(ENDINGS)}", type=[ending.lstrip(".") for ending in ENDINGS],
+        key="models_vectors",
+        help="One vector a song, of a neural network or anything else, with the ids, paths or hashes of the songs: "
+        "they become a model, to search with and to learn on, alone or beside others.",
+    )  # fmt: skip
+    if file is not None:
+        st.button(
+            "Take them in", icon=":material/input:", key="models_bring", disabled=busy,
+            on_click=_bring, args=(library, file.name, file.getvalue()),
+        )  # fmt: skip
+    told = _BROUGHT.get()
+    if told is None or told[0] != library.folder:
+        return
+    _, wrong, came = told
+    if wrong:
+        st.error(plain(wrong), icon=":material/error:")
+    st.caption("  \n".join(plain(line) for line in came.splitlines()))
+
+
+def _represent(library: Library) -> None:
+    settings = RepresentationSettings(_REPRESENTATION.get(), _CODEWORDS.get(), _TAU.get())
+    start_job(library, "represent", name=free_name(library, settings.name), settings=asdict(settings))
+
+
+def _describing(library: Library, *, busy: bool) -> None:
+    for key in (_REPRESENTATION, _CODEWORDS, _TAU):
+        key.keep()
+    st.markdown("**Another way to describe songs**")
+    kind = st.selectbox(
+        "Songs are described by", OFFERED, key=_REPRESENTATION.name,
+        format_func=lambda name: REPRESENTATIONS[name].description,
+        help="To compare with, and to learn on. Mixtures of Gaussians take the longest: seconds a song.",
+    )  # fmt: skip
+    first, second = st.columns(2)
+    has_codewords = kind in CODEWORDS
+    with first:
+        st.segmented_control(
+            "Codewords",
+            [256, 512, 1024, 2048],
+            key=_CODEWORDS.name,
+            disabled=not has_codewords,
+            required=True,
+        )
+    with second:
+        st.segmented_control(
+            "Codewords a frame is shared among", [1, 2, 4, 8], key=_TAU.name, disabled=not has_codewords,
+            required=True,
+        )  # fmt: skip
+    st.button(
+        "Describe the songs", icon=":material/graphic_eq:", key="models_represent", disabled=busy,
+        on_click=_represent, args=(library,),
+    )  # fmt: skip

@@ -1,0 +1,429 @@
+"""Training on the page: what says that songs are similar, how to learn it, and the training at work."""
+
+import time
+from dataclasses import asdict
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from musicsim.explorer import jobs
+from musicsim.explorer.learning.supervision import ANSWERS, KINDS, Coverage, coverage
+from musicsim.explorer.learning.task import LOSSES, METHODS, RANKING, LearningSettings
+from musicsim.explorer.learning.verdict import ORDER
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer.upkeep.learned_model import LEARNED_KIND
+from musicsim.explorer.upkeep.model_text import name_for
+from musicsim.library import Library
+from musicsim.library.stores.jobs import Job
+from musicsim.ui.base.frame import PAGES
+from musicsim.ui.base.state import SECTION, Key
+from musicsim.ui.base.text import plain
+from musicsim.ui.components.jobs_view import TITLES, start_job
+from musicsim.ui.components.song_list import clock
+from musicsim.ui.components.song_map import UNKNOWN_COLOUR
+
+__all__ = ["choices", "latest_training", "learn_from", "training_run"]
+
+_DEFAULT = LearningSettings()
+_CS = tuple(round(10 ** (half / 2), 1 if half < 2 else 0) for half in range(13))
+_CHART_HEIGHT = 280
+
+_KIND: Key[str] = Key("train_kind", lambda: _DEFAULT.supervision, "what says that two songs are similar")
+_LOSS: Key[str] = Key("train_loss", lambda: _DEFAULT.loss, "what is made best")
+_METHOD: Key[str] = Key("train_method", lambda: _DEFAULT.method, "how a metric is learned")
+_BY_HAND: Key[bool] = Key("train_by_hand", lambda: False, "whether the listener chooses C")
+_C: Key[float] = Key("train_C", lambda: 1000.0, "C, where the listener chooses it")
+_ON: Key[list[str]] = Key("train_on", list, "names of the models whose vectors are learned on")
+_K: Key[int] = Key("train_k", lambda: _DEFAULT.k, "how many count as similar")
+_THRESHOLD: Key[int] = Key("train_threshold", lambda: _DEFAULT.threshold, "plays that make a listener")
+_STRUCTURE: Key[str] = Key("train_structure", lambda: _DEFAULT.structure, "full or diagonal metric")
+_REGULARIZER: Key[str] = Key("train_regularizer", lambda: _DEFAULT.regularizer, "penalty on the metric")
+_SEED: Key[int] = Key("train_seed", lambda: _DEFAULT.random_state, "seed of the split")
+_LISTENER: Key[str] = Key("train_listener", str, "whose answers are learned from; empty for everybody's")
+_LAST_KIND: Key[str] = Key("train_last_kind", str, "what was chosen when the page was drawn last")
+_NAME: Key[str] = Key("train_name", str, "name of the model to be")
+_WATCHED: Key[int | None] = Key("train_watched", lambda: None, "id of the training that was seen at work")
+_CHOICES: tuple[Key[Any], ...] = (
+    _KIND, _METHOD, _LOSS, _BY_HAND, _C, _ON, _K, _THRESHOLD, _STRUCTURE, _REGULARIZER, _SEED, _LISTENER, _NAME,
+)  # fmt: skip
+
+
+# --- what and how ---------------------------------------------------------------------------------
+
+
+def learn_from(kind: str) -> None:
+    """Let the page open with something chosen as what says that songs are similar.
+
+    Parameters
+    ----------
+    kind : str
+        One of :data:`musicsim.explorer.learning.supervision.KINDS`.
+    """
+    _KIND.set(kind)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Looking at what listeners said…")
+def _coverage(
+    folder: Path, revision: int, model_id: str, said: tuple[float, ...], _snapshot: Snapshot
+) -> list[Coverage]:
+    return coverage(_snapshot)
+
+
+def choices(of: Snapshot, *, busy: bool) -> None:
+    """What to learn from, and how, with the button that starts.
+
+    Parameters
+    ----------
+    of : Snapshot
+        The library under its native model: all songs that can be learned from.
+    busy : bool
+        Whether a job is at work.
+    """
+    for key in _CHOICES:
+        key.keep()
+    assert of.record is not None
+    # answers and thumbs are no change of the library's revision, or every page would be drawn anew after each of them
+    said = (*of.library.answers.mark(), *of.library.judgements.mark())
+    found = _coverage(of.library.folder, of.revision, of.record.id, said, of)
+    enough = [c for c in found if c.is_enough]
+    if enough and _KIND.get() not in {c.kind for c in enough}:
+        _KIND.set(enough[0].kind)
+    _follow_kind()
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.subheader("1 · What says “similar”?", anchor=False)
+        _kinds(enough, [c for c in found if not c.is_enough])
+    with right:
+        st.subheader("2 · How?", anchor=False)
+        _how(of.library)
+        st.button(
+            "Train", type="primary", icon=":material/school:", width="stretch", key="train_start",
+            disabled=busy or not enough, on_click=_start, args=(of.library,),
+            help="Ten to sixty seconds for some hundred songs. The model in use stays until you say otherwise.",
+        )  # fmt: skip
+        running = jobs.current(of.library) if busy else None
+        if running is not None and running.kind != "train":
+            st.caption(f"{TITLES[running.kind]} is at work: training can start when it has ended.")
+        elif running is not None:
+            st.caption("Learning: the live lines stand below.")
+
+
+def _follow_kind() -> None:
+    """Answers say in which order pairs are: they begin with the loss that is theirs, and others cannot have it."""
+    kind, last = _KIND.get(), _LAST_KIND.get()
+    if kind == ANSWERS and last != ANSWERS:
+        _LOSS.set(ORDER)
+        _METHOD.set(RANKING)
+    elif kind != ANSWERS and _LOSS.get() == ORDER:
+        _LOSS.set(_DEFAULT.loss)
+    _LAST_KIND.set(kind)
+
+
+def _words(kind: str) -> str:
+    return _capital(KINDS[kind].words)
+
+
+def _method_words(method: str) -> str:
+    return _capital(METHODS[method])
+
+
+def _capital(words: str) -> str:
+    return words[0].upper() + words[1:]
+
+
+def _kinds(enough: list[Coverage], lacking: list[Coverage]) -> None:
+    """A choice of what there is enough of; what there is not stands below with its reason."""
+    if enough:
+        of = {c.kind: c for c in enough}
+        st.radio(
+            "What says similar", list(of), format_func=_words, key=_KIND.name, label_visibility="collapsed",
+            captions=[f"{c.n_songs:,} songs ({c.share:.0%}) · {plain(c.detail)}" for c in of.values()],
+        )  # fmt: skip
+    else:
+        st.info(
+            "Nothing here says yet which songs are similar. Import plays, tags or playlists, or add more songs.",
+            icon=":material/info:",
+        )
+    if not lacking:
+        return
+    st.radio(
+        "Not enough for" if enough else "What is missing", [c.kind for c in lacking], index=None,
+        format_func=_words, disabled=True, key="train_lacking", captions=[plain(c.lacks) for c in lacking],
+    )  # fmt: skip
+    if st.button("Import plays, tags or playlists", icon=":material/upload:", type="tertiary"):
+        SECTION.set("listening")
+        st.switch_page(PAGES["library"])
+
+
+def _how(library: Library) -> None:
+    bases = [record.name for record in library.models.all() if record.kind != LEARNED_KIND]
+    native = library.models.native()
+    known = [name for name in _ON.get() if name in bases] or ([native.name] if native else bases[:1])
+    _ON.set(known)
+    methods = [RANKING] if _KIND.get() == ANSWERS else list(METHODS)
+    st.selectbox(
+        "Method", methods, format_func=_method_words, key=_METHOD.name,
+        help="A ranking is learned in steps, with a bound on what more could gain. In closed form pairs alike are "
+        "weighed against pairs unlike, once; by region, each part of the music has a metric of its own, and a search "
+        "uses that of the place where its query lies.",
+    )  # fmt: skip
+    in_steps = _METHOD.get() == RANKING
+    losses = [loss for loss in LOSSES if loss != ORDER or _KIND.get() == ANSWERS]
+    st.selectbox("What is to become best", losses, format_func=LOSSES.__getitem__, key=_LOSS.name)
+    by_hand = st.toggle(
+        "Choose the strength C by hand", key=_BY_HAND.name, disabled=not in_steps,
+        help="Small values stay close to what there was, large ones follow the examples. Otherwise values from 1 "
+        "to 100,000 are tried, and the one that is best on held-out artists, or answers, is taken.",
+    )  # fmt: skip
+    st.select_slider(
+        "C", _CS, key=_C.name, format_func=lambda C: f"{C:,g}", disabled=not (by_hand and in_steps)
+    )
+    st.multiselect(
+        "Learn on", bases, key=_ON.name, placeholder="Choose models",
+        help="The models whose vectors of songs are weighed anew. Each of several has a metric of its own, and they "
+        "are weighed against each other: sound, tags, lyrics, vectors of your own. More of them are made below.",
+    )  # fmt: skip
+    with st.expander("More choices", icon=":material/tune:"):
+        _more(library)
+    st.text_input("Name", key=_NAME.name, max_chars=50, placeholder=name_for(library, _KIND.get()))
+
+
+def _more(library: Library) -> None:
+    kind, loss = _KIND.get(), _LOSS.get()
+    if kind == ANSWERS:
+        people = ["", *library.answers.listeners()]
+        if _LISTENER.get() not in people:
+            _LISTENER.set("")
+        st.selectbox(
+            "Whose answers", people, key=_LISTENER.name, format_func=lambda name: plain(name) or "everybody's"
+        )
+    has_k = kind in ("plays", "sittings", "playlists")
+    first, second = st.columns(2)
+    first.number_input(
+        f"{KINDS[kind].of.capitalize()} that count as similar" if has_k else "Songs that count as similar",
+        1, 100, key=_K.name, disabled=not has_k and loss not in ("ndcg", "precision"),
+        help="NDCG and P@k look at as many of the first.",
+    )  # fmt: skip
+    second.number_input(
+        "Plays that make a listener", 1, 1000, key=_THRESHOLD.name, disabled=kind != "plays",
+        help="Who has played an artist less often does not count as a listener.",
+    )  # fmt: skip
+    shapes = {"full": "full", "diagonal": "diagonal: one weight a direction"}
+    in_steps = _METHOD.get() == RANKING
+    first.radio(
+        "Metric", list(shapes), format_func=shapes.__getitem__, key=_STRUCTURE.name, disabled=not in_steps
+    )
+    penalties = {"trace": "trace: few directions", "l21": "L2,1: few dimensions"}
+    second.radio(
+        "Penalty", list(penalties), format_func=penalties.__getitem__, key=_REGULARIZER.name,
+        disabled=kind == ANSWERS or not in_steps,
+    )  # fmt: skip
+    st.number_input("Seed of the split", 0, 2**31 - 1, key=_SEED.name)
+
+
+def _start(library: Library) -> None:
+    """Start a training as chosen; for callbacks, so that what was typed last counts."""
+    settings = LearningSettings(
+        supervision=_KIND.get(),
+        on=tuple(_ON.get()),
+        loss=_LOSS.get(),
+        C=float(_C.get()) if _BY_HAND.get() and _METHOD.get() == RANKING else None,
+        k=_K.get(),
+        threshold=_THRESHOLD.get(),
+        structure=_STRUCTURE.get(),
+        regularizer=_REGULARIZER.get(),
+        random_state=_SEED.get(),
+        listener=_LISTENER.get() if _KIND.get() == ANSWERS else "",
+        method=_METHOD.get(),
+    )
+    start_job(
+        library, "train", name=name_for(library, settings.supervision, _NAME.get()), settings=asdict(settings)
+    )
+    _NAME.set("")
+
+
+def _start_again(library: Library, job: Job) -> None:
+    settings = job.arguments["settings"]
+    name = name_for(library, settings["supervision"], job.arguments["name"])
+    start_job(library, "train", name=name, settings=settings)
+
+
+# --- at work --------------------------------------------------------------------------------------
+
+
+def latest_training(library: Library) -> Job | None:
+    """The training at work, or the last one there was."""
+    jobs.current(library)  # notices a process that has gone
+    return next((job for job in library.jobs.recent() if job.kind == "train"), None)
+
+
+def training_run(library: Library, job: Job) -> None:
+    """A training with its live lines and ways to stop it; the page runs anew when it has ended."""
+
+    @st.fragment(run_every=1.0 if job.is_active else None)
+    def watch() -> None:
+        jobs.current(library)
+        now = library.jobs.get(job.id)
+        if now.is_active != job.is_active:
+            st.rerun()
+        _at_work(library, now) if now.is_active else _ended(library, now)
+
+    watch()
+
+
+def _at_work(library: Library, job: Job) -> None:
+    _WATCHED.set(job.id)
+    points = library.jobs.trace(job.id)
+    share = min(1.0, job.done / job.total) if job.total else 0.0
+    words = "paused" if job.state == "paused" else job.message or "waiting for its process"
+    st.progress(share, text=f"**{plain(job.arguments['name'])}** · {plain(words)}")
+    in_steps = _in_steps(job)
+    facts = [clock(max(0.0, time.time() - job.created_at))]
+    facts += [f"{len(points):,} cuts" if in_steps else f"{len(points):,} tried"]
+    facts += [f"gap {points[-1]['gap']:.1%}"] if points and in_steps else []
+    st.caption(" · ".join(facts))
+    _charts(points, job)
+    stopping = job.finish_requested or job.cancel_requested
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            "Stop and keep the best", icon=":material/check:", key="train_finish", disabled=stopping,
+            on_click=jobs.finish, args=(library, job.id),
+            help="Ends here and keeps the metric that was best on held-out artists so far.",
+        )  # fmt: skip
+        st.button(
+            "Cancel", icon=":material/close:", key="train_cancel", disabled=stopping,
+            on_click=jobs.cancel, args=(library, job.id),
+        )  # fmt: skip
+        if stopping:
+            st.caption("Cancelling…" if job.cancel_requested else "Keeping the best so far…")
+
+
+def _ended(library: Library, job: Job) -> None:
+    """How a training ended; one that did not come to its end can be started again."""
+    took = clock(max(0.0, job.updated_at - job.created_at))
+    name = plain(job.arguments["name"])
+    if job.state == "done":
+        # the lines that were watched stay where they are
+        seen = _WATCHED.get() == job.id
+        with st.expander(f"How **{name}** was learned, in {took}", seen, icon=":material/show_chart:"):
+            _charts(library.jobs.trace(job.id), job)
+        return
+    said = {
+        "failed": plain(job.message),
+        "cancelled": f"**{name}** was cancelled after {took}; nothing was kept.",
+        "interrupted": f"**{name}** was cut off after {took}: its process ended before it had finished.",
+    }
+    show = st.error if job.state == "failed" else st.info
+    show(said[job.state], icon=":material/error:" if job.state == "failed" else ":material/info:")
+    st.button(
+        "Start it again", icon=":material/replay:", key="train_again", on_click=_start_again,
+        args=(library, job), disabled=jobs.current(library) is not None,
+    )  # fmt: skip
+
+
+# --- the lines ------------------------------------------------------------------------------------
+
+
+def _charts(points: list[dict[str, Any]], job: Job) -> None:
+    config = {"displayModeBar": False}
+    if not _in_steps(job):
+        figure = _trials_figure(points, job.arguments["settings"])
+        st.plotly_chart(figure, key=f"train_trials_{job.id}", config=config)
+        return
+    left, right = st.columns(2)
+    left.plotly_chart(_objective_figure(points), key=f"train_objective_{job.id}", config=config)
+    settings = job.arguments["settings"]
+    right.plotly_chart(_quality_figure(points, settings), key=f"train_quality_{job.id}", config=config)
+
+
+def _in_steps(job: Job) -> bool:
+    """Whether there are steps to watch; a metric in closed form has settings that are tried."""
+    return job.arguments["settings"].get("method", RANKING) == RANKING
+
+
+def _trials_figure(points: list[dict[str, Any]], settings: dict[str, Any]) -> go.Figure:
+    """Held-out quality of each of the settings that were tried."""
+    what = LOSSES[settings["loss"]].split(":")[0]
+    figure = go.Figure()
+    figure.add_bar(
+        x=[point["setting"] for point in points], y=[point["quality"] for point in points],
+        name="held-out artists",
+    )  # fmt: skip
+    if points:
+        figure.add_hline(
+            points[0]["untrained"], line={"width": 2, "dash": "dash", "color": UNKNOWN_COLOUR},
+            annotation_text="untrained",
+        )  # fmt: skip
+    figure.update_layout(
+        height=_CHART_HEIGHT, margin={"l": 56, "r": 48, "t": 48, "b": 96}, uirevision="kept",
+        title={"text": f"{what} on held-out artists", "font": {"size": 14}, "x": 0.0},
+    )  # fmt: skip
+    return figure
+
+
+def _fits(points: list[dict[str, Any]]) -> list[int]:
+    """Where a fit with another C begins, and the end."""
+    starts = [0] if points else []
+    starts += [i for i, (a, b) in enumerate(pairwise(points), 1) if a["C"] != b["C"]]
+    return [*starts, len(points)]
+
+
+def _with_gaps(points: list[dict[str, Any]], name: str) -> tuple[list[int | None], list[float | None]]:
+    """Cuts and values, with nothing between two fits; what a log scale cannot show is left out."""
+    x: list[int | None] = []
+    y: list[float | None] = []
+    for start, end in pairwise(_fits(points)):
+        x += [*range(start + 1, end + 1), None]
+        y += [point[name] if point[name] > 0 else None for point in points[start:end]] + [None]
+    return x, y
+
+
+def _framed(figure: go.Figure, title: str, points: list[dict[str, Any]]) -> go.Figure:
+    """One size and one look for both figures, so that nothing moves while points come."""
+    for start, end in pairwise(_fits(points)):
+        C = points[start]["C"]
+        figure.add_vline(start + 0.5, line={"width": 1, "color": UNKNOWN_COLOUR, "dash": "dot"})
+        if end - start < len(points) / 12:  # no room for its label
+            continue
+        figure.add_annotation(
+            x=start + 1, y=1, yref="paper", text="all songs" if C is None else f"C = {C:,g}",
+            showarrow=False, xanchor="left", yanchor="bottom", font={"size": 10},
+        )  # fmt: skip
+    figure.update_layout(
+        height=_CHART_HEIGHT, margin={"l": 56, "r": 48, "t": 64, "b": 76}, uirevision="kept",
+        title={"text": title, "font": {"size": 14}, "x": 0.0, "y": 0.98, "yanchor": "top"},
+        legend={"orientation": "h", "x": 0, "y": -0.34, "yanchor": "top"}, showlegend=True,
+    )  # fmt: skip
+    figure.update_xaxes(
+        title={"text": "steps, one fit after the other", "standoff": 6},
+        range=[0, max(20, len(points) * 1.02)],
+    )
+    return figure
+
+
+def _objective_figure(points: list[dict[str, Any]]) -> go.Figure:
+    figure = go.Figure()
+    for name, words in (("objective", "objective"), ("dual_bound", "lower bound")):
+        x, y = _with_gaps(points, name)
+        figure.add_scatter(x=x, y=y, name=words, mode="lines", line={"width": 2})
+    figure.update_yaxes(type="log", dtick=1, exponentformat="power")
+    return _framed(figure, "Objective and its bound (log)", points)
+
+
+def _quality_figure(points: list[dict[str, Any]], settings: dict[str, Any]) -> go.Figure:
+    of_answers = settings["supervision"] == ANSWERS
+    who = "held-out answers" if of_answers else "held-out artists"
+    what = "Comparisons in order" if of_answers else LOSSES[settings["loss"]].split(":")[0]
+    seen = [point for point in points if "quality" in point]
+    figure = go.Figure()
+    x, y = _with_gaps(seen, "quality")
+    figure.add_scatter(x=x, y=y, name=who, mode="lines", line={"width": 2})
+    if seen:
+        figure.add_scatter(
+            x=[1, len(points)], y=[seen[0]["untrained"]] * 2, name="untrained", mode="lines",
+            line={"width": 2, "dash": "dash", "color": UNKNOWN_COLOUR},
+        )  # fmt: skip
+    return _framed(figure, f"{what} on {who}", points)

@@ -1,0 +1,390 @@
+"""The experiment on audio: what a split may see, how songs are ranked, and a run on a small library."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+from sklearn.decomposition import PCA
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from benchmarks._report import Settings, main
+from experiments import _audio, audio
+from experiments._audio import (
+    GMML_LOCAL,
+    GMML_ONE,
+    LEARNED,
+    PPK,
+    SMD,
+    TAGS,
+    TFIDF,
+    VQ,
+    Protocol,
+    Songs,
+    Split,
+    adjusted,
+    codeword_vectors,
+    divergence_rows,
+    learned_distances,
+    mean_distances,
+    measure_others,
+    mixtures,
+    native_distances,
+    tag_vectors,
+)
+from musicsim.evaluation import query_scores
+from musicsim.evaluation.ranking import distance_scores
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.library import Library
+from musicsim.metric import GMML, MLR
+from musicsim.mixtures import kl_divergences
+from musicsim.relevance import Relevance
+from musicsim.search import MutualProximity
+from tests.sounds import KINDS, open_library, write_song
+
+TINY = Protocol(
+    splits=2, losses=("auc",), Cs=(1.0, 30.0), tol=1e-2, max_cuts=20, codewords=(32,), taus=(2,), most_songs=None
+)  # fmt: skip
+TRAIN, VALIDATION, TEST = np.arange(20), np.arange(20, 30), np.arange(30, 40)
+
+
+@dataclass(frozen=True)
+class HeldSongs(Songs):
+    """Songs whose frames are in memory."""
+
+    held: tuple[np.ndarray, ...] = ()
+
+    def frames(self, rows):
+        return (self.held[row] for row in rows)
+
+
+def held_songs(rng, n=40, shift=0.0):
+    """Songs of four kinds; those from row 20 on are shifted. Every fourth song has the tag of its kind."""
+    frames = [rng.normal(size=(60, 39)) + i % 4 for i in range(n)]
+    frames = [f + shift * (i >= 20) for i, f in enumerate(frames)]
+    tags = tuple([f"kind {i % 4}", "only later" if i >= 20 else "only in training"] for i in range(n))
+    return HeldSongs(Path(), tuple(range(n)), np.arange(n), tags, tuple(frames))
+
+
+def split_of_kinds(n=40):
+    """20 : 10 : 10 rows; songs of one kind are relevant to each other, k stands for nothing."""
+    relevance = Relevance.from_labels(np.arange(n) % 4)
+    parts = TRAIN, VALIDATION, TEST
+    return Split(0, *parts, {3: tuple(relevance.restrict(part, TRAIN) for part in parts)})
+
+
+# --- distances of whatever kind -----------------------------------------------------------------------------
+
+
+def test_scores_of_distances_are_those_of_the_vectors(rng):
+    Q, X = rng.normal(size=(9, 4)), np.round(rng.normal(size=(30, 4)))
+    X[7] = X[3]  # a tie
+    relevance = Relevance.from_lists([rng.choice(30, 5, replace=False) for _ in Q], 30, outside=True)
+    by_vectors = query_scores(Q, X, relevance, 7, block_rows=4)
+    by_distances = distance_scores(np.exp(cdist(Q, X, "sqeuclidean") / 10), relevance, 7)
+    assert by_vectors.keys() == by_distances.keys()
+    for name, scores in by_vectors.items():
+        np.testing.assert_array_equal(by_distances[name], scores)  # the order is all that counts
+
+
+def test_scores_of_one_sided_distances_are_those_of_scikit_learn(rng):
+    D = rng.normal(size=(12, 25))  # below 0 too
+    y = rng.random((12, 25)) < 0.3
+    y[0] = False  # nothing is relevant: not scored
+    relevance = Relevance.from_lists([np.flatnonzero(row) for row in y], 25, outside=True)
+    found = distance_scores(D, relevance)
+    assert np.isnan([scores[0] for scores in found.values()]).all()
+    for q in range(1, 12):
+        assert found["auc"][q] == pytest.approx(roc_auc_score(y[q], -D[q]), abs=1e-12)
+        assert found["map"][q] == pytest.approx(average_precision_score(y[q], -D[q]), abs=1e-12)
+        assert found["mrr"][q] == 1 / (1 + np.flatnonzero(y[q][np.argsort(D[q])])[0])
+
+
+def test_distances_that_cannot_be_scored_are_named():
+    relevance = Relevance.from_lists([[0], [1]], 3, outside=True)
+    with pytest.raises(ValueError, match=r"shape \(3, 2\) should be \(2, 3\)"):
+        distance_scores(np.zeros((3, 2)), relevance)
+    with pytest.raises(ValueError, match="row 1 is not finite"):
+        distance_scores([[0, 1, 2], [0, np.nan, 2]], relevance)
+    with pytest.raises(ValueError, match="k=0"):
+        distance_scores(np.zeros((2, 3)), relevance, 0)
+
+
+def test_unit_rows_are_ranked_by_cosine_and_a_song_without_tags_is_far(rng):
+    X = rng.random((12, 6))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    X[5] = 0
+    train = np.arange(2, 9)
+    D = native_distances(TAGS, X, train)
+    np.testing.assert_allclose(1 - D**2 / 2, X @ X[train].T, atol=1e-12)
+    others = np.delete(np.arange(12), 5)
+    np.testing.assert_allclose(D[others][:, train != 5], cdist(X[others], X[train[train != 5]]), atol=1e-7)
+    np.testing.assert_allclose(D[5], np.sqrt(2), rtol=1e-12)
+
+
+def test_raw_histograms_are_ranked_by_plain_euclid(rng):
+    X = rng.dirichlet(np.ones(5), 8)
+    np.testing.assert_allclose(native_distances(VQ, X, np.arange(3)), cdist(X, X[:3]))
+
+
+def test_mutual_proximity_of_a_matrix_is_that_of_the_index(rng):
+    X = rng.normal(size=(40, 5))
+    split = split_of_kinds()
+    judge = MutualProximity(n_sample=len(TRAIN)).fit(X[TRAIN])
+    D = cdist(X, X[TRAIN])
+    found = adjusted(D, split, TEST)
+    for row, q in zip(found, TEST, strict=True):
+        moments = judge.moments(X[q : q + 1])
+        # the index takes the distances' squares from a product: some digits are lost
+        np.testing.assert_allclose(row, judge.rescore(D[q], np.arange(len(TRAIN)), moments), rtol=1e-6)
+
+
+# --- nothing of validation or test is trained on --------------------------------------------------------------
+
+
+def test_codewords_and_their_rarity_are_those_of_training_songs():
+    plain, moved = (held_songs(np.random.default_rng(1), shift=shift) for shift in (0.0, 3.0))
+    for name in (VQ, TFIDF, PPK):
+        a, b = (codeword_vectors(songs, TRAIN, 32, 2, 0)[name] for songs in (plain, moved))
+        np.testing.assert_array_equal(a[TRAIN], b[TRAIN])
+        assert not np.array_equal(a[TEST], b[TEST])
+
+
+def test_tags_and_their_mixtures_are_those_of_training_songs():
+    plain, moved = (held_songs(np.random.default_rng(1), shift=shift) for shift in (0.0, 3.0))
+    a, b = (tag_vectors(songs, TRAIN, 0) for songs in (plain, moved))
+    np.testing.assert_array_equal(a[SMD][TRAIN], b[SMD][TRAIN])
+    assert not np.array_equal(a[SMD][TEST], b[SMD][TEST])
+    assert a[TAGS].shape == (40, 5)  # "only later" is no word of training songs
+    np.testing.assert_allclose(a[TAGS][TEST].max(axis=1), 1.0)
+
+
+def test_few_tags_give_no_multinomials_and_none_no_rows():
+    songs = held_songs(np.random.default_rng(1))
+    few = tuple(["rare"] if i < 4 else [] for i in range(40))
+    assert list(tag_vectors(replace(songs, tags=few), TRAIN, 0)) == [TAGS]
+    assert tag_vectors(replace(songs, tags=tuple([] for _ in few)), TRAIN, 0) == {}
+
+
+def test_the_learned_metric_has_not_seen_test_songs(rng):
+    X = rng.normal(size=(40, 6)) + np.arange(40)[:, None] % 4 * [1, 0, 0, 0, 0, 0]
+    moved = X.copy()
+    moved[TEST] += 5
+    split = split_of_kinds()
+    a, b = (learned_distances(songs, split, 3, "trace", TINY) for songs in (X, moved))
+    assert a[1:] == b[1:]
+    np.testing.assert_array_equal(a[0][:30], b[0][:30])
+
+
+@pytest.mark.parametrize("regularizer", ["trace", "l21"])
+def test_the_best_c_of_validation_is_taken(rng, regularizer):
+    X = rng.normal(size=(40, 6)) + np.arange(40)[:, None] % 4 * [1, 0, 0, 0, 0, 0]
+    split = split_of_kinds()
+    D, chosen, gap = learned_distances(X, split, 3, regularizer, TINY)
+    pca = PCA(0.95, svd_solver="full").fit(X[TRAIN])
+    Z = pca.transform(X) / np.sqrt(pca.transform(X[TRAIN]).var(axis=0, ddof=1).sum())
+    path = MLR(tol=1e-2, max_cuts=20, regularizer=regularizer).fit_path(
+        Z[TRAIN], split.relevance[3][0], TINY.Cs
+    )
+    aucs = [
+        query_scores(m.transform(Z[VALIDATION]), m.transform(Z[TRAIN]), split.relevance[3][1])["auc"].mean()
+        for m in path
+    ]
+    best = path[int(np.argmax(aucs))]
+    assert chosen == f"C {best.C:g}"
+    assert gap == pytest.approx(best.history_[-1]["gap"])
+    # two orders of summing up
+    np.testing.assert_allclose(D, cdist(best.transform(Z), best.transform(Z[TRAIN])), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("learning", [GMML_ONE, GMML_LOCAL])
+def test_geometric_means_have_not_seen_test_songs(rng, learning):
+    X = rng.normal(size=(40, 6)) + np.arange(40)[:, None] % 4 * [1, 0, 0, 0, 0, 0]
+    moved = X.copy()
+    moved[TEST] += 5
+    (a, chosen), (b, same) = (mean_distances(songs, split_of_kinds(), 3, learning) for songs in (X, moved))
+    assert chosen == same
+    np.testing.assert_array_equal(a[TRAIN], b[TRAIN])
+    # products of matrices of other sizes round elsewhere
+    np.testing.assert_allclose(a[VALIDATION], b[VALIDATION], rtol=1e-6)
+
+
+def test_the_best_prior_of_validation_is_taken(rng):
+    X = rng.normal(size=(40, 6)) + np.arange(40)[:, None] % 4 * [1, 0, 0, 0, 0, 0]
+    split = split_of_kinds()
+    D, chosen = mean_distances(X, split, 3, GMML_ONE)
+    pca = PCA(0.95, svd_solver="full").fit(X[TRAIN])
+    Z = pca.transform(X) / np.sqrt(pca.transform(X[TRAIN]).var(axis=0, ddof=1).sum())
+    fits = {
+        f"t {t:g}, reg {reg:g}": GMML(t=t, reg=reg).fit(Z[TRAIN], split.relevance[3][0])
+        for t in (0.0, 0.25, 0.5)
+        for reg in (0.01, 0.1, 1.0)
+    }
+    aucs = {
+        setting: query_scores(m.transform(Z[VALIDATION]), m.transform(Z[TRAIN]), split.relevance[3][1])[
+            "auc"
+        ].mean()
+        for setting, m in fits.items()
+    }
+    assert chosen == max(aucs, key=aucs.__getitem__)
+    best = fits[chosen]
+    np.testing.assert_allclose(D, cdist(best.transform(Z), best.transform(Z[TRAIN])), rtol=1e-6, atol=1e-9)
+
+
+def test_divergences_rank_as_their_matrix_says():
+    songs = held_songs(np.random.default_rng(1))
+    every = mixtures(songs, range(40), 0)
+    D = divergence_rows(every, every, 0)
+    np.testing.assert_allclose(
+        D[TEST][:, TRAIN], kl_divergences(every[TEST], every[TRAIN], 2048, 0), rtol=1e-5
+    )
+    split = split_of_kinds()
+    results = measure_others(songs, split, every, D[:, TRAIN], TINY, 0)
+    (plain,) = [r for r in results if r.representation == "GMM-KL" and not r.proximity]
+    expected = distance_scores(D[TEST][:, TRAIN], split.relevance[3][2])
+    np.testing.assert_array_equal(plain.scores["auc"], expected["auc"])
+    assert {(r.representation, r.learning) for r in results} == {
+        ("GMM-KL", "native"),
+        *((name, how) for name in ("GMM space", SMD, TAGS) for how in ("native", *LEARNED)),
+    }
+
+
+# --- the whole -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("n", "ks"), [(24, (3, 10)), (39, (4, 10)), (40, (10,)), (806, (10,)), (11, (1, 10)), (10, (1,))]
+)
+def test_as_many_artists_are_similar_as_the_collection_bears(n, ks):
+    assert audio.similar_artists(n) == ks
+
+
+@pytest.fixture(scope="module")
+def heard_library(tmp_path_factory):
+    """Twelve artists of two songs, four a kind of sound; listeners who keep to one kind, and tags of it."""
+    folder = tmp_path_factory.mktemp("heard")
+    rng = np.random.default_rng(0)
+    with open_library(folder / "library") as library:
+        for a in range(12):
+            for s in range(2):
+                kind, name = KINDS[a % 3], f"Artist {a}"
+                write_song(
+                    folder / "music" / name / f"{s}.flac",
+                    kind,
+                    10 * a + s,
+                    2.0,
+                    title=f"Song {s}",
+                    artist=name,
+                )
+        library.add(folder / "music", n_workers=1)
+        assert refresh(library)
+        songs = library.songs()
+        kinds = [int(song.artist.split()[1]) % 3 for song in songs]
+        plays = [
+            {"listener": f"{listener}", "song_id": song.id, "count": int(rng.integers(0, 40))}
+            for listener in range(30)
+            for song, kind in zip(songs, kinds, strict=True)
+            if kind == listener % 3
+        ]
+        library.add_plays([play for play in plays if play["count"]])
+        library.add_tags(
+            [
+                {"song_id": song.id, "tag": KINDS[kind], "weight": 1.0}
+                for song, kind in zip(songs, kinds, strict=True)
+            ]
+        )
+    return folder / "library"
+
+
+def test_relevant_are_songs_of_the_training_artists_who_share_most_listeners(heard_library):
+    with Library.open(heard_library) as library:
+        snapshot = take_snapshot(library)
+        rows = audio.chosen_songs(snapshot, None, 0)
+        songs, splits = audio.splits_of(snapshot, rows, 2, 0)
+        plays = library.plays()
+    counts = np.zeros((len(plays.listeners), 12))
+    artist_of = dict(zip(songs.ids, songs.artists, strict=True))
+    for listener, song_id, count in zip(plays.listener, plays.song_id, plays.count, strict=True):
+        counts[listener, artist_of[int(song_id)]] += count
+    heard = counts >= audio.THRESHOLD
+    for split in splits:
+        parts = split.train, split.validation, split.test
+        assert not set.intersection(*(set(songs.artists[part]) for part in parts))
+        assert sum(len(part) for part in parts) == len(songs.ids) == len(set(np.concatenate(parts)))
+        training = np.unique(songs.artists[split.train])
+        for k, judged in split.relevance.items():
+            for part, relevance in zip(parts, judged, strict=True):
+                for q, row in enumerate(part):
+                    own = heard[:, songs.artists[row]]
+                    jaccard = np.array(
+                        [
+                            -1.0
+                            if a == songs.artists[row]
+                            else (own & heard[:, a]).sum() / (own | heard[:, a]).sum()
+                            for a in training
+                        ]
+                    )
+                    similar = training[np.argsort(-jaccard, kind="stable")[:k]]
+                    similar = similar[np.sort(-jaccard)[:k] < 0]
+                    expected = np.flatnonzero(np.isin(songs.artists[split.train], similar))
+                    np.testing.assert_array_equal(relevance.relevant(q), expected)
+
+
+def test_of_a_large_library_whole_artists_are_taken(heard_library):
+    with Library.open(heard_library) as library:
+        snapshot = take_snapshot(library)
+        rows = audio.chosen_songs(snapshot, 9, 0)
+        groups = [snapshot.indexed[row].group for row in rows]
+    assert len(rows) == 8
+    assert {groups.count(name) for name in groups} == {2}
+
+
+def test_a_run_measures_every_way_of_ranking(heard_library, monkeypatch):
+    monkeypatch.setattr(audio, "SHORT", TINY)
+    monkeypatch.setattr(_audio, "LOCAL", _audio.LOCAL[:1])  # sixteen settings take ten seconds
+    monkeypatch.setattr(audio, "one_core_each", lambda: ThreadPoolExecutor(1))
+    settings = Settings(library=heard_library)
+    rows, claims = audio.run(settings, lambda line: None)
+    ks = settings.facts["ks"]
+    assert settings.facts["artists"] == 12
+    names = ["VQ histograms", "TF-IDF", "PPK", "GMM-KL", "GMM space", "human tags"]
+    assert [name for name in dict.fromkeys(row["representation"] for row in rows) if name != SMD] == names
+    ppk = {
+        (row["learning"], row["mutual proximity"]): row
+        for row in rows
+        if row["representation"] == PPK and row["k"] == ks[0]
+    }
+    assert set(ppk) == {(how, mp) for how in ("native", *LEARNED) for mp in (False, True)}
+    assert (
+        ppk["native", False]["AUC"] > 0.9
+    )  # a third of the artists is of a query's kind: no ear mixes them up
+    assert ppk["MLR", False]["thesis AUC"] == 0.808
+    assert all(row["splits"] == 2 for row in rows if row["representation"] != SMD)
+    assert len(claims) == 12 * len(ks)
+    assert ppk["L-GMML", False]["seconds"] > 0
+    assert {claim.goal for claim in claims} == {0.0, 1.0}
+
+
+def test_a_library_without_songs_is_named(tmp_path):
+    with open_library(tmp_path / "empty"):
+        pass
+    with pytest.raises(SystemExit, match="empty: no song"):
+        audio.run(Settings(library=tmp_path / "empty"), lambda line: None)
+
+
+def test_a_library_can_be_named_where_a_script_takes_one(capsys):
+    seen = []
+
+    def run(settings, progress):
+        seen.append(settings.library)
+        return [], []
+
+    main("trial", "a trial", run, takes_library=True, arguments=["--library", "some/where"])
+    main("trial", "a trial", run, takes_library=True, arguments=[])
+    assert seen == [Path("some/where"), None]
+    with pytest.raises(SystemExit):
+        main("trial", "a trial", run, arguments=["--library", "some/where"])
+    assert "--library" in capsys.readouterr().err

@@ -1,0 +1,147 @@
+"""The collections of the descriptors experiment: read from tiny files, and as they are."""
+
+import lzma
+
+import numpy as np
+import pytest
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from benchmarks._search_data import SPOTIFY
+from experiments._descriptors import (
+    LOADERS,
+    Collection,
+    load_cal500,
+    load_fma,
+    load_gtzan,
+    load_spotify,
+    split_rows,
+)
+from experiments.descriptors import discriminants
+from tests.shared import SHARED
+
+needs_descriptors = pytest.mark.skipif(
+    not (SHARED / "spotify_msd").is_dir(),
+    reason="no descriptors: set MUSICSIM_SHARED_DATA to the folder of public data sets",
+)
+
+
+def write(path, text):
+    path.parent.mkdir(exist_ok=True)
+    with lzma.open(path, "wt") as file:
+        file.write(text)
+
+
+def test_spotify_keeps_artists_of_three_songs_and_no_title_twice(tmp_path):
+    header = ",".join(["Artist", "Track", "followers", "popularity", *SPOTIFY])
+    rows = [("a", "1"), ("a", "2"), ("b", "1"), ("b", "2"), ("a", "3"), ("b", "2")]
+    lines = [f"{artist},{title},9,9,{','.join([str(i)] * 13)}" for i, (artist, title) in enumerate(rows)]
+    write(tmp_path / "spotify_msd/features_15k.csv.xz", "\n".join([header, *lines[:3]]))
+    # the columns of the second file may stand in another order
+    moved = header.replace("Artist,Track", "Track,Artist")
+    swapped = [
+        f"{title},{artist},{line.split(',', 2)[2]}" for (artist, title), line in zip(rows, lines, strict=True)
+    ]
+    write(tmp_path / "spotify_msd/features_5k.csv.xz", "\n".join([moved, *swapped[3:]]))
+    songs = load_spotify(tmp_path)
+    assert songs.X.tolist() == [[i] * 13 for i in (0, 1, 4)]  # b has two titles, one of them twice
+    assert songs.artists.tolist() == songs.labels.tolist() == [0, 0, 0]
+
+
+def test_gtzan_leaves_out_the_length(tmp_path):
+    text = "filename,length,a,b,label\nx.au,7,1,2,rock\ny.au,7,3,4,jazz\nz.au,7,5,6,rock\n"
+    write(tmp_path / "gtzan/features_30_sec.csv.xz", text)
+    songs = load_gtzan(tmp_path)
+    assert songs.X.tolist() == [[1, 2], [3, 4], [5, 6]]
+    assert songs.labels.tolist() == [0, 1, 0]
+    assert len(set(songs.artists)) == 3
+
+
+def test_fma_joins_by_track_and_leaves_out_empty_songs(tmp_path):
+    head = "features,mfcc,mfcc\nstatistics,mean,std\nnumber,01,01\ntrack_id,,\n"
+    write(tmp_path / "fma_ntds/fma_features.csv.xz", head + "5,1,2\n2,,\n9,3,4\n7,5,6\n")
+    (tmp_path / "fma_ntds/fma_small_tracks.csv").write_text(
+        "track_id,genre,title\n9,Rock,x\n2,Rock,y\n5,Hip-Hop,z\n"
+    )
+    songs = load_fma(tmp_path)
+    assert songs.X.tolist() == [[1, 2], [3, 4]]
+    assert songs.labels[0] != songs.labels[1]
+
+
+def test_cal500_leaves_out_what_a_song_is_not(tmp_path):
+    write(
+        tmp_path / "cal500/CAL500.arff.xz",
+        "@relation x\n\n@attribute one numeric\n@attribute two numeric\n@attribute Calm {0,1}\n"
+        "@attribute NOT-Calm {0,1}\n@attribute Loud {0,1}\n\n@data\n0.5,1,1,0,0\n2,3,0,1,1\n",
+    )
+    songs = load_cal500(tmp_path)
+    assert songs.X.tolist() == [[0.5, 1], [2, 3]]
+    assert songs.tags.tolist() == [[1, 0], [0, 1]]
+
+
+def test_by_tags_the_songs_of_highest_cosine_are_relevant(rng):
+    tags = (rng.random((30, 12)) < 0.4).astype(float)
+    tags[4] = 0
+    songs = Collection(tags, None, np.arange(30), tags)
+    queries, database = np.arange(0, 30, 2), np.arange(1, 30, 2)
+
+    def expected(q, rows):
+        norms = np.linalg.norm(tags[rows], axis=1) * np.linalg.norm(tags[q])
+        cosine = np.where(norms > 0, tags[rows] @ tags[q] / np.where(norms > 0, norms, 1), 0)
+        return cosine
+
+    relevance = songs.relevance(queries, database)
+    inside = songs.relevance(queries)
+    for i, q in enumerate(queries):
+        cosine = expected(q, database)
+        found = relevance.relevant(i)
+        assert len(found) == 10
+        # equal cosines may go either way by rounding
+        assert cosine[found].min() >= np.delete(cosine, found).max() - 1e-12
+        among = inside.relevant(i)
+        others = np.setdiff1d(np.arange(15), [*among, i])
+        assert len(among) == 10
+        assert i not in among
+        assert expected(q, queries)[among].min() >= expected(q, queries)[others].max() - 1e-12
+
+
+def test_by_label_the_relevance_is_that_of_labels():
+    songs = Collection(np.zeros((5, 1)), np.array([0, 1, 0, 1, 0]), np.arange(5))
+    relevance = songs.relevance(np.array([0, 1]), np.array([2, 3, 4]))
+    assert [relevance.relevant(i).tolist() for i in (0, 1)] == [[0, 2], [1]]
+    inside = songs.relevance(np.array([0, 2, 3]))
+    assert [inside.relevant(i).tolist() for i in (0, 1, 2)] == [[1], [0], []]
+
+
+def test_no_artist_is_in_two_parts(rng):
+    artists = rng.integers(40, size=300)
+    parts = split_rows(artists, seed=3)
+    assert np.sort(np.concatenate(parts)).tolist() == list(range(300))
+    found = [set(artists[rows]) for rows in parts]
+    assert [len(f) for f in found] == [16, 12, 12]
+    assert sum(map(len, found)) == len(set.union(*found))
+
+
+def test_discriminants_are_scikit_learn_s_map(rng):
+    y = np.arange(60) % 3
+    X = rng.normal(size=(60, 5)) + y[:, None] * rng.normal(size=5)
+    mapped = X @ discriminants(X, y).T
+    truth = LinearDiscriminantAnalysis().fit(X, y).transform(X)
+    assert mapped.shape == (60, 2)
+    np.testing.assert_allclose(mapped - mapped[0], truth - truth[0], atol=1e-9)
+
+
+@needs_descriptors
+@pytest.mark.parametrize(
+    ("name", "n_songs", "d", "n_labels"),
+    [
+        ("spotify_msd", 7232, 13, 1659),
+        ("gtzan", 1000, 57, 10),
+        ("fma_ntds", 1990, 140, 2),
+        ("cal500", 502, 68, 0),
+    ],
+)
+def test_collections_have_the_stated_sizes(name, n_songs, d, n_labels):
+    songs = LOADERS[name](SHARED)
+    assert songs.X.shape == (n_songs, d)
+    assert np.isfinite(songs.X).all()
+    assert len(np.unique(songs.labels) if songs.labels is not None else []) == n_labels

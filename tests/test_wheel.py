@@ -1,0 +1,129 @@
+"""The wheel, installed outside of any checkout, is the whole app."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.sync.client import connect
+
+pytestmark = pytest.mark.slow
+
+CHECKOUT = Path(__file__).parents[1]
+PATIENCE_S = 240
+PAGES = ("explore", "search", "playlist", "train", "compare", "evaluate", "library")
+
+
+class Installed(NamedTuple):
+    """Where the wheel was installed, and the address at which its app answers."""
+
+    site: Path
+    address: str
+
+    def get(self, path: str) -> bytes:
+        """The body of an answer."""
+        with urllib.request.urlopen(self.address + path, timeout=PATIENCE_S) as answer:
+            return answer.read()
+
+
+def _install(folder: Path) -> Path:
+    """Build the wheel from a copy, so that no earlier build of the checkout gets into it, and install it."""
+    source, site = folder / "source", folder / "site"
+    skip = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(CHECKOUT / "musicsim", source / "musicsim", ignore=skip)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(CHECKOUT / name, source)
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "wheel", "--no-deps", "-w", folder, source], check=True, timeout=PATIENCE_S)
+    (wheel,) = folder.glob("*.whl")
+    subprocess.run([*pip, "install", "--no-deps", "--target", site, wheel], check=True, timeout=PATIENCE_S)
+    shutil.rmtree(source)
+    return site
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory) -> Iterator[Installed]:
+    folder = tmp_path_factory.mktemp("wheel")
+    site = _install(folder)
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MUSICSIM_")}
+    program = subprocess.Popen(
+        [site / "bin" / "musicsim", "app", "--no-browser", "--port", str(23000 + os.getpid() % 9000)],
+        cwd=elsewhere,
+        env=environment | {"PYTHONPATH": str(site), "HOME": str(elsewhere)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        line = program.stdout.readline()
+        found = re.search(r"http://localhost:\d+", line)
+        assert found, f"the app said {line!r}"
+        yield Installed(site, found[0])
+    finally:
+        program.terminate()
+        try:
+            program.wait(timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            program.kill()
+            program.wait()
+        program.stdout.close()
+
+
+def test_the_app_answers(installed):
+    assert installed.get("/_stcore/health") == b"ok"
+    assert b'<div id="root">' in installed.get("/")
+    assert b"libraries" in installed.get("/api/openapi.json")
+    assert json.loads(installed.get("/api/libraries")) == ["library"]
+
+
+def test_nothing_that_is_read_at_run_time_is_left_out(installed):
+    def data_files(package: Path) -> set[Path]:
+        files = {file.relative_to(package) for file in package.rglob("*") if file.is_file()}
+        return {file for file in files if "__pycache__" not in file.parts}
+
+    assert data_files(installed.site / "musicsim") == data_files(CHECKOUT / "musicsim")
+
+
+def test_streamlit_has_the_same_settings_from_a_checkout(installed):
+    packaged = installed.site / "musicsim" / "ui" / ".streamlit" / "config.toml"
+    assert packaged.read_text() == (CHECKOUT / ".streamlit" / "config.toml").read_text()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_is_drawn_without_an_error(installed, page):
+    origin = installed.address
+    with connect(
+        f"{origin.replace('http', 'ws')}/_stcore/stream",
+        origin=origin,
+        subprotocols=["streamlit"],
+        max_size=None,
+        open_timeout=PATIENCE_S,
+    ) as socket:
+        request = BackMsg()
+        request.rerun_script.page_name = "" if page == "explore" else page
+        socket.send(request.SerializeToString())
+        drawn = []
+        while not drawn or drawn[-1].WhichOneof("type") != "script_finished":
+            message = ForwardMsg()
+            message.ParseFromString(socket.recv(timeout=PATIENCE_S))
+            drawn.append(message)
+    elements = [message.delta.new_element for message in drawn if message.WhichOneof("type") == "delta"]
+    kinds = [element.WhichOneof("type") for element in elements]
+    assert "exception" not in kinds
+    assert any("No songs yet" in element.alert.body for element in elements)
+    assert any(message.new_session.config.toolbar_mode for message in drawn), (
+        "the packaged settings are in use"
+    )
+
+    # made by the first page that is drawn
+    assert (installed.site.parent / "elsewhere" / ".musicsim" / "library").is_dir()
