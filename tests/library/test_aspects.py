@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from musicsim.audio import analyse_sound
-from musicsim.errors import FeatureVersionError
+from musicsim.errors import FeatureVersionError, StorageError
 from musicsim.library.stores.frames import FrameStore
 from tests.sounds import write_song
 
@@ -98,7 +98,7 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "savez", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(StorageError, match="no room left"):
         frames.keep_aspects(HASH, 2 * first, np.zeros(240, np.float32))
     np.testing.assert_array_equal(frames.aspects([HASH]).harmony[0], first)
     assert len(list((tmp_path / "ab").iterdir())) == 1
