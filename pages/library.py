@@ -83,11 +83,11 @@ with upload:
         )
 with other:
     if not now.songs and running is None:
-        st.caption("Nothing at hand?")
+        st.caption("No music at hand?")
         demo_button(now)
     with st.popover("New library", icon=":material/add:"):
         st.text_input("Name", key="library_new", placeholder="Jazz", on_change=new_library)
-        st.caption("It stands beside this one; switch at the top of the side bar.")
+        st.caption("It is separate from this one; switch at the top of the sidebar.")
 # what is there at times stands in a container that is there always, so that all below keeps its place in the page
 # when it comes and goes
 with st.container():

@@ -62,7 +62,9 @@ def similar(
         bool | None,
         typer.Option(
             "--hub-reduction/--no-hub-reduction",
-            help="Whether songs that are near everything count for less; by default as the library is set.",
+            help=(
+                "Whether hub songs (close to everything) count for less; by default as the library is set."
+            ),
         ),
     ] = None,
     fits: Annotated[

@@ -123,7 +123,7 @@ def test_the_space_bar_begins_with_the_first_song_and_then_is_the_players(page, 
 
 def test_typing_a_name_answers_nothing_and_the_name_is_remembered(page, address, home):  # noqa: F811
     question = compare(page, address)
-    box = page.get_by_role("combobox", name="Who listens")
+    box = page.get_by_role("combobox", name="Listener")
     box.click()
     page.keyboard.type("Suzu 12", delay=30)
     expect(box).to_have_value("Suzu 12")

@@ -63,7 +63,7 @@ def import_history(page: Page, address: str, history: Path) -> None:  # noqa: F8
     page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
     page.wait_for_timeout(1000)
     page.get_by_role("button", name="Import", exact=True).click()
-    page.get_by_role("link", name="Learn from it what is similar").click()
+    page.get_by_role("link", name="Train a model on it").click()
 
 
 def train_on_sittings(page: Page) -> None:  # noqa: F811

@@ -17,7 +17,7 @@ def draw(page: Page, address: str, n_songs: int = 8) -> list[int]:  # noqa: F811
     visit(page, address, "playlist")
     page.get_by_label("Length", exact=True).fill(str(n_songs))
     page.keyboard.press("Enter")
-    page.get_by_role("button", name="Draw a playlist").click()
+    page.get_by_role("button", name="Generate a playlist").click()
     expect(rows(page)).to_have_count(n_songs)
     return row_ids(page)
 
@@ -71,7 +71,7 @@ def test_a_step_says_why_and_goes_another_way(page, address):  # noqa: F811
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("From")
     expect(dialog).to_contain_text(reason)
-    dialog.get_by_role("button", name="Another way").click()
+    dialog.get_by_role("button", name="Another song").click()
     expect(dialog).to_have_count(0)
     expect(rows(page).nth(3)).not_to_have_attribute("data-song-id", str(before[3]))
     after = row_ids(page)
@@ -84,7 +84,7 @@ def test_kept_songs_stay_when_the_others_are_drawn_again(page, address):  # noqa
     expect(in_row(page, 2, "Let")).to_have_attribute("aria-pressed", "true")
     in_row(page, 5, "Keep").click()
     expect(in_row(page, 5, "Let")).to_be_visible()
-    again = page.get_by_role("button", name="Draw again around the kept ones")
+    again = page.get_by_role("button", name="Regenerate around the kept songs")
     for _ in range(3):
         again.click()
         page.wait_for_timeout(800)
@@ -111,7 +111,7 @@ def test_a_path_leads_from_song_to_song_through_another(page, address, home):  #
     page.get_by_label("Length", exact=True).fill("7")
     page.keyboard.press("Enter")
     page.wait_for_selector(IDLE)
-    page.get_by_role("button", name="Draw a playlist").click()
+    page.get_by_role("button", name="Generate a playlist").click()
     expect(rows(page)).to_have_count(7)
     ids = row_ids(page)
     assert (ids[0], ids[-1]) == (songs[0].id, songs[11].id)
@@ -161,7 +161,7 @@ def test_the_list_plays_and_joins_the_queue(page, address):  # noqa: F811
 
 def test_the_mix_is_made_and_can_be_heard(page, address):  # noqa: F811
     draw(page, address, 2)
-    page.get_by_text("Mix: the list as one file of sound").click()
+    page.get_by_text("Mix: the playlist as one audio file").click()
     page.get_by_label("Seconds of each song").fill("6")
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Make the mix").click()

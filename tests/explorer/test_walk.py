@@ -40,7 +40,7 @@ def test_songs_of_one_artist_are_spaced_as_far_as_the_collection_allows_and_that
         artists = [s.artist for s in drawn.songs]
         # three artists: two songs of others between two of one
         assert all(a not in artists[max(0, i - 2) : i] for i, a in enumerate(artists))
-        assert "artists come again after 2 songs: there are only 3 to choose from" in drawn.notes
+        assert "artists repeat after 2 songs: there are only 3 to choose from" in drawn.notes
 
 
 def test_kept_songs_stay_where_they_are_and_the_rest_is_drawn_around_them(snapshot):

@@ -131,7 +131,7 @@ def test_a_training_that_did_not_end_well_says_so_and_starts_again(learned, monk
     assert any(words in box.value for box in [*app.error, *app.info])
     started = []
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
-    press(app, "Start it again")
+    press(app, "Start again")
     assert started == [("train", arguments)]
 
 
@@ -206,7 +206,7 @@ def test_another_representation_is_asked_for_as_chosen(learned, monkeypatch):
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
     app = open_page("train")
     app.selectbox(key="model_representation").set_value("tfidf").run()
-    press(app, "Describe the songs")
+    press(app, "Compute")
     settings = {"representation": "tfidf", "n_codewords": 1024, "tau": 4, "vectors": "", "label": ""}
     assert started == [("represent", {"name": "tfidf, 1024 codewords, tau 4", "settings": settings})]
 
@@ -219,7 +219,7 @@ def test_a_model_file_is_handed_to_the_job(learned, monkeypatch, tmp_path):
     app = open_page("train")
     data = (tmp_path / "sent.musicsim").read_bytes()
     app.get("file_uploader")[0].set_value(("sent.musicsim", data, "application/zip")).run()
-    press(app, "Take it in")
+    press(app, "Import")
     assert started == [("take_model", {"path": str(learned.folder / "uploads" / "sent.musicsim")})]
     assert (learned.folder / "uploads" / "sent.musicsim").read_bytes() == data
 
@@ -272,7 +272,7 @@ def test_vectors_of_ones_own_are_matched_and_become_a_model(learned, monkeypatch
 
     def bring(name, content):
         app.get("file_uploader")[1].set_value((name, content, "application/octet-stream")).run()
-        press(app, "Take them in")
+        press(app, "Import")
 
     bring("net.npz", data.getvalue())
     assert (

@@ -114,7 +114,7 @@ class Mixed:
     @property
     def words(self) -> str:
         """The share in a sentence."""
-        return f"{100 * self.share:.0f} % of what is nearest to {self.genre} is {self.other}"
+        return f"{100 * self.share:.0f} % of the songs nearest to {self.genre} are {self.other}"
 
 
 @dataclass(frozen=True, slots=True)
