@@ -55,7 +55,7 @@ def take(page: Page, query: Path, history: Path) -> None:
     take_playlists(page)
     _switch(page, "Library")
     _shoot(page, "library")
-    for section, name in (("Not added", "not-added"), ("Duplicates", "duplicates")):
+    for section, name in (("Failed", "not-added"), ("Duplicates", "duplicates")):
         page.get_by_test_id("stButtonGroup").get_by_text(section).click()
         _shoot(page, name)
     _learn(page, history)
@@ -123,7 +123,7 @@ def _learn(page: Page, history: Path) -> None:
     page.get_by_role("button", name="Stop and keep the best").scroll_into_view_if_needed()
     page.wait_for_timeout(4000)
     _shoot(page, "train")
-    page.get_by_text("artists it never heard").first.wait_for(timeout=120_000)
+    page.get_by_text("held-out artists").first.wait_for(timeout=120_000)
     page.get_by_role("heading", name="4 · Is it better?").scroll_into_view_if_needed()
     _shoot(page, "verdict")
     page.locator("[class*='st-key-verdict_use_'] button:visible").first.click()

@@ -113,7 +113,7 @@ gone = library.missing_songs()
 busy = running is not None
 labels = {
     "songs": "Songs",
-    "failed": "Not added",
+    "failed": "Failed",
     "missing": "Missing",
     "same": "Duplicates",
     "artists": "Artists",
@@ -130,7 +130,7 @@ section = st.segmented_control(
 # beside the choice, not in its labels: what is clicked should not change under the hand
 numbers = (
     (len(now.songs), "song" if len(now.songs) == 1 else "songs"),
-    (len(failures), "not added"),
+    (len(failures), "failed"),
     (len(gone), "missing"),
     (len(now.representative_of), "duplicate" if len(now.representative_of) == 1 else "duplicates"),
 )

@@ -34,7 +34,7 @@ _MAX_BYTES = MAX_MB << 20
 _MAX_UPLOADS = 32  # that are received, wait or are at work at once
 _RETRY_AFTER_S = 15
 _Count = Annotated[int, Query(ge=1, le=200)]
-_PerArtist = Annotated[int, Query(ge=0, description="at most so many of one artist; 0: no limit")]
+_PerArtist = Annotated[int, Query(ge=0, description="max. songs per artist; 0 = no limit")]
 _Names = Annotated[list[str] | None, Query()]
 _Judged = Annotated[list[int] | None, Query(description="ids of answers")]
 _Minutes = Annotated[float, Query(gt=0, le=24 * 60, description="of the beginning that are analysed")]

@@ -422,8 +422,8 @@ def test_a_folder_with_good_and_broken_files_is_added_with_progress(page, addres
     expect(again.get_by_text("Adding songs: done: 26 files, 2 failed.")).to_be_visible(timeout=120_000)
     visit(again, address, "library", "?library=adding")
     sections = again.get_by_test_id("stButtonGroup")
-    expect(again.get_by_text("24 songs · 2 not added")).to_be_visible()
-    sections.get_by_text("Not added", exact=True).click()
+    expect(again.get_by_text("24 songs · 2 failed")).to_be_visible()
+    sections.get_by_text("Failed", exact=True).click()
     reasons = {f.path.name: f.reason for f in _failures(home / "adding")}
     assert set(reasons) == {"broken.mp3", "empty.flac"}
     expect(again.get_by_test_id("stDataFrame")).to_be_visible()

@@ -96,13 +96,13 @@ def test_a_folder_with_bad_files_from_the_first_scan_to_a_move(page, music, tmp_
         assert len(songs_by_title(folder)) == paused_at
         press_until(page, "Resume", "Adding songs: done: ")
         expect(page.get_by_text("Adding songs: done: 60 files, 8 failed.")).to_be_visible(timeout=LONG_MS)
-        expect(counted(page, "50 songs · 10 not added")).to_be_visible()
+        expect(counted(page, "50 songs · 10 failed")).to_be_visible()
 
         # one file is mended, and all that failed are tried again
         shutil.copy(music / "Artist 1/song 01.flac", tmp_path / "mended.flac")
         write_song(tmp_path / "mended.flac", "noise", seed=500, seconds=6, title="mended")
         shutil.move(tmp_path / "mended.flac", music / "bad/cut 0.flac")
-        section(page, "Not added").click()
+        section(page, "Failed").click()
         press(page, "Try 8 again")
         expect(page.get_by_text("Adding songs: done: 8 files, 7 failed.")).to_be_visible(timeout=LONG_MS)
         expect(counted(page, "51 songs")).to_be_visible()
@@ -149,9 +149,7 @@ def test_tags_of_many_songs_are_edited_and_taken_back(page, tmp_path):  # noqa: 
         page.mouse.click(box["x"] + 18, box["y"] + 18)  # the box above all rows
         page.get_by_role("button", name="Edit tags").click()
         dialog = page.get_by_role("dialog")
-        expect(dialog.get_by_label("Genre")).to_have_attribute(
-            "placeholder", "several values: unchanged"
-        )
+        expect(dialog.get_by_label("Genre")).to_have_attribute("placeholder", "several values: unchanged")
         dialog.get_by_label("Genre").fill("soul")
         dialog.get_by_role("button", name="Save").click()
         expect(dialog).not_to_be_visible()

@@ -79,7 +79,7 @@ def test_the_side_is_chance_and_each_list_is_by_the_one_it_is_said_to_be_by(snap
         seen[pair.left_is] += 1
         for side, drawn in ((pair.left_is, pair.left), (pair.right_is, pair.right)):
             reasons[side] |= {edge.reason for edge in drawn.edges[1:]}
-    assert reasons[SHUFFLE] == {"anywhere in the collection"}
+    assert reasons[SHUFFLE] == {"random jump"}
     assert len(reasons[both[0]]) > 5
     # 100 +- 7.1 by chance: these bounds are 4 standard deviations off
     assert 72 <= seen[SHUFFLE] <= 128

@@ -282,7 +282,7 @@ def test_the_command_line_guesses_and_enters(unlabelled):
     out, _ = run("guess", "genre", "--by", "codes", "--votes", 1, "--accept", library=library.folder)
     words = " ".join(out.split())
     assert "are right" in words
-    assert "Entered in 3 songs" in words
+    assert "Saved for 3 songs" in words
     assert {song.id: song.genre for song in library.songs() if song.id in truth} == truth
 
 
@@ -295,7 +295,5 @@ def test_the_command_line_says_why_it_lists_nothing(unlabelled, store):
     assert "should be at most 10" in err
     library.edits.edit(truth, {"genre": "x"})
     out, _ = run("guess", "--accept", library=library.folder)
-    assert out.startswith("Every analysed song already has a genre.\nEntered in 0 songs")
-    assert run("guess", library=store.folder)[0].startswith(
-        "No analysed song has a genre:"
-    )
+    assert out.startswith("Every analysed song already has a genre.\nSaved for 0 songs")
+    assert run("guess", library=store.folder)[0].startswith("No analysed song has a genre:")

@@ -11,7 +11,7 @@ from musicsim.explorer.upkeep.refresh import refresh
 from tests.pages.test_pages import empty, full, labels  # noqa: F401  # fixtures
 from tests.sounds import write_song
 
-NATIVE = "as it sounds"
+NATIVE = "Sound"
 SHUFFLE = "shuffle"
 
 
@@ -89,7 +89,7 @@ def test_an_answer_is_kept_names_are_told_and_the_next_pair_is_one_click_away(fu
     assert f"You chose list 2. List 1 was made by **{answer.model_a}**" in said(app)
     assert f"**List 2** · {answer.model_b}" in said(app)
     shuffled = lists(app)[[answer.model_a, answer.model_b].index(SHUFFLE)]
-    assert [row["link"] for row in shuffled] == [None, *["anywhere in the collection"] * 7]
+    assert [row["link"] for row in shuffled] == [None, *["random jump"] * 7]
     assert f"1 of 1 for “{answer.winner}”; by chance alone this happens in 100 % of cases." in said(app)
     press(app, "Next two lists")
     assert "You chose" not in said(app)
@@ -121,7 +121,9 @@ def test_answers_are_taken_back_from_the_last_one_on(full):  # noqa: F811
     press(app, "List 2 is better")
     press(app, "Undo last answer")
     assert [a.chosen for a in full.preferences.all()] == ["a"]
-    assert "Generate two playlists" in labels(app), "the names have been seen: these lists are not asked about again"
+    assert "Generate two playlists" in labels(app), (
+        "the names have been seen: these lists are not asked about again"
+    )
     press(app, "Generate two playlists")
     press(app, "Undo last answer")
     assert full.preferences.all() == []

@@ -177,12 +177,12 @@ def test_an_answer_is_kept_at_once_with_all_that_is_known_of_it(full, survey):  
     press(app, "choose 1")
     (answer,) = full.answers.all()
     assert (answer.listener, answer.form, answer.song_ids, answer.chosen) == ("me", "odd", ids, 1)
-    assert (answer.is_random, answer.foreseen, answer.model) == (ids[-1] % 2 == 0, True, "as it sounds")
+    assert (answer.is_random, answer.foreseen, answer.model) == (ids[-1] % 2 == 0, True, "Sound")
     assert asked(app) != ids
     press(app, "choose 0", "unsure")
     assert [a.chosen for a in full.answers.all()] == [1, 0, None]
     assert [a.foreseen for a in full.answers.all()] == [True, False, None]
-    assert "**me**: 3 answers, 1 of them unsure · 22 more to 25" in said_progress(app)
+    assert "**me**: 3 of 25 answers, 1 of them unsure" in said_progress(app)
 
 
 def said_progress(app: AppTest) -> str:
@@ -342,7 +342,7 @@ def test_answers_get_another_name_or_are_forgotten(full, survey):  # noqa: F811
     assert full.answers.listeners() == ["Dora"]
     assert app.session_state["compare_listener"] == "Dora"
     assert "Delete 2 answers of **Dora**?" in said(app)
-    press(app, "Forget them")
+    press(app, "Delete them")
     assert full.answers.all() == []
     assert app.button(key="compare_forget").disabled
 
@@ -394,9 +394,10 @@ def test_the_worth_of_answers_is_told_in_plain_words(full, survey, monkeypatch):
     app = compare()
     type_name(app, "me")
     told = said(app)
-    assert "27 answers, 2 of them unsure · 23 more to 50" in said_progress(app)
+    assert "27 of 50 answers, 2 of them unsure" in said_progress(app)
     assert (
-        "repeated questions got the same answer in 7 of 10 (**70%**, 95% interval 40% to 89%; guessing: 33%)." in told
+        "repeated questions got the same answer in 7 of 10 (**70%**, 95% interval 40% to 89%; guessing: 33%)."
+        in told
     )
     assert "one question in five is random; none of those" in told
     assert "2 people gave 30 answers." in told
@@ -422,9 +423,9 @@ def test_the_worth_of_answers_is_of_those_that_are_there_now(full, survey):  # n
     full.answers.add("Bob", "odd", ids[:3], 1)
     swap([0, 0, 0])
     app = type_name(compare(), "Ann")
-    assert "the answer was the same to 2 of 2" in said(app)
+    assert "repeated questions got the same answer in 2 of 2" in said(app)
     swap([0, 1, 0])
-    assert "the answer was the same to 0 of 2" in said(app.run())
+    assert "repeated questions got the same answer in 0 of 2" in said(app.run())
     full.answers.rename("Ann", "Cid")
     full.answers.rename("Bob", "Ann")
     full.answers.rename("Cid", "Bob")
@@ -458,8 +459,8 @@ def test_answers_go_out_and_come_in_once(full, survey):  # noqa: F811
     assert full.answers.write_csv(text) == 2
     kept = [(a.song_ids, a.chosen) for a in full.answers.all()]
     upload(app, text.getvalue())
-    assert "2 answers read: 0 added, 2 were here already." in said(app)
-    press(app, "Forget them")
+    assert "2 answers read: 0 added, 2 already here." in said(app)
+    press(app, "Delete them")
     upload(app, text.getvalue())
     assert "2 answers read: 2 added." in said(app)
     assert [(a.song_ids, a.chosen) for a in full.answers.all()] == kept

@@ -94,7 +94,7 @@ def test_no_table_is_handed_out_with_formulas(section, full, monkeypatch):  # no
 def test_an_import_is_written_listed_and_undone(section, full):  # noqa: F811
     song = full.songs()[0]
     app = press(look(section, ("plays.csv", plays_of([song], "bob,You,Other,9"))), "Import")
-    assert "Import 1: 2 rows; 1 of 2 songs are in the library; 1 wait for theirs." in texts(app)
+    assert "Import 1: 2 rows; 1 of 2 songs are in the library; 1 are kept and matched later." in texts(app)
     assert not app.metric, "the fields are empty again"
     assert "Import 1: 2 rows" in texts(app.run()), "told until it is undone"
     assert played(full) == {("ann", song.id): 1}
@@ -229,7 +229,7 @@ def test_playlists_are_told_one_by_one_with_what_is_not_here(section, full, jobs
     assert jobs_started == []
     press(app, "Import")
     assert "Import 1: 1 of 2 playlists, with 2 of 5 entries that are in the library; 1 left out" in texts(app)
-    assert "wait for theirs" not in texts(app), "songs of playlists do not wait"
+    assert "matched later" not in texts(app), "songs of playlists do not wait"
     assert sorted(tables(app)[0]) == sorted(lists)
     assert jobs_started == ["walk"]
     assert "Learn from these playlists" not in labels(app)

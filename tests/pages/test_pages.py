@@ -151,7 +151,7 @@ def test_songs_that_are_missing_are_shown_and_forgotten(full, tmp_path):
     full.files.mark(missing=[song.path], back=[])
     app = show_section(open_page("library"), "missing")
     assert app.dataframe[0].value["title"].tolist() == [song.title]
-    app.button[labels(app).index("Forget them")].click().run()
+    app.button[labels(app).index("Remove them")].click().run()
     assert not app.exception
     assert song.id not in {s.id for s in full.songs(missing=True)}
 
@@ -183,7 +183,7 @@ def test_spellings_are_merged_and_parted(full):
 def test_a_folder_is_removed_with_its_songs(full, collection):
     app = show_section(open_page("library"), "folders")
     assert any(str(collection) in text.value.replace("\\", "") for text in app.markdown)
-    app.button[labels(app).index("Remove it")].click().run()
+    app.button[labels(app).index("Remove folder")].click().run()
     assert not app.exception
     assert len(full) == 0
 

@@ -157,7 +157,7 @@ def test_a_dialect_says_what_it_was_learned_from(taught):
     select(app, "playlist_dialect", "one artist")
     (said,) = [c.value for c in app.caption if "Learned from" in c.value]
     assert "Learned from 36 playlists" in said
-    assert "over shuffling (the walk of all playlists: " in said
+    assert "better than shuffling on held-out playlists (the walk of all playlists: " in said
     assert "It uses " in said
 
 

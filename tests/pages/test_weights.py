@@ -108,6 +108,6 @@ def test_few_playlists_are_said_to_be_too_few_to_judge(full):  # noqa: F811
     full.add_playlists([(f"{n}", None, songs[n : n + 4]) for n in range(5)], source="test")
     refresh(full)
     app = open_view()
-    assert "5 playlists are too few to keep some back" in said(app)
+    assert "5 playlists are too few to hold some out" in said(app)
     assert app.table[0].value["gain"].tolist() == ["–"]
     assert not app.selectbox

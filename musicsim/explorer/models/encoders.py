@@ -191,7 +191,7 @@ REPRESENTATIONS = {
     "tfidf": Representation("codewords weighted by rarity", Codebook, FRAMES, _tfidf, _rarity, True),
     "gmm": Representation("mixtures of Gaussians", MixtureSpace, FRAMES, _as_they_are, _none, False),
     "semantic": Representation(
-        "words foreseen from sound", SemanticMultinomials, FRAMES, _root, _none, False
+        "tags predicted from sound", SemanticMultinomials, FRAMES, _root, _none, False
     ),
     "tags": Representation("tags that people gave", TagVocabulary, TAGS, _as_they_are, _none, True),
     "harmony": Representation("harmony, in whatever key", AspectRows, ASPECTS, _harmony, _none, False),

@@ -177,7 +177,7 @@ class SimilarityModel:
         after = float(np.var(vectors @ L.T, axis=0, dtype=np.float64).sum())
         if not after > 0:
             raise ModelError(
-                "nothing was learned: the metric is 0, so all songs would be the same. Take a larger C."
+                "nothing was learned: the metric is 0, so all songs would be the same. Choose a larger C."
             )
         learned = copy.copy(self)
         learned.local_ = None
@@ -228,8 +228,8 @@ class SimilarityModel:
         """
         if not self.listens:
             raise ModelError(
-                f"the model in use compares {self.kind.words}, which is not known of sound from outside. Switch to "
-                f"another model."
+                f"the model in use compares {self.kind.words}, which is not available for uploaded sound. "
+                "Switch to another model."
             )
         return representations.features_of(self.front_, list_of_frames)
 

@@ -266,7 +266,8 @@ def _codebook_of(model: "SimilarityModel") -> "codebooks.Codebook":
 
     if not isinstance(model.front_, codebooks.Codebook):
         raise ModelError(
-            f"the model in use compares {model.kind.words}: there are no sounds to point at. Take another model."
+            f"the model in use compares {model.kind.words}: there are no sounds to show. Choose another "
+            "model."
         )
     return model.front_
 

@@ -74,7 +74,7 @@ def _worth(library: Library, answers: Sequence[Answer], listener: str) -> None:
     unsure = f", {mine.n_unsure:,} of them unsure" if mine.n_unsure else ""
     st.progress(
         n % _STAGE / _STAGE,
-        text=f"**{name}**: {_counted(n, 'answer')}{unsure} · {missing} more to {n + missing:,}",
+        text=f"**{name}**: {n:,} of {n + missing:,} answers{unsure}",
     )
     st.markdown("\n".join(f"- {line}" for line in (_consistency(mine), _foreseen(mine))))
     if everybody.n_listeners > 1:
@@ -129,8 +129,8 @@ def _uses(library: Library, answers: Sequence[Answer], listener: str) -> None:
     n_sure = sum(answer.chosen is not None for answer in answers)
     if st.button(
         "Train on these answers", icon=":material/school:", key="compare_train", disabled=not n_sure,
-        help=("Opens the Train page with answers chosen as the source of similarity. About 50 are enough "
-             "to start."),
+        help="Opens the Train page with answers chosen as the source of similarity. About 50 are enough "
+        "to start.",
     ):  # fmt: skip
         from musicsim.ui.train.training_view import learn_from  # plotly and more come with it
 
@@ -209,7 +209,7 @@ def _people(library: Library, answers: Sequence[Answer], listener: str) -> None:
         "first if you want to keep them."
     )
     st.button(
-        "Forget them", key="compare_forget", icon=":material/delete:", on_click=_forget, args=(library, listener),
+        "Delete them", key="compare_forget", icon=":material/delete:", on_click=_forget, args=(library, listener),
         disabled=not n,
     )  # fmt: skip
 

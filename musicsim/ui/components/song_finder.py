@@ -91,8 +91,8 @@ def find_song(
             st.rerun()
 
     _box(
-        key, _found(key, search), label=label, is_labelled=is_labelled, placeholder=("Search for a title "
-                                                                                    "or an artist"),
+        key, _found(key, search), label=label, is_labelled=is_labelled,
+        placeholder="Search for a title or an artist",
         nothing="No matching song or artist.", on_picked_change=picked,
     )  # fmt: skip
 

@@ -195,8 +195,8 @@ def _apart(why: Why, one: Side, other: Side) -> str:
 def _in_common(why: Why, one: Side, other: Side) -> str:
     tags = ", ".join(plain(tag) for tag in why.tags) or "none"
     if why.listeners_jaccard is None:
-        heard = "no listeners are known of " + (
-            "both" if not one.listeners | other.listeners else "one of them"
+        heard = (
+            "no listening data" if not one.listeners | other.listeners else "no listening data for one song"
         )
     else:
         people = "1 person has" if why.n_listeners == 1 else f"{why.n_listeners:,} people have"

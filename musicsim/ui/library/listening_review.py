@@ -112,10 +112,10 @@ def _waiting(library: Library) -> None:
     n_judged = len(library.listening.judged())
     if n_judged:
         st.button(
-            f"Reset {n_judged:,} spelling decision{'s' * (n_judged != 1)}", icon=":material/undo:", key="listening_forget",
-            on_click=library.listening.forget_judged,
-            help=("They will be proposed again, here and in later imports. Plays already assigned are "
-                 "kept."),
+            f"Reset {n_judged:,} spelling decision{'s' * (n_judged != 1)}",
+            icon=":material/undo:", key="listening_forget", on_click=library.listening.forget_judged,
+            help="They will be proposed again, here and in later imports. Plays already assigned are "
+            "kept.",
         )  # fmt: skip
 
 

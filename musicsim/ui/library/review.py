@@ -106,7 +106,7 @@ def missing_review(library: Library, songs: Sequence[Song], *, busy: bool) -> No
         with st.popover(f"Remove {len(chosen)}", icon=":material/delete:", disabled=busy):
             st.write("Their plays, tags, thumbs and playlist entries are deleted too. This can't be undone.")
             st.button(
-                "Forget them", type="primary", key="missing_forget",
+                "Remove them", type="primary", key="missing_forget",
                 on_click=_forget, args=(library, chosen),
             )  # fmt: skip
         table_download("missing songs", lambda: table, "library_missing_file")

@@ -102,14 +102,14 @@ def settings(library: Library, *, busy: bool, has_songs: bool) -> None:
         "Analyse harmony and rhythm", library.settings["aspects"], key="library_aspects",
         on_change=lambda: library.set_setting("aspects", st.session_state["library_aspects"]),
         help="2 kB more per song, and about 10 % more analysis time. Songs without them are read again "
-             "by the next scan of their folder.",
+        "by the next scan of their folder.",
     )  # fmt: skip
     st.toggle(
         "Hub reduction", library.settings["hub_reduction"], key="library_hub_reduction",
         on_change=lambda: library.set_setting("hub_reduction", st.session_state["library_hub_reduction"]),
         help="A few songs are close to very many others and would crowd every result list. With hub "
-             "reduction, two songs count as close only if each is close to the other, compared with the "
-             "rest.",
+        "reduction, two songs count as close only if each is close to the other, compared with the "
+        "rest.",
     )  # fmt: skip
     st.button(
         "Refit the model", icon=":material/model_training:", on_click=start_job, args=(library, "refresh"),

@@ -204,7 +204,7 @@ def wish_form(now: Snapshot, walker: "Walk") -> None:
         "Smooth to surprising", 0.0, 1.0, step=0.05, key=_SURPRISE.name, persist_state="session",
         format="percent",
         help="Smooth follows narrow links; surprising follows broad links or jumps anywhere. The middle "
-             "is like the playlists it was learned from.",
+        "is like the playlists it was learned from.",
     )  # fmt: skip
     st.caption(_width_words(walker))
     st.segmented_control(
@@ -267,7 +267,7 @@ def _songs(now: Snapshot) -> None:
         "Pass through", ids, format_func=labels.__getitem__, placeholder="No song", key=_THROUGH.name,
         persist_state="session",
         help="In this order. The playlist ends with the last one, so with a first song it is a path from "
-             "one to the other.",
+        "one to the other.",
     )  # fmt: skip
     st.multiselect(
         "Stay around", ids, format_func=labels.__getitem__, placeholder="No song", key=_SEEDS.name,

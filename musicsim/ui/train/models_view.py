@@ -222,8 +222,8 @@ def _taking_in(library: Library, *, busy: bool) -> None:
     st.markdown("**Import a model**")
     file = st.file_uploader(
         f"A {FILE_ENDING} file", type=[FILE_ENDING.lstrip(".")], key="models_file",
-        help=("Saved with Download on a model's card, here or in another library. It is applied to all "
-             "songs."),
+        help="Saved with Download on a model's card, here or in another library. It is applied to all "
+        "songs.",
     )  # fmt: skip
     if file is not None:
         st.button(
@@ -258,7 +258,7 @@ def _bringing(library: Library, *, busy: bool) -> None:
         f"Embeddings as {', '.join(ENDINGS)}", type=[ending.lstrip(".") for ending in ENDINGS],
         key="models_vectors",
         help="One vector per song, from a neural network or anything else, with the ids, paths or hashes "
-             "of the songs. They become a model to search with and to train on, alone or with others.",
+        "of the songs. They become a model to search with and to train on, alone or with others.",
     )  # fmt: skip
     if file is not None:
         st.button(

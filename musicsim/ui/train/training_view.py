@@ -102,8 +102,8 @@ def choices(of: Snapshot, *, busy: bool) -> None:
         st.button(
             "Train", type="primary", icon=":material/school:", width="stretch", key="train_start",
             disabled=busy or not enough, on_click=_start, args=(of.library,),
-            help=("Takes ten to sixty seconds for a few hundred songs. The model in use stays until you "
-                 "choose another."),
+            help="Takes ten to sixty seconds for a few hundred songs. The model in use stays until you "
+            "choose another.",
         )  # fmt: skip
         running = jobs.current(of.library) if busy else None
         if running is not None and running.kind != "train":
@@ -168,8 +168,8 @@ def _how(library: Library) -> None:
     st.selectbox(
         "Method", methods, format_func=_method_words, key=_METHOD.name,
         help="A ranking is learned in steps, with a bound on what more steps could gain. The closed form "
-             "weighs similar against dissimilar pairs once. By region, each part of the music has its "
-             "own metric, and a search uses that of the query's region.",
+        "weighs similar against dissimilar pairs once. By region, each part of the music has its "
+        "own metric, and a search uses that of the query's region.",
     )  # fmt: skip
     in_steps = _METHOD.get() == RANKING
     losses = [loss for loss in LOSSES if loss != ORDER or _KIND.get() == ANSWERS]
@@ -177,7 +177,7 @@ def _how(library: Library) -> None:
     by_hand = st.toggle(
         "Set regularisation C manually", key=_BY_HAND.name, disabled=not in_steps,
         help="Small values stay close to the untrained model, large ones follow the examples. Otherwise "
-             "values from 1 to 100,000 are tried, and the best on held-out artists (or answers) is used.",
+        "values from 1 to 100,000 are tried, and the best on held-out artists (or answers) is used.",
     )  # fmt: skip
     st.select_slider(
         "C", _CS, key=_C.name, format_func=lambda C: f"{C:,g}", disabled=not (by_hand and in_steps)
@@ -185,8 +185,8 @@ def _how(library: Library) -> None:
     st.multiselect(
         "Train on", bases, key=_ON.name, placeholder="Choose models",
         help="The models whose song vectors are reweighted. With several, each gets its own metric and "
-             "they are weighted against each other: sound, tags, lyrics, your own vectors. Add more "
-             "below.",
+        "they are weighted against each other: sound, tags, lyrics, your own vectors. Add more "
+        "below.",
     )  # fmt: skip
     with st.expander("More options", icon=":material/tune:"):
         _more(library)
