@@ -195,7 +195,7 @@ def _explain_table(now: Snapshot, kind: str, heard: "HeldOut | None") -> None:
         other = (
             ""
             if heard.kind == kind
-            else (f" They are judged by its own training target: {KINDS[heard.kind].words}.")
+            else (f" They are judged on its own training target: {KINDS[heard.kind].words}.")
         )
         st.info(
             "Trained on these artists: all-song scores are optimistic, use the held-out ones: "
