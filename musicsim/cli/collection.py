@@ -67,10 +67,10 @@ def add(
         ),
     ] = None,
 ) -> None:
-    """Add folders or files, then bring the model and the map up to them.
+    """Add folders or files, then update the model and the map.
 
-    Songs that are in the library and have not changed are not analysed again. A file that is named itself is
-    taken however short it is.
+    Songs that are in the library and have not changed are not analysed again. A file given by name is
+    added however short it is.
     """
     from musicsim.explorer.upkeep.add_music import add_and_refresh
 
@@ -90,7 +90,7 @@ def scan(
     as_json: JsonOption = False,
     workers: _Workers = None,
 ) -> None:
-    """Look through the library's folders again: new, changed, moved and missing files."""
+    """Scan the library's folders again for new, changed, moved and missing files."""
     from musicsim.explorer.upkeep.add_music import scan_again
 
     with open_library(library) as lib:
@@ -187,7 +187,7 @@ def list_songs(
 
 
 def failed(library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """List files that were not added, each with its reason: failed ones, and what is taken for no song."""
+    """List files that were not added, each with its reason: failed or skipped."""
     from musicsim.library.stores.failure import SKIPPED
 
     with open_library(library) as lib:
@@ -208,7 +208,7 @@ def missing(
         bool, typer.Option("--forget", help="Remove them, with their plays, tags and playlist entries.")
     ] = False,
 ) -> None:
-    """List songs whose files have gone. They are back with their plays and playlists when a file is."""
+    """List songs whose files are missing. They return with their plays and playlists when a file is found again."""
     with open_library(library) as lib:
         songs = lib.missing_songs()
         if forget_all:
@@ -230,7 +230,7 @@ def duplicates(
     ] = None,
     join: Annotated[tuple[int, int] | None, typer.Option(help="Two ids: undo a --part.")] = None,
 ) -> None:
-    """List songs that hold the same sound; results and playlists show the first of each group only."""
+    """List duplicate songs; results and playlists show only the first of each group."""
     from musicsim.explorer.snapshot.same_sound import groups
 
     with open_library(library) as lib:
@@ -256,7 +256,7 @@ def artists(
     into: Annotated[str | None, typer.Option(help="The artist that the spellings stand for.")] = None,
     part: Annotated[str | None, typer.Option(help="An artist: undo its merge.")] = None,
 ) -> None:
-    """List artists that are very likely one, spelt in several ways, and merge them."""
+    """List artists that probably have several spellings, and merge them."""
     with open_library(library) as lib:
         if merge:
             if not into:
@@ -287,7 +287,7 @@ def edit(
     genre: str | None = None,
     undo: Annotated[bool, typer.Option("--undo", help="Reset to the files' tags.")] = False,
 ) -> None:
-    """Correct tags of songs in the library; the files stay as they are. An empty text empties a tag."""
+    """Edit tags of songs in the library; the files are not changed. An empty text clears a tag."""
     given = {
         "title": title,
         "artist": artist,
@@ -321,7 +321,7 @@ def forget(
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take a folder and its songs out of the library; the music itself is not touched."""
+    """Remove a folder and its songs from the library; the music files are not touched."""
     from musicsim.library.disk.paths import absolute
 
     with open_library(library) as lib:
@@ -361,7 +361,7 @@ def settings(
 
 
 def info(library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """What the library holds, which model is in use, and what is running."""
+    """Show what the library holds, which model is in use, and what is running."""
     from musicsim.explorer import jobs
     from musicsim.explorer.upkeep.upgrade import pending_upgrade
 

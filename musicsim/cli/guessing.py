@@ -54,7 +54,7 @@ def guess(
         ),
     ] = None,
 ) -> None:
-    """Guess the genre, or artist and album, of songs that have none, from songs that sound like them."""
+    """Guess a missing genre, or artist and album, from similar songs."""
     from musicsim.explorer.guessing.guess import N_VOTES, USUAL_VOTES, enter_guesses, guess_labels
     from musicsim.explorer.snapshot.snapshot import snapshot_under
 

@@ -54,11 +54,11 @@ def import_listening(
     ] = None,
     undo: Annotated[int | None, typer.Option(help="Undo the import with this number.")] = None,
 ) -> None:
-    """Import what people listened to: plays, tags and playlists of other programs and services.
+    """Import plays, tags and playlists from other programs and services.
 
     Last.fm, ListenBrainz, Spotify, Libre.fm, Maloja, Pano Scrobbler, Spinitron, the Million Song Dataset,
-    playlists of players (M3U, PLS, XSPF, JSPF), and CSV of one's own. Songs are found by the path of their file, by
-    MusicBrainz id, then by artist and title. What is not in the library waits for its song, but for playlists. The
+    playlists of players (M3U, PLS, XSPF, JSPF), and your own CSV files. Songs are found by the path of their file, by
+    MusicBrainz id, then by artist and title. Unmatched plays and tags are kept and matched later. The
     same file again takes the place of the first time.
     """
     if (undo is None) == (not files):
@@ -197,7 +197,7 @@ def _tell(result: dict[str, Any]) -> None:
 
 
 def imports(library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """List imports, the latest first, and how many songs they named that the library does not have."""
+    """List imports, latest first, and how many of their songs are not in the library."""
     from musicsim.library.importing import day_of
 
     with open_library(library) as lib:

@@ -91,9 +91,9 @@ def train(
     seed: Annotated[int, typer.Option(help="Seed of the split that holds artists out.")] = 0,
     use_it: Annotated[bool, typer.Option("--use", help="Use the model if it is better.")] = False,
 ) -> None:
-    """Learn what listeners mean by similar, and say on artists that were held out whether it helped.
+    """Train a model of similarity, and evaluate it on held-out artists.
 
-    Ctrl-C once stops and keeps the best so far; twice leaves everything as it was.
+    Ctrl-C once stops and keeps the best so far; twice changes nothing.
     """
     from musicsim.explorer.learning.supervision import ANSWERS, KINDS
     from musicsim.explorer.learning.task import LOSSES, METHODS, RANKING, LearningSettings
@@ -264,7 +264,7 @@ def list_models(library: LibraryOption = None, as_json: JsonOption = False) -> N
 
 
 def use(name: _Name, library: LibraryOption = None) -> None:
-    """Put a model into use."""
+    """Use a model."""
     with open_library(library) as lib:
         record = lib.models.named(name)
         lib.models.activate(record.id)
@@ -274,7 +274,7 @@ def use(name: _Name, library: LibraryOption = None) -> None:
 def rename(
     name: _Name, to: Annotated[str, typer.Argument(help="Its new name.")], library: LibraryOption = None
 ) -> None:
-    """Give a model another name."""
+    """Rename a model."""
     with open_library(library) as lib:
         record = lib.models.named(name)
         lib.models.rename(record.id, to)
@@ -283,7 +283,7 @@ def rename(
 
 
 def delete(name: _Name, library: LibraryOption = None) -> None:
-    """Delete a model; the native one cannot be deleted, and is used again if this one was."""
+    """Delete a model; the built-in one cannot be deleted, and replaces a deleted model that was in use."""
     with open_library(library) as lib:
         record = lib.models.named(name)
         lib.models.delete(record.id)
@@ -298,7 +298,7 @@ def export(
     ] = None,
     library: LibraryOption = None,
 ) -> None:
-    """Write a model, without any song, as one file for other libraries."""
+    """Export a model, without any songs, as one file for other libraries."""
     from musicsim.explorer.models.files import FILE_ENDING, save_model_file
 
     with open_library(library) as lib:
@@ -312,7 +312,7 @@ def import_model(
     file: Annotated[Path, typer.Argument(help="A file that `musicsim models export` wrote.")],
     library: LibraryOption = None,
 ) -> None:
-    """Take in a model that another library made, and describe all songs by it."""
+    """Import a model from another library, and apply it to all songs."""
     from musicsim.explorer.upkeep.model_catalogue import take_model
 
     with open_library(library) as lib, progress_bar() as report:
@@ -338,7 +338,7 @@ def add(
     tau: Annotated[int, typer.Option(min=1, help="Codewords per frame (top-τ).")] = 4,
     name: Annotated[str, typer.Option(help="Name of the model.")] = "",
 ) -> None:
-    """Describe all songs in another way, to compare with and to learn on."""
+    """Compute other features of all songs, to compare with and to train on."""
     from musicsim.explorer.models.encoders import OFFERED
     from musicsim.explorer.upkeep.fitting import RepresentationSettings
     from musicsim.explorer.upkeep.model_catalogue import add_representation, free_name
@@ -367,10 +367,10 @@ def add_embedding(
     as_json: JsonOption = False,
     name: Annotated[str, typer.Option(help="Name of the model; the file's name by default.")] = "",
 ) -> None:
-    """Make a model of vectors that another program made, to search with and to learn on.
+    """Make a model from vectors of another program, to search with and to train on.
 
     Songs are found by id, by path (from the root, or from a folder of the library), or by the hash of their file.
-    Leaves with 3 where rows were left out or are of no song of the library.
+    Exits with code 3 if rows were left out or match no song of the library.
     """
     from musicsim.explorer.upkeep.model_catalogue import add_own_vectors, free_name
     from musicsim.explorer.upkeep.model_text import match_words

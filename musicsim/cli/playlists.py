@@ -72,7 +72,7 @@ def playlist(
     ] = None,
     model: ModelOption = None,
 ) -> None:
-    """Draw a playlist by a walk over what songs have in common; every step says why."""
+    """Generate a playlist from what songs have in common; every step says why."""
     from musicsim.errors import LibraryError
     from musicsim.explorer.playlists.request import PREFERENCES, Wish
     from musicsim.explorer.playlists.walk import Walk
@@ -111,7 +111,7 @@ def playlist(
 
 
 def _render(library: Any, songs: Any, target: Path) -> list[str]:
-    """Render the sound of the list; what was left out, in words."""
+    """Render the playlist as one audio file; returns what was left out, in words."""
     from musicsim.explorer.playlists.mixtape import render_mix
 
     mix = render_mix(library, songs, target.expanduser().absolute())
@@ -119,7 +119,7 @@ def _render(library: Any, songs: Any, target: Path) -> list[str]:
 
 
 def _write(songs: Any, target: Path, *, is_relative: bool) -> list[str]:
-    """Write the list for other players; the songs whose files are missing, in words."""
+    """Write the playlist for other players; returns the songs whose files are missing, in words."""
     from musicsim.library.disk.arrays import atomic_path
     from musicsim.library.exporters import FORMATS, missing
 
@@ -152,7 +152,7 @@ def _show(
 
 
 def dialects(library: LibraryOption = None, as_json: JsonOption = False, model: ModelOption = None) -> None:
-    """List the kinds of playlists that have a walk of their own, what it gains, and what it goes by."""
+    """List the kinds of playlist with weights of their own, their gain, and what they use."""
     from musicsim.explorer.playlists.walk import Walk
     from musicsim.explorer.snapshot.snapshot import snapshot_under
 

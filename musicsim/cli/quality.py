@@ -45,7 +45,7 @@ def evaluate(
     ] = None,
     hubs: Annotated[int, typer.Option(help="How many hubs to list.", min=0)] = 5,
 ) -> None:
-    """Say how good each model is: rankings, genres, confusions, hubs and coverage."""
+    """Evaluate each model: rankings, genres, confusions, hubs and coverage."""
     from musicsim.errors import ModelError, NotFoundError
     from musicsim.explorer.evaluation.quality import evaluate as evaluate_model
     from musicsim.explorer.learning.supervision import KINDS, coverage

@@ -50,9 +50,9 @@ def test_a_list_is_drawn_edited_and_undone(page, address):  # noqa: F811
     moved = [first[1], first[0], *first[2:]]
     in_row(page, 0, "Move .* down").click()
     expect_rows(page, moved)
-    in_row(page, 7, "Drop").click()
+    in_row(page, 7, "Remove").click()
     expect_rows(page, moved[:7])
-    in_row(page, 2, "Draw again after").click()
+    in_row(page, 2, "Regenerate after").click()
     expect(page.get_by_role("button", name="Redo")).to_be_disabled()
     expect(rows(page)).to_have_count(7)
     assert row_ids(page)[:3] == moved[:3]
@@ -81,9 +81,9 @@ def test_a_step_says_why_and_goes_another_way(page, address):  # noqa: F811
 def test_kept_songs_stay_when_the_others_are_drawn_again(page, address):  # noqa: F811
     before = draw(page, address)
     in_row(page, 2, "Keep").click()
-    expect(in_row(page, 2, "Let")).to_have_attribute("aria-pressed", "true")
+    expect(in_row(page, 2, "Unpin")).to_have_attribute("aria-pressed", "true")
     in_row(page, 5, "Keep").click()
-    expect(in_row(page, 5, "Let")).to_be_visible()
+    expect(in_row(page, 5, "Unpin")).to_be_visible()
     again = page.get_by_role("button", name="Regenerate around the kept songs")
     for _ in range(3):
         again.click()
@@ -131,7 +131,7 @@ def test_a_saved_list_is_found_again_by_its_address(page, address):  # noqa: F81
     other.goto(page.url, wait_until="commit")
     expect_rows(other, ids)
     assert other.get_by_test_id("transition").all_inner_texts() == reasons
-    in_row(other, 0, "Drop").click()
+    in_row(other, 0, "Remove").click()
     expect_rows(other, ids[1:])
     other.wait_for_url(lambda url: "playlist=" not in url)
     other.goto(f"{address}/playlist?playlist=9999", wait_until="commit")
@@ -181,7 +181,7 @@ def test_a_phone_shows_all_without_scrolling_sideways(page, address):  # noqa: F
     for index in range(6):
         words = rows(page).nth(index).locator(".words").bounding_box()
         assert words["width"] > 180, "room for a title"
-    in_row(page, 3, "What to do").click()
+    in_row(page, 3, "Actions for").click()
     buttons = rows(page).nth(3).locator(".actions button").all()
     assert len(buttons) == 6
     for button in buttons:
@@ -189,5 +189,5 @@ def test_a_phone_shows_all_without_scrolling_sideways(page, address):  # noqa: F
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= 420
         assert min(box["width"], box["height"]) >= 36, "room for a finger"
-    in_row(page, 3, "Drop").click()
+    in_row(page, 3, "Remove").click()
     expect_rows(page, ids[:3] + ids[4:])
