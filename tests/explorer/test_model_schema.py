@@ -17,7 +17,7 @@ MODEL = {
     "variance": 0.95, "random_state": 0, "n_songs": 12,
 }  # fmt: skip
 RANKED = {
-    "name": "mine", "base": "as it sounds", "created_at": 1.0, "seconds": 2.0, "version": "0.1", "detail": "of genre",
+    "name": "mine", "base": "Sound", "created_at": 1.0, "seconds": 2.0, "version": "0.1", "detail": "of genre",
     "settings": {
         "supervision": "genre", "on": [], "loss": "auc", "C": None, "k": 10, "threshold": 10, "structure": "full",
         "regularizer": "trace", "random_state": 0, "listener": "", "method": "ranking",
