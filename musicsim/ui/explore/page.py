@@ -116,8 +116,9 @@ def _maps(now: Snapshot, models: dict[str, str], song: Song | None, marked: list
         return
     for column, seen in zip(st.columns(2), (snapshot(BESIDE.get()), now), strict=True):
         with column:
-            st.markdown(f"**{plain(models[seen.record.id])}**")
-            _draw_map(seen, f"{MAP_KEY}_{seen.record.id}", now, song, marked, 480)
+            model_id = seen.record.id if seen.record else ""
+            st.markdown(f"**{plain(models[model_id])}**")
+            _draw_map(seen, f"{MAP_KEY}_{model_id}", now, song, marked, 480)
 
 
 def _draw_map(
@@ -125,7 +126,7 @@ def _draw_map(
 ) -> None:
     """One map of the library, with the chosen song and what is marked."""
     map_chart(
-        of, key=key, colour_by=COLOUR_BY.get() or "genre", chosen=song and song.id, found=marked, height=height,
+        of, key=key, colour_by=COLOUR_BY.get() or "genre", chosen=song.id if song else None, found=marked, height=height,
         on_pick=partial(_clicked, now), on_outline=partial(_encircled, now),
     )  # fmt: skip
 
@@ -136,7 +137,7 @@ def _facts(now: Snapshot, models: dict[str, str]) -> str:
     n_waiting = now.n_songs - now.n_indexed - n_folded
     alike = (
         f"similar according to the model “{plain(models[now.record.id])}”"
-        if len(models) > 1
+        if now.record and len(models) > 1
         else "similar in sound"
     )
     facts = [f"{now.n_indexed:,} songs; nearby songs are {alike}. Click a point to play it."]

@@ -178,7 +178,7 @@ def _section(of: _Contents) -> None:
         (n_same, "duplicate" if n_same == 1 else "duplicates"),
     )
     st.caption(" · ".join(f"{number:,} {name}" for number, name in numbers))
-    _, show = _SECTIONS[section]
+    _, show = _SECTIONS[section or SECTION.default()]
     show(of)
 
 
