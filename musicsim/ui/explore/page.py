@@ -126,8 +126,8 @@ def _draw_map(
 ) -> None:
     """One map of the library, with the chosen song and what is marked."""
     map_chart(
-        of, key=key, colour_by=COLOUR_BY.get() or "genre", chosen=song.id if song else None, found=marked, height=height,
-        on_pick=partial(_clicked, now), on_outline=partial(_encircled, now),
+        of, key=key, colour_by=COLOUR_BY.get() or "genre", chosen=song.id if song else None, found=marked,
+        height=height, on_pick=partial(_clicked, now), on_outline=partial(_encircled, now),
     )  # fmt: skip
 
 
