@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from musicsim.errors import MusicsimError
-from musicsim.explorer.learning.ranking import LearningSettings, learn
+from musicsim.explorer.learning.task import LearningSettings
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.models.files import save_model_file
 from musicsim.explorer.models.representations import OFFERED
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.fitting import RepresentationSettings
+from musicsim.explorer.upkeep.learned_model import learn
 from musicsim.explorer.upkeep.model_catalogue import add_own_vectors, add_representation, take_model
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import zipfile
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -210,7 +211,7 @@ def _npy(shape, values=b"", descr="'<f4'"):
         (_npy("(-1, 8)", bytes(32)), "a shape that no array has"),
         (_npy("(2.0, 8)", bytes(64)), "header is damaged"),
         (_npy("8", bytes(32)), "header is damaged"),
-        (_npy(f"({10**12},)", descr="'<U0'"), "is larger than"),
+        (_npy(f"({10**12},)", descr="'<U0'"), "bytes cannot"),
         (_npy("(4, 2)", bytes(32), descr="'<q9'"), "header is damaged"),
         (_npy("(4, 2)", bytes(32), descr="[('a', '<f4', (True,))]"), "header is damaged"),
         (b"root:SECRET:19000:0", "it is not a NumPy array"),
@@ -261,12 +262,13 @@ def _bomb(kind, path):
 @pytest.mark.parametrize(
     "kind", ["npz", "rows of columns", "rows of lists", "wide rows", "long names", "rows without vectors"]
 )
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 def test_a_small_file_of_much_is_refused_before_memory_is_taken_for_it(tmp_path, kind):
     path = tmp_path / ("own.npz" if kind == "npz" else "own.parquet")
     _bomb(kind, path)
     assert path.stat().st_size < 4_000_000
     code = (
-        "import resource, sys\n"
+        "import re, sys\n"
         "from pathlib import Path\n"
         "from musicsim.errors import LibraryError\n"
         "from musicsim.library.embeddings.files import read_embedding\n"
@@ -274,7 +276,8 @@ def test_a_small_file_of_much_is_refused_before_memory_is_taken_for_it(tmp_path,
         "    read_embedding(Path(sys.argv[1]))\n"
         "except LibraryError as error:\n"
         "    print(error)\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+        # ru_maxrss would start at what the process had that started this one
+        "print(re.search(r'VmHWM:\\s*(\\d+)', Path('/proc/self/status').read_text())[1])\n"
     )
     done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
     said, peak_kb = done.stdout.splitlines()

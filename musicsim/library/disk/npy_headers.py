@@ -1,5 +1,7 @@
 """What a stored array says of itself, read and checked before memory is taken for the array."""
 
+import zipfile
+import zlib
 from dataclasses import dataclass
 from math import prod
 from typing import IO, Any
@@ -42,9 +44,9 @@ def read_header(stream: IO[bytes], n_bytes: int) -> Header:
         version = np.lib.format.read_magic(stream)
         reader = _READERS.get(version)
         shape, _, dtype = reader(stream) if reader else ((), False, np.dtype(np.uint8))
-    except (
-        Exception
-    ) as error:  # numpy evaluates the header as Python, and its words may quote what stands there
+    except (OSError, EOFError, zipfile.BadZipFile, zlib.error):  # of the archive around it
+        raise
+    except Exception as error:  # numpy evaluates the header as Python, and its message may quote it
         raise ValueError("it is not a NumPy array, or its header is damaged") from error
     if reader is None:
         raise ValueError(f"arrays of format {version} are not read: save it with names of plain letters")
