@@ -55,7 +55,7 @@ def take(page: Page, query: Path, history: Path) -> None:
     take_playlists(page)
     _switch(page, "Library")
     _shoot(page, "library")
-    for section, name in (("Not added", "not-added"), ("Duplicates", "duplicates")):
+    for section, name in (("Failed", "not-added"), ("Duplicates", "duplicates")):
         page.get_by_test_id("stButtonGroup").get_by_text(section).click()
         _shoot(page, name)
     _learn(page, history)
@@ -77,7 +77,7 @@ def take_playlists(page: Page) -> None:
     """Draw a list, keep a song, look at the reasons of a step, at two lists blind, and at the weights."""
     _switch(page, "Playlist")
     page.get_by_test_id("stButtonGroup").get_by_text("late night", exact=True).click()
-    page.get_by_role("button", name="Draw a playlist").click()
+    page.get_by_role("button", name="Generate a playlist").click()
     page.get_by_test_id("transition").first.wait_for()
     page.get_by_test_id("song-row").nth(2).get_by_role("button", name="Keep ").click()
     _shoot(page, "playlist")
@@ -87,7 +87,7 @@ def take_playlists(page: Page) -> None:
     page.keyboard.press("Escape")
     sections = page.get_by_test_id("stButtonGroup")
     sections.get_by_text("Which is better?").click()
-    page.get_by_role("button", name="Draw two lists").click()
+    page.get_by_role("button", name="Generate two playlists").click()
     page.get_by_role("button", name="List 1 is better").wait_for()
     _shoot(page, "blind")
     sections.get_by_text("What leads from song to song").click()
@@ -98,7 +98,7 @@ def take_playlists(page: Page) -> None:
 def take_comparison(page: Page) -> None:
     """Hear a song of a question, and look at what the answers before are worth."""
     _switch(page, "Compare")
-    page.get_by_role("combobox", name="Who listens").click()
+    page.get_by_role("combobox", name="Listener").click()
     page.get_by_role("option", name=PEOPLE[0]).click()
     page.get_by_test_id("compare-card").first.wait_for()
     page.get_by_role("heading", name="Compare", exact=True).click()
@@ -110,10 +110,10 @@ def take_comparison(page: Page) -> None:
 
 def _learn(page: Page, history: Path) -> None:
     page.get_by_test_id("stButtonGroup").get_by_text("Listening").click()
-    form = page.get_by_test_id("stForm").filter(has_text="Files of listening")
+    form = page.get_by_test_id("stForm").filter(has_text="Listening history files")
     form.locator("input[type=file]").set_input_files(history)
     form.get_by_text(history.name).wait_for()
-    form.get_by_role("button", name="Look", exact=True).click()
+    form.get_by_role("button", name="Preview", exact=True).click()
     spellings = page.get_by_text("Close spellings")
     spellings.wait_for()
     spellings.scroll_into_view_if_needed()
@@ -123,12 +123,12 @@ def _learn(page: Page, history: Path) -> None:
     page.get_by_role("button", name="Stop and keep the best").scroll_into_view_if_needed()
     page.wait_for_timeout(4000)
     _shoot(page, "train")
-    page.get_by_text("artists it never heard").first.wait_for(timeout=120_000)
+    page.get_by_text("held-out artists").first.wait_for(timeout=120_000)
     page.get_by_role("heading", name="4 · Is it better?").scroll_into_view_if_needed()
     _shoot(page, "verdict")
     page.locator("[class*='st-key-verdict_use_'] button:visible").first.click()
     _switch(page, "Explore")
-    page.get_by_role("combobox", name="Beside it").click()
+    page.get_by_role("combobox", name="Compare with model").click()
     page.get_by_role("option").first.click()
     page.get_by_text("Rings are its nearest").wait_for()
     _shoot(page, "two-maps")

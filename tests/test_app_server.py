@@ -194,7 +194,7 @@ def test_the_interface_sends_nothing_to_other_pages(server):
 def test_a_host_opens_the_app_and_says_what_that_means(home, tmp_path):
     with running(home, "--host", "0.0.0.0", "--allow-host", "music.example", lines=2, cwd=tmp_path) as server:
         assert server.lines[0].startswith(f"musicsim is at http://127.0.0.1:{server.port}")
-        assert "Everybody who can reach this address can listen to, change and delete" in server.lines[1]
+        assert "Anyone who can reach this address can listen to, change and delete" in server.lines[1]
         assert _heard(server.port) == {"0.0.0.0"}
         for host in ("music.example", f"127.0.0.1:{server.port}"):
             assert server.status("/_stcore/health", host) == 200

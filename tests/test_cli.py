@@ -127,7 +127,7 @@ def test_a_collection_is_looked_after(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("settings", "no_such", "1"), "'no_such' is no setting"),
+        (("settings", "no_such", "1"), "'no_such' is not a setting"),
         (("settings", "n_workers", '"many"'), "should be a number, not negative"),
         (("settings", "keep_frames", "3"), "should be true or false"),
         (("settings", "shortest_s", "soon"), "shortest_s soon"),
@@ -145,7 +145,7 @@ def test_wrong_usage_is_said_and_changes_nothing(library, arguments, message):
     [
         (("edit", "9999", "--title", "x"), "there is no song 9999"),
         (("duplicates", "--part", "1", "2"), "were not found to be the same sound"),
-        (("forget", "/nowhere"), "is no folder of this library"),
+        (("forget", "/nowhere"), "is not a folder of this library"),
     ],
 )
 def test_what_is_not_there_is_named(library, arguments, message):

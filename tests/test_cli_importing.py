@@ -74,5 +74,5 @@ def test_a_wrong_line_is_one_line_of_error_and_changes_nothing(tiny_library, his
     assert "Traceback" not in problem
     assert tiny_library.counts()["plays"] == 0
     _, problem = run("import", history, "--as", "winamp", library=tiny_library.folder, expect=2)
-    assert "choose among" in problem
+    assert "choose from" in problem
     run("import", library=tiny_library.folder, expect=2)

@@ -45,18 +45,18 @@ def test_a_model_goes_the_whole_way(library, tmp_path):
     assert (done["model"], done["in_use"], done["report"]["C"]) == ("mine", False, 100.0)
     assert done["report"]["settings"]["supervision"] == "genre"
     assert set(done["report"]["leads"]) == {"auc", "map", "mrr", "precision"}
-    assert names(library) == {"as it sounds": True, "mine": False}
+    assert names(library) == {"Sound": True, "mine": False}
     run("models", "use", "mine", library=library)
-    assert names(library) == {"as it sounds": False, "mine": True}
+    assert names(library) == {"Sound": False, "mine": True}
     sent = tmp_path / "sent.musicsim"
     run("models", "export", "mine", sent, library=library)
     run("models", "rename", "mine", "ours", library=library)
     out, _ = run("models", "import", sent, library=library)
     assert "mine is here" in out
-    assert names(library) == {"as it sounds": False, "ours": True, "mine": False}
+    assert names(library) == {"Sound": False, "ours": True, "mine": False}
     out, _ = run("models", "delete", "ours", library=library)
-    assert "as it sounds is in use" in out
-    assert names(library) == {"as it sounds": True, "mine": False}
+    assert "Sound is in use" in out
+    assert names(library) == {"Sound": True, "mine": False}
 
 
 def test_a_song_is_sought_and_a_playlist_drawn_under_a_named_model(library):
@@ -65,17 +65,17 @@ def test_a_song_is_sought_and_a_playlist_drawn_under_a_named_model(library):
         model: run("similar", 1, "-k", 3, "--no-hub-reduction", "--model", model, "--json", library=library)[
             0
         ]
-        for model in ("as it sounds", "plain")
+        for model in ("Sound", "plain")
     }
     similarities = {m: [hit["similarity"] for hit in json.loads(text)] for m, text in answers.items()}
-    assert similarities["as it sounds"] != similarities["plain"]
+    assert similarities["Sound"] != similarities["plain"]
     run("models", "use", "plain", library=library)
     in_use = run("similar", 1, "-k", 3, "--no-hub-reduction", "--json", library=library)[0]
     assert in_use == answers["plain"]
-    listed = run("playlist", "-n", 3, "--seed", 1, "--model", "as it sounds", "--json", library=library)[0]
+    listed = run("playlist", "-n", 3, "--seed", 1, "--model", "Sound", "--json", library=library)[0]
     assert len(json.loads(listed)["songs"]) == 3
     _, problem = run("similar", 1, "--model", "other", library=library, expect=1)
-    assert "There are: 'as it sounds', 'plain'" in problem
+    assert "There are: 'Sound', 'plain'" in problem
 
 
 def test_hub_reduction_changes_the_figures_only_where_it_is_on(library):
@@ -89,9 +89,9 @@ def test_hub_reduction_changes_the_figures_only_where_it_is_on(library):
 
 def test_people_read_the_verdict(library):
     out, _ = run("train", "--from", "genre", "--strength", 100, library=library)
-    assert "by genre: On " in out
+    assert "Genres: On " in out
     assert "95 % between" in out
-    assert "musicsim models use 'by genre'" in out
+    assert "musicsim models use 'Genres'" in out
     out, _ = run("models", "list", library=library)
     assert "learned from songs of one genre" in out
 
@@ -111,16 +111,16 @@ def test_vectors_of_ones_own_and_several_models_at_once(library, tmp_path):
         "model": "mine", "vectors": 30, "dimensions": 4, "songs": 30, "unmatched": 0, "problems": []
     }  # fmt: skip
     run("models", "add", "rhythm", library=library)
-    on = ("--on", "as it sounds", "--on", "rhythm", "--on", "mine")
+    on = ("--on", "Sound", "--on", "rhythm", "--on", "mine")
     out, _ = run("train", "--from", "genre", "--strength", 100, "--name", "all", *on, library=library)
-    for name in ("as it sounds", "rhythm", "mine", "of the distances"):
+    for name in ("Sound", "rhythm", "mine", "of the distances"):
         assert name in out
     hits = json.loads(run("similar", 1, "-k", 3, "--model", "all", "--json", library=library)[0])
     assert len(hits) == 3
     (record,) = [
         m for m in json.loads(run("models", "list", "--json", library=library)[0]) if m["name"] == "all"
     ]
-    assert record["settings"]["on"] == ["as it sounds", "rhythm", "mine"]
+    assert record["settings"]["on"] == ["Sound", "rhythm", "mine"]
     assert sum(source["share"] for source in record["report"]["sources"]) == pytest.approx(1)
 
 
@@ -134,8 +134,8 @@ def test_vectors_of_ones_own_and_several_models_at_once(library, tmp_path):
         (("train",), 1, "nobody here has played two artists"),
         (("train", "--from", "genre", "--on", "nothing"), 1, "there is no model 'nothing'"),
         (("models", "use", "nothing"), 1, "there is no model 'nothing'"),
-        (("models", "delete", "as it sounds"), 1, "cannot be deleted"),
-        (("models", "rename", "as it sounds", "x"), 1, "keeps its name"),
+        (("models", "delete", "Sound"), 1, "cannot be deleted"),
+        (("models", "rename", "Sound", "x"), 1, "keeps its name"),
         (("models", "add", "magic"), 2, "REPRESENTATION should be one of"),
         (("models", "add", "ppk", "--codewords", 4, "--tau", 8), 2, "--tau 8 should be at most"),
         (("models", "add", "own"), 2, "REPRESENTATION should be one of"),
@@ -172,5 +172,5 @@ def test_ctrl_c_once_keeps_the_best_and_twice_leaves_all_as_it_was(library, inte
     assert "keeping the best so far" in done.stderr
     assert done.returncode == (0 if kept else 128 + signal.SIGINT), done.stderr
     with Library.open(library) as opened:
-        assert [m.name for m in opened.models.all()] == ["as it sounds"] + ["mine"] * kept
+        assert [m.name for m in opened.models.all()] == ["Sound"] + ["mine"] * kept
         assert len(list(opened.models.folder.iterdir())) == 1 + kept

@@ -36,7 +36,7 @@ def test_machines_get_every_figure(library):
 
 
 def test_people_read_tables(library):
-    out, err = run("evaluate", "--model", "as it sounds", "--by", "genre", library=library)
+    out, err = run("evaluate", "--model", "Sound", "--by", "genre", library=library)
     for words in (
         "AUC",
         "P@10",
@@ -44,7 +44,7 @@ def test_people_read_tables(library):
         "coverage",
         "Pitched",
         "hub reduction",
-        "8 songs asked, 4 skipped",
+        "8 query songs, 4 skipped",
     ):
         assert words in out
     assert "Traceback" not in err

@@ -35,7 +35,7 @@ _MAX_UPLOADS = 32  # that are received, wait or are at work at once
 _RETRY_AFTER_S = 15
 _WRITTEN_AT_ONCE = 1 << 20  # chunks are of 64 kB: a thread for each would take longer than the disk
 _Count = Annotated[int, Query(ge=1, le=200)]
-_PerArtist = Annotated[int, Query(ge=0, description="at most so many of one artist; 0: no limit")]
+_PerArtist = Annotated[int, Query(ge=0, description="max. songs per artist; 0 = no limit")]
 _Names = Annotated[list[str] | None, Query()]
 _Judged = Annotated[list[int] | None, Query(description="ids of answers")]
 _Minutes = Annotated[float, Query(gt=0, le=MAX_MINUTES, description="of the beginning that are analysed")]

@@ -44,7 +44,7 @@ async def _audio(request: Request) -> Response:
     name = f"{song.label} (song {song.id})"  # answers tell no path of this machine
     try:
         if not await run_in_threadpool(song.path.is_file):
-            return JSONResponse({"error": f"{name}: the file has gone. Scan its folder again."}, 410)
+            return JSONResponse({"error": f"{name}: the file is missing. Scan its folder again."}, 410)
         path = song.path
         # a look into a file that was decoded whole by a worker when it became a song
         if not await run_in_threadpool(plays_in_browser, path):

@@ -29,7 +29,7 @@ app = typer.Typer(
 @app.callback()
 def _top(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
     ] = False,
 ) -> None:
     if version:
@@ -57,7 +57,7 @@ def main() -> None:
     except MusicsimError as error:
         _fail(str(error))
     except KeyboardInterrupt:
-        _fail("stopped; what was added stays, the same command goes on from there.")
+        _fail("stopped; what was added is kept, and the same command continues from there.")
 
 
 def _fail(message: str, code: int = 1) -> NoReturn:

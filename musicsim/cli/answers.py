@@ -33,9 +33,9 @@ def _export(
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write every answer as CSV, songs named so that another library finds them.
+    """Write all answers as CSV, with songs named so that another library can find them.
 
-    The names of the listeners stand in the file, and the titles and the ends of the paths of the songs.
+    The file holds the names of the listeners, and the titles and path ends of the songs.
     """
     from musicsim.library.importing.answers import export_answers
 
@@ -55,9 +55,9 @@ def _import(
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take the answers of a file; those that are here already are not taken again.
+    """Import answers from a file; answers that are already here are skipped.
 
-    Leaves with 3 where rows were left out: their songs are not in the library, or they make no sense.
+    Exits with code 3 if rows were left out because they are invalid or their songs are not in the library.
     """
     from musicsim.library.importing.answers import import_answers
 

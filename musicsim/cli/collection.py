@@ -27,9 +27,9 @@ from musicsim.errors import NotFoundError
 __all__ = ["register"]
 
 _Retry = Annotated[bool, typer.Option("--retry", help="Try files again that failed before.")]
-_Anyway = Annotated[bool, typer.Option("--anyway", help="Take short and silent files, too.")]
+_Anyway = Annotated[bool, typer.Option("--anyway", help="Add short and silent files, too.")]
 _Workers = Annotated[
-    int | None, typer.Option("--workers", "-w", min=1, help="Worker processes; one a core by default.")
+    int | None, typer.Option("--workers", "-w", min=1, help="Worker processes; one per core by default.")
 ]
 _Ids = Annotated[list[int], typer.Argument(help="Ids of songs, as `musicsim list` shows them.")]
 
@@ -62,13 +62,15 @@ def add(
     workers: _Workers = None,
     shortest: Annotated[
         float | None,
-        typer.Option(min=0, help="Seconds: what is shorter is no song. Kept as a setting of the library."),
+        typer.Option(
+            min=0, help=("Skip files shorter than this many seconds. Saved as a setting of the library.")
+        ),
     ] = None,
 ) -> None:
-    """Add folders or files, then bring the model and the map up to them.
+    """Add folders or files, then update the model and the map.
 
-    Songs that are in the library and have not changed are not analysed again. A file that is named itself is
-    taken however short it is.
+    Songs that are in the library and have not changed are not analysed again. A file given by name is
+    added however short it is.
     """
     from musicsim.explorer.upkeep.add_music import add_and_refresh
 
@@ -82,13 +84,13 @@ def add(
 
 def scan(
     folders: Annotated[
-        list[Path] | None, typer.Argument(help="Folders to look through; all of the library by default.")
+        list[Path] | None, typer.Argument(help="Folders to scan; all of the library by default.")
     ] = None,
     library: LibraryOption = None,
     as_json: JsonOption = False,
     workers: _Workers = None,
 ) -> None:
-    """Look through the library's folders again: new, changed, moved and missing files."""
+    """Scan the library's folders again for new, changed, moved and missing files."""
     from musicsim.explorer.upkeep.add_music import scan_again
 
     with open_library(library) as lib:
@@ -122,15 +124,15 @@ def _tell(lib: Any, report: Any, sources: list[Path], as_json: bool) -> None:
         emit(result)
     else:
         words = {
-            "known": "known by their sound",
-            "ignored": "left out by .musicsimignore",
-            "missing": "gone missing",
-            "back": "back again",
+            "known": "recognised by their sound",
+            "ignored": "excluded by .musicsimignore",
+            "missing": "missing",
+            "back": "found again",
         }
         also = [f"{result[name]} {word}" for name, word in words.items() if result[name]]
         typer.echo(", ".join([f"{report.n_added} songs added", *also]) + f"; {len(lib)} in the library.")
         for path in report.absent:
-            errors.print(f"[yellow]not there:[/yellow] {safe(path)}", highlight=False, soft_wrap=True)
+            errors.print(f"[yellow]not found:[/yellow] {safe(path)}", highlight=False, soft_wrap=True)
         show_failures(listed)
     if failures:
         raise typer.Exit(SOME_FAILED)
@@ -143,7 +145,7 @@ def _failure_json(failure: Any) -> dict[str, str]:
 def demo(
     library: LibraryOption = None,
     as_json: JsonOption = False,
-    seed: Annotated[int, typer.Option(help="Another seed composes other music.")] = 0,
+    seed: Annotated[int, typer.Option(help="A different seed composes different music.")] = 0,
 ) -> None:
     """Compose the demo collection, add it, and import its listeners, tags and playlists."""
     from musicsim.explorer.upkeep.add_music import build_demo
@@ -185,7 +187,7 @@ def list_songs(
 
 
 def failed(library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """List files that were not added, each with its reason: failed ones, and what is taken for no song."""
+    """List files that were not added, each with its reason: failed or skipped."""
     from musicsim.library.stores.failure import SKIPPED
 
     with open_library(library) as lib:
@@ -203,10 +205,10 @@ def missing(
     library: LibraryOption = None,
     as_json: JsonOption = False,
     forget_all: Annotated[
-        bool, typer.Option("--forget", help="Forget them, with their plays, tags and places in playlists.")
+        bool, typer.Option("--forget", help="Remove them, with their plays, tags and playlist entries.")
     ] = False,
 ) -> None:
-    """List songs whose files have gone. They are back with their plays and playlists when a file is."""
+    """List songs whose files are missing. They return with their plays and playlists when a file is found again."""
     with open_library(library) as lib:
         songs = lib.missing_songs()
         if forget_all:
@@ -217,7 +219,7 @@ def missing(
     for song in songs:
         typer.echo(f"{song.id}  {plain(song.label)}  {plain(str(song.path))}")
     if forget_all:
-        typer.echo(f"{len(songs)} songs forgotten.")
+        typer.echo(f"{len(songs)} song{'s' * (len(songs) != 1)} removed.")
 
 
 def duplicates(
@@ -226,9 +228,9 @@ def duplicates(
     part: Annotated[
         tuple[int, int] | None, typer.Option(help="Two ids: these are different songs after all.")
     ] = None,
-    join: Annotated[tuple[int, int] | None, typer.Option(help="Two ids: take a --part back.")] = None,
+    join: Annotated[tuple[int, int] | None, typer.Option(help="Two ids: undo a --part.")] = None,
 ) -> None:
-    """List songs that hold the same sound; results and playlists show the first of each group only."""
+    """List duplicate songs; results and playlists show only the first of each group."""
     from musicsim.explorer.snapshot.same_sound import groups
 
     with open_library(library) as lib:
@@ -252,13 +254,13 @@ def artists(
     as_json: JsonOption = False,
     merge: Annotated[list[str] | None, typer.Option(help="A spelling; give it once for each.")] = None,
     into: Annotated[str | None, typer.Option(help="The artist that the spellings stand for.")] = None,
-    part: Annotated[str | None, typer.Option(help="An artist: take its merge back.")] = None,
+    part: Annotated[str | None, typer.Option(help="An artist: undo its merge.")] = None,
 ) -> None:
-    """List artists that are very likely one, spelt in several ways, and merge them."""
+    """List artists that probably have several spellings, and merge them."""
     with open_library(library) as lib:
         if merge:
             if not into:
-                raise typer.BadParameter("name the artist they stand for: --into NAME")
+                raise typer.BadParameter("name the artist to merge them into: --into NAME")
             lib.edits.merge(merge, into)
         if part:
             lib.edits.part(part)
@@ -283,9 +285,9 @@ def edit(
     track: int | None = None,
     year: int | None = None,
     genre: str | None = None,
-    undo: Annotated[bool, typer.Option("--undo", help="Back to what the files say.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Reset to the files' tags.")] = False,
 ) -> None:
-    """Correct tags of songs in the library; the files stay as they are. An empty text empties a tag."""
+    """Edit tags of songs in the library; the files are not changed. An empty text clears a tag."""
     given = {
         "title": title,
         "artist": artist,
@@ -319,18 +321,18 @@ def forget(
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take a folder and its songs out of the library; the music itself is not touched."""
+    """Remove a folder and its songs from the library; the music files are not touched."""
     from musicsim.library.disk.paths import absolute
 
     with open_library(library) as lib:
         root = absolute(folder)
         if root not in lib.files.roots():
-            raise NotFoundError(f"{root} is no folder of this library: `musicsim info` lists them.")
+            raise NotFoundError(f"{root} is not a folder of this library: `musicsim info` lists them.")
         n_songs = lib.files.forget_root(root)
     if as_json:
         emit({"folder": str(root), "forgotten": n_songs})
     else:
-        typer.echo(f"{n_songs} songs forgotten.")
+        typer.echo(f"{n_songs} song{'s' * (n_songs != 1)} removed.")
 
 
 def settings(
@@ -349,7 +351,7 @@ def settings(
         stored = lib.settings
     if name is not None:
         if name not in stored:
-            raise typer.BadParameter(f"there is no setting {name}: choose among {', '.join(stored)}")
+            raise typer.BadParameter(f"there is no setting {name}: choose from {', '.join(stored)}")
         stored = {name: stored[name]}
     if as_json:
         emit(stored)
@@ -359,7 +361,7 @@ def settings(
 
 
 def info(library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """What the library holds, which model is in use, and what is running."""
+    """Show what the library holds, which model is in use, and what is running."""
     from musicsim.explorer import jobs
     from musicsim.explorer.upkeep.upgrade import pending_upgrade
 

@@ -36,22 +36,25 @@ def register(app: typer.Typer) -> None:
 
 
 def guess(
-    target: Annotated[_Target, typer.Argument(help="What songs are without.")] = _Target.GENRE,
+    target: Annotated[_Target, typer.Argument(help="The missing field to guess.")] = _Target.GENRE,
     library: LibraryOption = None,
     model: ModelOption = None,
     as_json: JsonOption = False,
     accept: Annotated[
-        bool, typer.Option("--accept", help="Enter the guesses as edits; the files stay as they are.")
+        bool, typer.Option("--accept", help="Save the guesses as edits; the files are not changed.")
     ] = False,
     by: Annotated[
         _Voters, typer.Option(help="Who votes: the nearest songs, or those with the nearest learned codes.")
     ] = _Voters.VECTORS,
     votes: Annotated[
         int | None,
-        typer.Option(help="Only what has so many votes: 6 of 10 for a genre, 2 of 3 for an artist.", min=1),
+        typer.Option(
+            help=("Only guesses with at least this many votes: 6 of 10 for a genre, 2 of 3 for an artist."),
+            min=1,
+        ),
     ] = None,
 ) -> None:
-    """Guess the genre, or artist and album, of songs that have none, from songs that sound like them."""
+    """Guess a missing genre, or artist and album, from similar songs."""
     from musicsim.explorer.guessing.guess import N_VOTES, USUAL_VOTES, enter_guesses, guess_labels
     from musicsim.explorer.snapshot.snapshot import snapshot_under
 
@@ -82,4 +85,4 @@ def guess(
         show(table)
     typer.echo(found.summary(least))
     if accept:
-        typer.echo(f"Entered in {n_accepted:,} songs; the files stay as they are.")
+        typer.echo(f"Saved for {n_accepted:,} song{'s' * (n_accepted != 1)}; the files are not changed.")

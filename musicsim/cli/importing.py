@@ -37,28 +37,28 @@ def import_listening(
     library: LibraryOption = None,
     as_json: JsonOption = False,
     as_format: Annotated[
-        str | None, typer.Option("--as", help="The files' format, where they could be of several.")
+        str | None, typer.Option("--as", help="The files' format, if it is ambiguous.")
     ] = None,
     listener: Annotated[
-        str | None, typer.Option(help='Who listened, where the files do not say; "me" by default.')
+        str | None, typer.Option(help='Who listened, if the files do not say; "me" by default.')
     ] = None,
     encoding: Annotated[
-        str | None, typer.Option(help="utf-8, utf-16, latin-1 or cp1252, where the files are not UTF-8.")
+        str | None, typer.Option(help="utf-8, utf-16, latin-1 or cp1252, if the files are not UTF-8.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would come of it; write nothing.")
+        bool, typer.Option("--dry-run", help="Show what would be imported; write nothing.")
     ] = False,
     accept: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Take close spellings of this score and better, too."),
+        typer.Option(min=0, max=1, help="Also accept close spellings with at least this score."),
     ] = None,
-    undo: Annotated[int | None, typer.Option(help="Take the import of this number back.")] = None,
+    undo: Annotated[int | None, typer.Option(help="Undo the import with this number.")] = None,
 ) -> None:
-    """Import what people listened to: plays, tags and playlists of other programs and services.
+    """Import plays, tags and playlists from other programs and services.
 
     Last.fm, ListenBrainz, Spotify, Libre.fm, Maloja, Pano Scrobbler, Spinitron, the Million Song Dataset,
-    playlists of players (M3U, PLS, XSPF, JSPF), and CSV of one's own. Songs are found by the path of their file, by
-    MusicBrainz id, then by artist and title. What is not in the library waits for its song, but for playlists. The
+    playlists of players (M3U, PLS, XSPF, JSPF), and your own CSV files. Songs are found by the path of their file, by
+    MusicBrainz id, then by artist and title. Unmatched plays and tags are kept and matched later. The
     same file again takes the place of the first time.
     """
     if (undo is None) == (not files):
@@ -119,7 +119,7 @@ def _learn(lib: Any, tell: Any) -> None:
     try:
         refit_walks(lib, lambda message, done=0, total=0: tell(done, total, message))
     except StoreLockedError:
-        errors.print("Another job is at work: playlists will be drawn as in these lists after the next scan.")
+        errors.print("Another job is running: new playlists will use these lists after the next scan.")
 
 
 def _preview(seen: Any) -> dict[str, Any]:
@@ -197,7 +197,7 @@ def _tell(result: dict[str, Any]) -> None:
 
 
 def imports(library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """List imports, the latest first, and how many songs they named that the library does not have."""
+    """List imports, latest first, and how many of their songs are not in the library."""
     from musicsim.library.importing import day_of
 
     with open_library(library) as lib:

@@ -47,9 +47,7 @@ def similar(
     library: LibraryOption = None,
     as_json: JsonOption = False,
     k: Annotated[int, typer.Option("-k", help="How many songs.", min=1)] = 10,
-    per_artist: Annotated[
-        int, typer.Option(help="At most so many of one artist; 0 for no limit.", min=0)
-    ] = 2,
+    per_artist: Annotated[int, typer.Option(help="Max. songs per artist; 0 = no limit.", min=0)] = 2,
     genre: Annotated[list[str] | None, typer.Option(help="Only these genres.")] = None,
     artist: Annotated[list[str] | None, typer.Option(help="Only these artists.")] = None,
     folder: Annotated[list[str] | None, typer.Option(help="Only songs of these folders.")] = None,
@@ -62,14 +60,16 @@ def similar(
         bool | None,
         typer.Option(
             "--hub-reduction/--no-hub-reduction",
-            help="Whether songs that are near everything count for less; by default as the library is set.",
+            help=(
+                "Whether hub songs (close to everything) count for less; by default as the library is set."
+            ),
         ),
     ] = None,
     fits: Annotated[
-        list[int] | None, typer.Option(help="Id of an answer that fits: more like it, too.")
+        list[int] | None, typer.Option(help="Id of a result that fits; the list is reordered to match.")
     ] = None,
     not_fits: Annotated[
-        list[int] | None, typer.Option("--not", help="Id of an answer that does not fit.")
+        list[int] | None, typer.Option("--not", help="Id of a result that does not fit.")
     ] = None,
 ) -> None:
     """List the songs that sound most like a file or a song of the library."""

@@ -50,13 +50,16 @@ def train(
         str,
         typer.Option(
             "--from",
-            help="What says similar: plays, sittings, playlists, tags, genre, artist, folder, or answers.",
+            help=(
+                "Where similarity is learned from: plays, sittings, playlists, tags, genre, artist, "
+                "folder, judgements (thumbs) or answers."
+            ),
         ),
     ] = "plays",
     loss: Annotated[
         str,
         typer.Option(
-            help="What is to become best: auc, map, ndcg, mrr, precision, or for answers order.",
+            help="What to optimise for: auc, map, ndcg, mrr, precision, or for answers order.",
             show_default="auc; order for answers",
         ),
     ] = "",
@@ -72,23 +75,25 @@ def train(
     on: Annotated[
         list[str] | None,
         typer.Option(
-            help="Model whose vectors are learned on; the native one by default. Given more than once, each has a "
-            "metric of its own, and they are weighed against each other."
+            help="Model whose vectors are trained on; the built-in one by default. With several, each "
+            "gets its own metric, and they are weighted against each other."
         ),
     ] = None,
-    name: Annotated[str, typer.Option(help="Name of the model; gets a number where it is taken.")] = "",
+    name: Annotated[str, typer.Option(help="Name of the model; a number is added if it is taken.")] = "",
     k: Annotated[int, typer.Option(min=1, help="Artists or songs that count as similar.")] = 10,
-    threshold: Annotated[int, typer.Option(min=1, help="Plays that make a listener of an artist.")] = 10,
+    threshold: Annotated[
+        int, typer.Option(min=1, help=("Minimum plays for a person to count as an artist's listener."))
+    ] = 10,
     diagonal: Annotated[
-        bool, typer.Option("--diagonal", help="One weight a direction instead of a full metric.")
+        bool, typer.Option("--diagonal", help="One weight per direction instead of a full metric.")
     ] = False,
     penalty: Annotated[str, typer.Option(help="trace or l21.")] = "trace",
-    seed: Annotated[int, typer.Option(help="Of the split into artists that are held out.")] = 0,
-    use_it: Annotated[bool, typer.Option("--use", help="Put the model into use if it is better.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the split that holds artists out.")] = 0,
+    use_it: Annotated[bool, typer.Option("--use", help="Use the model if it is better.")] = False,
 ) -> None:
-    """Learn what listeners mean by similar, and say on artists that were held out whether it helped.
+    """Train a model of similarity, and evaluate it on held-out artists.
 
-    Ctrl-C once stops and keeps the best so far; twice leaves everything as it was.
+    Ctrl-C once stops and keeps the best so far; twice changes nothing.
     """
     from musicsim.explorer.learning.supervision import ANSWERS, KINDS
     from musicsim.explorer.learning.task import LOSSES, METHODS, RANKING, LearningSettings
@@ -209,9 +214,9 @@ def _tell(name: str, report: dict[str, Any], *, is_active: bool, was_asked: bool
     if is_active:
         typer.echo("It is in use now.")
     elif was_asked:
-        typer.echo("It was not put into use, because it is not shown to be better.")
+        typer.echo("It is not in use, because it was not shown to be better.")
     else:
-        typer.echo(plain(f"Put it into use: musicsim models use {name!r}"))
+        typer.echo(plain(f"To use it: musicsim models use {name!r}"))
 
 
 # --- models ---------------------------------------------------------------------------------------
@@ -259,7 +264,7 @@ def list_models(library: LibraryOption = None, as_json: JsonOption = False) -> N
 
 
 def use(name: _Name, library: LibraryOption = None) -> None:
-    """Put a model into use."""
+    """Use a model."""
     with open_library(library) as lib:
         record = lib.models.named(name)
         lib.models.activate(record.id)
@@ -269,29 +274,31 @@ def use(name: _Name, library: LibraryOption = None) -> None:
 def rename(
     name: _Name, to: Annotated[str, typer.Argument(help="Its new name.")], library: LibraryOption = None
 ) -> None:
-    """Give a model another name."""
+    """Rename a model."""
     with open_library(library) as lib:
         record = lib.models.named(name)
         lib.models.rename(record.id, to)
         renamed = lib.models.get(record.id).name
-    typer.echo(plain(f"{record.name} is called {renamed} now."))
+    typer.echo(plain(f"{record.name} was renamed to {renamed}."))
 
 
 def delete(name: _Name, library: LibraryOption = None) -> None:
-    """Delete a model; the native one cannot be deleted, and is used again if this one was."""
+    """Delete a model; the built-in one cannot be deleted, and replaces a deleted model that was in use."""
     with open_library(library) as lib:
         record = lib.models.named(name)
         lib.models.delete(record.id)
         active = lib.models.get()
-    typer.echo(plain(f"{record.name} is deleted; {active.name} is in use."))
+    typer.echo(plain(f"{record.name} was deleted; {active.name} is in use."))
 
 
 def export(
     name: _Name,
-    file: Annotated[Path | None, typer.Argument(help="Where to; NAME.musicsim here by default.")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(help=("Output file; NAME.musicsim in this folder by default."))
+    ] = None,
     library: LibraryOption = None,
 ) -> None:
-    """Write a model, without any song, as one file for other libraries."""
+    """Export a model, without any songs, as one file for other libraries."""
     from musicsim.explorer.models.files import FILE_ENDING, save_model_file
 
     with open_library(library) as lib:
@@ -305,28 +312,33 @@ def import_model(
     file: Annotated[Path, typer.Argument(help="A file that `musicsim models export` wrote.")],
     library: LibraryOption = None,
 ) -> None:
-    """Take in a model that another library made, and describe all songs by it."""
+    """Import a model from another library, and apply it to all songs."""
     from musicsim.explorer.upkeep.model_catalogue import take_model
 
     with open_library(library) as lib, progress_bar() as report:
         model_id = take_model(lib, file.expanduser().absolute(), _teller(report))
         name = lib.models.get(model_id).name
-    typer.echo(plain(f"{name} is here; `musicsim models use {name!r}` puts it into use."))
+    typer.echo(plain(f"{name} was imported; `musicsim models use {name!r}` activates it."))
 
 
 def add(
     representation: Annotated[
         str,
         typer.Argument(
-            help="ppk, histogram, tfidf, gmm, semantic (words foreseen), tags, harmony, rhythm or lyrics."
+            help=(
+                "ppk, histogram, tfidf, gmm, semantic (tags predicted from sound), tags, harmony, "
+                "rhythm or lyrics."
+            )
         ),
     ],
     library: LibraryOption = None,
-    codewords: Annotated[int, typer.Option(min=2, max=4096, help="Of ppk, histogram and tfidf.")] = 1024,
-    tau: Annotated[int, typer.Option(min=1, help="Codewords a frame is shared among.")] = 4,
+    codewords: Annotated[
+        int, typer.Option(min=2, max=4096, help=("Codewords, for ppk, histogram and tfidf."))
+    ] = 1024,
+    tau: Annotated[int, typer.Option(min=1, help="Codewords per frame (top-τ).")] = 4,
     name: Annotated[str, typer.Option(help="Name of the model.")] = "",
 ) -> None:
-    """Describe all songs in another way, to compare with and to learn on."""
+    """Compute other features of all songs, to compare with and to train on."""
     from musicsim.explorer.models.representations import OFFERED
     from musicsim.explorer.upkeep.fitting import RepresentationSettings
     from musicsim.explorer.upkeep.model_catalogue import add_representation, free_name
@@ -341,21 +353,24 @@ def add(
     with open_library(library) as lib, progress_bar() as report:
         made = add_representation(lib, settings, free_name(lib, name or settings.name), _teller(report))
         record = lib.models.get(made)
-    typer.echo(plain(f"{record.name} is here; `musicsim models use {record.name!r}` puts it into use."))
+    typer.echo(plain(f"{record.name} was added; `musicsim models use {record.name!r}` activates it."))
 
 
 def add_embedding(
     file: Annotated[
-        Path, typer.Argument(help="An .npz, .npy or .parquet file: a vector a song, and whose it is.")
+        Path,
+        typer.Argument(
+            help=("An .npz, .npy or .parquet file with one vector per song and the song's id, path or hash.")
+        ),
     ],
     library: LibraryOption = None,
     as_json: JsonOption = False,
-    name: Annotated[str, typer.Option(help="Name of the model; that of the file by default.")] = "",
+    name: Annotated[str, typer.Option(help="Name of the model; the file's name by default.")] = "",
 ) -> None:
-    """Make a model of vectors that another program made, to search with and to learn on.
+    """Make a model from vectors of another program, to search with and to train on.
 
     Songs are found by id, by path (from the root, or from a folder of the library), or by the hash of their file.
-    Leaves with 3 where rows were left out or are of no song of the library.
+    Exits with code 3 if rows were left out or match no song of the library.
     """
     from musicsim.explorer.upkeep.model_catalogue import add_own_vectors, free_name
     from musicsim.explorer.upkeep.model_text import match_words
@@ -380,7 +395,7 @@ def add_embedding(
         typer.echo(plain(match_words(about, matched)))
         for problem in about.problems:
             errors.print(f"[yellow]left out:[/yellow] {safe(problem)}", highlight=False, soft_wrap=True)
-        typer.echo(plain(f"{record.name} is here; `musicsim models use {record.name!r}` puts it into use."))
+        typer.echo(plain(f"{record.name} was added; `musicsim models use {record.name!r}` activates it."))
     if matched.n_unmatched or about.problems:
         raise typer.Exit(SOME_FAILED)
 

@@ -32,19 +32,19 @@ def playlist(
     as_json: JsonOption = False,
     length: Annotated[int, typer.Option("--length", "-n", help="How many songs.", min=1)] = 12,
     minutes: Annotated[
-        float | None, typer.Option(help="How long instead, as near as whole songs come.", min=0.1)
+        float | None, typer.Option(help="Length in minutes instead, as close as whole songs allow.", min=0.1)
     ] = None,
     dialect: Annotated[
-        str | None, typer.Option(help="Walk as on playlists of this kind; `musicsim dialects` lists them.")
+        str | None, typer.Option(help="Kind of playlist to follow; `musicsim dialects` lists them.")
     ] = None,
-    first: Annotated[int | None, typer.Option(help="Id of the first song; drawn by default.")] = None,
+    first: Annotated[int | None, typer.Option(help="Id of the first song; random by default.")] = None,
     through: Annotated[
         list[int] | None, typer.Option(help="Id of a song to pass through; the last one is the end.")
     ] = None,
     like: Annotated[
         list[int] | None, typer.Option(help="Id of a song to stay around; several may be named.")
     ] = None,
-    spacing: Annotated[int, typer.Option(help="Songs between two of one artist.", min=0)] = 5,
+    spacing: Annotated[int, typer.Option(help="Songs between two by the same artist.", min=0)] = 5,
     surprise: Annotated[
         float, typer.Option(help="0 smooth, 0.5 as in real playlists, 1 surprising.", min=0, max=1)
     ] = 0.3,
@@ -54,25 +54,25 @@ def playlist(
     artist: Annotated[list[str] | None, typer.Option(help="Only these artists.")] = None,
     no_artist: Annotated[list[str] | None, typer.Option(help="None of these artists.")] = None,
     years: Annotated[tuple[int, int] | None, typer.Option(help="First and last year.")] = None,
-    exclude: Annotated[list[int] | None, typer.Option(help="Id of a song that must not come.")] = None,
+    exclude: Annotated[list[int] | None, typer.Option(help="Id of a song to leave out.")] = None,
     prefer: Annotated[str, typer.Option(help="any, familiar or unheard songs.")] = "any",
-    seed: Annotated[int | None, typer.Option(help="Another seed, another route; printed when drawn.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Random seed; printed with the playlist.")] = None,
     export: Annotated[
         Path | None,
-        typer.Option("--export", "-o", help="Write it too: a name ending in .m3u8, .pls, .xspf or .jspf."),
+        typer.Option(
+            "--export", "-o", help=("Also save it: a file name ending in .m3u8, .pls, .xspf or .jspf.")
+        ),
     ] = None,
     relative: Annotated[
         bool, typer.Option("--relative", help="Paths relative to the exported file.")
     ] = False,
     mix: Annotated[
         Path | None,
-        typer.Option(
-            help="Render it as sound too, 30 s of each song, crossfaded: .m4a, .opus, .flac or .wav."
-        ),
+        typer.Option(help="Also render a mix, 30 s of each song, crossfaded: .m4a, .opus, .flac or .wav."),
     ] = None,
     model: ModelOption = None,
 ) -> None:
-    """Draw a playlist by a walk over what songs have in common; every step says why."""
+    """Generate a playlist from what songs have in common; every step says why."""
     from musicsim.errors import LibraryError
     from musicsim.explorer.playlists.request import PREFERENCES, Wish
     from musicsim.explorer.playlists.walk import Walk
@@ -83,7 +83,7 @@ def playlist(
     if export and export.suffix.lower().lstrip(".") not in FORMATS:
         raise LibraryError(f"{export}: name a file that ends in {', '.join('.' + name for name in FORMATS)}.")
     if prefer not in PREFERENCES:
-        raise LibraryError(f"--prefer {prefer}: choose among {', '.join(PREFERENCES)}.")
+        raise LibraryError(f"--prefer {prefer}: choose from {', '.join(PREFERENCES)}.")
     wish = Wish(
         length=length,
         minutes=minutes,
@@ -111,7 +111,7 @@ def playlist(
 
 
 def _render(library: Any, songs: Any, target: Path) -> list[str]:
-    """Render the sound of the list; what was left out, in words."""
+    """Render the playlist as one audio file; returns what was left out, in words."""
     from musicsim.explorer.playlists.mixtape import render_mix
 
     mix = render_mix(library, songs, target.expanduser().absolute())
@@ -119,7 +119,7 @@ def _render(library: Any, songs: Any, target: Path) -> list[str]:
 
 
 def _write(songs: Any, target: Path, *, is_relative: bool) -> list[str]:
-    """Write the list for other players; the songs whose files are missing, in words."""
+    """Write the playlist for other players; returns the songs whose files are missing, in words."""
     from musicsim.library.disk.arrays import atomic_path
     from musicsim.library.exporters import FORMATS, missing
 
@@ -152,7 +152,7 @@ def _show(
 
 
 def dialects(library: LibraryOption = None, as_json: JsonOption = False, model: ModelOption = None) -> None:
-    """List the kinds of playlists that have a walk of their own, what it gains, and what it goes by."""
+    """List the kinds of playlist with weights of their own, their gain, and what they use."""
     from musicsim.explorer.playlists.walk import Walk
     from musicsim.explorer.snapshot.snapshot import snapshot_under
 
@@ -167,9 +167,9 @@ def dialects(library: LibraryOption = None, as_json: JsonOption = False, model: 
         emit(rows)
         return
     if not rows:
-        typer.echo("This library has no playlists to learn from: `musicsim import` takes them in.")
+        typer.echo("This library has no playlists to learn from: `musicsim import` imports some.")
         return
-    table = Table("kind", "playlists", "gain", "of the walk of all", "goes by")
+    table = Table("kind", "playlists", "gain", "of the walk of all", "uses")
     for row in rows:
         gains = ("" if row[name] is None else f"{row[name]:.1%}" for name in ("gain", "gain_global"))
         goes_by = ", ".join(f"{words} {share:.0%}" for words, share in list(row["families"].items())[:4])

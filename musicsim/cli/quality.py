@@ -38,14 +38,14 @@ def evaluate(
     library: LibraryOption = None,
     as_json: JsonOption = False,
     model: Annotated[
-        list[str] | None, typer.Option("--model", "-m", help="Only this model; may be given again.")
+        list[str] | None, typer.Option("--model", "-m", help="Only this model; can be repeated.")
     ] = None,
     by: Annotated[
-        str | None, typer.Option(help=f"What says that two songs are similar: {_KINDS}.", metavar="KIND")
+        str | None, typer.Option(help=f"Ground truth of similarity: {_KINDS}.", metavar="KIND")
     ] = None,
     hubs: Annotated[int, typer.Option(help="How many hubs to list.", min=0)] = 5,
 ) -> None:
-    """Say how good each model is: rankings, genres, confusions, hubs and coverage."""
+    """Evaluate each model: rankings, genres, confusions, hubs and coverage."""
     from musicsim.errors import ModelError, NotFoundError
     from musicsim.explorer.evaluation.quality import evaluate as evaluate_model
     from musicsim.explorer.learning.supervision import KINDS, coverage
@@ -82,7 +82,7 @@ def evaluate(
             }
         )
         return
-    _show(found, songs, hubs, f"Similar are {KINDS[kind].words} ({covered[kind].detail}).")
+    _show(found, songs, hubs, f"Ground truth: {KINDS[kind].words} ({covered[kind].detail}).")
 
 
 def _teller(bar: Callable[..., bool | None], name: str) -> Callable[[str, int, int], None]:
@@ -148,8 +148,8 @@ def _show(found: list["Quality"], songs: dict[int, Any], n_hubs: int, words: str
     table = Table(
         *columns,
         caption=safe(
-            f"{words} {scores.n_queries:,} songs asked, {scores.n_skipped:,} skipped; below each mean what 95 % of "
-            "resampled artists give. Hubness and coverage: without > with hub reduction."
+            f"{words} {scores.n_queries:,} query songs, {scores.n_skipped:,} skipped; below each mean the "
+            "95 % interval over resampled artists. Hubness and coverage: without > with hub reduction."
         ),
     )
     for one in found:
@@ -165,8 +165,9 @@ def _show(found: list["Quality"], songs: dict[int, Any], n_hubs: int, words: str
 
 def _show_held_out(found: list["Quality"]) -> None:
     table = Table(
-        "learned model", "from", *_TITLES, title="Artists held out, before > after learning",
-        caption="A learned model has heard the artists of the table above, which flatters it: these are honest.",
+        "learned model", "from", *_TITLES, title="Held-out artists, before > after training",
+        caption="A learned model was trained on the artists of the table above, so its scores there are "
+        "optimistic: these are not.",
     )  # fmt: skip
     for one in found:
         if one.held_out is not None:
@@ -212,5 +213,5 @@ def _show_lists(title: str, lists: "Lists", songs: dict[int, Any], n_hubs: int) 
             song = songs[hub.song_id]
             cells = (song.id, song.title, song.artist or "", hub.n_lists, hub.n_artists)
             table.add_row(*(safe(cell) for cell in cells))
-        table.caption = f"{len(lists.orphans):,} songs are in no list."
+        table.caption = f"{len(lists.orphans):,} songs are in nobody's top ten."
         show(table)

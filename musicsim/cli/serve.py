@@ -19,8 +19,8 @@ _MAX_MESSAGE = 25_000_000  # bytes: Streamlit takes no more of a browser
 _PATIENCE_S = 30  # a browser's tab in the background, or a busy machine, may take as long to answer
 _LAST_ANSWERS_S = 3  # a paused song holds its connection open
 _OPEN_TO_OTHERS = (
-    "Everybody who can reach this address can listen to, change and delete the library, and read music files of this "
-    "machine: let a firewall say who can."
+    "Anyone who can reach this address can listen to, change and delete the library, and read music "
+    "files of this machine: restrict access with a firewall."
 )
 
 

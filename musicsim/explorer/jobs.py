@@ -193,7 +193,7 @@ def run(library: Library, job_id: int) -> str:
         return _failed(library, job_id, str(error))
     except Exception as error:
         _log.exception("job %s (%s) failed", job_id, job.kind)
-        message = f"{type(error).__name__}: {error}. The whole story: {library.jobs.log_path(job_id)}"
+        message = f"{type(error).__name__}: {error}. Details: {library.jobs.log_path(job_id)}"
         return _failed(library, job_id, message)
     state = "done" if finished else "cancelled"
     last = report.latest | {"message": "", "seconds_left": None}  # what came too soon to be written

@@ -92,7 +92,7 @@ def _line(song: Song, relative_to: Path | None, kind: str) -> bytes:
     way = _relative(song.path, relative_to)
     path = os.fsencode(way or song.path)
     if b"\n" in path or b"\r" in path:
-        raise ValueError(f"{song.path!r}: a line break in a file name cannot stand in {kind}. Use XSPF.")
+        raise ValueError(f"{song.path!r}: a line break in a file name cannot be saved in {kind}. Use XSPF.")
     if way is None:
         return song.path.as_uri().encode() if _LIKE_ADDRESS.search(path) else path
     # such beginnings are read as comments, as addresses ("a:b.mp3"), as the root of a drive, or not at all

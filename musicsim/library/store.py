@@ -194,8 +194,8 @@ class Store:
                 raise NotFoundError(f"{folder}: there is no library here. Add a folder of music to make one.")
             if _is_emptied(file, create=create):
                 raise LibraryError(
-                    f"{file} is empty (0 bytes): what it held is lost. Put a backup in its place, or delete it "
-                    f"to begin a new library."
+                    f"{file} is empty (0 bytes): what it held is lost. Restore a backup, or delete it to "
+                    "start a new library."
                 )
             with writing_to(file):
                 folder.mkdir(parents=True, exist_ok=True)
@@ -210,8 +210,7 @@ class Store:
         except (OSError, sa.exc.DBAPIError) as error:
             cause = getattr(error, "orig", None) or error
             raise LibraryError(
-                f"{file}: cannot be opened as a library ({cause}). Put a backup of it in its place, or name another "
-                f"folder."
+                f"{file}: cannot be opened as a library ({cause}). Restore a backup, or name another folder."
             ) from error
         return cls(folder, engine)
 
@@ -293,7 +292,7 @@ class Store:
             If there is none of this name, or the value is of another kind or out of range.
         """
         if name not in DEFAULTS:
-            raise ValueError(f"{name!r} is no setting: choose among {', '.join(DEFAULTS)}.")
+            raise ValueError(f"{name!r} is not a setting: choose from {', '.join(DEFAULTS)}.")
         if isinstance(DEFAULTS[name], bool):
             if not isinstance(value, bool):
                 raise ValueError(f"{name}={value!r} should be true or false.")

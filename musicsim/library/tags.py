@@ -125,7 +125,7 @@ def read_tags(path: Path) -> FileTags:
     try:
         found = _gather(path, _TAGS, (_own, _chunked, _id3v2, _apev2, _id3v1, _from_ffmpeg))
     except OSError as error:
-        _log.warning("%s: tags cannot be read (%s); the file's name stands in.", path, error)
+        _log.warning("%s: tags cannot be read (%s); the file's name is used instead.", path, error)
         found = {}
 
     def first(field: str, parse: Callable[[str], Any]) -> Any:

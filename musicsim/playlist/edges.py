@@ -31,16 +31,16 @@ _FAMILIARITY = {
 # Families that go by another name as a kind of knowledge; the rest are called as they are.
 _KINDS = {"cluster": "audio", "near": "company", "year": "era", "decade": "era", "topic": "lyrics"}
 _GROUPS = {
-    "cluster": ("of like sound", "cluster"),
+    "cluster": ("with similar sound", "cluster"),
     "listeners": ("played by the same people", "group"),
-    "company": ("on lists with the same songs", "group"),
+    "company": ("in playlists with the same songs", "group"),
 }
 # "256b": the second of the groupings into 256
 _REPEATED = re.compile(r"(\d+)([a-z])")
 _BEFORE = {
     "artist": "by",
     "album": "on the album",
-    "playlist": "on the playlist",
+    "playlist": "in the playlist",
     "tag": "tagged",
     "year": "from",
     "decade": "from",
@@ -425,7 +425,7 @@ def _words(family: str, value: str) -> str:
         return _topic_words(label, value)
     if kind == "near":
         row, _, title = value.partition(" ")
-        return f"on lists around {title or f'song {row}'}"
+        return f"in playlists with {title or f'song {row}'}"
     if kind == "familiarity":
         return f"in {_FAMILIARITY.get(value, value)}"
     return f"{_BEFORE[family]} {value}" if family in _BEFORE else f"in {family} {value}".strip()
@@ -445,9 +445,9 @@ def describe_edge(name: str, *, both: bool = True) -> str:
     >>> describe_edge("tag:calm & decade:1990-1999")
     'both tagged calm and from 1990-1999'
     >>> describe_edge("cluster-16:12", both=False)
-    'of like sound (cluster 12 of 16)'
+    'with similar sound (cluster 12 of 16)'
     """
     if name == UNIFORM:
-        return "anywhere in the collection"
+        return "random jump"
     words = " and ".join(_words(family, value) for family, value in name_parts(name))
     return f"both {words}" if both else words

@@ -51,7 +51,7 @@ def _sidebar() -> None:
     widget = f"library_{library.name}"
     st.selectbox(
         "Library", names, names.index(library.name), key=widget, on_change=_switched_library, args=(widget,),
-        disabled=len(names) == 1, help="Other libraries are made on the Library page.",
+        disabled=len(names) == 1, help="Create other libraries on the Library page.",
     )  # fmt: skip
     models = {record.id: record.name for record in library.models.all()}
     if len(models) > 1:
@@ -60,7 +60,7 @@ def _sidebar() -> None:
         st.selectbox(
             "Model", list(models), list(models).index(chosen) if chosen in models else None, key=widget,
             on_change=_switched_model, args=(widget,), format_func=models.__getitem__,
-            help="What “similar” means on every page. Models are made on the Train page.",
+            help="What “similar” means on every page. Create models on the Train page.",
         )  # fmt: skip
     upgrade_line(library)
     library_line(library)

@@ -68,7 +68,8 @@ def test_a_file_that_has_gone_says_so(client, tiny_library, tmp_path):
     answer = client.get(f"/songs/{song.id}/audio")
     assert answer.status_code == 410
     assert (
-        answer.json()["error"] == f"{song.label} (song {song.id}): the file has gone. Scan its folder again."
+        answer.json()["error"]
+        == f"{song.label} (song {song.id}): the file is missing. Scan its folder again."
     )
 
 
@@ -148,16 +149,16 @@ def test_a_model_is_named_in_the_address(client, tiny_library):
     )
     listed = client.get("/api/models").json()
     assert [(m["name"], m["kind"], m["is_active"]) for m in listed] == [
-        ("as it sounds", "native", True),
+        ("Sound", "native", True),
         ("plain", "representation", False),
     ]
     tiny_library.set_setting("hub_reduction", False)
     found = {
         name: client.get("/api/songs/1/similar", params={"k": 5, "model": name}).json()
-        for name in ("as it sounds", "plain")
+        for name in ("Sound", "plain")
     }
-    assert found["as it sounds"] == client.get("/api/songs/1/similar?k=5").json()
-    assert found["as it sounds"] != found["plain"]
+    assert found["Sound"] == client.get("/api/songs/1/similar?k=5").json()
+    assert found["Sound"] != found["plain"]
     data = tiny_library.songs([1])[0].path.read_bytes()
     uploaded = client.post("/api/similar", params={"model": "plain", "k": 2}, content=data, headers=SOUND)
     assert uploaded.json()[0]["id"] == found["plain"][0]["id"]  # the song itself is no answer
@@ -196,7 +197,7 @@ def test_a_number_that_is_no_song_is_404_wherever_it_stands(client, song_id):
 def test_a_song_cannot_fit_and_not_fit(client):
     answer = client.get("/api/songs/1/similar?fits=2&fits=3&does_not_fit=3")
     assert answer.status_code == 422
-    assert answer.json()["detail"] == "song 3 is said to fit and not to fit: say one of them."
+    assert answer.json()["detail"] == "song 3 is marked both as fitting and as not fitting: choose one."
 
 
 NUMBERS = (

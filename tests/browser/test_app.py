@@ -210,7 +210,7 @@ def test_the_search_box_is_worked_by_keys(page, address):
     expect(page.get_by_role("heading", name=second)).to_be_visible()
     expect(box).to_have_value("")
     page.keyboard.type("nowhere to be found")
-    expect(page.get_by_text("No song or artist has this in its name.")).to_be_visible()
+    expect(page.get_by_text("No matching song or artist.")).to_be_visible()
     page.get_by_role("button", name="Clear").click()
     expect(box).to_have_value("")
     page.keyboard.type("song tones 2")
@@ -389,7 +389,7 @@ def test_thumbs_re_rank_the_answers_are_undone_and_kept(page, address, home):
     page.get_by_role("button", name="Start over").click()
     expect(pressed).to_have_count(0)
     page.get_by_role("button", name="Keep", exact=True).click()
-    expect(page.get_by_text("Forgotten.")).to_be_visible()
+    expect(page.get_by_text("Discarded.")).to_be_visible()
 
 
 def test_filters_and_limits_act_at_once(page, address, home):
@@ -419,11 +419,11 @@ def test_a_folder_with_good_and_broken_files_is_added_with_progress(page, addres
     page.close()  # nobody watches: it goes on
     again = page.context.new_page()
     visit(again, address, "library", "?library=adding")
-    expect(again.get_by_text("Adding songs: done: 26 files, 2 not added.")).to_be_visible(timeout=120_000)
+    expect(again.get_by_text("Adding songs: done: 26 files, 2 failed.")).to_be_visible(timeout=120_000)
     visit(again, address, "library", "?library=adding")
     sections = again.get_by_test_id("stButtonGroup")
-    expect(again.get_by_text("24 songs · 2 not added")).to_be_visible()
-    sections.get_by_text("Not added", exact=True).click()
+    expect(again.get_by_text("24 songs · 2 failed")).to_be_visible()
+    sections.get_by_text("Failed", exact=True).click()
     reasons = {f.path.name: f.reason for f in _failures(home / "adding")}
     assert set(reasons) == {"broken.mp3", "empty.flac"}
     expect(again.get_by_test_id("stDataFrame")).to_be_visible()
@@ -518,7 +518,7 @@ def test_a_folder_of_real_recordings_goes_the_whole_way(page, address, home):
             "button", name=re.compile("Remove|Delete|Clear")
         ).click()
     switch(page, "playlist")
-    page.get_by_role("button", name="Draw a playlist").click()
+    page.get_by_role("button", name="Generate a playlist").click()
     expect(page.get_by_test_id("transition").first).to_be_visible()
     page.get_by_role("button", name="Play through").click()
     player_plays(page)

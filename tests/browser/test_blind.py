@@ -15,7 +15,7 @@ pytestmark = pytest.mark.browser
 def test_two_lists_are_heard_and_judged_by_keys(page, address, home):  # noqa: F811
     visit(page, address, "playlist")
     page.get_by_test_id("stMain").get_by_text("Which is better?", exact=True).first.click()
-    page.get_by_role("button", name="Draw two lists").click()
+    page.get_by_role("button", name="Generate two playlists").click()
     expect(rows(page)).to_have_count(16)
     main = page.get_by_test_id("stMain")
     expect(main.get_by_text("was drawn by")).to_have_count(0)
@@ -31,7 +31,7 @@ def test_two_lists_are_heard_and_judged_by_keys(page, address, home):  # noqa: F
     page.keyboard.press("n")
     expect(page.get_by_role("button", name=re.compile("^List 1 is better"))).to_be_visible()
     expect(main.get_by_text("was drawn by")).to_have_count(0)
-    page.get_by_role("button", name="Take the last answer back").click()
+    page.get_by_role("button", name="Undo last answer").click()
     expect(main.get_by_text("No answers yet.")).to_be_visible()
     with Library.open(home / "library") as library:
         assert library.preferences.all() == []

@@ -63,7 +63,7 @@ def import_history(page: Page, address: str, history: Path) -> None:  # noqa: F8
     page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
     page.wait_for_timeout(1000)
     page.get_by_role("button", name="Import", exact=True).click()
-    page.get_by_role("link", name="Learn from it what is similar").click()
+    page.get_by_role("link", name="Train a model on it").click()
 
 
 def train_on_sittings(page: Page) -> None:  # noqa: F811
@@ -74,7 +74,7 @@ def train_on_sittings(page: Page) -> None:  # noqa: F811
     page.locator(".st-key-train_start button:visible").first.click()
     lines = page.locator("[class*='st-key-train_objective_'] .scatterlayer .js-line")
     expect(lines.first).to_be_attached(timeout=4 * PATIENCE_MS)
-    expect(page.get_by_text("artists it never heard").first).to_be_visible(timeout=4 * PATIENCE_MS)
+    expect(page.get_by_text("held-out artists").first).to_be_visible(timeout=4 * PATIENCE_MS)
 
 
 def places_on_map(plot) -> list[list[float]]:
@@ -97,7 +97,7 @@ def test_a_history_becomes_a_model_that_explains_itself(page, address, folder, h
     switch(page, "train")
     page.locator("[class*='st-key-verdict_use_'] button:visible").first.click()
     side = page.get_by_test_id("stSidebar").get_by_role("combobox", name="Model")
-    expect(side).not_to_have_value("as it sounds")
+    expect(side).not_to_have_value("Sound")
     with Library.open(folder) as library:
         learned = library.models.active()
         assert learned.kind == "learned"
@@ -135,7 +135,7 @@ def test_a_training_outlives_the_tab_and_the_server(page, folder, history):  # n
         page.goto("about:blank")
     with serve(APP, environment=environment) as address:
         visit(page, address, "train")
-        expect(page.get_by_text("artists it never heard").first).to_be_visible(timeout=4 * PATIENCE_MS)
+        expect(page.get_by_text("held-out artists").first).to_be_visible(timeout=4 * PATIENCE_MS)
         expect(page.get_by_role("heading", name="3 · Learning")).to_be_visible()
     with Library.open(folder) as library:
         assert [record.kind for record in library.models.all()] == ["native", "learned"]

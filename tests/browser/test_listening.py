@@ -31,10 +31,10 @@ def look_at(page: Page, address: str, history: Path) -> None:  # noqa: F811
     """Drop a file on the section for listening and ask what would come of it."""
     visit(page, address, "library")
     page.get_by_test_id("stButtonGroup").get_by_text("Listening", exact=True).click()
-    form = page.get_by_test_id("stForm").filter(has_text="Files of listening")
+    form = page.get_by_test_id("stForm").filter(has_text="Listening history files")
     form.locator("input[type=file]").set_input_files(history)
     expect(form.get_by_text(history.name)).to_be_visible()
-    form.get_by_role("button", name="Look", exact=True).click()
+    form.get_by_role("button", name="Preview", exact=True).click()
 
 
 def close_spellings(page: Page):  # noqa: F811
@@ -59,11 +59,11 @@ def test_a_history_is_imported_and_undone(page, tiny_library, history, width):  
         page.wait_for_timeout(1000)
         page.get_by_role("button", name="Import", exact=True).click()
         expect(page.get_by_text("4 of 5 songs are in the library; 1 wait")).to_be_visible()
-        expect(page.get_by_role("link", name="Learn from it what is similar")).to_be_visible()
+        expect(page.get_by_role("link", name="Train a model on it")).to_be_visible()
         ids = [song.id for song in tiny_library.songs()[:4]]
         assert tiny_library.listening.sittings().tolist() == [[0, song_id] for song_id in ids]
 
         page.get_by_role("button", name="Undo", exact=True).click()
-        page.get_by_role("button", name="Undo it").click()
-        expect(page.get_by_text("Nothing was imported yet.")).to_be_visible()
+        page.get_by_role("button", name="Undo import").click()
+        expect(page.get_by_text("Nothing imported yet.")).to_be_visible()
         assert len(tiny_library.plays().count) == 0

@@ -80,7 +80,7 @@ def test_the_page_never_sends_all_songs(page, address):  # noqa: F811
     visit(page, address)
     plot = wait_for_map(page)
     assert len(points(plot)) == SAMPLE
-    assert n_of(page, rf"{SAMPLE:,} of the ([\d,]+) songs are points") == N_SONGS
+    assert n_of(page, rf"{SAMPLE:,} of the ([\d,]+) songs are shown as points") == N_SONGS
     assert plot.evaluate("p => p._fullLayout.images.length") == 1
     assert sum(sent) < 2_000_000
 
@@ -107,14 +107,14 @@ def test_looking_closer_brings_the_songs_that_are_there(page, address, folder): 
     seen = look_into(page, plot, 0.2, 0.7)
     closer = wait_for_points(page, plot, whole)
     assert map_range(plot) == seen, "new points move nothing"
-    assert len(closer) == SAMPLE < n_of(page, r"of the ([\d,]+) songs in view are points")
+    assert len(closer) == SAMPLE < n_of(page, r"of the ([\d,]+) songs in view are shown as points")
     left, right, bottom, top = seen
     assert {i for i, (x, y) in whole.items() if left < x < right and bottom < y < top} < set(closer)
 
     seen = look_into(page, plot, 0.4, 0.6)
     closest = wait_for_points(page, plot, closer)
     assert map_range(plot) == seen
-    assert n_of(page, r"All ([\d,]+) songs in view are points") == len(closest) > 0
+    assert n_of(page, r"All ([\d,]+) songs in view are shown as points") == len(closest) > 0
     left, right, bottom, top = seen
     with Library.open(folder) as library:
         now = take_snapshot(library)
@@ -157,7 +157,7 @@ def test_a_point_is_chosen_and_a_lasso_takes_those_that_are_none(page, address, 
     lasso(page, plot, [(0.3, 0.2), (0.7, 0.2), (0.7, 0.6), (0.3, 0.6)])
     n_marked = n_of(page, r"([\d,]+) songs marked")
     assert n_marked > SAMPLE
-    expect(page.get_by_text("2,000 of them have a ring.")).to_be_visible()
+    expect(page.get_by_text("2,000 shown with a ring.")).to_be_visible()
     expect(page.get_by_role("button", name="Play 500 of them")).to_be_visible()
 
 

@@ -17,7 +17,7 @@ def draw(page: Page, address: str, n_songs: int = 8) -> list[int]:  # noqa: F811
     visit(page, address, "playlist")
     page.get_by_label("Length", exact=True).fill(str(n_songs))
     page.keyboard.press("Enter")
-    page.get_by_role("button", name="Draw a playlist").click()
+    page.get_by_role("button", name="Generate a playlist").click()
     expect(rows(page)).to_have_count(n_songs)
     return row_ids(page)
 
@@ -50,9 +50,9 @@ def test_a_list_is_drawn_edited_and_undone(page, address):  # noqa: F811
     moved = [first[1], first[0], *first[2:]]
     in_row(page, 0, "Move .* down").click()
     expect_rows(page, moved)
-    in_row(page, 7, "Drop").click()
+    in_row(page, 7, "Remove").click()
     expect_rows(page, moved[:7])
-    in_row(page, 2, "Draw again after").click()
+    in_row(page, 2, "Regenerate after").click()
     expect(page.get_by_role("button", name="Redo")).to_be_disabled()
     expect(rows(page)).to_have_count(7)
     assert row_ids(page)[:3] == moved[:3]
@@ -71,7 +71,7 @@ def test_a_step_says_why_and_goes_another_way(page, address):  # noqa: F811
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("From")
     expect(dialog).to_contain_text(reason)
-    dialog.get_by_role("button", name="Another way").click()
+    dialog.get_by_role("button", name="Another song").click()
     expect(dialog).to_have_count(0)
     expect(rows(page).nth(3)).not_to_have_attribute("data-song-id", str(before[3]))
     after = row_ids(page)
@@ -81,10 +81,10 @@ def test_a_step_says_why_and_goes_another_way(page, address):  # noqa: F811
 def test_kept_songs_stay_when_the_others_are_drawn_again(page, address):  # noqa: F811
     before = draw(page, address)
     in_row(page, 2, "Keep").click()
-    expect(in_row(page, 2, "Let")).to_have_attribute("aria-pressed", "true")
+    expect(in_row(page, 2, "Unpin")).to_have_attribute("aria-pressed", "true")
     in_row(page, 5, "Keep").click()
-    expect(in_row(page, 5, "Let")).to_be_visible()
-    again = page.get_by_role("button", name="Draw again around the kept ones")
+    expect(in_row(page, 5, "Unpin")).to_be_visible()
+    again = page.get_by_role("button", name="Regenerate around the kept songs")
     for _ in range(3):
         again.click()
         page.wait_for_timeout(800)
@@ -111,7 +111,7 @@ def test_a_path_leads_from_song_to_song_through_another(page, address, home):  #
     page.get_by_label("Length", exact=True).fill("7")
     page.keyboard.press("Enter")
     page.wait_for_selector(IDLE)
-    page.get_by_role("button", name="Draw a playlist").click()
+    page.get_by_role("button", name="Generate a playlist").click()
     expect(rows(page)).to_have_count(7)
     ids = row_ids(page)
     assert (ids[0], ids[-1]) == (songs[0].id, songs[11].id)
@@ -131,7 +131,7 @@ def test_a_saved_list_is_found_again_by_its_address(page, address):  # noqa: F81
     other.goto(page.url, wait_until="commit")
     expect_rows(other, ids)
     assert other.get_by_test_id("transition").all_inner_texts() == reasons
-    in_row(other, 0, "Drop").click()
+    in_row(other, 0, "Remove").click()
     expect_rows(other, ids[1:])
     other.wait_for_url(lambda url: "playlist=" not in url)
     other.goto(f"{address}/playlist?playlist=9999", wait_until="commit")
@@ -161,7 +161,7 @@ def test_the_list_plays_and_joins_the_queue(page, address):  # noqa: F811
 
 def test_the_mix_is_made_and_can_be_heard(page, address):  # noqa: F811
     draw(page, address, 2)
-    page.get_by_text("Mix: the list as one file of sound").click()
+    page.get_by_text("Mix: the playlist as one audio file").click()
     page.get_by_label("Seconds of each song").fill("6")
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Make the mix").click()
@@ -181,7 +181,7 @@ def test_a_phone_shows_all_without_scrolling_sideways(page, address):  # noqa: F
     for index in range(6):
         words = rows(page).nth(index).locator(".words").bounding_box()
         assert words["width"] > 180, "room for a title"
-    in_row(page, 3, "What to do").click()
+    in_row(page, 3, "Actions for").click()
     buttons = rows(page).nth(3).locator(".actions button").all()
     assert len(buttons) == 6
     for button in buttons:
@@ -189,5 +189,5 @@ def test_a_phone_shows_all_without_scrolling_sideways(page, address):  # noqa: F
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= 420
         assert min(box["width"], box["height"]) >= 36, "room for a finger"
-    in_row(page, 3, "Drop").click()
+    in_row(page, 3, "Remove").click()
     expect_rows(page, ids[:3] + ids[4:])

@@ -95,16 +95,16 @@ def test_a_folder_with_bad_files_from_the_first_scan_to_a_move(page, music, tmp_
         expect(page.get_by_text("paused").first).to_be_visible()
         assert len(songs_by_title(folder)) == paused_at
         press_until(page, "Resume", "Adding songs: done: ")
-        expect(page.get_by_text("Adding songs: done: 60 files, 8 not added.")).to_be_visible(timeout=LONG_MS)
-        expect(counted(page, "50 songs · 10 not added")).to_be_visible()
+        expect(page.get_by_text("Adding songs: done: 60 files, 8 failed.")).to_be_visible(timeout=LONG_MS)
+        expect(counted(page, "50 songs · 10 failed")).to_be_visible()
 
         # one file is mended, and all that failed are tried again
         shutil.copy(music / "Artist 1/song 01.flac", tmp_path / "mended.flac")
         write_song(tmp_path / "mended.flac", "noise", seed=500, seconds=6, title="mended")
         shutil.move(tmp_path / "mended.flac", music / "bad/cut 0.flac")
-        section(page, "Not added").click()
+        section(page, "Failed").click()
         press(page, "Try 8 again")
-        expect(page.get_by_text("Adding songs: done: 8 files, 7 not added.")).to_be_visible(timeout=LONG_MS)
+        expect(page.get_by_text("Adding songs: done: 8 files, 7 failed.")).to_be_visible(timeout=LONG_MS)
         expect(counted(page, "51 songs")).to_be_visible()
         press(page, "Add 2 anyway")
         expect(page.get_by_text("Adding songs: done: 2 files.")).to_be_visible(timeout=LONG_MS)
@@ -130,7 +130,7 @@ def test_a_folder_with_bad_files_from_the_first_scan_to_a_move(page, music, tmp_
         press(page, "Scan again")
         expect(counted(page, "0 missing")).to_be_visible(timeout=LONG_MS)
         assert songs_by_title(folder)["song 03"].id == before["song 03"].id
-        expect(page.get_by_text("Looking through the folders: done")).to_be_visible(timeout=LONG_MS)
+        expect(page.get_by_text("Scanning folders: done")).to_be_visible(timeout=LONG_MS)
         switch(page, "explore")
         wait_for_map(page)
 
@@ -149,14 +149,12 @@ def test_tags_of_many_songs_are_edited_and_taken_back(page, tmp_path):  # noqa: 
         page.mouse.click(box["x"] + 18, box["y"] + 18)  # the box above all rows
         page.get_by_role("button", name="Edit tags").click()
         dialog = page.get_by_role("dialog")
-        expect(dialog.get_by_label("Genre")).to_have_attribute(
-            "placeholder", "several values: left as they are"
-        )
+        expect(dialog.get_by_label("Genre")).to_have_attribute("placeholder", "several values: unchanged")
         dialog.get_by_label("Genre").fill("soul")
         dialog.get_by_role("button", name="Save").click()
         expect(dialog).not_to_be_visible()
         assert {s.genre for s in songs_by_title(folder).values()} == {"soul"}
         assert set(songs_by_title(folder)) == {"song 0", "song 1", "song 2"}
-        page.get_by_role("button", name="Back to the files' tags").click()
-        expect(page.get_by_role("button", name="Back to the files' tags")).to_be_disabled()
+        page.get_by_role("button", name="Reset to file tags").click()
+        expect(page.get_by_role("button", name="Reset to file tags")).to_be_disabled()
         assert {s.genre for s in songs_by_title(folder).values()} == {"genre 0", "genre 1", "genre 2"}

@@ -59,10 +59,10 @@ def test_a_model_is_learned_judged_and_used(page, folder):
     expect(verdict).to_be_visible(timeout=TRAINING_MS)
     lines = page.locator("[class*='st-key-train_objective_'] .scatterlayer .js-line")
     expect(lines.first).to_be_attached()
-    expect(page.get_by_text("artists it never heard").first).to_be_visible()
+    expect(page.get_by_text("held-out artists").first).to_be_visible()
     page.locator("[class*='st-key-verdict_use_'] button:visible").first.click()
-    expect(page.get_by_test_id("stSidebar").get_by_role("combobox", name="Model")).to_have_value("by genre")
+    expect(page.get_by_test_id("stSidebar").get_by_role("combobox", name="Model")).to_have_value("Genres")
     with Library.open(folder) as library:
         record = library.models.active()
     assert record is not None
-    assert (record.name, record.kind) == ("by genre", "learned")
+    assert (record.name, record.kind) == ("Genres", "learned")

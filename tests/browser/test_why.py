@@ -59,7 +59,7 @@ def test_a_neighbour_is_explained_and_its_passages_play_just_their_seconds(page,
         "Similarity",
         "What gives the similarity",
         "In common",
-        "Listeners: no listeners are known",
+        "Listeners: no listening data",
     ):
         expect(dialog.get_by_text(words).first).to_be_visible()
     painted = "c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(v => v > 0)"

@@ -109,7 +109,7 @@ def test_thumbs_named_by_id_are_of_songs_of_the_library(snapshot):
     for wrong in (9999, -1, 2**63, 10**30):
         with pytest.raises(NotFoundError, match=f"there is no song {wrong}"):
             thumbs_by_id(snapshot.library, [a], [wrong])
-    with pytest.raises(ValueError, match=f"song {a} is said to fit and not to fit"):
+    with pytest.raises(ValueError, match=f"song {a} is marked both as fitting and as not fitting"):
         thumbs_by_id(snapshot.library, [a, b], [a])
 
 
@@ -121,7 +121,7 @@ def test_the_command_line_names_what_is_wrong_with_thumbs(snapshot):
             _, problem = run("similar", song, *options, library=folder, expect=1)
             assert f"there is no song {wrong}" in " ".join(problem.split())
     _, problem = run("similar", song, "--fits", other, "--not", other, library=folder, expect=2)
-    assert "is said to fit and not to fit" in " ".join(problem.split())
+    assert "is marked both as fitting and as not fitting" in " ".join(problem.split())
     _, problem = run("similar", 2**63, library=folder, expect=1)
     assert f"there is no song {2**63}" in " ".join(problem.split())
 

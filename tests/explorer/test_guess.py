@@ -253,10 +253,10 @@ def test_only_what_the_song_is_without_is_entered(snapshot):
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (Guesses("genre", [], Judged({}, None, 0), 0), "No song that is compared with others has a genre"),
+        (Guesses("genre", [], Judged({}, None, 0), 0), "No analysed song has a genre"),
         (
             Guesses("artist", [], Judged({}, None, 0), 4),
-            "Every song that is compared with others has an artist",
+            "Every analysed song already has an artist",
         ),
     ],
 )
@@ -282,7 +282,7 @@ def test_the_command_line_guesses_and_enters(unlabelled):
     out, _ = run("guess", "genre", "--by", "codes", "--votes", 1, "--accept", library=library.folder)
     words = " ".join(out.split())
     assert "are right" in words
-    assert "Entered in 3 songs" in words
+    assert "Saved for 3 songs" in words
     assert {song.id: song.genre for song in library.songs() if song.id in truth} == truth
 
 
@@ -290,12 +290,10 @@ def test_the_command_line_says_why_it_lists_nothing(unlabelled, store):
     library, truth = unlabelled
     assert "title" in run("guess", "--votes", 1, library=library.folder)[0]
     out, _ = run("guess", "--votes", 10, library=library.folder)
-    assert out.startswith("0 of 3 compared songs without a genre have one that at least 10 vote for.")
+    assert out.startswith("0 of 3 songs without a genre get a guess with at least 10 votes.")
     _, err = run("guess", "--votes", 11, library=library.folder, expect=2)
     assert "should be at most 10" in err
     library.edits.edit(truth, {"genre": "x"})
     out, _ = run("guess", "--accept", library=library.folder)
-    assert out.startswith("Every song that is compared with others has a genre.\nEntered in 0 songs")
-    assert run("guess", library=store.folder)[0].startswith(
-        "No song that is compared with others has a genre:"
-    )
+    assert out.startswith("Every analysed song already has a genre.\nSaved for 0 songs")
+    assert run("guess", library=store.folder)[0].startswith("No analysed song has a genre:")

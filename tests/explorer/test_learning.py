@@ -1,4 +1,4 @@
-"""A metric is learned from what listeners do, judged on artists it never heard, and kept whole or not at all."""
+"""A metric is learned from what listeners do, judged on held-out artists, and kept whole or not at all."""
 
 import dataclasses
 import json
@@ -136,7 +136,7 @@ def test_training_again_under_the_name_replaces_the_model_in_use(taught):
     taught.models.activate(first)
     second = learn(taught, LearningSettings(C=1e4), "mine", Watcher())
     assert taught.models.active().id == second
-    assert {record.name for record in taught.models.all()} == {"as it sounds", "mine"}
+    assert {record.name for record in taught.models.all()} == {"Sound", "mine"}
 
 
 def test_nonsense_as_supervision_is_not_called_better(taught, rng):
@@ -156,7 +156,7 @@ def test_nonsense_as_supervision_is_not_called_better(taught, rng):
     [
         ({"supervision": "playlists"}, ModelError, "import some"),
         ({"supervision": "stars"}, ValueError, "should be one of plays"),
-        ({"on": "nobody"}, NotFoundError, "There are: 'as it sounds'"),
+        ({"on": "nobody"}, NotFoundError, "There are: 'Sound'"),
         ({"C": 1e-9}, ModelError, "nothing was learned"),
         ({"loss": "fun"}, ValueError, "loss='fun'"),
     ],

@@ -24,7 +24,7 @@ from tests.crafted_models import crafted, mutant, parts_of
 from tests.learning import Watcher, hush, sing_by_kind, tag_by_kind
 from tests.sounds import open_library, write_collection
 
-SOUND = "as it sounds"
+SOUND = "Sound"
 TOGETHER = (SOUND, "tags", "own", "harmony")
 LEARNED = {
     "full": LearningSettings("genre", C=100.0),

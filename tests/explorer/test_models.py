@@ -226,7 +226,7 @@ def test_names_are_free(tiny_library):
 def test_without_frames_another_representation_is_refused(twelve):
     twelve.set_setting("keep_frames", False)
     refresh(twelve)
-    with pytest.raises(FeatureVersionError, match="24 of 24 songs were not kept"):
+    with pytest.raises(FeatureVersionError, match="24 of 24 songs were not stored"):
         add_representation(twelve, RepresentationSettings("gmm"), "x", hush)
 
 

@@ -158,7 +158,7 @@ def test_a_planted_confusion_is_named(rng):
     np.testing.assert_allclose(confusion.shares.sum(axis=1), 1.0)
     first = confusion.pairs(1)[0]
     assert (first.genre, first.other) == ("blues", "jazz")
-    assert f"{100 * first.share:.0f} % of what is nearest to blues is jazz" == first.words
+    assert f"{100 * first.share:.0f} % of the songs nearest to blues are jazz" == first.words
     assert all(pair.genre != "rare" for pair in confusion.pairs(100))  # three songs say little
     few = confusion.largest(2)
     assert (few.genres, few.columns) == (["jazz", "noise"], ["jazz", "noise", "other genres"])

@@ -32,7 +32,7 @@ from tests.learning import Watcher, hush, sing_by_kind, tag_by_kind
 from tests.sounds import write_song
 
 BLOCKS = [slice(0, 3), slice(3, 7)]
-SOUND = "as it sounds"
+SOUND = "Sound"
 
 
 # --- arithmetic -----------------------------------------------------------------------------------
@@ -200,13 +200,13 @@ def test_a_model_of_several_sources_is_whole_and_says_what_each_counts(three_sou
         0.5, rel=1e-4
     )  # reads as others do
     report = report_of(three_sources, record)
-    assert report["base"] == "as it sounds + tags + rhythm + net"
+    assert report["base"] == "Sound + tags + rhythm + net"
     rows = source_rows(report)
     assert [row["source"] for row in rows] == [SOUND, "tags", "rhythm", "net"]
     assert sum(source["share"] for source in report["sources"]) == pytest.approx(1)
     assert all(0 <= source["alone"] <= 1 for source in report["sources"])
     words = "\n".join(facts(three_sources, record, report))
-    assert "on “as it sounds”, “tags”, “rhythm” and “net”, full metric" in words
+    assert "on “Sound”, “tags”, “rhythm” and “net”, full metric" in words
     assert "Of its distances: " in words
     assert LearningSettings(**record.settings).on == (SOUND, "tags", "rhythm", "net")
     assert stale_reason(three_sources, record) is None

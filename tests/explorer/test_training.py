@@ -138,7 +138,7 @@ def test_frames_go_when_they_are_not_to_be_kept_and_new_songs_still_come(tiny_li
 def test_a_fit_without_all_frames_is_refused_until_the_folder_is_added_again(tiny_library, collection):
     tiny_library.set_setting("keep_frames", False)
     refresh(tiny_library)
-    with pytest.raises(FeatureVersionError, match="12 songs were not kept"):
+    with pytest.raises(FeatureVersionError, match="12 songs were not stored"):
         refresh(tiny_library, force=True)
     assert tiny_library.add(collection).n_unchanged == 12
     tiny_library.set_setting("keep_frames", True)
@@ -151,7 +151,7 @@ def test_a_fit_without_all_frames_is_refused_until_the_folder_is_added_again(tin
 def test_without_model_and_frames_the_way_out_is_named(store, tmp_path):
     store.add(write_song(tmp_path / "a.flac"))
     store.frame_files.drop(store.songs()[0].content_hash)
-    with pytest.raises(FeatureVersionError, match="Turn on keep_frames"):
+    with pytest.raises(FeatureVersionError, match="Turn on “Store audio features”"):
         refresh(store)
 
 

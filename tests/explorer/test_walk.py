@@ -40,7 +40,7 @@ def test_songs_of_one_artist_are_spaced_as_far_as_the_collection_allows_and_that
         artists = [s.artist for s in drawn.songs]
         # three artists: two songs of others between two of one
         assert all(a not in artists[max(0, i - 2) : i] for i, a in enumerate(artists))
-        assert "artists come again after 2 songs: there are only 3 to choose from" in drawn.notes
+        assert "artists repeat after 2 songs: there are only 3 to choose from" in drawn.notes
 
 
 def test_kept_songs_stay_where_they_are_and_the_rest_is_drawn_around_them(snapshot):
@@ -125,7 +125,7 @@ def test_only_songs_that_are_as_asked_come_and_too_few_are_said(snapshot):
     n = sum(s.artist == artist for s in snapshot.songs)
     assert {s.artist for s in drawn.songs} == {artist}
     assert len(drawn.songs) == n
-    assert f"only {n} songs are as you asked" in drawn.notes
+    assert f"only {n} songs match your request" in drawn.notes
 
 
 def test_tags_are_wanted_or_avoided(tiny_library):
@@ -255,7 +255,7 @@ def test_the_listeners_own_playlists_are_reasons(tiny_library):
     tiny_library.add_playlists([("Sunday", None, pair)], source="saved")
     refit_walks(tiny_library, quiet)
     reasons = {edge.reason for edge in Walk(take_snapshot(tiny_library)).reasons(*pair)}
-    assert "both on the playlist Sunday" in reasons
+    assert "both in the playlist Sunday" in reasons
 
 
 def test_a_refit_without_news_changes_nothing(tiny_library):
@@ -300,7 +300,7 @@ def test_smooth_lists_go_anywhere_only_when_they_must(tiny_library):
     def share(surprise: float) -> float:
         drawn = [walk.draw(Wish(length=4, spacing=0, surprise=surprise), seed) for seed in range(30)]
         reasons = [edge.reason for d in drawn for edge in d.edges[1:]]
-        return reasons.count("anywhere in the collection") / len(reasons)
+        return reasons.count("random jump") / len(reasons)
 
     assert share(0.3) == 0.0
     assert share(1.0) > 0.02

@@ -214,7 +214,7 @@ def _npy(shape, values=b"", descr="'<f4'"):
         (_npy(f"({10**12},)", descr="'<U0'"), "bytes cannot"),
         (_npy("(4, 2)", bytes(32), descr="'<q9'"), "header is damaged"),
         (_npy("(4, 2)", bytes(32), descr="[('a', '<f4', (True,))]"), "header is damaged"),
-        (b"root:SECRET:19000:0", "it is no array of numpy"),
+        (b"root:SECRET:19000:0", "it is not a NumPy array"),
         (b"\x93NUMPY\x01\x00\x20\x00root:SECRET:19000:0 and so much.", "header is damaged"),
     ],
 )
@@ -354,7 +354,7 @@ def test_damaged_vectors_say_so_and_are_written_anew(tiny_library, tmp_path, nam
     def read():
         store.vectors(about.key), store.about(about.key), store.match(about.key)
 
-    with pytest.raises(LibraryError, match=r"damaged .*: take in their file again") as caught:
+    with pytest.raises(LibraryError, match=r"damaged .*: import their file again") as caught:
         read()
     assert not isinstance(caught.value, NotFoundError)
     assert store.keep(file) == about

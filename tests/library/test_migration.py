@@ -55,6 +55,13 @@ def make_version_4(folder, music, digest="abc"):
     step_to(4, folder, "INSERT INTO preferences VALUES (1, 5.0, 'playlists', 'x', 'y', 'b', NULL)")
 
 
+def make_version_6(folder, models):
+    """A library of the sixth version with models: (name, kind, settings) by id."""
+    make_version_4(folder, folder / "music")
+    row = "INSERT INTO models VALUES ('{}', '{}', 1.0, 9, 9, 9, 0, 1, '{}', NULL, '{}', 0)"
+    step_to(6, folder, *(row.format(number, *model) for number, model in models.items()))
+
+
 def step_to(version, folder, *more):
     """Bring a library to a version, and say something that only this version can."""
     engine = sa.create_engine(f"sqlite:///{folder / 'library.sqlite'}")
@@ -192,3 +199,34 @@ def test_songs_of_version_1_are_analysed_again_and_stay_themselves(tmp_path):
         assert (song.id, song.duration_s) == (7, 2.0)
         assert old.counts()["plays"] == 3
         assert len(old.frame_files.mfcc(song.content_hash)) > 9
+
+
+def test_models_with_the_old_default_names_get_the_new_ones(tmp_path):
+    on_both = '{"on": ["as it sounds", "mine"]}'
+    models = {
+        "1": ("as it sounds", "native", "{}"),
+        "2": ("by genre", "learned", on_both),
+        "3": ("mine", "learned", '{"on": []}'),
+        "4": ("by genre 2", "learned", '{"on": ["by genre"]}'),
+    }
+    make_version_6(tmp_path / "old", models)
+    with Library.open(tmp_path / "old") as old:
+        found = {m.id: (m.name, m.settings.get("on")) for m in old.models.all()}
+    assert found == {
+        "1": ("Sound", None),
+        "2": ("Genres", ["Sound", "mine"]),
+        "3": ("mine", []),
+        "4": ("by genre 2", ["Genres"]),
+    }
+
+
+def test_the_built_in_model_gets_its_new_name_where_another_has_it(tmp_path):
+    models = {
+        "1": ("as it sounds", "native", "{}"),
+        "2": ("Sound", "learned", "{}"),
+        "3": ("Genres", "learned", "{}"),
+    }
+    make_version_6(tmp_path / "old", models | {"4": ("by genre", "learned", "{}")})
+    with Library.open(tmp_path / "old") as old:
+        names = {m.id: m.name for m in old.models.all()}
+    assert names == {"1": "Sound", "2": "Sound (mine)", "3": "Genres", "4": "by genre"}

@@ -11,7 +11,7 @@ from musicsim.explorer.upkeep.refresh import refresh
 from tests.pages.test_pages import empty, full, labels  # noqa: F401  # fixtures
 from tests.sounds import write_song
 
-NATIVE = "as it sounds"
+NATIVE = "Sound"
 SHUFFLE = "shuffle"
 
 
@@ -58,17 +58,17 @@ def test_fewer_than_two_songs_have_words(empty, tmp_path):  # noqa: F811
 def test_with_one_model_the_shuffle_is_what_it_is_compared_with(full):  # noqa: F811
     app = open_view()
     assert [box.value.name for box in app.selectbox[:2]] == [NATIVE, SHUFFLE]
-    assert labels(app) == ["Draw two lists"]
+    assert labels(app) == ["Generate two playlists"]
     assert "No answers yet." in said(app)
 
 
 def test_nobody_says_whose_list_it_is_before_the_answer(full):  # noqa: F811
-    app = press(open_view(), "Draw two lists")
+    app = press(open_view(), "Generate two playlists")
     assert [b.label for b in app.button] == [
         "List 1 is better",
         "No difference",
         "List 2 is better",
-        "Draw two others",
+        "Generate two others",
     ]
     assert [m.value for m in app.markdown] == ["**List 1**", "**List 2**"]
     assert not {NATIVE, SHUFFLE, "anywhere"} & set(said(app).split())
@@ -80,16 +80,16 @@ def test_nobody_says_whose_list_it_is_before_the_answer(full):  # noqa: F811
 
 
 def test_an_answer_is_kept_names_are_told_and_the_next_pair_is_one_click_away(full):  # noqa: F811
-    app = press(open_view(), "Draw two lists")
+    app = press(open_view(), "Generate two playlists")
     before = lists(app)
     press(app, "List 2 is better")
     (answer,) = full.preferences.all(QUESTION)
     assert answer.chosen == "b"
     assert answer.details["songs"] == [[row["song_id"] for row in rows] for rows in before]
-    assert f"You chose list 2. List 1 was drawn by **{answer.model_a}**" in said(app)
+    assert f"You chose list 2. List 1 was made by **{answer.model_a}**" in said(app)
     assert f"**List 2** · {answer.model_b}" in said(app)
     shuffled = lists(app)[[answer.model_a, answer.model_b].index(SHUFFLE)]
-    assert [row["link"] for row in shuffled] == [None, *["anywhere in the collection"] * 7]
+    assert [row["link"] for row in shuffled] == [None, *["random jump"] * 7]
     assert f"1 of 1 for “{answer.winner}”; by chance alone this happens in 100 % of cases." in said(app)
     press(app, "Next two lists")
     assert "You chose" not in said(app)
@@ -100,7 +100,7 @@ def test_an_answer_is_kept_names_are_told_and_the_next_pair_is_one_click_away(fu
 
 
 def test_a_step_is_explained_after_the_answer_and_not_before(full):  # noqa: F811
-    app = press(open_view(), "Draw two lists")
+    app = press(open_view(), "Generate two playlists")
     app.session_state["blind_why"] = (1, 2)
     app.run()
     assert "From **" not in said(app)
@@ -115,18 +115,20 @@ def test_a_step_is_explained_after_the_answer_and_not_before(full):  # noqa: F81
 
 
 def test_answers_are_taken_back_from_the_last_one_on(full):  # noqa: F811
-    app = press(open_view(), "Draw two lists")
+    app = press(open_view(), "Generate two playlists")
     press(app, "List 1 is better")
     press(app, "Next two lists")
     press(app, "List 2 is better")
-    press(app, "Take the last answer back")
+    press(app, "Undo last answer")
     assert [a.chosen for a in full.preferences.all()] == ["a"]
-    assert "Draw two lists" in labels(app), "the names have been seen: these lists are not asked about again"
-    press(app, "Draw two lists")
-    press(app, "Take the last answer back")
+    assert "Generate two playlists" in labels(app), (
+        "the names have been seen: these lists are not asked about again"
+    )
+    press(app, "Generate two playlists")
+    press(app, "Undo last answer")
     assert full.preferences.all() == []
     assert "List 1 is better" in labels(app), "lists that nobody has answered stay"
-    assert "Take the last answer back" not in labels(app)
+    assert "Undo last answer" not in labels(app)
 
 
 def test_the_first_song_and_the_length_are_those_that_are_asked_for(full):  # noqa: F811
@@ -134,7 +136,7 @@ def test_the_first_song_and_the_length_are_those_that_are_asked_for(full):  # no
     app = open_view()
     app.selectbox(key="blind_song").set_value(song.id)
     app.number_input(key="blind_length").set_value(3)
-    press(app, "Draw two lists")
+    press(app, "Generate two playlists")
     assert [[rows[0]["song_id"], len(rows)] for rows in lists(app)] == [[song.id, 3]] * 2
 
 
@@ -142,15 +144,15 @@ def test_other_contenders_do_not_get_the_answer_about_these(full):  # noqa: F811
     add_representation(full, RepresentationSettings("histogram"), "plain counts", lambda *_: None)
     app = open_view()
     assert [box.value.name for box in app.selectbox[:2]] == [NATIVE, "plain counts"]
-    press(app, "Draw two lists")
+    press(app, "Generate two playlists")
     second = app.selectbox(key="blind_second")
     app.selectbox(key="blind_second").select_index(len(second.options) - 1).run()
     assert not app.exception
-    assert labels(app) == ["Draw two lists"]
+    assert labels(app) == ["Generate two playlists"]
     first = app.selectbox(key="blind_first")
     app.selectbox(key="blind_first").select_index(len(first.options) - 1).run()
     assert [box.value.name for box in app.selectbox[:2]] == [SHUFFLE, NATIVE]
-    press(app, "Draw two lists")
+    press(app, "Generate two playlists")
     assert len(lists(app)) == 2
 
 
@@ -158,6 +160,6 @@ def test_lists_that_are_equal_can_only_be_said_to_be(empty, tmp_path):  # noqa: 
     for n, kind in enumerate(("tones", "noise")):
         empty.add(write_song(tmp_path / f"{kind}.flac", kind, title=kind, artist=f"Artist {n}"))
     refresh(empty)
-    app = press(open_view(), "Draw two lists")
-    assert "Both drew the same list" in said(app)
+    app = press(open_view(), "Generate two playlists")
+    assert "Both keep producing the same list" in said(app)
     assert [b.disabled for b in app.button] == [True, False, True, False]

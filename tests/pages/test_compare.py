@@ -128,14 +128,14 @@ def test_an_empty_library_has_a_next_step(empty):  # noqa: F811
 def test_fewer_songs_than_a_question_has_words(empty, tmp_path):  # noqa: F811
     empty.add(write_song(tmp_path / "one.flac", title="One", artist="A"))
     refresh(empty)
-    assert "A question is about 3 songs, and one song can be compared here." in said(compare())
+    assert "A question needs 3 songs, but only one song can be compared." in said(compare())
     for n, kind in enumerate(("noise", "clicks")):
         empty.add(write_song(tmp_path / f"{kind}.flac", kind, title=kind, artist=f"B{n}"))
     refresh(empty)
     app = compare()
     assert len(sent(app)["songs"]) == 3
     choose(app, "compare_n_songs", 4)
-    assert "A question is about 4 songs, and 3 songs can be compared here." in said(app)
+    assert "A question needs 4 songs, but only 3 songs can be compared." in said(app)
     assert not app.get("bidi_component")[1:], "nothing to choose from"
 
 
@@ -179,12 +179,12 @@ def test_an_answer_is_kept_at_once_with_all_that_is_known_of_it(full, survey):  
     press(app, "choose 1")
     (answer,) = full.answers.all()
     assert (answer.listener, answer.form, answer.song_ids, answer.chosen) == ("me", "odd", ids, 1)
-    assert (answer.is_random, answer.foreseen, answer.model) == (ids[-1] % 2 == 0, True, "as it sounds")
+    assert (answer.is_random, answer.foreseen, answer.model) == (ids[-1] % 2 == 0, True, "Sound")
     assert asked(app) != ids
     press(app, "choose 0", "unsure")
     assert [a.chosen for a in full.answers.all()] == [1, 0, None]
     assert [a.foreseen for a in full.answers.all()] == [True, False, None]
-    assert "**me**: 3 answers, 1 of them unsure · 22 more to 25" in said_progress(app)
+    assert "**me**: 3 of 25 answers, 1 of them unsure" in said_progress(app)
 
 
 def said_progress(app: AppTest) -> str:
@@ -329,7 +329,7 @@ def test_the_one_who_answered_before_is_taken_to_sit_here_and_of_several_nobody(
     assert compare().session_state["compare_listener"] == "Ann"
     full.answers.add("Bob", "odd", ids[:3], 1)
     app = compare()
-    assert "Say who is listening" in said(app)
+    assert "Enter the listener's name" in said(app)
     assert not [button for button in app.button if button.label == "choose 0"]
     type_name(app, "  Cid   of Ithaca ")
     press(app, "choose 0")
@@ -343,8 +343,8 @@ def test_answers_get_another_name_or_are_forgotten(full, survey):  # noqa: F811
     press(app, "Rename")
     assert full.answers.listeners() == ["Dora"]
     assert app.session_state["compare_listener"] == "Dora"
-    assert "Forget 2 answers of **Dora**?" in said(app)
-    press(app, "Forget them")
+    assert "Delete 2 answers of **Dora**?" in said(app)
+    press(app, "Delete them")
     assert full.answers.all() == []
     assert app.button(key="compare_forget").disabled
 
@@ -396,11 +396,12 @@ def test_the_worth_of_answers_is_told_in_plain_words(full, survey, monkeypatch):
     app = compare()
     type_name(app, "me")
     told = said(app)
-    assert "27 answers, 2 of them unsure · 23 more to 50" in said_progress(app)
+    assert "27 of 50 answers, 2 of them unsure" in said_progress(app)
     assert (
-        "the answer was the same to 7 of 10 (**70%**, with 95% certainty 40% to 89%; guessing: 33%)." in told
+        "repeated questions got the same answer in 7 of 10 (**70%**, 95% interval 40% to 89%; guessing: 33%)."
+        in told
     )
-    assert "one question in five is drawn by chance; none of those" in told
+    assert "one question in five is random; none of those" in told
     assert "2 people gave 30 answers." in told
     assert "said the same in 2 of 4 (**50%**" in told
     assert "had the same answer to 18 of 20 (**90%**" in told
@@ -424,13 +425,13 @@ def test_the_worth_of_answers_is_of_those_that_are_there_now(full, survey):  # n
     full.answers.add("Bob", "odd", ids[:3], 1)
     swap([0, 0, 0])
     app = type_name(compare(), "Ann")
-    assert "the answer was the same to 2 of 2" in said(app)
+    assert "repeated questions got the same answer in 2 of 2" in said(app)
     swap([0, 1, 0])
-    assert "the answer was the same to 0 of 2" in said(app.run())
+    assert "repeated questions got the same answer in 0 of 2" in said(app.run())
     full.answers.rename("Ann", "Cid")
     full.answers.rename("Bob", "Ann")
     full.answers.rename("Cid", "Bob")
-    assert "none has been answered again" in said(app.run()), "the two have changed names"
+    assert "none has been answered twice" in said(app.run()), "the two have changed names"
 
 
 def test_training_on_the_answers_is_one_click_away(full, survey, monkeypatch):  # noqa: F811
@@ -451,7 +452,7 @@ def test_training_on_the_answers_is_one_click_away(full, survey, monkeypatch):  
 
 def upload(app: AppTest, data: bytes, name: str = "answers.csv") -> AppTest:
     app.get("file_uploader")[0].set_value((name, data, "text/csv")).run()
-    return press(app, "Take them in")
+    return press(app, "Import")
 
 
 def test_answers_go_out_and_come_in_once(full, survey):  # noqa: F811
@@ -460,8 +461,8 @@ def test_answers_go_out_and_come_in_once(full, survey):  # noqa: F811
     assert export_answers(full, text) == 2
     kept = [(a.song_ids, a.chosen) for a in full.answers.all()]
     upload(app, text.getvalue())
-    assert "2 answers read: 0 added, 2 were here already." in said(app)
-    press(app, "Forget them")
+    assert "2 answers read: 0 added, 2 already here." in said(app)
+    press(app, "Delete them")
     upload(app, text.getvalue())
     assert "2 answers read: 2 added." in said(app)
     assert [(a.song_ids, a.chosen) for a in full.answers.all()] == kept
@@ -476,7 +477,7 @@ def test_a_file_that_holds_no_answers_is_a_sentence(full, survey):  # noqa: F811
 
 def test_answers_about_songs_from_elsewhere_are_counted(full, survey):  # noqa: F811
     app = upload(compare(), b"song1,song2,song3,picked_song\na.mp3,b.mp3,c.mp3,b.mp3\n")
-    assert "1 answer read: 0 added, 1 about songs that are not here." in said(app)
+    assert "1 answer read: 0 added, 1 about songs not in this library." in said(app)
 
 
 def test_choices_and_the_waiting_question_outlive_a_look_at_another_page(full, survey):  # noqa: F811

@@ -64,11 +64,11 @@ def test_one_song_has_nothing_to_be_compared_with(empty, tmp_path):
 def test_a_library_is_judged(full):
     app = worked_out(open_page())
     table = app.table[0].value
-    assert table.index.tolist() == ["as it sounds"]
+    assert table.index.tolist() == ["Sound"]
     assert not any(name.startswith("Held out") for name in table)
     assert " → " in table["Hubness"].iloc[0]
-    assert any("Asked are the 8 songs" in c.value for c in app.caption)
-    assert any("8 songs as queries, 4 skipped" in c.value for c in app.caption)
+    assert any("Evaluated on the 8 songs" in c.value for c in app.caption)
+    assert any("8 query songs, 4 skipped" in c.value for c in app.caption)
     assert not any(button.label.startswith("Work out") for button in app.button)
     app.selectbox(key="evaluate_by").select("average precision").run()
     assert not app.exception
@@ -131,7 +131,7 @@ def test_papers_stand_beside_our_figures(full, monkeypatch):
     assert rows.iloc[0].tolist() == ["iris", "4.25 ± 0.5", "5.3", ""]
     assert claims.iloc[0].tolist() == [True, "below the paper's", "4.25", "5.3"]
     facts = " ".join(c.value for c in app.caption)
-    for words in ("2026", "kept with the program", "5 splits", "2 cores, a CPU", "61 s"):
+    for words in ("2026", "shipped with the program", "5 splits", "2 cores, a CPU", "61 s"):
         assert words in facts
     app.session_state["evaluate_experiment"] = "other"
     app.run()

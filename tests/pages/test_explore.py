@@ -124,7 +124,7 @@ def test_of_very_many_marked_songs_some_have_a_ring_and_all_are_counted(full, mo
     monkeypatch.setattr(song_map, "MAX_MARKED", 3)
     app = press(open_page(), "explore_map lasso Artist tones")
     assert headings(app)[0] == "4 songs marked"
-    assert any(c.value == "3 of them have a ring." for c in app.caption)
+    assert any(c.value == "3 shown with a ring." for c in app.caption)
     assert any(b.label == "Play 3 of them" for b in app.button)
 
 

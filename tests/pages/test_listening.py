@@ -24,9 +24,9 @@ def press(app: AppTest, label: str) -> AppTest:
 
 def look(app: AppTest, *files: tuple[str, str]) -> AppTest:
     """Drop files and look at them."""
-    (uploader,) = [u for u in app.get("file_uploader") if u.label == "Files of listening"]
+    (uploader,) = [u for u in app.get("file_uploader") if u.label == "Listening history files"]
     uploader.set_value([(name, text.encode(), "text/csv") for name, text in files])
-    return press(app, "Look")
+    return press(app, "Preview")
 
 
 def texts(app: AppTest) -> str:
@@ -45,9 +45,9 @@ def plays_of(songs, *more: str) -> str:
 
 
 def test_nothing_imported_is_a_state_with_words(section):
-    assert "Nothing was imported yet." in texts(section)
+    assert "Nothing imported yet." in texts(section)
     press(section, "Look")
-    assert "Drop a file, or type the path of one." in texts(section)
+    assert "Drop a file or enter its path." in texts(section)
 
 
 def test_a_look_shows_what_would_come_and_writes_nothing(section, full):  # noqa: F811
@@ -71,7 +71,7 @@ def test_a_look_shows_what_would_come_and_writes_nothing(section, full):  # noqa
     assert skipped == [["no artist or title", 1, "plays.csv, line 6"]]
     assert unmatched == [["Other", "You", "", 9]]
     assert full.revision == before
-    press(app, "Leave it")
+    press(app, "Discard")
     assert not app.metric
 
 
@@ -94,14 +94,14 @@ def test_no_table_is_handed_out_with_formulas(section, full, monkeypatch):  # no
 def test_an_import_is_written_listed_and_undone(section, full):  # noqa: F811
     song = full.songs()[0]
     app = press(look(section, ("plays.csv", plays_of([song], "bob,You,Other,9"))), "Import")
-    assert "Import 1: 2 rows; 1 of 2 songs are in the library; 1 wait for theirs." in texts(app)
+    assert "Import 1: 2 rows; 1 of 2 songs are in the library; 1 are kept and matched later." in texts(app)
     assert not app.metric, "the fields are empty again"
     assert "Import 1: 2 rows" in texts(app.run()), "told until it is undone"
     assert played(full) == {("ann", song.id): 1}
     assert "1 songs of the imports are not in the library." in texts(app)
     look(app, ("plays.csv", plays_of([song], "bob,You,Other,9")))
-    assert "Takes the place of import 1 (plays.csv" in texts(app)
-    press(app, "Undo it")
+    assert "Replaces import 1 (plays.csv" in texts(app)
+    press(app, "Undo import")
     assert "Takes the place" not in texts(app), "it is looked at again when imports have gone"
     assert "Import 1: 2 rows" not in texts(app)
     assert (played(full), full.listening.imports()) == ({}, [])
@@ -124,7 +124,7 @@ def test_a_file_on_this_machine_and_one_that_is_not_there(section, full, tmp_pat
     app = press(section, "Look")
     assert app.metric[0].value == "1"
     app.text_input(key="listening_path_0").set_value(str(tmp_path / "gone.csv"))
-    press(app, "Look")
+    press(app, "Preview")
     assert f"{tmp_path / 'gone.csv'}: cannot be read" in texts(app)
     assert not app.metric
 
@@ -160,7 +160,7 @@ def test_the_same_files_are_not_read_again(section, full, monkeypatch):  # noqa:
     monkeypatch.setattr(listening_import, "read_listening", lambda *a, **k: reads.append(1) or real(*a, **k))
     app = look(section, ("plays.csv", plays_of(full.songs()[:1])))
     app.run()
-    press(app, "Look")
+    press(app, "Preview")
     assert (len(reads), len(app.metric)) == (1, 5)
 
 
@@ -177,8 +177,8 @@ def test_close_spellings_of_what_waits_are_looked_for(section, full, tmp_path): 
     assert [b.disabled for b in app.button if b.label in ("Same song", "Another song")] == [True, True]
     full.listening.judge([("Queen", "Bohemian Rapsody", song.id)], is_same=False)
     press(app, "Look for close spellings")
-    assert "No other song of the library is spelt like one of these." in texts(app)
-    press(app, "Forget what was said of 1 spellings")
+    assert "No song in the library has a similar spelling." in texts(app)
+    press(app, "Reset 1 spelling decision")
     assert full.listening.judged() == []
 
 
@@ -229,7 +229,7 @@ def test_playlists_are_told_one_by_one_with_what_is_not_here(section, full, jobs
     assert jobs_started == []
     press(app, "Import")
     assert "Import 1: 1 of 2 playlists, with 2 of 5 entries that are in the library; 1 left out" in texts(app)
-    assert "wait for theirs" not in texts(app), "songs of playlists do not wait"
+    assert "matched later" not in texts(app), "songs of playlists do not wait"
     assert sorted(tables(app)[0]) == sorted(lists)
     assert jobs_started == ["walk"]
     assert "Learn from these playlists" not in labels(app)
@@ -237,8 +237,8 @@ def test_playlists_are_told_one_by_one_with_what_is_not_here(section, full, jobs
     assert [song.title for song in full.songs(kept.song_ids)] == [one[1], two[1]]
     look(app, ("evening.m3u", m3u(two, one)))
     assert [len(table) for table in tables(app)] == [2, 3, 1], "what was told stays beside what is looked at"
-    press(app, "Leave it")
-    press(app, "Undo it")
+    press(app, "Discard")
+    press(app, "Undo import")
     assert full.playlists() == []
     assert jobs_started == ["walk", "walk"], "the walk forgets them, too"
 

@@ -132,11 +132,11 @@ def labels(app: AppTest) -> list[str]:
 def test_every_section_of_the_library_has_words_when_there_is_nothing(full):
     app = open_page("library")
     for section, words in (
-        ("failed", "Every file could be read."),
-        ("missing", "Every song has its file."),
-        ("same", "No sound is here twice."),
-        ("artists", "No artist seems to be spelt in two ways."),
-        ("settings", "This library lies in"),
+        ("failed", "No failed files."),
+        ("missing", "No missing files."),
+        ("same", "No duplicates found."),
+        ("artists", "No artist seems to have two spellings."),
+        ("settings", "This library is in"),
     ):
         show_section(app, section)
         assert not app.exception
@@ -148,7 +148,7 @@ def test_songs_that_are_missing_are_shown_and_forgotten(full, tmp_path):
     full.files.mark(missing=[song.path], back=[])
     app = show_section(open_page("library"), "missing")
     assert app.dataframe[0].value["title"].tolist() == [song.title]
-    app.button[labels(app).index("Forget them")].click().run()
+    app.button[labels(app).index("Remove them")].click().run()
     assert not app.exception
     assert song.id not in {s.id for s in full.songs(missing=True)}
 
@@ -161,7 +161,7 @@ def test_songs_with_the_same_sound_are_heard_parted_and_joined_again(full):
     app.button[labels(app).index("These are different songs")].click().run()
     assert not app.exception
     assert not full.duplicates.pairs()[0].is_same
-    app.button[[label.startswith("Same after all") for label in labels(app)].index(True)].click().run()
+    app.button[[label.startswith("Duplicates after all") for label in labels(app)].index(True)].click().run()
     assert full.duplicates.pairs()[0].is_same
 
 
@@ -180,7 +180,7 @@ def test_spellings_are_merged_and_parted(full):
 def test_a_folder_is_removed_with_its_songs(full, collection):
     app = show_section(open_page("library"), "folders")
     assert any(str(collection) in text.value.replace("\\", "") for text in app.markdown)
-    app.button[labels(app).index("Remove it")].click().run()
+    app.button[labels(app).index("Remove folder")].click().run()
     assert not app.exception
     assert len(full) == 0
 
@@ -275,13 +275,13 @@ def test_genres_are_guessed_accepted_and_taken_back(full):
     app.run()
     assert not app.exception
     app.slider(key="genres_votes").set_value(1).run()
-    assert any("3 of 3 compared songs without a genre" in c.value for c in app.caption)
+    assert any("3 of 3 songs without a genre" in c.value for c in app.caption)
     app.segmented_control(key="genres_by").set_value("codes").run()
     assert not app.exception
     assert any("learned codes are nearest" in c.value for c in app.caption)
     app.button(key="genres_accept").click().run()
     assert {song.id: song.genre for song in full.songs() if song.id in truth} == truth
-    assert any("Every song that is compared with others has a genre" in c.value for c in app.caption)
+    assert any("Every analysed song already has a genre" in c.value for c in app.caption)
     corrected, *others = truth
     full.edits.edit([corrected], {"genre": "mine"})
     app.button(key="genres_back").click().run()
@@ -318,7 +318,7 @@ def test_artists_are_guessed_with_their_albums(full):
     app.session_state["library_section"] = "artists"
     app.run()
     assert not app.exception
-    assert any("3 of 3 compared songs without an artist" in c.value for c in app.caption)
+    assert any("3 of 3 songs without an artist" in c.value for c in app.caption)
     app.button(key="artists_accept").click().run()
     found = {song.id: (song.artist, song.album) for song in full.songs() if song.id in truth}
     assert found == {i: (artist, "the one") for i, artist in truth.items()}

@@ -155,8 +155,8 @@ def test_a_dialect_says_what_it_was_learned_from(taught):
     select(app, "playlist_dialect", "one artist")
     (said,) = [c.value for c in app.caption if "Learned from" in c.value]
     assert "Learned from 36 playlists" in said
-    assert "over shuffling (the walk of all playlists: " in said
-    assert "It goes by " in said
+    assert "better than shuffling on held-out playlists (the walk of all playlists: " in said
+    assert "It uses " in said
 
 
 def test_without_playlists_sound_leads_and_the_page_says_so(full):
@@ -194,7 +194,7 @@ def test_a_wish_that_nothing_fits_leaves_the_list_and_says_why(full):
     select(app, "playlist_no_artists", [f"Artist {kind}" for kind in ("tones", "noise", "clicks")])
     press(app, "playlist_draw")
     assert ids_of(app) == before
-    assert any("No song is as you asked" in e.value for e in app.error)
+    assert any("No song matches your request" in e.value for e in app.error)
     assert not app.run().error, "said once"
 
 
@@ -211,7 +211,7 @@ def test_other_sections_open_and_the_list_and_its_wish_are_still_there(taught, w
     ids = ids_of(app)
     select(app, "playlist_section", section)
     assert not app.error
-    assert "Draw a playlist" not in [b.label for b in app.button]
+    assert "Generate a playlist" not in [b.label for b in app.button]
     select(app, "playlist_section", "A playlist")
     assert ids_of(app) == ids
     press(app, "playlist_draw")

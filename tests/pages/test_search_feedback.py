@@ -107,7 +107,7 @@ def test_what_another_tab_keeps_is_there_and_is_not_lost(search, full):  # noqa:
     full.judgements.keep(song, {first: 1})
     search.run()
     assert (str(first), "1") in rows(search)
-    assert "What was said has been taken back." not in said(search)
+    assert "The last thumb was undone." not in said(search)
     assert search.button(key="feedback_keep").disabled
     assert not search.button(key="feedback_over").disabled
     full.judgements.keep(song, {second: 1})
@@ -141,7 +141,7 @@ def test_a_judged_song_that_is_gone_does_not_keep_the_others_from_being_kept(sea
     forget(full, third)
     search.run()
     assert not search.exception
-    assert "Thumbs say which answers fit: the list follows at once." in said(search)
+    assert "Use the thumbs to say what fits; the list updates right away." in said(search)
 
 
 def test_what_is_kept_of_a_song_whose_file_is_away_stays(search, full):  # noqa: F811

@@ -92,15 +92,15 @@ def test_a_training_starts_with_what_was_chosen(learned, monkeypatch):
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
     app = open_page("train")
     app.radio(key="train_kind").set_value("artist").run()
-    assert app.text_input(key="train_name").placeholder == "by artist"
+    assert app.text_input(key="train_name").placeholder == "Artists"
     app.selectbox(key="train_loss").set_value("ndcg")
     app.toggle(key="train_by_hand").set_value(True).run()
     app.select_slider(key="train_C").set_value(100.0)
     app.number_input(key="train_k").set_value(3)
     app.radio(key="train_structure").set_value("diagonal").run()
     press(app, "Train")
-    wanted = LearningSettings("artist", ("as it sounds",), "ndcg", 100.0, 3, structure="diagonal")
-    assert started == [("train", {"name": "by artist", "settings": asdict(wanted)})]
+    wanted = LearningSettings("artist", ("Sound",), "ndcg", 100.0, 3, structure="diagonal")
+    assert started == [("train", {"name": "Artists", "settings": asdict(wanted)})]
 
 
 def test_a_name_that_is_taken_gets_a_number_so_that_no_model_is_lost(learned, monkeypatch):
@@ -108,9 +108,9 @@ def test_a_name_that_is_taken_gets_a_number_so_that_no_model_is_lost(learned, mo
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append(arguments["name"]))
     app = open_page("train")
     press(app, "Train")
-    app.text_input(key="train_name").set_value("as it sounds").run()
+    app.text_input(key="train_name").set_value("Sound").run()
     press(app, "Train")
-    assert started == ["by genre 2", "as it sounds 2"]
+    assert started == ["Genres 2", "Sound 2"]
 
 
 @pytest.mark.parametrize(
@@ -131,15 +131,13 @@ def test_a_training_that_did_not_end_well_says_so_and_starts_again(learned, monk
     assert any(words in box.value for box in [*app.error, *app.info])
     started = []
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
-    press(app, "Start it again")
+    press(app, "Start again")
     assert started == [("train", arguments)]
 
 
 def test_a_training_at_work_shows_its_lines_and_can_be_stopped(learned):
     job_id = learned.jobs.create("train", {"name": "mine", "settings": asdict(LearningSettings("genre"))})
-    learned.jobs.update(
-        job_id, state="running", message="choosing how strongly to learn: C = 1", done=2, total=8
-    )
+    learned.jobs.update(job_id, state="running", message="trying C = 1", done=2, total=8)
     learned.jobs.log_path(job_id).parent.mkdir(exist_ok=True)  # as starting a job does
     for cut in (1, 2):
         learned.jobs.add_trace(
@@ -169,7 +167,7 @@ def test_the_verdict_is_one_sentence_with_its_figures(learned):
     app = open_page("train")
     assert not app.exception
     (verdict,) = [
-        box.value for box in [*app.success, *app.info, *app.warning] if "artists it never heard" in box.value
+        box.value for box in [*app.success, *app.info, *app.warning] if "held-out artists" in box.value
     ]
     assert "by genre" in verdict
     assert "95 % between" in verdict
@@ -188,7 +186,7 @@ def test_a_model_is_used_renamed_and_thrown_away(learned):
     press(app, "Rename it")
     assert learned.models.active().name == "better"
     press(app, "Delete it")
-    assert learned.models.active().name == "as it sounds"
+    assert learned.models.active().name == "Sound"
     with pytest.raises(NotFoundError):
         learned.models.named("better")
 
@@ -198,7 +196,7 @@ def test_the_native_model_keeps_its_name_and_its_place(learned):
     app = open_page("train")
     assert app.button(key=f"card_use_{native.id}").disabled
     press(app, "Rename it", 1)  # the card of the native model, which its popover keeps out of reach
-    assert learned.models.native().name == "as it sounds"
+    assert learned.models.native().name == "Sound"
 
 
 def test_another_representation_is_asked_for_as_chosen(learned, monkeypatch):
@@ -206,7 +204,7 @@ def test_another_representation_is_asked_for_as_chosen(learned, monkeypatch):
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
     app = open_page("train")
     app.selectbox(key="model_representation").set_value("tfidf").run()
-    press(app, "Describe the songs")
+    press(app, "Compute")
     settings = {"representation": "tfidf", "n_codewords": 1024, "tau": 4, "vectors": "", "label": ""}
     assert started == [("represent", {"name": "tfidf, 1024 codewords, tau 4", "settings": settings})]
 
@@ -219,7 +217,7 @@ def test_a_model_file_is_handed_to_the_job(learned, monkeypatch, tmp_path):
     app = open_page("train")
     data = (tmp_path / "sent.musicsim").read_bytes()
     app.get("file_uploader")[0].set_value(("sent.musicsim", data, "application/zip")).run()
-    press(app, "Take it in")
+    press(app, "Import")
     assert started == [("take_model", {"path": str(learned.folder / "uploads" / "sent.musicsim")})]
     assert (learned.folder / "uploads" / "sent.musicsim").read_bytes() == data
 
@@ -230,26 +228,26 @@ def test_several_models_are_learned_on_together(learned, monkeypatch):
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append(arguments))
     app = open_page("train")
     chosen = app.multiselect(key="train_on")
-    assert (chosen.options, chosen.value) == (["as it sounds", "rhythm"], ["as it sounds"])
-    chosen.set_value(["as it sounds", "rhythm"]).run()
+    assert (chosen.options, chosen.value) == (["Sound", "rhythm"], ["Sound"])
+    chosen.set_value(["Sound", "rhythm"]).run()
     press(app, "Train")
-    assert started[0]["settings"]["on"] == ("as it sounds", "rhythm")
+    assert started[0]["settings"]["on"] == ("Sound", "rhythm")
     app.multiselect(key="train_on").set_value([]).run()
-    assert app.multiselect(key="train_on").value == ["as it sounds"], "something is learned on"
+    assert app.multiselect(key="train_on").value == ["Sound"], "something is learned on"
 
 
 def test_a_model_of_several_is_shown_with_their_weights_on_every_page(learned):
     add_representation(learned, RepresentationSettings("rhythm"), "rhythm", hush)
-    settings = LearningSettings("genre", ("as it sounds", "rhythm"), C=100.0)
+    settings = LearningSettings("genre", ("Sound", "rhythm"), C=100.0)
     model_id = learn(learned, settings, "of both", Watcher())
     learned.models.activate(model_id)
     app = open_page("train")
     assert not app.exception
     words = captions(app)
-    assert "on “as it sounds” and “rhythm”, full metric" in words
+    assert "on “Sound” and “rhythm”, full metric" in words
     assert "Of its distances\\: " in words
     sources = next(table.value for table in app.table if "source" in table.value)
-    assert list(sources["source"]) == ["as it sounds", "rhythm"]
+    assert list(sources["source"]) == ["Sound", "rhythm"]
     assert sum(int(share.rstrip("%")) for share in sources["of the distances"]) == pytest.approx(100, abs=1)
     for name in ("explore", "search", "compare", "playlist", "evaluate"):
         page = open_page(name)
@@ -257,7 +255,7 @@ def test_a_model_of_several_is_shown_with_their_weights_on_every_page(learned):
         assert model_choice(page).value == model_id
     seen = take_snapshot(learned)
     first, second = seen.row_ids[:2].tolist()
-    with pytest.raises(ModelError, match="there are no sounds to point at"):
+    with pytest.raises(ModelError, match="there are no sounds to show"):
         explain_pair(*sides_of(seen, first, second), seen.model)
 
 
@@ -272,7 +270,7 @@ def test_vectors_of_ones_own_are_matched_and_become_a_model(learned, monkeypatch
 
     def bring(name, content):
         app.get("file_uploader")[1].set_value((name, content, "application/octet-stream")).run()
-        press(app, "Take them in")
+        press(app, "Import")
 
     bring("net.npz", data.getvalue())
     assert (

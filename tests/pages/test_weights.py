@@ -98,9 +98,9 @@ def test_the_gains_are_those_of_the_walk_the_best_first(taught):
     figures = [float(text.removesuffix(" %")) for text in table["gain"].tolist()[1:]]
     assert figures == sorted(figures, reverse=True)
     assert set(table[""].tolist()) == {"all playlists", "loyal", r"\*mixed\*"}
-    assert "a quarter of them was kept back" in said(app)
+    assert "held-out playlists, a quarter of all" in said(app)
     ahead = sum(kind.gain > kind.gain_global for kind in kinds)
-    assert f"Of 2 dialects that could be judged, {ahead} foretell" in said(app)
+    assert f"Of 2 dialects that could be evaluated, {ahead} predict" in said(app)
 
 
 def test_few_playlists_are_said_to_be_too_few_to_judge(full):  # noqa: F811
@@ -108,6 +108,6 @@ def test_few_playlists_are_said_to_be_too_few_to_judge(full):  # noqa: F811
     full.add_playlists([(f"{n}", None, songs[n : n + 4]) for n in range(5)], source="test")
     refresh(full)
     app = open_view()
-    assert "5 playlists are too few to keep some back" in said(app)
+    assert "5 playlists are too few to hold some out" in said(app)
     assert app.table[0].value["gain"].tolist() == ["–"]
     assert not app.selectbox

@@ -243,14 +243,14 @@ def test_20000_songs_with_conjunctions_take_seconds():
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("cluster-16:12", "both of like sound (cluster 12 of 16)"),
+        ("cluster-16:12", "both with similar sound (cluster 12 of 16)"),
         ("listeners-64:3", "both played by the same people (group 3 of 64)"),
-        ("company-256:12", "both on lists with the same songs (group 12 of 256)"),
-        ("company-256b:12", "both on lists with the same songs (group 12b of 256)"),
-        ("cluster-mood:3", "both of like sound (cluster 3 of mood)"),
-        ("cluster:3", "both of like sound (cluster 3)"),
+        ("company-256:12", "both in playlists with the same songs (group 12 of 256)"),
+        ("company-256b:12", "both in playlists with the same songs (group 12b of 256)"),
+        ("cluster-mood:3", "both with similar sound (cluster 3 of mood)"),
+        ("cluster:3", "both with similar sound (cluster 3)"),
         ("album:Tides", "both on the album Tides"),
-        ("playlist:Sunday", "both on the playlist Sunday"),
+        ("playlist:Sunday", "both in the playlist Sunday"),
         ("topic-1:7 love heart night", "both about love, heart, night"),
         ("topic-3:7 love heart night", "both with love, heart, night among the first 3 topics"),
         ("topic-1:love songs", "both about topic love songs"),
@@ -263,7 +263,7 @@ def test_20000_songs_with_conjunctions_take_seconds():
         ("familiarity:low", "both in the least played third"),
         ("topic-1:7", "both about topic 7"),
         ("topic-3:7", "both with topic 7 among the first 3"),
-        ("uniform:all", "anywhere in the collection"),
+        ("uniform:all", "random jump"),
         ("tag:calm & decade:1990-1999", "both tagged calm and from 1990-1999"),
         ("mood:sunny", "both in mood sunny"),
     ],
@@ -275,7 +275,7 @@ def test_edges_in_words(name, words):
 def test_words_for_one_song():
     assert (
         describe_edge("tag:calm & cluster-16:2", both=False)
-        == "tagged calm and of like sound (cluster 2 of 16)"
+        == "tagged calm and with similar sound (cluster 2 of 16)"
     )
 
 
@@ -332,8 +332,8 @@ def test_each_song_has_an_edge_of_its_company_which_joins_no_conjunction():
         "uniform:all": {0, 1, 2, 3},
     }
     assert edge_families(["near-3:0 A"]) == [("company",)]
-    assert describe_edge("near-3:0 A") == "both on lists around A"
-    assert describe_edge("near-3:7") == "both on lists around song 7"
+    assert describe_edge("near-3:0 A") == "both in playlists with A"
+    assert describe_edge("near-3:7") == "both in playlists with song 7"
     with pytest.raises(
         ValueError, match=r"cooccurrence_neighbours must be song rows \(int\) of shape \(4, k\)"
     ):

@@ -128,7 +128,7 @@ def _read(path: Path, *, is_own: bool) -> PaperTable | None:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise LibraryError(
-            f"{path}: this is no result of an experiment ({error}). Delete it and run the experiment again."
+            f"{path}: this is not an experiment result ({error}). Delete it and run the experiment again."
         ) from error
     return PaperTable(**parts, is_own=is_own)
 

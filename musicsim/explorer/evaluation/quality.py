@@ -114,7 +114,7 @@ class Mixed:
     @property
     def words(self) -> str:
         """The share in a sentence."""
-        return f"{100 * self.share:.0f} % of what is nearest to {self.genre} is {self.other}"
+        return f"{100 * self.share:.0f} % of the songs nearest to {self.genre} are {self.other}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,12 +291,12 @@ def measure_scores(
     2 000 queries of 5 000 songs take a few seconds. Memory: 8 bytes times songs times dimensions, and what
     :func:`~musicsim.evaluation.query_scores` says: 260 MB for 100 000 songs of 139 dimensions.
     """
-    _tell(tell, "reading what listeners said", 0, 0)
+    _tell(tell, "reading listener data", 0, 0)
     supervision = Supervision(snapshot, kind)
     relevance = supervision.relevance()
     able = np.array([i for i in range(len(relevance)) if len(relevance.relevant(i))], dtype=np.int64)
     asked = _sampled(able, most_queries, random_state)
-    _tell(tell, "asking songs for what is similar", 0, len(asked))
+    _tell(tell, "ranking similar songs", 0, len(asked))
     X = np.asarray(snapshot.X, dtype=np.float64)
     scores = {name: np.empty(len(asked)) for name in RANKED}
     for start in range(0, len(asked), 256):
@@ -304,7 +304,7 @@ def measure_scores(
         found = query_scores(X[asked[block]], X, relevance.restrict(asked[block]), K)
         for name, values in scores.items():
             values[block] = found[name]
-        _tell(tell, "asking songs for what is similar", min(start + 256, len(asked)), len(asked))
+        _tell(tell, "ranking similar songs", min(start + 256, len(asked)), len(asked))
     counted = np.isfinite(scores["auc"])
     artists = [supervision.groups[i] for i in asked[counted]]
     scores = {name: values[counted] for name, values in scores.items()}
@@ -417,7 +417,7 @@ def _nearest(
                 any_artist[q, : len(order[:K])] = order[:K]
                 of_others = order[artists[order] != artists[q]][:K]
                 other_artists[q, : len(of_others)] = of_others
-        _tell(tell, "looking for songs that are near everything", int(queries[-1]) + 1, n)
+        _tell(tell, "looking for hubs", int(queries[-1]) + 1, n)
     return near
 
 

@@ -89,24 +89,27 @@ class Guesses:
         """What is found with so many votes at least, and how often it is right, for people."""
         one = {"genre": "a genre", "artist": "an artist"}[self.target]
         if not self.n_known:
-            return f"No song that is compared with others has {one}: there is nothing to guess from."
+            return f"No analysed song has {one}: there is nothing to guess from."
         if not self.guesses:
-            return f"Every song that is compared with others has {one}."
+            return f"Every analysed song already has {one}."
         words = (
-            f"{len(self.kept(least)):,} of {len(self.guesses):,} compared songs without {one} have one that at least "
-            f"{least} vote for."
+            f"{len(self.kept(least)):,} of {len(self.guesses):,} songs without {one} get a guess with at "
+            f"least {least} votes."
         )
         judged = self.judged
         if not judged.n_judged:
-            return f"{words} Too few songs have {one} to find out how often such guesses are right."
+            return f"{words} Too few songs have {one} to measure how often such guesses are right."
         if least not in judged.right:
-            return f"{words} No song with {one} has so many votes that this could be checked."
+            return f"{words} No song with {one} has enough votes to check this."
         right = f"{judged.right[least]:.0%} of such guesses are right."
         words += f" Of {judged.n_judged:,} songs whose {self.target} is known, {right}"
         if judged.right_apart is None:
             return words
         alike = {"genre": "artist", "artist": "album"}[self.target]
-        return f"{words} Where songs of the same {alike} may not vote, {judged.right_apart:.0%} of all are."
+        return (
+            f"{words} When songs of the same {alike} may not vote, {judged.right_apart:.0%} of all "
+            "guesses are right."
+        )
 
 
 def enter_guesses(library: Library, guesses: Iterable[Guess], least: int) -> list[TagChange]:

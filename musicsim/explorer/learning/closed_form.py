@@ -165,7 +165,7 @@ def learn_means(
     assert model.metric_ is not None
     if settings.method == LOCAL:
         model = model.with_local(LocalMetrics.of(learner, model.metric_))
-    watcher.tell("asking artists it has not heard")
+    watcher.tell("evaluating on held-out artists")
     queries, database = task.queries(task.split.test, _MAX_TESTED)
     before = query_scores(task.X[queries], task.X[database], task.relevance.restrict(queries, database), k=10)
     after = held_out_scores(held_out, task.X, task.relevance, queries, database)

@@ -349,13 +349,13 @@ def _learned(fits: _Fits, answered: Answered, Cs: Sequence[float], random_state:
         L, _ = fits.fit(answered.some(rest), C, message)
         fits.held_out[judged] = fits.shares(L, answered.some(judged))
         fits.keep(_Kept(L, C, path), (2, n_done))
-    C, path = _chosen(fits, answered, Cs, random_state, "choosing how strongly to learn")
+    C, path = _chosen(fits, answered, Cs, random_state, "choosing C")
     # what some answers could be learned from with may be too small for all
     for larger in sorted(other for other in Cs if other >= C):
         L, _ = fits.fit(answered, float(larger), "learning from all answers")
         if L.any():
             return _Kept(L, float(larger), path)
-    raise ModelError("nothing was learned: the metric is 0. Answer more questions, or take a larger C.")
+    raise ModelError("nothing was learned: the metric is 0. Answer more questions or choose a larger C.")
 
 
 def _chosen(

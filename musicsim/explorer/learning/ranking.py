@@ -63,7 +63,7 @@ class _Watch:
         self._watcher.trace(
             {**{n: step[n] for n in names}, "quality": self._quality, "untrained": self.plain}
         )
-        self._watcher.tell(f"choosing how strongly to learn: C = {self._C:g}", self._fit, self._n_fits)
+        self._watcher.tell(f"trying C = {self._C:g}", self._fit, self._n_fits)
         return self._is_enough() or self._unhelped >= _PATIENCE
 
     def _is_enough(self) -> bool:
@@ -139,7 +139,7 @@ def _chosen(task: Task, watcher: Watcher) -> tuple[dict[str, Any], list[dict[str
     ]
     if not path:
         raise ModelError(
-            "nothing was learned: with every C that was tried the metric is 0. Take another supervision."
+            "nothing was learned: the metric is 0 for every C tried. Choose another ground truth."
         )
     best = max(path, key=lambda entry: -np.inf if np.isnan(entry["quality"]) else entry["quality"])
     return best, path, not watcher.is_enough()
@@ -174,7 +174,7 @@ def _report(
     watcher: Watcher,
 ) -> dict[str, Any]:
     """All that the model's card says, as JSON values."""
-    watcher.tell("asking artists it has not heard")
+    watcher.tell("evaluating on held-out artists")
     queries, database = task.queries(task.split.test, MAX_TESTED)
     held_out = task.X @ chosen["components"].T  # what is kept was learned from the test artists too
     leads = compare(task.X, held_out, task.relevance, queries, database, task.supervision.groups)

@@ -43,7 +43,7 @@ KINDS = {
     "artist": Kind("songs of one artist", "songs"),
     "folder": Kind("songs in one folder", "songs"),
     JUDGEMENTS: Kind("thumbs that were kept while searching", "songs"),
-    ANSWERS: Kind("what people answered on the Compare page", "songs"),
+    ANSWERS: Kind("answers on the Compare page", "songs"),
 }
 """In the order in which they are worth trying, but for answers, which are few and asked for by name."""
 
@@ -166,8 +166,9 @@ class Supervision:
         self.detail = f"{n_listeners:,} listeners of at least two artists, {int(plays.count.sum()):,} plays"
         if n_listeners == 0:
             raise ModelError(
-                f"nobody here has played two artists {self._threshold} times each, so plays say nothing of likeness. "
-                f"Import plays of several people, or learn from sittings, tags or genres."
+                f"nobody here has played two artists {self._threshold} times each, so plays say nothing "
+                "about similarity. Import plays of several people, or learn from sittings, tags or "
+                "genres."
             )
 
         def make(database: IntArray) -> Relevance:
@@ -199,7 +200,7 @@ class Supervision:
     def _songs_together(self, table: sparse.csr_array) -> Callable[[IntArray], Relevance]:
         """The k songs that share most of a song's lists, those of its own artist left out."""
         if table.nnz == 0 or int(np.diff(table.indptr).max(initial=0)) < 2:
-            raise ModelError(f"this library has no two {KINDS[self.kind].words} yet: import some first.")
+            raise ModelError(f"this library has no {KINDS[self.kind].words} yet: import some first.")
 
         def make(database: IntArray) -> Relevance:
             together = Relevance.from_plays(table, self._k, 1, candidates=database)
@@ -227,7 +228,7 @@ class Supervision:
             if here is not None and row is not None and row != here:
                 said[here, row] = value  # thumbs on copies of one sound may disagree: the newest counts
         if not said:
-            raise ModelError("no thumbs were kept yet: press some on the Search page, and Keep.")
+            raise ModelError("no thumbs were kept yet: press some on the Search by example page, then Keep.")
         relevant: list[list[int]] = [[] for _ in self.groups]
         irrelevant: list[list[int]] = [[] for _ in self.groups]
         for (here, row), value in said.items():
@@ -287,6 +288,6 @@ def coverage(snapshot: Snapshot) -> list[Coverage]:
         n_songs = sum(len(relevance.relevant(i)) > 0 for i in range(len(relevance)))
         lacks = supervision.lacks
         if not lacks and kind != ANSWERS and n_songs < _MIN_QUERIES:
-            lacks = f"{n_songs:,} of {n:,} songs have a similar one; at least {_MIN_QUERIES} should."
+            lacks = f"{n_songs:,} of {n:,} songs have a similar one; at least {_MIN_QUERIES} are needed."
         found.append(Coverage(kind, n_songs, n_songs / n, supervision.detail, lacks))
     return found

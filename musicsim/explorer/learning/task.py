@@ -116,7 +116,8 @@ class LearningSettings:
             raise ValueError(f"loss={self.loss!r} should be one of {', '.join(LOSSES)}.")
         if self.loss == ORDER and self.supervision != ANSWERS:
             raise ValueError(
-                f"loss={self.loss!r} is for answers; {self.supervision} say who is similar, not in which order."
+                f"loss={self.loss!r} is for answers; {self.supervision} says what is similar, not in "
+                "which order."
             )
         if self.method not in METHODS:
             raise ValueError(f"method={self.method!r} should be one of {', '.join(METHODS)}.")
@@ -238,8 +239,8 @@ def to_learn_from(task: Task) -> tuple[Rows, Relevance]:
     relevance = task.supervision.relevance(train).restrict(train, train)
     if not any(len(relevance.relevant(i)) and len(relevance.irrelevant(i)) for i in range(len(relevance))):
         raise ModelError(
-            f"among the {len(train)} songs to learn from, no two are alike by {task.settings.supervision} while others "
-            f"are not. Add music, or take another supervision."
+            f"among the {len(train)} songs to learn from, no two are similar by "
+            f"{task.settings.supervision} while others are not. Add music, or choose another ground truth."
         )
     return train, relevance
 
@@ -256,8 +257,9 @@ def to_choose_on(task: Task, most: int) -> tuple[Rows, Rows, float]:
     untrained = task.score(None, queries, database)
     if not np.isfinite(untrained):
         raise ModelError(
-            f"no held-out song has both a similar and a dissimilar one by {task.settings.supervision} among the songs "
-            f"it searches, so that no setting can be chosen. Add examples or music, or take another supervision."
+            f"no held-out song has both a similar and a dissimilar one by {task.settings.supervision} "
+            "among the songs it searches, so that no setting can be chosen. Add examples or music, or "
+            "choose another ground truth."
         )
     return queries, database, untrained
 

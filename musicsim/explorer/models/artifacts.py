@@ -64,7 +64,7 @@ def readable_arrays(source: Path) -> dict[str, npt.NDArray[Any]]:
     try:
         return load_arrays(source)
     except Exception as error:  # zipfile and numpy raise nearly anything at a damaged file
-        _log.warning("%s cannot be read, the next job makes it again: %r", source, error)
+        _log.warning("%s cannot be read, the next job rebuilds it: %r", source, error)
         return {}
 
 

@@ -26,7 +26,7 @@ _MAX_BYTES = {
     "report.json": MAX_JSON,
 }
 _REPORT = "report.json"
-_REMEDY = "Export it again with the same version of the program as this one, and take in that file."
+_REMEDY = "Export it again with the same version of the program as this one, and import that file."
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def save_model_file(library: Library, model_id: str, target: Path) -> None:
     record = library.models.get(model_id)
     folder = library.models.path(model_id)
     if not all((folder / name).exists() for name in ("model.json", "model.npz")):
-        raise ModelError(f"the files of the model {record.name!r} are gone ({folder}): make it again.")
+        raise ModelError(f"the files of the model {record.name!r} are gone ({folder}): refit it.")
     about = {"name": record.name, "kind": record.kind, "settings": record.settings}
     with atomic_path(target) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("about.json", json.dumps(about, indent=1))
@@ -97,7 +97,7 @@ def read_model_file(source: Path, scratch: Path) -> SentModel:
             f"{source.name}: no model of musicsim can be read from this file ({error}). {_REMEDY}"
         ) from error
     except OSError as error:
-        raise ModelError(f"{source.name}: cannot be taken in ({error.strerror or error}).") from error
+        raise ModelError(f"{source.name}: cannot be imported ({error.strerror or error}).") from error
     return SentModel(name, SimilarityModel.load(scratch, called=source.name, remedy=_REMEDY), report)
 
 

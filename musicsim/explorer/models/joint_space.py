@@ -178,7 +178,7 @@ def fill(features: Floats, weights: npt.NDArray[np.float64] | None) -> Floats:
             slopes = np.linalg.solve(among, covariance[np.ix_(has, lacks)])
         except np.linalg.LinAlgError as error:  # no covariance of songs is singular with the ridge
             raise ModelError(
-                "the statistics of several models together are damaged: make the model again."
+                "the statistics of several models together are damaged: refit the model."
             ) from error
         known = np.asarray(features[np.ix_(rows, has)], dtype=np.float64) - mean[has]
         filled[np.ix_(rows, lacks)] = mean[lacks] + known @ slopes

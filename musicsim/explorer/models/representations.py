@@ -114,7 +114,7 @@ REPRESENTATIONS = {
     "histogram": Representation("plain counts of codewords", CodewordEncoder, _as_they_are),
     "tfidf": Representation("codewords weighted by rarity", CodewordEncoder, _tfidf, _RARITY, is_unit=True),
     "gmm": Representation("mixtures of Gaussians", MixtureEncoder, _as_they_are),
-    "semantic": Representation("words foreseen from sound", SemanticEncoder, _root),
+    "semantic": Representation("tags predicted from sound", SemanticEncoder, _root),
     "tags": Representation("tags that people gave", TagEncoder, _as_they_are, is_unit=True),
     "harmony": Representation(
         "harmony, in whatever key", AspectEncoder, _harmony, n_mapped=KEYLESS_HARMONY_SIZE

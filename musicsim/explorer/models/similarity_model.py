@@ -172,7 +172,7 @@ class SimilarityModel:
         after = float(np.var(vectors @ L.T, axis=0, dtype=np.float64).sum())
         if not after > 0:
             raise ModelError(
-                "nothing was learned: the metric is 0, so all songs would be the same. Take a larger C."
+                "nothing was learned: the metric is 0, so all songs would be the same. Choose a larger C."
             )
         learned = copy.copy(self)
         learned.local_ = None
@@ -216,7 +216,7 @@ class SimilarityModel:
         """
         if not self.encoder_.uses_audio:
             raise ModelError(
-                f"the model in use compares {self.kind.description}, which is not known of sound from outside. "
+                f"the model in use compares {self.kind.description}, which is not available for uploaded sound. "
                 f"Switch to another model."
             )
         return self.encoder_.encode_frames(list_of_frames)

@@ -119,7 +119,7 @@ class Tally:
         """The tally in a sentence."""
         a, b = self.pair.wins_a, self.pair.wins_b
         if not self.n:
-            return "no difference was heard so far"
+            return "no difference so far"
         if a == b:
             return f"{a} of {self.n} for each: no lead"
         leader = self.pair.model_a if a > b else self.pair.model_b
@@ -180,7 +180,7 @@ def draw_pair(
         If no song is known to both and as it was asked for, or as :meth:`Walk.draw` does.
     """
     if sides[0] == sides[1]:
-        raise ValueError(f"both lists would be drawn by “{sides[0].name}”: compare two.")
+        raise ValueError(f"both lists would be by “{sides[0].name}”: choose two different ones.")
     seed = int(np.random.default_rng().integers(_SEEDS)) if random_state is None else random_state
     rng = np.random.default_rng(seed)
     order = (1, 0) if rng.random() < 0.5 else (0, 1)
@@ -207,7 +207,7 @@ def _first_song(walks: tuple[Walk, Walk], wish: Wish, rng: np.random.Generator) 
     # a song that has its place further on is none to begin with
     known = sorted((allowed[0] & allowed[1]) - {*wish.through, *wish.keep.values()})
     if not known:
-        raise NotFoundError("no song that both know is as you asked: ask for less.")
+        raise NotFoundError("no song known to both matches your request: loosen it.")
     return known[int(rng.integers(len(known)))]
 
 

@@ -19,16 +19,16 @@ _MIN_IN_BOTH = 3
 
 FAMILIES: dict[str, tuple[str, float]] = {
     "audio": ("sound", 0.40),
-    "company": ("company on playlists", 0.10),
-    "listeners": ("who listens", 0.08),
+    "company": ("shared playlists", 0.10),
+    "listeners": ("listeners", 0.08),
     "tag": ("tags", 0.14),
     "artist": ("artist", 0.05),
     "album": ("album", 0.02),
-    "era": ("era", 0.08),
-    "familiarity": ("how much it is played", 0.02),
+    "era": ("years", 0.08),
+    "familiarity": ("popularity", 0.02),
     "lyrics": ("lyrics", 0.03),
     "playlist": ("your playlists", 0.03),
-    "uniform": ("anywhere", 0.05),
+    "uniform": ("random jumps", 0.05),
 }
 """Families of edges: words, and the share of the weight before any playlist was seen (sound first)."""
 

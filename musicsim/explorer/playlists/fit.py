@@ -75,7 +75,7 @@ def fit_walk(library: Library, model_id: str, tell: Tell) -> None:
             return graph
         return build_hypergraph(snapshot, with_company_of(sources, made_of.rows, tell), own=False)
 
-    tell("asking the walk about playlists it has not seen")
+    tell("evaluating on held-out playlists")
     facts, gains = _judged(lists, graph_of)
     tell("fitting the playlist walk")
     fitted = fit_dialects(lists, graph_of)

@@ -178,7 +178,7 @@ def _listeners(plays: sparse.csr_array, tell: Tell) -> dict[str, IntArray]:
     if plays.shape[0] < _MIN_LISTENERS:
         return {}
 
-    tell("hearing which songs the same people play")
+    tell("finding songs that the same people play")
     n_played = int(np.unique(plays.indices).size)
     return playlist.listener_clusters(plays, _sizes(n_played)[:3], random_state=SEED)
 
@@ -192,7 +192,7 @@ def _topics(
     if n_sung < _MIN_LYRICS:
         return found, ()
 
-    tell("reading what songs are about")
+    tell("reading lyrics")
     n_topics = min(_N_TOPICS, n_sung // 2)
     model = playlist.lyrics_topics(words, n_topics, random_state=SEED)
     for row, topics in enumerate(model.topics):

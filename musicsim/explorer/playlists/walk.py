@@ -225,7 +225,7 @@ class Walk:
                 break
         best = min(tried.values(), key=lambda drawn: abs(drawn.duration_s - wanted))
         if abs(best.duration_s - wanted) > max(usual, 0.1 * wanted):
-            said = f"{best.duration_s / 60:.0f} minutes rather than {wish.minutes:.0f}: nothing comes nearer"
+            said = f"{best.duration_s / 60:.0f} minutes rather than {wish.minutes:.0f}: no closer match"
             return replace(best, notes=(*best.notes, said))
         return best
 
@@ -261,12 +261,12 @@ class Walk:
             if len(drawn.songs) == length or len(drawn.songs) >= n_left:
                 break
         if spacing < asked:
-            notes.append(f"two songs of one artist have {spacing} songs between them at times, not {asked}")
+            notes.append(f"only {spacing} songs between some songs by the same artist, not {asked}")
         elif asked < wish.spacing:
-            notes.append(f"artists come again after {asked} songs: there are only {n_artists} to choose from")
+            notes.append(f"artists repeat after {asked} songs: there are only {n_artists} to choose from")
         notes += [drawn.note] if drawn.note and (spacing == asked or len(drawn.songs) < length) else []
         if n_left < length:
-            notes.append(f"only {n_left} songs are as you asked")
+            notes.append(f"only {n_left} song{'s match' if n_left != 1 else ' matches'} your request")
         steps = [*([drawn.opening] if drawn.songs else []), *drawn.transitions]
         edges = tuple(Edge(step.reason, step.probability) if step else None for step in steps)
         return DrawnPlaylist(tuple(songs[row] for row in drawn.songs), edges, tuple(notes))

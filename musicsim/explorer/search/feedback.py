@@ -86,7 +86,7 @@ def thumbs_by_id(library: Library, fitting: Collection[int], unfitting: Collecti
         )
     both = set(fitting) & set(unfitting)
     if both:
-        raise ValueError(f"song {min(both)} is said to fit and not to fit: say one of them.")
+        raise ValueError(f"song {min(both)} is marked both as fitting and as not fitting: choose one.")
     return Thumbs.of(fitting, unfitting)
 
 

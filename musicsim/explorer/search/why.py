@@ -266,7 +266,7 @@ def _codebook_of(model: "SimilarityModel") -> "codebooks.Codebook":
     codebook = getattr(model.encoder_, "codebook", None)  # the class of such encoders would load numba
     if not isinstance(codebook, codebooks.Codebook):
         raise ModelError(
-            f"the model in use compares {model.kind.description}: there are no sounds to point at. Take another model."
+            f"the model in use compares {model.kind.description}: there are no sounds to show. Choose another model."
         )
     return codebook
 

@@ -176,6 +176,6 @@ def _brought_up(
     except FileNotFoundError:
         shutil.rmtree(target, ignore_errors=True)  # what is left of one that lost its description
     except (ValueError, OSError) as error:
-        _log.warning("The index in %s is built again: %s", target, error)
+        _log.warning("The index in %s is rebuilt: %s", target, error)
         shutil.rmtree(target, ignore_errors=True)
     return kind(random_state=_SEED).fit(X)

@@ -71,7 +71,7 @@ def find_new_duplicates(library: Library, songs_here: Sequence[Song], tell: Call
     new = library.duplicates.not_compared()
     if not new:
         return
-    tell("looking for the same sound twice")
+    tell("looking for duplicates")
     by_id = {song.id: song for song in songs_here}
     native = library.models.native()
     assert native is not None  # songs are placed before they are compared

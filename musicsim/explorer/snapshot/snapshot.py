@@ -250,7 +250,7 @@ class Snapshot:
             return [found[i] for i in self.row_ids.tolist()]
         except KeyError as error:
             raise NotFoundError(
-                f"{self.library.name}: song {error} has just been forgotten. Ask again."
+                f"{self.library.name}: song {error} has just been removed. Try again."
             ) from None
 
     @cached_property

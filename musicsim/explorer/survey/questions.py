@@ -323,7 +323,7 @@ def foreseen(snapshot: Snapshot, question: Question, chosen: int) -> bool:
     if (rows < 0).any():
         gone = [i for i, row in zip(question.song_ids, rows.tolist(), strict=True) if row < 0]
         raise NotFoundError(
-            f"{snapshot.library.name}: song {gone[0]} has no vector under the model. Ask again."
+            f"{snapshot.library.name}: song {gone[0]} has no vector under the model. Try again."
         )
     vectors = snapshot.vectors_at(rows).astype(np.float64)
     apart = pairs_apart(vectors, np.arange(len(rows))[None, :]).sum(axis=2)

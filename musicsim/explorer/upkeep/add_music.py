@@ -239,7 +239,7 @@ def build_demo(library: Library, *, seed: int = 0, report: Report) -> bool:
         if counts.cancelled or not _refresh(library, report):
             return False
     library.files.add_roots([folder])
-    report(message="asking two thousand listeners")
+    report(message="simulating two thousand listeners")
     listening = library.folder / "listening"
     demo.write_listening(plans, listening, seed=seed)
     for name in ("plays.csv", "tags.csv", "playlists.csv"):

@@ -35,7 +35,7 @@ def combine(library: Library, records: Sequence[ModelRecord], tell: Tell) -> Mod
     Scales, and what foresees missing sources, are taken from a seeded sample of 20,000 songs. Memory: 4 bytes times
     songs times dimensions of all; 120 MB for 100,000 songs of 300.
     """
-    tell("putting several models together")
+    tell("combining models")
     parts = tuple(SimilarityModel.load(library.models.path(record.id)) for record in records)
     encoder = JointEncoder(tuple(r.name for r in records), tuple(r.id for r in records), parts)
     stored = [library.vectors(record.id) for record in records]

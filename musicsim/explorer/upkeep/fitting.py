@@ -48,7 +48,7 @@ __all__ = [
     "songs_with_frames",
 ]
 
-NATIVE = "as it sounds"
+NATIVE = "Sound"
 REPRESENTATION_KIND = "representation"
 _TRAINING_FRAMES = 200_000  # 31 MB; 195 a codeword at 1,024 codewords
 _MIN_FRAMES_A_SONG = 50  # beyond 4,000 songs a seeded sample of the songs is used
@@ -236,7 +236,7 @@ def _with_lyrics(
     singing = [song for song in songs if song.id in known]
     if not singing:
         raise ModelError(
-            "no two songs of this library share a word: no lyrics are in its files, or beside them."
+            "no two songs of this library share a word: there are no lyrics in its files or next to them."
         )
     return singing, model.use_encoder(LyricEncoder(tuple(table.vocabulary[i] for i in chosen.tolist())))
 
@@ -252,8 +252,8 @@ def _with_aspect(
     described = [song for song in songs if song.content_hash in kept]
     if not described:
         raise FeatureVersionError(
-            f"{library.folder}: harmony and rhythm of its songs were not kept. Turn on keep_frames and add the folders "
-            f"again."
+            f"{library.folder}: harmony and rhythm of its songs were not stored. Turn on “Store audio "
+            "features” (Library > Settings; keep_frames on the command line) and add the folders again."
         )
     return described, model.use_encoder(AspectEncoder(settings.representation))
 
@@ -316,7 +316,7 @@ def _sample_frames(library: Library, songs: Sequence[Song], tell: Tell) -> npt.N
     sample = []
     for done, i in enumerate(sorted(chosen)):
         if done % 64 == 0:
-            tell("listening for codewords", done, len(chosen))
+            tell("learning codewords", done, len(chosen))
         rows = np.sort(rng.permutation(len(library.frame_files.mfcc(songs[i].content_hash)))[:quota])
         start = 0
         for block in library.frame_files.blocks(songs[i].content_hash):

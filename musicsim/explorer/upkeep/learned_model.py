@@ -67,7 +67,7 @@ def learn(library: Library, settings: LearningSettings, name: str, watcher: Watc
 def learn_unlocked(library: Library, settings: LearningSettings, name: str, watcher: Watcher) -> str:
     """:func:`learn` for a caller that is the one process that changes the library already."""
     started = time.time()
-    watcher.tell("reading what listeners said")
+    watcher.tell("reading listener data")
     chosen = _chosen_models(library, settings)
     base = chosen[0] if len(chosen) == 1 else combine(library, chosen, watcher.tell)
     snapshot = take_snapshot(library, base.id)
@@ -108,6 +108,6 @@ def _chosen_models(library: Library, settings: LearningSettings) -> list[ModelRe
     for record in chosen:
         if record.kind == LEARNED_KIND:
             raise ModelError(
-                f"{record.name!r} has been learned itself: learn on the model it was learned on."
+                f"{record.name!r} is itself a learned model: train on the model it was trained on."
             )
     return chosen

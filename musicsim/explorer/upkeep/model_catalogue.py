@@ -64,12 +64,12 @@ def stale_reason(library: Library, record: ModelRecord) -> str | None:
     if base is not None and base.kind == COMBINED_KIND:
         replaced = replaced_sources(library, base)
         if replaced:
-            return f"of what it was made of, {', '.join(replaced)} has been replaced"
+            return f"{', '.join(replaced)} was replaced since it was fitted"
     elif base is not None and base.is_retired:
-        return "the codewords it was made of have been replaced"
+        return "its codewords were replaced"
     n_songs = len(library.models.song_rows(record.features_of).rows)  # also where its files are gone
     if n_songs >= 2 * record.n_songs_fitted:
-        return f"it was made of {record.n_songs_fitted:,} songs, and there are {n_songs:,} now"
+        return f"it was fitted on {record.n_songs_fitted:,} songs, and there are {n_songs:,} now"
     return None
 
 
@@ -118,8 +118,9 @@ def add_representation(library: Library, settings: RepresentationSettings, name:
             described = songs_to_describe(library, settings.representation)
             if len(described) < len(songs) or not songs:
                 raise FeatureVersionError(
-                    f"{library.folder}: the frames of {len(songs) - len(described)} of {len(songs)} songs were not "
-                    f"kept. Turn on keep_frames and add their folders again."
+                    f"{library.folder}: the audio features of {len(songs) - len(described)} of "
+                    f"{len(songs)} songs were not stored. Turn on “Store audio features” (Library > "
+                    "Settings; keep_frames on the command line) and add their folders again."
                 )
             return fit_representation(library, described, settings, name, tell)
         finally:
@@ -209,8 +210,9 @@ def take_model(library: Library, source: Path, tell: Tell) -> str:
             songs = songs_with_frames(library, library.songs())
             if not songs:
                 raise FeatureVersionError(
-                    f"{library.folder}: no frames are kept to describe songs by. Turn on keep_frames and add the "
-                    f"folders again."
+                    f"{library.folder}: no audio features are stored to fit a model on. Turn on “Store "
+                    "audio features” (Library > Settings; keep_frames on the command line) and add the "
+                    "folders again."
                 )
             name, keys = free_name(library, sent.name), sent.model.encoder_.own_keys()
             record = new_record(TAKEN_KIND, name, sent.model, len(songs), taken_from=source.name, keys=keys)

@@ -32,15 +32,15 @@ __all__ = [
 ]
 
 _NAMES = {
-    "plays": "as people listen",
-    "sittings": "as in one sitting",
-    "playlists": "as on playlists",
-    "tags": "as tagged",
-    "genre": "by genre",
-    "artist": "by artist",
-    "folder": "by folder",
-    JUDGEMENTS: "by thumbs",
-    ANSWERS: "as people answer",
+    "plays": "Listeners",
+    "sittings": "Sittings",
+    "playlists": "Playlists",
+    "tags": "Tags",
+    "genre": "Genres",
+    "artist": "Artists",
+    "folder": "Folders",
+    JUDGEMENTS: "Thumbs",
+    ANSWERS: "Answers",
 }
 
 
@@ -54,12 +54,12 @@ def kind_words(record: ModelRecord) -> str:
     if record.kind == LEARNED_KIND:
         return f"learned from {KINDS[record.settings['supervision']].words}"
     if record.kind == TAKEN_KIND:
-        return f"taken in from {record.settings.get('taken_from', 'a file')}"
+        return f"imported from {record.settings.get('taken_from', 'a file')}"
     words = REPRESENTATIONS[record.settings.get("representation", "ppk")].description
     if record.settings.get("representation") == OWN:
         words += f" ({record.settings['label']})"
     if record.settings.get("representation") in CODEWORDS:
-        words += f" ({record.settings['n_codewords']:,}, {record.settings['tau']} a frame)"
+        words += f" ({record.settings['n_codewords']:,}, {record.settings['tau']} per frame)"
     return words
 
 
@@ -85,7 +85,7 @@ def settings_words(settings: Mapping[str, Any], base: str) -> str:
 def facts(library: Library, record: ModelRecord, report: Mapping[str, Any]) -> list[str]:
     """Lines of a model's card: when and of what it was made, how, and what it came to."""
     made = datetime.fromtimestamp(record.created_at).strftime("%d %b %Y, %H:%M")
-    about = [made, f"made of {record.n_songs_fitted:,} songs", f"{record.n_dimensions:,} dimensions"]
+    about = [made, f"fitted on {record.n_songs_fitted:,} songs", f"{record.n_dimensions:,} dimensions"]
     if report:
         about += [f"{report['seconds']:.0f} s", f"musicsim {report['version']}"]
     lines = [" · ".join(about)]
@@ -176,7 +176,7 @@ def headline(report: Mapping[str, Any]) -> tuple[str, str]:
     leads = _leads(report)
     asked = [name for name in dict.fromkeys((report["settings"]["loss"], "auc", ORDER)) if name in leads]
     if not asked:
-        return NO_DIFFERENCE, "Nothing can be said: what it had not learned from has nothing to judge it by."
+        return NO_DIFFERENCE, "It cannot be evaluated: there is no held-out data to judge it by."
     verdict = "better" if report["is_better"] else NO_DIFFERENCE
     if any(leads[name].high < 0 for name in asked):
         verdict = "worse"
@@ -186,7 +186,7 @@ def headline(report: Mapping[str, Any]) -> tuple[str, str]:
     judges = (
         f"{report['answers']['n']:,} answers, each held out in its turn"
         if "answers" in report
-        else f"{report['split']['test']['artists']} artists it never heard"
+        else f"{report['split']['test']['artists']} held-out artists"
     )
     return verdict, (
         f"On {judges}, {said}: {MEASURES[name]} {lead.after:.3f} against "

@@ -34,7 +34,7 @@ def needs_fit(library: Library, n_songs: int) -> bool:
         library.models.features(record.id)
         library.models.vectors(record.id)
     except (ModelError, FeatureVersionError) as error:
-        _log.warning("The native model cannot be read and is fitted again: %s", error)
+        _log.warning("The built-in model cannot be read and is refitted: %s", error)
         return True
     return False
 
@@ -88,8 +88,9 @@ def _bring_up(library: Library, songs: list[Song], force: bool, tell: Tell) -> N
     complete = len(with_frames) == len(songs)
     if force and not complete:
         raise FeatureVersionError(
-            f"{library.folder}: the frames of {len(songs) - len(with_frames)} songs were not kept. Turn on "
-            f"keep_frames and add their folders again."
+            f"{library.folder}: the audio features of {len(songs) - len(with_frames)} songs were not "
+            "stored. Turn on “Store audio features” (Library > Settings; keep_frames on the command "
+            "line) and add their folders again."
         )
     # without all frames a new model would lose songs that the one in use can compare
     if with_frames and (force or needs_fit(library, len(songs) if complete else 0)):
@@ -97,7 +98,8 @@ def _bring_up(library: Library, songs: list[Song], force: bool, tell: Tell) -> N
     native = library.models.native()
     if native is None:
         raise FeatureVersionError(
-            f"{library.folder}: no frames are kept to fit a model on. Turn on keep_frames and add the folders again."
+            f"{library.folder}: no audio features are stored to fit a model on. Turn on “Store audio "
+            "features” (Library > Settings; keep_frames on the command line) and add the folders again."
         )
     lost = set()
     # owners of features first: the others follow them
@@ -119,7 +121,7 @@ def _bring_up(library: Library, songs: list[Song], force: bool, tell: Tell) -> N
 def _make_stale_again(library: Library, tell: Tell) -> None:
     """Make models anew whose codewords or songs have changed since."""
     for record in stale_models(library):
-        tell(f"making {record.name} again")
+        tell(f"refitting {record.name}")
         make_again(library, record, _Quiet(tell))
 
 

@@ -29,8 +29,8 @@ class Upgrade:
         """What will happen and why, for people."""
         songs = "1 song is" if self.n_songs == 1 else f"{self.n_songs:,} songs are"
         return (
-            f"This version of musicsim listens better: {'; '.join(self.reasons)}. {songs} analysed again in the "
-            f"background; until then everything works as before."
+            f"This version of musicsim analyses songs better: {'; '.join(self.reasons)}. {songs} analysed "
+            "again in the background; until then everything works as before."
         )
 
 

@@ -77,7 +77,7 @@ class Archive(Generic[T]):
             version, revision, mark = json.loads(str(arrays.pop("about")))
             return (self.unpack(arrays), Moment(revision, mark)) if version == _FORMAT else None
         except Exception as error:  # zipfile and numpy raise nearly anything at a damaged file
-            _log.warning("%s cannot be read and is made again: %r", self.path, error)
+            _log.warning("%s cannot be read and is rebuilt: %r", self.path, error)
             return None
 
 

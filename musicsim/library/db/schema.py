@@ -43,7 +43,7 @@ __all__ = [
     "waiting",
 ]
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 # Bytes of a file name that are not UTF-8 reach Python as lone surrogates, which no database stores
 # as text. They are kept as characters of a private plane that no real name uses.
@@ -495,6 +495,24 @@ def _to_version_6(connection: sa.Connection) -> None:
         connection.exec_driver_sql(statement)
 
 
+# Default names of models up to version 6, and those from version 7 on. The built-in model replaces any other of its
+# name when it is refitted: a model that has the new name already gets another.
+_MODEL_NAMES = (
+    ("Sound", "Sound (mine)"), ("as it sounds", "Sound"), ("as people listen", "Listeners"),
+    ("as in one sitting", "Sittings"), ("as on playlists", "Playlists"), ("as tagged", "Tags"), ("by genre", "Genres"),
+    ("by artist", "Artists"), ("by folder", "Folders"), ("by thumbs", "Thumbs"), ("as people answer", "Answers"),
+)  # fmt: skip
+
+
+def _to_version_7(connection: sa.Connection) -> None:
+    run = connection.exec_driver_sql
+    for before, after in _MODEL_NAMES:
+        if run("SELECT 1 FROM models WHERE name = ?", (after,)).first() is None:
+            run("UPDATE models SET name = ? WHERE name = ?", (after, before))
+            # the settings of a model name those that it was trained on
+            run("UPDATE models SET settings = replace(settings, ?, ?)", (f'"{before}"', f'"{after}"'))
+
+
 # MIGRATIONS[v] takes a store of version v to v + 1; it runs inside one transaction.
 MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {
     1: _to_version_2,
@@ -502,6 +520,7 @@ MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {
     3: _to_version_4,
     4: _to_version_5,
     5: _to_version_6,
+    6: _to_version_7,
 }
 
 
@@ -546,8 +565,8 @@ def _version(connection: sa.Connection, place: str) -> int | None:
             else f"says it is version {found!r}"
         )
         raise LibraryError(
-            f"{place}: {LIBRARY_FILE} {says}: it is damaged, or belongs to another program. Put a backup of it in its "
-            f"place, or name another folder."
+            f"{place}: {LIBRARY_FILE} {says}: it is damaged, or belongs to another program. Restore a "
+            "backup, or name another folder."
         )
     if int(found) > SCHEMA_VERSION:
         raise LibraryError(

@@ -43,7 +43,7 @@ def open_archive(path: Path, max_members: int) -> Iterator[zipfile.ZipFile]:
         If it cannot be read.
     """
     if not path.is_file():  # a pipe would be waited for
-        raise ValueError("it is no file")
+        raise ValueError("it is not a file")
     _check_directory(path, max_members)
     try:
         with zipfile.ZipFile(path) as archive:
@@ -63,7 +63,7 @@ def _check_members(members: Sequence[zipfile.ZipInfo], max_members: int) -> None
     if any(member.flag_bits & _IS_ENCRYPTED for member in members):
         raise ValueError("it is locked with a password")
     if any(m.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for m in members):
-        raise ValueError("it is packed in another way than this program packs")
+        raise ValueError("it is packed in a way that this program does not use")
 
 
 def _check_directory(path: Path, max_members: int) -> None:
@@ -74,7 +74,7 @@ def _check_directory(path: Path, max_members: int) -> None:
         tail = stream.read()
     end = tail[-_END_SIZE:]
     if len(end) < _END_SIZE or not end.startswith(_END) or end[-2:] != b"\0\0":
-        raise ValueError("it is no archive, or not the whole of one")
+        raise ValueError("it is not an archive, or an incomplete one")
     if _LARGE_END in tail[:-_END_SIZE]:
         raise ValueError("it is larger than such a file can be")
     (n_bytes,) = struct.unpack_from("<L", end, 12)

@@ -47,13 +47,13 @@ def read_header(stream: IO[bytes], n_bytes: int) -> Header:
     except (OSError, EOFError, zipfile.BadZipFile, zlib.error):  # of the archive around it
         raise
     except Exception as error:  # numpy evaluates the header as Python, and its message may quote it
-        raise ValueError("it is no array of numpy, or its header is damaged") from error
+        raise ValueError("it is not a NumPy array, or its header is damaged") from error
     if reader is None:
         raise ValueError(f"arrays of format {version} are not read: save it with names of plain letters")
     if not all(type(length) is int and length >= 0 for length in shape):  # True counts as an integer to numpy
         raise ValueError("its header says a shape that no array has")
     if dtype.hasobject:
-        raise ValueError("it holds Python objects in place of numbers or text")
+        raise ValueError("it holds Python objects instead of numbers or text")
     header = Header(shape, dtype)
     if header.size * max(dtype.itemsize, 1) > n_bytes:  # texts of no letters would take memory all the same
         raise ValueError(f"it says that it holds {header.size:,} values, which its {n_bytes:,} bytes cannot")

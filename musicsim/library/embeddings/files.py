@@ -115,7 +115,7 @@ def read_embedding(path: Path) -> EmbeddingFile:
         # those of pyarrow are of these kinds
         raise LibraryError(f"{path.name}: no vectors can be read from this file ({error}).") from error
     except (zipfile.BadZipFile, zlib.error) as error:
-        raise LibraryError(f"{path.name}: it is no .npz file, or a damaged one ({error}).") from error
+        raise LibraryError(f"{path.name}: it is not an .npz file, or a damaged one ({error}).") from error
     return _checked(path.name, names, vectors, note)
 
 

@@ -214,13 +214,13 @@ class EmbeddingStore:
         # a model that somebody sent says which: not every text is the name of a folder
         if not (key.isalnum() and (self.folder / key).is_dir()):
             raise NotFoundError(
-                "the vectors that this model is made of are not in this library: take in their file."
+                "the vectors that this model is made of are not in this library: import their file."
             )
         try:
             return read(self.folder / key / name)
         except (OSError, ValueError, TypeError, KeyError, AttributeError, tokenize.TokenError) as error:
             raise LibraryError(
-                f"the vectors that this model is made of are damaged ({key}/{name}): take in their file again."
+                f"the vectors that this model is made of are damaged ({key}/{name}): import their file again."
             ) from error
 
     def match(self, key: str) -> Matched:

@@ -146,7 +146,7 @@ def preview(library: Store, batch: Batch, progress: ProgressCallback | None = No
     plays_by: Counter[How] = Counter()
     loose = []
     for i, song in enumerate(batch.songs):
-        if i % _TELL_EVERY == 0 and progress and progress(i, len(batch.songs), "looking for songs"):
+        if i % _TELL_EVERY == 0 and progress and progress(i, len(batch.songs), "matching songs"):
             raise ImportStoppedError("The import was stopped; nothing was written.")
         match = matcher.find(song)
         if match is not None:

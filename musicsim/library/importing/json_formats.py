@@ -129,7 +129,7 @@ def read_spotify(entries: Entries, rows: Gatherer) -> None:
                 text_in(entries, entry, "master_metadata_album_album_name"),
             )
         else:
-            raise entries.fault("has neither msPlayed nor ms_played: this is no history of Spotify.")
+            raise entries.fault("has neither msPlayed nor ms_played: this is not a Spotify history.")
         if not song.title and any(
             entry.get(name)
             for name in ("episode_name", "spotify_episode_uri", "audiobook_title", "audiobook_uri")
@@ -153,7 +153,7 @@ def read_listenbrainz(entries: Entries, rows: Gatherer) -> None:
     """Listens of ListenBrainz; the recording's id is the one submitted, else the one the service found."""
     for entry in objects(entries, "payload"):
         if "track_metadata" not in entry:
-            raise entries.fault("has no track_metadata: this is no listen of ListenBrainz.")
+            raise entries.fault("has no track_metadata: this is not a ListenBrainz listen.")
         track = object_in(entries, entry, "track_metadata")
         info, mapped = object_in(entries, track, "additional_info"), object_in(entries, track, "mbid_mapping")
         song = NamedSong(
@@ -185,7 +185,7 @@ def read_panoscrobbler(entries: Entries, rows: Gatherer) -> None:
     """Lines of Pano Scrobbler; what is no scrobble (a love, a song that plays now) is left out."""
     for entry in objects(entries):
         if "artist" not in entry or "track" not in entry:
-            raise entries.fault("has no artist and track: this is no line of Pano Scrobbler.")
+            raise entries.fault("has no artist and track: this is not a line of Pano Scrobbler.")
         song = NamedSong(*(text_in(entries, entry, name) for name in ("artist", "track", "album")))
         event = text_in(entries, entry, "event") or "scrobble"
         if event != "scrobble":

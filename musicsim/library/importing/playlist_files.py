@@ -189,7 +189,7 @@ class _Xspf:
     def _start(self, tag: str, _: dict[str, str]) -> None:
         name = tag.rpartition(":")[2].lower()
         if not self._open and name != "playlist":
-            raise self._fault("does not begin with <playlist>: this is no XSPF playlist.")
+            raise self._fault("does not begin with <playlist>: this is not an XSPF playlist.")
         if len(self._open) >= _DEEPEST:
             raise self._fault("is nested too deeply for a playlist.")
         self._open.append(name)
@@ -198,7 +198,7 @@ class _Xspf:
     def _say(self, text: str) -> None:
         self._length += len(text)
         if self._length > LONGEST:
-            raise self._fault(f"holds a text longer than {LONGEST} characters: this is no playlist.")
+            raise self._fault(f"holds a text longer than {LONGEST} characters: this is not a playlist.")
         self._text.append(text)
 
     def _end(self, _: str) -> None:

@@ -78,7 +78,7 @@ def read_aotm(entries: Entries, rows: Gatherer) -> None:
     """AotM-2011: lists are called by their number, their category is kept."""
     for entry in objects(entries):
         if not isinstance(entry.get("playlist"), list):
-            raise entries.fault("has no list under playlist: this is no mix of AotM-2011.")
+            raise entries.fault("has no list under playlist: this is not an AotM-2011 mix.")
         songs = [_aotm_song(entries, item) for item in entry["playlist"]]
         category = text_in(entries, entry, "category")
         keep_list(rows, entries.source, f"AotM {str(entry.get('mix_id', ''))[:40]}", category, songs)

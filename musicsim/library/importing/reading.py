@@ -232,7 +232,7 @@ def read_listening(
     if not paths:
         raise ValueError("paths is empty: name one file at least.")
     if fmt is not None and fmt not in FORMATS:
-        raise ValueError(f"fmt={fmt!r}: choose among {', '.join(FORMATS)}.")
+        raise ValueError(f"fmt={fmt!r}: choose from {', '.join(FORMATS)}.")
     asked = list(dict.fromkeys(Path(path) for path in paths))
     todo, left_out = _of_one_kind(*_with_formats(find_sources(asked, encoding), fmt))
     kinds: dict[Kind, str] = {_kind(name): source.label for source, name in todo}

@@ -145,7 +145,7 @@ def find_sources(paths: Sequence[Path], encoding: str | None) -> list[Source]:
         If a file cannot be read, or an archive would unpack to more than it should.
     """
     if encoding is not None and encoding not in ENCODINGS:
-        raise ValueError(f"encoding={encoding!r}: choose among {', '.join(ENCODINGS)}.")
+        raise ValueError(f"encoding={encoding!r}: choose from {', '.join(ENCODINGS)}.")
     found: list[Source] = []
     for path in paths:
         try:

@@ -307,7 +307,7 @@ _starting = threading.Lock()
 
 
 def _dropped(decoding: Decoding[Any]) -> DecodingDroppedError:
-    return DecodingDroppedError(f"{decoding.name}: nobody waited for it any more. Ask again.")
+    return DecodingDroppedError(f"{decoding.name}: nobody was waiting for it any more. Try again.")
 
 
 # --- in the worker --------------------------------------------------------------------------------

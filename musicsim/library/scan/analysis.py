@@ -135,15 +135,18 @@ def _read(task: Task, size: int, mtime_ns: int) -> Analysis | Same | Skipped:
 def _check_song(task: Task, sound: Sound) -> None:
     if sound.n_frames < DELTA_WIDTH:
         raise AudioTooShortError(
-            f"{task.path}: {sound.duration_s:.2f} s of sound are too short to be described; "
+            f"{task.path}: {sound.duration_s:.2f} s of sound is too short to analyse; "
             f"{DELTA_WIDTH * HOP / SAMPLE_RATE:.2f} s are needed. Leave the file out."
         )
     if sound.duration_s < task.shortest_s:
         reason = (
-            f"{task.path} lasts {sound.duration_s:.1f} s: what is shorter than {task.shortest_s:g} s is taken for "
-            f"no song. Add it anyway, or set the shortest song lower."
+            f"{task.path} lasts {sound.duration_s:.1f} s: files under {task.shortest_s:g} s are skipped. "
+            "Add it anyway, or set the shortest song lower."
         )
         raise _NoSong(SHORT, reason, sound.duration_s)
     if not task.take_silent and sound.loudest < _SILENT:
-        reason = f"{task.path} is silent from beginning to end ({sound.duration_s:.0f} s). Add it anyway, or leave it."
+        reason = (
+            f"{task.path} is silent from beginning to end ({sound.duration_s:.0f} s). Add it anyway, "
+            "or leave it out."
+        )
         raise _NoSong(SILENT, reason, sound.duration_s)

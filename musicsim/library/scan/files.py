@@ -273,14 +273,16 @@ class _Walk:
             self.problems.append((path, _unreadable(path, error)))
             return []
         except UnicodeDecodeError:
-            self.problems.append((path, f"{path}: is not UTF-8, so no rule in it holds. Save it as UTF-8."))
+            self.problems.append(
+                (path, (f"{path}: is not UTF-8, so its rules are not applied. Save it as UTF-8."))
+            )
             return []
         patterns = []
         for number, line in enumerate(lines, 1):
             try:
                 pattern = _pattern(line)
             except ValueError as error:
-                self.problems.append((path, f"{path}: line {number} is no pattern ({error}). Correct it."))
+                self.problems.append((path, f"{path}: line {number} is no pattern ({error}). Fix it."))
             else:
                 patterns += [pattern] if pattern else []
         return [_Rules(path.parent, patterns)]

@@ -147,7 +147,7 @@ class AnswerStore:
                 key = connection.execute(schema.answers.insert().values(**row)).inserted_primary_key
         except sa.exc.IntegrityError as error:
             raise NotFoundError(
-                f"song_ids={tuple(song_ids)}: one of these songs is not in the library any more. Ask again."
+                f"song_ids={tuple(song_ids)}: one of these songs is no longer in the library. Try again."
             ) from error
         return int(key[0])  # type: ignore[index]
 

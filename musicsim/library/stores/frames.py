@@ -82,8 +82,9 @@ class FrameStore:
             return np.load(self.path(content_hash), mmap_mode="r", allow_pickle=False)
         except FileNotFoundError as error:
             raise FeatureVersionError(
-                f"{self.path(content_hash)}: the frames of this song were not kept. Turn on keep_frames and scan "
-                f"its folder again."
+                f"{self.path(content_hash)}: the audio features of this song were not stored. Turn on "
+                "“Store audio features” (Library > Settings; keep_frames on the command line) and scan "
+                "its folder again."
             ) from error
 
     def blocks(self, content_hash: str) -> Iterator[npt.NDArray[np.float32]]:
@@ -124,7 +125,8 @@ class FrameStore:
                     result.harmony[row], result.rhythm[row] = kept["harmony"], kept["rhythm"]
             except FileNotFoundError as error:
                 raise FeatureVersionError(
-                    f"{path}: harmony and rhythm of this song were not kept. Turn on keep_frames and add its "
-                    f"folder again."
+                    f"{path}: harmony and rhythm of this song were not stored. Turn on “Store audio "
+                    "features” (Library > Settings; keep_frames on the command line) and add its folder "
+                    "again."
                 ) from error
         return result

@@ -59,7 +59,7 @@ class JudgementStore:
                     connection.execute(j.insert(), rows)
         except sa.exc.IntegrityError as error:
             raise NotFoundError(
-                "a song that was judged, or searched with, is not in the library any more. Search again."
+                "a song that was judged, or searched with, is no longer in the library. Search again."
             ) from error
 
     def of(self, query_id: int) -> dict[int, int]:

@@ -169,7 +169,7 @@ class ModelStore:
         """
         native = self.native()
         if native is not None and record.name == native.name and record.kind != NATIVE_KIND:
-            raise LibraryError(f"{record.name!r} is the name of the native model: choose another one.")
+            raise LibraryError(f"{record.name!r} is the name of the built-in model: choose another one.")
         with self._write() as connection:
             connection.execute(schema.models.insert().values(**asdict(record)))
 
@@ -209,7 +209,7 @@ class ModelStore:
         """
         name = " ".join(name.split())
         if self.get(model_id).kind == NATIVE_KIND:
-            raise LibraryError("the native model keeps its name: rename the models you made.")
+            raise LibraryError("the built-in model cannot be renamed: rename the models you made.")
         if not 0 < len(name) <= MAX_NAME:
             raise LibraryError(f"a model's name should have 1 to {MAX_NAME} letters, not {len(name)}.")
         if any(other.name == name and other.id != model_id for other in self.all()):
@@ -227,7 +227,7 @@ class ModelStore:
         """
         record = self.get(model_id)
         if record.kind == NATIVE_KIND:
-            raise LibraryError("the native model cannot be deleted: the others are built on it.")
+            raise LibraryError("the built-in model cannot be deleted: the others are built on it.")
         native = self.native()
         with self._write() as connection:
             is_gone = self._remove(connection, model_id)
@@ -410,6 +410,6 @@ def _read_rows(record: ModelRecord, file: RowFile, n_rows: int) -> npt.NDArray[n
         return file.read(n_rows)
     except (OSError, ValueError) as error:
         raise ModelError(
-            f"the files of the model {record.name!r} are gone or damaged ({file.path}): choose another model, or make "
-            f"this one again."
+            f"the files of the model {record.name!r} are gone or damaged ({file.path}): choose another "
+            "model, or refit this one."
         ) from error

@@ -138,7 +138,7 @@ class TagEdits:
         """Let several spellings stand for one artist, now and in songs to come."""
         name = _checked("artist", artist)
         if not name:
-            raise ValueError("artist is empty: name the artist that the spellings stand for.")
+            raise ValueError("artist is empty: name the artist to merge the spellings into.")
         with self._write() as connection:
             earlier = {old for old, new in _aliases(connection).items() if new in spellings}
             for spelling in {*spellings, *earlier}:
@@ -193,14 +193,14 @@ def _checked_edits(change: TagChange) -> dict[str, Any]:
         _refuse_fixed(name)
     if unknown := change.edits.keys() - change.known.keys():
         raise ValueError(
-            f"{', '.join(sorted(unknown))}: say in known what the song shows there before it is edited."
+            f"{', '.join(sorted(unknown))}: pass in known what the song shows there before it is edited."
         )
     return {name: _checked(name, value) for name, value in change.edits.items()}
 
 
 def _refuse_fixed(name: str) -> None:
     if name not in EDITABLE:
-        raise ValueError(f"{name!r} cannot be edited: choose among {', '.join(EDITABLE)}.")
+        raise ValueError(f"{name!r} cannot be edited: choose from {', '.join(EDITABLE)}.")
 
 
 def _checked(name: str, value: Any) -> Any:
@@ -209,7 +209,7 @@ def _checked(name: str, value: Any) -> Any:
         if value in (None, ""):
             return None
         if not str(value).strip().isdecimal() or not 1 <= int(value) <= _LARGEST[name]:
-            raise ValueError(f"{name} {value!r} is none: give a whole number of 1 to {_LARGEST[name]}.")
+            raise ValueError(f"{name} {value!r} is not valid: give a whole number of 1 to {_LARGEST[name]}.")
         return int(value)
     text = " ".join(str(value or "").split()) or None
     if name == "title" and text is None:

@@ -217,7 +217,7 @@ class Comparison {
     );
     root.setAttribute("aria-label", name);
     Object.assign(root.dataset, { name: `card-${index}`, testid: "compare-card" });
-    if (isAskedAbout) root.append(element("div", { className: "asked", textContent: "the one asked about" }));
+    if (isAskedAbout) root.append(element("div", { className: "asked", textContent: "compare with this" }));
     else root.append(this.chooser(song, index, name));
     return { root, play, sub, bar, song, name };
   }
@@ -237,8 +237,8 @@ class Comparison {
       { className: "acts" },
       button("unsure", "I am unsure", "u", () => this.answer("unsure")),
       button("skip", "Another question", "s", () => this.answer("skip")),
-      button("undo", "Take the last answer back", "z", () => this.answer("undo"), none),
-      element("span", { className: "keys", textContent: "← → from song to song, space to hear, Enter to choose" }),
+      button("undo", "Undo", "z", () => this.answer("undo"), none),
+      element("span", { className: "keys", textContent: "← → to move, space to play, Enter to choose" }),
     );
   }
 
@@ -274,7 +274,7 @@ class Comparison {
       this.heard.add(url);
       this.broken.delete(url);
     }
-    const trouble = !url ? "its file is not there" : this.broken.has(url) ? "cannot be played" : "";
+    const trouble = !url ? "its file is missing" : this.broken.has(url) ? "cannot be played" : "";
     const state = isPlaying ? "playing" : trouble ? "silent" : this.heard.has(url) ? "heard" : "new";
     if (root.dataset.state !== state || !play.firstChild) {
       if (root.dataset.state !== "chosen") root.dataset.state = state;

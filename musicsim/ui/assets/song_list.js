@@ -71,15 +71,15 @@ function measure(row) {
 function editing(row, index, data, send) {
   const name = `“${row.title}”`;
   const last = data.rows.length - 1;
-  const pin = iconButton("pin", row.is_kept ? `Let ${name} go` : `Keep ${name} here`, () => send("keep", index));
+  const pin = iconButton("pin", row.is_kept ? `Unpin ${name}` : `Keep ${name} here`, () => send("keep", index));
   pin.setAttribute("aria-pressed", String(row.is_kept));
   return [
     pin,
-    iconButton("another", `Another song in the place of ${name}`, () => send("another", index)),
+    iconButton("another", `Replace ${name}`, () => send("another", index)),
     iconButton("up", `Move ${name} up`, () => send("move", index, index - 1), index === 0),
     iconButton("down", `Move ${name} down`, () => send("move", index, index + 1), index === last),
-    iconButton("after", `Draw again after ${name}`, () => send("redraw", index), index === last),
-    iconButton("drop", `Drop ${name}`, () => send("drop", index)),
+    iconButton("after", `Regenerate after ${name}`, () => send("redraw", index), index === last),
+    iconButton("drop", `Remove ${name}`, () => send("drop", index)),
   ];
 }
 
@@ -112,7 +112,7 @@ function actions(row, index, data, send) {
 
 // Where there is no room beside the title, the actions of one row at a time stand below it.
 function opener(item, row, list) {
-  const open = iconButton("more", `What to do with “${row.title}”`, () => {
+  const open = iconButton("more", `Actions for “${row.title}”`, () => {
     const isOpen = !item.classList.contains("open");
     for (const other of list.querySelectorAll(".row.open")) other.classList.remove("open");
     item.classList.toggle("open", isOpen);
@@ -172,7 +172,7 @@ function chip(row, index, send) {
   const made = element("button", "chip", `↓ ${row.link}`);
   made.type = "button";
   made.dataset.testid = "transition";
-  made.title = `Why: ${row.link}. Click for the other reasons.`;
+  made.title = `Why: ${row.link}. Click for other reasons.`;
   made.addEventListener("click", () => send("why", index));
   const holder = element("li", "between");
   // between two songs: in front of the later one, which moves up when the song comes from above

@@ -46,7 +46,7 @@ def so_far(library: Library, answers: Sequence[Answer], listener: str) -> None:
         st.subheader("So far", anchor=False)
         _worth(library, answers, listener)
     with right:
-        st.subheader("What to do with them", anchor=False)
+        st.subheader("Your answers", anchor=False)
         _uses(library, answers, listener)
 
 
@@ -75,7 +75,7 @@ def _worth(library: Library, answers: Sequence[Answer], listener: str) -> None:
     unsure = f", {mine.n_unsure:,} of them unsure" if mine.n_unsure else ""
     st.progress(
         n % _STAGE / _STAGE,
-        text=f"**{name}**: {_counted(n, 'answer')}{unsure} · {missing} more to {n + missing:,}",
+        text=f"**{name}**: {n:,} of {n + missing:,} answers{unsure}",
     )
     st.markdown("\n".join(f"- {line}" for line in (_consistency(mine), _foreseen(mine))))
     if everybody.n_listeners > 1:
@@ -83,7 +83,7 @@ def _worth(library: Library, answers: Sequence[Answer], listener: str) -> None:
         lines = [_consistency(everybody), _agreement(everybody), _foreseen(everybody)]
         st.markdown(f"**All together**: {people}\n" + "\n".join(f"- {line}" for line in lines))
     else:
-        st.caption("How far people agree will stand here when a second one has answered.")
+        st.caption("Agreement appears here once a second person has answered.")
 
 
 def _counted(n: int, what: str) -> str:
@@ -95,33 +95,31 @@ def _share(rate: Rate) -> str:
     assert rate.share is not None
     guessing = f"; guessing: {rate.chance:.0%}" if rate.chance is not None else ""
     return (
-        f"{round(rate.share * rate.n):,} of {rate.n:,} (**{rate.share:.0%}**, with 95% certainty "
-        f"{rate.low:.0%} to {rate.high:.0%}{guessing})"
+        f"{round(rate.share * rate.n):,} of {rate.n:,} (**{rate.share:.0%}**, 95% interval {rate.low:.0%} "
+        f"to {rate.high:.0%}{guessing})"
     )
 
 
 def _consistency(of: Standing) -> str:
     if of.consistency.share is None:
         return (
-            "How consistent: one question in ten comes back in another order; none has been answered again."
+            "Consistency: one question in ten is repeated in another order; none has been answered twice yet."
         )
-    return f"How consistent: of those that came back, the answer was the same to {_share(of.consistency)}."
+    return f"Consistency: repeated questions got the same answer in {_share(of.consistency)}."
 
 
 def _agreement(of: Standing) -> str:
     if of.agreement.share is None:
-        return "How far people agree: no two have answered the same question yet."
-    return f"How far people agree: two who answered one question said the same in {_share(of.agreement)}."
+        return "Agreement: no two people have answered the same question yet."
+    return f"Agreement: two people who answered the same question agreed in {_share(of.agreement)}."
 
 
 def _foreseen(of: Standing) -> str:
     if of.foreseen.share is None:
-        return (
-            "How well foreseen: one question in five is drawn by chance; none of those has been answered yet."
-        )
+        return "Prediction: one question in five is random; none of those has been answered yet."
     return (
-        "How well foreseen: of questions drawn by chance, the model in use at the time had the same answer "
-        f"to {_share(of.foreseen)}."
+        "Prediction: on random questions, the model in use at the time gave the same answer in "
+        f"{_share(of.foreseen)}."
     )
 
 
@@ -132,7 +130,8 @@ def _uses(library: Library, answers: Sequence[Answer], listener: str) -> None:
     n_sure = sum(answer.chosen is not None for answer in answers)
     if st.button(
         "Train on these answers", icon=":material/school:", key="compare_train", disabled=not n_sure,
-        help="Opens the Train page with answers chosen as what says similar. Some 50 are a beginning.",
+        help="Opens the Train page with answers chosen as the source of similarity. About 50 are enough "
+        "to start.",
     ):  # fmt: skip
         from musicsim.ui.train.training_view import learn_from  # plotly and more come with it
 
@@ -142,11 +141,13 @@ def _uses(library: Library, answers: Sequence[Answer], listener: str) -> None:
         st.download_button(
             "Export", lambda: _as_csv(library), f"answers {library.name}.csv", "text/csv",
             key="compare_export", icon=":material/download:", on_click="ignore", disabled=not answers,
-            help="All answers as CSV; a library with the same songs, wherever it is, can take them in.",
+            help="All answers as CSV. Any library with the same songs can import them.",
         )  # fmt: skip
         with st.popover("Import", icon=":material/upload:"):
             _import(library)
-        with st.popover("Rename or forget", icon=":material/manage_accounts:", disabled=not listener):
+        with st.popover(
+            "Rename or delete listener", icon=":material/manage_accounts:", disabled=not listener
+        ):
             _people(library, answers, listener)
 
 
@@ -162,7 +163,7 @@ def _import(library: Library) -> None:
         help="A file that was exported here, or rows of song1, song2, song3, picked_song: names of files.",
     )  # fmt: skip
     st.button(
-        "Take them in", key="compare_take", icon=":material/download_done:", disabled=sent is None,
+        "Import", key="compare_take", icon=":material/download_done:", disabled=sent is None,
         on_click=_take, args=(library, sent),
     )  # fmt: skip
     told = _IMPORTED.get()
@@ -184,8 +185,8 @@ def _take(library: Library, sent: BinaryIO) -> None:
 
 def _report(report: AnswersImport) -> None:
     facts = [f"{report.n_added:,} added"]
-    facts += [f"{report.n_known:,} were here already"] if report.n_known else []
-    facts += [f"{report.n_unmatched:,} about songs that are not here"] if report.n_unmatched else []
+    facts += [f"{report.n_known:,} already here"] if report.n_known else []
+    facts += [f"{report.n_unmatched:,} about songs not in this library"] if report.n_unmatched else []
     n_wrong = report.n_read - report.n_added - report.n_known - report.n_unmatched
     facts += [f"{n_wrong:,} left out"] if n_wrong else []
     show = st.success if report.n_added or report.n_known else st.warning
@@ -205,10 +206,11 @@ def _people(library: Library, answers: Sequence[Answer], listener: str) -> None:
     )  # fmt: skip
     st.divider()
     st.markdown(
-        f"Forget {_counted(n, 'answer')} of **{plain(listener)}**? This cannot be taken back: export them first."
+        f"Delete {_counted(n, 'answer')} of **{plain(listener)}**? This can't be undone; export them "
+        "first if you want to keep them."
     )
     st.button(
-        "Forget them", key="compare_forget", icon=":material/delete:", on_click=_forget, args=(library, listener),
+        "Delete them", key="compare_forget", icon=":material/delete:", on_click=_forget, args=(library, listener),
         disabled=not n,
     )  # fmt: skip
 
@@ -222,4 +224,4 @@ def _rename(library: Library, listener: str) -> None:
 
 def _forget(library: Library, listener: str) -> None:
     n = library.answers.forget_listener(listener)
-    st.toast(f"{_counted(n, 'answer')} forgotten.", icon=":material/delete:")
+    st.toast(f"{_counted(n, 'answer')} deleted.", icon=":material/delete:")

@@ -103,7 +103,7 @@ def _last(now: Snapshot, asked: Question, chosen: int | None) -> dict[str, Any]:
         "songs": [
             {
                 "mark": _mark(asked.form, place),
-                "name": labels.get(song_id, "a song that has gone"),
+                "name": labels.get(song_id, "a deleted song"),
                 "is_chosen": place == chosen,
             }
             for place, song_id in enumerate(asked.song_ids)

@@ -35,8 +35,8 @@ def show_compare() -> None:
     if now.n_indexed < N_SONGS.get():
         here = "one song" if now.n_indexed == 1 else f"{now.n_indexed} songs"
         st.info(
-            f"A question is about {N_SONGS.get()} songs, and {here} can be compared here. "
-            f"Add more on the Library page.", icon=":material/info:",
+            f"A question needs {N_SONGS.get()} songs, but only {here} can be compared. Add more on the "
+            "Library page.", icon=":material/info:",
         )  # fmt: skip
         return
     answers = library.answers.all()
@@ -52,7 +52,7 @@ def show_compare() -> None:
                 last=(given.asked.question, given.chosen) if given else None,
             )  # fmt: skip
     else:
-        st.info("Say who is listening: answers are kept under a name.", icon=":material/person:")
+        st.info("Enter the listener's name: answers are saved under it.", icon=":material/person:")
     so_far(library, answers, listener)
 
 
@@ -73,12 +73,12 @@ def _choices(library: Library) -> str:
         )  # fmt: skip
         st.segmented_control("Songs", (3, 4), key=N_SONGS.name, required=True, persist_state="session")
         st.selectbox(
-            "Who listens", sorted({*known, listener} - {""}), key=LISTENER.name, index=None,
+            "Listener", sorted({*known, listener} - {""}), key=LISTENER.name, index=None,
             format_func=shown, placeholder="choose or type a name", accept_new_options=True, width=220,
             persist_state="session",
         )  # fmt: skip
         st.toggle(
             "Show names", key=SHOW_NAMES.name, persist_state="session",
-            help="Who knows the artist answers by what is known of them. Names come after the answer.",
+            help="Names are hidden until you answer, so you judge by ear.",
         )  # fmt: skip
     return listener

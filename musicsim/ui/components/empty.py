@@ -17,7 +17,7 @@ def demo_button(snapshot: Snapshot) -> None:
         icon=":material/auto_awesome:",
         on_click=start_job,
         args=(snapshot.library, "demo"),
-        help="Composes 360 short songs of invented artists on this machine; one to two minutes.",
+        help="Composes 360 short songs by made-up artists on this machine; takes one to two minutes.",
     )
 
 

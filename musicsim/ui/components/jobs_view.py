@@ -20,13 +20,13 @@ _UPGRADED: Key[set[str]] = Key("upgraded", set, "libraries whose upgrade this se
 
 TITLES = {
     "add": "Adding songs",
-    "scan": "Looking through the folders",
+    "scan": "Scanning folders",
     "upgrade": "Analysing songs again",
     "demo": "Composing the demo collection",
-    "refresh": "Bringing the models up to date",
-    "train": "Learning what is similar",
-    "represent": "Describing songs in another way",
-    "take_model": "Taking in a model",
+    "refresh": "Updating the models",
+    "train": "Training a model",
+    "represent": "Computing song features",
+    "take_model": "Importing a model",
     "walk": "Learning from playlists",
     "experiment": "Running an experiment",
 }
@@ -86,7 +86,7 @@ def library_line(library: Library) -> None:
 
     line()
     if job is not None:
-        st.page_link(PAGES["library"], label="Show the job", icon=":material/library_music:")
+        st.page_link(PAGES["library"], label="Show job", icon=":material/library_music:")
 
 
 def _facts(job: Job) -> str:
@@ -104,7 +104,7 @@ def _active(library: Library, job: Job) -> None:
     st.markdown(f"**{TITLES[job.kind]}**")
     st.progress(_share(job), text=_facts(job))
     if job.cancel_requested:
-        st.caption("Stopping after the songs in work…")
+        st.caption("Stopping after current files…")
         return
     with st.container(horizontal=True):
         if job.pause_requested:
@@ -113,7 +113,7 @@ def _active(library: Library, job: Job) -> None:
                 args=(library, job.id),
             )  # fmt: skip
             if job.state != "paused":
-                st.caption("Pausing after the songs in work…")
+                st.caption("Pausing after current files…")
         else:
             st.button(
                 "Pause", key="pause_job", icon=":material/pause_circle:", on_click=jobs.pause,
@@ -135,12 +135,12 @@ def job_panel(library: Library, job: Job) -> None:
             _active(library, job)
             return
         outcome = job.state if job.state != "done" else f"done: {job.done} files" if job.total else "done"
-        failed = f", {job.failed} not added" if job.failed else ""
+        failed = f", {job.failed} failed" if job.failed else ""
         st.markdown(f"{_ICONS[job.state]} {TITLES[job.kind]}: {outcome}{failed}.")
         if job.state != "done":
             if job.state == "failed":
                 st.caption(plain(job.message))
             st.button(
-                "Go on where it stopped", key="resume_job", icon=":material/play_circle:",
+                "Continue", key="resume_job", icon=":material/play_circle:",
                 on_click=start_job, args=(library, job.kind), kwargs=job.arguments,
             )  # fmt: skip

@@ -94,9 +94,12 @@ def map_chart(
 def _words(shown: Shown, n_songs: int) -> str:
     n_points, n_here = len(shown.rows), shown.n_here
     if n_points == n_here:
-        return f"All {n_here:,} songs in view are points." if n_here else "No songs in view."
+        return f"All {n_here:,} songs in view are shown as points." if n_here else "No songs in view."
     where = "" if n_here == n_songs else " in view"
-    return f"{n_points:,} of the {n_here:,} songs{where} are points; darker is where more are. Zoom in to see the rest."
+    return (
+        f"{n_points:,} of the {n_here:,} songs{where} are shown as points; darker areas hold more "
+        "songs. Zoom in to see the rest."
+    )
 
 
 def _window(sent: Any, snapshot: Snapshot) -> Window | None:

@@ -91,8 +91,9 @@ def find_song(
             st.rerun()
 
     _box(
-        key, _found(key, search), label=label, is_labelled=is_labelled, placeholder="Search a title or an artist",
-        nothing="No song or artist has this in its name.", on_picked_change=picked,
+        key, _found(key, search), label=label, is_labelled=is_labelled,
+        placeholder="Search for a title or an artist",
+        nothing="No matching song or artist.", on_picked_change=picked,
     )  # fmt: skip
 
 
@@ -126,7 +127,7 @@ def find_names(label: str, names: Sequence[str], *, key: str) -> list[str]:
 def _find_names(label: str, names: Sequence[str], *, key: str) -> None:
     _box(
         key, _found(key, lambda text: name_matches(names, text)), label=label, is_labelled=True,
-        placeholder=f"Type to find some of {len(names):,}", nothing="None has this in its name.",
+        placeholder=f"Type to search {len(names):,} entries", nothing="No match.",
         on_chosen_change=st.rerun,
     )  # fmt: skip
 

@@ -62,25 +62,23 @@ def why_dialog(snapshot: Snapshot, query: int | Example, other_id: int) -> None:
     st.markdown(_headline(why))
     reasons = []
     if snapshot.library.settings["hub_reduction"]:
-        reasons.append("songs that are near everything count for less")
+        reasons.append("hub songs (close to everything) count for less")
     if snapshot.model.local_ is not None:
         reasons.append(
-            "songs are compared by the metric of the place where the query lies, here by the mean of all"
+            "songs are compared by the metric of the query's region, here by the mean of all regions"
         )
     if reasons:
-        st.caption(f"The list may say another figure: there, {', and '.join(reasons)}.")
+        st.caption(f"The list may show a different figure: there, {', and '.join(reasons)}.")
     _waves(snapshot, why, one, other)
     if why.passages[0]:
-        st.caption(
-            "Letters play the seconds in which a shared sound is heard most; the grey hills are all that they share."
-        )
+        st.caption("Click a letter to hear a shared sound; the grey area shows where shared sounds occur.")
     for note in _notes(why, one, other):
         st.caption(f":material/info: {plain(note)}")
     st.markdown("**What gives the similarity**")
     st.plotly_chart(_shares_figure(why), key="why_shares", config={"displayModeBar": False})
     st.caption(_of_all(why))
     if why.apart:
-        st.caption(f"What keeps them apart, in shares of the squared distance: {_apart(why, one, other)}.")
+        st.caption(f"What sets them apart (share of the squared distance): {_apart(why, one, other)}.")
     st.markdown("**In common**")
     st.markdown(_in_common(why, one, other))
 
@@ -135,11 +133,11 @@ def _notes(why: Why, one: Side, other: Side) -> list[str]:
     for side, heard_s in zip((one, other), why.heard_s, strict=True):
         if not heard_s:
             notes.append(
-                f"The frames of “{side.title}” were not kept, so the seconds that are alike cannot be found. "
-                f"Turn on keep_frames and scan its folder again."
+                f"The audio features of “{side.title}” were not stored, so similar passages cannot be "
+                "found. Turn on “Store audio features” (Library > Settings) and scan its folder again."
             )
         elif heard_s < side.duration_s - 2:
-            notes.append(f"Of “{side.title}” the first {heard_s / 60:.0f} minutes were listened through.")
+            notes.append(f"Only the first {heard_s / 60:.0f} minutes of “{side.title}” were analysed.")
     if all(why.heard_s) and not why.passages[0]:
         notes.append("No single passage stands out: what they share is spread over both songs.")
     return notes
@@ -177,10 +175,7 @@ def _of_all(why: Why) -> str:
         share.similarity_before if share.similarity_after is None else share.similarity_after
         for share in why.shared
     )
-    return (
-        f"In hundredths of similarity: all codewords together give {100 * total:.0f}, these "
-        f"{100 * given:.1f}. A codeword is a short kind of sound; the words compare it with the others."
-    )
+    return f"These sound types explain {100 * given:.1f} of {100 * total:.0f} similarity points."
 
 
 def _apart(why: Why, one: Side, other: Side) -> str:
@@ -200,10 +195,10 @@ def _apart(why: Why, one: Side, other: Side) -> str:
 def _in_common(why: Why, one: Side, other: Side) -> str:
     tags = ", ".join(plain(tag) for tag in why.tags) or "none"
     if why.listeners_jaccard is None:
-        heard = "no listeners are known of " + (
-            "both" if not one.listeners | other.listeners else "one of them"
+        heard = (
+            "no listening data" if not one.listeners | other.listeners else "no listening data for one song"
         )
     else:
         people = "1 person has" if why.n_listeners == 1 else f"{why.n_listeners:,} people have"
-        heard = f"{people} heard both, {why.listeners_jaccard:.0%} of those who heard either"
+        heard = f"{people} played both, {why.listeners_jaccard:.0%} of those who played either"
     return f"Tags: {tags}.  \nListeners: {heard}."

@@ -65,7 +65,7 @@ def _short_run(library: Library, name: str) -> None:
 
 def _show_table(table: PaperTable) -> None:
     machine, settings = table.machine, table.settings
-    where = "on this machine" if table.is_own else "kept with the program"
+    where = "on this machine" if table.is_own else "shipped with the program"
     facts = [f"{table.date[:10]}, {where}", f"{settings.get('protocol', 'short')} protocol"]
     facts += [f"{settings['splits']} splits"] if "splits" in settings else []
     facts += [f"{settings['seconds']:,.0f} s"] if "seconds" in settings else []
@@ -77,7 +77,7 @@ def _show_table(table: PaperTable) -> None:
         st.dataframe(frame, hide_index=True)
         table_download("experiment", partial(pd.DataFrame, frame), f"evaluate_paper_{number}")
     if any(spread for rows in parted(table.rows) for _, spread in ordered_columns(rows)):
-        st.caption("± is the standard deviation between runs (splits, or codebooks).")
+        st.caption("± is the standard deviation across runs (splits or codebooks).")
     if table.claims:
         held = sum(bool(claim["holds"]) for claim in table.claims)
         st.markdown(f"**{held} of {len(table.claims)} claims hold**")

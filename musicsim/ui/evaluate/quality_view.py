@@ -36,9 +36,11 @@ _LISTED = 10
 _SEEN_AS = ("off", "on")
 
 _BY = {
-    "same genre in the ten nearest": "Share of the ten nearest songs of other artists that have the genre too.",
-    "average precision": "Of a genre's songs as queries: how far up their similar songs stand in the ranking of all.",
-    "precision at 10": "Of a genre's songs as queries: share of similar songs among the first ten.",
+    "same genre in the ten nearest": (
+        "Share of the ten nearest songs by other artists that have the same genre."
+    ),
+    "average precision": "With a genre's songs as queries: how high similar songs rank among all songs.",
+    "precision at 10": "With a genre's songs as queries: share of similar songs in the top ten.",
 }
 
 
@@ -58,7 +60,7 @@ def _ask_coverage(of: Snapshot) -> Task:
     def work(tell: Tell) -> "list[Coverage]":
         from musicsim.explorer.learning.supervision import coverage
 
-        tell("looking at what this library says about likeness", 0, 0)
+        tell("reading what this library says about similarity", 0, 0)
         return coverage(of)
 
     said = of.library.answers.mark(), of.library.judgements.mark()
@@ -86,7 +88,7 @@ def _ask_lists(of: Snapshot) -> Task:
 def show_library(now: Snapshot) -> None:
     """Quality of the models of a library, the one in view first."""
     if len(now.indexed) < 2:
-        st.info("One song has nothing to be compared with: add some more.", icon=":material/info:")
+        st.info("A single song cannot be compared: add more songs.", icon=":material/info:")
         return
     covered = _ask_coverage(now)
     covered.within(_AT_ONCE_S)
@@ -125,18 +127,18 @@ def _choose_kind(covered: "list[Coverage] | None") -> str | None:
     able = {c.kind: c for c in covered if c.n_songs}
     if not able:
         st.info(
-            "Nothing in this library says which songs are similar: import plays or playlists, or give songs genres "
-            "or tags. What can be said without is below.", icon=":material/info:",
+            "Nothing in this library says which songs are similar: import plays or playlists, or give "
+            "songs genres or tags. Figures that need no ground truth are below.", icon=":material/info:",
         )  # fmt: skip
         return None
     if _KIND.get() not in able:
         _KIND.set(next(iter(able)))
     _KIND.keep()
     kind = st.selectbox(
-        "Similar are", list(able), key=_KIND.name, help="What the rankings of a model are compared with.",
+        "Ground truth", list(able), key=_KIND.name, help="What the rankings of a model are compared with.",
         format_func=lambda name: f"{KINDS[name].words} ({able[name].share:.0%} of all songs)",
     )  # fmt: skip
-    st.caption(plain(f"{able[kind].detail}. Asked are the {able[kind].n_songs:,} songs that it speaks of."))
+    st.caption(plain(f"{able[kind].detail}. Evaluated on the {able[kind].n_songs:,} songs it covers."))
     return str(kind)
 
 
@@ -157,7 +159,7 @@ def _models_table(now: Snapshot, others: Sequence[ModelRecord], kind: str) -> No
     is_waiting = any(desk().known(_scores_key(snapshot(r.id), kind)) is None for r in others)
     if others and is_waiting:
         st.button(
-            f"Work out all {len(others) + 1} models", icon=":material/calculate:", key="evaluate_all_models",
+            f"Evaluate all {len(others) + 1} models", icon=":material/calculate:", key="evaluate_all_models",
             on_click=_ALL.set, args=(now.library.name,),
         )  # fmt: skip
 
@@ -190,24 +192,28 @@ def _explain_table(now: Snapshot, kind: str, heard: "HeldOut | None") -> None:
     from musicsim.explorer.learning.supervision import KINDS
 
     if heard is not None:
-        other = "" if heard.kind == kind else f" They answer what it was taught: {KINDS[heard.kind].words}."
+        other = (
+            ""
+            if heard.kind == kind
+            else (f" They are judged on its own training target: {KINDS[heard.kind].words}.")
+        )
         st.info(
-            "This model has heard these very artists when it learned, so that its figures over all songs flatter it. "
-            f"The honest ones are those held out: {heard.n_songs:,} songs of {heard.n_artists:,} artists that it had "
-            f"not heard, before → after learning.{other}", icon=":material/school:",
+            "Trained on these artists: all-song scores are optimistic, use the held-out ones: "
+            f"{heard.n_songs:,} songs by {heard.n_artists:,} artists not used in training, before → after "
+            f"training.{other}", icon=":material/school:",
         )  # fmt: skip
     scores: Scores | None = result_of(_ask_scores(now, kind))
     facts = []
     if scores is not None:
-        facts.append(f"Means over {scores.n_queries:,} songs as queries, {scores.n_skipped:,} skipped")
-        facts += [f"{scores.n_left_out:,} not drawn"] if scores.n_left_out else []
-        facts += ["in grey what 95 % of resampled artists give"]
-    facts += ["songs of the query's own artist are left out" if kind not in ("artist", "folder") else ""]
+        facts.append(f"Means over {scores.n_queries:,} query songs, {scores.n_skipped:,} skipped")
+        facts += [f"{scores.n_left_out:,} not sampled"] if scores.n_left_out else []
+        facts += ["in grey the 95 % interval over resampled artists"]
+    facts += ["songs by the query's own artist are left out" if kind not in ("artist", "folder") else ""]
     st.caption(
         "; ".join(f for f in facts if f)
-        + ". All lie in 0 to 1, more is better. Hubness (0: no song is favoured; "
-        "above 1: a few are near everything) and coverage (songs that stand in some song's ten nearest) without → "
-        "with hub reduction."
+        + ". All range from 0 to 1, higher is better. Hubness (0: no song is favoured; above 1: a few "
+        "are close to everything) and coverage (songs in at least one top ten): without → with hub "
+        "reduction."
     )
 
 
@@ -215,7 +221,7 @@ def _show_lists(now: Snapshot, both: "ListsOfBoth", scores: "Scores | None") -> 
     default = _SEEN_AS[bool(now.library.settings["hub_reduction"])]
     seen_as = st.segmented_control(
         "Hub reduction", _SEEN_AS, default=default, key="evaluate_hub_reduction",
-        help="Genres, confusions and hubs below, in plain order or as the app orders with hub reduction.",
+        help="Shows genres, confusions and hubs below with or without hub reduction.",
     )  # fmt: skip
     lists = both.reduced if (seen_as or default) == "on" else both.plain
     if both.n_compared < both.n_songs:
@@ -227,7 +233,7 @@ def _show_lists(now: Snapshot, both: "ListsOfBoth", scores: "Scores | None") -> 
         with right:
             _confusions(lists.confusion)
     else:
-        st.caption("With two genres or more, this page tells how well each is found and which are confused.")
+        st.caption("With at least two genres, this page shows how well each is found and which are confused.")
     _hubs(now, lists, both.n_compared)
 
 
@@ -268,7 +274,7 @@ def _by_genre(now: Snapshot, lists: "Lists", scores: "Scores | None") -> None:
 
 
 def _confusions(whole: "Confusion") -> None:
-    st.subheader("Who is confused with whom", anchor=False)
+    st.subheader("Genre confusion", anchor=False)
     confusion = whole.largest(_MAX_GENRES)
     rows, columns = (
         [in_chart(name, _MAX_LABEL) for name in names] for names in (confusion.genres, confusion.columns)
@@ -280,7 +286,7 @@ def _confusions(whole: "Confusion") -> None:
             z=confusion.shares, x=columns, y=rows, zmin=0, zmax=1, showscale=False,
             colorscale=[[0, "#fbfaf7"], [0.05, "#d7ebec"], [0.4, "#5fb0b7"], [1, "#0f6b75"]],
             text=written if is_written else None, texttemplate="%{text}" if is_written else None,
-            hovertemplate="%{z:.0%} of what is nearest to %{y} is %{x}<extra></extra>", xgap=1, ygap=1,
+            hovertemplate="%{z:.0%} of the songs nearest to %{y} are %{x}<extra></extra>", xgap=1, ygap=1,
         )
     )  # fmt: skip
     figure.update_layout(
@@ -297,7 +303,7 @@ def _confusions(whole: "Confusion") -> None:
     )
     st.plotly_chart(figure, key="evaluate_confusion", config={"displayModeBar": False})
     st.caption(
-        "A row: the genres of what is nearest to a genre's songs, in %; the query's own artist is left out."
+        "Each row: the genres of the songs nearest to one genre, in %; the query's own artist is left out."
     )
     pairs = whole.pairs(5)
     if pairs:
@@ -307,21 +313,23 @@ def _confusions(whole: "Confusion") -> None:
 def _hubs(now: Snapshot, lists: "Lists", n_songs: int) -> None:
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("Hubs: near everything", anchor=False)
+        st.subheader("Hubs: close to everything", anchor=False)
         hubs = [hub for hub in lists.hubs[:_LISTED] if hub.song_id in now.by_id]
         words = {
-            h.song_id: f"in {h.n_lists:,} of {n_songs:,} lists, of {h.n_artists:,} artist{'s' * (h.n_artists > 1)}"
+            h.song_id: (
+                f"in {h.n_lists:,} of {n_songs:,} lists, by {h.n_artists:,} artist{'s' * (h.n_artists > 1)}"
+            )
             for h in hubs
         }
         _songs(now, [h.song_id for h in hubs], words, "hubs")
-        st.caption(f"If no song were favoured, each would stand in {min(10, n_songs - 1)} lists of ten.")
+        st.caption(f"If no song were favoured, each would be in {min(10, n_songs - 1)} lists of ten.")
     with right:
-        st.subheader(f"Orphans: {len(lists.orphans):,} songs in no list", anchor=False)
+        st.subheader(f"Orphans: songs in nobody's top ten ({len(lists.orphans):,})", anchor=False)
         orphans = [i for i in lists.orphans if i in now.by_id][:_LISTED]
         if orphans:
             _songs(now, orphans, dict.fromkeys(orphans, "never among the ten nearest"), "orphans")
         else:
-            st.caption("Every song is among the ten nearest of some other song.")
+            st.caption("Every song is in some other song's top ten.")
         if len(lists.orphans) > len(orphans):
             st.caption(f"{len(lists.orphans) - len(orphans):,} more are not listed here.")
 

@@ -103,8 +103,8 @@ def _map_column(now: Snapshot) -> tuple[Song | None, list[Hit]]:
     about.caption(_facts(now, models))
     if second is not None:
         second.selectbox(
-            "Beside it", others, key=BESIDE.name, format_func=models.__getitem__, placeholder="No other map",
-            help="The map of another model beside this one, with the same songs marked.",
+            "Compare with model", others, key=BESIDE.name, format_func=models.__getitem__, placeholder="none",
+            help="Shows the map of another model next to this one, with the same songs marked.",
         )  # fmt: skip
     return song, hits
 
@@ -136,15 +136,17 @@ def _facts(now: Snapshot, models: dict[str, str]) -> str:
     n_folded = int((now.rows_of(now.representative_of) >= 0).sum())
     n_waiting = now.n_songs - now.n_indexed - n_folded
     alike = (
-        f"alike by “{plain(models[now.record.id])}”" if now.record and len(models) > 1 else "alike in sound"
+        f"similar according to the model “{plain(models[now.record.id])}”"
+        if now.record and len(models) > 1
+        else "similar in sound"
     )
-    facts = [f"{now.n_indexed:,} songs; close together means {alike}. Click a point to play it."]
+    facts = [f"{now.n_indexed:,} songs; nearby songs are {alike}. Click a point to play it."]
     if BESIDE.get() is not None:
         facts += ["Rings are its nearest, on both maps."]
     if now.representative_of:
-        facts += [f"{len(now.representative_of):,} copies are folded into others."]
+        facts += [f"{len(now.representative_of):,} duplicates hidden."]
     if n_waiting:
-        facts += [f"{n_waiting:,} more are waiting for their place."]
+        facts += [f"{n_waiting:,} more are not on the map yet."]
     return " ".join(facts)
 
 
@@ -156,7 +158,7 @@ def _marked_songs(now: Snapshot) -> None:
     n_found = max(N_FOUND.get(), len(songs))
     st.subheader(f"{n_found:,} songs marked", anchor=False)
     if n_found > len(FOUND.get()):
-        st.caption(f"{len(FOUND.get()):,} of them have a ring.")
+        st.caption(f"{len(FOUND.get()):,} shown with a ring.")
     st.button(
         "Play them" if len(songs) == n_found else f"Play {len(songs)} of them", icon=":material/play_arrow:",
         on_click=play_songs, args=(now.library, songs),
@@ -167,7 +169,7 @@ def _chosen_song(now: Snapshot, song: Song | None, hits: list[Hit]) -> None:
     """The chosen song, what can be done with it, and its neighbours."""
     if song is None:
         st.subheader("Nothing chosen yet", anchor=False)
-        st.write("Click a point on the map, or search for a title. The songs nearest to it will stand here.")
+        st.write("Click a point on the map or search for a title. The most similar songs will appear here.")
         return
     st.subheader(plain(song.title), anchor=False)
     facts = [song.by, song.album, song.genre, song.year and str(song.year)]

@@ -30,8 +30,8 @@ __all__ = ["guesses_review"]
 
 _VOTERS_SAID = {"vectors": "Nearest songs", "codes": "Learned codes"}
 _CODES_HELP = (
-    "Learned codes: some seconds are spent on learning what tells your labels apart; the songs whose codes are nearest "
-    "vote then. Take what is right more often."
+    "Learned codes: takes a few seconds to learn codes that separate your labels; the songs with the "
+    "nearest codes then vote. Use whichever is right more often."
 )
 
 
@@ -53,7 +53,7 @@ _BY = {
 }
 
 
-@st.cache_data(max_entries=8, show_spinner="Asking the songs that are like them…")
+@st.cache_data(max_entries=8, show_spinner="Asking similar songs…")
 def _guesses(
     folder: Path, revision: int, model_id: str | None, target: str, by: str, _snapshot: Snapshot
 ) -> Guesses:
@@ -80,7 +80,7 @@ def guesses_review(now: Snapshot, target: str) -> None:
     if accepted is not None and accepted.library == now.library.name:
         n_songs = len({change.song_id for change in accepted.back})
         st.button(
-            f"Take {n_songs:,} {target}s back", icon=":material/undo:", key=f"{target}s_back",
+            f"Undo {n_songs:,} {target}{'s' * (n_songs != 1)}", icon=":material/undo:", key=f"{target}s_back",
             on_click=_take_back, args=(now.library, target, accepted),
         )  # fmt: skip
     _BY[target].keep()
@@ -89,7 +89,7 @@ def guesses_review(now: Snapshot, target: str) -> None:
     found = _found(now, target)
     if found is None or found.guesses:
         choices[0].segmented_control(
-            "Who votes", VOTERS, required=True, key=_BY[target].name, format_func=_VOTERS_SAID.__getitem__,
+            "Guess from", VOTERS, required=True, key=_BY[target].name, format_func=_VOTERS_SAID.__getitem__,
             help=_CODES_HELP,
         )  # fmt: skip
     if found is None:
@@ -98,7 +98,7 @@ def guesses_review(now: Snapshot, target: str) -> None:
         st.caption(found.summary(USUAL_VOTES[target]))
         return
     least = choices[1].slider(
-        "Votes at least", 1, N_VOTES[target], USUAL_VOTES[target], key=f"{target}s_votes"
+        "Minimum votes", 1, N_VOTES[target], USUAL_VOTES[target], key=f"{target}s_votes"
     )
     kept = found.kept(least)
     st.caption(f"{_who(target)} {found.summary(least)}")
@@ -116,7 +116,10 @@ def guesses_review(now: Snapshot, target: str) -> None:
             on_click=_accept, args=(now.library, target, chosen, least),
         )  # fmt: skip
         table_download(f"guessed {target}s", lambda: _table(kept, least), f"{target}s_file")
-        st.caption("Mark rows to choose; without marks the button means all. The files stay as they are.")
+        st.caption(
+            "Select rows to accept only those; with no selection the button accepts all. The "
+            "files are not changed."
+        )
 
 
 def _found(now: Snapshot, target: str) -> Guesses | None:
@@ -146,5 +149,5 @@ def _table(guesses: Sequence[Guess], least: int) -> pd.DataFrame:
 
 def _who(target: str) -> str:
     if _BY[target].get() == "codes":
-        return f"The {N_VOTES[target]} songs whose learned codes are nearest to that of a song vote."
-    return f"The {N_VOTES[target]} songs that sound most like a song vote."
+        return f"The {N_VOTES[target]} songs with the nearest learned codes vote."
+    return f"The {N_VOTES[target]} most similar songs vote."

@@ -52,7 +52,7 @@ _TELL_EVERY_S = 0.2
 _FOUND_BY = {
     "path": "path of the file",
     "path end": "end of the path",
-    "confirmed": "as you said before",
+    "confirmed": "your earlier choice",
     "mbid": "MusicBrainz id",
     "exact": "artist and title",
     "loose": "plain spelling",
@@ -138,7 +138,7 @@ def _up_to_date(library: Library, *, busy: bool) -> Looked | None:
         return None
     if looked.revision != library.revision and not busy:  # a job at work changes it every second
         revision = library.revision
-        with telling("Looking for the songs") as tell:
+        with telling("Matching songs") as tell:
             looked = replace(looked, revision=revision, seen=preview(library, looked.seen.batch, tell))
         _LOOKED.set(looked)
     return looked
@@ -151,11 +151,12 @@ def _request() -> tuple[Sequence[Any], str, str, str] | None:
     """The fields: files, path, format and listener ("" where nothing is said); None as long as nobody asks to look."""
     number = _ROUND.get()
     st.caption(
-        "Files of Last.fm, ListenBrainz, Spotify, Libre.fm, Maloja, Pano Scrobbler or Spinitron, the Million Song "
-        "Dataset, playlists (M3U, PLS, XSPF, JSPF), or CSV of your own. Archives need not be unpacked."
+        "Files of Last.fm, ListenBrainz, Spotify, Libre.fm, Maloja, Pano Scrobbler or Spinitron, the "
+        "Million Song Dataset, playlists (M3U, PLS, XSPF, JSPF), or CSV of your own. There is no need to "
+        "unpack archives."
     )
     files = st.file_uploader(
-        "Files of listening", type=_SUFFIXES, accept_multiple_files=True, key=f"listening_files_{number}"
+        "Listening history files", type=_SUFFIXES, accept_multiple_files=True, key=f"listening_files_{number}"
     )
     path_place, format_place, who_place = st.columns([2, 1, 1])
     path = path_place.text_input(
@@ -165,16 +166,16 @@ def _request() -> tuple[Sequence[Any], str, str, str] | None:
     )  # fmt: skip
     fmt = format_place.selectbox(
         "Format", ["", *FORMATS], key=f"listening_format_{number}",
-        format_func=lambda name: FORMATS.get(name, "found by itself"),
+        format_func=lambda name: FORMATS.get(name, "automatic"),
     )  # fmt: skip
     listener = who_place.text_input(
         "Listener", key=f"listening_listener_{number}", placeholder=ME,
-        help="Who listened, where the files do not say: histories of one person seldom do.",
+        help="Who listened, if the files do not say; one person's history rarely does.",
     )  # fmt: skip
-    asked = st.form_submit_button("Look", icon=":material/visibility:")
+    asked = st.form_submit_button("Preview", icon=":material/visibility:")
     path = path.strip().strip("'\"")
     if asked and not files and not path:
-        st.error("Drop a file, or type the path of one.", icon=":material/error:")
+        st.error("Drop a file or enter its path.", icon=":material/error:")
         return None
     return (files or [], path, fmt, " ".join(listener.split())) if asked else None
 
@@ -196,7 +197,7 @@ def _look(library: Library, files: Sequence[Any], path: str, fmt: str, listener:
     try:
         with telling("Reading") as tell:
             batch = _read(files, typed, fmt or None, listener or None, tell)
-        with telling("Looking for the songs") as tell:
+        with telling("Matching songs") as tell:
             seen = preview(library, batch, tell)
     except LibraryError as error:
         st.error(plain(error), icon=":material/error:")
@@ -247,10 +248,14 @@ def _dry_run(library: Library, seen: Preview) -> None:
             wanted = st.button(
                 "Import", type="primary", icon=":material/download_done:", key="listening_import"
             )
-            if st.button("Leave it", icon=":material/close:", key="listening_leave"):
+            if st.button("Discard", icon=":material/close:", key="listening_leave"):
                 _begin_anew(None)
-            waits = "stay out of the playlists, also if they come later" if lists else "wait until they come"
-            st.caption(f"Nothing is written before *Import*. Songs that are not here {waits}.")
+            waits = (
+                "stay out of the playlists, even if they are added later"
+                if lists
+                else ("are kept and matched later")
+            )
+            st.caption(f"Nothing is saved until you press *Import*. Unmatched entries {waits}.")
         if wanted:
             with st.spinner("Writing…"):
                 report = commit(library, seen, accepted)
@@ -302,11 +307,11 @@ def _named(entry: ImportEntry) -> str:
 def _earlier(seen: Preview) -> None:
     if seen.replaces:
         names = ", ".join(map(_named, seen.replaces))
-        st.info(f"Takes the place of {names}.", icon=":material/find_replace:")
+        st.info(f"Replaces {names}.", icon=":material/find_replace:")
     if seen.overlaps:
         st.warning(
-            f"The same time is told of by {', '.join(map(_named, seen.overlaps))}: plays that are in both count twice. "
-            f"Undo the earlier one below if this is the same history.",
+            f"Overlaps in time with {', '.join(map(_named, seen.overlaps))}: shared plays count twice. "
+            "Undo the earlier import below if this is the same history.",
             icon=":material/content_copy:",
         )
     if not seen.n_matched:
@@ -327,7 +332,7 @@ def _matches(library: Library, seen: Preview) -> None:
     if not seen.loose:
         return
     with st.expander(f"Found by plain spelling: {len(seen.loose):,}"):
-        st.caption("Without case, accents, guests and words such as “remastered”; the most played first.")
+        st.caption("Ignores case, accents, guest artists and words such as “remastered”; most played first.")
         rows = seen.loose[:_LISTED]
         ids = seen.song_ids[list(rows)].tolist()
         labels = {song.id: song.label for song in library.songs(ids, missing=True)}
@@ -418,14 +423,14 @@ def _tell(library: Library, told: Told, *, busy: bool) -> None:
         _tell_lists(library, told, busy=busy)
         return
     n_waiting = report.n_songs - report.n_matched
-    waiting = f"; {n_waiting:,} wait for theirs" if n_waiting else ""
+    waiting = f"; {n_waiting:,} are kept and matched later" if n_waiting else ""
     st.success(
         f"Import {report.import_id}: {report.n_rows:,} rows; {report.n_matched:,} of {report.n_songs:,} songs are in "
         f"the library{waiting}.",
         icon=":material/check_circle:",
     )
     if report.n_matched:
-        st.page_link(PAGES["train"], label="Learn from it what is similar", icon=":material/school:")
+        st.page_link(PAGES["train"], label="Train a model on it", icon=":material/school:")
 
 
 def _tell_lists(library: Library, told: Told, *, busy: bool) -> None:
@@ -435,9 +440,9 @@ def _tell_lists(library: Library, told: Told, *, busy: bool) -> None:
     )
     lost = len(told.lists) - n_kept
     left_out = (
-        f"; {lost:,} left out, for nothing of it is here"
+        f"; {lost:,} left out: none of its songs is here"
         if lost == 1
-        else f"; {lost:,} left out, for nothing of them is here"
+        else f"; {lost:,} left out: none of their songs is here"
         if lost
         else ""
     )
@@ -450,14 +455,14 @@ def _tell_lists(library: Library, told: Told, *, busy: bool) -> None:
     if not n_kept:
         return
     if told.is_learning:
-        st.caption("New playlists go by them as soon as *Learning from playlists* is done.")
+        st.caption("New playlists use them once *Learning from playlists* is done.")
     else:
         st.button(
             "Learn from these playlists", icon=":material/school:", key="listening_learn", disabled=busy,
             on_click=_learn_now, args=(library, told),
-            help="Playlists that are drawn go by them afterwards. Another job is at work as long as this is grey.",
+            help="New playlists will use them. Unavailable while another job is running.",
         )  # fmt: skip
-    st.page_link(PAGES["playlist"], label="Draw a playlist", icon=":material/queue_music:")
+    st.page_link(PAGES["playlist"], label="Generate a playlist", icon=":material/queue_music:")
 
 
 def _learn_now(library: Library, told: Told) -> None:

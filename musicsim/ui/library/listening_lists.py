@@ -60,7 +60,7 @@ def show_lists(lists: Sequence[SeenList], key: str, *, is_open: bool) -> None:
 
 def _show_absent(absent: Sequence[tuple[str, Absent]], key: str) -> None:
     more = f", the first {_LISTED:,}" if len(absent) > _LISTED else ""
-    st.markdown(f"**Not here: {len(absent):,} entr{'y' if len(absent) == 1 else 'ies'}**{more}")
+    st.markdown(f"**Not in the library: {len(absent):,} entr{('y' if len(absent) == 1 else 'ies')}**{more}")
     st.dataframe(_absent_table(absent[:_LISTED]), hide_index=True, key=key)
     table_download("not in the library", lambda: _absent_table(absent), f"{key}_file")
 

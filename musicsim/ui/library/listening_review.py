@@ -45,15 +45,13 @@ def listening_review(library: Library, *, busy: bool) -> None:
     entries = library.listening.imports()
     st.subheader("Imports", anchor=False)
     if not entries:
-        st.caption(
-            "Nothing was imported yet. What people play, tag and put on playlists teaches the library what is similar."
-        )
+        st.caption("Nothing imported yet. Plays, tags and playlists teach the library what is similar.")
     for entry in entries[:_IMPORTS_SHOWN]:
         _import_row(library, entry)
     if len(entries) > _IMPORTS_SHOWN:
         st.caption(f"{len(entries) - _IMPORTS_SHOWN} earlier ones: `musicsim imports` lists them.")
     if entries:
-        st.subheader("Waiting for their songs", anchor=False)
+        st.subheader("Not matched yet", anchor=False)
         _waiting(library)
 
 
@@ -72,9 +70,9 @@ def _import_row(library: Library, entry: ImportEntry) -> None:
             f"{day_of(entry.created_at)}  \n:small[:gray[{' · '.join(facts)}]]"
         )
         with st.popover("Undo", icon=":material/undo:"):
-            st.write("What it brought goes, and what waits of it. The files are not touched.")
+            st.write("Removes everything it added, matched or not. The files are not touched.")
             st.button(
-                "Undo it", type="primary", key=f"listening_undo_{entry.id}",
+                "Undo import", type="primary", key=f"listening_undo_{entry.id}",
                 on_click=_undo, args=(library, entry.id),
             )  # fmt: skip
 
@@ -97,7 +95,7 @@ def _waiting_songs(folder: Path, revision: int, _library: Library) -> list[Waiti
 def _waiting(library: Library) -> None:
     songs = _waiting_songs(library.folder, library.revision, library)
     if not songs:
-        st.caption("Nothing waits: every song of imported plays and tags is in the library.")
+        st.caption("Everything is matched: every song of imported plays and tags is in the library.")
     else:
         st.caption(
             f"{len(songs):,} songs of the imports are not in the library. They get their plays and tags as soon as "
@@ -114,9 +112,10 @@ def _waiting(library: Library) -> None:
     n_judged = len(library.listening.judged())
     if n_judged:
         st.button(
-            f"Forget what was said of {n_judged:,} spellings", icon=":material/undo:", key="listening_forget",
-            on_click=library.listening.forget_judged,
-            help="They are proposed again, here and in imports to come. Plays that were given stay where they are.",
+            f"Reset {n_judged:,} spelling decision{'s' * (n_judged != 1)}",
+            icon=":material/undo:", key="listening_forget", on_click=library.listening.forget_judged,
+            help="They will be proposed again, here and in later imports. Plays already assigned are "
+            "kept.",
         )  # fmt: skip
 
 
@@ -134,7 +133,7 @@ def _judge(library: Library) -> None:
     if of != library.folder:
         return
     if not proposals:
-        st.caption("No other song of the library is spelt like one of these.")
+        st.caption("No song in the library has a similar spelling.")
         return
     ticked = proposals_table(proposals, f"listening_waiting_close_{_ROUND.get()}")
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -146,7 +145,7 @@ def _judge(library: Library) -> None:
             "Another song", icon=":material/close:", disabled=not ticked, key="listening_refuse",
             on_click=_settle, args=(library, proposals, ticked, refuse),
         )  # fmt: skip
-        st.caption("Tick rows to accept or refuse them; what is refused is not asked again.")
+        st.caption("Tick rows to accept or reject them; rejected ones are not proposed again.")
 
 
 def _settle(library: Library, proposals: list[Proposal], ticked: list[Proposal], judge: Judge) -> None:

@@ -65,7 +65,7 @@ def _artists(of: _Contents) -> None:
 
 _SECTIONS: dict[str, tuple[str, Callable[[_Contents], None]]] = {
     "songs": ("Songs", lambda of: songs_table(of.now)),
-    "failed": ("Not added", lambda of: failures_review(of.library, of.failures, busy=of.busy)),
+    "failed": ("Failed", lambda of: failures_review(of.library, of.failures, busy=of.busy)),
     "missing": ("Missing", lambda of: missing_review(of.library, of.missing, busy=of.busy)),
     "same": ("Duplicates", lambda of: duplicates_review(of.now, busy=of.busy)),
     "artists": ("Artists", _artists),
@@ -125,11 +125,11 @@ def _ways_in(now: Snapshot, *, busy: bool) -> None:
             )  # fmt: skip
     with other:
         if not now.songs and not busy:
-            st.caption("Nothing at hand?")
+            st.caption("No music at hand?")
             demo_button(now)
         with st.popover("New library", icon=":material/add:"):
             st.text_input("Name", key="library_new", placeholder="Jazz", on_change=_new_library)
-            st.caption("It stands beside this one; switch at the top of the side bar.")
+            st.caption("It is separate from this one; switch at the top of the sidebar.")
 
 
 def _add_folder(library: Library) -> None:
@@ -173,7 +173,7 @@ def _section(of: _Contents) -> None:
     n_songs, n_same = len(of.now.songs), len(of.now.representative_of)
     numbers = (
         (n_songs, "song" if n_songs == 1 else "songs"),
-        (len(of.failures), "not added"),
+        (len(of.failures), "failed"),
         (len(of.missing), "missing"),
         (n_same, "duplicate" if n_same == 1 else "duplicates"),
     )

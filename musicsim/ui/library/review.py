@@ -36,7 +36,7 @@ def _without_name(failure: Failure) -> str:
 
 def _forget(library: Library, songs: Sequence[Song]) -> None:
     n_songs = library.files.forget_songs(song.id for song in songs)
-    st.toast(f"{n_songs:,} songs forgotten.", icon=":material/check_circle:")
+    st.toast(f"{n_songs:,} song{'s' * (n_songs != 1)} removed.", icon=":material/check_circle:")
 
 
 def _judge(library: Library, song_ids: Sequence[int], is_same: bool) -> None:
@@ -46,7 +46,7 @@ def _judge(library: Library, song_ids: Sequence[int], is_same: bool) -> None:
 def failures_review(library: Library, failures: Sequence[Failure], *, busy: bool) -> None:
     """Files that were not added, each with its reason; some or all can be tried again, or taken anyway."""
     if not failures:
-        st.caption("Every file could be read.")
+        st.caption("No failed files.")
         return
     table = pd.DataFrame(
         {
@@ -75,17 +75,17 @@ def failures_review(library: Library, failures: Sequence[Failure], *, busy: bool
                 on_click=start_job, args=(library, "add"), kwargs={"paths": skipped, "anyway": True},
             )  # fmt: skip
         table_download("files not added", lambda: table, "library_failed_file")
-        st.caption("Mark rows to choose; without marks a button means all.")
+        st.caption("Select rows to act on only those; with no selection the buttons act on all.")
 
 
 def missing_review(library: Library, songs: Sequence[Song], *, busy: bool) -> None:
     """Songs whose files have gone: they wait for them, or are forgotten."""
     if not songs:
-        st.caption("Every song has its file.")
+        st.caption("No missing files.")
         return
     st.caption(
-        "The files of these songs have gone, or are left out by now. Their plays, tags and places in playlists are "
-        "kept; they are back as soon as a scan finds the file again, here or elsewhere."
+        "The files of these songs are missing or now excluded. Their plays, tags and playlist entries "
+        "are kept; they come back when a scan finds the file again, here or elsewhere."
     )
     table = pd.DataFrame(
         {
@@ -103,10 +103,10 @@ def missing_review(library: Library, songs: Sequence[Song], *, busy: bool) -> No
             "Scan again", icon=":material/refresh:", disabled=busy, key="missing_scan",
             on_click=start_job, args=(library, "scan"),
         )  # fmt: skip
-        with st.popover(f"Forget {len(chosen)}", icon=":material/delete:", disabled=busy):
-            st.write("Their plays, tags, thumbs and places in playlists go with them. There is no way back.")
+        with st.popover(f"Remove {len(chosen)}", icon=":material/delete:", disabled=busy):
+            st.write("Their plays, tags, thumbs and playlist entries are deleted too. This can't be undone.")
             st.button(
-                "Forget them", type="primary", key="missing_forget",
+                "Remove them", type="primary", key="missing_forget",
                 on_click=_forget, args=(library, chosen),
             )  # fmt: skip
         table_download("missing songs", lambda: table, "library_missing_file")
@@ -118,11 +118,11 @@ def duplicates_review(now: Snapshot, *, busy: bool) -> None:
     pairs = library.duplicates.pairs()
     found = groups(now.songs, pairs)
     if not found:
-        st.caption("No sound is here twice.")
+        st.caption("No duplicates found.")
     else:
         st.caption(
-            "Results, map and playlists show the first of each group for all of them. Nothing is deleted. The same "
-            "bytes in several places are one song from the start."
+            "Search results, the map and playlists show only the first song of each group. Nothing is "
+            "deleted. Identical files always count as one song."
         )
     for group in found[:_GROUPS_SHOWN]:
         with st.container(border=True):
@@ -132,7 +132,7 @@ def duplicates_review(now: Snapshot, *, busy: bool) -> None:
                     "", icon=":material/play_arrow:", key=f"same_play_{song.id}", help="Play",
                     on_click=play_songs, args=(library, group, place),
                 )  # fmt: skip
-                role = " · **stands for the others**" if place == 0 else ""
+                role = " · **shown for the group**" if place == 0 else ""
                 facts.markdown(
                     f"{plain(song.label)} · {clock(song.duration_s)}{role}  \n:small[:gray[{plain(shown(song.path))}]]"
                 )
@@ -141,14 +141,14 @@ def duplicates_review(now: Snapshot, *, busy: bool) -> None:
                 key=f"same_part_{group[0].id}", on_click=_judge, args=(library, [song.id for song in group], False),
             )  # fmt: skip
     if len(found) > _GROUPS_SHOWN:
-        st.caption(f"{len(found) - _GROUPS_SHOWN} more groups follow when these are judged.")
+        st.caption(f"{len(found) - _GROUPS_SHOWN} more groups appear once these are reviewed.")
     parted = [p for p in pairs if not p.is_same and p.first_id in now.by_id and p.second_id in now.by_id]
     if parted:
-        with st.expander(f"{len(parted)} pairs that you parted"):
+        with st.expander(f"{len(parted)} pair{'s' * (len(parted) != 1)} you marked as different"):
             for pair in parted:
                 first, second = now.by_id[pair.first_id], now.by_id[pair.second_id]
                 st.button(
-                    f"Same after all: {plain(first.label)} and {plain(second.label)}",
+                    f"Duplicates after all: {plain(first.label)} and {plain(second.label)}",
                     key=f"same_join_{first.id}_{second.id}",
                     on_click=_judge, args=(library, [first.id, second.id], True),
                 )  # fmt: skip
@@ -158,7 +158,7 @@ def artists_review(library: Library) -> None:
     """Artists that are very likely one, spelt in several ways, offered for merging."""
     suggestions, merged = library.edits.suggestions(), library.edits.aliases()
     if not suggestions:
-        st.caption("No artist seems to be spelt in two ways.")
+        st.caption("No artist seems to have two spellings.")
     for number, group in enumerate(suggestions[:_GROUPS_SHOWN]):
         with st.container(horizontal=True, vertical_alignment="bottom"):
             name = st.selectbox(
@@ -173,6 +173,6 @@ def artists_review(library: Library) -> None:
     for artist in sorted(set(merged.values())):
         spellings = [plain(spelling) for spelling, stands_for in merged.items() if stands_for == artist]
         st.button(
-            f"Part {plain(artist)} from {', '.join(spellings)}", icon=":material/undo:",
+            f"Separate {plain(artist)} from {', '.join(spellings)}", icon=":material/undo:",
             key=f"artist_part_{artist}", on_click=library.edits.part, args=(artist,),
         )  # fmt: skip

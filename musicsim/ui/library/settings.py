@@ -14,7 +14,7 @@ __all__ = ["folders", "settings"]
 
 def _forget(library: Library, root: Path) -> None:
     n_songs = library.files.forget_root(root)
-    st.toast(f"{n_songs:,} songs forgotten.", icon=":material/check_circle:")
+    st.toast(f"{n_songs:,} song{'s' * (n_songs != 1)} removed.", icon=":material/check_circle:")
 
 
 def folders(library: Library, *, busy: bool) -> None:
@@ -23,29 +23,30 @@ def folders(library: Library, *, busy: bool) -> None:
     st.button(
         "Scan all folders again", icon=":material/refresh:", disabled=busy or not roots, key="scan_all",
         on_click=start_job, args=(library, "scan"),
-        help="Finds new, changed, moved and missing files. What has not changed is not opened.",
+        help="Finds new, changed, moved and missing files. Unchanged files are not opened.",
     )  # fmt: skip
     for number, root in enumerate(roots):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(plain(shown(root)) + ("" if root.exists() else " · :red[not there]"))
+            st.markdown(plain(shown(root)) + ("" if root.exists() else " · :red[not found]"))
             st.button(
                 "Scan again", icon=":material/refresh:", disabled=busy, key=f"scan_{number}",
                 on_click=start_job, args=(library, "scan"), kwargs={"folders": [str(root)]},
             )  # fmt: skip
             with st.popover("Remove", icon=":material/delete:", disabled=busy):
                 st.write(
-                    "Its songs leave this library, with what was said of them. The music is not touched."
+                    "Its songs are removed from this library, with their plays, tags and thumbs. The "
+                    "music files are not touched."
                 )
                 st.button(
-                    "Remove it",
+                    "Remove folder",
                     type="primary",
                     key=f"forget_{number}",
                     on_click=_forget,
                     args=(library, root),
                 )
     st.caption(
-        f"Files and folders that a file named {IGNORE_FILE} names, in gitignore's way of writing, are left out; so are "
-        "hidden ones."
+        f"Files and folders listed in a {IGNORE_FILE} file (gitignore syntax) are left out; so are hidden "
+        "ones."
     )
 
 
@@ -61,52 +62,57 @@ def settings(library: Library, *, busy: bool, has_songs: bool) -> None:
     first, second, third = st.columns(3, gap="large")
     with first:
         _number(
-            library, "shortest_s", "Shortest song, seconds", 3600,
-            "Shorter files are skipped, and listed under Not added, where they can be taken anyway.",
+            library, "shortest_s", "Shortest song (seconds)", 3600,
+            "Shorter files are skipped and listed under Failed, where you can add them anyway.",
         )  # fmt: skip
         _number(
             library,
             "n_workers",
             "Worker processes",
             64,
-            "0: one a core. Fewer leave more of the machine to you.",
+            "0 = one per core. Fewer leave more of the machine to you.",
         )
     with second:
         _number(
             library,
             "file_seconds",
-            "Longest time a file, seconds",
+            "Time limit per file (seconds)",
             86_400,
-            "A file that takes longer is given up.",
+            "A file that takes longer is skipped.",
         )
         _number(
-            library, "file_memory_mb", "Most memory a file, MB", 65_536, "A file that takes more is given up."
+            library,
+            "file_memory_mb",
+            "Memory limit per file (MB)",
+            65_536,
+            "A file that needs more is skipped.",
         )
     with third:
         _number(
-            library, "index_memory_mb", "Most memory of the search, MB", 1_048_576,
-            "A library of a million songs takes about 700. Where more would be needed than this, songs are sought by "
-            "bit codes of 32 bytes each, and their vectors stay on the disk.",
+            library, "index_memory_mb", "Memory limit for search (MB)", 1_048_576,
+            "A library of a million songs needs about 700. Above the limit, search uses bit codes of 32 "
+            "bytes per song and keeps the vectors on disk.",
         )  # fmt: skip
     st.toggle(
-        "Keep the frames of songs", library.settings["keep_frames"], key="library_keep_frames",
+        "Store audio features", library.settings["keep_frames"], key="library_keep_frames",
         on_change=lambda: library.set_setting("keep_frames", st.session_state["library_keep_frames"]),
-        help="2.2 kB a second of music. Without them a new codebook has to decode every song again.",
+        help="2.2 kB per second of music. Without them a new codebook has to decode every song again.",
     )  # fmt: skip
     st.toggle(
-        "Take harmony and rhythm", library.settings["aspects"], key="library_aspects",
+        "Analyse harmony and rhythm", library.settings["aspects"], key="library_aspects",
         on_change=lambda: library.set_setting("aspects", st.session_state["library_aspects"]),
-        help="2 kB a song beside the frames, and about a tenth more time to analyse it. Songs that lack them are read "
-        "again by the next scan of their folder.",
+        help="2 kB more per song, and about 10 % more analysis time. Songs without them are read again "
+        "by the next scan of their folder.",
     )  # fmt: skip
     st.toggle(
         "Hub reduction", library.settings["hub_reduction"], key="library_hub_reduction",
         on_change=lambda: library.set_setting("hub_reduction", st.session_state["library_hub_reduction"]),
-        help="A few songs are near to very many others, and would crowd every list of answers. With this, two songs "
-        "are near when each is near to the other, compared with the rest.",
+        help="A few songs are close to very many others and would crowd every result list. With hub "
+        "reduction, two songs count as close only if each is close to the other, compared with the "
+        "rest.",
     )  # fmt: skip
     st.button(
-        "Fit the model again", icon=":material/model_training:", on_click=start_job, args=(library, "refresh"),
+        "Refit the model", icon=":material/model_training:", on_click=start_job, args=(library, "refresh"),
         kwargs={"force": True}, disabled=busy or not has_songs,
     )  # fmt: skip
-    st.caption(f"This library lies in {plain(library.folder)}.")
+    st.caption(f"This library is in {plain(library.folder)}.")

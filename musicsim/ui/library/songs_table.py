@@ -16,7 +16,7 @@ from musicsim.ui.components.table_download import table_download
 __all__ = ["songs_table"]
 
 _KEY = "library_songs"
-_SEVERAL = "several values: left as they are"
+_SEVERAL = "several values: unchanged"
 _LABELS = {name: name.replace("_", " ").capitalize() for name in EDITABLE}
 
 
@@ -70,12 +70,12 @@ def songs_table(now: Snapshot) -> None:
         if st.button("Edit tags", icon=":material/edit:", disabled=not chosen, key="library_edit"):
             _edit(now.library, chosen)
         st.button(
-            "Back to the files' tags", icon=":material/undo:", key="library_undo",
+            "Reset to file tags", icon=":material/undo:", key="library_undo",
             disabled=not any(s.id in edited for s in chosen),
             on_click=now.library.edits.undo, args=([s.id for s in chosen],),
         )  # fmt: skip
         table_download("songs", lambda: _table(songs, edited), "library_songs_file")
-        st.caption(f"{len(songs):,} of {len(now.songs):,} songs. Mark rows to play or edit them.")
+        st.caption(f"{len(songs):,} of {len(now.songs):,} songs. Select rows to play or edit them.")
 
 
 def _common(songs: Sequence[Song], name: str) -> tuple[str, bool]:
@@ -88,7 +88,7 @@ def _common(songs: Sequence[Song], name: str) -> tuple[str, bool]:
 def _edit(library: Library, songs: Sequence[Song]) -> None:
     """Fields that all songs share; only what is changed is stored, and only in the library."""
     many = f"{len(songs)} songs" if len(songs) > 1 else f"“{shown(songs[0].title)}”"
-    st.caption(f"{many}. The files stay as they are: this library remembers what you correct.")
+    st.caption(f"{many}. The files are not changed: your edits are kept in this library.")
     changes: dict[str, Any] = {}
     with st.form("edit_tags", border=False):
         for name in EDITABLE:

@@ -39,7 +39,7 @@ def _drawn(walker: "Walk", wish: "Wish", seed: int) -> "DrawnPlaylist | None":
         return None
     if drawn.songs:
         return drawn
-    TROUBLE.set("No song is as you asked: loosen the limits, or name other songs.")
+    TROUBLE.set("No song matches your request: loosen the limits or choose other songs.")
     return None
 
 

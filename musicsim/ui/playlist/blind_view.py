@@ -75,11 +75,11 @@ def show_blind() -> None:
     """Two lists side by side, which is better, who drew them, and what came of all answers."""
     now = snapshot()
     if len(now.indexed) < 2:
-        st.info("Two lists need two songs or more: add some.", icon=":material/info:")
+        st.info("Comparing playlists needs at least two songs: add more.", icon=":material/info:")
         return
     st.caption(
-        "Two lists are drawn on the same wish, and nobody says whose is whose before you have answered. "
-        "Listen for how one song leads to the next, not for a single song that you like."
+        "Two playlists are generated from the same request; which is whose is hidden until you answer. "
+        "Listen for how one song leads to the next, not for a single song you like."
     )
     sides = _choose(now)
     wish = _wish(now)
@@ -89,7 +89,9 @@ def show_blind() -> None:
     ):
         asked = None
     if asked is None:
-        is_wanted = st.button("Draw two lists", icon=":material/casino:", key="blind_draw", type="primary")
+        is_wanted = st.button(
+            "Generate two playlists", icon=":material/casino:", key="blind_draw", type="primary"
+        )
     else:
         _show_pair(now, asked)
         # the names come where the question stood: nobody has to look for them
@@ -125,13 +127,13 @@ def _choose(now: Snapshot) -> tuple[Contender, Contender]:
     _SECOND.keep()
     second = right.selectbox(
         "with", others, key=_SECOND.name, format_func=_words_of,
-        help="The shuffle is an honest measure of what any of them is worth.",
+        help="The shuffle is the baseline that any of them should beat.",
     )  # fmt: skip
     return first, second
 
 
 def _words_of(one: Contender) -> str:
-    return "shuffle (any song is as likely)" if one == SHUFFLE else one.name
+    return "shuffle (every song equally likely)" if one == SHUFFLE else one.name
 
 
 def _wish(now: Snapshot) -> Wish:
@@ -143,7 +145,7 @@ def _wish(now: Snapshot) -> Wish:
     left, right = st.columns([3, 1], gap="medium")
     first = left.selectbox(
         "First song of both", list(names), key=_SONG.name, index=None, format_func=names.__getitem__,
-        placeholder="drawn anew each time",
+        placeholder="random each time",
     )  # fmt: skip
     length = right.number_input("Songs", _FEWEST, _MOST, key=_LENGTH.name)
     return Wish(length=int(length), first=first)
@@ -188,8 +190,8 @@ def _question(pair: BlindPair) -> bool:
     """Which is better; whether two others are wanted instead of an answer."""
     if pair.is_equal:
         st.info(
-            "Both drew the same list, again and again: there are few songs, or the two are nearly one. "
-            "Draw two others, or ask for longer lists.", icon=":material/info:",
+            "Both keep producing the same list: there are few songs, or the two are almost the same. "
+            "Compare two others, or ask for longer lists.", icon=":material/info:",
         )  # fmt: skip
     with st.container(horizontal=True, horizontal_alignment="center"):
         for choice, words in _LABELS.items():
@@ -197,7 +199,7 @@ def _question(pair: BlindPair) -> bool:
                 words, key=f"blind_{choice}", shortcut=_SHORTCUTS[choice], on_click=_answer, args=(choice,),
                 disabled=pair.is_equal and choice != "same",
             )  # fmt: skip
-        return st.button("Draw two others", icon=":material/casino:", key="blind_draw", type="tertiary")
+        return st.button("Generate two others", icon=":material/casino:", key="blind_draw", type="tertiary")
 
 
 def _list(now: Snapshot, drawn: DrawnPlaylist, number: int, *, is_told: bool) -> None:
@@ -206,7 +208,7 @@ def _list(now: Snapshot, drawn: DrawnPlaylist, number: int, *, is_told: bool) ->
 
     def act(action: Action) -> None:
         if songs[action.index].id not in now.by_id:
-            st.toast("This song has left the library.", icon=":material/warning:")
+            st.toast("This song was removed from the library.", icon=":material/warning:")
             return
         follow(action, now, songs)
         if action.kind == "why":
@@ -244,8 +246,8 @@ def _explain(drawn: DrawnPlaylist, index: int, who: Contender) -> None:
             min(1.0, edge.probability), text=f":material/check: **{words}**" if edge.reason == said else words
         )
     if said not in {edge.reason for edge in reasons[:_MAX_REASONS]}:
-        st.caption(plain(f"It was drawn by a less likely one: {said}."))
-    st.caption("How likely each led from one to the other; the ticked one did.")
+        st.caption(plain(f"It was chosen for a less likely reason: {said}."))
+    st.caption("How likely each reason was; the ticked one was used.")
 
 
 def _answer(choice: Choice) -> None:
@@ -262,7 +264,7 @@ def _reveal(asked: _Asked) -> bool:
     """Who drew which list; whether the next pair is wanted."""
     assert asked.chosen is not None
     left, right = (plain(one.name) for one in (asked.pair.left_is, asked.pair.right_is))
-    names = f"List 1 was drawn by **{left}**, list 2 by **{right}**."
+    names = f"List 1 was made by **{left}**, list 2 by **{right}**."
     st.success(f"{_SAID[asked.chosen]} {names}", icon=":material/visibility:")
     return st.button(
         "Next two lists", icon=":material/casino:", key="blind_draw", type="primary", shortcut="n"
@@ -277,7 +279,7 @@ def _take_back(library: Library) -> None:
     asked = _ASKED.get()
     if asked is not None and (asked.library, asked.answer_id) == (folder, number):
         _ASKED.set(None)
-    st.toast("The last answer is taken back.", icon=":material/undo:")
+    st.toast("The last answer was undone.", icon=":material/undo:")
 
 
 # --- what came of it ------------------------------------------------------------------------------
@@ -287,7 +289,7 @@ def _tally(library: Library) -> None:
     st.subheader("So far", anchor=False)
     found = tally(library)
     if not found:
-        st.caption("No answers yet. Ten or more begin to tell something.")
+        st.caption("No answers yet. It takes ten or more to show anything.")
         return
     st.markdown(
         "\n".join(f"- {plain(_sentence(one.pair.model_a, one.pair.model_b, one.words))}" for one in found)
@@ -300,14 +302,14 @@ def _tally(library: Library) -> None:
     }
     st.table(pd.DataFrame(table), hide_index=True, border="horizontal")
     st.caption(
-        "p is how often two that are equally good would come to a lead as clear as this one or clearer, for either "
-        "(sign test; answers without a difference are left out). Decide beforehand how often you answer: who stops "
-        "at a lucky moment finds a lead where there is none."
+        "p is the chance of a lead at least this large, for either, if both are equally good (sign test; "
+        "“no difference” answers are left out). Decide beforehand how many answers you will give: "
+        "stopping at a lucky moment shows a lead where there is none."
     )
     mine = [folder for folder, _ in _ANSWERS.get()]
     if mine and mine[-1] == library.folder:
         st.button(
-            "Take the last answer back", icon=":material/undo:", key="blind_undo", on_click=_take_back,
+            "Undo last answer", icon=":material/undo:", key="blind_undo", on_click=_take_back,
             args=(library,),
         )  # fmt: skip
 

@@ -51,7 +51,7 @@ def export_button(now: Snapshot, songs: Sequence[Song]) -> None:
         )
         st.toggle("Paths relative to a folder", key=_RELATIVE.name, persist_state="session")
         if _RELATIVE.get():
-            st.text_input("The folder that the list will stand in", key=_FOLDER.name, persist_state="session")
+            st.text_input("Folder the playlist will be saved in", key=_FOLDER.name, persist_state="session")
         gone = missing(songs)
         if gone:
             files = "The file of 1 song is" if len(gone) == 1 else f"The files of {len(gone)} songs are"
@@ -104,8 +104,8 @@ def mix_section(now: Snapshot, songs: Sequence[Song]) -> None:
 
     for key in (_SECONDS, _FADE, _ENDING):
         key.get()
-    with st.expander("Mix: the list as one file of sound", icon=":material/graphic_eq:"):
-        st.caption("The most typical part of each song, evened out in loudness, each faded into the next.")
+    with st.expander("Mix: the playlist as one audio file", icon=":material/graphic_eq:"):
+        st.caption("The most typical part of each song, levelled in loudness and crossfaded.")
         with st.container(horizontal=True, vertical_alignment="bottom"):
             st.number_input(
                 "Seconds of each song", 5, 600, step=5, key=_SECONDS.name, persist_state="session", width=170

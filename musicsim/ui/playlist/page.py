@@ -47,7 +47,7 @@ def _make_playlist(now: Snapshot, walker: Walk) -> None:
     with settings:
         wish_form(now, walker)
         st.button(
-            "Draw a playlist", icon=":material/casino:", type="primary", width="stretch", key="playlist_draw",
+            "Generate a playlist", icon=":material/casino:", type="primary", width="stretch", key="playlist_draw",
             on_click=draw_songs, args=(now, walker),
         )  # fmt: skip
         saved_lists(now)
@@ -57,9 +57,7 @@ def _make_playlist(now: Snapshot, walker: Walk) -> None:
         if trouble:
             st.error(plain(trouble), icon=":material/error:")
         if draft is None or not draft.song_ids:
-            st.info(
-                "Say what you wish for, or nothing, and draw. Between two songs stands why one led to the other."
-            )
+            st.info("Set options (or none) and generate. Each step shows why the next song was picked.")
             if can_undo():
                 show_steps_back()
             return
@@ -69,7 +67,7 @@ def _make_playlist(now: Snapshot, walker: Walk) -> None:
             save_button(now)
             export_button(now, [*shown.songs, *absent_songs(now, draft)])
             about = [f"Saved as “{plain(saved.name)}”."] if saved else []
-            about += [f"Drawn with seed {draft.seed}."] if draft.seed is not None else []
+            about += [f"Seed {draft.seed}."] if draft.seed is not None else []
             st.caption(" ".join(about))
         show_rows(now, walker, draft, shown)
         show_map(now, draft)

@@ -203,14 +203,14 @@ def wish_form(now: Snapshot, walker: "Walk") -> None:
     st.slider(
         "Smooth to surprising", 0.0, 1.0, step=0.05, key=_SURPRISE.name, persist_state="session",
         format="percent",
-        help="Smooth: a step goes by what few songs share. In the middle as people go from song to song on the "
-        "playlists it was learned from. Surprising: by what many share, or by nothing at all.",
+        help="Smooth follows narrow links; surprising follows broad links or jumps anywhere. The middle "
+        "is like the playlists it was learned from.",
     )  # fmt: skip
     st.caption(_width_words(walker))
     st.segmented_control(
         "Prefer songs that are", PREFERENCES, key=_PREFER.name, persist_state="session",
         required=True,
-        help="By the plays that were imported and those in the player here.",
+        help="By imported plays and plays in this player.",
     )  # fmt: skip
     with st.expander("Limits", icon=":material/tune:"):
         _limits(_words_of(now))
@@ -222,8 +222,8 @@ def wish_form(now: Snapshot, walker: "Walk") -> None:
 def _dialects(walker: "Walk") -> None:
     if not walker.n_playlists:
         st.caption(
-            "This library has no playlists to learn from yet: sound leads, then tags, artists and years. "
-            "Playlists are imported on the Library page."
+            "This library has no playlists to learn from yet: it uses sound first, then tags, artists "
+            "and years. Import playlists on the Library page."
         )
         return
     names = [dialect.name for dialect in walker.dialects]
@@ -238,16 +238,16 @@ def _dialects(walker: "Walk") -> None:
 
 def _dialect_words(walker: "Walk", dialect: "Dialect") -> str:
     """How many playlists a dialect was learned from, what that gains, and what it goes by."""
-    said = [f"Learned from {dialect.n_playlists:,} playlists."]
+    said = [f"Learned from {dialect.n_playlists:,} playlist{'s' * (dialect.n_playlists != 1)}."]
     if dialect.gain is not None:
-        gain = f"On lists kept back it gains {dialect.gain:.0%} over shuffling"
+        gain = f"{dialect.gain:.0%} better than shuffling on held-out playlists"
         if dialect.name and dialect.gain_global is not None:
             gain += f" (the walk of all playlists: {dialect.gain_global:+.0%})"
         said.append(f"{gain}.")
     families = [words for words, _ in walker.families(dialect.name or None)][:_FAMILIES_NAMED]
     if families:
         *most, last = families
-        said.append(f"It goes by {', '.join(most)} and {last}." if most else f"It goes by {last}.")
+        said.append(f"It uses {', '.join(most)} and {last}." if most else f"It uses {last}.")
     return " ".join(said)
 
 
@@ -266,13 +266,13 @@ def _songs(now: Snapshot) -> None:
     st.multiselect(
         "Pass through", ids, format_func=labels.__getitem__, placeholder="No song", key=_THROUGH.name,
         persist_state="session",
-        help="In this order. The last one is where the list ends, so with a first song it is a path from one to "
-        "the other.",
+        help="In this order. The playlist ends with the last one, so with a first song it is a path from "
+        "one to the other.",
     )  # fmt: skip
     st.multiselect(
         "Stay around", ids, format_func=labels.__getitem__, placeholder="No song", key=_SEEDS.name,
         persist_state="session",
-        help="Songs whose neighbourhood is wanted throughout. They need not come themselves.",
+        help="The playlist stays close to these songs; they need not be in it.",
     )  # fmt: skip
 
 
@@ -297,37 +297,37 @@ def _length(now: Snapshot) -> None:
 def _width_words(walker: "Walk") -> str:
     dialect = _DIALECT.get() or None
     here, people = (walker.step_width(surprise, dialect) for surprise in (_SURPRISE.get(), 0.5))
-    usual = "as people do" if walker.n_playlists else "in the middle"
-    return f"A step chooses among about {here:,.0f} songs that share its reason ({people:,.0f} {usual})."
+    usual = "in real playlists" if walker.n_playlists else "in the middle"
+    return f"About {here:,.0f} candidates per step ({usual}: {people:,.0f})."
 
 
 def _limits(words: _Words) -> None:
     st.number_input(
-        "Songs between two of one artist", 0, 50, key=_SPACING.name, persist_state="session",
-        help="Fewer where the collection has fewer artists.",
+        "Songs between two by the same artist", 0, 50, key=_SPACING.name, persist_state="session",
+        help="Fewer if the collection has too few artists.",
     )  # fmt: skip
     st.multiselect(
-        "Only with one of the tags",
+        "Only with any of these tags",
         words.tags,
         placeholder="Any tag",
         key=_TAGS.name,
         persist_state="session",
     )
     st.multiselect(
-        "Without the tags", words.tags, placeholder="None", key=_NO_TAGS.name, persist_state="session"
+        "Without these tags", words.tags, placeholder="None", key=_NO_TAGS.name, persist_state="session"
     )
     st.multiselect(
-        "Only the genres", words.genres, placeholder="Any genre", key=_GENRES.name, persist_state="session"
+        "Only these genres", words.genres, placeholder="Any genre", key=_GENRES.name, persist_state="session"
     )
     st.multiselect(
-        "Only the artists",
+        "Only these artists",
         words.artists,
         placeholder="Any artist",
         key=_ARTISTS.name,
         persist_state="session",
     )
     st.multiselect(
-        "Without the artists",
+        "Without these artists",
         words.artists,
         placeholder="None",
         key=_NO_ARTISTS.name,
@@ -339,17 +339,17 @@ def _limits(words: _Words) -> None:
             *words.years,
             key=_YEARS.name,
             persist_state="session",
-            help="Songs without a year come only from all years.",
+            help="A year range excludes songs without a year.",
         )
     st.toggle(
-        "Songs of your last lists weigh less", key=_REST.name, persist_state="session",
-        help="Those drawn here and those saved in the last 24 hours.",
+        "Avoid recently used songs", key=_REST.name, persist_state="session",
+        help="Songs of playlists generated here or saved in the last 24 hours.",
     )  # fmt: skip
     st.toggle(
-        "One version of a song",
+        "Skip alternate versions",
         key=_VERSIONS.name,
         persist_state="session",
-        help="Not the live one beside the one of the album.",
+        help="Such as the live version of an album track.",
     )
 
 

@@ -88,12 +88,12 @@ def _rename(now: Snapshot, playlist: SavedPlaylist) -> None:
     except MusicsimError as error:  # it has gone meanwhile
         st.toast(plain(error), icon=":material/warning:")
         return
-    st.toast(f"It is “{plain(name)}” now.", icon=":material/check_circle:")
+    st.toast(f"Renamed to “{plain(name)}”.", icon=":material/check_circle:")
 
 
 def _delete(now: Snapshot, playlist: SavedPlaylist) -> None:
     now.library.delete_playlist(playlist.id)
-    st.toast(f"“{plain(playlist.name)}” is gone.", icon=":material/check_circle:")
+    st.toast(f"“{plain(playlist.name)}” was deleted.", icon=":material/check_circle:")
 
 
 def _source_words(source: str, n: int) -> str:
@@ -113,7 +113,7 @@ def saved_lists(now: Snapshot) -> None:
         if len(sources) > 1:
             _SOURCE.get()
             st.selectbox(
-                "Where from",
+                "Source",
                 sources,
                 key=_SOURCE.name,
                 persist_state="session",
@@ -153,7 +153,7 @@ def _what_to_do(now: Snapshot, playlist: SavedPlaylist) -> None:
             )
             st.button("Rename it", key="playlist_rename_it", on_click=_rename, args=(now, playlist))
         with st.popover("Delete", icon=":material/delete:", key=f"playlist_delete_{playlist.id}"):
-            st.write(f"“{plain(playlist.name)}” will be forgotten; its songs stay in the library.")
+            st.write(f"“{plain(playlist.name)}” will be deleted; its songs stay in the library.")
             st.button("Delete it", key="playlist_delete_it", on_click=_delete, args=(now, playlist))
 
 

@@ -52,11 +52,11 @@ def show_heading(now: Snapshot, walker: "Walk", draft: PlaylistDraft, shown: "Dr
             args=(now.library, songs),
         )  # fmt: skip
         st.button(
-            "Another route", icon=":material/alt_route:", key="playlist_route", on_click=another_route,
+            "Regenerate", icon=":material/alt_route:", key="playlist_route", on_click=another_route,
             args=(now, walker), disabled=draft.wish is None,
-            help="The same wish with other songs."
+            help="The same request with other songs."
             if draft.wish is not None
-            else "This list was opened, not drawn for a wish: keep some songs and draw again around them.",
+            else "This playlist was opened, not generated: keep some songs and regenerate around them.",
         )  # fmt: skip
         show_steps_back()
     if draft.absent:
@@ -79,7 +79,7 @@ def _absent_words(absent: list[Song], n_absent: int) -> str:
     said += [f"{', '.join(later)} (not compared yet)"] if later else []
     left = n_absent - len(absent)
     said += [f"{left} that {'has' if left == 1 else 'have'} left the library"] if left else []
-    return f"Passed over: {'; '.join(said)}."
+    return f"Skipped: {'; '.join(said)}."
 
 
 def show_rows(now: Snapshot, walker: "Walk", draft: PlaylistDraft, shown: "DrawnPlaylist") -> None:
@@ -131,17 +131,17 @@ def _ways_on(now: Snapshot, walker: "Walk", draft: PlaylistDraft) -> None:
     _MORE.set(max(1, min(_MORE.get(), max(room, 1))))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.button(
-            "Draw again around the kept ones", icon=":material/cached:", key="playlist_around",
+            "Regenerate around the kept songs", icon=":material/cached:", key="playlist_around",
             on_click=redraw_around, args=(now, walker), disabled=not n_kept or n_kept == len(draft.song_ids),
-            help="Songs with a filled pin stay at their places, and so do the songs that the wish named.",
+            help="Songs with a filled pin stay in place, and so do the songs named in the request.",
         )  # fmt: skip
         st.button(
-            f"Go on: + {_MORE.get()} {'song' if _MORE.get() == 1 else 'songs'}", icon=":material/more_horiz:",
+            f"Add {_MORE.get()} more", icon=":material/more_horiz:",
             key="playlist_go_on", on_click=go_on, args=(now, walker, _MORE.get()), disabled=room <= 0,
-            help="The list stays, and the walk goes on from its last song.",
+            help="Keeps the playlist and continues from its last song.",
         )  # fmt: skip
         st.number_input(
-            "Songs to go on by", 1, max(room, 1), key=_MORE.name, persist_state="session",
+            "Songs to add", 1, max(room, 1), key=_MORE.name, persist_state="session",
             width=140, label_visibility="collapsed",
             disabled=room <= 0,
         )  # fmt: skip
@@ -169,13 +169,13 @@ def _why(now: Snapshot, walker: "Walk", draft: PlaylistDraft, here: int, there: 
         share = f"{rest:.0%}" if rest >= 0.005 else "less than 1%"
         st.caption(f"{left} more {'reason' if left == 1 else 'reasons'} with {share} together.")
     st.caption(
-        "The ticked one is what led here."
+        "The ticked reason was used."
         if known
-        else "The two came to stand together by hand: the ticked reason is the likeliest."
+        else "You placed these together; the most likely reason is ticked."
     )
     if st.button(
-        "Another way", icon=":material/alt_route:", key="playlist_another_way", type="primary",
-        help="Another song in the place of the second one.",
+        "Another song", icon=":material/alt_route:", key="playlist_another_way", type="primary",
+        help="Replaces the second song.",
     ):  # fmt: skip
         redraw_one(now, walker, there)
         st.rerun()
@@ -186,4 +186,4 @@ def show_map(now: Snapshot, draft: PlaylistDraft) -> None:
     figure = map_figure(now, path=draft.song_ids, chosen=draft.song_ids[0], height=420, legend=False)
     st.plotly_chart(figure, key="playlist_map", config={"displayModeBar": False})
 
-    st.caption("The walk on the map; the red ring is where it starts.")
+    st.caption("The playlist on the map; the red ring marks its start.")

@@ -29,16 +29,16 @@ def show_weights(walker: Walk) -> None:
         Of the snapshot that the page is about.
     """
     if len(walker.snapshot.indexed) < 2:
-        st.info("One song leads to no other: add some more.", icon=":material/info:")
+        st.info("A playlist needs at least two songs: add more.", icon=":material/info:")
         return
     st.caption(
-        "A playlist goes from song to song along what both have in common: their sound, a tag, the artist, the years, "
-        "who listens. How often each leads on is its weight."
+        "A playlist moves from song to song by what they have in common: sound, a tag, the artist, the "
+        "years, the listeners. The weight says how often each is used."
     )
     if not walker.n_playlists:
         st.info(
-            "These weights are defaults, sound first: this library has no playlists to learn from. Import some on the "
-            "Library page, and they are weighed as people go from song to song.", icon=":material/info:",
+            "These weights are defaults, sound first: this library has no playlists to learn from. "
+            "Import some on the Library page to learn the weights from them.", icon=":material/info:",
         )  # fmt: skip
     chosen = _choose(walker.dialects)
     left, right = st.columns([3, 2], gap="large")
@@ -64,7 +64,7 @@ def _choose(dialects: Sequence[Dialect]) -> str:
         st.selectbox(
             "Dialect", ["", *names], key=_DIALECT.name, width=360,
             format_func=lambda name: name or _ALL,
-            help="A kind of playlist with weights of its own, shown beside those of all playlists.",
+            help="A kind of playlist with weights of its own, shown next to those of all playlists.",
         )
     )  # fmt: skip
 
@@ -107,26 +107,27 @@ def _families(walker: Walk, chosen: str) -> None:
     )
     st.plotly_chart(figure, key="weights_families", config={"displayModeBar": False})
     st.caption(
-        "Share of all weight. What holds two families at once, such as “both tagged calm and from 1990-1999”, "
-        "counts for each of its parts, so that the shares may sum to more than 100 %."
+        "Share of all weight. A reason from two families, such as “both tagged calm and from 1990-1999”, "
+        "counts for both, so the shares may add up to more than 100 %."
     )
 
 
 def _strongest(walker: Walk, chosen: str) -> None:
     edges = walker.strongest(chosen or None, _LISTED)
     if not edges:
-        st.caption("Nothing but chance: these songs have nothing in common that is known.")
+        st.caption("Chance only: nothing is known that these songs have in common.")
         return
     lines = [f"- {plain(edge.reason)} :small[:gray[{_percent(edge.probability)}]]" for edge in edges]
     st.markdown("\n".join(lines))
     whose = f"of “{plain(chosen)}”" if chosen else "of all playlists" if walker.n_playlists else "by default"
     st.caption(
-        f"Share of all weight {whose}. A song's next step is drawn among what the song is part of, in proportion."
+        f"Share of all weight {whose}. Each step picks one of a song's reasons in proportion to these "
+        "weights."
     )
 
 
 def _gains(dialects: Sequence[Dialect]) -> None:
-    st.subheader("What it is worth", anchor=False)
+    st.subheader("How good it is", anchor=False)
     whole, *kinds = dialects
     judged = sorted(kinds, key=lambda one: (one.gain is None, -(one.gain or 0.0), -one.n_playlists, one.name))
     table = {
@@ -138,14 +139,14 @@ def _gains(dialects: Sequence[Dialect]) -> None:
     st.table(pd.DataFrame(table), hide_index=True, border="horizontal")
     if whole.gain is None:
         st.caption(
-            f"{whole.n_playlists:,} playlists are too few to keep some back: nothing is said of how well the walk "
-            f"foretells others."
+            f"{whole.n_playlists:,} playlists are too few to hold some out, so nothing is known about how "
+            "well the weights predict others."
         )
         return
     st.caption(
-        "Gain over shuffling, on playlists that the weights were not learned from: a quarter of them was kept back. "
-        "0 % is as good as the shuffle, less is worse, 100 % would know each next song. The walks that draw were then "
-        "learned from all. “–”: too few were kept back."
+        "Gain over shuffling on held-out playlists, a quarter of all. 0 % is as good as shuffling, below "
+        "0 is worse, 100 % would predict every next song. The weights in use are learned from all "
+        "playlists. “–”: too few were held out."
     )
     ahead = sum(
         one.gain > one.gain_global for one in kinds if one.gain is not None and one.gain_global is not None
@@ -153,8 +154,8 @@ def _gains(dialects: Sequence[Dialect]) -> None:
     n_judged = sum(one.gain is not None for one in kinds)
     if n_judged:
         st.caption(
-            f"Of {n_judged:,} dialects that could be judged, {ahead:,} foretell their own playlists better than the "
-            f"weights of all."
+            f"Of {n_judged:,} dialects that could be evaluated, {ahead:,} predict their own playlists "
+            "better than the weights of all."
         )
 
 

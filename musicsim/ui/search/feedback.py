@@ -89,7 +89,7 @@ def _keep(library: Library, song_id: int, judged: dict[int, int]) -> None:
     except MusicsimError as error:
         st.toast(plain(error), icon=":material/warning:")
         return
-    words = "Kept: the Train page can learn from it." if judged else "Forgotten."
+    words = "Kept: the Train page can learn from it." if judged else "Discarded."
     st.toast(words, icon=":material/check:")
 
 
@@ -119,9 +119,9 @@ def feedback_bar(
     thumbs, kept = search.thumbs, search.kept
     can_undo = bool(thumbs.said) or thumbs.earlier is not None
     if not can_undo and not kept:
-        st.caption("Thumbs say which answers fit: the list follows at once.")
+        st.caption("Use the thumbs to say what fits; the list updates right away.")
         return
-    st.caption(_changes(before, after) if thumbs.said else "What was said has been taken back.")
+    st.caption(_changes(before, after) if thumbs.said else "The last thumb was undone.")
     with st.container(horizontal=True):
         st.button(
             "Undo", icon=":material/undo:", key="feedback_undo", on_click=_undo, args=(searched,),
@@ -134,7 +134,7 @@ def feedback_bar(
         if song_id is None:
             st.button(
                 "Keep", icon=":material/bookmark:", key="feedback_keep", disabled=True,
-                help="Only what was said of a song of your collection can be learned from: add the file first.",
+                help="Only thumbs for a song in your collection can be learned from: add the file first.",
             )  # fmt: skip
         else:
             st.button(
@@ -152,6 +152,6 @@ def feedback_bar(
                 say(searched, picked, -1)
 
         st.pills(
-            "Do not fit, click to take back", list(labels), format_func=lambda i: f"{labels[i]} ✕",
+            "Hidden (click to undo)", list(labels), format_func=lambda i: f"{labels[i]} ✕",
             key="feedback_unfitting", on_change=take_back,
         )  # fmt: skip

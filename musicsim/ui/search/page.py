@@ -78,8 +78,8 @@ def draw() -> None:
         return
     if query is None:
         st.info(
-            "Drop an audio file, hum into the microphone, or choose a song: what sounds like it in your collection "
-            "will stand here.",
+            "Drop an audio file, hum into the microphone, or choose a song. Similar songs from your "
+            "collection will appear here.",
             icon=":material/hearing:",
         )
         return
@@ -188,7 +188,7 @@ def _search_form(now: Snapshot, query: _Query) -> Callable[[Thumbs], list[Hit]]:
     """How many answers, and which songs may be one; returns the search under these conditions."""
     n, limit, narrow = st.columns([1, 1, 2], vertical_alignment="bottom")
     k = n.segmented_control("Songs", (10, 20, 50), default=10, key="search_k") or 10
-    per_artist = limit.number_input("At most of one artist (0: any)", 0, 50, 2, key="search_per_artist")
+    per_artist = limit.number_input("Max. songs per artist (0 = no limit)", 0, 50, 2, key="search_per_artist")
     with narrow.popover("Filters", icon=":material/filter_alt:", width="stretch"):
         filters = _filters(now)
     return lambda thumbs: find_similar(
@@ -224,9 +224,11 @@ def _answers(now: Snapshot, query: _Query, found_with: Callable[[Thumbs], list[H
     songs = [hit.song for hit in hits]
     found, where = st.columns([3, 2], gap="large")
     with found:
-        st.subheader(f"{len(hits)} most similar songs" if hits else "No song passes", anchor=False)
+        st.subheader(
+            f"{len(hits)} most similar songs" if hits else "No songs match these filters", anchor=False
+        )
         if not hits:
-            st.caption("There is no other song that these filters let through. Widen them.")
+            st.caption("Loosen the filters.")
 
         def act_on(action: Action) -> None:
             """Play, queue, or search on with an answer, say whether it fits, or ask why it is one."""

@@ -62,7 +62,7 @@ def _delete(library: Library, record: ModelRecord) -> None:
     except MusicsimError as error:
         st.toast(plain(error), icon=":material/warning:")
         return
-    st.toast(f"{plain(record.name)} is gone.", icon=":material/check_circle:")
+    st.toast(f"{plain(record.name)} was deleted.", icon=":material/check_circle:")
 
 
 def use_button(library: Library, record: ModelRecord, *, where: str) -> None:
@@ -80,7 +80,7 @@ def rename_button(library: Library, record: ModelRecord, *, where: str) -> None:
     key: Key[str] = Key(f"{where}_name_{record.id}", lambda: record.name, "the name a model is to have")
     with st.popover(
         "Rename", icon=":material/edit:", disabled=is_native,
-        help="The model that every library has keeps its name." if is_native else None,
+        help="The built-in model cannot be renamed." if is_native else None,
     ):  # fmt: skip
         key.keep()
         st.text_input("Name", key=key.name, max_chars=MAX_NAME)
@@ -97,8 +97,8 @@ def delete_button(
     is_native = record.kind == NATIVE_KIND
     why = "The other models are built on this one." if is_native else None
     with st.popover(label, icon=":material/delete:", disabled=is_native or busy, help=why):
-        after = " “As it sounds” is used from then on." if record.is_active else ""
-        st.write(f"{plain(record.name)} cannot be had back, except by making it again.{after}")
+        after = " “Sound” will be used instead." if record.is_active else ""
+        st.write(f"Deleting {plain(record.name)} can't be undone; you would have to train it again.{after}")
         st.button(
             "Delete it", key=f"{where}_delete_{record.id}", type="primary",
             on_click=_delete, args=(library, record),
@@ -157,7 +157,7 @@ def _card(library: Library, record: ModelRecord, report: dict[str, Any], *, busy
     st.caption(plain(kind_words(record)))
     stale = stale_reason(library, record)
     if stale is not None:
-        st.caption(f":orange[:material/update: Should be made again: {plain(stale)}.]")
+        st.caption(f":orange[:material/update: Should be refitted: {plain(stale)}.]")
     st.caption("  \n".join(plain(line) for line in facts(library, record, report)))
     with st.container(horizontal=True):
         use_button(library, record, where="card")
@@ -166,7 +166,7 @@ def _card(library: Library, record: ModelRecord, report: dict[str, Any], *, busy
         st.download_button(
             "Download", lambda: _model_file(library, record), f"{record.name}{FILE_ENDING}",
             "application/zip", key=f"card_file_{record.id}", icon=":material/download:", on_click="ignore",
-            help="One file for another library. It holds the model and its figures, no song.",
+            help="One file to use in another library. It holds the model and its scores, no songs.",
         )  # fmt: skip
 
 
@@ -188,7 +188,7 @@ def _comparison(records: Sequence[ModelRecord], reports: dict[str, dict[str, Any
     columns: dict[str, list[str]] = {"measure": measures}
     for number, (model_id, table) in enumerate(zip(chosen, tables, strict=True), 1):
         columns[f"{names[model_id]}"] = [table[m]["after"] for m in measures]
-        columns[f"against before{' ' * number}"] = [
+        columns[f"vs. before{' ' * number}"] = [
             f"{table[m]['difference']} ({table[m]['95 % between']})"
             if table[m]["95 % between"]
             else table[m]["difference"]
@@ -196,7 +196,7 @@ def _comparison(records: Sequence[ModelRecord], reports: dict[str, dict[str, Any
         ]
     st.table(pd.DataFrame(columns), hide_index=True, border="horizontal")
     if len({_question(reports[model_id]) for model_id in chosen}) > 1:
-        st.caption("They were asked different questions: each figure says how well a model answers its own.")
+        st.caption("Trained on different targets; scores are not comparable.")
 
 
 def _question(report: dict[str, Any]) -> tuple[object, ...]:
@@ -219,14 +219,15 @@ def _take(library: Library, name: str, data: bytes) -> None:
 
 
 def _taking_in(library: Library, *, busy: bool) -> None:
-    st.markdown("**Take in a model**")
+    st.markdown("**Import a model**")
     file = st.file_uploader(
         f"A {FILE_ENDING} file", type=[FILE_ENDING.lstrip(".")], key="models_file",
-        help="Made by Download on a card, here or in another library. All songs are described by it.",
+        help="Saved with Download on a model's card, here or in another library. It is applied to all "
+        "songs.",
     )  # fmt: skip
     if file is not None:
         st.button(
-            "Take it in", icon=":material/input:", key="models_take", disabled=busy,
+            "Import", icon=":material/input:", key="models_take", disabled=busy,
             on_click=_take, args=(library, file.name, file.getvalue()),
         )  # fmt: skip
 
@@ -256,12 +257,12 @@ def _bringing(library: Library, *, busy: bool) -> None:
     file = st.file_uploader(
         f"Embeddings as {', '.join(ENDINGS)}", type=[ending.lstrip(".") for ending in ENDINGS],
         key="models_vectors",
-        help="One vector a song, of a neural network or anything else, with the ids, paths or hashes of the songs: "
-        "they become a model, to search with and to learn on, alone or beside others.",
+        help="One vector per song, from a neural network or anything else, with the ids, paths or hashes "
+        "of the songs. They become a model to search with and to train on, alone or with others.",
     )  # fmt: skip
     if file is not None:
         st.button(
-            "Take them in", icon=":material/input:", key="models_bring", disabled=busy,
+            "Import", icon=":material/input:", key="models_bring", disabled=busy,
             on_click=_bring, args=(library, file.name, file.getvalue()),
         )  # fmt: skip
     told = _BROUGHT.get()
@@ -281,11 +282,11 @@ def _represent(library: Library) -> None:
 def _describing(library: Library, *, busy: bool) -> None:
     for key in (_REPRESENTATION, _CODEWORDS, _TAU):
         key.keep()
-    st.markdown("**Another way to describe songs**")
+    st.markdown("**Other song features**")
     kind = st.selectbox(
-        "Songs are described by", OFFERED, key=_REPRESENTATION.name,
+        "Features", OFFERED, key=_REPRESENTATION.name,
         format_func=lambda name: REPRESENTATIONS[name].description,
-        help="To compare with, and to learn on. Mixtures of Gaussians take the longest: seconds a song.",
+        help="To compare with and to train on. Mixtures of Gaussians take longest: seconds per song.",
     )  # fmt: skip
     first, second = st.columns(2)
     has_codewords = kind in CODEWORDS
@@ -299,10 +300,10 @@ def _describing(library: Library, *, busy: bool) -> None:
         )
     with second:
         st.segmented_control(
-            "Codewords a frame is shared among", [1, 2, 4, 8], key=_TAU.name, disabled=not has_codewords,
+            "Codewords per frame (top-τ)", [1, 2, 4, 8], key=_TAU.name, disabled=not has_codewords,
             required=True,
         )  # fmt: skip
     st.button(
-        "Describe the songs", icon=":material/graphic_eq:", key="models_represent", disabled=busy,
+        "Compute", icon=":material/graphic_eq:", key="models_represent", disabled=busy,
         on_click=_represent, args=(library,),
     )  # fmt: skip

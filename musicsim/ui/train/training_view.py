@@ -65,7 +65,7 @@ def learn_from(kind: str) -> None:
     _KIND.set(kind)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Looking at what listeners said…")
+@st.cache_resource(max_entries=8, show_spinner="Reading listener data…")
 def _coverage(
     folder: Path, revision: int, model_id: str, said: tuple[float, ...], _snapshot: Snapshot
 ) -> list[Coverage]:
@@ -94,7 +94,7 @@ def choices(of: Snapshot, *, busy: bool) -> None:
     _follow_kind()
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("1 · What says “similar”?", anchor=False)
+        st.subheader("1 · Learn similarity from", anchor=False)
         _kinds(enough, [c for c in found if not c.is_enough])
     with right:
         st.subheader("2 · How?", anchor=False)
@@ -102,13 +102,14 @@ def choices(of: Snapshot, *, busy: bool) -> None:
         st.button(
             "Train", type="primary", icon=":material/school:", width="stretch", key="train_start",
             disabled=busy or not enough, on_click=_start, args=(of.library,),
-            help="Ten to sixty seconds for some hundred songs. The model in use stays until you say otherwise.",
+            help="Takes ten to sixty seconds for a few hundred songs. The model in use stays until you "
+            "choose another.",
         )  # fmt: skip
         running = jobs.current(of.library) if busy else None
         if running is not None and running.kind != "train":
-            st.caption(f"{TITLES[running.kind]} is at work: training can start when it has ended.")
+            st.caption(f"Wait for “{TITLES[running.kind]}” to finish.")
         elif running is not None:
-            st.caption("Learning: the live lines stand below.")
+            st.caption("Training; progress curves appear below.")
 
 
 def _follow_kind() -> None:
@@ -139,7 +140,7 @@ def _kinds(enough: list[Coverage], lacking: list[Coverage]) -> None:
     if enough:
         of = {c.kind: c for c in enough}
         st.radio(
-            "What says similar", list(of), format_func=_words, key=_KIND.name, label_visibility="collapsed",
+            "Learn similarity from", list(of), format_func=_words, key=_KIND.name, label_visibility="collapsed",
             captions=[f"{c.n_songs:,} songs ({c.share:.0%}) · {plain(c.detail)}" for c in of.values()],
         )  # fmt: skip
     else:
@@ -166,27 +167,28 @@ def _how(library: Library) -> None:
     methods = [RANKING] if _KIND.get() == ANSWERS else list(METHODS)
     st.selectbox(
         "Method", methods, format_func=_method_words, key=_METHOD.name,
-        help="A ranking is learned in steps, with a bound on what more could gain. In closed form pairs alike are "
-        "weighed against pairs unlike, once; by region, each part of the music has a metric of its own, and a search "
-        "uses that of the place where its query lies.",
+        help="A ranking is learned in steps, with a bound on what more steps could gain. The closed form "
+        "weighs similar against dissimilar pairs once. By region, each part of the music has its "
+        "own metric, and a search uses that of the query's region.",
     )  # fmt: skip
     in_steps = _METHOD.get() == RANKING
     losses = [loss for loss in LOSSES if loss != ORDER or _KIND.get() == ANSWERS]
-    st.selectbox("What is to become best", losses, format_func=LOSSES.__getitem__, key=_LOSS.name)
+    st.selectbox("Optimise for", losses, format_func=LOSSES.__getitem__, key=_LOSS.name)
     by_hand = st.toggle(
-        "Choose the strength C by hand", key=_BY_HAND.name, disabled=not in_steps,
-        help="Small values stay close to what there was, large ones follow the examples. Otherwise values from 1 "
-        "to 100,000 are tried, and the one that is best on held-out artists, or answers, is taken.",
+        "Set regularisation C manually", key=_BY_HAND.name, disabled=not in_steps,
+        help="Small values stay close to the untrained model, large ones follow the examples. Otherwise "
+        "values from 1 to 100,000 are tried, and the best on held-out artists (or answers) is used.",
     )  # fmt: skip
     st.select_slider(
         "C", _CS, key=_C.name, format_func=lambda C: f"{C:,g}", disabled=not (by_hand and in_steps)
     )
     st.multiselect(
-        "Learn on", bases, key=_ON.name, placeholder="Choose models",
-        help="The models whose vectors of songs are weighed anew. Each of several has a metric of its own, and they "
-        "are weighed against each other: sound, tags, lyrics, vectors of your own. More of them are made below.",
+        "Train on", bases, key=_ON.name, placeholder="Choose models",
+        help="The models whose song vectors are reweighted. With several, each gets its own metric and "
+        "they are weighted against each other: sound, tags, lyrics, your own vectors. Add more "
+        "below.",
     )  # fmt: skip
-    with st.expander("More choices", icon=":material/tune:"):
+    with st.expander("More options", icon=":material/tune:"):
         _more(library)
     st.text_input("Name", key=_NAME.name, max_chars=50, placeholder=name_for(library, _KIND.get()))
 
@@ -205,13 +207,13 @@ def _more(library: Library) -> None:
     first.number_input(
         f"{KINDS[kind].of.capitalize()} that count as similar" if has_k else "Songs that count as similar",
         1, 100, key=_K.name, disabled=not has_k and loss not in ("ndcg", "precision"),
-        help="NDCG and P@k look at as many of the first.",
+        help="Also the number of top songs that NDCG and P@k look at.",
     )  # fmt: skip
     second.number_input(
-        "Plays that make a listener", 1, 1000, key=_THRESHOLD.name, disabled=kind != "plays",
-        help="Who has played an artist less often does not count as a listener.",
+        "Minimum plays per listener", 1, 1000, key=_THRESHOLD.name, disabled=kind != "plays",
+        help="People who played an artist fewer times do not count as its listeners.",
     )  # fmt: skip
-    shapes = {"full": "full", "diagonal": "diagonal: one weight a direction"}
+    shapes = {"full": "full", "diagonal": "diagonal: one weight per direction"}
     in_steps = _METHOD.get() == RANKING
     first.radio(
         "Metric", list(shapes), format_func=shapes.__getitem__, key=_STRUCTURE.name, disabled=not in_steps
@@ -278,7 +280,7 @@ def _at_work(library: Library, job: Job) -> None:
     _WATCHED.set(job.id)
     points = library.jobs.trace(job.id)
     share = min(1.0, job.done / job.total) if job.total else 0.0
-    words = "paused" if job.state == "paused" else job.message or "waiting for its process"
+    words = "paused" if job.state == "paused" else job.message or "starting"
     st.progress(share, text=f"**{plain(job.arguments['name'])}** · {plain(words)}")
     in_steps = _in_steps(job)
     facts = [clock(max(0.0, time.time() - job.created_at))]
@@ -291,7 +293,7 @@ def _at_work(library: Library, job: Job) -> None:
         st.button(
             "Stop and keep the best", icon=":material/check:", key="train_finish", disabled=stopping,
             on_click=jobs.finish, args=(library, job.id),
-            help="Ends here and keeps the metric that was best on held-out artists so far.",
+            help="Stops now and keeps the metric that was best on held-out artists so far.",
         )  # fmt: skip
         st.button(
             "Cancel", icon=":material/close:", key="train_cancel", disabled=stopping,
@@ -314,12 +316,12 @@ def _ended(library: Library, job: Job) -> None:
     said = {
         "failed": plain(job.message),
         "cancelled": f"**{name}** was cancelled after {took}; nothing was kept.",
-        "interrupted": f"**{name}** was cut off after {took}: its process ended before it had finished.",
+        "interrupted": f"**{name}** stopped after {took}: its process ended before it had finished.",
     }
     show = st.error if job.state == "failed" else st.info
     show(said[job.state], icon=":material/error:" if job.state == "failed" else ":material/info:")
     st.button(
-        "Start it again", icon=":material/replay:", key="train_again", on_click=_start_again,
+        "Start again", icon=":material/replay:", key="train_again", on_click=_start_again,
         args=(library, job), disabled=jobs.current(library) is not None,
     )  # fmt: skip
 
@@ -398,7 +400,7 @@ def _framed(figure: go.Figure, title: str, points: list[dict[str, Any]]) -> go.F
         legend={"orientation": "h", "x": 0, "y": -0.34, "yanchor": "top"}, showlegend=True,
     )  # fmt: skip
     figure.update_xaxes(
-        title={"text": "steps, one fit after the other", "standoff": 6},
+        title={"text": "steps, over all fits", "standoff": 6},
         range=[0, max(20, len(points) * 1.02)],
     )
     return figure

@@ -62,24 +62,24 @@ def _figures(now: Snapshot, record: ModelRecord, report: dict[str, Any], *, busy
     with st.container(horizontal=True):
         use_button(now.library, record, where="verdict")
         rename_button(now.library, record, where="verdict")
-        delete_button(now.library, record, where="verdict", busy=busy, label="Throw it away")
+        delete_button(now.library, record, where="verdict", busy=busy, label="Delete")
     left, right = st.columns([3, 2], gap="large")
     with left:
         st.table(pd.DataFrame(figures(report)), hide_index=True, border="horizontal")
         st.caption(
-            f"{plain(judged_on(report))} The model that is kept was learned anew with these settings from all songs, "
-            f"so the figures are of its like, not of itself. Hubness is the skew of how often a song is among the ten "
-            f"nearest of others."
+            f"{plain(judged_on(report))} Scores are from models trained the same way on part of the data; "
+            "the saved model is trained on all of it. Hubness is the skew of how often a song is among "
+            "the ten nearest of others."
         )
     with right:
         st.table(pd.DataFrame(path_rows(report)), hide_index=True, border="horizontal")
-        st.caption(f"Held-out quality by what is chosen on it; {report['untrained']:.3f} before learning.")
+        st.caption(f"Held-out quality of each setting tried; {report['untrained']:.3f} before training.")
         sources = source_rows(report)
         if sources:
             st.table(pd.DataFrame(sources), hide_index=True, border="horizontal")
             st.caption(
-                "What each of the models makes up of the distances, after learning; before it, all make up the same. "
-                "And how good each is by itself, before learning."
+                "Each model's share of the distances after training (before, all are equal), and how "
+                "good each is alone before training."
             )
 
 
@@ -120,7 +120,7 @@ def _songs(now: Snapshot, songs: list[Song], known: set[int], side: str) -> None
                 "Explore and Search by example now start from this song.", icon=":material/check_circle:"
             )
 
-    rows = [row_of(song, why="was there before" if song.id in known else "") for song in songs]
+    rows = [row_of(song, why="also before" if song.id in known else "") for song in songs]
     song_list(rows, key=f"verdict_{side}", on_action=act)
     if not songs:
-        st.caption("These songs have gone.")
+        st.caption("These songs were removed.")
