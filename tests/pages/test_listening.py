@@ -94,7 +94,7 @@ def test_no_table_is_handed_out_with_formulas(section, full, monkeypatch):  # no
 def test_an_import_is_written_listed_and_undone(section, full):  # noqa: F811
     song = full.songs()[0]
     app = press(look(section, ("plays.csv", plays_of([song], "bob,You,Other,9"))), "Import")
-    assert "Import 1: 2 rows; 1 of 2 songs are in the library; 1 are kept and matched later." in texts(app)
+    assert "Import 1: 2 rows; 1 of 2 songs are in the library; 1 is kept and matched later." in texts(app)
     assert not app.metric, "the fields are empty again"
     assert "Import 1: 2 rows" in texts(app.run()), "told until it is undone"
     assert played(full) == {("ann", song.id): 1}
