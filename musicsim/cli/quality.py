@@ -48,7 +48,8 @@ def evaluate(
     """Evaluate each model: rankings, genres, confusions, hubs and coverage."""
     from musicsim.errors import ModelError, NotFoundError
     from musicsim.explorer.evaluation.quality import evaluate as evaluate_model
-    from musicsim.explorer.learning.supervision import KINDS, coverage
+    from musicsim.explorer.learning.supervision import coverage
+    from musicsim.explorer.requests.training import KINDS
     from musicsim.explorer.snapshot.snapshot import take_snapshot
 
     if by is not None and by not in KINDS:

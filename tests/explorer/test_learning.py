@@ -8,9 +8,9 @@ import pytest
 
 from musicsim.errors import ModelError, NotFoundError, StoreLockedError
 from musicsim.explorer.learning.supervision import Supervision
-from musicsim.explorer.learning.task import LearningSettings
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.progress import Stopped
+from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.learned_model import learn
 from tests.learning import Watcher

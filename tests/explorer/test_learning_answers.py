@@ -11,9 +11,10 @@ from musicsim.explorer.learning.from_answers import (
     relevance_of,
     shares_in_order,
 )
-from musicsim.explorer.learning.supervision import ANSWERS, Supervision
-from musicsim.explorer.learning.task import CS, LearningSettings
+from musicsim.explorer.learning.supervision import Supervision
+from musicsim.explorer.learning.task import CS
 from musicsim.explorer.models.artifacts import load_report
+from musicsim.explorer.requests.training import ANSWERS, LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.learned_model import learn
 from musicsim.explorer.upkeep.model_text import figures, headline, judged_on, report_of

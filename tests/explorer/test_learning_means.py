@@ -9,8 +9,9 @@ from musicsim.errors import ModelError
 from musicsim.evaluation import ArtistSplit, query_scores
 from musicsim.explorer.learning.closed_form import trials
 from musicsim.explorer.learning.supervision import Supervision
-from musicsim.explorer.learning.task import LearningSettings, Split, Task
+from musicsim.explorer.learning.task import Split, Task
 from musicsim.explorer.models.artifacts import load_report
+from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.search.feedback import Thumbs
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.snapshot import take_snapshot

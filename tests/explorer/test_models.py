@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from musicsim.errors import FeatureVersionError, ModelError
-from musicsim.explorer.learning.task import LearningSettings
 from musicsim.explorer.models.files import save_model_file
 from musicsim.explorer.models.representations import OFFERED
+from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.search.query import find_similar, read_example
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.fitting import NATIVE, RepresentationSettings

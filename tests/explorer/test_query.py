@@ -11,7 +11,9 @@ from scipy.stats import norm
 
 from benchmarks._million import write_library
 from musicsim.errors import AudioError, ModelError, NotFoundError
-from musicsim.explorer.search.query import Filters, find_similar, read_example
+from musicsim.explorer.requests.filters import Filters
+from musicsim.explorer.search.query import find_similar, read_example
+from musicsim.explorer.snapshot.filtering import passing
 from musicsim.explorer.snapshot.hubs import HubReduction
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library.db import schema
@@ -217,7 +219,26 @@ def test_sound_from_outside_is_ordered_as_the_same_song_inside(tiny_library, sna
 def drawn(tmp_path_factory):
     """700 songs of 35 artists, some without an artist, a genre or a year; never changed by a test."""
     with write_library(tmp_path_factory.mktemp("drawn") / "library", 700) as library:
+        rows = [{"song_id": i, "tag": ("slow", "loud")[i % 3 == 0], "weight": 1.0} for i in range(1, 300, 2)]
+        library.add_tags(rows)
         yield take_snapshot(library)
+
+
+def allows(filters, song, tags):
+    """What a filter says of one song, each condition on its own."""
+    words = {song.genre, *(tag for tag, _ in tags.get(song.id, ()))}
+    first, last = filters.years or (None, None)
+    shortest, longest = filters.duration_s or (0.0, np.inf)
+    return all((
+        not filters.artists or song.artist in filters.artists,
+        song.artist not in filters.no_artists,
+        not filters.genres or song.genre in filters.genres,
+        not filters.tags or words & filters.tags,
+        not words & filters.no_tags,
+        not filters.folders or song.folder in filters.folders,
+        first is None or (song.year is not None and first <= song.year <= last),
+        shortest <= song.duration_s <= longest,
+    ))  # fmt: skip
 
 
 def answers_by_definition(snapshot, query, k, *, max_per_artist=2, filters=None, exclude=(), reduce=False):
@@ -229,11 +250,11 @@ def answers_by_definition(snapshot, query, k, *, max_per_artist=2, filters=None,
         if reduce
         else np.argsort(np.linalg.norm(X - X[row], axis=1), kind="stable").tolist()
     )
-    groups = Counter()
+    tags, groups = snapshot.tags_of(), Counter()
     found = []
     for other in order:
         song = snapshot.indexed[other]
-        if song.id == query or song.id in exclude or (filters and not filters.allow(song)):
+        if song.id == query or song.id in exclude or (filters and not allows(filters, song, tags)):
             continue
         groups[song.group] += 1
         if max_per_artist is None or groups[song.group] <= max_per_artist:
@@ -256,13 +277,17 @@ def some_filters(snapshot):
         Filters(duration_s=(0.0, seconds)),
         Filters(genres=frozenset({"Jazz", "Rock"}), years=(1970, 2000), duration_s=(60.0, 300.0)),
         Filters(artists=frozenset({"nobody"})),
+        Filters(no_artists=frozenset({songs[0].artist, "nobody"} - {None})),
+        Filters(tags=frozenset({"Jazz", "slow"})),
+        Filters(no_tags=frozenset({"Jazz", "slow"})),
+        Filters(tags=frozenset({"slow", "Rock"}), no_tags=frozenset({"loud"}), years=(1960, 2000)),
     ]
 
 
 def test_masks_of_filters_are_what_they_allow(drawn):
     for filters in some_filters(drawn):
-        mask = filters.mask(drawn.columns)
-        right = [filters.allow(song) for song in drawn.indexed]
+        mask = passing(drawn, filters)
+        right = [allows(filters, song, drawn.tags_of()) for song in drawn.indexed]
         assert (mask.tolist() if mask is not None else [True] * len(right)) == right
 
 

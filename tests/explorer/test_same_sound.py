@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from musicsim.explorer.playlists.request import Wish
 from musicsim.explorer.playlists.walk import Walk
+from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.same_sound import groups
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -56,9 +56,11 @@ def test_playlists_hold_a_sound_once(library):
     library.add_playlists(
         [("mine", None, [by_title(library)["song 0 copy"], by_title(library)["song 3"]])], "test"
     )
-    drawn = Walk(take_snapshot(library)).draw(Wish(length=9), 0)
+    drawn = Walk(take_snapshot(library)).draw(PlaylistRequest(length=9), 0)
     assert sorted(song.title for song in drawn.songs) == [f"song {n}" for n in range(9)]
-    first = Walk(take_snapshot(library)).draw(Wish(length=1, first=by_title(library)["song 1 copy"]), 0)
+    first = Walk(take_snapshot(library)).draw(
+        PlaylistRequest(length=1, first=by_title(library)["song 1 copy"]), 0
+    )
     assert first.songs[0].title == "song 1"
 
 

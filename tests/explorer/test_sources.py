@@ -9,10 +9,10 @@ import pytest
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.learning.from_answers import Answered, learn_from_answers, shares_in_order
 from musicsim.explorer.learning.multi_kernel import SourceEmbedding, SourceMLR, source_shares
-from musicsim.explorer.learning.task import LearningSettings
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.models.files import save_model_file
 from musicsim.explorer.models.joint_space import column_scales, fill, statistics
+from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.search.query import find_similar, read_example
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.fitting import RepresentationSettings

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from musicsim.errors import ModelError
-from musicsim.explorer.learning.supervision import JUDGEMENTS, KINDS, Supervision, coverage
+from musicsim.explorer.learning.supervision import Supervision, coverage
+from musicsim.explorer.requests.training import JUDGEMENTS, KINDS
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library.db import schema
 from musicsim.library.stores.duplicates import SamePair

@@ -167,7 +167,14 @@ def test_of_very_many_names_none_is_sent_before_one_types(full, monkeypatch):  #
         for c in app.get("bidi_component")
         if c.proto.component_name.endswith("finder")
     ]
-    assert [box["label"] for box in boxes] == ["Artists", "Genres", "Folders"]
+    assert [box["label"] for box in boxes] == [
+        "Artists",
+        "Without these artists",
+        "Genres",
+        "Tags",
+        "Without these tags",
+        "Folders",
+    ]
     assert all(box["matches"] == [] for box in boxes)
     assert len(listed(app)) == 6, "nothing is filtered"
 

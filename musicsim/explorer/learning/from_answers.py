@@ -17,7 +17,8 @@ from musicsim import metric, order
 from musicsim.errors import ModelError
 from musicsim.evaluation import paired_bootstrap
 from musicsim.explorer.learning.multi_kernel import SourceEmbedding, SourceMLR
-from musicsim.explorer.learning.verdict import ORDER, Lead
+from musicsim.explorer.learning.verdict import Lead
+from musicsim.explorer.requests.training import ORDER
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.answers import comparisons, question_key
 from musicsim.relevance import Relevance

@@ -14,38 +14,16 @@ from scipy import sparse
 
 from musicsim import kernels
 from musicsim.errors import ModelError
+from musicsim.explorer.requests.training import ANSWERS, JUDGEMENTS, KINDS
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.relevance import Relevance, label_codes
 
-__all__ = ["ANSWERS", "JUDGEMENTS", "KINDS", "Coverage", "Supervision", "coverage"]
+__all__ = ["Coverage", "Supervision", "coverage"]
 
 _SIMILAR_BY_TAGS = 10
 _MIN_QUERIES = 10
 
 IntArray = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind of supervision: its question, and who can be similar: artists, or songs."""
-
-    words: str
-    of: str
-
-
-ANSWERS, JUDGEMENTS = "answers", "judgements"
-KINDS = {
-    "plays": Kind("artists that the same people listen to", "artists"),
-    "sittings": Kind("songs played in one sitting", "songs"),
-    "playlists": Kind("songs on the same playlists", "songs"),
-    "tags": Kind("songs with the same tags", "songs"),
-    "genre": Kind("songs of one genre", "songs"),
-    "artist": Kind("songs of one artist", "songs"),
-    "folder": Kind("songs in one folder", "songs"),
-    JUDGEMENTS: Kind("thumbs that were kept while searching", "songs"),
-    ANSWERS: Kind("answers on the Compare page", "songs"),
-}
-"""In the order in which they are worth trying, but for answers, which are few and asked for by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +61,7 @@ class Supervision:
     ----------
     snapshot : Snapshot
     kind : str
-        One of :data:`KINDS`.
+        One of :data:`musicsim.explorer.requests.training.KINDS`.
     k : int
         Artists, or songs, that count as similar.
     threshold : int

@@ -1,119 +1,59 @@
-"""What a listener asks of a playlist, as masks and weights over the songs of a snapshot."""
+"""What a request for a playlist means for the songs of a snapshot: which may come, and what each weighs."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal, get_args
+import time
 
 import numpy as np
 import numpy.typing as npt
 
-from musicsim.explorer.search.query import Filters
+from musicsim.explorer.requests.playlist import PlaylistRequest
+from musicsim.explorer.snapshot.filtering import passing
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.importing.spelling import plain_artist, plain_title
+from musicsim.library.store import OWN_PLAYLISTS
 
-__all__ = ["ARTIST_SPACING", "PREFERENCES", "SURPRISE", "Preference", "Wish", "temperature_of", "works_of"]
+__all__ = ["RESTS_S", "allowed_rows", "song_weights", "temperature_of", "works_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
-ARTIST_SPACING = 5
-SURPRISE = 0.3
-_RESTED = 0.1  # what a song of the last lists weighs
+RESTS_S = 24 * 3600.0
+"""Seconds for which songs of a list weigh less."""
+_RESTED = 0.1  # what they weigh
 _WIDEST = 4.0  # the temperature at the end of "surprising", and its inverse at the end of "smooth"
 
-Preference = Literal["any", "familiar", "unheard"]
-PREFERENCES = get_args(Preference)
+
+def allowed_rows(snapshot: Snapshot, request: PlaylistRequest) -> npt.NDArray[np.bool_]:
+    """Which rows may come, bool (n_indexed,)."""
+    allowed = passing(snapshot, request)
+    if allowed is None:
+        allowed = np.ones(snapshot.n_indexed, dtype=bool)
+    excluded = snapshot.rows_of(request.exclude)
+    allowed[excluded[excluded >= 0]] = False
+    return allowed
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """What is asked of a playlist; ids are of songs.
+def song_weights(snapshot: Snapshot, request: PlaylistRequest, plays: FloatArray) -> FloatArray | None:
+    """What each song weighs beside what leads to it; None where all weigh the same.
 
-    Attributes
-    ----------
-    length : int
-        Songs, where no `minutes` are asked for.
-    minutes : float or None
-        How long the list should be; as near to it as whole songs come.
-    dialect : str or None
-        Category whose walk is followed; None for the walk of all playlists.
-    first : int or None
-    through : tuple of int
-        Songs to pass through in this order; the last one is where the list ends.
-    keep : mapping of place (0 is the first) to id
-        Songs that stand where they are.
-    seeds : tuple of int
-        Songs whose neighbourhood is wanted throughout; they need not come themselves.
-    exclude : frozenset of int
-    spacing : int
-        How many songs lie between two of one artist (fewer where that cannot be, which is said).
-    surprise : float in [0, 1]
-        0 goes by what few songs share, 0.5 as people go from song to song on the playlists it was learned from, 1 by
-        what many share, or nothing at all.
-    only : Filters
-        What songs must be.
-    tags, no_tags, no_artists : frozenset of str
-        A song must have one of `tags`, and none of the others.
-    rested : frozenset of int
-        Songs of the last lists: they weigh less.
-    prefer : "any", "familiar" or "unheard"
-        Whether what is played often comes more, or less.
-    versions_apart : bool
-        At most one version (live, remaster, ...) of a song.
+    `plays` counts the plays of each row.
     """
+    recent = _recently_saved(snapshot) if request.avoid_recent else frozenset()
+    rested = snapshot.rows_of(request.rested | recent)
+    rested = rested[rested >= 0]
+    if not len(rested) and request.prefer == "any":
+        return None
+    weights = np.ones(snapshot.n_indexed)
+    if request.prefer != "any":
+        weights = np.sqrt(plays + 0.5)
+        weights = weights if request.prefer == "familiar" else 1.0 / weights
+    weights[rested] *= _RESTED
+    return weights / weights.max()
 
-    length: int = 12
-    minutes: float | None = None
-    dialect: str | None = None
-    first: int | None = None
-    through: tuple[int, ...] = ()
-    keep: Mapping[int, int] = field(default_factory=dict)
-    seeds: tuple[int, ...] = ()
-    exclude: frozenset[int] = frozenset()
-    spacing: int = ARTIST_SPACING
-    surprise: float = SURPRISE
-    only: Filters = field(default_factory=Filters)
-    tags: frozenset[str] = frozenset()
-    no_tags: frozenset[str] = frozenset()
-    no_artists: frozenset[str] = frozenset()
-    rested: frozenset[int] = frozenset()
-    prefer: Preference = "any"
-    versions_apart: bool = True
 
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.surprise <= 1.0:
-            raise ValueError(f"surprise={self.surprise} should be between 0 and 1.")
-        if self.minutes is not None and not 0 < self.minutes < 1e5:
-            raise ValueError(f"minutes={self.minutes} should be positive.")
-        if self.length < 1:
-            raise ValueError(f"length={self.length} should be at least 1.")
-
-    def excluded(self, snapshot: Snapshot) -> list[int]:
-        """Rows of songs that must not come."""
-        return [row for row, song in enumerate(snapshot.indexed) if not self._allows(snapshot, row, song.id)]
-
-    def _allows(self, snapshot: Snapshot, row: int, song_id: int) -> bool:
-        song = snapshot.indexed[row]
-        if song_id in self.exclude or not self.only.allow(song) or song.artist in self.no_artists:
-            return False
-        if not self.tags and not self.no_tags:
-            return True
-        has = {tag for tag, _ in snapshot.tags.get(song_id, ())} | ({song.genre} if song.genre else set())
-        return (not self.tags or bool(has & self.tags)) and not has & self.no_tags
-
-    def weights(self, snapshot: Snapshot, plays: FloatArray) -> FloatArray | None:
-        """What each song weighs beside what leads to it; None where all weigh the same.
-
-        `plays` counts the plays of each row.
-        """
-        rested = [snapshot.row_of[i] for i in self.rested if i in snapshot.row_of]
-        if not rested and self.prefer == "any":
-            return None
-        weights = np.ones(len(snapshot.indexed))
-        if self.prefer != "any":
-            weights = np.sqrt(plays + 0.5)
-            weights = weights if self.prefer == "familiar" else 1.0 / weights
-        weights[rested] *= _RESTED
-        return weights / weights.max()
+def _recently_saved(snapshot: Snapshot) -> frozenset[int]:
+    """Songs of the listener's own playlists that were saved a short time ago."""
+    since = time.time() - RESTS_S
+    own = snapshot.library.playlists(OWN_PLAYLISTS)
+    return frozenset(i for playlist in own if playlist.created_at >= since for i in playlist.song_ids)
 
 
 def temperature_of(surprise: float) -> float:

@@ -107,7 +107,7 @@ class Snapshot:
 
         A song that another one stands for has the row of that one.
         """
-        wanted = np.asarray(ids if isinstance(ids, np.ndarray) else list(ids), dtype=np.int64)
+        wanted = ids if isinstance(ids, np.ndarray) else np.array([_as_int64(i) for i in ids], dtype=np.int64)
         if self._rows is None:
             return np.full(len(wanted), -1, dtype=np.int64)
         rows = self._rows.of(wanted)
@@ -217,8 +217,8 @@ class Snapshot:
         artist = self.columns.artist
         return np.flatnonzero(artist.codes == artist.names.index(name)) if name in artist.names else _NO_ROWS
 
-    def tags_of(self, song_ids: Iterable[int]) -> dict[int, list[tuple[str, float]]]:
-        """Tags with weights of some songs, heaviest first; only songs that have some."""
+    def tags_of(self, song_ids: Iterable[int] | None = None) -> dict[int, list[tuple[str, float]]]:
+        """Tags with weights of some songs, or of all, heaviest first; only songs that have some."""
         return self.library.tags(song_ids)
 
     # --- every song, as an object -------------------------------------------------------------
@@ -266,6 +266,11 @@ class Snapshot:
 
 
 _NO_ROWS = np.empty(0, dtype=np.int64)
+
+
+def _as_int64(song_id: int) -> int:
+    """An id, or -1 where it is of more than 64 bits, which no song's is."""
+    return song_id if -(2**63) <= song_id < 2**63 else -1
 
 
 class _SongCache:

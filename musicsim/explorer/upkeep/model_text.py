@@ -5,11 +5,10 @@ from datetime import datetime
 from typing import Any
 
 from musicsim.errors import LibraryError
-from musicsim.explorer.learning.supervision import ANSWERS, JUDGEMENTS, KINDS
-from musicsim.explorer.learning.task import METHODS, RANKING
-from musicsim.explorer.learning.verdict import MEASURES, NO_DIFFERENCE, ORDER, Lead
+from musicsim.explorer.learning.verdict import MEASURES, NO_DIFFERENCE, Lead
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.models.representations import CODEWORDS, OWN, REPRESENTATIONS
+from musicsim.explorer.requests.training import ANSWERS, JUDGEMENTS, KINDS, METHODS, ORDER, RANKING
 from musicsim.explorer.upkeep.combination import COMBINED_KIND
 from musicsim.explorer.upkeep.learned_model import LEARNED_KIND
 from musicsim.explorer.upkeep.model_catalogue import TAKEN_KIND, free_name

@@ -4,6 +4,7 @@ A :class:`SongTable` has every song with a file, by id; a few songs of it are re
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -49,6 +50,11 @@ class Labels:
         chosen = set(wanted)
         known = np.array([*(name in chosen for name in self.names), False])  # the last one: no text
         return known[self.codes]
+
+    def counts(self) -> Counter[str]:
+        """How many songs have each text."""
+        n_songs = np.bincount(self.codes + 1, minlength=len(self.names) + 1)[1:].tolist()
+        return Counter({name: n for name, n in zip(self.names, n_songs, strict=True) if n})
 
     def take(self, rows: Ints) -> Self:
         """The same of some songs."""

@@ -216,6 +216,18 @@ class ListeningStore:
                 found.setdefault(song_id, []).append((tag, weight_of))
         return found
 
+    def tag_names(self) -> list[str]:
+        """Every tag that some song has."""
+        with self._engine.connect() as connection:
+            return list(connection.scalars(sa.select(schema.tags.c.tag).distinct()))
+
+    def songs_tagged(self, tags: Iterable[str]) -> npt.NDArray[np.int64]:
+        """Ids of the songs that have one of some tags, int64."""
+        t = schema.tags.c
+        query = sa.select(t.song_id).distinct().where(t.tag.in_(list(tags)))
+        with self._engine.connect() as connection:
+            return np.array(connection.scalars(query).all(), dtype=np.int64)
+
     def add_tags(self, rows: Sequence[Mapping[str, Any]], source: str = OTHER_SOURCE) -> None:
         """Add or replace tags of one source: rows of song_id, tag, weight."""
         self._put(schema.tags, rows, source)

@@ -8,6 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from musicsim.explorer.requests.training import ANSWERS, JUDGEMENTS, KINDS
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.models import ModelRecord
 from musicsim.ui.base.desk import Task, Tell, desk, result_of, value_of, wait_for
@@ -49,8 +50,6 @@ def _key(of: Snapshot, what: str) -> Hashable:
 
 
 def _scores_key(of: Snapshot, kind: str) -> Hashable:
-    from musicsim.explorer.learning.supervision import ANSWERS, JUDGEMENTS
-
     # answers and thumbs are no change of the library's revision, or every page would be drawn anew after each of them
     marks = {ANSWERS: of.library.answers.mark, JUDGEMENTS: of.library.judgements.mark}
     return _key(of, f"scores by {kind} {marks[kind]() if kind in marks else ''}")
@@ -120,7 +119,6 @@ def show_library(now: Snapshot) -> None:
 
 def _choose_kind(covered: "list[Coverage] | None") -> str | None:
     """What says that two songs are similar; None where nothing does, or that is not known yet."""
-    from musicsim.explorer.learning.supervision import KINDS
 
     if covered is None:
         return None
@@ -189,7 +187,6 @@ def _written(figure: "Figure") -> str:
 
 
 def _explain_table(now: Snapshot, kind: str, heard: "HeldOut | None") -> None:
-    from musicsim.explorer.learning.supervision import KINDS
 
     if heard is not None:
         other = (

@@ -38,7 +38,7 @@ def show_steps_back() -> None:
 
 
 def show_heading(now: Snapshot, walker: "Walk", draft: PlaylistDraft, shown: "DrawnPlaylist") -> None:
-    """Length of the list, what can be done with all of it, and what of the wish could not be met."""
+    """Length of the list, what can be done with all of it, and what of the request could not be met."""
     songs = list(shown.songs)
     count = f"{len(songs)} song" if len(songs) == 1 else f"{len(songs)} songs"
     st.subheader(f"{count} · {clock(shown.duration_s)}", anchor=False)
@@ -53,9 +53,9 @@ def show_heading(now: Snapshot, walker: "Walk", draft: PlaylistDraft, shown: "Dr
         )  # fmt: skip
         st.button(
             "Regenerate", icon=":material/alt_route:", key="playlist_route", on_click=another_route,
-            args=(now, walker), disabled=draft.wish is None,
+            args=(now, walker), disabled=draft.request is None,
             help="The same request with other songs."
-            if draft.wish is not None
+            if draft.request is not None
             else "This playlist was opened, not generated: keep some songs and regenerate around them.",
         )  # fmt: skip
         show_steps_back()

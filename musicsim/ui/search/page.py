@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,13 +12,15 @@ import streamlit as st
 
 from musicsim.audio import AUDIO_EXTENSIONS
 from musicsim.errors import MusicsimError
+from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.feedback import Thumbs
-from musicsim.explorer.search.query import Example, Filters, Hit, find_similar
+from musicsim.explorer.search.query import Example, Hit, find_requested
 from musicsim.explorer.snapshot.map_view import place_vector
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.upkeep.add_music import keep_upload
 from musicsim.library import Song
 from musicsim.library.scan.files import content_hash
+from musicsim.ui.base.option_widgets import labelled, limits
 from musicsim.ui.base.state import CHOSEN, EXAMPLE, Upload, example, map_placer, snapshot
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.empty import stop_without_songs
@@ -187,32 +191,50 @@ def _add_upload(now: Snapshot, upload: Upload) -> None:
 def _search_form(now: Snapshot, query: _Query) -> Callable[[Thumbs], list[Hit]]:
     """How many answers, and which songs may be one; returns the search under these conditions."""
     n, limit, narrow = st.columns([1, 1, 2], vertical_alignment="bottom")
-    k = n.segmented_control("Songs", (10, 20, 50), default=10, key="search_k") or 10
-    per_artist = limit.number_input("Max. songs per artist (0 = no limit)", 0, 50, 2, key="search_per_artist")
+    k = n.segmented_control(**_said("k"), options=(10, 20, 50), default=10) or 10
+    per_artist = limit.number_input(**_said("per_artist") | limits(SearchRequest, "per_artist"), value=2)
     with narrow.popover("Filters", icon=":material/filter_alt:", width="stretch"):
-        filters = _filters(now)
-    return lambda thumbs: find_similar(
-        now, query.of, k, max_per_artist=per_artist or None, filters=filters, thumbs=thumbs
-    )
+        request = SearchRequest(k=k, per_artist=per_artist, **_filters(now))
+    return partial(find_requested, now, query.of, request)
 
 
-def _filters(now: Snapshot) -> Filters:
+def _said(field: str) -> dict[str, Any]:
+    return labelled(SearchRequest, field) | {"key": f"search_{field}"}
+
+
+def _filters(now: Snapshot) -> dict[str, Any]:
+    """Widgets for every filter, and what they hold."""
     columns = now.columns
-    artists = find_names("Artists", columns.artist.names, key="search_artists")
-    genres = find_names("Genres", columns.genre.names, key="search_genres")
-    folders = find_names("Folders", columns.folder.names, key="search_folders")
-    known = columns.year[columns.year > 0]
-    first, last = (int(known.min()), int(known.max())) if len(known) else (0, 0)
-    years = st.slider("Years", first, last, (first, last)) if first < last else (first, last)
-    longest = int(columns.duration_s.max()) + 1
-    seconds = st.slider("Length in seconds", 0, longest, (0, longest))
-    return Filters(
-        frozenset(artists),
-        frozenset(genres),
-        frozenset(folders),
-        None if years == (first, last) else years,
-        None if seconds == (0, longest) else seconds,
+    tags = _tag_names(now.library.folder, now.revision, now)
+    names = {
+        "artists": columns.artist.names, "no_artists": columns.artist.names, "genres": columns.genre.names,
+        "tags": tags, "no_tags": tags, "folders": columns.folder.names,
+    }  # fmt: skip
+    found: dict[str, Any] = {
+        field: frozenset(find_names(**_said(field), names=listed))
+        for field, listed in names.items()
+        if listed
+    }
+    years = columns.year[columns.year > 0]
+    bounds = {
+        "years": (int(years.min(initial=9999)), int(years.max(initial=0))),
+        "duration_s": (0, int(columns.duration_s.max()) + 1),
+    }
+    for field, (first, last) in bounds.items():
+        if first < last:
+            chosen = st.slider(**_said(field), min_value=first, max_value=last, value=(first, last))
+            found[field] = None if chosen == (first, last) else chosen
+    reduced = {None: "as the library is set", True: "on", False: "off"}
+    found["hub_reduction"] = st.selectbox(
+        **_said("hub_reduction"), options=list(reduced), format_func=reduced.__getitem__
     )
+    return found
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _tag_names(folder: Path, revision: int, _snapshot: Snapshot) -> list[str]:
+    """Tags and genres, which are chosen among alike."""
+    return sorted({*_snapshot.columns.genre.names, *_snapshot.library.listening.tag_names()})
 
 
 def _answers(now: Snapshot, query: _Query, found_with: Callable[[Thumbs], list[Hit]]) -> None:
