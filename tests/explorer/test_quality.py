@@ -50,7 +50,7 @@ def brute_lists(of, *, reduced, filtered):
         D = mutual_proximity(D, *moments, *moments)
     np.fill_diagonal(D, np.inf)
     if filtered:
-        groups = np.array([song.group for song in of.indexed])
+        groups = np.array([song.group for song in of.songs_at()])
         D[groups[:, None] == groups] = np.inf
     return np.argsort(D, axis=1, kind="stable")[:, :10]
 
@@ -63,7 +63,7 @@ def test_lists_equal_brute_force(mixed, reduced):
     counts = np.bincount(near.ravel(), minlength=120)
     assert {h.song_id - 100: h.n_lists for h in lists.hubs} == {i: c for i, c in enumerate(counts) if c}
     asking = {
-        i: {mixed.indexed[q].group for q in np.flatnonzero((near == i).any(axis=1))} for i in range(120)
+        i: {mixed.songs_at([q])[0].group for q in np.flatnonzero((near == i).any(axis=1))} for i in range(120)
     }
     assert all(h.n_artists == len(asking[h.song_id - 100]) for h in lists.hubs)
     assert [h.n_lists for h in lists.hubs] == sorted((c for c in counts if c), reverse=True)
@@ -77,7 +77,7 @@ def test_genres_equal_brute_force(mixed, reduced):
     both = measure_lists(mixed)
     lists = both.reduced if reduced else both.plain
     near = brute_lists(mixed, reduced=reduced, filtered=True)
-    genres = np.array([song.genre or "no genre" for song in mixed.indexed])
+    genres = np.array([song.genre or "no genre" for song in mixed.songs_at()])
     confusion = lists.confusion
     assert set(confusion.genres) == {"jazz", "rock", "folk"}
     assert confusion.columns == [*confusion.genres, "no genre"]
@@ -93,7 +93,7 @@ def test_the_reduced_order_is_that_of_the_app(snapshot):
     lists = measure_lists(snapshot)
     for hub_reduction, one in ((False, lists.plain), (True, lists.reduced)):
         counts = {}
-        for song in snapshot.indexed:
+        for song in snapshot.songs_at():
             for hit in find_similar(snapshot, song.id, 10, max_per_artist=None, hub_reduction=hub_reduction):
                 counts[hit.song.id] = counts.get(hit.song.id, 0) + 1
         assert {h.song_id: h.n_lists for h in one.hubs} == counts
@@ -101,8 +101,8 @@ def test_the_reduced_order_is_that_of_the_app(snapshot):
 
 def test_scores_are_those_of_all_songs_asked_one_by_one(mixed):
     scores = measure_scores(mixed, "genre")
-    groups = [song.group for song in mixed.indexed]
-    genres = [song.genre for song in mixed.indexed]
+    groups = [song.group for song in mixed.songs_at()]
+    genres = [song.genre for song in mixed.songs_at()]
     pairs = []
     for q in range(120):
         others = [i for i in range(120) if groups[i] != groups[q]]

@@ -25,29 +25,29 @@ def _titles(hits):
 
 
 def test_the_seed_never_comes_back(snapshot):
-    for song in snapshot.songs:
+    for song in snapshot.library.songs():
         hits = find_similar(snapshot, song.id, 50, max_per_artist=None)
         assert len(hits) == 11
         assert song.id not in {hit.song.id for hit in hits}
 
 
 def test_nearest_are_of_the_same_kind_of_sound(snapshot):
-    for song in snapshot.songs:
+    for song in snapshot.library.songs():
         hits = find_similar(snapshot, song.id, 3, max_per_artist=None)
         assert {hit.song.artist for hit in hits} == {song.artist}
 
 
 def test_hits_are_those_of_brute_force_in_order(snapshot):
-    song = snapshot.songs[0]
-    row = snapshot.row_of[song.id]
+    song = snapshot.library.songs()[0]
+    row = snapshot.rows_of([song.id])[0]
     truth = np.linalg.norm(snapshot.X - snapshot.X[row], axis=1)
-    order = [snapshot.indexed[r].id for r in np.argsort(truth, kind="stable") if r != row]
+    order = [snapshot.songs_at([r])[0].id for r in np.argsort(truth, kind="stable") if r != row]
     hits = find_similar(snapshot, song.id, 11, max_per_artist=None, hub_reduction=False)
     assert [hit.song.id for hit in hits] == order
 
 
 def test_at_most_two_of_an_artist_unless_asked_otherwise(snapshot):
-    song = snapshot.songs[0]
+    song = snapshot.library.songs()[0]
     artists = [hit.song.artist for hit in find_similar(snapshot, song.id, 10)]
     assert max(artists.count(a) for a in artists) == 2
     assert len(artists) == 6
@@ -59,7 +59,7 @@ def test_the_folder_stands_in_for_an_unknown_artist(tiny_library):
     with tiny_library.write() as connection:
         connection.execute(schema.songs.update().values(artist=None))
     snapshot = take_snapshot(tiny_library)
-    hits = find_similar(snapshot, snapshot.songs[0].id, 10)
+    hits = find_similar(snapshot, snapshot.library.songs()[0].id, 10)
     assert sorted(Counter(hit.song.folder for hit in hits).values()) == [2, 2, 2]
 
 
@@ -71,7 +71,7 @@ def test_songs_of_unknown_artists_in_a_root_are_not_one_artist(tiny_library):
         rows = [{"path": Path(song.folder), "added_at": 0.0} for song in tiny_library.songs()]
         connection.execute(schema.roots.insert().prefix_with("OR IGNORE"), rows)
     snapshot = take_snapshot(tiny_library)
-    assert len(find_similar(snapshot, snapshot.songs[0].id, 10)) == 10
+    assert len(find_similar(snapshot, snapshot.library.songs()[0].id, 10)) == 10
 
 
 @pytest.mark.parametrize(
@@ -84,14 +84,18 @@ def test_songs_of_unknown_artists_in_a_root_are_not_one_artist(tiny_library):
     ],
 )
 def test_filters_act_at_query_time(snapshot, filters, right):
-    song = snapshot.songs[0]
+    song = snapshot.library.songs()[0]
     hits = find_similar(snapshot, song.id, 50, max_per_artist=None, filters=filters)
-    assert {h.song.id for h in hits} == {s.id for s in snapshot.songs if right(s) and s.id != song.id}
+    assert {h.song.id for h in hits} == {
+        s.id for s in snapshot.library.songs() if right(s) and s.id != song.id
+    }
 
 
 def test_a_filter_by_folder(snapshot):
-    folder = snapshot.songs[0].folder
-    hits = find_similar(snapshot, snapshot.songs[-1].id, 50, filters=Filters(folders=frozenset({folder})))
+    folder = snapshot.library.songs()[0].folder
+    hits = find_similar(
+        snapshot, snapshot.library.songs()[-1].id, 50, filters=Filters(folders=frozenset({folder}))
+    )
     assert {h.song.folder for h in hits} == {folder}
 
 
@@ -106,7 +110,7 @@ def test_a_file_from_outside_finds_its_kind(snapshot, tmp_path):
 
 
 def test_a_file_of_the_library_finds_the_others(snapshot):
-    song = snapshot.songs[5]
+    song = snapshot.library.songs()[5]
     example = read_example(snapshot, song.path.read_bytes(), song.path.name)
     assert example.song_id == song.id
     hits = find_similar(snapshot, example, 50, max_per_artist=None)
@@ -115,10 +119,10 @@ def test_a_file_of_the_library_finds_the_others(snapshot):
 
 
 def test_the_same_vector_however_the_song_comes(snapshot):
-    song = snapshot.songs[2]
+    song = snapshot.library.songs()[2]
     example = read_example(snapshot, song.path.read_bytes(), "x")
     # the library keeps its frames in half precision: a few frames change their codewords
-    assert np.linalg.norm(example.vector - snapshot.X[snapshot.row_of[song.id]]) < 0.05
+    assert np.linalg.norm(example.vector - snapshot.X[snapshot.rows_of([song.id])[0]]) < 0.05
 
 
 @pytest.mark.parametrize("data", [b"", b"no sound at all" * 50, b"\x00" * 5000])
@@ -154,7 +158,7 @@ def test_reasons_name_what_is_shared(tiny_library):
     tags = [{"song_id": s.id, "tag": "calm", "weight": 9.0} for s in tiny_library.songs()]
     tiny_library.add_tags(tags)
     snapshot = take_snapshot(tiny_library)
-    hits = find_similar(snapshot, snapshot.songs[0].id, 3, max_per_artist=None)
+    hits = find_similar(snapshot, snapshot.library.songs()[0].id, 3, max_per_artist=None)
     assert {hit.reason for hit in hits} == {"same artist · both calm"}
 
 
@@ -171,8 +175,8 @@ def mutual_order(X, row):
 def test_hub_reduction_orders_by_mutual_proximity_and_is_the_default(taught):
     snapshot = take_snapshot(taught)
     for row in (0, 50, 199):
-        song = snapshot.indexed[row]
-        truth = [snapshot.indexed[r].id for r in mutual_order(snapshot.X, row)[:10]]
+        song = snapshot.songs_at([row])[0]
+        truth = [snapshot.songs_at([r])[0].id for r in mutual_order(snapshot.X, row)[:10]]
         hits = find_similar(snapshot, song.id, 10, max_per_artist=None)
         # the sample of the moments holds all 200 songs here; distances are float32
         assert [hit.song.id for hit in hits] == truth
@@ -185,7 +189,7 @@ def test_hub_reduction_makes_hubs_fewer(taught):
     for reduce in (False, True):
         answers = [
             hit.song.id
-            for song in snapshot.indexed
+            for song in snapshot.songs_at()
             for hit in find_similar(snapshot, song.id, 10, max_per_artist=None, hub_reduction=reduce)
         ]
         heads[reduce] = max(Counter(answers).values())
@@ -194,7 +198,7 @@ def test_hub_reduction_makes_hubs_fewer(taught):
 
 def test_hub_reduction_is_a_setting(taught):
     snapshot = take_snapshot(taught)
-    song = snapshot.indexed[7].id
+    song = snapshot.songs_at([7])[0].id
     plain = [hit.song.id for hit in find_similar(snapshot, song, hub_reduction=False)]
     reduced = [hit.song.id for hit in find_similar(snapshot, song, hub_reduction=True)]
     assert plain != reduced
@@ -204,7 +208,7 @@ def test_hub_reduction_is_a_setting(taught):
 
 
 def test_sound_from_outside_is_ordered_as_the_same_song_inside(tiny_library, snapshot, tmp_path):
-    song = snapshot.songs[2]
+    song = snapshot.library.songs()[2]
     example = read_example(snapshot, song.path.read_bytes(), "mine")
     assert example.song_id == song.id
     inside = [hit.song.id for hit in find_similar(snapshot, song.id, 11, max_per_artist=None)]
@@ -243,7 +247,7 @@ def allows(filters, song, tags):
 
 def answers_by_definition(snapshot, query, k, *, max_per_artist=2, filters=None, exclude=(), reduce=False):
     """Every song compared, one after the other: ids of the nearest that pass and keep the limit."""
-    row = snapshot.row_of[query]
+    row = snapshot.rows_of([query])[0]
     X = snapshot.X.astype(np.float64)
     order = (
         mutual_order(X, row)
@@ -253,7 +257,7 @@ def answers_by_definition(snapshot, query, k, *, max_per_artist=2, filters=None,
     tags, groups = snapshot.tags_of(), Counter()
     found = []
     for other in order:
-        song = snapshot.indexed[other]
+        song = snapshot.songs_at([other])[0]
         if song.id == query or song.id in exclude or (filters and not allows(filters, song, tags)):
             continue
         groups[song.group] += 1
@@ -263,7 +267,7 @@ def answers_by_definition(snapshot, query, k, *, max_per_artist=2, filters=None,
 
 
 def some_filters(snapshot):
-    songs = snapshot.indexed
+    songs = snapshot.songs_at()
     a_year = next(song.year for song in songs if song.year)
     seconds = songs[5].duration_s
     return [
@@ -287,7 +291,7 @@ def some_filters(snapshot):
 def test_masks_of_filters_are_what_they_allow(drawn):
     for filters in some_filters(drawn):
         mask = passing(drawn, filters)
-        right = [allows(filters, song, drawn.tags_of()) for song in drawn.indexed]
+        right = [allows(filters, song, drawn.tags_of()) for song in drawn.songs_at()]
         assert (mask.tolist() if mask is not None else [True] * len(right)) == right
 
 
@@ -310,14 +314,14 @@ def test_excluded_songs_are_no_answers(drawn, filters):
     assert [hit.song.id for hit in hits] == answers_by_definition(
         drawn, 7, 10, filters=filters, exclude=exclude
     )
-    everything = [song.id for song in drawn.songs]
+    everything = [song.id for song in drawn.library.songs()]
     assert find_similar(drawn, 7, 10, filters=filters, exclude=everything) == []
 
 
 def test_a_limit_that_reaches_far_finds_all_there_are(drawn, monkeypatch):
     """The nearest songs are asked for again, more of them, until the limit is kept."""
     monkeypatch.setattr("musicsim.explorer.search.query._CANDIDATES", 4)
-    n_groups = len({song.group for song in drawn.indexed if song.id != 7})
+    n_groups = len({song.group for song in drawn.songs_at() if song.id != 7})
     hits = find_similar(drawn, 7, 1000, max_per_artist=1, hub_reduction=False)
     assert len(hits) == n_groups
     assert [hit.song.id for hit in hits] == answers_by_definition(drawn, 7, 1000, max_per_artist=1)

@@ -29,7 +29,7 @@ def test_every_step_is_explained_and_no_song_comes_twice(snapshot):
 
 
 def test_the_first_song_is_the_one_that_was_asked_for(snapshot):
-    first = snapshot.songs[3].id
+    first = snapshot.library.songs()[3].id
     assert ids_of(Walk(snapshot).draw(PlaylistRequest(length=4, first=first), 0))[0] == first
 
 
@@ -60,7 +60,7 @@ def test_going_on_keeps_what_stands(snapshot):
 
 
 def test_a_path_passes_through_its_songs_in_order_and_another_seed_is_another_route(snapshot):
-    walk, ids = Walk(snapshot), [s.id for s in snapshot.indexed]
+    walk, ids = Walk(snapshot), [s.id for s in snapshot.songs_at()]
     request = PlaylistRequest(length=8, first=ids[0], through=(ids[7], ids[4]), spacing=0)
     routes = [ids_of(walk.draw(request, seed)) for seed in range(6)]
     for route in routes:
@@ -72,7 +72,7 @@ def test_a_path_passes_through_its_songs_in_order_and_another_seed_is_another_ro
 
 
 def test_a_path_through_more_songs_than_asked_for_is_as_long_as_it_must_be(snapshot):
-    ids = [s.id for s in snapshot.indexed]
+    ids = [s.id for s in snapshot.songs_at()]
     drawn = Walk(snapshot).draw(PlaylistRequest(length=2, first=ids[0], through=(ids[5], ids[9])), 0)
     assert ids_of(drawn) == [ids[0], ids[5], ids[9]]
     assert any("3 songs rather than 2" in note for note in drawn.notes)
@@ -81,7 +81,7 @@ def test_a_path_through_more_songs_than_asked_for_is_as_long_as_it_must_be(snaps
 def test_a_path_between_two_sounds_comes_nearer_step_by_step(taught):
     snapshot = take_snapshot(taught)
     walk, X, rng = Walk(snapshot), snapshot.X, np.random.default_rng(0)
-    ids = [s.id for s in snapshot.indexed]
+    ids = [s.id for s in snapshot.songs_at()]
     steered, free = [], []
     for seed in range(20):
         a, b = rng.choice(len(ids), 2, replace=False)
@@ -89,7 +89,7 @@ def test_a_path_between_two_sounds_comes_nearer_step_by_step(taught):
         free.append([*ids_of(walk.draw(PlaylistRequest(length=7, first=ids[a]), seed)), ids[b]])
 
     def longest_step(paths):
-        rows = [[snapshot.row_of[i] for i in path] for path in paths]
+        rows = [[snapshot.rows_of([i])[0] for i in path] for path in paths]
         return np.mean([np.linalg.norm(np.diff(X[path], axis=0), axis=1).max() for path in rows])
 
     assert longest_step(steered) < 0.95 * longest_step(free)
@@ -97,7 +97,7 @@ def test_a_path_between_two_sounds_comes_nearer_step_by_step(taught):
 
 def test_minutes_are_met_as_nearly_as_whole_songs_allow(taught):
     walk = Walk(take_snapshot(taught))
-    usual = np.mean([s.duration_s for s in walk.snapshot.indexed])
+    usual = np.mean([s.duration_s for s in walk.snapshot.songs_at()])
     for minutes in (1, 5, 12):
         drawn = walk.draw(PlaylistRequest(minutes=minutes), 3)
         assert abs(drawn.duration_s - 60 * minutes) <= usual
@@ -111,19 +111,19 @@ def test_minutes_that_cannot_be_filled_are_said(snapshot):
 
 def test_excluded_songs_and_artists_do_not_come_but_where_they_are_kept(snapshot):
     walk = Walk(snapshot)
-    barred = frozenset(s.id for s in snapshot.songs[:6])
+    barred = frozenset(s.id for s in snapshot.library.songs()[:6])
     assert not set(ids_of(walk.draw(PlaylistRequest(length=6, exclude=barred), 2))) & barred
-    artist = snapshot.songs[0].artist
+    artist = snapshot.library.songs()[0].artist
     drawn = walk.draw(
-        PlaylistRequest(length=6, no_artists=frozenset({artist}), keep={2: snapshot.songs[0].id}), 2
+        PlaylistRequest(length=6, no_artists=frozenset({artist}), keep={2: snapshot.library.songs()[0].id}), 2
     )
     assert [s.artist == artist for s in drawn.songs] == [False, False, True, False, False, False]
 
 
 def test_only_songs_that_are_as_asked_come_and_too_few_are_said(snapshot):
-    artist = snapshot.songs[0].artist
+    artist = snapshot.library.songs()[0].artist
     drawn = Walk(snapshot).draw(PlaylistRequest(length=10, artists=frozenset({artist})), 0)
-    n = sum(s.artist == artist for s in snapshot.songs)
+    n = sum(s.artist == artist for s in snapshot.library.songs())
     assert {s.artist for s in drawn.songs} == {artist}
     assert len(drawn.songs) == n
     assert f"only {n} songs match your request" in drawn.notes
@@ -141,12 +141,12 @@ def test_tags_are_wanted_or_avoided(tiny_library):
 def test_seeds_draw_the_list_to_their_neighbourhood(taught):
     snapshot = take_snapshot(taught)
     walk = Walk(snapshot)
-    seeds = tuple(s.id for s in snapshot.indexed[:2])
-    rows = [snapshot.row_of[i] for i in seeds]
+    seeds = tuple(s.id for s in snapshot.songs_at()[:2])
+    rows = [snapshot.rows_of([i])[0] for i in seeds]
 
     def distance(request):
         drawn = [ids_of(walk.draw(request, seed)) for seed in range(15)]
-        chosen = [snapshot.row_of[i] for d in drawn for i in d]
+        chosen = [snapshot.rows_of([i])[0] for d in drawn for i in d]
         return np.mean([np.linalg.norm(snapshot.X[chosen] - snapshot.X[row], axis=1).mean() for row in rows])
 
     assert distance(PlaylistRequest(like=seeds)) < 0.97 * distance(PlaylistRequest())
@@ -155,7 +155,7 @@ def test_seeds_draw_the_list_to_their_neighbourhood(taught):
 def test_songs_of_the_last_lists_come_less_often(taught):
     snapshot = take_snapshot(taught)
     walk = Walk(snapshot)
-    rested = frozenset(s.id for s in snapshot.indexed[::2])
+    rested = frozenset(s.id for s in snapshot.songs_at()[::2])
 
     def share(request):
         ids = [i for seed in range(20) for i in ids_of(walk.draw(request, seed))]
@@ -208,7 +208,7 @@ def test_the_edge_that_was_taken_is_kept_and_new_pairs_get_the_likeliest(snapsho
 
 
 def test_reasons_of_a_pair_sum_to_one(snapshot):
-    a, b = snapshot.songs[0], snapshot.songs[1]
+    a, b = snapshot.library.songs()[0], snapshot.library.songs()[1]
     reasons = Walk(snapshot).reasons(a.id, b.id)
     assert sum(edge.probability for edge in reasons) == pytest.approx(1.0)
     assert f"both by {a.artist}" in {edge.reason for edge in reasons}

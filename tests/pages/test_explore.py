@@ -20,7 +20,7 @@ def buttons(monkeypatch):
 
     def chart(snapshot, *, key, on_pick=None, on_outline=None, **options):
         by_artist: dict[str | None, list[int]] = {}
-        for song in snapshot.songs:
+        for song in snapshot.library.songs():
             by_artist.setdefault(song.artist, []).append(song.id)
             st.button("click", key=f"{key} click {song.id}", on_click=on_pick, args=(song.id,))
         for artist, ids in by_artist.items():

@@ -133,16 +133,16 @@ def what_changed(
 ) -> dict[str, Any]:
     """What every report says: the settings, whether it is better, and what it changed."""
     after = X @ L.T
-    songs = snapshot.indexed
+    ids = snapshot.row_ids.tolist()
     return {
         "version": __version__,
         "settings": asdict(settings),
-        "n_songs": len(songs),
+        "n_songs": len(ids),
         "leads": {measure: asdict(lead) for measure, lead in leads.items()},
         "is_better": is_better(leads, settings.loss),
         "hubness": {"before": space_hubness(X), "after": space_hubness(after)},
         "changed": [
-            {"query": songs[q].id, "before": [songs[i].id for i in a], "after": [songs[i].id for i in b]}
+            {"query": ids[q], "before": [ids[i] for i in a], "after": [ids[i] for i in b]}
             for q, a, b in changed_queries(X, after)
         ],
     }

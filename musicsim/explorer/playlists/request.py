@@ -9,7 +9,7 @@ from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.filtering import passing
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.importing.spelling import plain_artist, plain_title
-from musicsim.library.store import OWN_PLAYLISTS
+from musicsim.library.stores.playlists import OWN_PLAYLISTS
 
 __all__ = ["RESTS_S", "allowed_rows", "song_weights", "temperature_of", "works_of"]
 
@@ -63,7 +63,8 @@ def temperature_of(surprise: float) -> float:
 
 def works_of(snapshot: Snapshot) -> list[tuple[str, str] | None]:
     """What a song is a version of: artist and title in their plainest spelling; None for an unknown artist."""
+    artists, names = snapshot.columns.artist.texts(), snapshot.names_at()
     return [
-        (plain_artist(song.artist), plain_title(song.title)[0]) if song.artist else None
-        for song in snapshot.indexed
+        (plain_artist(artist), plain_title(title)[0]) if artist else None
+        for artist, (title, _) in zip(artists, names, strict=True)
     ]

@@ -277,7 +277,7 @@ class Walk:
             notes.append(f"only {n_left} song{'s match' if n_left != 1 else ' matches'} your request")
         steps = [*([drawn.opening] if drawn.songs else []), *drawn.transitions]
         edges = tuple(Edge(step.reason, step.probability) if step else None for step in steps)
-        return DrawnPlaylist(self._songs(drawn.songs), edges, tuple(notes))
+        return DrawnPlaylist(tuple(self.snapshot.songs_at(drawn.songs)), edges, tuple(notes))
 
     def _steering(
         self, model: PlaylistModel, request: PlaylistRequest, length: int
@@ -349,18 +349,12 @@ class Walk:
             known = (taken or {}).get(pair)
             likeliest = model.explain(here, there)
             edges.append(known or Edge(likeliest.reason, likeliest.probability))
-        return DrawnPlaylist(self._songs(rows), tuple(edges))
+        return DrawnPlaylist(tuple(self.snapshot.songs_at(rows)), tuple(edges))
 
     def reasons(self, song_id: int, next_id: int, dialect: str | None = None) -> list[Edge]:
         """All that can have led from one song to another, likeliest first; probabilities sum to 1."""
         common = self._model(dialect).transition_edges(self._row(song_id), self._row(next_id))
         return [Edge(describe_edge(name), probability) for _, name, probability in common]
-
-    def _songs(self, rows: Sequence[int]) -> tuple[Song, ...]:
-        songs = self.snapshot.songs_at(rows)
-        if len(songs) < len(rows):
-            raise NotFoundError(f"{self.snapshot.library.name}: a song has just been removed. Try again.")
-        return tuple(songs)
 
     def _row(self, song_id: int) -> int:
         row = int(self.snapshot.rows_of([song_id])[0])

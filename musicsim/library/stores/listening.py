@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from musicsim.errors import NotFoundError
 from musicsim.library.db import schema
 from musicsim.library.db.database import Write
+from musicsim.library.stores.playlists import put_playlists
 from musicsim.library.stores.sittings import MAX_PAUSE_S, sittings_of
 
 __all__ = [
@@ -21,7 +22,6 @@ __all__ = [
     "Plays",
     "Waiting",
     "playlists_source",
-    "put_playlists",
     "source_of",
 ]
 
@@ -435,29 +435,3 @@ def _undo(connection: sa.Connection, import_id: int) -> None:
     connection.execute(schema.plays.delete().where(schema.plays.c.source == source))
     connection.execute(schema.tags.delete().where(schema.tags.c.source == source))
     connection.execute(schema.imports.delete().where(i.id == import_id))
-
-
-def put_playlists(
-    connection: sa.Connection, playlists: Iterable[tuple[str, str | None, Sequence[int]]], source: str
-) -> int:
-    """Write playlists (name, category, song ids); one of the same source, name and category is replaced.
-
-    Returns
-    -------
-    int
-        How many were written.
-    """
-    p, n = schema.playlists.c, 0
-    for name, category, song_ids in playlists:
-        same = (p.source == source, p.name == name, p.category.is_not_distinct_from(category))
-        connection.execute(schema.playlists.delete().where(*same))
-        values = {"name": name, "category": category, "source": source, "created_at": time.time()}
-        playlist_id = connection.execute(schema.playlists.insert().values(**values)).inserted_primary_key[0]  # type: ignore[index]
-        rows = [
-            {"playlist_id": playlist_id, "position": position, "song_id": song_id}
-            for position, song_id in enumerate(song_ids)
-        ]
-        if rows:
-            connection.execute(schema.playlist_songs.insert(), rows)
-        n += 1
-    return n

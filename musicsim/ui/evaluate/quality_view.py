@@ -86,7 +86,7 @@ def _ask_lists(of: Snapshot) -> Task:
 
 def show_library(now: Snapshot) -> None:
     """Quality of the models of a library, the one in view first."""
-    if len(now.indexed) < 2:
+    if now.n_indexed < 2:
         st.info("A single song cannot be compared: add more songs.", icon=":material/info:")
         return
     covered = _ask_coverage(now)
@@ -311,7 +311,7 @@ def _hubs(now: Snapshot, lists: "Lists", n_songs: int) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         st.subheader("Hubs: close to everything", anchor=False)
-        hubs = [hub for hub in lists.hubs[:_LISTED] if hub.song_id in now.by_id]
+        hubs = lists.hubs[:_LISTED]
         words = {
             h.song_id: (
                 f"in {h.n_lists:,} of {n_songs:,} lists, by {h.n_artists:,} artist{'s' * (h.n_artists > 1)}"
@@ -322,7 +322,7 @@ def _hubs(now: Snapshot, lists: "Lists", n_songs: int) -> None:
         st.caption(f"If no song were favoured, each would be in {min(10, n_songs - 1)} lists of ten.")
     with right:
         st.subheader(f"Orphans: songs in nobody's top ten ({len(lists.orphans):,})", anchor=False)
-        orphans = [i for i in lists.orphans if i in now.by_id][:_LISTED]
+        orphans = lists.orphans[:_LISTED]
         if orphans:
             _songs(now, orphans, dict.fromkeys(orphans, "never among the ten nearest"), "orphans")
         else:
@@ -332,7 +332,7 @@ def _hubs(now: Snapshot, lists: "Lists", n_songs: int) -> None:
 
 
 def _songs(now: Snapshot, ids: Sequence[int], words: dict[int, str], name: str) -> None:
-    songs = [now.by_id[i] for i in ids]
+    songs = now.songs_by_id(ids)
 
     def act(action: Action) -> None:
         follow(action, now, songs)

@@ -100,9 +100,10 @@ def _way(now: Snapshot, draft: PlaylistDraft, keep: Mapping[int, int], length: i
     from musicsim.explorer.playlists.paths import places_of
 
     stops = _stops(draft)
-    if draft.request is None or not 2 <= len(stops) <= length or any(i not in now.row_of for i in stops):
+    rows = now.rows_of(stops)
+    if draft.request is None or not 2 <= len(stops) <= length or (rows < 0).any():
         return {"first": None, "through": ()}
-    places = places_of(now.X, [now.row_of[i] for i in stops], length)
+    places = places_of(now.X, rows.tolist(), length)
     if any(keep.get(place) != i for place, i in zip(places, stops, strict=True)):
         return {"first": None, "through": ()}
     return {"first": draft.request.first, "through": draft.request.through}

@@ -74,7 +74,7 @@ _LENGTH: Key[int] = Key("blind_length", lambda: _USUAL, "songs of each list")
 def show_blind() -> None:
     """Two lists side by side, which is better, who drew them, and what came of all answers."""
     now = snapshot()
-    if len(now.indexed) < 2:
+    if now.n_indexed < 2:
         st.info("Comparing playlists needs at least two songs: add more.", icon=":material/info:")
         return
     st.caption(
@@ -137,7 +137,7 @@ def _words_of(one: Contender) -> str:
 
 
 def _request(now: Snapshot) -> PlaylistRequest:
-    names = {song.id: song.label for song in now.indexed}
+    names = now.labels()
     if _SONG.get() not in names:
         _SONG.set(None)
     _SONG.keep()
@@ -207,7 +207,7 @@ def _list(now: Snapshot, drawn: DrawnPlaylist, number: int, *, is_told: bool) ->
     songs = list(drawn.songs)
 
     def act(action: Action) -> None:
-        if songs[action.index].id not in now.by_id:
+        if not now.songs_by_id([songs[action.index].id]):
             st.toast("This song was removed from the library.", icon=":material/warning:")
             return
         follow(action, now, songs)

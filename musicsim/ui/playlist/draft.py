@@ -126,7 +126,8 @@ class PlaylistDraft:
         ids = present_ids(now, self.song_ids)
         if ids == self.song_ids:
             return self
-        absent = tuple(i for i in self.song_ids if i not in now.row_of)
+        rows = now.rows_of(self.song_ids)
+        absent = tuple(i for i, row in zip(self.song_ids, rows, strict=True) if row < 0)
         return replace(self, song_ids=ids, kept=self.kept & set(ids), absent=(*self.absent, *absent))
 
 
@@ -135,7 +136,8 @@ PLAYLIST: Key[PlaylistDraft | None] = Key("playlist", lambda: None, "the playlis
 
 def present_ids(now: Snapshot, ids: Sequence[int]) -> tuple[int, ...]:
     """The songs that are here and can be compared."""
-    return tuple(now.indexed[now.row_of[i]].id for i in ids if i in now.row_of)
+    rows = now.rows_of(ids)
+    return tuple(now.row_ids[rows[rows >= 0]].tolist())
 
 
 def _taken(drawn: "DrawnPlaylist") -> "dict[tuple[int, int], Edge]":

@@ -83,9 +83,7 @@ class _Words:
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _read_words(folder: Path, revision: int, model_id: str | None, _snapshot: Snapshot) -> _Words:
-    columns, ids = _snapshot.columns, _snapshot.row_ids.tolist()
-    names = _snapshot.names_at(range(len(ids)))
-    of_songs = set(ids)
+    columns, of_songs = _snapshot.columns, set(_snapshot.row_ids.tolist())
     tags = columns.genre.counts() + Counter(
         tag for song_id, found in _snapshot.tags_of().items() if song_id in of_songs for tag, _ in found
     )
@@ -95,7 +93,7 @@ def _read_words(folder: Path, revision: int, model_id: str | None, _snapshot: Sn
     )
     years = columns.year[columns.year > 0]
     return _Words(
-        {song_id: f"{title} — {by}" for song_id, (title, by) in zip(ids, names, strict=True)},
+        _snapshot.labels(),
         {
             "artists": artists,
             "no_artists": artists,
