@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Callable
-from types import GenericAlias
 from typing import Any, TypeVar
 
 from fastapi import HTTPException, Query
@@ -29,18 +28,11 @@ def asked_for(request: type[T]) -> Callable[..., T]:
 
 
 def _parameter(option: Option) -> inspect.Parameter:
-    kind: Any = option.element
-    if option.many:
-        kind = GenericAlias(option.many, (kind, ...) if option.many is tuple else kind)
-    elif option.n_values > 1:
-        kind = GenericAlias(tuple, (kind,) * option.n_values)
-    facts: dict[str, Any] = {"alias": option.name, "description": option.help}
-    if option.element in (int, float) and not option.many and option.n_values == 1:
-        most = option.max if option.max_asked is None else option.max_asked
-        facts |= {"ge": option.min, "le": most, "gt": option.above}
-    if option.choices:
-        facts["json_schema_extra"] = {"enum": list(option.choices)}
-    kind = kind | None if option.default is None else kind
+    least, most = option.limits
+    taken: Any = Query(
+        option.default_given, alias=option.name, description=option.help, ge=least, le=most, gt=option.above,
+        json_schema_extra={"enum": list(option.choices)} if option.choices else None,
+    )  # fmt: skip
     return inspect.Parameter(
-        option.field, inspect.Parameter.KEYWORD_ONLY, default=Query(option.default, **facts), annotation=kind
+        option.field, inspect.Parameter.KEYWORD_ONLY, default=taken, annotation=option.annotation
     )

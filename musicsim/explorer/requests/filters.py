@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from musicsim.explorer.requests.options import check, option
+from musicsim.explorer.requests.options import option, settle
 
 __all__ = ["Filters"]
 
@@ -39,4 +39,4 @@ class Filters:
     )
 
     def __post_init__(self) -> None:
-        check(self)
+        settle(self)

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field, fields
 from functools import cache
-from types import NoneType, UnionType
+from types import GenericAlias, NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-__all__ = ["Option", "OptionError", "check", "option", "options_of"]
+__all__ = ["Option", "OptionError", "option", "options_of", "settle"]
 
 
 class OptionError(ValueError):
@@ -40,7 +40,7 @@ class Option:
     element : type
         Of the value, or of one of several.
     many : type or None
-        frozenset or tuple where there may be any number of values.
+        frozenset or tuple where there may be any number of values; they are given as a list.
     n_values : int
         2 for a range, which is given as two values.
     """
@@ -59,6 +59,26 @@ class Option:
     element: type = str
     many: type | None = None
     n_values: int = 1
+
+    @property
+    def annotation(self) -> Any:
+        """The type of a parameter that takes it."""
+        kind: Any = self.element
+        if self.many:
+            kind = GenericAlias(list, kind)
+        elif self.n_values > 1:
+            kind = GenericAlias(tuple, (kind,) * self.n_values)
+        return kind | None if self.default is None else kind
+
+    @property
+    def default_given(self) -> Any:
+        """The default, as it would be given."""
+        return list(self.default) if self.many else self.default
+
+    @property
+    def limits(self) -> tuple[float | None, float | None]:
+        """The smallest and the largest number that can be asked for; None where there is no limit."""
+        return self.min, self.max if self.max_asked is None else self.max_asked
 
     def shortfall(self, value: Any) -> str:
         """What the value should be and is not, in words; empty where it is."""
@@ -96,15 +116,6 @@ def _read_options(request: Any) -> dict[str, Option]:
     return found
 
 
-def check(request: Any) -> None:
-    """Raise :class:`OptionError` for the first field of a request that is out of its limits."""
-    for name, asked in options_of(type(request)).items():
-        value = getattr(request, name)
-        shortfall = asked.shortfall(value)
-        if shortfall:
-            raise OptionError(asked, value, shortfall)
-
-
 def _shape(hint: Any) -> dict[str, Any]:
     """Element, collection and number of values of a type."""
     if get_origin(hint) in (Union, UnionType):
@@ -117,3 +128,20 @@ def _shape(hint: Any) -> dict[str, Any]:
     if origin is tuple and ... not in parts:
         return {"element": parts[0], "n_values": len(parts)}
     return {"element": parts[0], "many": origin}
+
+
+def settle(request: Any) -> None:
+    """Make lists of values what the fields of a request hold; for the end of its ``__post_init__``.
+
+    Raises
+    ------
+    OptionError
+        For the first field that is out of its limits.
+    """
+    for name, asked in options_of(type(request)).items():
+        value = getattr(request, name)
+        if asked.many:
+            object.__setattr__(request, name, asked.many(value))
+        shortfall = asked.shortfall(value)
+        if shortfall:
+            raise OptionError(asked, value, shortfall)

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from musicsim.explorer.requests.options import check, option
+from musicsim.explorer.requests.options import option, settle
 
 __all__ = [
     "ANSWERS",
@@ -129,7 +129,7 @@ class LearningSettings:
         object.__setattr__(self, "on", tuple(dict.fromkeys(names)))
         if not self.loss:
             object.__setattr__(self, "loss", ORDER if self.supervision == ANSWERS else "auc")
-        check(self)
+        settle(self)
         if self.loss == ORDER and self.supervision != ANSWERS:
             raise ValueError(
                 f"loss={self.loss!r} is for answers; {self.supervision} says what is similar, not in which order."

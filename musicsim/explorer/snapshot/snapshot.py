@@ -109,7 +109,9 @@ class Snapshot:
 
         A song that another one stands for has the row of that one.
         """
-        wanted = ids if isinstance(ids, np.ndarray) else np.array([_as_int64(i) for i in ids], dtype=np.int64)
+        wanted = np.asarray(
+            ids if isinstance(ids, np.ndarray) else [_as_int64(i) for i in ids], dtype=np.int64
+        )
         if self._rows is None:
             return np.full(len(wanted), -1, dtype=np.int64)
         rows = self._rows.of(wanted)

@@ -1,6 +1,7 @@
 """What listeners said of a library's songs: plays, tags, the imports they came with, and what waits for its song."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -216,10 +217,12 @@ class ListeningStore:
                 found.setdefault(song_id, []).append((tag, weight_of))
         return found
 
-    def tag_names(self) -> list[str]:
-        """Every tag that some song has."""
+    def tag_counts(self) -> Counter[str]:
+        """How many songs have each tag."""
+        t = schema.tags.c
+        query = sa.select(t.tag, sa.func.count(t.song_id.distinct()).label("n")).group_by(t.tag)
         with self._engine.connect() as connection:
-            return list(connection.scalars(sa.select(schema.tags.c.tag).distinct()))
+            return Counter({row.tag: row.n for row in connection.execute(query)})
 
     def songs_tagged(self, tags: Iterable[str]) -> npt.NDArray[np.int64]:
         """Ids of the songs that have one of some tags, int64."""

@@ -16,16 +16,11 @@ def labelled(request: type, field: str) -> dict[str, Any]:
 
 def limits(request: type, field: str, max_value: int | None = None) -> dict[str, Any]:
     """The same with the smallest and largest value; the largest may be smaller here."""
-    option = options_of(request)[field]
-    most = next((m for m in (max_value, option.max, option.max_asked) if m is not None), None)
-    return labelled(request, field) | {"min_value": _whole(option.min), "max_value": _whole(most)}
-
-
-def _whole(number: float | None) -> int | None:
-    return None if number is None else int(number)
+    least, most = options_of(request)[field].limits
+    return labelled(request, field) | {"min_value": least, "max_value": max_value or most}
 
 
 def option_key(name: str, request: type, field: str) -> Key[Any]:
     """The entry of the session that holds an option, with its default; several values are a list."""
     option = options_of(request)[field]
-    return Key(name, list if option.many else lambda: option.default, option.help)
+    return Key(name, lambda: option.default_given, option.help)

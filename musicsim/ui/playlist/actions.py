@@ -127,7 +127,7 @@ def _redraw(
         TROUBLE.set(str(error))
         return
     request = replace(
-        asked, length=length, minutes=None, keep=keep, exclude=without,
+        asked, length=length, minutes=None, keep=keep, exclude=asked.exclude | without,
         rested=asked.rested | (set(draft.song_ids) - set(keep.values())), **_way(now, draft, keep, length),
     )  # fmt: skip
     seed = _seed()

@@ -1,9 +1,7 @@
 """What is asked of a playlist: the form on the left of the page, and the request that it stands for."""
 
 import time
-from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,7 +13,7 @@ from musicsim.explorer.requests.playlist import PREFERENCES, PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
 from musicsim.ui.base.option_widgets import labelled, limits, option_key
-from musicsim.ui.base.state import CHOSEN, Key
+from musicsim.ui.base.state import CHOSEN, Key, choices_of
 from musicsim.ui.base.text import plain
 from musicsim.ui.playlist.draft import PLAYLIST
 
@@ -37,84 +35,33 @@ _DRAWN: Key[list[tuple[float, frozenset[int]]]] = Key(
 )
 _LENGTH_BY: Key[Literal["songs", "minutes"]] = Key("playlist_by", lambda: "songs", "what the length counts")
 _MINUTES: Key[int] = Key("playlist_minutes", lambda: 45, "minutes of the list")
-_KEYS: dict[str, Key[Any]] = {"minutes": _MINUTES} | {
-    field: option_key(f"playlist_{field}", PlaylistRequest, field)
-    for field in options_of(PlaylistRequest)
-    if field != "minutes"
+_KEYS = {
+    field: option_key(f"playlist_{field}", PlaylistRequest, field) for field in options_of(PlaylistRequest)
 }
+_KEYS["minutes"] = _MINUTES
 _KEYS["dialect"] = Key("playlist_dialect", str, "whose walk is followed; empty for that of all playlists")
 _DIALECT, _FIRST, _LENGTH, _SURPRISE = (_KEYS[name] for name in ("dialect", "first", "length", "surprise"))
 _RANGES = ("years", "duration_s")
-_LISTS = (
-    "artists",
-    "no_artists",
-    "genres",
-    "tags",
-    "no_tags",
-    "folders",
-    "exclude",
-)  # limits, each of some values
+_NAMES = ("artists", "no_artists", "genres", "tags", "no_tags", "folders")
+_LISTS = (*_NAMES, "exclude")  # limits, each of some values
 
 _OF_ONE_LIBRARY: tuple[Key[Any], ...] = (
     _DRAWN, _STARTED, *(_KEYS[name] for name in ("dialect", "first", "through", "like", *_LISTS, *_RANGES)),
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _Words:
-    """What the songs of a library can be limited to, the most frequent first.
-
-    Attributes
-    ----------
-    labels : dict of song id to str
-    values : dict of field to list of str
-    ranges : dict of field to (first, last)
-        Only where there is a choice.
-    """
-
-    labels: dict[int, str]
-    values: dict[str, list[str]]
-    ranges: dict[str, tuple[int, int]]
-
-    def options(self, field: str) -> Collection[Any]:
-        """What can be chosen as a field."""
-        return self.values.get(field, self.labels)
-
-
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _read_words(folder: Path, revision: int, model_id: str | None, _snapshot: Snapshot) -> _Words:
-    columns, of_songs = _snapshot.columns, set(_snapshot.row_ids.tolist())
-    tags = columns.genre.counts() + Counter(
-        tag for song_id, found in _snapshot.tags_of().items() if song_id in of_songs for tag, _ in found
-    )
-    artists = sorted(columns.artist.counts(), key=str.casefold)
-    most_tags, genres = (
-        [name for name, _ in found.most_common()] for found in (tags, columns.genre.counts())
-    )
-    years = columns.year[columns.year > 0]
-    return _Words(
-        _snapshot.labels(),
-        {
-            "artists": artists,
-            "no_artists": artists,
-            "genres": genres,
-            "tags": most_tags,
-            "no_tags": most_tags,
-            "folders": sorted(columns.folder.counts()),
-        },
-        {
-            field: bounds
-            for field, bounds in (
-                ("years", (int(years.min(initial=9999)), int(years.max(initial=0)))),
-                ("duration_s", (0, int(columns.duration_s.max(initial=0.0)) + 1)),
-            )
-            if bounds[0] < bounds[1]
-        },
-    )
+def _read_labels(folder: Path, revision: int, model_id: str | None, _snapshot: Snapshot) -> dict[int, str]:
+    return _snapshot.labels()
 
 
-def _words_of(now: Snapshot) -> _Words:
-    return _read_words(now.library.folder, now.revision, now.model_id, now)
+def _labels(now: Snapshot) -> dict[int, str]:
+    return _read_labels(now.library.folder, now.revision, now.model_id, now)
+
+
+def _options(now: Snapshot, field: str) -> Collection[Any]:
+    """What can be chosen as a field: names, or ids of songs."""
+    return choices_of(now).names.get(field, ()) if field in _NAMES else _labels(now)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -141,9 +88,8 @@ def request_of(now: Snapshot) -> PlaylistRequest:
         If a number is out of range.
     """
     _fit(now)
-    options, ranges = options_of(PlaylistRequest), _words_of(now).ranges
+    ranges = choices_of(now).ranges
     values = {name: key.get() for name, key in _KEYS.items()}
-    values |= {name: many(values[name]) for name, option in options.items() if (many := option.many)}
     values |= {name: None for name in _RANGES if values[name] == ranges.get(name)}
     values |= {
         "dialect": _DIALECT.get() or None,
@@ -163,16 +109,15 @@ def _fit(now: Snapshot) -> None:
     if PLAYLIST.get() is None and CHOSEN.get() not in (None, _STARTED.get()):
         _FIRST.set(CHOSEN.get())  # "Playlist from here" on another page
         _STARTED.set(CHOSEN.get())
-    known = _words_of(now)
-    if _FIRST.get() not in known.labels:
+    if _FIRST.get() not in _labels(now):
         _FIRST.set(None)
     for name in ("through", "like", *_LISTS):
-        key, options = _KEYS[name], known.options(name)
+        key, options = _KEYS[name], _options(now, name)
         if any(value not in options for value in key.get()):
             key.set([value for value in key.get() if value in options])
     _set_if_new(_LENGTH, max(1, min(_LENGTH.get(), _most(now))))
     for name in _RANGES:
-        _set_if_new(_KEYS[name], _within(_KEYS[name].get(), known.ranges.get(name)))
+        _set_if_new(_KEYS[name], _within(_KEYS[name].get(), choices_of(now).ranges.get(name)))
 
 
 def _within(chosen: tuple[int, int] | None, bounds: tuple[int, int] | None) -> tuple[int, int] | None:
@@ -215,7 +160,7 @@ def request_form(now: Snapshot, walker: "Walk") -> None:
     st.caption(_width_words(walker))
     st.segmented_control(**_said("prefer"), options=PREFERENCES, required=True)
     with st.expander("Limits", icon=":material/tune:"):
-        _limits(_words_of(now))
+        _limits(now)
     n_limits = _n_limits(now)
     if n_limits:
         st.caption(f"{n_limits} {'limit is' if n_limits == 1 else 'limits are'} set.")
@@ -254,7 +199,7 @@ def _dialect_words(walker: "Walk", dialect: "Dialect") -> str:
 
 
 def _songs(now: Snapshot) -> None:
-    labels = _words_of(now).labels
+    labels = _labels(now)
     listed: dict[str, Any] = {"options": list(labels), "format_func": labels.__getitem__}
     st.selectbox(**_said("first"), **listed, index=None, placeholder="Any song")
     st.multiselect(**_said("through"), **listed, placeholder="No song")
@@ -287,14 +232,14 @@ def _width_words(walker: "Walk") -> str:
 _EMPTY = {"artists": "Any artist", "genres": "Any genre", "tags": "Any tag", "folders": "Any folder"}
 
 
-def _limits(of: _Words) -> None:
+def _limits(now: Snapshot) -> None:
     st.number_input(**_number("spacing"))
     for name in _LISTS:
-        said: dict[str, Any] = {"format_func": of.labels.__getitem__} if name == "exclude" else {}
+        of_songs: dict[str, Any] = {} if name in _NAMES else {"format_func": _labels(now).__getitem__}
         st.multiselect(
-            **_said(name), options=list(of.options(name)), placeholder=_EMPTY.get(name, "None"), **said
+            **_said(name) | of_songs, options=list(_options(now, name)), placeholder=_EMPTY.get(name, "None")
         )
-    for name, (first, last) in of.ranges.items():
+    for name, (first, last) in choices_of(now).ranges.items():
         st.slider(**_said(name), min_value=first, max_value=last)
     for name in ("avoid_recent", "versions_apart"):
         st.toggle(**_said(name))
@@ -306,7 +251,7 @@ def _number(field: str, max_value: int | None = None) -> dict[str, Any]:
 
 
 def _n_limits(now: Snapshot) -> int:
-    ranges = _words_of(now).ranges
+    ranges = choices_of(now).ranges
     return sum(bool(_KEYS[name].get()) for name in _LISTS) + sum(
         _KEYS[name].get() != bounds for name, bounds in ranges.items()
     )

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from musicsim.explorer.upkeep.add_music import keep_upload
 from musicsim.library import Song
 from musicsim.library.scan.files import content_hash
 from musicsim.ui.base.option_widgets import labelled, limits
-from musicsim.ui.base.state import CHOSEN, EXAMPLE, Upload, example, map_placer, snapshot
+from musicsim.ui.base.state import CHOSEN, EXAMPLE, Upload, choices_of, example, map_placer, snapshot
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.components.jobs_view import start_job
@@ -204,37 +203,18 @@ def _said(field: str) -> dict[str, Any]:
 
 def _filters(now: Snapshot) -> dict[str, Any]:
     """Widgets for every filter, and what they hold."""
-    columns = now.columns
-    tags = _tag_names(now.library.folder, now.revision, now)
-    names = {
-        "artists": columns.artist.names, "no_artists": columns.artist.names, "genres": columns.genre.names,
-        "tags": tags, "no_tags": tags, "folders": columns.folder.names,
-    }  # fmt: skip
+    choices = choices_of(now)
     found: dict[str, Any] = {
-        field: frozenset(find_names(**_said(field), names=listed))
-        for field, listed in names.items()
-        if listed
+        field: frozenset(find_names(**_said(field), names=names)) for field, names in choices.names.items()
     }
-    years = columns.year[columns.year > 0]
-    bounds = {
-        "years": (int(years.min(initial=9999)), int(years.max(initial=0))),
-        "duration_s": (0, int(columns.duration_s.max()) + 1),
-    }
-    for field, (first, last) in bounds.items():
-        if first < last:
-            chosen = st.slider(**_said(field), min_value=first, max_value=last, value=(first, last))
-            found[field] = None if chosen == (first, last) else chosen
+    for field, bounds in choices.ranges.items():
+        chosen = st.slider(**_said(field), min_value=bounds[0], max_value=bounds[1], value=bounds)
+        found[field] = None if chosen == bounds else chosen
     reduced = {None: "as the library is set", True: "on", False: "off"}
     found["hub_reduction"] = st.selectbox(
         **_said("hub_reduction"), options=list(reduced), format_func=reduced.__getitem__
     )
     return found
-
-
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _tag_names(folder: Path, revision: int, _snapshot: Snapshot) -> list[str]:
-    """Tags and genres, which are chosen among alike."""
-    return sorted({*_snapshot.columns.genre.names, *_snapshot.library.listening.tag_names()})
 
 
 def _answers(now: Snapshot, query: _Query, found_with: Callable[[Thumbs], list[Hit]]) -> None:
