@@ -13,7 +13,7 @@ from benchmarks._million import write_library
 from musicsim.errors import AudioError, ModelError, NotFoundError
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.search.query import find_similar, read_example
-from musicsim.explorer.snapshot.filtering import passing
+from musicsim.explorer.snapshot.filtering import filter_choices, passing
 from musicsim.explorer.snapshot.hubs import HubReduction
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library.db import schema
@@ -293,6 +293,21 @@ def test_masks_of_filters_are_what_they_allow(drawn):
         mask = passing(drawn, filters)
         right = [allows(filters, song, drawn.tags_of()) for song in drawn.songs_at()]
         assert (mask.tolist() if mask is not None else [True] * len(right)) == right
+
+
+def test_what_can_be_filtered_by_is_what_some_song_has(drawn):
+    songs, tags = drawn.songs_at(), drawn.tags_of()
+    choices = filter_choices(drawn)
+    counts = Counter(tag for found in tags.values() for tag, _ in found) + Counter(
+        s.genre for s in songs if s.genre
+    )
+    assert [counts[tag] for tag in choices.names["tags"]] == sorted(counts.values(), reverse=True)
+    assert set(choices.names["no_tags"]) == set(counts)
+    assert choices.names["artists"] == sorted({s.artist for s in songs if s.artist}, key=str.casefold)
+    years = [s.year for s in songs if s.year]
+    assert choices.ranges["years"] == (min(years), max(years))
+    everything = Filters(duration_s=choices.ranges["duration_s"])
+    assert passing(drawn, everything).all()
 
 
 @pytest.mark.parametrize("max_per_artist", [None, 1, 2])

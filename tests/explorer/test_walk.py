@@ -1,6 +1,7 @@
 """Playlists of a library: fitted on its lists, drawn as asked, explained at every step."""
 
 import itertools
+import time
 
 import numpy as np
 import pytest
@@ -8,10 +9,12 @@ import pytest
 from musicsim.errors import NotFoundError
 from musicsim.explorer.models.artifacts import load_report, load_walk
 from musicsim.explorer.playlists.fit import refit_walks
-from musicsim.explorer.playlists.walk import Walk
+from musicsim.explorer.playlists.steering import RESTS_S
+from musicsim.explorer.playlists.walk import ShuffleWalk, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.library.db import schema
 
 
 def ids_of(drawn):
@@ -307,6 +310,22 @@ def test_smooth_lists_go_anywhere_only_when_they_must(tiny_library):
 
     assert share(0.3) == 0.0
     assert share(1.0) > 0.02
+
+
+def test_songs_of_lists_saved_today_come_less_unless_that_is_not_wanted(tiny_library):
+    saved = frozenset(song.id for song in tiny_library.songs()[::2])
+    tiny_library.add_playlists([("today", None, sorted(saved))], source="saved")
+    walk = ShuffleWalk(take_snapshot(tiny_library))
+
+    def share(**options):
+        drawn = [walk.draw(PlaylistRequest(length=4, spacing=0, **options), seed) for seed in range(60)]
+        return np.mean([i in saved for one in drawn for i in ids_of(one)])
+
+    assert share() < 0.6 * share(avoid_recent=False)
+    with tiny_library.write() as connection:
+        connection.execute(schema.playlists.update().values(created_at=time.time() - 2 * RESTS_S))
+    walk = ShuffleWalk(take_snapshot(tiny_library))
+    assert share() == share(avoid_recent=False)
 
 
 def test_wrong_requests_are_named(snapshot, store):

@@ -159,6 +159,28 @@ def test_the_form_survives_a_switch_of_pages(full, requests):
     assert (requests[0].length, requests[0].versions_apart) == (5, False)
 
 
+def test_a_song_that_is_left_out_stays_out_when_the_list_is_drawn_again(full, requests):
+    out = full.songs()[3].id
+    app = open_page()
+    select(app, "playlist_exclude", [out])
+    app.number_input(key="playlist_length").set_value(5).run()
+    press(app, "playlist_draw")
+    press(app, "playlist_route")
+    press(app, "playlist_go_on")
+    assert all(out in request.exclude for request in requests)
+    assert out not in ids_of(app)
+
+
+def test_a_seed_gives_the_same_list_again(full):
+    app = open_page()
+    app.number_input(key="playlist_seed").set_value(7).run()
+    press(app, "playlist_draw")
+    first = ids_of(app)
+    app.toggle(key="playlist_avoid_recent").set_value(False).run()
+    press(app, "playlist_draw")
+    assert ids_of(app) == first
+
+
 def test_a_dialect_says_what_it_was_learned_from(taught):
     app = open_page()
     assert any("Learned from 48 playlists" in c.value for c in app.caption)

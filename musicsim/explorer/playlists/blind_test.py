@@ -9,7 +9,7 @@ import numpy as np
 
 from musicsim.errors import NotFoundError
 from musicsim.explorer.models.artifacts import load_walk
-from musicsim.explorer.playlists.request import allowed_rows
+from musicsim.explorer.playlists.steering import allowed_rows
 from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.library import Library

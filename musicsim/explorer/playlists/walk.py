@@ -13,8 +13,8 @@ from musicsim.errors import NotFoundError
 from musicsim.explorer.models.artifacts import load_walk
 from musicsim.explorer.playlists.edges import FAMILIES, build_hypergraph, default_weights
 from musicsim.explorer.playlists.paths import along, places_of
-from musicsim.explorer.playlists.request import allowed_rows, song_weights, temperature_of, works_of
 from musicsim.explorer.playlists.song_labels import load_sources, play_counts
+from musicsim.explorer.playlists.steering import allowed_rows, song_weights, temperature_of, works_of
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song

@@ -25,23 +25,24 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of supervision: its question, and who can be similar: artists, or songs."""
+    """A kind of supervision: its question, who can be similar (artists, or songs), and what its models are called."""
 
     words: str
     of: str
+    model_name: str
 
 
 ANSWERS, JUDGEMENTS = "answers", "judgements"
 KINDS = {
-    "plays": Kind("artists that the same people listen to", "artists"),
-    "sittings": Kind("songs played in one sitting", "songs"),
-    "playlists": Kind("songs on the same playlists", "songs"),
-    "tags": Kind("songs with the same tags", "songs"),
-    "genre": Kind("songs of one genre", "songs"),
-    "artist": Kind("songs of one artist", "songs"),
-    "folder": Kind("songs in one folder", "songs"),
-    JUDGEMENTS: Kind("thumbs that were kept while searching", "songs"),
-    ANSWERS: Kind("answers on the Compare page", "songs"),
+    "plays": Kind("artists that the same people listen to", "artists", "Listeners"),
+    "sittings": Kind("songs played in one sitting", "songs", "Sittings"),
+    "playlists": Kind("songs on the same playlists", "songs", "Playlists"),
+    "tags": Kind("songs with the same tags", "songs", "Tags"),
+    "genre": Kind("songs of one genre", "songs", "Genres"),
+    "artist": Kind("songs of one artist", "songs", "Artists"),
+    "folder": Kind("songs in one folder", "songs", "Folders"),
+    JUDGEMENTS: Kind("thumbs that were kept while searching", "songs", "Thumbs"),
+    ANSWERS: Kind("answers on the Compare page", "songs", "Answers"),
 }
 """In the order in which they are worth trying, but for answers, which are few and asked for by name."""
 

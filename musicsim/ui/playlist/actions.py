@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from musicsim.errors import MusicsimError
-from musicsim.explorer.playlists.request import allowed_rows
+from musicsim.explorer.playlists.steering import allowed_rows
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.state import Key
 from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, change

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import streamlit as st
 
-from musicsim.explorer.playlists.request import RESTS_S
+from musicsim.explorer.playlists.steering import RESTS_S
 from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.playlist import PREFERENCES, PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
