@@ -10,19 +10,31 @@ from musicsim.evaluation import hubness, ranking_scores
 from musicsim.explorer.evaluation.quality import evaluate, held_out, measure_lists, measure_scores
 from musicsim.explorer.models.artifacts import save_report
 from musicsim.explorer.search.query import find_similar
+from musicsim.library.db.columns import Labels, SongColumns
 from musicsim.search import ExactIndex, MutualProximity, mutual_proximity
 from tests.learning import RANKED
+
+
+def labels(values):
+    names = sorted({value for value in values if value is not None})
+    codes = [-1 if value is None else names.index(value) for value in values]
+    return Labels(np.array(codes, dtype=np.int32), names)
 
 
 def made(X, genres, artists):
     """A snapshot of songs that need no library; ids are rows and 100."""
     songs = [
-        SimpleNamespace(id=100 + i, genre=genre, artist=artist, group=artist, folder="")
-        for i, (genre, artist) in enumerate(zip(genres, artists, strict=True))
+        SimpleNamespace(genre=genre, group=artist) for genre, artist in zip(genres, artists, strict=True)
     ]
-    X = np.asarray(X, dtype=np.float32)
+    X, n = np.asarray(X, dtype=np.float32), len(songs)
+    artist = labels(artists)
     return SimpleNamespace(
-        indexed=songs,
+        n_indexed=n,
+        row_ids=100 + np.arange(n),
+        columns=SongColumns(
+            artist, labels(genres), labels([""] * n), artist, np.zeros(n, np.int16), np.ones(n)
+        ),
+        songs_at=lambda rows=range(n): [songs[row] for row in rows],
         X=X,
         index=ExactIndex().fit(X),
         proximity=MutualProximity().fit(X),
