@@ -23,12 +23,11 @@ from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.requests.search import MAX_RESULTS, SearchRequest
 from musicsim.explorer.requests.training import TrainingRequest
-from musicsim.explorer.search.feedback import Thumbs, thumbs_by_id
 from musicsim.explorer.search.query import Hit, find_requested
 from musicsim.explorer.search.uploads import MAX_MB, MAX_MINUTES, MINUTES, hear
 from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
 from musicsim.explorer.upkeep.model_text import name_for
-from musicsim.library import Library, Song
+from musicsim.library import Song
 from musicsim.library.disk.scratch import scratch_of
 
 __all__ = ["http_interface"]
@@ -109,14 +108,7 @@ def similar(
 ) -> list[dict[str, Any]]:
     """The songs that sound most like a song of the library; those that fit, or do not, bend what is meant by it."""
     snapshot = snapshot_under(open_library(library), model)
-    return _hits(find_requested(snapshot, song_id, search, _thumbs(snapshot.library, search)))
-
-
-def _thumbs(library: Library, search: SearchRequest) -> Thumbs:
-    try:
-        return thumbs_by_id(library, search.fits, search.does_not_fit)
-    except ValueError as error:
-        raise HTTPException(422, str(error)) from error
+    return _hits(find_requested(snapshot, song_id, search))
 
 
 def _require_sound_type(request: Request) -> None:
@@ -169,7 +161,6 @@ async def similar_to_file(
         with (await run_in_threadpool(scratch_of, opened.folder)).folder() as folder:
             file = await _received(request, folder / "upload")
             snapshot = await run_in_threadpool(snapshot_under, opened, model)
-            thumbs = await run_in_threadpool(_thumbs, opened, search)
             decoding = await run_in_threadpool(hear, snapshot, file, "the file that was sent", minutes)
             try:
                 heard = await outcome(decoding, request)
@@ -177,7 +168,7 @@ async def similar_to_file(
                 decoding.drop()
 
     def answer() -> list[dict[str, Any]]:
-        return _hits(find_requested(snapshot, heard.under(snapshot), search, thumbs))
+        return _hits(find_requested(snapshot, heard.under(snapshot), search))
 
     hits = await run_in_threadpool(answer)
     if heard.sound.notes:

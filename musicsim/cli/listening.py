@@ -53,18 +53,12 @@ def similar(
     model: ModelOption = None,
 ) -> None:
     """List the songs that sound most like a file or a song of the library."""
-    from musicsim.explorer.search.feedback import thumbs_by_id
     from musicsim.explorer.search.query import find_requested
     from musicsim.explorer.snapshot.snapshot import snapshot_under
 
     with open_library(library) as lib:
         snapshot = snapshot_under(lib, model)
-        query = _query(snapshot, song)
-        try:
-            thumbs = thumbs_by_id(lib, request.fits, request.does_not_fit)
-        except ValueError as error:
-            raise typer.BadParameter(str(error), param_hint="--fits, --not") from error
-        hits = find_requested(snapshot, query, request, thumbs)
+        hits = find_requested(snapshot, _query(snapshot, song), request)
     if as_json:
         emit(
             [

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from musicsim.errors import NotFoundError
+from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.feedback import Thumbs, bent, thumbs_by_id, what_changed
 from musicsim.explorer.search.query import find_similar
 from tests.command import run
@@ -110,7 +111,7 @@ def test_thumbs_named_by_id_are_of_songs_of_the_library(snapshot):
         with pytest.raises(NotFoundError, match=f"there is no song {wrong}"):
             thumbs_by_id(snapshot.library, [a], [wrong])
     with pytest.raises(ValueError, match=f"song {a} is marked both as fitting and as not fitting"):
-        thumbs_by_id(snapshot.library, [a, b], [a])
+        SearchRequest(fits=(a, b), does_not_fit=(a,))
 
 
 def test_the_command_line_names_what_is_wrong_with_thumbs(snapshot):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from musicsim.explorer.requests.filters import Filters
-from musicsim.explorer.requests.options import option
+from musicsim.explorer.requests.options import option, settle
 
 __all__ = ["MAX_RESULTS", "SearchRequest"]
 
@@ -25,3 +25,9 @@ class SearchRequest(Filters):
     )  # fmt: skip
     fits: tuple[int, ...] = option((), "Id of a result that fits; the list is reordered to match.")
     does_not_fit: tuple[int, ...] = option((), "Id of a result that does not fit.", flags=("--not",))
+
+    def __post_init__(self) -> None:
+        settle(self)
+        both = set(self.fits) & set(self.does_not_fit)
+        if both:
+            raise ValueError(f"song {min(both)} is marked both as fitting and as not fitting: choose one.")

@@ -13,7 +13,7 @@ from musicsim.errors import AudioTooShortError, ModelError, NotFoundError
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.explain import short_reason
-from musicsim.explorer.search.feedback import Thumbs, bent
+from musicsim.explorer.search.feedback import Thumbs, bent, thumbs_by_id
 from musicsim.explorer.snapshot.filtering import passing
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.kernels import ppk_similarity
@@ -150,7 +150,9 @@ def example_of(snapshot: Snapshot, sound: Sound, digest: str, name: str) -> Exam
 def find_requested(
     snapshot: Snapshot, query: int | Example, request: SearchRequest, thumbs: Thumbs | None = None
 ) -> list[Hit]:
-    """:func:`find_similar` as it was asked for; `thumbs` are those of the request, looked up."""
+    """:func:`find_similar` as it was asked for, with the thumbs of the request unless others are given."""
+    if thumbs is None:
+        thumbs = thumbs_by_id(snapshot.library, request.fits, request.does_not_fit)
     return find_similar(
         snapshot,
         query,

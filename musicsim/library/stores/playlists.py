@@ -85,17 +85,8 @@ class PlaylistStore:
         ValueError
             If JSON cannot hold some details.
         """
-        new = list(playlists)
-        noted = [
-            (name, category, checked_details(*details)) for name, category, _, *details in new if details
-        ]
-        p = schema.playlists.c
         with self._write() as connection:
-            n_written = put_playlists(connection, ((one[0], one[1], one[2]) for one in new), source)
-            for name, category, details in noted:
-                same = (p.source == source, p.name == name, p.category.is_not_distinct_from(category))
-                connection.execute(schema.playlists.update().where(*same).values(details=details))
-        return n_written
+            return put_playlists(connection, playlists, source)
 
     def set_details(self, playlist_id: int, details: Mapping[str, Any] | None) -> None:
         """Keep what a playlist was drawn with, in place of what was kept before; None forgets it.
@@ -136,21 +127,14 @@ class PlaylistStore:
             connection.execute(schema.playlists.delete().where(schema.playlists.c.id == playlist_id))
 
 
-def put_playlists(
-    connection: sa.Connection, playlists: Iterable[tuple[str, str | None, Sequence[int]]], source: str
-) -> int:
-    """Write playlists (name, category, song ids); one of the same source, name and category is replaced.
-
-    Returns
-    -------
-    int
-        How many were written.
-    """
+def put_playlists(connection: sa.Connection, playlists: Iterable[NewPlaylist], source: str) -> int:
+    """:meth:`PlaylistStore.add` in a transaction that has begun."""
     p, n = schema.playlists.c, 0
-    for name, category, song_ids in playlists:
+    for name, category, song_ids, *details in playlists:
         same = (p.source == source, p.name == name, p.category.is_not_distinct_from(category))
         connection.execute(schema.playlists.delete().where(*same))
-        values = {"name": name, "category": category, "source": source, "created_at": time.time()}
+        values: dict[str, Any] = {"name": name, "category": category, "source": source}
+        values |= {"created_at": time.time(), "details": checked_details(*details) if details else None}
         playlist_id = connection.execute(schema.playlists.insert().values(**values)).inserted_primary_key[0]  # type: ignore[index]
         rows = [
             {"playlist_id": playlist_id, "position": position, "song_id": song_id}
