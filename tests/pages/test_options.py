@@ -186,3 +186,12 @@ def test_a_job_says_over_http_how_far_it_is(client, full):  # noqa: F811
     told = client.get(f"/api/jobs/{job_id}").json()
     assert (told["kind"], told["state"], told["done"]) == ("train", "done", 3)
     assert client.get("/api/jobs/99").status_code == 404
+
+
+def test_more_songs_than_can_be_asked_for_can_still_be_redrawn(client, full):  # noqa: F811
+    most = options_of(PlaylistRequest)["length"].max_asked
+    assert PlaylistRequest(length=most + 1).length == most + 1, (
+        "a long playlist that was imported is drawn again"
+    )
+    run("playlist", "-n", most + 1, library=full.folder, expect=2)
+    assert client.get(f"/api/playlist?length={most + 1}").status_code == 422
