@@ -27,7 +27,8 @@ from musicsim.demo.names import artist_names, titles
 from musicsim.explorer.models.artifacts import save_clusters, save_map
 from musicsim.explorer.models.encoders import CodewordEncoder
 from musicsim.explorer.models.similarity_model import SimilarityModel
-from musicsim.explorer.search.query import Filters, find_similar
+from musicsim.explorer.requests.filters import Filters
+from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.fitting import NATIVE, new_record
 from musicsim.explorer.upkeep.placing import cluster_sizes

@@ -19,8 +19,8 @@ from typing import Any
 
 from benchmarks._libraries import demo_library, generated_library
 from benchmarks._report import Claim, Settings, at_least, main
-from musicsim.explorer.learning.task import LearningSettings
 from musicsim.explorer.models.artifacts import load_report
+from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 

@@ -98,7 +98,7 @@ def demo_lists(library: Library) -> Collection:
     snapshot = take_snapshot(library)
     lists = listed(snapshot)
     learn_sources(snapshot, lists.rows, lambda *_, **__: None)
-    return Collection("demo", len(snapshot.indexed), lists.rows, lists.categories)
+    return Collection("demo", snapshot.n_indexed, lists.rows, lists.categories)
 
 
 LOADERS: dict[str, Callable[[Path], Collection]] = {

@@ -93,11 +93,11 @@ By = dict[Key, list[Result]]
 
 def chosen_songs(snapshot: Snapshot, most: int | None, seed: int) -> Int64Array:
     """Rows of the songs that have frames, ascending; of a larger library whole artists, drawn, up to `most` songs."""
-    kept = {song.id for song in songs_with_frames(snapshot.library, snapshot.indexed)}
-    rows = np.array([row for row, song in enumerate(snapshot.indexed) if song.id in kept], dtype=np.int64)
+    kept = {song.id for song in songs_with_frames(snapshot.library, snapshot.songs_at())}
+    rows = np.array([row for row, i in enumerate(snapshot.row_ids.tolist()) if i in kept], dtype=np.int64)
     if most is None or len(rows) <= most:
         return rows
-    names, artists = np.unique([snapshot.indexed[row].group for row in rows], return_inverse=True)
+    names, artists = np.unique(snapshot.columns.group.texts(rows), return_inverse=True)
     order = np.random.default_rng(seed).permutation(len(names))
     fits = np.cumsum(np.bincount(artists)[order]) <= most
     return rows[np.isin(artists, order[fits])]
@@ -114,9 +114,10 @@ def similar_artists(n_training: int) -> tuple[int, ...]:
 
 def splits_of(snapshot: Snapshot, rows: Int64Array, n_splits: int, seed: int) -> tuple[Songs, list[Split]]:
     """Songs of the library at `rows`, and the splits of their artists."""
-    songs = [snapshot.indexed[row] for row in rows]
+    songs = snapshot.songs_at(rows)
     artists = np.unique([song.group for song in songs], return_inverse=True)[1].astype(np.int64)
-    tags = tuple([tag for tag, _ in snapshot.tags.get(song.id, ())] for song in songs)
+    tags_of = snapshot.tags_of()
+    tags = tuple([tag for tag, _ in tags_of.get(song.id, ())] for song in songs)
     parts = [split_rows(artists, seed + number) for number in range(n_splits)]
     ks = similar_artists(len(np.unique(artists[parts[0][0]])))
     said = {k: Supervision(snapshot, "plays", k=k, threshold=THRESHOLD) for k in ks}

@@ -130,7 +130,7 @@ def test_vectors_of_ones_own_and_several_models_at_once(library, tmp_path):
         (("train", "--from", "dreams"), 2, "--from should be one of plays, sittings"),
         (("train", "--loss", "hinge"), 2, "--loss should be one of auc"),
         (("train", "--strength", "-1"), 2, "a number above 0"),
-        (("train", "--strength", "strong"), 2, "a number above 0"),
+        (("train", "--strength", "strong"), 2, "Input should be a valid number"),
         (("train",), 1, "nobody here has played two artists"),
         (("train", "--from", "genre", "--on", "nothing"), 1, "there is no model 'nothing'"),
         (("models", "use", "nothing"), 1, "there is no model 'nothing'"),

@@ -1,29 +1,33 @@
 """The interface for other programs; its description is at ``/api/docs``."""
 
 import os
+import pathlib
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, FastAPI, HTTPException, Query, Request
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 from fastapi_offline import FastAPIOffline
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from musicsim import __version__
+from musicsim.api.options import asked_for
 from musicsim.api.waiting import outcome
 from musicsim.errors import AudioError, LibraryError, MusicsimError, NotFoundError
+from musicsim.explorer import jobs
 from musicsim.explorer.libraries import default_folder, library_folders, open_library
 from musicsim.explorer.models.artifacts import load_report
-from musicsim.explorer.playlists.request import ARTIST_SPACING, SURPRISE, Wish
 from musicsim.explorer.playlists.walk import Walk
-from musicsim.explorer.search.feedback import thumbs_by_id
-from musicsim.explorer.search.query import Filters, Hit, find_similar
+from musicsim.explorer.requests.playlist import PlaylistRequest
+from musicsim.explorer.requests.search import MAX_RESULTS, SearchRequest
+from musicsim.explorer.requests.training import TrainingRequest
+from musicsim.explorer.search.query import Hit, find_requested
 from musicsim.explorer.search.uploads import MAX_MB, MAX_MINUTES, MINUTES, hear
 from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
+from musicsim.explorer.upkeep.model_text import name_for
 from musicsim.library import Song
 from musicsim.library.disk.scratch import scratch_of
 
@@ -35,10 +39,7 @@ _MAX_BYTES = MAX_MB << 20
 _MAX_UPLOADS = 32  # that are received, wait or are at work at once
 _RETRY_AFTER_S = 15
 _WRITTEN_AT_ONCE = 1 << 20  # chunks are of 64 kB: a thread for each would take longer than the disk
-_Count = Annotated[int, Query(ge=1, le=200)]
-_PerArtist = Annotated[int, Query(ge=0, description="max. songs per artist; 0 = no limit")]
-_Names = Annotated[list[str] | None, Query()]
-_Judged = Annotated[list[int] | None, Query(description="ids of answers")]
+_Count = Annotated[int, Query(ge=1, le=MAX_RESULTS)]
 _Minutes = Annotated[float, Query(gt=0, le=MAX_MINUTES, description="of the beginning that are analysed")]
 _Model = Annotated[str | None, Query(description="name of a model; the one in use by default")]
 
@@ -73,6 +74,26 @@ def models(library: str | None = None) -> list[dict[str, Any]]:
     ]
 
 
+@_router.post("/models", status_code=202)
+def train(
+    request: Annotated[TrainingRequest, Depends(asked_for(TrainingRequest))], library: str | None = None
+) -> dict[str, Any]:
+    """Start a training, which makes a model of the name in the answer; `/jobs/{job}` says how far it is."""
+    opened = open_library(library)
+    name = name_for(opened, request.supervision, request.name)
+    return {"job": jobs.start(opened, "train", request.job_arguments(name)), "name": name}
+
+
+@_router.get("/jobs/{job_id}")
+def job(job_id: Annotated[int, Path(ge=0, lt=2**63)], library: str | None = None) -> dict[str, Any]:
+    """What a job does, and how it ended."""
+    opened = open_library(library)
+    jobs.current(opened)  # notices a process that has gone
+    found = opened.jobs.get(job_id)
+    names = ("id", "kind", "state", "message", "done", "total", "seconds_left")
+    return {name: getattr(found, name) for name in names}
+
+
 @_router.get("/songs")
 def songs(library: str | None = None, search: str = "", limit: _Count = 50) -> list[dict[str, Any]]:
     """Songs whose title or artist holds the text; those whose title begins with it come first."""
@@ -82,25 +103,13 @@ def songs(library: str | None = None, search: str = "", limit: _Count = 50) -> l
 @_router.get("/songs/{song_id}/similar")
 def similar(
     song_id: int,
+    search: Annotated[SearchRequest, Depends(asked_for(SearchRequest))],
     library: str | None = None,
-    k: _Count = 10,
-    per_artist: _PerArtist = 2,
-    genre: _Names = None,
-    artist: _Names = None,
     model: _Model = None,
-    fits: _Judged = None,
-    does_not_fit: _Judged = None,
 ) -> list[dict[str, Any]]:
     """The songs that sound most like a song of the library; those that fit, or do not, bend what is meant by it."""
-    filters = Filters(artists=frozenset(artist or ()), genres=frozenset(genre or ()))
     snapshot = snapshot_under(open_library(library), model)
-    try:
-        thumbs = thumbs_by_id(snapshot.library, fits or (), does_not_fit or ())
-    except ValueError as error:
-        raise HTTPException(422, str(error)) from error
-    return _hits(
-        find_similar(snapshot, song_id, k, max_per_artist=per_artist or None, filters=filters, thumbs=thumbs)
-    )
+    return _hits(find_requested(snapshot, song_id, search))
 
 
 def _require_sound_type(request: Request) -> None:
@@ -137,9 +146,8 @@ def _one_of_few() -> Iterator[None]:
 async def similar_to_file(
     request: Request,
     response: Response,
+    search: Annotated[SearchRequest, Depends(asked_for(SearchRequest))],
     library: str | None = None,
-    k: _Count = 10,
-    per_artist: _PerArtist = 2,
     model: _Model = None,
     minutes: _Minutes = MINUTES,
 ) -> list[dict[str, Any]]:
@@ -161,7 +169,7 @@ async def similar_to_file(
                 decoding.drop()
 
     def answer() -> list[dict[str, Any]]:
-        return _hits(find_similar(snapshot, heard.under(snapshot), k, max_per_artist=per_artist or None))
+        return _hits(find_requested(snapshot, heard.under(snapshot), search))
 
     hits = await run_in_threadpool(answer)
     if heard.sound.notes:
@@ -169,7 +177,7 @@ async def similar_to_file(
     return hits
 
 
-async def _received(request: Request, path: Path) -> Path:
+async def _received(request: Request, path: pathlib.Path) -> pathlib.Path:
     """Write the body of a request to a file as it comes."""
     if int(request.headers.get("Content-Length", 0)) > _MAX_BYTES:
         raise _too_large()
@@ -198,24 +206,12 @@ def _too_large() -> _Refusal:
 
 @_router.get("/playlist")
 def playlist(
+    request: Annotated[PlaylistRequest, Depends(asked_for(PlaylistRequest))],
     library: str | None = None,
-    length: _Count = 12,
-    minutes: Annotated[float | None, Query(gt=0, le=24 * 60)] = None,
-    dialect: str | None = None,
-    first: int | None = None,
-    through: Annotated[list[int] | None, Query()] = None,
-    like: Annotated[list[int] | None, Query()] = None,
-    spacing: Annotated[int, Query(ge=0)] = ARTIST_SPACING,
-    surprise: Annotated[float, Query(ge=0, le=1)] = SURPRISE,
-    seed: Annotated[int | None, Query(ge=0)] = None,
     model: _Model = None,
 ) -> list[dict[str, Any]]:
     """A playlist with the reason of every transition; `through` passes songs by, `like` stays around them."""
-    wish = Wish(
-        length=length, minutes=minutes, dialect=dialect, first=first, through=tuple(through or ()),
-        seeds=tuple(like or ()), spacing=spacing, surprise=surprise,
-    )  # fmt: skip
-    drawn = Walk(snapshot_under(open_library(library), model)).draw(wish, seed)
+    drawn = Walk(snapshot_under(open_library(library), model)).draw(request, request.seed)
     return [
         {**_song(song), "reason": edge.reason if edge else None}
         for song, edge in zip(drawn.songs, drawn.edges, strict=True)

@@ -16,6 +16,8 @@ from musicsim.cli._console import (
     show,
     song_json,
 )
+from musicsim.cli._options import taking
+from musicsim.explorer.requests.search import SearchRequest
 
 __all__ = ["register"]
 
@@ -42,64 +44,21 @@ def _query(snapshot: Any, song: str) -> Any:
     )
 
 
+@taking(SearchRequest)
 def similar(
     song: Annotated[str, typer.Argument(help="A file of music, or the id of a song.", metavar="FILE|ID")],
+    request: SearchRequest,
     library: LibraryOption = None,
     as_json: JsonOption = False,
-    k: Annotated[int, typer.Option("-k", help="How many songs.", min=1)] = 10,
-    per_artist: Annotated[int, typer.Option(help="Max. songs per artist; 0 = no limit.", min=0)] = 2,
-    genre: Annotated[list[str] | None, typer.Option(help="Only these genres.")] = None,
-    artist: Annotated[list[str] | None, typer.Option(help="Only these artists.")] = None,
-    folder: Annotated[list[str] | None, typer.Option(help="Only songs of these folders.")] = None,
-    years: Annotated[tuple[int, int] | None, typer.Option(help="First and last year.")] = None,
-    seconds: Annotated[
-        tuple[float, float] | None, typer.Option(help="Shortest and longest, in seconds.")
-    ] = None,
     model: ModelOption = None,
-    hub_reduction: Annotated[
-        bool | None,
-        typer.Option(
-            "--hub-reduction/--no-hub-reduction",
-            help=(
-                "Whether hub songs (close to everything) count for less; by default as the library is set."
-            ),
-        ),
-    ] = None,
-    fits: Annotated[
-        list[int] | None, typer.Option(help="Id of a result that fits; the list is reordered to match.")
-    ] = None,
-    not_fits: Annotated[
-        list[int] | None, typer.Option("--not", help="Id of a result that does not fit.")
-    ] = None,
 ) -> None:
     """List the songs that sound most like a file or a song of the library."""
-    from musicsim.explorer.search.feedback import thumbs_by_id
-    from musicsim.explorer.search.query import Filters, find_similar
+    from musicsim.explorer.search.query import find_requested
     from musicsim.explorer.snapshot.snapshot import snapshot_under
 
-    filters = Filters(
-        frozenset(artist or ()),
-        frozenset(genre or ()),
-        frozenset(str(Path(f).expanduser().absolute()) for f in folder or ()),
-        years,
-        seconds,
-    )
     with open_library(library) as lib:
         snapshot = snapshot_under(lib, model)
-        query = _query(snapshot, song)
-        try:
-            thumbs = thumbs_by_id(lib, fits or (), not_fits or ())
-        except ValueError as error:
-            raise typer.BadParameter(str(error), param_hint="--fits, --not") from error
-        hits = find_similar(
-            snapshot,
-            query,
-            k,
-            max_per_artist=per_artist or None,
-            filters=filters,
-            hub_reduction=hub_reduction,
-            thumbs=thumbs,
-        )
+        hits = find_requested(snapshot, _query(snapshot, song), request)
     if as_json:
         emit(
             [

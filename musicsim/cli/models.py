@@ -21,6 +21,8 @@ from musicsim.cli._console import (
     safe,
     show,
 )
+from musicsim.cli._options import taking
+from musicsim.explorer.requests.training import TrainingRequest
 
 __all__ = ["register"]
 
@@ -43,114 +45,30 @@ def register(app: typer.Typer) -> None:
 # --- training -------------------------------------------------------------------------------------
 
 
-def train(
-    library: LibraryOption = None,
-    as_json: JsonOption = False,
-    source: Annotated[
-        str,
-        typer.Option(
-            "--from",
-            help=(
-                "Where similarity is learned from: plays, sittings, playlists, tags, genre, artist, "
-                "folder, judgements (thumbs) or answers."
-            ),
-        ),
-    ] = "plays",
-    loss: Annotated[
-        str,
-        typer.Option(
-            help="What to optimise for: auc, map, ndcg, mrr, precision, or for answers order.",
-            show_default="auc; order for answers",
-        ),
-    ] = "",
-    method: Annotated[
-        str,
-        typer.Option(
-            help="ranking, in steps; mean, in closed form; or local, the same for each region of songs."
-        ),
-    ] = "ranking",
-    strength: Annotated[
-        str, typer.Option(help="C, a number above 0; auto chooses it on held-out artists.")
-    ] = "auto",
-    on: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Model whose vectors are trained on; the built-in one by default. With several, each "
-            "gets its own metric, and they are weighted against each other."
-        ),
-    ] = None,
-    name: Annotated[str, typer.Option(help="Name of the model; a number is added if it is taken.")] = "",
-    k: Annotated[int, typer.Option(min=1, help="Artists or songs that count as similar.")] = 10,
-    threshold: Annotated[
-        int, typer.Option(min=1, help=("Minimum plays for a person to count as an artist's listener."))
-    ] = 10,
-    diagonal: Annotated[
-        bool, typer.Option("--diagonal", help="One weight per direction instead of a full metric.")
-    ] = False,
-    penalty: Annotated[str, typer.Option(help="trace or l21.")] = "trace",
-    seed: Annotated[int, typer.Option(help="Seed of the split that holds artists out.")] = 0,
-    use_it: Annotated[bool, typer.Option("--use", help="Use the model if it is better.")] = False,
-) -> None:
+@taking(TrainingRequest)
+def train(request: TrainingRequest, library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """Train a model of similarity, and evaluate it on held-out artists.
 
     Ctrl-C once stops and keeps the best so far; twice changes nothing.
     """
-    from musicsim.explorer.learning.supervision import ANSWERS, KINDS
-    from musicsim.explorer.learning.task import LOSSES, METHODS, RANKING, LearningSettings
-    from musicsim.explorer.learning.verdict import ORDER
     from musicsim.explorer.progress import Stopped
     from musicsim.explorer.upkeep.learned_model import learn
     from musicsim.explorer.upkeep.model_text import name_for, report_of
 
-    losses = LOSSES if source == ANSWERS else [name for name in LOSSES if name != ORDER]
-    loss = loss or (ORDER if source == ANSWERS else "auc")
-    for option, value, known in (
-        ("--from", source, KINDS), ("--loss", loss, losses), ("--penalty", penalty, ("trace", "l21")),
-        ("--method", method, [RANKING] if source == ANSWERS else METHODS),
-    ):  # fmt: skip
-        if value not in known:
-            raise typer.BadParameter(f"{option} should be one of {', '.join(known)}, not {value!r}.")
-    settings = LearningSettings(
-        source,
-        tuple(on or ()),
-        loss,
-        _strength(strength),
-        k,
-        threshold,
-        "diagonal" if diagonal else "full",
-        penalty,
-        seed,
-        method=method,
-    )
     with open_library(library) as lib:
         with _watched() as watcher:
             try:
-                model_id = learn(lib, settings, name_for(lib, source, name), watcher)
+                name = name_for(lib, request.supervision, request.name)
+                model_id = learn(lib, request.settings, name, watcher, use=request.use)
             except Stopped:
                 errors.print("stopped; nothing was kept.")
                 raise typer.Exit(_STOPPED) from None
         record = lib.models.get(model_id)
         report = report_of(lib, record)
-        if use_it and report["is_better"]:
-            lib.models.activate(model_id)
-        is_active = lib.models.get(model_id).is_active
     if as_json:
-        emit({"model": record.name, "in_use": is_active, "report": report})
+        emit({"model": record.name, "in_use": record.is_active, "report": report})
     else:
-        _tell(record.name, report, is_active=is_active, was_asked=use_it)
-
-
-def _strength(text: str) -> float | None:
-    """C, None for the automatic choice."""
-    if text == "auto":
-        return None
-    try:
-        C = float(text)
-    except ValueError:
-        C = 0.0
-    if not 0 < C < float("inf"):
-        raise typer.BadParameter(f"--strength should be auto or a number above 0, not {text!r}.")
-    return C
+        _tell(record.name, report, is_active=record.is_active, was_asked=request.use)
 
 
 class _Terminal:

@@ -17,6 +17,8 @@ from musicsim.cli._console import (
     show,
     song_json,
 )
+from musicsim.cli._options import taking
+from musicsim.explorer.requests.playlist import PlaylistRequest
 
 __all__ = ["register"]
 
@@ -27,36 +29,11 @@ def register(app: typer.Typer) -> None:
     app.command()(dialects)
 
 
+@taking(PlaylistRequest)
 def playlist(
+    request: PlaylistRequest,
     library: LibraryOption = None,
     as_json: JsonOption = False,
-    length: Annotated[int, typer.Option("--length", "-n", help="How many songs.", min=1)] = 12,
-    minutes: Annotated[
-        float | None, typer.Option(help="Length in minutes instead, as close as whole songs allow.", min=0.1)
-    ] = None,
-    dialect: Annotated[
-        str | None, typer.Option(help="Kind of playlist to follow; `musicsim dialects` lists them.")
-    ] = None,
-    first: Annotated[int | None, typer.Option(help="Id of the first song; random by default.")] = None,
-    through: Annotated[
-        list[int] | None, typer.Option(help="Id of a song to pass through; the last one is the end.")
-    ] = None,
-    like: Annotated[
-        list[int] | None, typer.Option(help="Id of a song to stay around; several may be named.")
-    ] = None,
-    spacing: Annotated[int, typer.Option(help="Songs between two by the same artist.", min=0)] = 5,
-    surprise: Annotated[
-        float, typer.Option(help="0 smooth, 0.5 as in real playlists, 1 surprising.", min=0, max=1)
-    ] = 0.3,
-    tag: Annotated[list[str] | None, typer.Option(help="Songs must have one of these tags.")] = None,
-    no_tag: Annotated[list[str] | None, typer.Option(help="Songs must have none of these tags.")] = None,
-    genre: Annotated[list[str] | None, typer.Option(help="Only these genres.")] = None,
-    artist: Annotated[list[str] | None, typer.Option(help="Only these artists.")] = None,
-    no_artist: Annotated[list[str] | None, typer.Option(help="None of these artists.")] = None,
-    years: Annotated[tuple[int, int] | None, typer.Option(help="First and last year.")] = None,
-    exclude: Annotated[list[int] | None, typer.Option(help="Id of a song to leave out.")] = None,
-    prefer: Annotated[str, typer.Option(help="any, familiar or unheard songs.")] = "any",
-    seed: Annotated[int | None, typer.Option(help="Random seed; printed with the playlist.")] = None,
     export: Annotated[
         Path | None,
         typer.Option(
@@ -74,35 +51,15 @@ def playlist(
 ) -> None:
     """Generate a playlist from what songs have in common; every step says why."""
     from musicsim.errors import LibraryError
-    from musicsim.explorer.playlists.request import PREFERENCES, Wish
     from musicsim.explorer.playlists.walk import Walk
-    from musicsim.explorer.search.query import Filters
     from musicsim.explorer.snapshot.snapshot import snapshot_under
     from musicsim.library.exporters import FORMATS
 
     if export and export.suffix.lower().lstrip(".") not in FORMATS:
         raise LibraryError(f"{export}: name a file that ends in {', '.join('.' + name for name in FORMATS)}.")
-    if prefer not in PREFERENCES:
-        raise LibraryError(f"--prefer {prefer}: choose from {', '.join(PREFERENCES)}.")
-    wish = Wish(
-        length=length,
-        minutes=minutes,
-        dialect=dialect,
-        first=first,
-        through=tuple(through or ()),
-        seeds=tuple(like or ()),
-        exclude=frozenset(exclude or ()),
-        spacing=spacing,
-        surprise=surprise,
-        only=Filters(artists=frozenset(artist or ()), genres=frozenset(genre or ()), years=years),
-        tags=frozenset(tag or ()),
-        no_tags=frozenset(no_tag or ()),
-        no_artists=frozenset(no_artist or ()),
-        prefer=prefer,  # type: ignore[arg-type]  # it is one of PREFERENCES
-    )
-    seed = secrets.randbelow(2**31) if seed is None else seed
+    seed = secrets.randbelow(2**31) if request.seed is None else request.seed
     with open_library(library) as lib:
-        drawn = Walk(snapshot_under(lib, model)).draw(wish, seed)
+        drawn = Walk(snapshot_under(lib, model)).draw(request, seed)
         left_out = _render(lib, drawn.songs, mix) if mix else []
     notes = [*drawn.notes, *left_out]
     if export:

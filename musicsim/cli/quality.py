@@ -18,13 +18,13 @@ from musicsim.cli._console import (
     show,
     song_json,
 )
+from musicsim.explorer.requests.training import KINDS
 
 if TYPE_CHECKING:
     from musicsim.explorer.evaluation.quality import Figure, Lists, Quality
 
 __all__ = ["register"]
 
-_KINDS = "plays, sittings, playlists, tags, genre, artist or folder"
 _MEASURES = ("auc", "map", "mrr", "precision")
 _TITLES = ("AUC", "MAP", "MRR", "P@10")
 
@@ -41,14 +41,14 @@ def evaluate(
         list[str] | None, typer.Option("--model", "-m", help="Only this model; can be repeated.")
     ] = None,
     by: Annotated[
-        str | None, typer.Option(help=f"Ground truth of similarity: {_KINDS}.", metavar="KIND")
+        str | None, typer.Option(help=f"Ground truth of similarity: {', '.join(KINDS)}.", metavar="KIND")
     ] = None,
     hubs: Annotated[int, typer.Option(help="How many hubs to list.", min=0)] = 5,
 ) -> None:
     """Evaluate each model: rankings, genres, confusions, hubs and coverage."""
     from musicsim.errors import ModelError, NotFoundError
     from musicsim.explorer.evaluation.quality import evaluate as evaluate_model
-    from musicsim.explorer.learning.supervision import KINDS, coverage
+    from musicsim.explorer.learning.supervision import coverage
     from musicsim.explorer.snapshot.snapshot import take_snapshot
 
     if by is not None and by not in KINDS:

@@ -38,7 +38,7 @@ def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = Non
     kind : {"add", "scan", "upgrade", "demo", "refresh", "train", "represent", "take_model", "walk", "experiment"}
     arguments : mapping, JSON values
         "add": paths (list of str), retry (bool), anyway (bool); "scan": folders (list of str, empty for all);
-        "demo": seed (int); "refresh": force (bool); "train": name (str) and settings (of LearningSettings);
+        "demo": seed (int); "refresh": force (bool); "train": name (str), settings (of LearningSettings), use (bool);
         "represent": name (str) and settings (of RepresentationSettings); "take_model": path (str); "walk": none;
         "experiment": name (str).
 
@@ -251,10 +251,11 @@ def _upgrade(library: Library, _arguments: Mapping[str, Any], report: _Reporter)
 
 
 def _train(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    from musicsim.explorer.learning.task import LearningSettings
+    from musicsim.explorer.requests.training import LearningSettings
     from musicsim.explorer.upkeep.learned_model import learn
 
-    learn(library, LearningSettings(**arguments["settings"]), arguments["name"], report)
+    settings = LearningSettings(**arguments["settings"])
+    learn(library, settings, arguments["name"], report, use=arguments.get("use", False))
     return True
 
 

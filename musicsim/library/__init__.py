@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from musicsim.library.library import Library
     from musicsim.library.scan.ingest import AddReport, Progress
-    from musicsim.library.store import SavedPlaylist, Song
+    from musicsim.library.store import Song
     from musicsim.library.stores.failure import Failure
+    from musicsim.library.stores.playlists import SavedPlaylist
 
 __all__ = ["AddReport", "Failure", "Library", "Progress", "SavedPlaylist", "Song"]
 
@@ -20,7 +21,7 @@ _HOMES = {
     "Failure": "stores.failure",
     "Library": "library",
     "Progress": "scan.ingest",
-    "SavedPlaylist": "store",
+    "SavedPlaylist": "stores.playlists",
     "Song": "store",
 }
 

@@ -19,7 +19,7 @@ import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -34,7 +34,7 @@ from musicsim.errors import LibraryError, NotFoundError, StoreLockedError
 from musicsim.library.artists import artist_group, stand_in_name
 from musicsim.library.db import schema
 from musicsim.library.db.changes import ChangeLog
-from musicsim.library.db.columns import SongTable, nobody, some_ids
+from musicsim.library.db.columns import SongTable, nobody, some_ids, song_label
 from musicsim.library.db.database import is_writable, open_engine, writer
 from musicsim.library.disk.leftovers import SCRATCH, sweep
 from musicsim.library.stores.answers import AnswerStore
@@ -44,18 +44,16 @@ from musicsim.library.stores.files import FileStore
 from musicsim.library.stores.frames import FrameStore
 from musicsim.library.stores.jobs import JobStore
 from musicsim.library.stores.judgements import JudgementStore
-from musicsim.library.stores.listening import ListeningStore, Plays, put_playlists
+from musicsim.library.stores.listening import ListeningStore, Plays
 from musicsim.library.stores.lyrics import LyricsStore
 from musicsim.library.stores.models import ModelStore, Vectors
-from musicsim.library.stores.preferences import PreferenceStore, checked_details
+from musicsim.library.stores.playlists import NewPlaylist, PlaylistStore, SavedPlaylist
+from musicsim.library.stores.preferences import PreferenceStore
 from musicsim.library.stores.song_tables import SongTables
 from musicsim.library.stores.tag_edits import TagEdits
 from musicsim.storage import writing_to
 
-__all__ = ["DEFAULTS", "OWN_PLAYLISTS", "NewPlaylist", "SavedPlaylist", "Song", "Store"]
-
-OWN_PLAYLISTS = "saved"  # the source of playlists that the listener keeps here
-
+__all__ = ["DEFAULTS", "Song", "Store"]
 
 DEFAULTS: dict[str, Any] = {
     "keep_frames": True,  # keep MFCC frames on the disk: a codebook is fitted again without decoding
@@ -67,11 +65,6 @@ DEFAULTS: dict[str, Any] = {
     "index_memory_mb": 4096,  # of the index of a large library; where a forest takes more, bit codes are searched
     "hub_reduction": True,  # songs that are near everything do not crowd every list of answers
 }
-
-
-NewPlaylist = (
-    tuple[str, str | None, Sequence[int]] | tuple[str, str | None, Sequence[int], Mapping[str, Any] | None]
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,32 +114,11 @@ class Song:
     @property
     def label(self) -> str:
         """Title and artist in one line."""
-        return f"{self.title} — {self.by}"
+        return song_label(self.title, self.by)
 
     def matches(self, text: str) -> bool:
         """Whether title or artist hold the text, in any case."""
         return text.casefold() in f"{self.title} {self.artist or ''}".casefold()
-
-
-@dataclass(frozen=True, slots=True)
-class SavedPlaylist:
-    """A playlist of the library.
-
-    Attributes
-    ----------
-    created_at : float
-        When it was written, seconds since 1970.
-    details : mapping or None
-        What it was drawn with: reasons, seed, settings.
-    """
-
-    id: int
-    name: str
-    category: str | None
-    source: str
-    song_ids: tuple[int, ...]
-    created_at: float = 0.0
-    details: Mapping[str, Any] | None = field(default=None, hash=False)
 
 
 class Store:
@@ -165,6 +137,7 @@ class Store:
         self.duplicates = DuplicateStore(engine, self.write)
         self.jobs = JobStore(folder / "jobs", engine)
         self.listening = ListeningStore(engine, self.write)
+        self.saved_playlists = PlaylistStore(engine, self.write)
         self.lyrics = LyricsStore(engine, self.write)
         self.preferences = PreferenceStore(engine, self._writer)
         self.answers = AnswerStore(engine, self._writer)
@@ -513,90 +486,11 @@ class Store:
 
     def playlists(self, source: str | None = None) -> list[SavedPlaylist]:
         """Playlists with their songs in order; all, or those of one source."""
-        members: dict[int, list[int]] = {}
-        m, p = schema.playlist_songs.c, schema.playlists.c
-        lists = sa.select(p.id, p.name, p.category, p.source, p.created_at, p.details).order_by(p.id)
-        songs = sa.select(m.playlist_id, m.song_id).order_by(m.playlist_id, m.position)
-        if source is not None:
-            lists = lists.where(p.source == source)
-            songs = songs.join(schema.playlists, p.id == m.playlist_id).where(p.source == source)
-        with self.engine.connect() as connection:
-            for playlist_id, song_id in connection.execute(songs):
-                members.setdefault(playlist_id, []).append(song_id)
-            rows = connection.execute(lists).all()
-        return [
-            SavedPlaylist(*row[:4], tuple(members.get(row.id, ())), row.created_at, row.details)
-            for row in rows
-        ]
+        return self.saved_playlists.all(source)
 
     def add_playlists(self, playlists: Iterable[NewPlaylist], source: str) -> int:
-        """Add playlists; one of the same source, name and category is replaced.
-
-        Parameters
-        ----------
-        playlists : iterable of (name, category, song ids) or (name, category, song ids, details)
-            Details are what :class:`SavedPlaylist` gives back: anything that JSON can hold.
-        source : str
-
-        Returns
-        -------
-        int
-            How many were written.
-
-        Raises
-        ------
-        ValueError
-            If JSON cannot hold some details.
-        """
-        new = list(playlists)
-        noted = [
-            (name, category, checked_details(*details)) for name, category, _, *details in new if details
-        ]
-        p = schema.playlists.c
-        with self.write() as connection:
-            n_written = put_playlists(connection, ((one[0], one[1], one[2]) for one in new), source)
-            for name, category, details in noted:
-                same = (p.source == source, p.name == name, p.category.is_not_distinct_from(category))
-                connection.execute(schema.playlists.update().where(*same).values(details=details))
-        return n_written
-
-    def set_playlist_details(self, playlist_id: int, details: Mapping[str, Any] | None) -> None:
-        """Keep what a playlist was drawn with, in place of what was kept before; None forgets it.
-
-        Raises
-        ------
-        NotFoundError
-            If there is no such playlist.
-        ValueError
-            If JSON cannot hold the details.
-        """
-        which = schema.playlists.c.id == playlist_id
-        change = schema.playlists.update().where(which).values(details=checked_details(details))
-        with self.write() as connection:
-            if not connection.execute(change).rowcount:
-                raise NotFoundError(f"{self.folder.name}: there is no playlist {playlist_id}.")
-
-    def rename_playlist(self, playlist_id: int, name: str) -> None:
-        """Give a playlist another name; another one of its source and category that has it gives way.
-
-        Raises
-        ------
-        NotFoundError
-            If there is no such playlist.
-        """
-        p = schema.playlists.c
-        with self.write() as connection:
-            row = connection.execute(sa.select(p.source, p.category).where(p.id == playlist_id)).one_or_none()
-            if row is None:
-                raise NotFoundError(f"{self.folder.name}: there is no playlist {playlist_id}.")
-            same = (p.source == row.source, p.name == name, p.category.is_not_distinct_from(row.category))
-            connection.execute(schema.playlists.delete().where(*same, p.id != playlist_id))
-            connection.execute(schema.playlists.update().where(p.id == playlist_id).values(name=name))
-
-    def delete_playlist(self, playlist_id: int) -> None:
-        """Forget a playlist."""
-        with self.write() as connection:
-            connection.execute(schema.playlists.delete().where(schema.playlists.c.id == playlist_id))
+        """Add playlists, as :meth:`PlaylistStore.add` does; returns how many were written."""
+        return self.saved_playlists.add(playlists, source)
 
     def feedback(self) -> dict[int, int]:
         """Thumbs by song id: +1 or -1."""

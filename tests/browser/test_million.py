@@ -170,7 +170,7 @@ def test_artists_are_found_for_a_filter_one_by_one(page, address, folder):  # no
     visit(page, address, "search", "?song=1")
     expect(rows(page)).to_have_count(10)
     page.get_by_role("button", name="Filters").click()
-    box = page.get_by_role("combobox", name="Artists")
+    box = page.get_by_role("combobox", name="Artists", exact=True)
     for n, name in enumerate(chosen, start=1):
         box.fill(name)
         page.get_by_role("option", name=name, exact=True).click()

@@ -337,7 +337,7 @@ def test_of_a_large_library_whole_artists_are_taken(heard_library):
     with Library.open(heard_library) as library:
         snapshot = take_snapshot(library)
         rows = audio.chosen_songs(snapshot, 9, 0)
-        groups = [snapshot.indexed[row].group for row in rows]
+        groups = [snapshot.songs_at([row])[0].group for row in rows]
     assert len(rows) == 8
     assert {groups.count(name) for name in groups} == {2}
 

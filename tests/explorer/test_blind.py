@@ -1,4 +1,4 @@
-"""Two lists side by side, blind: the same wish for both, sides by chance, answers summed up with a sign test."""
+"""Two lists side by side, blind: the same request for both, sides by chance, answers summed up with a sign test."""
 
 import math
 from collections import Counter
@@ -21,9 +21,8 @@ from musicsim.explorer.playlists.blind_test import (
     record,
     tally,
 )
-from musicsim.explorer.playlists.request import Wish
 from musicsim.explorer.playlists.walk import DrawnPlaylist, ShuffleWalk, Walk
-from musicsim.explorer.search.query import Filters
+from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library.stores.models import ModelRecord
@@ -45,7 +44,7 @@ def walks(snapshot) -> tuple[Walk, Walk]:
 
 
 def answer(library, a: Contender, b: Contender, chosen: str) -> int:
-    return record(library, BlindPair(NOTHING, NOTHING, a, b, Wish(), 0), chosen)
+    return record(library, BlindPair(NOTHING, NOTHING, a, b, PlaylistRequest(), 0), chosen)
 
 
 def add_model(library, model_id: str, name: str, created_at: float) -> Contender:
@@ -56,18 +55,18 @@ def add_model(library, model_id: str, name: str, created_at: float) -> Contender
 
 
 def test_both_are_asked_for_the_same_and_a_seed_gives_the_same_pair_again(snapshot):
-    pair = draw_pair(sides(snapshot), walks(snapshot), Wish(length=6), 3)
+    pair = draw_pair(sides(snapshot), walks(snapshot), PlaylistRequest(length=6), 3)
     assert ids(pair.left)[0] == ids(pair.right)[0] == pair.first_song
     assert len(pair.left.songs) == len(pair.right.songs) == 6
     assert ids(pair.left) != ids(pair.right)
-    again = draw_pair(sides(snapshot), walks(snapshot), Wish(length=6), pair.seed)
+    again = draw_pair(sides(snapshot), walks(snapshot), PlaylistRequest(length=6), pair.seed)
     assert (ids(again.left), ids(again.right), again.left_is) == (
         ids(pair.left),
         ids(pair.right),
         pair.left_is,
     )
-    unseeded = draw_pair(sides(snapshot), walks(snapshot), Wish(length=6))
-    again = draw_pair(sides(snapshot), walks(snapshot), Wish(length=6), unseeded.seed)
+    unseeded = draw_pair(sides(snapshot), walks(snapshot), PlaylistRequest(length=6))
+    again = draw_pair(sides(snapshot), walks(snapshot), PlaylistRequest(length=6), unseeded.seed)
     assert (ids(again.left), ids(again.right)) == (ids(unseeded.left), ids(unseeded.right))
 
 
@@ -75,7 +74,7 @@ def test_the_side_is_chance_and_each_list_is_by_the_one_it_is_said_to_be_by(snap
     both, drawers = sides(snapshot), walks(snapshot)
     seen, reasons = Counter(), {side: set() for side in both}
     for seed in range(200):
-        pair = draw_pair(both, drawers, Wish(length=4, spacing=0), seed)
+        pair = draw_pair(both, drawers, PlaylistRequest(length=4, spacing=0), seed)
         seen[pair.left_is] += 1
         for side, drawn in ((pair.left_is, pair.left), (pair.right_is, pair.right)):
             reasons[side] |= {edge.reason for edge in drawn.edges[1:]}
@@ -87,49 +86,53 @@ def test_the_side_is_chance_and_each_list_is_by_the_one_it_is_said_to_be_by(snap
 
 
 def test_a_first_song_that_is_asked_for_is_that_of_both(snapshot):
-    first = snapshot.songs[5].id
-    pair = draw_pair(sides(snapshot), walks(snapshot), Wish(length=4, first=first), 1)
+    first = snapshot.library.songs()[5].id
+    pair = draw_pair(sides(snapshot), walks(snapshot), PlaylistRequest(length=4, first=first), 1)
     assert ids(pair.left)[0] == ids(pair.right)[0] == pair.first_song == first
 
 
 def test_the_first_song_is_any_that_the_wish_allows(snapshot):
-    artist = snapshot.songs[0].artist
-    wish = Wish(length=3, only=Filters(artists=frozenset({artist})), through=(snapshot.songs[1].id,))
-    found = {draw_pair(sides(snapshot), walks(snapshot), wish, seed).first_song for seed in range(60)}
+    artist = snapshot.library.songs()[0].artist
+    request = PlaylistRequest(
+        length=3, artists=frozenset({artist}), through=(snapshot.library.songs()[1].id,)
+    )
+    found = {draw_pair(sides(snapshot), walks(snapshot), request, seed).first_song for seed in range(60)}
     # of 3 songs none is missed in 60 draws but once in 10^10
-    assert found == {song.id for song in snapshot.songs if song.artist == artist} - {snapshot.songs[1].id}
+    assert found == {song.id for song in snapshot.library.songs() if song.artist == artist} - {
+        snapshot.library.songs()[1].id
+    }
 
 
 def test_a_kept_first_song_is_left_where_it_is(snapshot):
-    kept = snapshot.songs[7].id
-    pair = draw_pair(sides(snapshot), walks(snapshot), Wish(length=4, keep={0: kept}), 1)
+    kept = snapshot.library.songs()[7].id
+    pair = draw_pair(sides(snapshot), walks(snapshot), PlaylistRequest(length=4, keep={0: kept}), 1)
     assert ids(pair.left)[0] == ids(pair.right)[0] == kept
     assert pair.first_song is None
 
 
 def test_the_shuffle_is_uniform_whatever_is_asked_of_how_songs_sound(snapshot):
-    first, seed_song = snapshot.songs[0].id, snapshot.songs[1].id
-    wish = Wish(
-        length=3, first=first, seeds=(seed_song,), surprise=0.0, spacing=0, versions_apart=False, dialect="x"
+    first, seed_song = snapshot.library.songs()[0].id, snapshot.library.songs()[1].id
+    request = PlaylistRequest(
+        length=3, first=first, like=(seed_song,), surprise=0.0, spacing=0, versions_apart=False, dialect="x"
     )
     drawer = ShuffleWalk(snapshot)
-    seen = Counter(ids(drawer.draw(wish, seed))[2] for seed in range(1100))
+    seen = Counter(ids(drawer.draw(request, seed))[2] for seed in range(1100))
     assert len(seen) == 11
     # a hundred expected each; the seeds are fixed, and 1e-4 is what an honest shuffle would miss once in 10,000
     assert chisquare(list(seen.values())).pvalue > 1e-4
 
 
 def test_the_shuffle_does_not_know_the_line_between_two_songs(snapshot):
-    first, last = snapshot.songs[0].id, snapshot.songs[3].id
-    wish = Wish(length=3, first=first, through=(last,), spacing=0, versions_apart=False)
-    seen = Counter(ids(ShuffleWalk(snapshot).draw(wish, seed))[1] for seed in range(1000))
+    first, last = snapshot.library.songs()[0].id, snapshot.library.songs()[3].id
+    request = PlaylistRequest(length=3, first=first, through=(last,), spacing=0, versions_apart=False)
+    seen = Counter(ids(ShuffleWalk(snapshot).draw(request, seed))[1] for seed in range(1000))
     assert len(seen) == 10
     assert chisquare(list(seen.values())).pvalue > 1e-4
 
 
 def test_the_shuffle_keeps_to_what_the_wish_allows(snapshot):
-    barred = frozenset(song.id for song in snapshot.songs[:6])
-    drawn = ShuffleWalk(snapshot).draw(Wish(length=6, exclude=barred), 0)
+    barred = frozenset(song.id for song in snapshot.library.songs()[:6])
+    drawn = ShuffleWalk(snapshot).draw(PlaylistRequest(length=6, exclude=barred), 0)
     assert not barred & set(ids(drawn))
     assert len(drawn.songs) == 6
 
@@ -139,37 +142,37 @@ def test_lists_that_can_only_be_equal_are_said_to_be(store, tmp_path):
         store.add(write_song(tmp_path / f"{kind}.flac", kind, title=kind, artist=f"Artist {n}"))
     refresh(store)
     snapshot = take_snapshot(store)
-    assert draw_pair(sides(snapshot), walks(snapshot), Wish(length=2), 0).is_equal
+    assert draw_pair(sides(snapshot), walks(snapshot), PlaylistRequest(length=2), 0).is_equal
 
 
 def test_one_song_has_no_shuffle(store, tmp_path):
     store.add(write_song(tmp_path / "one.flac", title="Only"))
     refresh(store)
     with pytest.raises(NotFoundError, match="add a folder"):
-        ShuffleWalk(take_snapshot(store)).draw(Wish(), 0)
+        ShuffleWalk(take_snapshot(store)).draw(PlaylistRequest(), 0)
 
 
 def test_what_cannot_be_compared_is_said(snapshot):
     one = Contender(snapshot.record.id, snapshot.record.name)
     with pytest.raises(ValueError, match="choose two different"):
-        draw_pair((one, one), (Walk(snapshot), Walk(snapshot)), Wish())
-    nobody = Wish(only=Filters(artists=frozenset({"Nobody"})))
+        draw_pair((one, one), (Walk(snapshot), Walk(snapshot)), PlaylistRequest())
+    nobody = PlaylistRequest(artists=frozenset({"Nobody"}))
     with pytest.raises(NotFoundError, match="no song known to both matches your request"):
         draw_pair(sides(snapshot), walks(snapshot), nobody)
     with pytest.raises(ValueError, match="left, right, same"):
-        record(snapshot.library, BlindPair(NOTHING, NOTHING, one, SHUFFLE, Wish(), 0), "a")
+        record(snapshot.library, BlindPair(NOTHING, NOTHING, one, SHUFFLE, PlaylistRequest(), 0), "a")
 
 
 def test_an_answer_keeps_all_that_was_shown_and_can_be_taken_back(tiny_library):
     snapshot = take_snapshot(tiny_library)
-    wish = Wish(
+    request = PlaylistRequest(
         length=4,
-        only=Filters(years=(1900, 2100)),
-        tags=frozenset({s.genre for s in snapshot.songs}),
-        keep={2: snapshot.songs[4].id},
-        exclude=frozenset({snapshot.songs[9].id, snapshot.songs[8].id}),
+        years=(1900, 2100),
+        tags=frozenset({s.genre for s in snapshot.library.songs()}),
+        keep={2: snapshot.library.songs()[4].id},
+        exclude=frozenset({snapshot.library.songs()[9].id, snapshot.library.songs()[8].id}),
     )
-    pair = draw_pair(sides(snapshot), walks(snapshot), wish, 11)
+    pair = draw_pair(sides(snapshot), walks(snapshot), request, 11)
     number = record(tiny_library, pair, "right")
     (kept,) = tiny_library.preferences.all(QUESTION)
     assert (kept.model_a, kept.model_b, kept.winner) == (
@@ -180,11 +183,11 @@ def test_an_answer_keeps_all_that_was_shown_and_can_be_taken_back(tiny_library):
     assert kept.details["songs"] == [ids(pair.left), ids(pair.right)]
     assert kept.details["models"] == [[side.model_id, None] for side in (pair.left_is, pair.right_is)]
     assert kept.details["seed"] == 11
-    asked = kept.details["wish"]
+    asked = kept.details["request"]
     assert (asked["first"], asked["length"], asked["dialect"]) == (pair.first_song, 4, None)
-    assert asked["keep"] == {"2": snapshot.songs[4].id}
-    assert asked["exclude"] == sorted(wish.exclude)
-    assert asked["only"]["years"] == [1900, 2100]
+    assert asked["keep"] == {"2": snapshot.library.songs()[4].id}
+    assert asked["exclude"] == sorted(request.exclude)
+    assert asked["years"] == [1900, 2100]
     tiny_library.preferences.forget(number)
     assert tally(tiny_library) == []
 
@@ -199,15 +202,15 @@ def test_dialects_are_contenders_that_are_asked_in_their_own_dialect(tiny_librar
     assert [d.name for d in (x, y)] == [f"{native.name}: x", f"{native.name}: y"]
     walker, asked = Walk(take_snapshot(tiny_library)), []
 
-    def draw(_walk, wish, _seed):
-        asked.append(wish)
-        return DrawnPlaylist((songs[{"x": 0, "y": 1, None: 2}[wish.dialect]],), (None,))
+    def draw(_walk, request, _seed):
+        asked.append(request)
+        return DrawnPlaylist((songs[{"x": 0, "y": 1, None: 2}[request.dialect]],), (None,))
 
     monkeypatch.setattr(Walk, "draw", draw)
     stands_for = {x: songs[0].id, y: songs[1].id, native: songs[2].id}
     for seed in range(8):
         for both in ((x, y), (native, x)):
-            pair = draw_pair(both, (walker, walker), Wish(length=5, dialect="of the page"), seed)
+            pair = draw_pair(both, (walker, walker), PlaylistRequest(length=5, dialect="of the page"), seed)
             assert {pair.left_is, pair.right_is} == set(both)
             assert ids(pair.left) + ids(pair.right) == [stands_for[pair.left_is], stands_for[pair.right_is]]
     assert all(

@@ -33,13 +33,13 @@ def test_a_new_library_has_a_map_before_the_scan_has_ended(store, tmp_path, repo
     assert done == sorted(done)
     assert models[5] == 3, "the first map is of the first four files, one of them broken"
     assert store.models.active().n_songs_fitted > 6
-    assert len(take_snapshot(store).indexed) == 18
+    assert len(take_snapshot(store).songs_at()) == 18
     assert store.files.roots() == [folder]
 
 
 def test_a_cancel_between_two_maps_keeps_the_first(store, tmp_path, reports):
     folder = write_collection(tmp_path / "music", n_songs=6, seconds=1)
     assert add_and_refresh(store, [folder], report=lambda **values: values.get("done", 0) >= 6).cancelled
-    assert len(take_snapshot(store).indexed) == 4
+    assert len(take_snapshot(store).songs_at()) == 4
     assert not add_and_refresh(store, [folder], report=lambda **values: False).cancelled
-    assert len(take_snapshot(store).indexed) == 18
+    assert len(take_snapshot(store).songs_at()) == 18

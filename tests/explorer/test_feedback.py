@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from musicsim.errors import NotFoundError
+from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.feedback import Thumbs, bent, thumbs_by_id, what_changed
 from musicsim.explorer.search.query import find_similar
 from tests.command import run
@@ -16,7 +17,7 @@ def ids(hits):
 
 
 def by_artist(snapshot, name):
-    return [song.id for song in snapshot.songs if song.artist == name]
+    return [song.id for song in snapshot.library.songs() if song.artist == name]
 
 
 def test_the_last_word_counts_and_is_taken_back_first():
@@ -34,7 +35,7 @@ def test_the_last_word_counts_and_is_taken_back_first():
 
 
 def test_without_thumbs_a_search_is_as_it_was(snapshot):
-    song = snapshot.songs[0].id
+    song = snapshot.library.songs()[0].id
     plain = find_similar(snapshot, song, 11, max_per_artist=None)
     for said in (Thumbs(), Thumbs.of([1], []).saying(1, 0), Thumbs.of([9999], [9998])):
         assert find_similar(snapshot, song, 11, max_per_artist=None, thumbs=said) == plain
@@ -53,17 +54,17 @@ def test_what_fits_draws_its_like_and_what_does_not_goes(snapshot):
 
 
 def test_answers_are_those_of_the_bent_metric(snapshot):
-    song, up = snapshot.songs[0].id, snapshot.songs[5].id
+    song, up = snapshot.library.songs()[0].id, snapshot.library.songs()[5].id
     said = Thumbs.of([up], [])
-    row = snapshot.row_of[song]
+    row = snapshot.rows_of([song])[0]
     bending = bent(snapshot, snapshot.X[row], said)
-    order = [snapshot.indexed[r].id for r in np.argsort(bending.distances(snapshot.X)) if r != row]
+    order = [snapshot.songs_at([r])[0].id for r in np.argsort(bending.distances(snapshot.X)) if r != row]
     hits = find_similar(snapshot, song, 11, max_per_artist=None, hub_reduction=False, thumbs=said)
     assert ids(hits) == order
 
 
 def test_one_sentence_says_what_changed(snapshot):
-    a, b, c, d = snapshot.songs[:4]
+    a, b, c, d = snapshot.library.songs()[:4]
     assert what_changed([a, b, c], [a, b, c]) == "The list stays as it was."
     assert what_changed([a, b], [b, a]) == "The same songs, in another order."
     assert what_changed([a, b, c], [c, d]) == f"1 new song in the list; “{c.title}” rose from place 3 to 1."
@@ -86,7 +87,7 @@ def test_the_interface_takes_thumbs(snapshot, monkeypatch, side):
     from musicsim.api.http import http_interface
 
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(snapshot.library.folder))
-    song, other = snapshot.songs[0].id, snapshot.songs[7].id
+    song, other = snapshot.library.songs()[0].id, snapshot.library.songs()[7].id
     answer = TestClient(http_interface()).get(f"/songs/{song}/similar?k=11&per_artist=0&{side}={other}")
     said = Thumbs.of([other] * (side == "fits"), [other] * (side != "fits"))
     expected = ids(find_similar(snapshot, song, 11, max_per_artist=None, thumbs=said))
@@ -103,18 +104,18 @@ def test_what_fits_passes_the_limit_of_its_artist(snapshot):
 
 
 def test_thumbs_named_by_id_are_of_songs_of_the_library(snapshot):
-    a, b = (song.id for song in snapshot.songs[:2])
+    a, b = (song.id for song in snapshot.library.songs()[:2])
     assert thumbs_by_id(snapshot.library, [a], [b]) == Thumbs.of([a], [b])
     assert thumbs_by_id(snapshot.library, [], []) == Thumbs()
     for wrong in (9999, -1, 2**63, 10**30):
         with pytest.raises(NotFoundError, match=f"there is no song {wrong}"):
             thumbs_by_id(snapshot.library, [a], [wrong])
     with pytest.raises(ValueError, match=f"song {a} is marked both as fitting and as not fitting"):
-        thumbs_by_id(snapshot.library, [a, b], [a])
+        SearchRequest(fits=(a, b), does_not_fit=(a,))
 
 
 def test_the_command_line_names_what_is_wrong_with_thumbs(snapshot):
-    song, other = (song.id for song in snapshot.songs[:2])
+    song, other = (song.id for song in snapshot.library.songs()[:2])
     folder = snapshot.library.folder
     for wrong in (9999, 2**63):
         for options in (("--fits", wrong), ("--not", wrong)):

@@ -36,10 +36,10 @@ def test_the_nearest_with_a_genre_vote(unlabelled):
     snapshot = take_snapshot(library)
     found = guess_labels(snapshot, n_votes=3)
     assert {g.song.id: g.names[0] for g in found.guesses} == truth
-    genre = {song.id: song.genre for song in snapshot.songs}
+    genre = {song.id: song.genre for song in snapshot.library.songs()}
     for guess in found.guesses:
-        around = nearest(snapshot, snapshot.row_of[guess.song.id])
-        near = [g for r in around if (g := genre[snapshot.indexed[r].id]) is not None][:3]
+        around = nearest(snapshot, snapshot.rows_of([guess.song.id])[0])
+        near = [g for r in around if (g := genre[snapshot.songs_at([r])[0].id]) is not None][:3]
         assert guess.votes == (near.count(guess.names[0]),)
         assert guess.n_voters == 3
     assert (found.judged.n_judged, found.n_known) == (9, 9)
@@ -50,7 +50,7 @@ def test_figures_are_those_of_leaving_one_out(unlabelled):
     library, _ = unlabelled
     snapshot = take_snapshot(library)
     found = guess_labels(snapshot, n_votes=4)
-    genre = [song.genre for song in snapshot.indexed]
+    genre = [song.genre for song in snapshot.songs_at()]
     right = []
     for row in range(len(genre)):
         if genre[row] is None:
@@ -160,7 +160,7 @@ def test_codes_are_judged_on_songs_that_they_were_not_learned_from(unlabelled, m
     assert [len(rows) for rows in learned] == [8, 6, 9]
     assert [len(rows) for rows, _ in asked] == [1, 3, 3]
     assert all(not rows & voting for rows, voting in asked)
-    artist = {row: song.artist for row, song in enumerate(snapshot.indexed)}
+    artist = {row: song.artist for row, song in enumerate(snapshot.songs_at())}
     assert len({artist[row] for row in learned[1]}) == 2
     assert found.judged.right_apart == 0.0
 
@@ -246,7 +246,7 @@ def test_without_labels_or_without_gaps_there_is_nothing_to_say(tiny_library):
 
 
 def test_only_what_the_song_is_without_is_entered(snapshot):
-    song = snapshot.songs[0]
+    song = snapshot.library.songs()[0]
     assert Guess(song, ("x",), (3,), 3, ("genre",)).entered(1) == {}
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from musicsim.errors import ModelError, NotFoundError, StoreLockedError
 from musicsim.explorer.learning.supervision import Supervision
-from musicsim.explorer.learning.task import LearningSettings
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.progress import Stopped
+from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.learned_model import learn
 from tests.learning import Watcher
@@ -53,7 +53,7 @@ def test_the_verdict_is_on_artists_that_were_neither_trained_nor_chosen_on(modul
     library, model_id, _ = module_library
     report = load_report(library.models.path(model_id))
     snapshot = take_snapshot(library, library.models.native().id)
-    groups = np.array([song.group for song in snapshot.indexed])
+    groups = np.array([song.group for song in snapshot.songs_at()])
     rest, test = next(ArtistSplit(1, 0.3, 0).split(groups, groups=groups))
     inner, _ = next(ArtistSplit(1, 3 / 7, 1).split(rest, groups=groups[rest]))
     train = rest[inner]
@@ -70,7 +70,7 @@ def test_the_learned_model_is_ready_and_not_in_use(module_library):
     assert not record.is_active
     assert LearningSettings(**record.settings) == LearningSettings()
     seen = take_snapshot(library, model_id)
-    assert len(seen.indexed) == 200
+    assert len(seen.songs_at()) == 200
     assert np.isfinite(seen.map).all()
     assert all((labels >= 0).all() for labels in seen.clusters.values())
     vectors = seen.model.vectors(library.models.features(model_id).X)
@@ -105,7 +105,7 @@ def test_enough_keeps_the_best_so_far(taught):
     assert len(watcher.points) == 25
     assert len(report["path"]) < 6
     assert report["C"] in [entry["C"] for entry in report["path"]]
-    assert len(take_snapshot(taught, model_id).indexed) == 200
+    assert len(take_snapshot(taught, model_id).songs_at()) == 200
 
 
 def test_enough_at_once_waits_for_something_to_keep(taught):

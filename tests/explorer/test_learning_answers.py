@@ -11,9 +11,10 @@ from musicsim.explorer.learning.from_answers import (
     relevance_of,
     shares_in_order,
 )
-from musicsim.explorer.learning.supervision import ANSWERS, Supervision
-from musicsim.explorer.learning.task import CS, LearningSettings
+from musicsim.explorer.learning.supervision import Supervision
+from musicsim.explorer.learning.task import CS
 from musicsim.explorer.models.artifacts import load_report
+from musicsim.explorer.requests.training import ANSWERS, LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.learned_model import learn
 from musicsim.explorer.upkeep.model_text import figures, headline, judged_on, report_of
@@ -114,9 +115,9 @@ def _answer(library, n, seed=0, listener="Ann"):
     snapshot = take_snapshot(library, library.models.native().id)
     rng, taste = np.random.default_rng(seed), [3, 4]
     for _ in range(n):
-        songs = rng.choice(len(snapshot.indexed), 3, replace=False)
+        songs = rng.choice(len(snapshot.songs_at()), 3, replace=False)
         odd = _odd(np.asarray(snapshot.X)[songs][:, taste])
-        library.answers.add(listener, "odd", [snapshot.indexed[i].id for i in songs], odd)
+        library.answers.add(listener, "odd", [snapshot.songs_at([i])[0].id for i in songs], odd)
     return snapshot
 
 
@@ -156,7 +157,7 @@ def test_answers_are_relevance_feedback_for_ranking_losses(taught):
     assert "order" in load_report(taught.models.path(model_id))["leads"]
     relevance = Supervision(snapshot, ANSWERS).relevance()
     answer = taught.answers.all()[0]
-    near = {snapshot.row_of[i] for i in comparisons(answer)[0][:2]}
+    near = {snapshot.rows_of([i])[0] for i in comparisons(answer)[0][:2]}
     assert any(len(relevance.relevant(i)) for i in near)
 
 

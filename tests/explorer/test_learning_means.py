@@ -9,8 +9,9 @@ from musicsim.errors import ModelError
 from musicsim.evaluation import ArtistSplit, query_scores
 from musicsim.explorer.learning.closed_form import trials
 from musicsim.explorer.learning.supervision import Supervision
-from musicsim.explorer.learning.task import LearningSettings, Split, Task
+from musicsim.explorer.learning.task import Split, Task
 from musicsim.explorer.models.artifacts import load_report
+from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.search.feedback import Thumbs
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -41,7 +42,7 @@ def test_the_lead_of_local_metrics_is_that_of_distances_by_each_querys_own(taugh
     report = load_report(taught.models.path(model_id))
     assert report["leads"]["auc"]["low"] > 0.05
     snapshot = take_snapshot(taught, taught.models.native().id)
-    groups = np.array([song.group for song in snapshot.indexed])
+    groups = np.array([song.group for song in snapshot.songs_at()])
     rest, test = next(ArtistSplit(1, 0.3, 0).split(groups, groups=groups))
     inner, _ = next(ArtistSplit(1, 3 / 7, 1).split(rest, groups=groups[rest]))
     relevance = Supervision(snapshot, "plays").relevance(rest[inner]).restrict(test, rest[inner])
@@ -63,13 +64,15 @@ def test_a_search_uses_the_metric_of_the_place_where_the_query_lies(taught):
             squares = np.einsum("ni,ij,nj->n", away, metric, away)
             order = [r for r in np.argsort(squares, kind="stable") if r != row][:10]
             hits = find_similar(
-                snapshot, snapshot.indexed[row].id, 10, max_per_artist=None, hub_reduction=False
+                snapshot, snapshot.songs_at([row])[0].id, 10, max_per_artist=None, hub_reduction=False
             )
-            assert [hit.song.id for hit in hits] == [snapshot.indexed[r].id for r in order]
+            assert [hit.song.id for hit in hits] == [snapshot.songs_at([r])[0].id for r in order]
             plain = np.argsort(np.linalg.norm(away, axis=1), kind="stable")[1:11]
             differs += list(plain) != order
         assert differs, "local metrics that change nothing"
-        hits = find_similar(snapshot, snapshot.indexed[0].id, 10, thumbs=Thumbs.of([hits[5].song.id], []))
+        hits = find_similar(
+            snapshot, snapshot.songs_at([0])[0].id, 10, thumbs=Thumbs.of([hits[5].song.id], [])
+        )
         assert len(hits) == 10
 
 
@@ -138,7 +141,7 @@ def keep_thumbs(library, snapshot, rows):
 def test_without_a_held_out_song_to_judge_by_no_setting_is_chosen(taught, method):
     """All that was said is of artists that are learned from."""
     snapshot = take_snapshot(taught)
-    keep_thumbs(taught, snapshot, Split.by_artist([song.group for song in snapshot.indexed], 0).train)
+    keep_thumbs(taught, snapshot, Split.by_artist([song.group for song in snapshot.songs_at()], 0).train)
     with pytest.raises(
         ModelError, match="no held-out song has both a similar and a dissimilar one by judgem"
     ):
@@ -148,7 +151,7 @@ def test_without_a_held_out_song_to_judge_by_no_setting_is_chosen(taught, method
 
 def test_what_needs_no_choice_needs_nothing_held_out(taught):
     snapshot = take_snapshot(taught)
-    keep_thumbs(taught, snapshot, Split.by_artist([song.group for song in snapshot.indexed], 0).train)
+    keep_thumbs(taught, snapshot, Split.by_artist([song.group for song in snapshot.songs_at()], 0).train)
     model_id = learn(taught, LearningSettings(supervision="judgements", C=100.0), "mine", Watcher())
     report = load_report(taught.models.path(model_id))
     assert (report["C"], report["leads"], report["is_better"]) == (100.0, {}, False)
@@ -156,7 +159,7 @@ def test_what_needs_no_choice_needs_nothing_held_out(taught):
 
 def test_a_sample_of_held_out_songs_holds_those_that_can_be_judged(taught):
     snapshot = take_snapshot(taught)
-    split = Split.by_artist([song.group for song in snapshot.indexed], 0)
+    split = Split.by_artist([song.group for song in snapshot.songs_at()], 0)
     rows = np.concatenate([split.validation[:3], split.train])
     keep_thumbs(taught, snapshot, rows)
     task = Task.of(snapshot, LearningSettings(supervision="judgements", method="mean"), [])

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from musicsim.errors import MusicsimError
-from musicsim.explorer.learning.task import LearningSettings
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.models.files import save_model_file
 from musicsim.explorer.models.representations import OFFERED
+from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.fitting import RepresentationSettings
 from musicsim.explorer.upkeep.learned_model import learn

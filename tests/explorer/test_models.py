@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from musicsim.errors import FeatureVersionError, ModelError
-from musicsim.explorer.learning.task import LearningSettings
 from musicsim.explorer.models.files import save_model_file
 from musicsim.explorer.models.representations import OFFERED
+from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.search.query import find_similar, read_example
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.fitting import NATIVE, RepresentationSettings
@@ -33,9 +33,9 @@ def test_each_representation_is_a_model_that_finds_the_kind_of_sound(twelve, nam
     settings = RepresentationSettings(name, n_codewords=32, tau=2)
     model_id = add_representation(twelve, settings, "other", hush)
     seen = take_snapshot(twelve, model_id)
-    assert len(seen.indexed) == 24
+    assert len(seen.songs_at()) == 24
     assert np.isfinite(seen.map).all()
-    for song in seen.songs:
+    for song in seen.library.songs():
         (first, *_) = find_similar(seen, song.id, 1)
         # melodies are drawn for each song, and noise has no harmony
         assert first.song.genre == song.genre or name == "harmony"
@@ -86,9 +86,9 @@ def test_new_songs_are_placed_under_every_model_without_training(twelve, tmp_pat
     new = next(song for song in twelve.songs() if song.title == "new")
     for model_id in (learned, words):
         seen = take_snapshot(twelve, model_id)
-        assert np.isfinite(seen.map[seen.row_of[new.id]]).all()
+        assert np.isfinite(seen.map[seen.rows_of([new.id])[0]]).all()
         assert find_similar(seen, new.id, 1)[0].song.genre == "clicks"
-    assert new.id not in take_snapshot(twelve, tags).row_of, "nobody has tagged it"
+    assert take_snapshot(twelve, tags).rows_of([new.id])[0] == -1, "nobody has tagged it"
 
 
 def test_a_learned_model_is_stale_when_its_codewords_go_and_is_made_again(twelve):
@@ -105,7 +105,7 @@ def test_a_learned_model_is_stale_when_its_codewords_go_and_is_made_again(twelve
     assert "codewords" in stale_reason(twelve, record)
     assert stale_models(twelve) == [record]
     assert twelve.models.get(old_native).is_retired
-    assert len(take_snapshot(twelve, learned).indexed) == 24, "stale, and still of use"
+    assert len(take_snapshot(twelve, learned).songs_at()) == 24, "stale, and still of use"
     assert refresh(twelve)
     (mine,) = [r for r in twelve.models.all() if r.name == "mine"]
     assert mine.id != learned
@@ -121,7 +121,7 @@ def test_a_model_that_can_no_longer_be_made_stays_as_it_was(twelve):
         connection.exec_driver_sql("UPDATE songs SET genre = NULL")
     assert refresh(twelve, force=True)
     assert twelve.models.get(learned).is_complete
-    assert len(take_snapshot(twelve, learned).indexed) == 24
+    assert len(take_snapshot(twelve, learned).songs_at()) == 24
 
 
 def test_a_model_travels_as_one_file(twelve, tiny_library, tmp_path):
@@ -132,7 +132,7 @@ def test_a_model_travels_as_one_file(twelve, tiny_library, tmp_path):
     record = tiny_library.models.get(taken)
     assert (record.name, record.base_id) == ("mine", None)
     seen = take_snapshot(tiny_library, taken)
-    assert len(seen.indexed) == 12
+    assert len(seen.songs_at()) == 12
     # the same model: the same sound has the same vector in both libraries
     theirs = take_snapshot(twelve, learned)
     sound = write_song(tmp_path / "x.flac", "tones", seed=5).read_bytes()

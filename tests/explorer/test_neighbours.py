@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from benchmarks._million import write_library
-from musicsim.explorer.search.query import Filters, find_similar
+from musicsim.explorer.requests.filters import Filters
+from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot import neighbours
 from musicsim.explorer.snapshot.neighbours import Neighbours, update_index
 from musicsim.explorer.snapshot.snapshot import take_snapshot

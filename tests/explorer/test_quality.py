@@ -10,19 +10,31 @@ from musicsim.evaluation import hubness, ranking_scores
 from musicsim.explorer.evaluation.quality import evaluate, held_out, measure_lists, measure_scores
 from musicsim.explorer.models.artifacts import save_report
 from musicsim.explorer.search.query import find_similar
+from musicsim.library.db.columns import Labels, SongColumns
 from musicsim.search import ExactIndex, MutualProximity, mutual_proximity
 from tests.learning import RANKED
+
+
+def labels(values):
+    names = sorted({value for value in values if value is not None})
+    codes = [-1 if value is None else names.index(value) for value in values]
+    return Labels(np.array(codes, dtype=np.int32), names)
 
 
 def made(X, genres, artists):
     """A snapshot of songs that need no library; ids are rows and 100."""
     songs = [
-        SimpleNamespace(id=100 + i, genre=genre, artist=artist, group=artist, folder="")
-        for i, (genre, artist) in enumerate(zip(genres, artists, strict=True))
+        SimpleNamespace(genre=genre, group=artist) for genre, artist in zip(genres, artists, strict=True)
     ]
-    X = np.asarray(X, dtype=np.float32)
+    X, n = np.asarray(X, dtype=np.float32), len(songs)
+    artist = labels(artists)
     return SimpleNamespace(
-        indexed=songs,
+        n_indexed=n,
+        row_ids=100 + np.arange(n),
+        columns=SongColumns(
+            artist, labels(genres), labels([""] * n), artist, np.zeros(n, np.int16), np.ones(n)
+        ),
+        songs_at=lambda rows=range(n): [songs[row] for row in rows],
         X=X,
         index=ExactIndex().fit(X),
         proximity=MutualProximity().fit(X),
@@ -50,7 +62,7 @@ def brute_lists(of, *, reduced, filtered):
         D = mutual_proximity(D, *moments, *moments)
     np.fill_diagonal(D, np.inf)
     if filtered:
-        groups = np.array([song.group for song in of.indexed])
+        groups = np.array([song.group for song in of.songs_at()])
         D[groups[:, None] == groups] = np.inf
     return np.argsort(D, axis=1, kind="stable")[:, :10]
 
@@ -63,7 +75,7 @@ def test_lists_equal_brute_force(mixed, reduced):
     counts = np.bincount(near.ravel(), minlength=120)
     assert {h.song_id - 100: h.n_lists for h in lists.hubs} == {i: c for i, c in enumerate(counts) if c}
     asking = {
-        i: {mixed.indexed[q].group for q in np.flatnonzero((near == i).any(axis=1))} for i in range(120)
+        i: {mixed.songs_at([q])[0].group for q in np.flatnonzero((near == i).any(axis=1))} for i in range(120)
     }
     assert all(h.n_artists == len(asking[h.song_id - 100]) for h in lists.hubs)
     assert [h.n_lists for h in lists.hubs] == sorted((c for c in counts if c), reverse=True)
@@ -77,7 +89,7 @@ def test_genres_equal_brute_force(mixed, reduced):
     both = measure_lists(mixed)
     lists = both.reduced if reduced else both.plain
     near = brute_lists(mixed, reduced=reduced, filtered=True)
-    genres = np.array([song.genre or "no genre" for song in mixed.indexed])
+    genres = np.array([song.genre or "no genre" for song in mixed.songs_at()])
     confusion = lists.confusion
     assert set(confusion.genres) == {"jazz", "rock", "folk"}
     assert confusion.columns == [*confusion.genres, "no genre"]
@@ -93,7 +105,7 @@ def test_the_reduced_order_is_that_of_the_app(snapshot):
     lists = measure_lists(snapshot)
     for hub_reduction, one in ((False, lists.plain), (True, lists.reduced)):
         counts = {}
-        for song in snapshot.indexed:
+        for song in snapshot.songs_at():
             for hit in find_similar(snapshot, song.id, 10, max_per_artist=None, hub_reduction=hub_reduction):
                 counts[hit.song.id] = counts.get(hit.song.id, 0) + 1
         assert {h.song_id: h.n_lists for h in one.hubs} == counts
@@ -101,8 +113,8 @@ def test_the_reduced_order_is_that_of_the_app(snapshot):
 
 def test_scores_are_those_of_all_songs_asked_one_by_one(mixed):
     scores = measure_scores(mixed, "genre")
-    groups = [song.group for song in mixed.indexed]
-    genres = [song.genre for song in mixed.indexed]
+    groups = [song.group for song in mixed.songs_at()]
+    genres = [song.genre for song in mixed.songs_at()]
     pairs = []
     for q in range(120):
         others = [i for i in range(120) if groups[i] != groups[q]]

@@ -11,7 +11,9 @@ from scipy.stats import norm
 
 from benchmarks._million import write_library
 from musicsim.errors import AudioError, ModelError, NotFoundError
-from musicsim.explorer.search.query import Filters, find_similar, read_example
+from musicsim.explorer.requests.filters import Filters
+from musicsim.explorer.search.query import find_similar, read_example
+from musicsim.explorer.snapshot.filtering import filter_choices, passing
 from musicsim.explorer.snapshot.hubs import HubReduction
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library.db import schema
@@ -23,29 +25,29 @@ def _titles(hits):
 
 
 def test_the_seed_never_comes_back(snapshot):
-    for song in snapshot.songs:
+    for song in snapshot.library.songs():
         hits = find_similar(snapshot, song.id, 50, max_per_artist=None)
         assert len(hits) == 11
         assert song.id not in {hit.song.id for hit in hits}
 
 
 def test_nearest_are_of_the_same_kind_of_sound(snapshot):
-    for song in snapshot.songs:
+    for song in snapshot.library.songs():
         hits = find_similar(snapshot, song.id, 3, max_per_artist=None)
         assert {hit.song.artist for hit in hits} == {song.artist}
 
 
 def test_hits_are_those_of_brute_force_in_order(snapshot):
-    song = snapshot.songs[0]
-    row = snapshot.row_of[song.id]
+    song = snapshot.library.songs()[0]
+    row = snapshot.rows_of([song.id])[0]
     truth = np.linalg.norm(snapshot.X - snapshot.X[row], axis=1)
-    order = [snapshot.indexed[r].id for r in np.argsort(truth, kind="stable") if r != row]
+    order = [snapshot.songs_at([r])[0].id for r in np.argsort(truth, kind="stable") if r != row]
     hits = find_similar(snapshot, song.id, 11, max_per_artist=None, hub_reduction=False)
     assert [hit.song.id for hit in hits] == order
 
 
 def test_at_most_two_of_an_artist_unless_asked_otherwise(snapshot):
-    song = snapshot.songs[0]
+    song = snapshot.library.songs()[0]
     artists = [hit.song.artist for hit in find_similar(snapshot, song.id, 10)]
     assert max(artists.count(a) for a in artists) == 2
     assert len(artists) == 6
@@ -57,7 +59,7 @@ def test_the_folder_stands_in_for_an_unknown_artist(tiny_library):
     with tiny_library.write() as connection:
         connection.execute(schema.songs.update().values(artist=None))
     snapshot = take_snapshot(tiny_library)
-    hits = find_similar(snapshot, snapshot.songs[0].id, 10)
+    hits = find_similar(snapshot, snapshot.library.songs()[0].id, 10)
     assert sorted(Counter(hit.song.folder for hit in hits).values()) == [2, 2, 2]
 
 
@@ -69,7 +71,7 @@ def test_songs_of_unknown_artists_in_a_root_are_not_one_artist(tiny_library):
         rows = [{"path": Path(song.folder), "added_at": 0.0} for song in tiny_library.songs()]
         connection.execute(schema.roots.insert().prefix_with("OR IGNORE"), rows)
     snapshot = take_snapshot(tiny_library)
-    assert len(find_similar(snapshot, snapshot.songs[0].id, 10)) == 10
+    assert len(find_similar(snapshot, snapshot.library.songs()[0].id, 10)) == 10
 
 
 @pytest.mark.parametrize(
@@ -82,14 +84,18 @@ def test_songs_of_unknown_artists_in_a_root_are_not_one_artist(tiny_library):
     ],
 )
 def test_filters_act_at_query_time(snapshot, filters, right):
-    song = snapshot.songs[0]
+    song = snapshot.library.songs()[0]
     hits = find_similar(snapshot, song.id, 50, max_per_artist=None, filters=filters)
-    assert {h.song.id for h in hits} == {s.id for s in snapshot.songs if right(s) and s.id != song.id}
+    assert {h.song.id for h in hits} == {
+        s.id for s in snapshot.library.songs() if right(s) and s.id != song.id
+    }
 
 
 def test_a_filter_by_folder(snapshot):
-    folder = snapshot.songs[0].folder
-    hits = find_similar(snapshot, snapshot.songs[-1].id, 50, filters=Filters(folders=frozenset({folder})))
+    folder = snapshot.library.songs()[0].folder
+    hits = find_similar(
+        snapshot, snapshot.library.songs()[-1].id, 50, filters=Filters(folders=frozenset({folder}))
+    )
     assert {h.song.folder for h in hits} == {folder}
 
 
@@ -104,7 +110,7 @@ def test_a_file_from_outside_finds_its_kind(snapshot, tmp_path):
 
 
 def test_a_file_of_the_library_finds_the_others(snapshot):
-    song = snapshot.songs[5]
+    song = snapshot.library.songs()[5]
     example = read_example(snapshot, song.path.read_bytes(), song.path.name)
     assert example.song_id == song.id
     hits = find_similar(snapshot, example, 50, max_per_artist=None)
@@ -113,10 +119,10 @@ def test_a_file_of_the_library_finds_the_others(snapshot):
 
 
 def test_the_same_vector_however_the_song_comes(snapshot):
-    song = snapshot.songs[2]
+    song = snapshot.library.songs()[2]
     example = read_example(snapshot, song.path.read_bytes(), "x")
     # the library keeps its frames in half precision: a few frames change their codewords
-    assert np.linalg.norm(example.vector - snapshot.X[snapshot.row_of[song.id]]) < 0.05
+    assert np.linalg.norm(example.vector - snapshot.X[snapshot.rows_of([song.id])[0]]) < 0.05
 
 
 @pytest.mark.parametrize("data", [b"", b"no sound at all" * 50, b"\x00" * 5000])
@@ -152,7 +158,7 @@ def test_reasons_name_what_is_shared(tiny_library):
     tags = [{"song_id": s.id, "tag": "calm", "weight": 9.0} for s in tiny_library.songs()]
     tiny_library.add_tags(tags)
     snapshot = take_snapshot(tiny_library)
-    hits = find_similar(snapshot, snapshot.songs[0].id, 3, max_per_artist=None)
+    hits = find_similar(snapshot, snapshot.library.songs()[0].id, 3, max_per_artist=None)
     assert {hit.reason for hit in hits} == {"same artist · both calm"}
 
 
@@ -169,8 +175,8 @@ def mutual_order(X, row):
 def test_hub_reduction_orders_by_mutual_proximity_and_is_the_default(taught):
     snapshot = take_snapshot(taught)
     for row in (0, 50, 199):
-        song = snapshot.indexed[row]
-        truth = [snapshot.indexed[r].id for r in mutual_order(snapshot.X, row)[:10]]
+        song = snapshot.songs_at([row])[0]
+        truth = [snapshot.songs_at([r])[0].id for r in mutual_order(snapshot.X, row)[:10]]
         hits = find_similar(snapshot, song.id, 10, max_per_artist=None)
         # the sample of the moments holds all 200 songs here; distances are float32
         assert [hit.song.id for hit in hits] == truth
@@ -183,7 +189,7 @@ def test_hub_reduction_makes_hubs_fewer(taught):
     for reduce in (False, True):
         answers = [
             hit.song.id
-            for song in snapshot.indexed
+            for song in snapshot.songs_at()
             for hit in find_similar(snapshot, song.id, 10, max_per_artist=None, hub_reduction=reduce)
         ]
         heads[reduce] = max(Counter(answers).values())
@@ -192,7 +198,7 @@ def test_hub_reduction_makes_hubs_fewer(taught):
 
 def test_hub_reduction_is_a_setting(taught):
     snapshot = take_snapshot(taught)
-    song = snapshot.indexed[7].id
+    song = snapshot.songs_at([7])[0].id
     plain = [hit.song.id for hit in find_similar(snapshot, song, hub_reduction=False)]
     reduced = [hit.song.id for hit in find_similar(snapshot, song, hub_reduction=True)]
     assert plain != reduced
@@ -202,7 +208,7 @@ def test_hub_reduction_is_a_setting(taught):
 
 
 def test_sound_from_outside_is_ordered_as_the_same_song_inside(tiny_library, snapshot, tmp_path):
-    song = snapshot.songs[2]
+    song = snapshot.library.songs()[2]
     example = read_example(snapshot, song.path.read_bytes(), "mine")
     assert example.song_id == song.id
     inside = [hit.song.id for hit in find_similar(snapshot, song.id, 11, max_per_artist=None)]
@@ -217,23 +223,42 @@ def test_sound_from_outside_is_ordered_as_the_same_song_inside(tiny_library, sna
 def drawn(tmp_path_factory):
     """700 songs of 35 artists, some without an artist, a genre or a year; never changed by a test."""
     with write_library(tmp_path_factory.mktemp("drawn") / "library", 700) as library:
+        rows = [{"song_id": i, "tag": ("slow", "loud")[i % 3 == 0], "weight": 1.0} for i in range(1, 300, 2)]
+        library.add_tags(rows)
         yield take_snapshot(library)
+
+
+def allows(filters, song, tags):
+    """What a filter says of one song, each condition on its own."""
+    words = {song.genre, *(tag for tag, _ in tags.get(song.id, ()))}
+    first, last = filters.years or (None, None)
+    shortest, longest = filters.duration_s or (0.0, np.inf)
+    return all((
+        not filters.artists or song.artist in filters.artists,
+        song.artist not in filters.no_artists,
+        not filters.genres or song.genre in filters.genres,
+        not filters.tags or words & filters.tags,
+        not words & filters.no_tags,
+        not filters.folders or song.folder in filters.folders,
+        first is None or (song.year is not None and first <= song.year <= last),
+        shortest <= song.duration_s <= longest,
+    ))  # fmt: skip
 
 
 def answers_by_definition(snapshot, query, k, *, max_per_artist=2, filters=None, exclude=(), reduce=False):
     """Every song compared, one after the other: ids of the nearest that pass and keep the limit."""
-    row = snapshot.row_of[query]
+    row = snapshot.rows_of([query])[0]
     X = snapshot.X.astype(np.float64)
     order = (
         mutual_order(X, row)
         if reduce
         else np.argsort(np.linalg.norm(X - X[row], axis=1), kind="stable").tolist()
     )
-    groups = Counter()
+    tags, groups = snapshot.tags_of(), Counter()
     found = []
     for other in order:
-        song = snapshot.indexed[other]
-        if song.id == query or song.id in exclude or (filters and not filters.allow(song)):
+        song = snapshot.songs_at([other])[0]
+        if song.id == query or song.id in exclude or (filters and not allows(filters, song, tags)):
             continue
         groups[song.group] += 1
         if max_per_artist is None or groups[song.group] <= max_per_artist:
@@ -242,7 +267,7 @@ def answers_by_definition(snapshot, query, k, *, max_per_artist=2, filters=None,
 
 
 def some_filters(snapshot):
-    songs = snapshot.indexed
+    songs = snapshot.songs_at()
     a_year = next(song.year for song in songs if song.year)
     seconds = songs[5].duration_s
     return [
@@ -256,14 +281,33 @@ def some_filters(snapshot):
         Filters(duration_s=(0.0, seconds)),
         Filters(genres=frozenset({"Jazz", "Rock"}), years=(1970, 2000), duration_s=(60.0, 300.0)),
         Filters(artists=frozenset({"nobody"})),
+        Filters(no_artists=frozenset({songs[0].artist, "nobody"} - {None})),
+        Filters(tags=frozenset({"Jazz", "slow"})),
+        Filters(no_tags=frozenset({"Jazz", "slow"})),
+        Filters(tags=frozenset({"slow", "Rock"}), no_tags=frozenset({"loud"}), years=(1960, 2000)),
     ]
 
 
 def test_masks_of_filters_are_what_they_allow(drawn):
     for filters in some_filters(drawn):
-        mask = filters.mask(drawn.columns)
-        right = [filters.allow(song) for song in drawn.indexed]
+        mask = passing(drawn, filters)
+        right = [allows(filters, song, drawn.tags_of()) for song in drawn.songs_at()]
         assert (mask.tolist() if mask is not None else [True] * len(right)) == right
+
+
+def test_what_can_be_filtered_by_is_what_some_song_has(drawn):
+    songs, tags = drawn.songs_at(), drawn.tags_of()
+    choices = filter_choices(drawn)
+    counts = Counter(tag for found in tags.values() for tag, _ in found) + Counter(
+        s.genre for s in songs if s.genre
+    )
+    assert [counts[tag] for tag in choices.names["tags"]] == sorted(counts.values(), reverse=True)
+    assert set(choices.names["no_tags"]) == set(counts)
+    assert choices.names["artists"] == sorted({s.artist for s in songs if s.artist}, key=str.casefold)
+    years = [s.year for s in songs if s.year]
+    assert choices.ranges["years"] == (min(years), max(years))
+    everything = Filters(duration_s=choices.ranges["duration_s"])
+    assert passing(drawn, everything).all()
 
 
 @pytest.mark.parametrize("max_per_artist", [None, 1, 2])
@@ -285,14 +329,14 @@ def test_excluded_songs_are_no_answers(drawn, filters):
     assert [hit.song.id for hit in hits] == answers_by_definition(
         drawn, 7, 10, filters=filters, exclude=exclude
     )
-    everything = [song.id for song in drawn.songs]
+    everything = [song.id for song in drawn.library.songs()]
     assert find_similar(drawn, 7, 10, filters=filters, exclude=everything) == []
 
 
 def test_a_limit_that_reaches_far_finds_all_there_are(drawn, monkeypatch):
     """The nearest songs are asked for again, more of them, until the limit is kept."""
     monkeypatch.setattr("musicsim.explorer.search.query._CANDIDATES", 4)
-    n_groups = len({song.group for song in drawn.indexed if song.id != 7})
+    n_groups = len({song.group for song in drawn.songs_at() if song.id != 7})
     hits = find_similar(drawn, 7, 1000, max_per_artist=1, hub_reduction=False)
     assert len(hits) == n_groups
     assert [hit.song.id for hit in hits] == answers_by_definition(drawn, 7, 1000, max_per_artist=1)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from musicsim.explorer.playlists.request import Wish
 from musicsim.explorer.playlists.walk import Walk
+from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.same_sound import groups
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -40,7 +40,7 @@ def test_copies_in_another_encoding_are_found_and_folded(library):
     assert snapshot.representative_of == {ids[f"song {n} copy"]: ids[f"song {n}"] for n in range(2)}, (
         "no loss goes first"
     )
-    assert len(snapshot.indexed) == len(snapshot.X) == 9
+    assert len(snapshot.songs_at()) == len(snapshot.X) == 9
     assert library.duplicates.not_compared() == set()
 
 
@@ -56,9 +56,11 @@ def test_playlists_hold_a_sound_once(library):
     library.add_playlists(
         [("mine", None, [by_title(library)["song 0 copy"], by_title(library)["song 3"]])], "test"
     )
-    drawn = Walk(take_snapshot(library)).draw(Wish(length=9), 0)
+    drawn = Walk(take_snapshot(library)).draw(PlaylistRequest(length=9), 0)
     assert sorted(song.title for song in drawn.songs) == [f"song {n}" for n in range(9)]
-    first = Walk(take_snapshot(library)).draw(Wish(length=1, first=by_title(library)["song 1 copy"]), 0)
+    first = Walk(take_snapshot(library)).draw(
+        PlaylistRequest(length=1, first=by_title(library)["song 1 copy"]), 0
+    )
     assert first.songs[0].title == "song 1"
 
 
@@ -66,7 +68,7 @@ def test_songs_that_were_parted_stay_apart_and_can_be_joined(library):
     ids = by_title(library)
     pair = [ids["song 0"], ids["song 0 copy"]]
     assert library.duplicates.judge(pair, is_same=False) == 1
-    assert ids["song 0 copy"] in {song.id for song in take_snapshot(library).indexed}
+    assert ids["song 0 copy"] in {song.id for song in take_snapshot(library).songs_at()}
     refresh(library)
     assert [p.is_same for p in library.duplicates.pairs()] in ([False, True], [True, False])
     library.duplicates.judge(pair, is_same=True)
@@ -78,7 +80,7 @@ def test_when_the_song_goes_its_copy_stands_for_itself(library):
     library.song(ids["song 0"]).path.unlink()
     library.add(library.files.roots())
     snapshot = take_snapshot(library)
-    assert snapshot.indexed[snapshot.row_of[ids["song 0 copy"]]].title == "song 0 copy"
+    assert snapshot.songs_at()[snapshot.rows_of([ids["song 0 copy"]])[0]].title == "song 0 copy"
 
 
 def test_new_songs_are_compared_with_the_old_ones(library, tmp_path):

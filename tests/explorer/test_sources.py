@@ -9,10 +9,10 @@ import pytest
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.learning.from_answers import Answered, learn_from_answers, shares_in_order
 from musicsim.explorer.learning.multi_kernel import SourceEmbedding, SourceMLR, source_shares
-from musicsim.explorer.learning.task import LearningSettings
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.models.files import save_model_file
 from musicsim.explorer.models.joint_space import column_scales, fill, statistics
+from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.search.query import find_similar, read_example
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.fitting import RepresentationSettings
@@ -176,13 +176,13 @@ def three_sources(three_sources_folder, tmp_path):
 def test_vectors_of_ones_own_are_a_model(three_sources):
     record = three_sources.models.named("net")
     seen = take_snapshot(three_sources, record.id)
-    assert len(seen.indexed) == 20
+    assert len(seen.songs_at()) == 20
     X = three_sources.models.features(record.id).X
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     squared = [((Y[:, None] - Y[None]) ** 2).sum(axis=2) for Y in (seen.X, unit)]
     # the cosine, but for one scale: fewer than fifty songs keep the whole space
     np.testing.assert_allclose(squared[0] * (squared[1].sum() / squared[0].sum()), squared[1], atol=1e-5)
-    assert find_similar(seen, seen.indexed[0].id, 1)[0].song.genre == seen.indexed[0].genre
+    assert find_similar(seen, seen.songs_at([0])[0].id, 1)[0].song.genre == seen.songs_at([0])[0].genre
     assert kind_words(record) == "vectors of your own (net.npz)"
     assert "20 of 24 songs have a vector; there are 21, of 6 numbers" in "\n".join(
         facts(three_sources, record, {})
@@ -193,7 +193,7 @@ def test_a_model_of_several_sources_is_whole_and_says_what_each_counts(three_sou
     record = three_sources.models.named("all of it")
     assert [m.name for m in three_sources.models.all()] == [SOUND, "tags", "rhythm", "net", "all of it"]
     seen = take_snapshot(three_sources, record.id)
-    assert len(seen.indexed) == 24
+    assert len(seen.songs_at()) == 24
     assert np.isfinite(seen.X).all()
     assert np.isfinite(seen.map).all()
     assert np.var(seen.X, axis=0, dtype=np.float64).sum() == pytest.approx(
@@ -230,11 +230,11 @@ def test_new_songs_join_with_what_is_known_of_them(three_sources, three_sources_
     assert refresh(three_sources)
     new, other = (next(s for s in three_sources.songs() if s.title == title) for title in ("new", "other"))
     seen = take_snapshot(three_sources, three_sources.models.named("all of it").id)
-    assert {new.id, other.id} <= set(seen.row_of)
+    assert min(seen.rows_of([new.id, other.id])) >= 0
     assert find_similar(seen, new.id, 1)[0].song.genre == "clicks"
     own = take_snapshot(three_sources, three_sources.models.named("net").id)
-    assert new.id in own.row_of, "its vector waited for it"
-    assert other.id not in own.row_of
+    assert own.rows_of([new.id])[0] >= 0, "its vector waited for it"
+    assert own.rows_of([other.id])[0] == -1
 
 
 def test_it_outlives_its_sources_and_travels(three_sources, tiny_library, tmp_path):
@@ -250,8 +250,8 @@ def test_it_outlives_its_sources_and_travels(three_sources, tiny_library, tmp_pa
     assert find_similar(seen, new.id, 1)[0].song.genre == "clicks"
     save_model_file(three_sources, record.id, tmp_path / "all.musicsim")
     taken = take_snapshot(tiny_library, take_model(tiny_library, tmp_path / "all.musicsim", hush))
-    assert len(taken.indexed) == 12
-    assert find_similar(taken, taken.indexed[0].id, 1)[0].song.artist == taken.indexed[0].artist
+    assert len(taken.songs_at()) == 12
+    assert find_similar(taken, taken.songs_at([0])[0].id, 1)[0].song.artist == taken.songs_at([0])[0].artist
 
 
 def test_it_is_made_again_when_a_source_was_replaced(three_sources):
@@ -261,7 +261,7 @@ def test_it_is_made_again_when_a_source_was_replaced(three_sources):
     assert second.id != first.id
     assert stale_reason(three_sources, second) is None
     assert first.base_id not in {record.id for record in three_sources.models.all(retired=True)}
-    assert len(take_snapshot(three_sources, second.id).indexed) == 24
+    assert len(take_snapshot(three_sources, second.id).songs_at()) == 24
 
 
 def test_deleting_it_leaves_nothing(three_sources):

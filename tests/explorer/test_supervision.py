@@ -4,10 +4,16 @@ import numpy as np
 import pytest
 
 from musicsim.errors import ModelError
-from musicsim.explorer.learning.supervision import JUDGEMENTS, KINDS, Supervision, coverage
+from musicsim.explorer.learning.supervision import Supervision, coverage
+from musicsim.explorer.requests.training import JUDGEMENTS, KINDS
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library.db import schema
 from musicsim.library.stores.duplicates import SamePair
+
+
+def rows_by_id(snapshot):
+    ids = [song.id for song in snapshot.library.songs()]
+    return dict(zip(ids, snapshot.rows_of(ids).tolist(), strict=True))
 
 
 def jaccard(a, b):
@@ -16,10 +22,10 @@ def jaccard(a, b):
 
 def test_plays_are_the_definition_of_the_thesis(taught):
     snapshot = take_snapshot(taught)
-    database = np.arange(0, len(snapshot.indexed), 2)
+    database = np.arange(0, len(snapshot.songs_at()), 2)
     supervision = Supervision(snapshot, "plays", k=3, threshold=20)
     relevance = supervision.relevance(database)
-    artist_of = {song.id: song.artist for song in snapshot.songs}
+    artist_of = {song.id: song.artist for song in snapshot.library.songs()}
     totals, heard = {}, {}
     plays = taught.plays()
     for who, song_id, n in zip(
@@ -29,18 +35,18 @@ def test_plays_are_the_definition_of_the_thesis(taught):
     for (who, artist), n in totals.items():
         if n >= 20:
             heard.setdefault(artist, set()).add(who)
-    known = sorted({snapshot.indexed[row].artist for row in database})
+    known = sorted({snapshot.songs_at([row])[0].artist for row in database})
     for query in (0, 77, 199):
-        own = snapshot.indexed[query].artist
+        own = snapshot.songs_at([query])[0].artist
         scores = {a: jaccard(heard.get(own, set()), heard.get(a, set())) for a in known if a != own}
         third = sorted(scores.values())[-3]
-        relevant = {snapshot.indexed[row].artist for row in relevance.relevant(query)}
+        relevant = {snapshot.songs_at([row])[0].artist for row in relevance.relevant(query)}
         assert {a for a, s in scores.items() if s > third} <= relevant
         assert relevant <= {a for a, s in scores.items() if s >= third and s > 0}
         in_split = relevance.restrict([query], database)
         of_relevant = [database[i] for i in in_split.relevant(0)]
-        assert {snapshot.indexed[row].artist for row in of_relevant} == relevant
-        assert own not in {snapshot.indexed[database[i]].artist for i in in_split.irrelevant(0)}
+        assert {snapshot.songs_at([row])[0].artist for row in of_relevant} == relevant
+        assert own not in {snapshot.songs_at()[database[i]].artist for i in in_split.irrelevant(0)}
 
 
 def test_playlists_join_songs_of_other_artists(taught):
@@ -52,7 +58,7 @@ def test_playlists_join_songs_of_other_artists(taught):
     )
     snapshot = take_snapshot(taught)
     relevance = Supervision(snapshot, "playlists").relevance()
-    row = snapshot.row_of
+    row = rows_by_id(snapshot)
     assert relevance.relevant(row[one.id]).tolist() == [row[two.id]]
     assert sorted(relevance.relevant(row[two.id])) == sorted([row[one.id], row[same.id], row[three.id]])
 
@@ -69,7 +75,7 @@ def test_tags_join_the_songs_with_most_in_common(taught):
     taught.add_tags(rows)
     snapshot = take_snapshot(taught)
     relevance = Supervision(snapshot, "tags").relevance()
-    row = snapshot.row_of
+    row = rows_by_id(snapshot)
     assert sorted(relevance.relevant(row[songs[0].id])) == sorted([row[songs[50].id], row[songs[90].id]])
     assert not len(relevance.relevant(row[songs[140].id]))
 
@@ -80,15 +86,17 @@ def test_artists_are_held_out_whole_and_sought_among_themselves(taught):
     assert supervision.searches_itself
     relevance = supervision.relevance()
     for query in (0, 100):
-        of_artist = {r for r, s in enumerate(snapshot.indexed) if s.artist == snapshot.indexed[query].artist}
+        of_artist = {
+            r for r, s in enumerate(snapshot.songs_at()) if s.artist == snapshot.songs_at([query])[0].artist
+        }
         assert set(relevance.relevant(query).tolist()) == of_artist - {query}
 
 
 def test_genres_leave_the_own_artist_out(taught):
     snapshot = take_snapshot(taught)
     relevance = Supervision(snapshot, "genre").relevance()
-    query = snapshot.indexed[3]
-    relevant = [snapshot.indexed[row] for row in relevance.relevant(3)]
+    query = snapshot.songs_at([3])[0]
+    relevant = [snapshot.songs_at([row])[0] for row in relevance.relevant(3)]
     assert relevant
     assert {song.genre for song in relevant} == {query.genre}
     assert query.artist not in {song.artist for song in relevant}
@@ -135,7 +143,7 @@ def test_of_thumbs_on_copies_of_one_sound_the_newest_counts(taught, copies, newe
     taught.judgements.keep(first, {other: -newest})
     taught.judgements.keep(second, {other: newest})
     snapshot = take_snapshot(taught)
-    supervision, row = Supervision(snapshot, JUDGEMENTS), snapshot.row_of
+    supervision, row = Supervision(snapshot, JUDGEMENTS), rows_by_id(snapshot)
     relevance = supervision.relevance()
     in_favour = relevance.relevant if newest > 0 else relevance.irrelevant
     against = relevance.irrelevant if newest > 0 else relevance.relevant
@@ -150,7 +158,7 @@ def test_copies_may_disagree_as_answers_too(taught, copies):
     first, second, other = copies
     taught.judgements.keep(other, {first: 1, second: -1})
     snapshot = take_snapshot(taught)
-    relevance, row = Supervision(snapshot, JUDGEMENTS).relevance(), snapshot.row_of
+    relevance, row = Supervision(snapshot, JUDGEMENTS).relevance(), rows_by_id(snapshot)
     assert relevance.irrelevant(row[other]).tolist() == [row[first]]
     assert relevance.relevant(row[other]).tolist() == []
 
@@ -162,7 +170,7 @@ def test_searches_with_songs_that_have_no_row_are_not_counted(taught):
     with taught.write() as connection:
         connection.execute(schema.files.delete().where(schema.files.c.song_id == gone))
     snapshot = take_snapshot(taught)
-    assert gone not in snapshot.row_of
+    assert snapshot.rows_of([gone])[0] == -1
     assert Supervision(snapshot, JUDGEMENTS).detail == "1 thumbs on answers to 1 searches"
 
 

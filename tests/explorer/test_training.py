@@ -19,16 +19,16 @@ from tests.sounds import open_library, write_collection, write_song
 
 def test_a_new_song_is_placed_and_the_others_stay(tiny_library, tmp_path):
     before = take_snapshot(tiny_library)
-    places = {s.id: before.map[before.row_of[s.id]].tolist() for s in before.songs}
+    places = {s.id: before.map[before.rows_of([s.id])[0]].tolist() for s in before.library.songs()}
     tiny_library.add(write_song(tmp_path / "new.flac", "noise", seed=55, title="new"))
     assert refresh(tiny_library)
     after = take_snapshot(tiny_library)
     assert after.record.id == before.record.id, "one song more is no reason to fit again"
-    new = next(s for s in after.songs if s.title == "new")
-    assert np.isfinite(after.map[after.row_of[new.id]]).all()
+    new = next(s for s in after.library.songs() if s.title == "new")
+    assert np.isfinite(after.map[after.rows_of([new.id])[0]]).all()
     assert all((labels >= 0).all() for labels in after.clusters.values())
     for song_id, place in places.items():
-        assert after.map[after.row_of[song_id]].tolist() == place
+        assert after.map[after.rows_of([song_id])[0]].tolist() == place
 
 
 def test_a_library_that_doubled_is_fitted_again(tiny_library, tmp_path):
@@ -49,9 +49,9 @@ def test_the_same_songs_give_the_same_model(built_library, collection, tmp_path)
         again.add(collection)
         refresh(again)
         one, two = take_snapshot(built), take_snapshot(again)
-        by_title = {s.title: two.X[two.row_of[s.id]] for s in two.songs}
+        by_title = {s.title: two.X[two.rows_of([s.id])[0]] for s in two.songs}
         for song in one.songs:
-            np.testing.assert_array_equal(one.X[one.row_of[song.id]], by_title[song.title])
+            np.testing.assert_array_equal(one.X[one.rows_of([song.id])[0]], by_title[song.title])
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
@@ -64,9 +64,9 @@ def test_tiny_libraries_have_a_map_and_neighbours(store, tmp_path, n):
     store.add(tmp_path / "music")
     assert refresh(store)
     snapshot = take_snapshot(store)
-    assert len(snapshot.indexed) == n
+    assert len(snapshot.songs_at()) == n
     assert np.isfinite(snapshot.map).all()
-    for song in snapshot.songs:
+    for song in snapshot.library.songs():
         assert len(find_similar(snapshot, song.id)) == n - 1
 
 
@@ -132,7 +132,7 @@ def test_frames_go_when_they_are_not_to_be_kept_and_new_songs_still_come(tiny_li
     assert not tiny_library.frame_files.kept()
     tiny_library.add(write_song(tmp_path / "new.flac", "clicks", seed=66))
     refresh(tiny_library)
-    assert len(take_snapshot(tiny_library).indexed) == 13
+    assert len(take_snapshot(tiny_library).songs_at()) == 13
 
 
 def test_a_fit_without_all_frames_is_refused_until_the_folder_is_added_again(tiny_library, collection):
@@ -145,7 +145,7 @@ def test_a_fit_without_all_frames_is_refused_until_the_folder_is_added_again(tin
     report = tiny_library.add(collection)
     assert (report.n_unchanged, report.n_added, len(tiny_library)) == (0, 0, 12)
     assert refresh(tiny_library, force=True)
-    assert len(take_snapshot(tiny_library).indexed) == 12
+    assert len(take_snapshot(tiny_library).songs_at()) == 12
 
 
 def test_without_model_and_frames_the_way_out_is_named(store, tmp_path):

@@ -48,7 +48,7 @@ def test_all_songs_are_analysed_again_and_keep_their_ids(older):
     assert pending_upgrade(older) is None
     assert {song.id: song.title for song in older.songs()} == before
     snapshot = take_snapshot(older)
-    assert len(snapshot.indexed) == 12
+    assert len(snapshot.songs_at()) == 12
     assert snapshot.model is not None, "a model of this version is in use"
 
 
@@ -57,7 +57,7 @@ def test_until_all_is_done_the_old_model_stays(older):
     assert bring_up_to_date(older, report=lambda **values: values.get("done", 0) >= 4).cancelled
     assert 0 < pending_upgrade(older).n_songs < 12
     assert older.models.active().id == old
-    assert len(take_snapshot(older).indexed) == 12
+    assert len(take_snapshot(older).songs_at()) == 12
 
 
 def test_adding_a_song_first_brings_up_what_is_old(older, tmp_path):
@@ -65,7 +65,7 @@ def test_adding_a_song_first_brings_up_what_is_old(older, tmp_path):
 
     add_and_refresh(older, [write_song(tmp_path / "new.flac", "noise", seed=77)], report=report)
     assert pending_upgrade(older) is None
-    assert len(take_snapshot(older).indexed) == 13
+    assert len(take_snapshot(older).songs_at()) == 13
 
 
 def test_a_song_whose_file_has_gone_does_not_hold_up_the_rest(older, collection, tmp_path):

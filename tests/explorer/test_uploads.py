@@ -35,7 +35,7 @@ def test_a_worker_hears_what_this_process_hears(snapshot, tmp_path):
 
 
 def test_a_song_of_the_library_is_known(snapshot):
-    song = snapshot.songs[3]
+    song = snapshot.library.songs()[3]
     assert outcome(hear(snapshot, song.path, "x")).under(snapshot).song_id == song.id
 
 

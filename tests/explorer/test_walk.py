@@ -1,6 +1,7 @@
 """Playlists of a library: fitted on its lists, drawn as asked, explained at every step."""
 
 import itertools
+import time
 
 import numpy as np
 import pytest
@@ -8,11 +9,12 @@ import pytest
 from musicsim.errors import NotFoundError
 from musicsim.explorer.models.artifacts import load_report, load_walk
 from musicsim.explorer.playlists.fit import refit_walks
-from musicsim.explorer.playlists.request import Wish
-from musicsim.explorer.playlists.walk import Walk
-from musicsim.explorer.search.query import Filters
+from musicsim.explorer.playlists.steering import RESTS_S
+from musicsim.explorer.playlists.walk import ShuffleWalk, Walk
+from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.library.db import schema
 
 
 def ids_of(drawn):
@@ -24,19 +26,19 @@ def quiet(*_):
 
 
 def test_every_step_is_explained_and_no_song_comes_twice(snapshot):
-    drawn = Walk(snapshot).draw(Wish(length=8), 1)
+    drawn = Walk(snapshot).draw(PlaylistRequest(length=8), 1)
     assert len(drawn.songs) == len(set(ids_of(drawn))) == len(drawn.edges) == 8
     assert all(edge.reason for edge in drawn.edges)
 
 
 def test_the_first_song_is_the_one_that_was_asked_for(snapshot):
-    first = snapshot.songs[3].id
-    assert ids_of(Walk(snapshot).draw(Wish(length=4, first=first), 0))[0] == first
+    first = snapshot.library.songs()[3].id
+    assert ids_of(Walk(snapshot).draw(PlaylistRequest(length=4, first=first), 0))[0] == first
 
 
 def test_songs_of_one_artist_are_spaced_as_far_as_the_collection_allows_and_that_is_said(snapshot):
     for seed in range(20):
-        drawn = Walk(snapshot).draw(Wish(length=9), seed)
+        drawn = Walk(snapshot).draw(PlaylistRequest(length=9), seed)
         artists = [s.artist for s in drawn.songs]
         # three artists: two songs of others between two of one
         assert all(a not in artists[max(0, i - 2) : i] for i, a in enumerate(artists))
@@ -45,25 +47,25 @@ def test_songs_of_one_artist_are_spaced_as_far_as_the_collection_allows_and_that
 
 def test_kept_songs_stay_where_they_are_and_the_rest_is_drawn_around_them(snapshot):
     walk = Walk(snapshot)
-    before = ids_of(walk.draw(Wish(length=6), 1))
+    before = ids_of(walk.draw(PlaylistRequest(length=6), 1))
     keep = {1: before[1], 4: before[4]}
-    drawn = [ids_of(walk.draw(Wish(length=6, keep=keep), seed)) for seed in range(8)]
+    drawn = [ids_of(walk.draw(PlaylistRequest(length=6, keep=keep), seed)) for seed in range(8)]
     assert all(d[1] == before[1] and d[4] == before[4] and len(set(d)) == 6 for d in drawn)
     assert len({tuple(d) for d in drawn}) > 1
 
 
 def test_going_on_keeps_what_stands(snapshot):
     walk = Walk(snapshot)
-    start = ids_of(walk.draw(Wish(length=3), 1))
-    again = walk.draw(Wish(length=6, keep=dict(enumerate(start))), 9)
+    start = ids_of(walk.draw(PlaylistRequest(length=3), 1))
+    again = walk.draw(PlaylistRequest(length=6, keep=dict(enumerate(start))), 9)
     assert ids_of(again)[:3] == start
     assert len(again.songs) == 6
 
 
 def test_a_path_passes_through_its_songs_in_order_and_another_seed_is_another_route(snapshot):
-    walk, ids = Walk(snapshot), [s.id for s in snapshot.indexed]
-    wish = Wish(length=8, first=ids[0], through=(ids[7], ids[4]), spacing=0)
-    routes = [ids_of(walk.draw(wish, seed)) for seed in range(6)]
+    walk, ids = Walk(snapshot), [s.id for s in snapshot.songs_at()]
+    request = PlaylistRequest(length=8, first=ids[0], through=(ids[7], ids[4]), spacing=0)
+    routes = [ids_of(walk.draw(request, seed)) for seed in range(6)]
     for route in routes:
         assert route[0] == ids[0]
         assert route[-1] == ids[4]
@@ -73,8 +75,8 @@ def test_a_path_passes_through_its_songs_in_order_and_another_seed_is_another_ro
 
 
 def test_a_path_through_more_songs_than_asked_for_is_as_long_as_it_must_be(snapshot):
-    ids = [s.id for s in snapshot.indexed]
-    drawn = Walk(snapshot).draw(Wish(length=2, first=ids[0], through=(ids[5], ids[9])), 0)
+    ids = [s.id for s in snapshot.songs_at()]
+    drawn = Walk(snapshot).draw(PlaylistRequest(length=2, first=ids[0], through=(ids[5], ids[9])), 0)
     assert ids_of(drawn) == [ids[0], ids[5], ids[9]]
     assert any("3 songs rather than 2" in note for note in drawn.notes)
 
@@ -82,15 +84,15 @@ def test_a_path_through_more_songs_than_asked_for_is_as_long_as_it_must_be(snaps
 def test_a_path_between_two_sounds_comes_nearer_step_by_step(taught):
     snapshot = take_snapshot(taught)
     walk, X, rng = Walk(snapshot), snapshot.X, np.random.default_rng(0)
-    ids = [s.id for s in snapshot.indexed]
+    ids = [s.id for s in snapshot.songs_at()]
     steered, free = [], []
     for seed in range(20):
         a, b = rng.choice(len(ids), 2, replace=False)
-        steered.append(ids_of(walk.draw(Wish(length=8, first=ids[a], through=(ids[b],)), seed)))
-        free.append([*ids_of(walk.draw(Wish(length=7, first=ids[a]), seed)), ids[b]])
+        steered.append(ids_of(walk.draw(PlaylistRequest(length=8, first=ids[a], through=(ids[b],)), seed)))
+        free.append([*ids_of(walk.draw(PlaylistRequest(length=7, first=ids[a]), seed)), ids[b]])
 
     def longest_step(paths):
-        rows = [[snapshot.row_of[i] for i in path] for path in paths]
+        rows = [[snapshot.rows_of([i])[0] for i in path] for path in paths]
         return np.mean([np.linalg.norm(np.diff(X[path], axis=0), axis=1).max() for path in rows])
 
     assert longest_step(steered) < 0.95 * longest_step(free)
@@ -98,31 +100,33 @@ def test_a_path_between_two_sounds_comes_nearer_step_by_step(taught):
 
 def test_minutes_are_met_as_nearly_as_whole_songs_allow(taught):
     walk = Walk(take_snapshot(taught))
-    usual = np.mean([s.duration_s for s in walk.snapshot.indexed])
+    usual = np.mean([s.duration_s for s in walk.snapshot.songs_at()])
     for minutes in (1, 5, 12):
-        drawn = walk.draw(Wish(minutes=minutes), 3)
+        drawn = walk.draw(PlaylistRequest(minutes=minutes), 3)
         assert abs(drawn.duration_s - 60 * minutes) <= usual
 
 
 def test_minutes_that_cannot_be_filled_are_said(snapshot):
-    drawn = Walk(snapshot).draw(Wish(minutes=600.0), 0)
+    drawn = Walk(snapshot).draw(PlaylistRequest(minutes=600.0), 0)
     assert len(drawn.songs) == 12
     assert any("minutes rather than 600" in note for note in drawn.notes)
 
 
 def test_excluded_songs_and_artists_do_not_come_but_where_they_are_kept(snapshot):
     walk = Walk(snapshot)
-    barred = frozenset(s.id for s in snapshot.songs[:6])
-    assert not set(ids_of(walk.draw(Wish(length=6, exclude=barred), 2))) & barred
-    artist = snapshot.songs[0].artist
-    drawn = walk.draw(Wish(length=6, no_artists=frozenset({artist}), keep={2: snapshot.songs[0].id}), 2)
+    barred = frozenset(s.id for s in snapshot.library.songs()[:6])
+    assert not set(ids_of(walk.draw(PlaylistRequest(length=6, exclude=barred), 2))) & barred
+    artist = snapshot.library.songs()[0].artist
+    drawn = walk.draw(
+        PlaylistRequest(length=6, no_artists=frozenset({artist}), keep={2: snapshot.library.songs()[0].id}), 2
+    )
     assert [s.artist == artist for s in drawn.songs] == [False, False, True, False, False, False]
 
 
 def test_only_songs_that_are_as_asked_come_and_too_few_are_said(snapshot):
-    artist = snapshot.songs[0].artist
-    drawn = Walk(snapshot).draw(Wish(length=10, only=Filters(artists=frozenset({artist}))), 0)
-    n = sum(s.artist == artist for s in snapshot.songs)
+    artist = snapshot.library.songs()[0].artist
+    drawn = Walk(snapshot).draw(PlaylistRequest(length=10, artists=frozenset({artist})), 0)
+    n = sum(s.artist == artist for s in snapshot.library.songs())
     assert {s.artist for s in drawn.songs} == {artist}
     assert len(drawn.songs) == n
     assert f"only {n} songs match your request" in drawn.notes
@@ -133,34 +137,34 @@ def test_tags_are_wanted_or_avoided(tiny_library):
     tiny_library.add_tags([{"song_id": s.id, "tag": "calm", "weight": 1.0} for s in songs[:5]])
     walk = Walk(take_snapshot(tiny_library))
     calm = {s.id for s in songs[:5]}
-    assert set(ids_of(walk.draw(Wish(length=4, tags=frozenset({"calm"})), 0))) <= calm
-    assert not set(ids_of(walk.draw(Wish(length=4, no_tags=frozenset({"calm"})), 0))) & calm
+    assert set(ids_of(walk.draw(PlaylistRequest(length=4, tags=frozenset({"calm"})), 0))) <= calm
+    assert not set(ids_of(walk.draw(PlaylistRequest(length=4, no_tags=frozenset({"calm"})), 0))) & calm
 
 
 def test_seeds_draw_the_list_to_their_neighbourhood(taught):
     snapshot = take_snapshot(taught)
     walk = Walk(snapshot)
-    seeds = tuple(s.id for s in snapshot.indexed[:2])
-    rows = [snapshot.row_of[i] for i in seeds]
+    seeds = tuple(s.id for s in snapshot.songs_at()[:2])
+    rows = [snapshot.rows_of([i])[0] for i in seeds]
 
-    def distance(wish):
-        drawn = [ids_of(walk.draw(wish, seed)) for seed in range(15)]
-        chosen = [snapshot.row_of[i] for d in drawn for i in d]
+    def distance(request):
+        drawn = [ids_of(walk.draw(request, seed)) for seed in range(15)]
+        chosen = [snapshot.rows_of([i])[0] for d in drawn for i in d]
         return np.mean([np.linalg.norm(snapshot.X[chosen] - snapshot.X[row], axis=1).mean() for row in rows])
 
-    assert distance(Wish(seeds=seeds)) < 0.97 * distance(Wish())
+    assert distance(PlaylistRequest(like=seeds)) < 0.97 * distance(PlaylistRequest())
 
 
 def test_songs_of_the_last_lists_come_less_often(taught):
     snapshot = take_snapshot(taught)
     walk = Walk(snapshot)
-    rested = frozenset(s.id for s in snapshot.indexed[::2])
+    rested = frozenset(s.id for s in snapshot.songs_at()[::2])
 
-    def share(wish):
-        ids = [i for seed in range(20) for i in ids_of(walk.draw(wish, seed))]
+    def share(request):
+        ids = [i for seed in range(20) for i in ids_of(walk.draw(request, seed))]
         return np.mean([i in rested for i in ids])
 
-    assert share(Wish(rested=rested)) < 0.5 * share(Wish())
+    assert share(PlaylistRequest(rested=rested)) < 0.5 * share(PlaylistRequest())
 
 
 def test_what_is_played_often_may_come_more_or_less(taught):
@@ -168,7 +172,7 @@ def test_what_is_played_often_may_come_more_or_less(taught):
     walk, plays = Walk(snapshot), taught.listening.play_counts()
 
     def mean_plays(prefer):
-        ids = [i for seed in range(20) for i in ids_of(walk.draw(Wish(prefer=prefer), seed))]
+        ids = [i for seed in range(20) for i in ids_of(walk.draw(PlaylistRequest(prefer=prefer), seed))]
         return np.mean([plays.get(i, 0) for i in ids])
 
     assert mean_plays("unheard") < mean_plays("any") < mean_plays("familiar")
@@ -183,20 +187,20 @@ def test_versions_of_one_song_do_not_meet(tiny_library):
     walk = Walk(take_snapshot(tiny_library))
     versions = {s.id for s in same}
     for seed in range(15):
-        assert len(versions & set(ids_of(walk.draw(Wish(length=12, spacing=0), seed)))) <= 1
-    drawn = walk.draw(Wish(length=12, spacing=0, versions_apart=False), 0)
+        assert len(versions & set(ids_of(walk.draw(PlaylistRequest(length=12, spacing=0), seed)))) <= 1
+    drawn = walk.draw(PlaylistRequest(length=12, spacing=0, versions_apart=False), 0)
     assert versions <= set(ids_of(drawn))
 
 
 def test_a_list_longer_than_the_collection_says_so(snapshot):
-    drawn = Walk(snapshot).draw(Wish(length=50), 0)
+    drawn = Walk(snapshot).draw(PlaylistRequest(length=50), 0)
     assert len(drawn.songs) == 12
     assert drawn.notes
 
 
 def test_the_edge_that_was_taken_is_kept_and_new_pairs_get_the_likeliest(snapshot):
     walk = Walk(snapshot)
-    drawn = walk.draw(Wish(length=5), 3)
+    drawn = walk.draw(PlaylistRequest(length=5), 3)
     ids = ids_of(drawn)
     taken = dict(zip(itertools.pairwise(ids), drawn.edges[1:], strict=True))
     assert walk.explain(ids, taken).edges[1:] == drawn.edges[1:]
@@ -207,7 +211,7 @@ def test_the_edge_that_was_taken_is_kept_and_new_pairs_get_the_likeliest(snapsho
 
 
 def test_reasons_of_a_pair_sum_to_one(snapshot):
-    a, b = snapshot.songs[0], snapshot.songs[1]
+    a, b = snapshot.library.songs()[0], snapshot.library.songs()[1]
     reasons = Walk(snapshot).reasons(a.id, b.id)
     assert sum(edge.probability for edge in reasons) == pytest.approx(1.0)
     assert f"both by {a.artist}" in {edge.reason for edge in reasons}
@@ -226,7 +230,7 @@ def test_weights_follow_the_librarys_playlists(tiny_library):
     refresh(tiny_library)
     walk = Walk(take_snapshot(tiny_library))
     assert walk.n_playlists == 180
-    artists = [s.artist for s in walk.draw(Wish(length=4, spacing=0), 0).songs]
+    artists = [s.artist for s in walk.draw(PlaylistRequest(length=4, spacing=0), 0).songs]
     assert len(set(artists)) == 1, "lists that keep to an artist make a walk that does"
 
 
@@ -246,7 +250,7 @@ def test_each_category_has_a_dialect_with_its_gain(taught):
     with pytest.raises(
         NotFoundError, match="there is no dialect “opera” in this library; there are: “one artist”"
     ):
-        walk.draw(Wish(dialect="opera"))
+        walk.draw(PlaylistRequest(dialect="opera"))
 
 
 def test_the_listeners_own_playlists_are_reasons(tiny_library):
@@ -278,7 +282,7 @@ def test_a_damaged_fit_is_none_and_is_made_again(tiny_library):
     for file in (folder / "walk.npz", tiny_library.folder / "walk_sources.npz"):
         file.write_bytes(file.read_bytes()[:-40])
     assert load_walk(folder) is None
-    assert len(Walk(take_snapshot(tiny_library)).draw(Wish(length=4, spacing=0), 0).songs) == 4
+    assert len(Walk(take_snapshot(tiny_library)).draw(PlaylistRequest(length=4, spacing=0), 0).songs) == 4
     refit_walks(tiny_library, quiet)
     again = load_walk(folder)
     assert again.names == whole.names
@@ -298,12 +302,30 @@ def test_smooth_lists_go_anywhere_only_when_they_must(tiny_library):
     walk = Walk(take_snapshot(tiny_library))
 
     def share(surprise: float) -> float:
-        drawn = [walk.draw(Wish(length=4, spacing=0, surprise=surprise), seed) for seed in range(30)]
+        drawn = [
+            walk.draw(PlaylistRequest(length=4, spacing=0, surprise=surprise), seed) for seed in range(30)
+        ]
         reasons = [edge.reason for d in drawn for edge in d.edges[1:]]
         return reasons.count("random jump") / len(reasons)
 
     assert share(0.3) == 0.0
     assert share(1.0) > 0.02
+
+
+def test_songs_of_lists_saved_today_come_less_unless_that_is_not_wanted(tiny_library):
+    saved = frozenset(song.id for song in tiny_library.songs()[::2])
+    tiny_library.add_playlists([("today", None, sorted(saved))], source="saved")
+    walk = ShuffleWalk(take_snapshot(tiny_library))
+
+    def share(**options):
+        drawn = [walk.draw(PlaylistRequest(length=4, spacing=0, **options), seed) for seed in range(60)]
+        return np.mean([i in saved for one in drawn for i in ids_of(one)])
+
+    assert share() < 0.6 * share(avoid_recent=False)
+    with tiny_library.write() as connection:
+        connection.execute(schema.playlists.update().values(created_at=time.time() - 2 * RESTS_S))
+    walk = ShuffleWalk(take_snapshot(tiny_library))
+    assert share() == share(avoid_recent=False)
 
 
 def test_wrong_requests_are_named(snapshot, store):
@@ -313,8 +335,8 @@ def test_wrong_requests_are_named(snapshot, store):
         ({"length": 0}, "length=0"),
     ):
         with pytest.raises(ValueError, match=message):
-            Wish(**arguments)
+            PlaylistRequest(**arguments)
     with pytest.raises(NotFoundError, match="song 999"):
-        Walk(snapshot).draw(Wish(first=999))
+        Walk(snapshot).draw(PlaylistRequest(first=999))
     with pytest.raises(NotFoundError, match="no songs to make a playlist of"):
-        Walk(take_snapshot(store)).draw(Wish())
+        Walk(take_snapshot(store)).draw(PlaylistRequest())

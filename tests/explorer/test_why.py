@@ -260,7 +260,7 @@ def test_a_model_without_codewords_says_so(rng):
 
 
 def test_an_answer_is_explained_with_the_similarity_that_was_shown(snapshot):
-    song = snapshot.songs[0]
+    song = snapshot.library.songs()[0]
     for hit in find_similar(snapshot, song.id, 11, max_per_artist=None, hub_reduction=False):
         one, other = sides_of(snapshot, song.id, hit.song.id)
         why = explain_pair(one, other, snapshot.model)
@@ -271,8 +271,8 @@ def test_an_answer_is_explained_with_the_similarity_that_was_shown(snapshot):
 
 
 def test_histogram_of_a_side_is_that_of_its_frames(snapshot):
-    song = snapshot.songs[3]
-    side, _ = sides_of(snapshot, song.id, snapshot.songs[4].id)
+    song = snapshot.library.songs()[3]
+    side, _ = sides_of(snapshot, song.id, snapshot.library.songs()[4].id)
     found = np.concatenate([snapshot.model.encoder_.codebook.nearest(block) for block in side.frame_blocks])
     counted = np.bincount(found.ravel(), minlength=len(side.histogram)) / found.size
     np.testing.assert_allclose(counted, side.histogram, atol=1e-6)
@@ -320,4 +320,4 @@ def test_a_song_whose_frames_were_not_kept_is_explained_without_passages(tiny_li
 
 def test_a_song_that_is_not_there_is_named(snapshot):
     with pytest.raises(NotFoundError, match="no song 999"):
-        sides_of(snapshot, snapshot.songs[0].id, 999)
+        sides_of(snapshot, snapshot.library.songs()[0].id, 999)

@@ -69,7 +69,8 @@ def step_to(version, folder, *more):
         meta = schema.meta.c
         now = connection.scalar(sa.select(meta.value).where(meta.key == "schema_version"))
         for step in range(int(now), version):
-            schema.MIGRATIONS[step](connection)
+            for statement in schema.MIGRATIONS[step]:
+                connection.exec_driver_sql(statement)
         connection.execute(
             schema.meta.update().where(meta.key == "schema_version").values(value=str(version))
         )
@@ -133,7 +134,7 @@ def test_old_playlists_have_no_details_until_they_are_given_some(tmp_path, make)
     with Library.open(tmp_path / "old") as old:
         (mine,) = old.playlists()
         assert (mine.name, mine.song_ids, mine.created_at, mine.details) == ("mine", (7,), 4.0, None)
-        old.set_playlist_details(mine.id, {"seed": 3})
+        old.saved_playlists.set_details(mine.id, {"seed": 3})
         assert old.playlists()[0].details == {"seed": 3}
 
 

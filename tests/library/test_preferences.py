@@ -109,11 +109,11 @@ def test_details_are_set_changed_and_taken_back(tiny_library):
     (playlist,) = tiny_library.playlists()
     for details in (DETAILS, {}, None):
         before = tiny_library.revision
-        tiny_library.set_playlist_details(playlist.id, details)
+        tiny_library.saved_playlists.set_details(playlist.id, details)
         assert details_of(tiny_library) == {"mine": details}
         assert tiny_library.revision == before + 1
     with pytest.raises(NotFoundError, match="no playlist 999"):
-        tiny_library.set_playlist_details(999, DETAILS)
+        tiny_library.saved_playlists.set_details(999, DETAILS)
 
 
 def test_details_that_are_no_json_leave_the_lists_as_they_were(tiny_library):

@@ -41,10 +41,8 @@ def test_a_library_of_a_newer_program_is_refused_and_left_alone(store):
 
 
 def test_an_older_schema_is_migrated_step_by_step(store, monkeypatch):
-    def add_colour(connection):
-        connection.exec_driver_sql("ALTER TABLE songs ADD COLUMN colour TEXT")
-
-    monkeypatch.setitem(schema.MIGRATIONS, schema.SCHEMA_VERSION, add_colour)
+    add_colour = "ALTER TABLE songs ADD COLUMN colour TEXT"
+    monkeypatch.setitem(schema.MIGRATIONS, schema.SCHEMA_VERSION, (add_colour,))
     monkeypatch.setattr(schema, "SCHEMA_VERSION", schema.SCHEMA_VERSION + 1)
     with Library.open(store.folder) as newer, newer.engine.connect() as connection:
         columns = {column["name"] for column in sa.inspect(connection).get_columns("songs")}
@@ -115,7 +113,7 @@ def test_a_playlist_of_the_same_name_is_replaced_in_its_order(tiny_library):
     tiny_library.add_playlists([("other", "calm", [b])], source="lists.csv")
     assert [(p.name, p.song_ids) for p in tiny_library.playlists(source="lists.csv")] == [("other", (b,))]
     for playlist in tiny_library.playlists():
-        tiny_library.delete_playlist(playlist.id)
+        tiny_library.saved_playlists.delete(playlist.id)
     assert tiny_library.playlists() == []
 
 

@@ -20,7 +20,7 @@ def buttons(monkeypatch):
 
     def chart(snapshot, *, key, on_pick=None, on_outline=None, **options):
         by_artist: dict[str | None, list[int]] = {}
-        for song in snapshot.songs:
+        for song in snapshot.library.songs():
             by_artist.setdefault(song.artist, []).append(song.id)
             st.button("click", key=f"{key} click {song.id}", on_click=on_pick, args=(song.id,))
         for artist, ids in by_artist.items():
@@ -167,7 +167,14 @@ def test_of_very_many_names_none_is_sent_before_one_types(full, monkeypatch):  #
         for c in app.get("bidi_component")
         if c.proto.component_name.endswith("finder")
     ]
-    assert [box["label"] for box in boxes] == ["Artists", "Genres", "Folders"]
+    assert [box["label"] for box in boxes] == [
+        "Artists",
+        "Without these artists",
+        "Genres",
+        "Tags",
+        "Without these tags",
+        "Folders",
+    ]
     assert all(box["matches"] == [] for box in boxes)
     assert len(listed(app)) == 6, "nothing is filtered"
 

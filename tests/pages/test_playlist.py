@@ -1,4 +1,4 @@
-"""The Playlist page without a browser: the form and its wish, drawing, undoing, saving, opening, exporting."""
+"""The Playlist page without a browser: the form and its request, drawing, undoing, saving, opening, exporting."""
 
 import re
 import time
@@ -10,8 +10,8 @@ import soundfile
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from musicsim.explorer.playlists.request import SURPRISE, Wish
 from musicsim.explorer.playlists.walk import Walk
+from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library.db import schema
 from musicsim.ui.base.frame import PAGES, SHELL
@@ -41,14 +41,14 @@ def taught(full):
 
 
 @pytest.fixture
-def wishes(monkeypatch):
-    """All wishes that are drawn for, in order."""
-    seen: list[Wish] = []
+def requests(monkeypatch):
+    """All requests that are drawn for, in order."""
+    seen: list[PlaylistRequest] = []
     draw = Walk.draw
 
-    def watched(walk, wish, random_state=None):
-        seen.append(wish)
-        return draw(walk, wish, random_state)
+    def watched(walk, request, random_state=None):
+        seen.append(request)
+        return draw(walk, request, random_state)
 
     monkeypatch.setattr(Walk, "draw", watched)
     return seen
@@ -110,43 +110,75 @@ def select(app: AppTest, key: str, value: object) -> AppTest:
 # --- the form -------------------------------------------------------------------------------------
 
 
-def test_a_form_that_nobody_touched_wishes_for_twelve_songs(full, wishes):
+def test_a_form_that_nobody_touched_wishes_for_twelve_songs(full, requests):
     drawn()
-    assert wishes == [Wish(length=12, surprise=SURPRISE)]
+    assert requests == [PlaylistRequest(length=12)]
 
 
-def test_all_of_the_form_is_in_the_wish(taught, wishes):
+def test_all_of_the_form_is_in_the_wish(taught, requests):
     songs = taught.songs()
     app = open_page()
     values = {
-        "dialect": "mixed", "first": songs[0].id, "through": [songs[5].id, songs[9].id], "seeds": [songs[2].id],
+        "dialect": "mixed", "first": songs[0].id, "through": [songs[5].id, songs[9].id], "like": [songs[2].id],
         "by": "minutes", "minutes": 1, "surprise": 0.7, "prefer": "unheard", "spacing": 2,
         "tags": ["Genre tones", "Genre noise", "Genre clicks"], "no_artists": ["Artist noise"],
-        "genres": ["Genre tones", "Genre clicks"], "years": (1971, 1992), "rest": False, "versions": False,
+        "genres": ["Genre tones", "Genre clicks"], "years": (1971, 1992), "avoid_recent": False,
+        "versions_apart": False,
     }  # fmt: skip
     for name, value in values.items():
         select(app, f"playlist_{name}", value)
     press(app, "playlist_draw")
-    (wish,) = wishes
-    assert (wish.dialect, wish.first, wish.through) == ("mixed", songs[0].id, (songs[5].id, songs[9].id))
-    assert (wish.seeds, wish.minutes, wish.surprise, wish.prefer) == ((songs[2].id,), 1.0, 0.7, "unheard")
-    assert (wish.spacing, wish.rested, wish.versions_apart) == (2, frozenset(), False)
-    assert wish.tags == {"Genre tones", "Genre noise", "Genre clicks"}
-    assert wish.no_artists == {"Artist noise"}
-    assert (wish.only.genres, wish.only.years) == ({"Genre tones", "Genre clicks"}, (1971, 1992))
+    (request,) = requests
+    assert (request.dialect, request.first, request.through) == (
+        "mixed",
+        songs[0].id,
+        (songs[5].id, songs[9].id),
+    )
+    assert (request.like, request.minutes, request.surprise, request.prefer) == (
+        (songs[2].id,),
+        1.0,
+        0.7,
+        "unheard",
+    )
+    assert (request.spacing, request.rested, request.versions_apart) == (2, frozenset(), False)
+    assert request.tags == {"Genre tones", "Genre noise", "Genre clicks"}
+    assert request.no_artists == {"Artist noise"}
+    assert (request.genres, request.years) == ({"Genre tones", "Genre clicks"}, (1971, 1992))
     assert ids_of(app)[0] == songs[0].id
     assert ids_of(app)[-1] == songs[9].id
     assert songs[5].id in ids_of(app)
 
 
-def test_the_form_survives_a_switch_of_pages(full, wishes):
+def test_the_form_survives_a_switch_of_pages(full, requests):
     app = open_page()
     app.number_input(key="playlist_length").set_value(5).run()
-    app.toggle(key="playlist_versions").set_value(False).run()
+    app.toggle(key="playlist_versions_apart").set_value(False).run()
     app.switch_page(PAGES["search"]).run()
     app.switch_page(PAGES["playlist"]).run()
     press(app, "playlist_draw")
-    assert (wishes[0].length, wishes[0].versions_apart) == (5, False)
+    assert (requests[0].length, requests[0].versions_apart) == (5, False)
+
+
+def test_a_song_that_is_left_out_stays_out_when_the_list_is_drawn_again(full, requests):
+    out = full.songs()[3].id
+    app = open_page()
+    select(app, "playlist_exclude", [out])
+    app.number_input(key="playlist_length").set_value(5).run()
+    press(app, "playlist_draw")
+    press(app, "playlist_route")
+    press(app, "playlist_go_on")
+    assert all(out in request.exclude for request in requests)
+    assert out not in ids_of(app)
+
+
+def test_a_seed_gives_the_same_list_again(full):
+    app = open_page()
+    app.number_input(key="playlist_seed").set_value(7).run()
+    press(app, "playlist_draw")
+    first = ids_of(app)
+    app.toggle(key="playlist_avoid_recent").set_value(False).run()
+    press(app, "playlist_draw")
+    assert ids_of(app) == first
 
 
 def test_a_dialect_says_what_it_was_learned_from(taught):
@@ -163,29 +195,31 @@ def test_without_playlists_sound_leads_and_the_page_says_so(full):
     assert any("no playlists to learn from yet" in c.value for c in open_page().caption)
 
 
-def test_the_chosen_song_of_another_page_comes_first(full, wishes):
+def test_the_chosen_song_of_another_page_comes_first(full, requests):
     song = full.songs()[7]
     app = AppTest.from_file(SHELL, default_timeout=60)
     app.query_params["song"] = str(song.id)
     app.run()
     app.switch_page(PAGES["playlist"]).run()
     press(app, "playlist_draw")
-    assert wishes[0].first == ids_of(app)[0] == song.id
+    assert requests[0].first == ids_of(app)[0] == song.id
 
 
-def test_songs_of_the_last_lists_weigh_less_unless_that_is_switched_off(full, wishes):
+def test_songs_of_the_last_lists_weigh_less_unless_that_is_switched_off(full, requests):
     saved = [song.id for song in full.songs()[:2]]
     full.add_playlists([("of today", None, saved)], source="saved")
     app = open_page()
     app.number_input(key="playlist_length").set_value(4).run()
     press(app, "playlist_draw")
-    assert wishes[0].rested == set(saved)
+    assert (requests[0].rested, requests[0].avoid_recent) == (frozenset(), True), (
+        "saved ones weigh less in any face"
+    )
     first = ids_of(app)
     press(app, "playlist_draw")
-    assert wishes[1].rested == {*saved, *first}
-    app.toggle(key="playlist_rest").set_value(False).run()
+    assert requests[1].rested == set(first)
+    app.toggle(key="playlist_avoid_recent").set_value(False).run()
     press(app, "playlist_draw")
-    assert wishes[2].rested == frozenset()
+    assert (requests[2].rested, requests[2].avoid_recent) == (frozenset(), False)
 
 
 def test_a_wish_that_nothing_fits_leaves_the_list_and_says_why(full):
@@ -204,7 +238,7 @@ def test_what_could_not_be_met_is_said(full):
 
 
 @pytest.mark.parametrize("section", ["Which is better?", "What leads from song to song"])
-def test_other_sections_open_and_the_list_and_its_wish_are_still_there(taught, wishes, section):
+def test_other_sections_open_and_the_list_and_its_wish_are_still_there(taught, requests, section):
     app = open_page()
     app.number_input(key="playlist_length").set_value(5).run()
     press(app, "playlist_draw")
@@ -215,7 +249,7 @@ def test_other_sections_open_and_the_list_and_its_wish_are_still_there(taught, w
     select(app, "playlist_section", "A playlist")
     assert ids_of(app) == ids
     press(app, "playlist_draw")
-    assert wishes[-1].length == 5
+    assert requests[-1].length == 5
 
 
 # --- one list, many drafts ------------------------------------------------------------------------
@@ -283,7 +317,7 @@ def test_another_song_comes_at_one_place_only(full):
     assert [a == b for a, b in zip(after, before, strict=True)] == [True, True, False, True, True, True]
 
 
-def test_what_comes_after_a_song_is_drawn_again_and_an_end_stays_the_end(full, wishes):
+def test_what_comes_after_a_song_is_drawn_again_and_an_end_stays_the_end(full, requests):
     songs = full.songs()
     app = open_page()
     for name, value in (("first", songs[0].id), ("through", [songs[6].id, songs[11].id]), ("length", 8)):
@@ -294,7 +328,7 @@ def test_what_comes_after_a_song_is_drawn_again_and_an_end_stays_the_end(full, w
     after = ids_of(app)
     assert after[:2] == before[:2]
     assert (after[-1], after.index(songs[6].id)) == (songs[11].id, before.index(songs[6].id))
-    assert wishes[-1].through == (songs[6].id, songs[11].id), "the line between the songs is still followed"
+    assert requests[-1].through == (songs[6].id, songs[11].id), "the line between the songs is still followed"
 
 
 def test_going_on_keeps_the_list(full):
@@ -308,7 +342,7 @@ def test_going_on_keeps_the_list(full):
     assert links(app)[:3] == reasons
 
 
-def test_another_route_has_other_songs_where_there_are_enough(full, wishes):
+def test_another_route_has_other_songs_where_there_are_enough(full, requests):
     app = open_page()
     app.number_input(key="playlist_length").set_value(3).run()
     press(app, "playlist_draw")
@@ -318,7 +352,7 @@ def test_another_route_has_other_songs_where_there_are_enough(full, wishes):
     app.number_input(key="playlist_length").set_value(12).run()
     press(press(app, "playlist_draw"), "playlist_route")
     assert len(ids_of(app)) == 12, "where there are not, they come again"
-    assert wishes[-1].exclude == frozenset()
+    assert requests[-1].exclude == frozenset()
 
 
 def test_a_step_is_explained_and_goes_another_way(full):

@@ -55,7 +55,7 @@ def large(tmp_path_factory) -> Snapshot:
 @pytest.mark.parametrize("by", COLOUR_BY)
 def test_every_song_of_a_small_library_is_a_point(snapshot, by):
     spec = map_spec(snapshot, by)
-    assert sorted(ids_on(spec)) == [song.id for song in snapshot.songs]
+    assert sorted(ids_on(spec)) == [song.id for song in snapshot.library.songs()]
     assert spec["layout"]["images"] == []
     for trace in traces(spec).values():
         rows = snapshot.rows_of(unpacked(trace["customdata"]).tolist())
@@ -81,7 +81,7 @@ def test_a_genre_has_the_same_colour_on_every_page(tiny_library):
     tiny_library.edits.edit(ids[:6], {"genre": "Tango"})
     tiny_library.edits.edit(ids[6:7], {"genre": ""})
     now = take_snapshot(tiny_library)
-    assert label_colours(now.columns.genre) == colours_of([song.genre or None for song in now.indexed])
+    assert label_colours(now.columns.genre) == colours_of([song.genre or None for song in now.songs_at()])
     for name, (colour, symbol) in label_colours(now.columns.genre).items():
         marker = traces(map_spec(now))[name]["marker"]
         assert (marker["color"], marker["symbol"]) == (colour, symbol)
@@ -90,7 +90,7 @@ def test_a_genre_has_the_same_colour_on_every_page(tiny_library):
 
 def test_labels_beyond_the_colours_are_others(large):
     artists = label_colours(large.columns.artist)
-    assert artists == colours_of([song.artist or None for song in large.indexed])
+    assert artists == colours_of([song.artist or None for song in large.songs_at()])
     assert len(artists) == 60
     spec = map_spec(large, "artist")
     assert set(traces(spec)) <= {*artists, "others", "unknown"}
@@ -175,7 +175,7 @@ def test_years_keep_their_colours_in_every_window(large):
     corner = Window(home.left, home.left + 1, home.bottom, home.bottom + 1)
     whole, part = map_spec(large, "year"), map_spec(large, "year", window=corner)
     scale = [traces(spec)["year"]["marker"][end] for spec in (whole, part) for end in ("cmin", "cmax")]
-    years = [song.year for song in large.indexed if song.year]
+    years = [song.year for song in large.songs_at() if song.year]
     assert scale == [min(years), max(years)] * 2
 
 

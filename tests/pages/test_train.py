@@ -11,8 +11,8 @@ import pytest
 from musicsim.errors import ModelError, NotFoundError
 from musicsim.explorer import jobs
 from musicsim.explorer.learning.supervision import Supervision
-from musicsim.explorer.learning.task import LearningSettings
 from musicsim.explorer.models.files import save_model_file
+from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.search.why import explain_pair
 from musicsim.explorer.search.why_sides import sides_of
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -100,7 +100,7 @@ def test_a_training_starts_with_what_was_chosen(learned, monkeypatch):
     app.radio(key="train_structure").set_value("diagonal").run()
     press(app, "Train")
     wanted = LearningSettings("artist", ("Sound",), "ndcg", 100.0, 3, structure="diagonal")
-    assert started == [("train", {"name": "Artists", "settings": asdict(wanted)})]
+    assert started == [("train", {"name": "Artists", "settings": asdict(wanted), "use": False})]
 
 
 def test_a_name_that_is_taken_gets_a_number_so_that_no_model_is_lost(learned, monkeypatch):

@@ -21,7 +21,7 @@ from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
-from musicsim.relevance import group_codes, label_codes
+from musicsim.relevance import label_codes
 
 if TYPE_CHECKING:
     from musicsim.explorer.snapshot.neighbours import Neighbours
@@ -314,7 +314,7 @@ def measure_scores(
         n_queries=int(counted.sum()),
         n_skipped=len(relevance) - len(able) + int((~counted).sum()),
         n_left_out=len(able) - len(asked),
-        by_genre=_by_genre([snapshot.indexed[i].genre for i in asked[counted]], scores),
+        by_genre=_by_genre(snapshot.columns.genre.texts(asked[counted]), scores),
     )
 
 
@@ -376,7 +376,7 @@ def measure_lists(
     the songs of the largest artist times 12 bytes a query of a block of 256, and 320 bytes a song: 15 MB for
     10 000 songs. Mutual proximity: Schnitzer et al., JMLR 2012.
     """
-    n = len(snapshot.indexed)
+    n = snapshot.n_indexed
     if n < 2:
         return None
     rows = _sampled(np.arange(n), most_songs, random_state)
@@ -385,11 +385,10 @@ def measure_lists(
     else:
         X = snapshot.X[rows]
         index, proximity = search.ExactIndex().fit(X), search.MutualProximity().fit(X)
-    songs = [snapshot.indexed[row] for row in rows]
-    artists = group_codes([song.group for song in songs])
-    ids = np.array([song.id for song in songs], dtype=np.int64)
+    columns = snapshot.columns.take(rows)
+    ids, artists = snapshot.row_ids[rows], columns.group.codes.astype(np.int64)
     near = _nearest(X, index, proximity, artists, tell)
-    plain, reduced = (_summary(*one, ids, artists, [song.genre for song in songs]) for one in near)
+    plain, reduced = (_summary(*one, ids, artists, columns.genre.texts()) for one in near)
     return ListsOfBoth(plain, reduced, n, len(rows))
 
 

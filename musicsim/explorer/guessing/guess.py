@@ -179,8 +179,8 @@ def guess_labels(
 
 
 def _guessed(snapshot: Snapshot, voters: Voters, unknown: Rows, levels: Levels, n_votes: int) -> list[Guess]:
-    songs = {song.id: song for song in snapshot.songs_at(unknown)}
     ids = snapshot.row_ids[unknown].tolist()
+    songs = {song.id: song for song in snapshot.songs_by_id(ids)}
     guesses = []
     for song_id, near in zip(ids, voters.nearest(unknown, n_votes), strict=True):
         if song_id not in songs:  # it has just been forgotten

@@ -13,11 +13,8 @@ import numpy as np
 from musicsim import metric
 from musicsim.evaluation import distance_scores, query_scores
 from musicsim.explorer.learning.task import (
-    LOCAL,
     MAX_VALIDATED,
-    MEAN,
     FloatArray,
-    LearningSettings,
     Rows,
     Task,
     Watcher,
@@ -30,6 +27,7 @@ from musicsim.explorer.learning.task import (
 from musicsim.explorer.learning.verdict import leads_of
 from musicsim.explorer.models.local_metrics import LocalMetrics
 from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.requests.training import LOCAL, MEAN, LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.relevance import Relevance
 

@@ -17,7 +17,8 @@ from musicsim import metric, order
 from musicsim.errors import ModelError
 from musicsim.evaluation import paired_bootstrap
 from musicsim.explorer.learning.multi_kernel import SourceEmbedding, SourceMLR
-from musicsim.explorer.learning.verdict import ORDER, Lead
+from musicsim.explorer.learning.verdict import Lead
+from musicsim.explorer.requests.training import ORDER
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.answers import comparisons, question_key
 from musicsim.relevance import Relevance
@@ -55,7 +56,11 @@ class Answered:
         """Those of a listener, or of all; without unsure ones, and those about songs without vectors or two copies."""
         found = cls([], [])
         for answer in snapshot.library.answers.all(listener or None):
-            row_of = {song: snapshot.row_of.get(song, -1 - song) for song in answer.song_ids}
+            found_rows = snapshot.rows_of(answer.song_ids).tolist()
+            row_of = {
+                song: row if row >= 0 else -1 - song
+                for song, row in zip(answer.song_ids, found_rows, strict=True)
+            }
             rows = [[row_of[song] for song in c] for c in comparisons(answer)]
             known = np.array([row for row in rows if min(row) >= 0], dtype=np.int64).reshape(-1, 4)
             if len(known) and len(set(row_of.values())) == len(row_of):

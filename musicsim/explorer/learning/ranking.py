@@ -20,7 +20,6 @@ from musicsim.explorer.learning.task import (
     MAX_TESTED,
     MAX_VALIDATED,
     FloatArray,
-    LearningSettings,
     Task,
     Watcher,
     about,
@@ -30,6 +29,7 @@ from musicsim.explorer.learning.task import (
     what_changed,
 )
 from musicsim.explorer.learning.verdict import compare
+from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
 __all__ = ["learn_from_relevance"]

@@ -14,38 +14,16 @@ from scipy import sparse
 
 from musicsim import kernels
 from musicsim.errors import ModelError
+from musicsim.explorer.requests.training import ANSWERS, JUDGEMENTS, KINDS
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.relevance import Relevance, label_codes
 
-__all__ = ["ANSWERS", "JUDGEMENTS", "KINDS", "Coverage", "Supervision", "coverage"]
+__all__ = ["Coverage", "Supervision", "coverage"]
 
 _SIMILAR_BY_TAGS = 10
 _MIN_QUERIES = 10
 
 IntArray = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind of supervision: its question, and who can be similar: artists, or songs."""
-
-    words: str
-    of: str
-
-
-ANSWERS, JUDGEMENTS = "answers", "judgements"
-KINDS = {
-    "plays": Kind("artists that the same people listen to", "artists"),
-    "sittings": Kind("songs played in one sitting", "songs"),
-    "playlists": Kind("songs on the same playlists", "songs"),
-    "tags": Kind("songs with the same tags", "songs"),
-    "genre": Kind("songs of one genre", "songs"),
-    "artist": Kind("songs of one artist", "songs"),
-    "folder": Kind("songs in one folder", "songs"),
-    JUDGEMENTS: Kind("thumbs that were kept while searching", "songs"),
-    ANSWERS: Kind("answers on the Compare page", "songs"),
-}
-"""In the order in which they are worth trying, but for answers, which are few and asked for by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +61,7 @@ class Supervision:
     ----------
     snapshot : Snapshot
     kind : str
-        One of :data:`KINDS`.
+        One of :data:`musicsim.explorer.requests.training.KINDS`.
     k : int
         Artists, or songs, that count as similar.
     threshold : int
@@ -110,7 +88,7 @@ class Supervision:
         if kind not in KINDS:
             raise ValueError(f"supervision={kind!r} should be one of {', '.join(KINDS)}.")
         self._snapshot, self.kind, self._k, self._threshold = snapshot, kind, k, threshold
-        self.groups = [song.group for song in snapshot.indexed]
+        self.groups = [str(group) for group in snapshot.columns.group.texts()]
         self.searches_itself = kind in ("artist", "folder")
         self.detail = self.lacks = ""
         self._make = self._prepared()
@@ -142,8 +120,7 @@ class Supervision:
     # --- by kind ------------------------------------------------------------------------------
 
     def _labels(self) -> Callable[[IntArray], Relevance]:
-        songs = self._snapshot.indexed
-        labels = [s.artist if self.kind == "artist" else getattr(s, self.kind) for s in songs]
+        labels = getattr(self._snapshot.columns, self.kind).texts()
         codes = label_codes(labels)
         sizes = np.bincount(codes[codes >= 0])
         self.detail = f"{np.count_nonzero(sizes > 1):,} {self.kind}s with more than one song"
@@ -156,9 +133,8 @@ class Supervision:
     def _plays(self) -> Callable[[IntArray], Relevance]:
         """Thesis 5.2 on artists: the k that share most of their listeners."""
         plays = self._snapshot.library.plays()
-        row_of = self._snapshot.row_of
         codes, names = _group_numbers(self.groups)
-        rows = np.array([row_of.get(i, -1) for i in plays.song_id.tolist()], dtype=np.int64)
+        rows = self._snapshot.rows_of(plays.song_id)
         here = rows >= 0
         shape = (len(plays.listeners), len(names))
         heard = sparse.csr_array((plays.count[here], (plays.listener[here], codes[rows[here]])), shape=shape)
@@ -189,9 +165,9 @@ class Supervision:
 
     def _table(self, pairs: list[tuple[int, int]]) -> sparse.csr_array:
         """Lists by songs, ones where a list holds a song."""
-        row_of = self._snapshot.row_of
-        found = [(number, row_of[i]) for number, i in pairs if i in row_of]
-        number, row = np.array(found, dtype=np.int64).reshape(-1, 2).T
+        number, song_id = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        row = self._snapshot.rows_of(song_id)
+        number, row = number[row >= 0], row[row >= 0]
         shape = (int(number.max(initial=-1)) + 1, len(self.groups))
         table = sparse.csr_array((np.ones(len(number)), (number, row)), shape=shape)
         table.data[:] = 1.0
@@ -221,11 +197,11 @@ class Supervision:
 
     def _judgements(self) -> Callable[[IntArray], Relevance]:
         """Songs that fit and songs that do not, by the song that was searched with; others are in no ranking."""
-        row_of = self._snapshot.row_of
+        judged = self._snapshot.library.judgements.all()
+        queries, songs = (self._snapshot.rows_of([one[side] for one in judged]).tolist() for side in (0, 1))
         said: dict[tuple[int, int], int] = {}
-        for query, song, value in self._snapshot.library.judgements.all():
-            here, row = row_of.get(query), row_of.get(song)
-            if here is not None and row is not None and row != here:
+        for here, row, (*_, value) in zip(queries, songs, judged, strict=True):
+            if here >= 0 and row >= 0 and row != here:
                 said[here, row] = value  # thumbs on copies of one sound may disagree: the newest counts
         if not said:
             raise ModelError("no thumbs were kept yet: press some on the Search by example page, then Keep.")
@@ -240,8 +216,8 @@ class Supervision:
 
     def _tags(self) -> Callable[[IntArray], Relevance]:
 
-        tags = self._snapshot.tags
-        lists = [[tag for tag, _ in tags.get(song.id, ())] for song in self._snapshot.indexed]
+        tags = self._snapshot.tags_of()
+        lists = [[tag for tag, _ in tags.get(i, ())] for i in self._snapshot.row_ids.tolist()]
         vocabulary = sorted({tag for one in lists for tag in one})
         if not vocabulary:
             raise ModelError(
@@ -277,7 +253,7 @@ def coverage(snapshot: Snapshot) -> list[Coverage]:
     A kind that cannot be read says why in :attr:`Coverage.lacks`; the others are there all the same.
     """
     found = []
-    n = max(1, len(snapshot.indexed))
+    n = max(1, snapshot.n_indexed)
     for kind in KINDS:
         try:
             supervision = Supervision(snapshot, kind)

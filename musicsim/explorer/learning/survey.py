@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from musicsim.explorer.learning.from_answers import Answered, learn_from_answers, shares_in_order
-from musicsim.explorer.learning.task import CS, FloatArray, LearningSettings, Watcher, what_changed
-from musicsim.explorer.learning.verdict import ORDER
+from musicsim.explorer.learning.task import CS, FloatArray, Watcher, what_changed
+from musicsim.explorer.requests.training import ORDER, LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
 __all__ = ["learn_from_survey"]

@@ -11,22 +11,17 @@ import numpy.typing as npt
 from musicsim import __version__
 from musicsim.errors import ModelError
 from musicsim.evaluation import ArtistSplit, query_scores
-from musicsim.explorer.learning.supervision import ANSWERS, Supervision
-from musicsim.explorer.learning.verdict import ORDER, Lead, changed_queries, is_better, space_hubness
+from musicsim.explorer.learning.supervision import Supervision
+from musicsim.explorer.learning.verdict import Lead, changed_queries, is_better, space_hubness
+from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.relevance import Relevance
 
 __all__ = [
     "CS",
-    "LOCAL",
-    "LOSSES",
     "MAX_TESTED",
     "MAX_VALIDATED",
-    "MEAN",
-    "METHODS",
-    "RANKING",
     "FloatArray",
-    "LearningSettings",
     "Rows",
     "Task",
     "Watcher",
@@ -40,22 +35,6 @@ __all__ = [
 CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 """Values of C that are tried, from weak to strong."""
 
-LOSSES = {
-    "auc": "AUC: the whole ranking",
-    "map": "MAP: the order, from the top",
-    "ndcg": "NDCG: the first few, the top counts most",
-    "mrr": "MRR: the first right song",
-    "precision": "P@k: how many of the first few are right",
-    ORDER: "the order of pairs, as answers give it",
-}
-"""What a ranking is judged by while learning, in words; the last is of answers only."""
-RANKING, MEAN, LOCAL = "ranking", "mean", "local"
-METHODS = {
-    RANKING: "a ranking, step by step (MLR)",
-    MEAN: "in closed form, in seconds (GMML)",
-    LOCAL: "the same by region of songs (L-GMML)",
-}
-"""How a metric is learned, in words."""
 MAX_VALIDATED = 300  # queries, where each may have a metric of its own, or lines are watched
 MAX_TESTED = 2_000
 _MAX_SONGS = 4_000  # of a fit: a cut takes half a second then
@@ -66,65 +45,6 @@ _MIN_ARTISTS = 5
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class LearningSettings:
-    """How a metric is learned.
-
-    Attributes
-    ----------
-    method : str
-        One of :data:`METHODS`. What is said below of losses, C and structure is of rankings; a metric in closed form is
-        judged by the measure of the loss, and has the others not.
-    supervision : str
-        One of :data:`musicsim.explorer.learning.supervision.KINDS`.
-    on : sequence of str
-        Names of the models whose vectors are taken; none for the native one. Of several a full metric has a block each:
-        they are the kernels of :class:`musicsim.metric.MultipleKernelMLR` and
-        :class:`musicsim.order.PartialOrderEmbedding` (:mod:`musicsim.explorer.learning.multi_kernel`).
-    loss, structure, regularizer
-        As of :class:`musicsim.metric.MLR`; or "order", for answers: that of
-        :class:`musicsim.order.LinearPartialOrderEmbedding`.
-    C : float or None
-        None chooses among :data:`CS` on held-out artists.
-    k, threshold
-        As of :class:`musicsim.explorer.learning.supervision.Supervision`.
-    random_state : int
-        Of the split.
-    listener : str
-        Whose answers are learned from; empty for everybody's.
-    """
-
-    supervision: str = "plays"
-    on: Sequence[str] = ()
-    loss: str = "auc"
-    C: float | None = None
-    k: int = 10
-    threshold: int = 10
-    structure: str = "full"
-    regularizer: str = "trace"
-    random_state: int = 0
-    listener: str = ""
-    method: str = RANKING
-
-    def __post_init__(self) -> None:
-        # one name is what older versions kept
-        names = filter(None, (self.on,) if isinstance(self.on, str) else self.on)
-        object.__setattr__(self, "on", tuple(dict.fromkeys(names)))
-        if self.loss not in LOSSES:
-            raise ValueError(f"loss={self.loss!r} should be one of {', '.join(LOSSES)}.")
-        if self.loss == ORDER and self.supervision != ANSWERS:
-            raise ValueError(
-                f"loss={self.loss!r} is for answers; {self.supervision} says what is similar, not in "
-                "which order."
-            )
-        if self.method not in METHODS:
-            raise ValueError(f"method={self.method!r} should be one of {', '.join(METHODS)}.")
-        if self.method != RANKING and self.supervision == ANSWERS:
-            raise ValueError(f"method={self.method!r} is not for answers, of which there are few.")
-        if self.C is not None and not 0 < self.C < float("inf"):
-            raise ValueError(f"C={self.C!r} should be a number greater than 0, or None to have it chosen.")
 
 
 class Watcher(Protocol):
@@ -213,16 +133,16 @@ def what_changed(
 ) -> dict[str, Any]:
     """What every report says: the settings, whether it is better, and what it changed."""
     after = X @ L.T
-    songs = snapshot.indexed
+    ids = snapshot.row_ids.tolist()
     return {
         "version": __version__,
         "settings": asdict(settings),
-        "n_songs": len(songs),
+        "n_songs": len(ids),
         "leads": {measure: asdict(lead) for measure, lead in leads.items()},
         "is_better": is_better(leads, settings.loss),
         "hubness": {"before": space_hubness(X), "after": space_hubness(after)},
         "changed": [
-            {"query": songs[q].id, "before": [songs[i].id for i in a], "after": [songs[i].id for i in b]}
+            {"query": ids[q], "before": [ids[i] for i in a], "after": [ids[i] for i in b]}
             for q, a, b in changed_queries(X, after)
         ],
     }

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim.evaluation import hubness, nearest_neighbours, paired_bootstrap, query_scores
+from musicsim.explorer.requests.training import ORDER
 from musicsim.relevance import Relevance
 
 __all__ = [
     "MEASURES",
     "NO_DIFFERENCE",
-    "ORDER",
     "RANKED",
     "Lead",
     "changed_queries",
@@ -23,7 +23,6 @@ __all__ = [
     "space_hubness",
 ]
 
-ORDER = "order"
 RANKED = {"auc": "AUC", "map": "MAP", "mrr": "MRR", "precision": "P@10"}
 MEASURES = RANKED | {ORDER: "comparisons in order"}
 NO_DIFFERENCE = "no difference shown"

@@ -1,4 +1,4 @@
-"""Which of two walks draws the better playlists? Asked blind: two lists on the same wish, sides by chance."""
+"""Which of two walks draws the better playlists? Asked blind: two lists on the same request, sides by chance."""
 
 import json
 from collections.abc import Sequence
@@ -9,8 +9,9 @@ import numpy as np
 
 from musicsim.errors import NotFoundError
 from musicsim.explorer.models.artifacts import load_walk
-from musicsim.explorer.playlists.request import Wish
+from musicsim.explorer.playlists.steering import allowed_rows
 from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
+from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.library import Library
 from musicsim.library.stores.preferences import PairSummary, Preference
 
@@ -71,7 +72,7 @@ class BlindPair:
     ----------
     left, right : DrawnPlaylist
     left_is, right_is : Contender
-    wish : Wish
+    request : PlaylistRequest
         What both were asked for, with the first song; each was asked in its own dialect.
     seed : int
         Gives the same pair again, as long as the library and the models stay as they are.
@@ -81,13 +82,13 @@ class BlindPair:
     right: DrawnPlaylist
     left_is: Contender
     right_is: Contender
-    wish: Wish
+    request: PlaylistRequest
     seed: int
 
     @property
     def first_song(self) -> int | None:
         """Id of the song that both lists were to begin with; None where they are kept to another one."""
-        return self.wish.first
+        return self.request.first
 
     @property
     def is_equal(self) -> bool:
@@ -153,17 +154,17 @@ def opponent_of(library: Library, model_id: str | None) -> Contender:
 def draw_pair(
     sides: tuple[Contender, Contender],
     walks: tuple[Walk, Walk],
-    wish: Wish,
+    request: PlaylistRequest,
     random_state: int | None = None,
 ) -> BlindPair:
-    """Let two contenders draw a list each on the same wish, and put them on their sides by chance.
+    """Let two contenders draw a list each on the same request, and put them on their sides by chance.
 
     Parameters
     ----------
     sides : two Contenders
     walks : two Walks
         Theirs, in the same order: :class:`Walk` of the model's snapshot, :class:`ShuffleWalk` for the shuffle.
-    wish : Wish
+    request : PlaylistRequest
         Without a first song one is drawn, the same for both. Its dialect is left to the contenders.
     random_state : int, optional
 
@@ -184,9 +185,9 @@ def draw_pair(
     seed = int(np.random.default_rng().integers(_SEEDS)) if random_state is None else random_state
     rng = np.random.default_rng(seed)
     order = (1, 0) if rng.random() < 0.5 else (0, 1)
-    asked = replace(wish, dialect=None)
-    if wish.first is None and 0 not in wish.keep:
-        asked = replace(asked, first=_first_song(walks, wish, rng))
+    asked = replace(request, dialect=None)
+    if request.first is None and 0 not in request.keep:
+        asked = replace(asked, first=_first_song(walks, request, rng))
     for _ in range(_MAX_TRIES):
         left, right = (
             walks[side].draw(replace(asked, dialect=sides[side].dialect), int(rng.integers(_SEEDS)))
@@ -197,15 +198,11 @@ def draw_pair(
     return BlindPair(left, right, sides[order[0]], sides[order[1]], asked, seed)
 
 
-def _first_song(walks: tuple[Walk, Walk], wish: Wish, rng: np.random.Generator) -> int:
-    """A song that both know and the wish allows, each with the same chance."""
-    allowed = [
-        {song.id for row, song in enumerate(walk.snapshot.indexed) if row not in barred}
-        for walk in walks
-        for barred in [set(wish.excluded(walk.snapshot))]
-    ]
+def _first_song(walks: tuple[Walk, Walk], request: PlaylistRequest, rng: np.random.Generator) -> int:
+    """A song that both know and the request allows, each with the same chance."""
+    allowed = [set(walk.snapshot.row_ids[allowed_rows(walk.snapshot, request)].tolist()) for walk in walks]
     # a song that has its place further on is none to begin with
-    known = sorted((allowed[0] & allowed[1]) - {*wish.through, *wish.keep.values()})
+    known = sorted((allowed[0] & allowed[1]) - {*request.through, *request.keep.values()})
     if not known:
         raise NotFoundError("no song known to both matches your request: loosen it.")
     return known[int(rng.integers(len(known)))]
@@ -219,7 +216,7 @@ def _ids(drawn: DrawnPlaylist) -> list[int]:
 
 
 def record(library: Library, pair: BlindPair, chosen: Choice) -> int:
-    """Keep an answer, with the songs of both lists, the seed and the wish.
+    """Keep an answer, with the songs of both lists, the seed and the request.
 
     Returns
     -------
@@ -241,13 +238,13 @@ def record(library: Library, pair: BlindPair, chosen: Choice) -> int:
         "songs": [_ids(pair.left), _ids(pair.right)],
         "models": [[side.model_id, side.dialect] for side in sides],
         "seed": pair.seed,
-        "wish": _as_json(pair.wish),
+        "request": _as_json(pair.request),
     }
     return library.preferences.add(QUESTION, a, b, _CHOSEN[chosen], details)
 
 
-def _as_json(wish: Wish) -> dict[str, Any]:
-    values = asdict(replace(wish, keep=dict(wish.keep)))
+def _as_json(request: PlaylistRequest) -> dict[str, Any]:
+    values = asdict(replace(request, keep=dict(request.keep)))
     return dict(json.loads(json.dumps(values, default=sorted)))  # sets, in their order
 
 

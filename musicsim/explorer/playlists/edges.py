@@ -8,7 +8,7 @@ import numpy.typing as npt
 from musicsim.explorer.playlists.song_labels import Sources, play_counts
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist, Song
-from musicsim.library.store import OWN_PLAYLISTS
+from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from musicsim.playlist import Hypergraph, build_edges, edge_families
 
 __all__ = ["FAMILIES", "build_hypergraph", "default_weights", "own_playlists"]
@@ -40,14 +40,14 @@ def own_playlists(snapshot: Snapshot) -> dict[str, list[int]]:
     )
     found: dict[str, list[int]] = {}
     for playlist in lists[:_MAX_OWN]:
-        rows = [snapshot.row_of[i] for i in playlist.song_ids if i in snapshot.row_of]
-        found.setdefault(playlist.name, rows)
+        rows = snapshot.rows_of(playlist.song_ids)
+        found.setdefault(playlist.name, rows[rows >= 0].tolist())
     return found
 
 
-def _tags(snapshot: Snapshot, song: Song) -> list[str]:
+def _tags(song: Song, tags: Sequence[tuple[str, float]]) -> list[str]:
     """The genre, then the tags, heaviest first; one of those that differ in capitals only."""
-    names = [*([song.genre] if song.genre else []), *(tag for tag, _ in snapshot.tags.get(song.id, ()))]
+    names = [*([song.genre] if song.genre else []), *(tag for tag, _ in tags)]
     return list({name.casefold(): name.lower() for name in reversed(names)}.values())[::-1]
 
 
@@ -62,7 +62,7 @@ def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> Hype
     own : bool
         The listener's own playlists as edges; not while weights are fitted on those very lists.
     """
-    songs = snapshot.indexed
+    songs, tags = snapshot.songs_at(), snapshot.tags_of()
     n = len(songs)
     plays = play_counts(snapshot)
     fewest = max(2, n // _MIN_SHARE)
@@ -76,7 +76,7 @@ def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> Hype
         song_names=[f"{song.title} by {song.by}" for song in songs],
         artists=[song.artist for song in songs],
         albums=[f"{song.album} ({song.album_artist or song.by})" if song.album else None for song in songs],
-        tags=[_tags(snapshot, song) for song in songs],
+        tags=[_tags(song, tags.get(song.id, ())) for song in songs],
         years=[song.year for song in songs],
         familiarity=plays,
         topics=[[t for t in line if t >= 0] for line in sources.topics.tolist()] if words else None,

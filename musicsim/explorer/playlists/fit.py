@@ -55,7 +55,7 @@ def fit_walk(library: Library, model_id: str, tell: Tell) -> None:
     tell : callable
     """
     snapshot = take_snapshot(library, model_id)
-    if snapshot.record is None or not snapshot.indexed:
+    if snapshot.record is None or not snapshot.n_indexed:
         return
     lists = listed(snapshot)
     sources = learn_sources(snapshot, lists.rows, tell)

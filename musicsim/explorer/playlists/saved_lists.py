@@ -32,15 +32,12 @@ class Lists:
 
 def listed(snapshot: Snapshot) -> Lists:
     """The library's playlists; songs without a vector are passed over, and a song right after itself."""
-    playlists = snapshot.library.playlists()
-    row_of = snapshot.row_of if playlists else {}  # which reads every song
     found = Lists([], [])
-    for playlist in playlists:
-        rows: list[int] = []
-        for i in playlist.song_ids:
-            if i in row_of and row_of[i] != (rows[-1] if rows else None):
-                rows.append(row_of[i])
+    for playlist in snapshot.library.playlists():
+        rows = snapshot.rows_of(playlist.song_ids)
+        rows = rows[rows >= 0]
+        rows = rows[np.diff(rows, prepend=-1) != 0]
         if len(rows) > 1:
-            found.rows.append(rows)
+            found.rows.append(rows.tolist())
             found.categories.append(playlist.category)
     return found

@@ -80,31 +80,30 @@ def _digest(
 
 
 def play_counts(snapshot: Snapshot) -> npt.NDArray[np.float64]:
-    """Plays of each song of ``snapshot.indexed`` by everybody."""
-    counts = np.zeros(len(snapshot.indexed))
-    for song_id, count in snapshot.library.listening.play_counts().items():
-        if song_id in snapshot.row_of:
-            counts[snapshot.row_of[song_id]] += count
-    return counts
+    """Plays of each row by everybody."""
+    plays = snapshot.library.listening.play_counts()
+    rows, counts = snapshot.rows_of(plays), np.array(list(plays.values()), dtype=np.float64)
+    heard = np.bincount(rows[rows >= 0], counts[rows >= 0], minlength=snapshot.n_indexed)
+    return heard.astype(np.float64)
 
 
 def _plays_table(snapshot: Snapshot) -> sparse.csr_array:
     """Plays (n_listeners, n_indexed) of the songs of a snapshot."""
     plays = snapshot.library.plays()
-    rows = np.array([snapshot.row_of.get(i, -1) for i in plays.song_id.tolist()], dtype=np.int64)
+    rows = snapshot.rows_of(plays.song_id)
     known = rows >= 0
-    shape = (len(plays.listeners), len(snapshot.indexed))
+    shape = (len(plays.listeners), snapshot.n_indexed)
     return sparse.csr_array((plays.count[known], (plays.listener[known], rows[known])), shape=shape)
 
 
 def _words_table(snapshot: Snapshot) -> tuple[list[str], sparse.csr_array]:
     """Words of lyrics (n_indexed, n_words), and the words."""
     table = snapshot.library.lyrics.table()
-    rows = [snapshot.row_of.get(i, -1) for i in table.song_ids.tolist()]
-    here = np.array([row >= 0 for row in rows], dtype=bool)
-    n = len(snapshot.indexed)
+    rows = snapshot.rows_of(table.song_ids)
+    here = rows >= 0
+    n = snapshot.n_indexed
     place = sparse.csr_array(
-        (np.ones(int(here.sum())), (np.array(rows, dtype=np.int64)[here], np.flatnonzero(here))),
+        (np.ones(int(here.sum())), (rows[here], np.flatnonzero(here))),
         shape=(n, len(rows)),
     )
     # songs with the same sound share a row: their words are the same song's
@@ -117,17 +116,17 @@ def learn_sources(snapshot: Snapshot, playlists: Sequence[Sequence[int]], tell: 
     Parameters
     ----------
     snapshot : Snapshot
-    playlists : lists of rows of ``snapshot.indexed``
+    playlists : lists of rows
     tell : callable
 
     Returns
     -------
     Sources
-        Aligned with ``snapshot.indexed``.
+        Aligned with the rows.
     """
     library = snapshot.library
     read_lyrics(library, tell=tell)
-    ids = np.array([song.id for song in snapshot.indexed], dtype=np.int64)
+    ids = snapshot.row_ids
     plays, (vocabulary, words) = _plays_table(snapshot), _words_table(snapshot)
     digest = _digest(ids, playlists, plays, words)
     known, of = _load(snapshot)
@@ -206,7 +205,7 @@ def _load(snapshot: Snapshot) -> tuple[Sources, str]:
     if not arrays:
         return Sources(np.empty(0, dtype=np.int64)), ""
     row_of = {i: row for row, i in enumerate(arrays["song_ids"].tolist())}
-    rows = np.array([row_of.get(song.id, -1) for song in snapshot.indexed], dtype=np.int64)
+    rows = np.array([row_of.get(i, -1) for i in snapshot.row_ids.tolist()], dtype=np.int64)
 
     def aligned(values: IntArray) -> IntArray:
         found = values[rows]
@@ -219,10 +218,10 @@ def _load(snapshot: Snapshot) -> tuple[Sources, str]:
         if kind in groups:
             groups[kind][label] = aligned(values)
     near = arrays["neighbours"]
-    rows_now = np.array([snapshot.row_of.get(i, -1) for i in near.ravel().tolist()], dtype=np.int64)
+    rows_now = snapshot.rows_of(near.ravel())
     neighbours = aligned(rows_now.reshape(near.shape))
     sources = Sources(
-        np.array([song.id for song in snapshot.indexed], dtype=np.int64),
+        snapshot.row_ids,
         groups["company"],
         groups["listeners"],
         neighbours,
@@ -233,11 +232,11 @@ def _load(snapshot: Snapshot) -> tuple[Sources, str]:
 
 
 def load_sources(snapshot: Snapshot) -> Sources:
-    """What was learned last, aligned with ``snapshot.indexed``; songs that came later have no labels."""
+    """What was learned last, aligned with the rows; songs that came later have no labels."""
     sources, digest = _load(snapshot)
-    n = len(snapshot.indexed)
+    n = snapshot.n_indexed
     if not digest:
-        ids = np.array([song.id for song in snapshot.indexed], dtype=np.int64)
+        ids = snapshot.row_ids
         return Sources(
             ids,
             neighbours=np.empty((n, 0), dtype=np.int64),

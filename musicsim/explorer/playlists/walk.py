@@ -13,8 +13,9 @@ from musicsim.errors import NotFoundError
 from musicsim.explorer.models.artifacts import load_walk
 from musicsim.explorer.playlists.edges import FAMILIES, build_hypergraph, default_weights
 from musicsim.explorer.playlists.paths import along, places_of
-from musicsim.explorer.playlists.request import Wish, temperature_of, works_of
 from musicsim.explorer.playlists.song_labels import load_sources, play_counts
+from musicsim.explorer.playlists.steering import allowed_rows, song_weights, temperature_of, works_of
+from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.playlist import (
@@ -29,6 +30,7 @@ from musicsim.playlist import (
 __all__ = ["Dialect", "DrawnPlaylist", "Edge", "ShuffleWalk", "Walk"]
 
 FloatArray = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 _NEW_EDGE = 1e-6  # share of an edge that was not there, or had no weight, when the weights were fitted
 _SEEDED = 0.02  # share of the weight that any song keeps beside what the seeds lead to
@@ -105,7 +107,7 @@ class Walk:
         self.dialects: tuple[Dialect, ...] = ()
         self._weights: dict[str, FloatArray] = {}
         self._graph: Hypergraph | None = None
-        if snapshot.indexed and snapshot.record is not None:
+        if snapshot.n_indexed and snapshot.record is not None:
             self._load()
 
     def _load(self) -> None:
@@ -176,12 +178,12 @@ class Walk:
         """Among how many songs a step chooses, on average, at a place of the slider from smooth to surprising."""
         return self._model(dialect).step_width(temperature_of(surprise))
 
-    def draw(self, wish: Wish, random_state: int | None = None) -> DrawnPlaylist:
+    def draw(self, request: PlaylistRequest, random_state: int | None = None) -> DrawnPlaylist:
         """Draw a playlist as it is asked for.
 
         Parameters
         ----------
-        wish : Wish
+        request : PlaylistRequest
         random_state : int, optional
 
         Raises
@@ -191,112 +193,120 @@ class Walk:
         ValueError
             If songs are to stand at places that the list does not have.
         """
-        model = self._model(wish.dialect)
-        excluded = wish.excluded(self.snapshot)
-        fixed = self._named(wish)
-        n_left = len(self.snapshot.indexed) - len(set(excluded) - set(fixed))
-        if wish.minutes is None:
-            return self._of_length(model, wish, wish.length, excluded, random_state, n_left)
-        return self._of_minutes(model, wish, excluded, random_state, n_left)
+        model = self._model(request.dialect)
+        allowed = allowed_rows(self.snapshot, request)
+        with_fixed = allowed.copy()
+        with_fixed[self._named(request)] = True
+        n_left = int(with_fixed.sum())
+        if request.minutes is None:
+            return self._of_length(model, request, request.length, allowed, random_state, n_left)
+        return self._of_minutes(model, request, allowed, random_state, n_left)
 
-    def _named(self, wish: Wish) -> list[int]:
-        """Rows of all songs that a wish names to come."""
-        ids = [*([wish.first] if wish.first is not None else []), *wish.through, *wish.keep.values()]
+    def _named(self, request: PlaylistRequest) -> list[int]:
+        """Rows of all songs that a request names to come."""
+        ids = [
+            *([request.first] if request.first is not None else []),
+            *request.through,
+            *request.keep.values(),
+        ]
         return [self._row(i) for i in ids]
 
     def _of_minutes(
-        self, model: PlaylistModel, wish: Wish, excluded: Sequence[int], seed: int | None, n_left: int
+        self, model: PlaylistModel, request: PlaylistRequest, allowed: Mask, seed: int | None, n_left: int
     ) -> DrawnPlaylist:
         """Try lengths until the list is as long as whole songs allow."""
-        assert wish.minutes is not None
-        barred = set(excluded)
-        lengths = [s.duration_s for row, s in enumerate(self.snapshot.indexed) if row not in barred]
-        usual = float(np.mean(lengths)) if lengths else 240.0
-        wanted, tried = 60.0 * wish.minutes, dict[int, DrawnPlaylist]()
+        assert request.minutes is not None
+        lengths = self.snapshot.columns.duration_s[allowed]
+        usual = float(lengths.mean()) if len(lengths) else 240.0
+        wanted, tried = 60.0 * request.minutes, dict[int, DrawnPlaylist]()
         length = max(
-            1, round(wanted / max(usual, 1.0)), *(place + 1 for place in wish.keep), len(self._named(wish))
+            1,
+            round(wanted / max(usual, 1.0)),
+            *(place + 1 for place in request.keep),
+            len(self._named(request)),
         )
         while length not in tried and len(tried) < _MAX_TRIES:
-            tried[length] = self._of_length(model, wish, length, excluded, seed, n_left)
+            tried[length] = self._of_length(model, request, length, allowed, seed, n_left)
             got = tried[length]
             length = max(1, length + round((wanted - got.duration_s) / max(usual, 1.0)))
-            length = max(length, *(place + 1 for place in wish.keep), len(self._named(wish)))
+            length = max(length, *(place + 1 for place in request.keep), len(self._named(request)))
             if len(got.songs) < max(tried):  # no more songs than these
                 break
         best = min(tried.values(), key=lambda drawn: abs(drawn.duration_s - wanted))
         if abs(best.duration_s - wanted) > max(usual, 0.1 * wanted):
-            said = f"{best.duration_s / 60:.0f} minutes rather than {wish.minutes:.0f}: no closer match"
+            said = f"{best.duration_s / 60:.0f} minutes rather than {request.minutes:.0f}: no closer match"
             return replace(best, notes=(*best.notes, said))
         return best
 
     def _of_length(
         self,
         model: PlaylistModel,
-        wish: Wish,
+        request: PlaylistRequest,
         length: int,
-        excluded: Sequence[int],
+        allowed: Mask,
         seed: int | None,
         n_left: int,
     ) -> DrawnPlaylist:
-        songs = self.snapshot.indexed
-        fixed, weigh, notes = self._steering(model, wish, length)
+        fixed, weigh, notes = self._steering(model, request, length)
         length = max(length, *(place + 1 for place in fixed), 1)
-        artists = [song.group for song in songs]
-        barred = set(excluded)
-        n_artists = len({artist for row, artist in enumerate(artists) if row not in barred})
-        asked = min(wish.spacing, max(0, n_artists - 1))
+        artists = self.snapshot.columns.group.codes
+        excluded = np.setdiff1d(np.flatnonzero(~allowed), list(fixed.values())).tolist()
+        n_artists = len(np.unique(artists[allowed]))
+        asked = min(request.spacing, max(0, n_artists - 1))
         for spacing in range(asked, -1, -1):
             drawn = model.generate(
                 length,
                 fixed=fixed,
-                exclude=[row for row in excluded if row not in set(fixed.values())],
-                groups=artists,
+                exclude=excluded,
+                groups=artists.tolist(),
                 spacing=spacing,
-                works=self._works if wish.versions_apart else None,
+                works=self._works if request.versions_apart else None,
                 weigh=weigh,
-                temperature=temperature_of(wish.surprise),
-                use_uniform=wish.surprise > 0.5,
+                temperature=temperature_of(request.surprise),
+                use_uniform=request.surprise > 0.5,
                 random_state=seed,
             )
             if len(drawn.songs) == length or len(drawn.songs) >= n_left:
                 break
         if spacing < asked:
             notes.append(f"only {spacing} songs between some songs by the same artist, not {asked}")
-        elif asked < wish.spacing:
+        elif asked < request.spacing:
             notes.append(f"artists repeat after {asked} songs: there are only {n_artists} to choose from")
         notes += [drawn.note] if drawn.note and (spacing == asked or len(drawn.songs) < length) else []
         if n_left < length:
             notes.append(f"only {n_left} song{'s match' if n_left != 1 else ' matches'} your request")
         steps = [*([drawn.opening] if drawn.songs else []), *drawn.transitions]
         edges = tuple(Edge(step.reason, step.probability) if step else None for step in steps)
-        return DrawnPlaylist(tuple(songs[row] for row in drawn.songs), edges, tuple(notes))
+        return DrawnPlaylist(tuple(self.snapshot.songs_at(drawn.songs)), edges, tuple(notes))
 
     def _steering(
-        self, model: PlaylistModel, wish: Wish, length: int
+        self, model: PlaylistModel, request: PlaylistRequest, length: int
     ) -> tuple[dict[int, int], Weighing | None, list[str]]:
         """Rows by place, and weights of songs by place."""
         notes: list[str] = []
-        fixed = {place: self._row(i) for place, i in wish.keep.items()}
+        fixed = {place: self._row(i) for place, i in request.keep.items()}
         path: dict[int, int] = {}
-        stops = [*([wish.first] if wish.first is not None else []), *wish.through]
-        if wish.through and len(stops) > 1:
+        stops = [*([request.first] if request.first is not None else []), *request.through]
+        if request.through and len(stops) > 1:
             rows = [self._row(i) for i in stops]
             if length < len(rows):
                 notes.append(f"{len(rows)} songs rather than {length}: so many were named to pass through")
             length = max(length, len(rows))
             path = dict(zip(places_of(self.snapshot.X, rows, length), rows, strict=True))
-        elif wish.through:
-            path = {length - 1: self._row(wish.through[0])}
-        elif wish.first is not None:
-            path = {0: self._row(wish.first)}
+        elif request.through:
+            path = {length - 1: self._row(request.through[0])}
+        elif request.first is not None:
+            path = {0: self._row(request.first)}
         fixed = path | fixed
-        return fixed, self._weighing(model, wish, path if len(path) > 1 else {}), notes
+        return fixed, self._weighing(model, request, path if len(path) > 1 else {}), notes
 
-    def _weighing(self, model: PlaylistModel, wish: Wish, path: Mapping[int, int]) -> Weighing | None:
+    def _weighing(
+        self, model: PlaylistModel, request: PlaylistRequest, path: Mapping[int, int]
+    ) -> Weighing | None:
         """All that makes one song more wanted than another, as one product a place."""
-        same = wish.weights(self.snapshot, self._plays)
-        if wish.seeds:
-            towards = self._around(model, [self._row(i) for i in wish.seeds])
+        same = song_weights(self.snapshot, request, self._plays)
+        if request.like:
+            towards = self._around(model, [self._row(i) for i in request.like])
             same = towards if same is None else same * towards
         line: Callable[[int], Any] | None = along(self.snapshot.X, path) if path else None
         if line is None:
@@ -310,7 +320,7 @@ class Walk:
 
     @staticmethod
     def _around(model: PlaylistModel, rows: Sequence[int]) -> FloatArray:
-        """How readily the walk goes from the seeds to each song, on average; any song keeps a little."""
+        """How readily the walk goes from some songs to each song, on average; any song keeps a little."""
         reached = np.mean([model.transition_probabilities(row) for row in rows], axis=0)
         reached[list(rows)] = reached.max(initial=0.0)
         top = reached.max(initial=0.0)
@@ -339,7 +349,7 @@ class Walk:
             known = (taken or {}).get(pair)
             likeliest = model.explain(here, there)
             edges.append(known or Edge(likeliest.reason, likeliest.probability))
-        return DrawnPlaylist(tuple(self.snapshot.indexed[row] for row in rows), tuple(edges))
+        return DrawnPlaylist(tuple(self.snapshot.songs_at(rows)), tuple(edges))
 
     def reasons(self, song_id: int, next_id: int, dialect: str | None = None) -> list[Edge]:
         """All that can have led from one song to another, likeliest first; probabilities sum to 1."""
@@ -347,8 +357,8 @@ class Walk:
         return [Edge(describe_edge(name), probability) for _, name, probability in common]
 
     def _row(self, song_id: int) -> int:
-        row = self.snapshot.row_of.get(song_id)
-        if row is None:
+        row = int(self.snapshot.rows_of([song_id])[0])
+        if row < 0:
             raise NotFoundError(f"song {song_id} is not in this library, or has not been compared yet.")
         return row
 
@@ -356,18 +366,20 @@ class Walk:
 class ShuffleWalk(Walk):
     """The control: the walk whose only edge is the one of all songs.
 
-    It keeps to what a wish allows and fixes, but not to its seeds, dialect and surprise, nor to the line through its
-    waypoints, which would let it know how songs sound.
+    It keeps to what a request allows and fixes, but not to its `like`, dialect and surprise, nor to the line through
+    its waypoints, which would let it know how songs sound.
     """
 
     def _load(self) -> None:
-        n_songs = len(self.snapshot.indexed)
+        n_songs = self.snapshot.n_indexed
         self._graph = build_edges(n_songs) if n_songs > 1 else None
         self._weights[""] = np.ones(1)
 
-    def draw(self, wish: Wish, random_state: int | None = None) -> DrawnPlaylist:
+    def draw(self, request: PlaylistRequest, random_state: int | None = None) -> DrawnPlaylist:
         """Draw a playlist of any songs that are as asked."""
-        return super().draw(replace(wish, surprise=1.0, seeds=(), dialect=None), random_state)
+        return super().draw(replace(request, surprise=1.0, like=(), dialect=None), random_state)
 
-    def _weighing(self, model: PlaylistModel, wish: Wish, path: Mapping[int, int]) -> Weighing | None:
-        return super()._weighing(model, wish, {})
+    def _weighing(
+        self, model: PlaylistModel, request: PlaylistRequest, path: Mapping[int, int]
+    ) -> Weighing | None:
+        return super()._weighing(model, request, {})

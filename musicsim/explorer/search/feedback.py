@@ -75,8 +75,6 @@ def thumbs_by_id(library: Library, fitting: Collection[int], unfitting: Collecti
     ------
     NotFoundError
         If the library has no song of an id.
-    ValueError
-        If a song is said to fit and not to fit.
     """
     named = {*fitting, *unfitting}
     unknown = named - {song.id for song in library.songs(named, missing=True)}
@@ -84,9 +82,6 @@ def thumbs_by_id(library: Library, fitting: Collection[int], unfitting: Collecti
         raise NotFoundError(
             f"{library.folder.name}: there is no song {min(unknown)}. `musicsim list` shows the ids."
         )
-    both = set(fitting) & set(unfitting)
-    if both:
-        raise ValueError(f"song {min(both)} is marked both as fitting and as not fitting: choose one.")
     return Thumbs.of(fitting, unfitting)
 
 

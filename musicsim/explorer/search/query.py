@@ -10,18 +10,28 @@ import numpy.typing as npt
 
 from musicsim.audio import Sound, analyse_sound, derivative_blocks
 from musicsim.errors import AudioTooShortError, ModelError, NotFoundError
+from musicsim.explorer.requests.filters import Filters
+from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.explain import short_reason
-from musicsim.explorer.search.feedback import Thumbs, bent
+from musicsim.explorer.search.feedback import Thumbs, bent, thumbs_by_id
+from musicsim.explorer.snapshot.filtering import passing
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.kernels import ppk_similarity
 from musicsim.library import Song
-from musicsim.library.db.columns import SongColumns
 from musicsim.library.scan.files import content_hash
 
 if TYPE_CHECKING:  # numba comes with it
     from musicsim.explorer.models.similarity_model import SimilarityModel
 
-__all__ = ["Example", "Filters", "Hit", "example_of", "find_similar", "model_to_compare_with", "read_example"]
+__all__ = [
+    "Example",
+    "Hit",
+    "example_of",
+    "find_requested",
+    "find_similar",
+    "model_to_compare_with",
+    "read_example",
+]
 
 
 # Of the nearest, from which mutual proximity takes its order, and the limit of songs an artist its choice: an artist
@@ -39,46 +49,6 @@ class Hit:
     similarity: float
     distance: float
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """What answers must be; an empty filter lets everything through. Years and seconds are inclusive."""
-
-    artists: frozenset[str] = frozenset()
-    genres: frozenset[str] = frozenset()
-    folders: frozenset[str] = frozenset()
-    years: tuple[int, int] | None = None
-    duration_s: tuple[float, float] | None = None
-
-    def allow(self, song: Song) -> bool:
-        """Whether a song passes; an unknown artist, genre or year passes only where none is asked for."""
-        return (
-            (not self.artists or song.artist in self.artists)
-            and (not self.genres or song.genre in self.genres)
-            and (not self.folders or song.folder in self.folders)
-            and (
-                self.years is None or (song.year is not None and self.years[0] <= song.year <= self.years[1])
-            )
-            and (self.duration_s is None or self.duration_s[0] <= song.duration_s <= self.duration_s[1])
-        )
-
-    def mask(self, columns: SongColumns) -> npt.NDArray[np.bool_] | None:
-        """Which songs pass, bool (n_songs,), as :meth:`allow` says of each; None where all do."""
-        parts = [
-            getattr(columns, name).among(wanted)
-            for name, wanted in (("artist", self.artists), ("genre", self.genres), ("folder", self.folders))
-            if wanted
-        ]
-        if self.years is not None:
-            parts.append(
-                (columns.year > 0) & (self.years[0] <= columns.year) & (columns.year <= self.years[1])
-            )
-        if self.duration_s is not None:
-            parts.append(
-                (self.duration_s[0] <= columns.duration_s) & (columns.duration_s <= self.duration_s[1])
-            )
-        return np.logical_and.reduce(parts) if parts else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +147,23 @@ def example_of(snapshot: Snapshot, sound: Sound, digest: str, name: str) -> Exam
     )
 
 
+def find_requested(
+    snapshot: Snapshot, query: int | Example, request: SearchRequest, thumbs: Thumbs | None = None
+) -> list[Hit]:
+    """:func:`find_similar` as it was asked for, with the thumbs of the request unless others are given."""
+    if thumbs is None:
+        thumbs = thumbs_by_id(snapshot.library, request.fits, request.does_not_fit)
+    return find_similar(
+        snapshot,
+        query,
+        request.k,
+        max_per_artist=request.per_artist or None,
+        filters=request,
+        hub_reduction=request.hub_reduction,
+        thumbs=thumbs,
+    )
+
+
 def find_similar(
     snapshot: Snapshot,
     query: int | Example,
@@ -226,7 +213,7 @@ def find_similar(
     fitting = frozenset(snapshot.rows_of([] if thumbs is None else thumbs.fitting).tolist())
     barred = np.unique(np.append(snapshot.rows_of([*exclude, *unfitting]), row))
     barred = barred[barred >= 0]
-    allowed = None if filters is None else filters.mask(snapshot.columns)
+    allowed = None if filters is None else passing(snapshot, filters)
     if allowed is not None:
         allowed[barred] = False
     n_allowed = snapshot.n_indexed - len(barred) if allowed is None else int(allowed.sum())
@@ -270,10 +257,7 @@ def _query_vector(snapshot: Snapshot, query: int | Example) -> tuple[int, npt.ND
     """The row of the query, -1 where the library does not have it, and its vector."""
     if isinstance(query, Example):
         return (-1 if query.song_id is None else int(snapshot.rows_of([query.song_id])[0])), query.vector
-    try:
-        row = int(snapshot.rows_of([query])[0])
-    except OverflowError:  # no id is of more than 64 bits
-        row = -1
+    row = int(snapshot.rows_of([query])[0])
     if row < 0:
         song = snapshot.library.song(query)  # raises when there is no such song at all
         raise NotFoundError(

@@ -1,6 +1,6 @@
 """The two songs of :mod:`musicsim.explorer.search.why`, as a library knows them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -42,7 +42,7 @@ def sides_of(snapshot: Snapshot, query: int | Example, other_id: int) -> tuple[S
 
 def _outside(snapshot: Snapshot, example: Example) -> Side:
     """Sound from outside; what listeners say is known when the library has the same sound."""
-    known = snapshot.by_id.get(example.song_id) if example.song_id is not None else None
+    known = next(iter(snapshot.songs_by_id([example.song_id] if example.song_id is not None else [])), None)
     return Side(
         histogram=example.features,
         frame_blocks=None if example.mfcc is None else derivative_blocks(example.mfcc),
@@ -59,8 +59,7 @@ def _songs(snapshot: Snapshot, song_ids: list[int]) -> list[Side]:
     histograms = _histograms(snapshot, song_ids)
     listeners = snapshot.library.listening.listeners_of(song_ids)
     sides = []
-    for song_id, histogram in zip(song_ids, histograms, strict=True):
-        song = snapshot.by_id[song_id]
+    for song, histogram in zip(snapshot.songs_by_id(song_ids), histograms, strict=True):
         sides.append(
             Side(
                 histogram=histogram,
@@ -71,24 +70,23 @@ def _songs(snapshot: Snapshot, song_ids: list[int]) -> list[Side]:
                 sub=song.by,
                 song_id=song.id,
                 tags=_tags(snapshot, song),
-                listeners=listeners[song_id],
+                listeners=listeners[song.id],
             )
         )
     return sides
 
 
-def _histograms(snapshot: Snapshot, song_ids: Iterable[int]) -> npt.NDArray[np.float32]:
+def _histograms(snapshot: Snapshot, song_ids: Sequence[int]) -> npt.NDArray[np.float32]:
     """Histograms under the model in use, float32 (n_songs, n_codewords); a copy has those of the song shown."""
     stored = _features(snapshot.library, snapshot.record.id if snapshot.record else None, snapshot.revision)
     rows = []
-    for song_id in song_ids:
-        if song_id not in snapshot.row_of:
+    for song_id, row in zip(song_ids, snapshot.rows_of(song_ids).tolist(), strict=True):
+        if row < 0:
             song = snapshot.library.song(song_id)  # raises when there is no such song at all
             raise NotFoundError(
                 f"{song.label} has not been compared yet: wait until the running job has finished."
             )
-        shown = snapshot.indexed[snapshot.row_of[song_id]].id
-        rows.append(int(np.flatnonzero(stored.song_ids == shown)[0]))
+        rows.append(int(np.flatnonzero(stored.song_ids == snapshot.row_ids[row])[0]))
     return np.asarray(stored.X[rows])
 
 
@@ -107,5 +105,5 @@ def _frame_blocks(library: Library, song: Song) -> Iterator[npt.NDArray[np.float
 
 def _tags(snapshot: Snapshot, song: Song) -> tuple[str, ...]:
     """Tags, heaviest first; without any, the genre."""
-    tags = tuple(tag for tag, _ in snapshot.tags.get(song.id, ()))
+    tags = tuple(tag for tag, _ in snapshot.tags_of([song.id]).get(song.id, ()))
     return tags or ((song.genre,) if song.genre else ())

@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +16,14 @@ from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.snapshot.model_rows import ModelRows, cached_rows, representatives_of
 from musicsim.explorer.snapshot.neighbours import Neighbours
 from musicsim.library import Library, Song
-from musicsim.library.db.columns import SongColumns, SongTable
+from musicsim.library.db.columns import SongColumns, SongTable, song_label
 from musicsim.library.stores.models import ModelRecord
 
 __all__ = ["Found", "Snapshot", "snapshot_under", "take_snapshot"]
 
 _SONGS_HELD = 10_000
+
+Rows = Sequence[int] | npt.NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +49,8 @@ class Snapshot:
     (:class:`musicsim.explorer.snapshot.model_rows.ModelRows`).
 
     Arrays are aligned with :attr:`row_ids`, the songs that have a vector, each sound once. Memory: 0.3 kB a song and
-    the index's norms, shared by all snapshots of a library; vectors stay on the disk until they are touched.
-    :attr:`songs`, :attr:`by_id`, :attr:`indexed` and :attr:`row_of` read every song (2 kB each): they are for what
-    lists every song.
+    the index's norms, shared by all snapshots of a library; vectors stay on the disk until they are touched, and songs
+    are read (2 kB each) where they are shown.
     """
 
     library: Library
@@ -107,7 +109,9 @@ class Snapshot:
 
         A song that another one stands for has the row of that one.
         """
-        wanted = np.asarray(ids if isinstance(ids, np.ndarray) else list(ids), dtype=np.int64)
+        wanted = np.asarray(
+            ids if isinstance(ids, np.ndarray) else [_as_int64(i) for i in ids], dtype=np.int64
+        )
         if self._rows is None:
             return np.full(len(wanted), -1, dtype=np.int64)
         rows = self._rows.of(wanted)
@@ -121,7 +125,7 @@ class Snapshot:
         """Vectors, float32 (n_indexed, n_dimensions)."""
         return self._rows.X if self._rows else np.empty((0, 0), dtype=np.float32)
 
-    def vectors_at(self, rows: Sequence[int] | npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+    def vectors_at(self, rows: Rows) -> npt.NDArray[np.float32]:
         """Vectors of some rows, float32 (k, n_dimensions); they alone are read."""
         return self._needed.vectors(rows)
 
@@ -180,15 +184,41 @@ class Snapshot:
         """Songs of some ids in the order asked for; those that are here."""
         return self._songs_held.get([int(i) for i in ids])
 
-    def songs_at(self, rows: Sequence[int] | npt.NDArray[np.int64]) -> list[Song]:
-        """Songs of some rows in the order asked for; without those that have gone since this moment."""
-        return self.songs_by_id(self.row_ids[np.asarray(rows, dtype=np.int64)].tolist())
+    def songs_at(self, rows: Rows | None = None) -> list[Song]:
+        """The song of some rows, in the order asked for, or of every row; 2 kB each.
 
-    def names_at(self, rows: Sequence[int] | npt.NDArray[np.int64]) -> list[tuple[str, str]]:
-        """:attr:`Song.title` and :attr:`Song.by` of some rows, without reading a song; 2 us each."""
+        Raises
+        ------
+        NotFoundError
+            If a song has been forgotten since this moment: a snapshot of the next revision is without it.
+        """
+        ids = self._ids_at(rows).tolist()
+        found = {song.id: song for song in self.songs_by_id(ids)}
+        gone = [i for i in ids if i not in found]
+        if gone:  # their files at most, unless the library was changed a moment ago
+            found |= {song.id: song for song in self.library.songs(gone, missing=True)}
+        try:
+            return [found[i] for i in ids]
+        except KeyError as error:
+            raise NotFoundError(
+                f"{self.library.name}: song {error} has just been removed. Try again."
+            ) from None
+
+    def names_at(self, rows: Rows | None = None) -> list[tuple[str, str]]:
+        """:attr:`Song.title` and :attr:`Song.by` of some rows, or of every row, without reading a song; 2 us each."""
         if self._rows is None:
             return []
-        return self._table.names_at(self._rows.places[np.asarray(rows, dtype=np.int64)])
+        return self._table.names_at(
+            self._rows.places if rows is None else self._rows.places[np.asarray(rows)]
+        )
+
+    def labels(self) -> dict[int, str]:
+        """:attr:`Song.label` of every row, by song id."""
+        named = zip(self.row_ids.tolist(), self.names_at(), strict=True)
+        return {song_id: song_label(title, by) for song_id, (title, by) in named}
+
+    def _ids_at(self, rows: Rows | None) -> npt.NDArray[np.int64]:
+        return self.row_ids if rows is None else self.row_ids[np.asarray(rows, dtype=np.int64)]
 
     def find(self, text: str, limit: int = 20) -> Found:
         """Artists and songs whose name holds a text in any case, with a vector or without.
@@ -217,55 +247,17 @@ class Snapshot:
         artist = self.columns.artist
         return np.flatnonzero(artist.codes == artist.names.index(name)) if name in artist.names else _NO_ROWS
 
-    def tags_of(self, song_ids: Iterable[int]) -> dict[int, list[tuple[str, float]]]:
-        """Tags with weights of some songs, heaviest first; only songs that have some."""
+    def tags_of(self, song_ids: Iterable[int] | None = None) -> dict[int, list[tuple[str, float]]]:
+        """Tags with weights of some songs, or of all, heaviest first; only songs that have some."""
         return self.library.tags(song_ids)
-
-    # --- every song, as an object -------------------------------------------------------------
-
-    @cached_property
-    def songs(self) -> list[Song]:
-        """All songs, by id."""
-        return self.library.songs()
-
-    @cached_property
-    def by_id(self) -> dict[int, Song]:
-        """Songs by their id."""
-        return {song.id: song for song in self.songs}
-
-    @cached_property
-    def indexed(self) -> list[Song]:
-        """The song of every row.
-
-        Raises
-        ------
-        NotFoundError
-            If a song has been forgotten since this moment: a snapshot of the next revision is without it.
-        """
-        found = self.by_id
-        gone = [i for i in self.row_ids.tolist() if i not in found]
-        if gone:  # their files at most, unless the library was changed a moment ago
-            found = found | {song.id: song for song in self.library.songs(gone, missing=True)}
-        try:
-            return [found[i] for i in self.row_ids.tolist()]
-        except KeyError as error:
-            raise NotFoundError(
-                f"{self.library.name}: song {error} has just been removed. Try again."
-            ) from None
-
-    @cached_property
-    def row_of(self) -> dict[int, int]:
-        """Row of a song id in the arrays; a song that another one stands for has the row of that one."""
-        rows = {song_id: row for row, song_id in enumerate(self.row_ids.tolist())}
-        return rows | {i: rows[other] for i, other in self.representative_of.items() if other in rows}
-
-    @cached_property
-    def tags(self) -> dict[int, list[tuple[str, float]]]:
-        """Tags with weights by song id, heaviest first."""
-        return self.library.tags()
 
 
 _NO_ROWS = np.empty(0, dtype=np.int64)
+
+
+def _as_int64(song_id: int) -> int:
+    """An id, or -1 where it is of more than 64 bits, which no song's is."""
+    return song_id if -(2**63) <= song_id < 2**63 else -1
 
 
 class _SongCache:

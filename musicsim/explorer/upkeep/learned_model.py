@@ -9,9 +9,10 @@ from musicsim.errors import ModelError
 from musicsim.explorer.learning.closed_form import learn_means
 from musicsim.explorer.learning.multi_kernel import source_shares
 from musicsim.explorer.learning.ranking import learn_from_relevance
-from musicsim.explorer.learning.supervision import ANSWERS
 from musicsim.explorer.learning.survey import learn_from_survey
-from musicsim.explorer.learning.task import RANKING, LearningSettings, Watcher
+from musicsim.explorer.learning.task import Watcher
+from musicsim.explorer.models.artifacts import load_report
+from musicsim.explorer.requests.training import ANSWERS, RANKING, LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.combination import COMBINED_KIND, combine, hide
 from musicsim.explorer.upkeep.fitting import new_record
@@ -25,7 +26,9 @@ __all__ = ["LEARNED_KIND", "learn", "learn_unlocked"]
 LEARNED_KIND = "learned"
 
 
-def learn(library: Library, settings: LearningSettings, name: str, watcher: Watcher) -> str:
+def learn(
+    library: Library, settings: LearningSettings, name: str, watcher: Watcher, *, use: bool = False
+) -> str:
     """Learn a metric on the vectors of a model and keep it as a model of its own.
 
     Parameters
@@ -35,11 +38,13 @@ def learn(library: Library, settings: LearningSettings, name: str, watcher: Watc
     name : str
         A model of this name is replaced.
     watcher : Watcher
+    use : bool
+        Put it into use if it is better.
 
     Returns
     -------
     str
-        The id of the model. It is not put into use, unless it replaces the one that is.
+        The id of the model.
 
     Raises
     ------
@@ -59,7 +64,10 @@ def learn(library: Library, settings: LearningSettings, name: str, watcher: Watc
     """
     with library.exclusive():
         try:
-            return learn_unlocked(library, settings, name, watcher)
+            model_id = learn_unlocked(library, settings, name, watcher)
+            if use and load_report(library.models.path(model_id))["is_better"]:
+                library.models.activate(model_id)
+            return model_id
         finally:
             library.models.discard_unfinished()
 

@@ -7,11 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim.errors import FeatureVersionError, ModelError, MusicsimError
-from musicsim.explorer.learning.task import LearningSettings, Watcher
+from musicsim.explorer.learning.task import Watcher
 from musicsim.explorer.models.files import read_model_file
 from musicsim.explorer.models.representations import OWN
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.progress import Tell
+from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.upkeep.combination import COMBINED_KIND, replaced_sources
 from musicsim.explorer.upkeep.fitting import (
     REPRESENTATION_KIND,

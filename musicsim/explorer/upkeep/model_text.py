@@ -5,11 +5,10 @@ from datetime import datetime
 from typing import Any
 
 from musicsim.errors import LibraryError
-from musicsim.explorer.learning.supervision import ANSWERS, JUDGEMENTS, KINDS
-from musicsim.explorer.learning.task import METHODS, RANKING
-from musicsim.explorer.learning.verdict import MEASURES, NO_DIFFERENCE, ORDER, Lead
+from musicsim.explorer.learning.verdict import MEASURES, NO_DIFFERENCE, Lead
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.models.representations import CODEWORDS, OWN, REPRESENTATIONS
+from musicsim.explorer.requests.training import ANSWERS, KINDS, METHODS, ORDER, RANKING
 from musicsim.explorer.upkeep.combination import COMBINED_KIND
 from musicsim.explorer.upkeep.learned_model import LEARNED_KIND
 from musicsim.explorer.upkeep.model_catalogue import TAKEN_KIND, free_name
@@ -31,22 +30,10 @@ __all__ = [
     "source_rows",
 ]
 
-_NAMES = {
-    "plays": "Listeners",
-    "sittings": "Sittings",
-    "playlists": "Playlists",
-    "tags": "Tags",
-    "genre": "Genres",
-    "artist": "Artists",
-    "folder": "Folders",
-    JUDGEMENTS: "Thumbs",
-    ANSWERS: "Answers",
-}
-
 
 def name_for(library: Library, supervision: str, typed: str = "") -> str:
     """The name that was typed, or one that says what was learned from; with a number where it is taken."""
-    return free_name(library, typed.strip() or _NAMES[supervision])
+    return free_name(library, typed.strip() or KINDS[supervision].model_name)
 
 
 def kind_words(record: ModelRecord) -> str:

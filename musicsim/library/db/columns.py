@@ -4,6 +4,7 @@ A :class:`SongTable` has every song with a file, by id; a few songs of it are re
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +19,16 @@ import sqlalchemy as sa
 from musicsim.library.artists import artist_group, stand_in_name
 from musicsim.library.db import schema
 
-__all__ = ["Labels", "SongColumns", "SongTable", "TextLines", "nobody", "read_table", "some_ids"]
+__all__ = [
+    "Labels",
+    "SongColumns",
+    "SongTable",
+    "TextLines",
+    "nobody",
+    "read_table",
+    "some_ids",
+    "song_label",
+]
 
 Ints = npt.NDArray[np.int64]
 
@@ -49,6 +59,16 @@ class Labels:
         chosen = set(wanted)
         known = np.array([*(name in chosen for name in self.names), False])  # the last one: no text
         return known[self.codes]
+
+    def texts(self, rows: npt.ArrayLike | None = None) -> list[str | None]:
+        """The text of each song, or of some of them; None where there is none."""
+        codes = self.codes if rows is None else self.codes[np.asarray(rows, dtype=np.int64)]
+        return [self.names[code] if code >= 0 else None for code in codes.tolist()]
+
+    def counts(self) -> Counter[str]:
+        """How many songs have each text."""
+        n_songs = np.bincount(self.codes + 1, minlength=len(self.names) + 1)[1:].tolist()
+        return Counter({name: n for name, n in zip(self.names, n_songs, strict=True) if n})
 
     def take(self, rows: Ints) -> Self:
         """The same of some songs."""
@@ -288,6 +308,11 @@ class SongTable:
         )
         columns = SongColumns(**labels, year=arrays["year"], duration_s=arrays["duration_s"])
         return cls(arrays["ids"], columns, titles, matched)
+
+
+def song_label(title: str, by: str) -> str:
+    """Title and artist in one line."""
+    return f"{title} — {by}"
 
 
 def nobody(stand_in: str | None) -> str:

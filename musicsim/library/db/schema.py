@@ -2,7 +2,6 @@
 
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -382,11 +381,6 @@ _VERSION_2 = (
 )
 
 
-def _to_version_2(connection: sa.Connection) -> None:
-    for statement in _VERSION_2:
-        connection.exec_driver_sql(statement)
-
-
 # The same for version 3.
 _VERSION_3 = (
     "ALTER TABLE models RENAME COLUMN n_codewords TO n_features",
@@ -434,11 +428,6 @@ _VERSION_3 = (
 )
 
 
-def _to_version_3(connection: sa.Connection) -> None:
-    for statement in _VERSION_3:
-        connection.exec_driver_sql(statement)
-
-
 # The same for version 4.
 _VERSION_4 = (
     """CREATE TABLE lyrics (
@@ -456,11 +445,6 @@ _VERSION_4 = (
 )
 
 
-def _to_version_4(connection: sa.Connection) -> None:
-    for statement in _VERSION_4:
-        connection.exec_driver_sql(statement)
-
-
 # The same for version 5.
 _VERSION_5 = (
     """CREATE TABLE answers (
@@ -475,11 +459,6 @@ _VERSION_5 = (
 )
 
 
-def _to_version_5(connection: sa.Connection) -> None:
-    for statement in _VERSION_5:
-        connection.exec_driver_sql(statement)
-
-
 # The same for version 6.
 _VERSION_6 = (
     """CREATE TABLE judgements (
@@ -490,11 +469,6 @@ _VERSION_6 = (
 )
 
 
-def _to_version_6(connection: sa.Connection) -> None:
-    for statement in _VERSION_6:
-        connection.exec_driver_sql(statement)
-
-
 # Default names of models up to version 6, and those from version 7 on. The built-in model replaces any other of its
 # name when it is refitted: a model that has the new name already gets another.
 _MODEL_NAMES = (
@@ -503,25 +477,20 @@ _MODEL_NAMES = (
     ("by artist", "Artists"), ("by folder", "Folders"), ("by thumbs", "Thumbs"), ("as people answer", "Answers"),
 )  # fmt: skip
 
+_VERSION_7 = tuple(
+    f"UPDATE models SET {change} AND NOT EXISTS (SELECT 1 FROM models WHERE name = '{after}')"
+    for before, after in _MODEL_NAMES
+    for change in (
+        # the settings of a model name those that it was trained on
+        f"""settings = replace(settings, '"{before}"', '"{after}"') WHERE true""",
+        f"name = '{after}' WHERE name = '{before}'",
+    )
+)
 
-def _to_version_7(connection: sa.Connection) -> None:
-    run = connection.exec_driver_sql
-    for before, after in _MODEL_NAMES:
-        if run("SELECT 1 FROM models WHERE name = ?", (after,)).first() is None:
-            run("UPDATE models SET name = ? WHERE name = ?", (after, before))
-            # the settings of a model name those that it was trained on
-            run("UPDATE models SET settings = replace(settings, ?, ?)", (f'"{before}"', f'"{after}"'))
-
-
-# MIGRATIONS[v] takes a store of version v to v + 1; it runs inside one transaction.
-MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {
-    1: _to_version_2,
-    2: _to_version_3,
-    3: _to_version_4,
-    4: _to_version_5,
-    5: _to_version_6,
-    6: _to_version_7,
-}
+MIGRATIONS = {
+    1: _VERSION_2, 2: _VERSION_3, 3: _VERSION_4, 4: _VERSION_5, 5: _VERSION_6, 6: _VERSION_7,
+}  # fmt: skip
+"""The statements that take a store of a version to the next one; they run inside one transaction."""
 
 
 def migrate(connection: sa.Connection, place: str, *, read_only: bool = False) -> None:
@@ -546,7 +515,8 @@ def migrate(connection: sa.Connection, place: str, *, read_only: bool = False) -
         connection.execute(meta.insert().values(key="schema_version", value=str(SCHEMA_VERSION)))
         return
     for step in range(version, SCHEMA_VERSION):
-        MIGRATIONS[step](connection)
+        for statement in MIGRATIONS[step]:
+            connection.exec_driver_sql(statement)
     connection.execute(meta.update().where(meta.c.key == "schema_version").values(value=str(SCHEMA_VERSION)))
 
 

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from musicsim.errors import NotFoundError
 from musicsim.library.db import schema
+from musicsim.library.stores.opinions import NumberedOpinionStore
 
 __all__ = [
     "FORMS",
@@ -96,23 +97,10 @@ def question_key(form: str, songs: Sequence[int]) -> QuestionKey:
     return form, (*songs[:n_fixed], *sorted(songs[n_fixed:]))
 
 
-class AnswerStore:
-    """Answers of listeners in one library.
+class AnswerStore(NumberedOpinionStore):
+    """Answers of listeners in one library; an answer goes with the first of its songs that is forgotten."""
 
-    An answer goes with the first of its songs that is forgotten.
-
-    Parameters
-    ----------
-    engine : sa.Engine
-        To read with.
-    writing : sa.Engine
-        To write with. An answer is no change that pages have to be drawn again for: the library's revision stays.
-    matcher : callable
-        Makes what finds songs of the library by their names, where a file is read.
-    """
-
-    def __init__(self, engine: sa.Engine, writing: sa.Engine) -> None:
-        self._engine, self._writing = engine, writing
+    newest = schema.answers.c.id  # which is given to no other answer
 
     # --- one by one ---------------------------------------------------------------------------
 
@@ -171,18 +159,6 @@ class AnswerStore:
             query = query.where(schema.answers.c.listener == listener)
         with self._engine.connect() as connection:
             return connection.scalar(query) or 0
-
-    def mark(self) -> tuple[int, int]:
-        """How many answers there are, and the number of the last, which is never given again: others for others."""
-        a = schema.answers.c
-        with self._engine.connect() as connection:
-            n, last = connection.execute(sa.select(sa.func.count(), sa.func.max(a.id))).one()
-        return n, last or 0
-
-    def forget(self, answer_id: int) -> None:
-        """Take an answer back; one that is not there is no error."""
-        with self._writing.begin() as connection:
-            connection.execute(schema.answers.delete().where(schema.answers.c.id == answer_id))
 
     # --- listeners ----------------------------------------------------------------------------
 

@@ -7,23 +7,15 @@ import sqlalchemy as sa
 
 from musicsim.errors import NotFoundError
 from musicsim.library.db import schema
+from musicsim.library.stores.opinions import OpinionStore
 
 __all__ = ["JudgementStore"]
 
 
-class JudgementStore:
-    """Judgements of the songs of one library, as answers to one another.
+class JudgementStore(OpinionStore):
+    """Judgements of the songs of one library, as answers to one another."""
 
-    Parameters
-    ----------
-    engine : sa.Engine
-        To read with.
-    writing : sa.Engine
-        To write with. A judgement is no change that pages have to be drawn again for: the library's revision stays.
-    """
-
-    def __init__(self, engine: sa.Engine, writing: sa.Engine) -> None:
-        self._engine, self._writing = engine, writing
+    newest = schema.judgements.c.created_at
 
     def keep(self, query_id: int, judged: Mapping[int, int]) -> None:
         """Keep what was said of answers to a song, in the place of what was kept of it before.
@@ -75,10 +67,3 @@ class JudgementStore:
         query = sa.select(j.query_id, j.song_id, j.value).order_by(j.created_at, j.query_id, j.song_id)
         with self._engine.connect() as connection:
             return [(row.query_id, row.song_id, row.value) for row in connection.execute(query)]
-
-    def mark(self) -> tuple[int, float]:
-        """How many judgements there are, and when the last was kept: others for others."""
-        j = schema.judgements.c
-        with self._engine.connect() as connection:
-            n, last = connection.execute(sa.select(sa.func.count(), sa.func.max(j.created_at))).one()
-        return n, last or 0.0

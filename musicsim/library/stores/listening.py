@@ -1,6 +1,7 @@
 """What listeners said of a library's songs: plays, tags, the imports they came with, and what waits for its song."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -12,6 +13,7 @@ import sqlalchemy as sa
 from musicsim.errors import NotFoundError
 from musicsim.library.db import schema
 from musicsim.library.db.database import Write
+from musicsim.library.stores.playlists import put_playlists
 from musicsim.library.stores.sittings import MAX_PAUSE_S, sittings_of
 
 __all__ = [
@@ -21,7 +23,6 @@ __all__ = [
     "Plays",
     "Waiting",
     "playlists_source",
-    "put_playlists",
     "source_of",
 ]
 
@@ -215,6 +216,20 @@ class ListeningStore:
             for song_id, tag, weight_of in connection.execute(query):
                 found.setdefault(song_id, []).append((tag, weight_of))
         return found
+
+    def tag_counts(self) -> Counter[str]:
+        """How many songs have each tag."""
+        t = schema.tags.c
+        query = sa.select(t.tag, sa.func.count(t.song_id.distinct()).label("n")).group_by(t.tag)
+        with self._engine.connect() as connection:
+            return Counter({row.tag: row.n for row in connection.execute(query)})
+
+    def songs_tagged(self, tags: Iterable[str]) -> npt.NDArray[np.int64]:
+        """Ids of the songs that have one of some tags, int64."""
+        t = schema.tags.c
+        query = sa.select(t.song_id).distinct().where(t.tag.in_(list(tags)))
+        with self._engine.connect() as connection:
+            return np.array(connection.scalars(query).all(), dtype=np.int64)
 
     def add_tags(self, rows: Sequence[Mapping[str, Any]], source: str = OTHER_SOURCE) -> None:
         """Add or replace tags of one source: rows of song_id, tag, weight."""
@@ -423,29 +438,3 @@ def _undo(connection: sa.Connection, import_id: int) -> None:
     connection.execute(schema.plays.delete().where(schema.plays.c.source == source))
     connection.execute(schema.tags.delete().where(schema.tags.c.source == source))
     connection.execute(schema.imports.delete().where(i.id == import_id))
-
-
-def put_playlists(
-    connection: sa.Connection, playlists: Iterable[tuple[str, str | None, Sequence[int]]], source: str
-) -> int:
-    """Write playlists (name, category, song ids); one of the same source, name and category is replaced.
-
-    Returns
-    -------
-    int
-        How many were written.
-    """
-    p, n = schema.playlists.c, 0
-    for name, category, song_ids in playlists:
-        same = (p.source == source, p.name == name, p.category.is_not_distinct_from(category))
-        connection.execute(schema.playlists.delete().where(*same))
-        values = {"name": name, "category": category, "source": source, "created_at": time.time()}
-        playlist_id = connection.execute(schema.playlists.insert().values(**values)).inserted_primary_key[0]  # type: ignore[index]
-        rows = [
-            {"playlist_id": playlist_id, "position": position, "song_id": song_id}
-            for position, song_id in enumerate(song_ids)
-        ]
-        if rows:
-            connection.execute(schema.playlist_songs.insert(), rows)
-        n += 1
-    return n

@@ -1,6 +1,5 @@
 """Which of two models a listener preferred, asked blind: kept one answer a row, summed up by pair of models."""
 
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -9,8 +8,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from musicsim.library.db import schema
+from musicsim.library.stores.opinions import NumberedOpinionStore, checked_details
 
-__all__ = ["CHOICES", "PairSummary", "Preference", "PreferenceStore", "checked_details"]
+__all__ = ["CHOICES", "PairSummary", "Preference", "PreferenceStore"]
 
 CHOICES = ("a", "b", "same")
 
@@ -63,19 +63,10 @@ class PairSummary:
         return self.wins_a + self.wins_b + self.ties
 
 
-class PreferenceStore:
-    """Answers of listeners in one library.
+class PreferenceStore(NumberedOpinionStore):
+    """Preferences of listeners in one library."""
 
-    Parameters
-    ----------
-    engine : sa.Engine
-        To read with.
-    writing : sa.Engine
-        To write with. An answer is no change that pages have to be drawn again for: the library's revision stays.
-    """
-
-    def __init__(self, engine: sa.Engine, writing: sa.Engine) -> None:
-        self._engine, self._writing = engine, writing
+    newest = schema.preferences.c.id
 
     def add(
         self, question: str, a: str, b: str, chosen: str, details: Mapping[str, Any] | None = None
@@ -129,11 +120,6 @@ class PreferenceStore:
         with self._engine.connect() as connection:
             return [Preference(*row) for row in connection.execute(query)]
 
-    def forget(self, preference_id: int) -> None:
-        """Take an answer back; one that is not there is no error."""
-        with self._writing.begin() as connection:
-            connection.execute(schema.preferences.delete().where(schema.preferences.c.id == preference_id))
-
     def summary(self, question: str | None = None) -> list[PairSummary]:
         """Wins and ties of each pair of models, by their names."""
         counts: dict[tuple[str, str], dict[str | None, int]] = {}
@@ -145,21 +131,3 @@ class PreferenceStore:
             PairSummary(first, second, n[first], n[second], n[None])
             for (first, second), n in sorted(counts.items())
         ]
-
-
-def checked_details(details: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Details as JSON will give them back.
-
-    Raises
-    ------
-    ValueError
-        If JSON cannot hold them.
-    """
-    if details is None:
-        return None
-    try:
-        return dict(json.loads(json.dumps(dict(details), allow_nan=False)))
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"details must hold text, finite numbers, lists and mappings only ({error})."
-        ) from error

@@ -20,6 +20,7 @@ from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.search.query import Example
 from musicsim.explorer.search.uploads import MAX_MINUTES, MINUTES, Heard, hear
 from musicsim.explorer.search.uploads import warm_up as start_workers
+from musicsim.explorer.snapshot.filtering import FilterChoices, filter_choices
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.explorer.upkeep.map_layout import MapPlacer
 from musicsim.library import Library
@@ -43,6 +44,7 @@ __all__ = [
     "Upload",
     "active_library",
     "active_model",
+    "choices_of",
     "chosen_model",
     "example",
     "forget_library_state",
@@ -180,6 +182,16 @@ def snapshot(model_id: str | None = None) -> Snapshot:
     """
     library = active_library()
     return _snapshot(library.folder, library.revision, model_id or active_model(), library)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _filter_choices(folder: Path, revision: int, model_id: str | None, _snapshot: Snapshot) -> FilterChoices:
+    return filter_choices(_snapshot)
+
+
+def choices_of(of: Snapshot) -> FilterChoices:
+    """What the songs of a snapshot can be filtered by."""
+    return _filter_choices(of.library.folder, of.revision, of.model_id, of)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Weighing what songs have in common…")

@@ -97,7 +97,7 @@ def find_song(
     )  # fmt: skip
 
 
-def find_names(label: str, names: Sequence[str], *, key: str) -> list[str]:
+def find_names(label: str, names: Sequence[str], *, key: str, help: str) -> list[str]:
     """A choice of some names out of few or of very many: a list of all, or a box that finds them.
 
     Parameters
@@ -107,6 +107,7 @@ def find_names(label: str, names: Sequence[str], *, key: str) -> list[str]:
     names : sequence of str
     key : str
         Unique on the page.
+    help : str
 
     Returns
     -------
@@ -114,8 +115,9 @@ def find_names(label: str, names: Sequence[str], *, key: str) -> list[str]:
         The chosen ones, in the order in which they were.
     """
     if len(names) <= _FEW:
-        return st.multiselect(label, sorted(names), key=key, format_func=shown)
+        return st.multiselect(label, sorted(names), key=key, help=help, format_func=shown)
     _find_names(label, names, key=key)
+    st.caption(help)
     sent = st.session_state.get(key, {}).get("chosen")
     if not isinstance(sent, list) or not sent:
         return []

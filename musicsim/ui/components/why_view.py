@@ -34,7 +34,7 @@ def show_why(snapshot: Snapshot, query: int | Example) -> None:
     """Open the dialog once when a listener has asked for it; call it after the list of answers."""
     other_id = _ASKED.get()
     _ASKED.set(None)
-    if other_id is not None and other_id in snapshot.by_id:
+    if other_id is not None and snapshot.songs_by_id([other_id]):
         why_dialog(snapshot, query, other_id)
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from musicsim.explorer.requests.training import ANSWERS, JUDGEMENTS, KINDS
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.models import ModelRecord
 from musicsim.ui.base.desk import Task, Tell, desk, result_of, value_of, wait_for
@@ -49,8 +50,6 @@ def _key(of: Snapshot, what: str) -> Hashable:
 
 
 def _scores_key(of: Snapshot, kind: str) -> Hashable:
-    from musicsim.explorer.learning.supervision import ANSWERS, JUDGEMENTS
-
     # answers and thumbs are no change of the library's revision, or every page would be drawn anew after each of them
     marks = {ANSWERS: of.library.answers.mark, JUDGEMENTS: of.library.judgements.mark}
     return _key(of, f"scores by {kind} {marks[kind]() if kind in marks else ''}")
@@ -87,7 +86,7 @@ def _ask_lists(of: Snapshot) -> Task:
 
 def show_library(now: Snapshot) -> None:
     """Quality of the models of a library, the one in view first."""
-    if len(now.indexed) < 2:
+    if now.n_indexed < 2:
         st.info("A single song cannot be compared: add more songs.", icon=":material/info:")
         return
     covered = _ask_coverage(now)
@@ -120,7 +119,6 @@ def show_library(now: Snapshot) -> None:
 
 def _choose_kind(covered: "list[Coverage] | None") -> str | None:
     """What says that two songs are similar; None where nothing does, or that is not known yet."""
-    from musicsim.explorer.learning.supervision import KINDS
 
     if covered is None:
         return None
@@ -189,7 +187,6 @@ def _written(figure: "Figure") -> str:
 
 
 def _explain_table(now: Snapshot, kind: str, heard: "HeldOut | None") -> None:
-    from musicsim.explorer.learning.supervision import KINDS
 
     if heard is not None:
         other = (
@@ -314,7 +311,7 @@ def _hubs(now: Snapshot, lists: "Lists", n_songs: int) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         st.subheader("Hubs: close to everything", anchor=False)
-        hubs = [hub for hub in lists.hubs[:_LISTED] if hub.song_id in now.by_id]
+        hubs = lists.hubs[:_LISTED]
         words = {
             h.song_id: (
                 f"in {h.n_lists:,} of {n_songs:,} lists, by {h.n_artists:,} artist{'s' * (h.n_artists > 1)}"
@@ -325,7 +322,7 @@ def _hubs(now: Snapshot, lists: "Lists", n_songs: int) -> None:
         st.caption(f"If no song were favoured, each would be in {min(10, n_songs - 1)} lists of ten.")
     with right:
         st.subheader(f"Orphans: songs in nobody's top ten ({len(lists.orphans):,})", anchor=False)
-        orphans = [i for i in lists.orphans if i in now.by_id][:_LISTED]
+        orphans = lists.orphans[:_LISTED]
         if orphans:
             _songs(now, orphans, dict.fromkeys(orphans, "never among the ten nearest"), "orphans")
         else:
@@ -335,7 +332,7 @@ def _hubs(now: Snapshot, lists: "Lists", n_songs: int) -> None:
 
 
 def _songs(now: Snapshot, ids: Sequence[int], words: dict[int, str], name: str) -> None:
-    songs = [now.by_id[i] for i in ids]
+    songs = now.songs_by_id(ids)
 
     def act(action: Action) -> None:
         follow(action, now, songs)

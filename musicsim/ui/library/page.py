@@ -72,7 +72,7 @@ _SECTIONS: dict[str, tuple[str, Callable[[_Contents], None]]] = {
     "genres": ("Genres", lambda of: guesses_review(of.now, "genre")),
     "listening": ("Listening", lambda of: listening_review(of.library, busy=of.busy)),
     "folders": ("Folders", lambda of: folders(of.library, busy=of.busy)),
-    "settings": ("Settings", lambda of: settings(of.library, busy=of.busy, has_songs=bool(of.now.songs))),
+    "settings": ("Settings", lambda of: settings(of.library, busy=of.busy, has_songs=of.now.n_songs > 0)),
 }
 
 
@@ -124,7 +124,7 @@ def _ways_in(now: Snapshot, *, busy: bool) -> None:
                 disabled=busy,
             )  # fmt: skip
     with other:
-        if not now.songs and not busy:
+        if not now.n_songs and not busy:
             st.caption("No music at hand?")
             demo_button(now)
         with st.popover("New library", icon=":material/add:"):
@@ -170,7 +170,7 @@ def _section(of: _Contents) -> None:
         label_visibility="collapsed", required=True,
     )  # fmt: skip
     # beside the choice, not in its labels: what is clicked should not change under the hand
-    n_songs, n_same = len(of.now.songs), len(of.now.representative_of)
+    n_songs, n_same = of.now.n_songs, len(of.now.representative_of)
     numbers = (
         (n_songs, "song" if n_songs == 1 else "songs"),
         (len(of.failures), "failed"),

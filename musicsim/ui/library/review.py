@@ -116,7 +116,8 @@ def duplicates_review(now: Snapshot, *, busy: bool) -> None:
     """Songs that hold the same sound: heard side by side, parted where they are two songs after all."""
     library = now.library
     pairs = library.duplicates.pairs()
-    found = groups(now.songs, pairs)
+    here = {song.id: song for song in now.songs_by_id({i for p in pairs for i in (p.first_id, p.second_id)})}
+    found = groups(list(here.values()), pairs)
     if not found:
         st.caption("No duplicates found.")
     else:
@@ -142,11 +143,11 @@ def duplicates_review(now: Snapshot, *, busy: bool) -> None:
             )  # fmt: skip
     if len(found) > _GROUPS_SHOWN:
         st.caption(f"{len(found) - _GROUPS_SHOWN} more groups appear once these are reviewed.")
-    parted = [p for p in pairs if not p.is_same and p.first_id in now.by_id and p.second_id in now.by_id]
+    parted = [p for p in pairs if not p.is_same and p.first_id in here and p.second_id in here]
     if parted:
         with st.expander(f"{len(parted)} pair{'s' * (len(parted) != 1)} you marked as different"):
             for pair in parted:
-                first, second = now.by_id[pair.first_id], now.by_id[pair.second_id]
+                first, second = here[pair.first_id], here[pair.second_id]
                 st.button(
                     f"Duplicates after all: {plain(first.label)} and {plain(second.label)}",
                     key=f"same_join_{first.id}_{second.id}",

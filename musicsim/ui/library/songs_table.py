@@ -1,6 +1,7 @@
 """The songs of a library as a table: filter, play, and correct the tags of one or many."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -42,16 +43,25 @@ def _matches(song: Song, words: Sequence[str]) -> bool:
     return all(word in text.casefold() for word in words)
 
 
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _songs(folder: Path, revision: int, _library: Library) -> list[Song]:
+    return _library.songs()
+
+
 def songs_table(now: Snapshot) -> None:
     """Show the songs with a filter; rows that are marked can be played and edited."""
-    if not now.songs:
+    if not now.n_songs:
         st.info("No songs yet: add a folder of music or load the demo collection.", icon=":material/info:")
         return
     wanted = st.text_input(
         "Search songs", key="library_search", placeholder="Title, artist, album, genre, year or folder",
         label_visibility="collapsed",
     )  # fmt: skip
-    songs = [s for s in now.songs if _matches(s, wanted.casefold().split())]
+    songs = [
+        s
+        for s in _songs(now.library.folder, now.revision, now.library)
+        if _matches(s, wanted.casefold().split())
+    ]
     edited = set(now.library.edits.edited())
     actions = st.container(
         horizontal=True, vertical_alignment="center"
@@ -75,7 +85,7 @@ def songs_table(now: Snapshot) -> None:
             on_click=now.library.edits.undo, args=([s.id for s in chosen],),
         )  # fmt: skip
         table_download("songs", lambda: _table(songs, edited), "library_songs_file")
-        st.caption(f"{len(songs):,} of {len(now.songs):,} songs. Select rows to play or edit them.")
+        st.caption(f"{len(songs):,} of {now.n_songs:,} songs. Select rows to play or edit them.")
 
 
 def _common(songs: Sequence[Song], name: str) -> tuple[str, bool]:

@@ -6,18 +6,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from musicsim.errors import MusicsimError
+from musicsim.explorer.playlists.steering import allowed_rows
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.state import Key
 from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, change
-from musicsim.ui.playlist.request_form import MAX_SONGS, remember_drawn, wish_of
+from musicsim.ui.playlist.request_form import MAX_SONGS, remember_drawn, request_of
 
 if TYPE_CHECKING:  # scipy and scikit-learn come with it: not before a playlist is asked for
-    from musicsim.explorer.playlists.request import Wish
     from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
+    from musicsim.explorer.requests.playlist import PlaylistRequest
 
 __all__ = ["TROUBLE", "another_route", "draw", "go_on", "redraw_after", "redraw_around", "redraw_one", "said"]
 
-TROUBLE: Key[str] = Key("playlist_trouble", str, "why the last wish could not be followed")
+TROUBLE: Key[str] = Key("playlist_trouble", str, "why the last request could not be followed")
 _MANY_OTHERS = 2  # times the songs of the list: so many others, and another route leaves the old songs out
 
 
@@ -30,10 +31,10 @@ def _seed() -> int:
     return secrets.randbelow(2**31)
 
 
-def _drawn(walker: "Walk", wish: "Wish", seed: int) -> "DrawnPlaylist | None":
-    """A list; None where the wish cannot be followed, which :data:`TROUBLE` says."""
+def _drawn(walker: "Walk", request: "PlaylistRequest", seed: int) -> "DrawnPlaylist | None":
+    """A list; None where the request cannot be followed, which :data:`TROUBLE` says."""
     try:
-        drawn = walker.draw(wish, random_state=seed)
+        drawn = walker.draw(request, random_state=seed)
     except (MusicsimError, ValueError) as error:
         TROUBLE.set(str(error))
         return None
@@ -44,36 +45,36 @@ def _drawn(walker: "Walk", wish: "Wish", seed: int) -> "DrawnPlaylist | None":
 
 
 def draw(now: Snapshot, walker: "Walk") -> None:
-    """Draw a list for the wish in the form."""
+    """Draw a list for the request in the form."""
     try:
-        wish = wish_of(now)
+        request = request_of(now)
     except ValueError as error:
         TROUBLE.set(str(error))
         return
-    seed = _seed()
-    drawn = _drawn(walker, wish, seed)
+    seed = _seed() if request.seed is None else request.seed
+    drawn = _drawn(walker, request, seed)
     if drawn is not None:
-        draft = PlaylistDraft.of(drawn, wish, seed)
+        draft = PlaylistDraft.of(drawn, request, seed)
         change(draft)
         remember_drawn(draft.song_ids)
 
 
 def another_route(now: Snapshot, walker: "Walk") -> None:
-    """Draw for the wish of the present list once more, with other songs where there are enough of them."""
+    """Draw for the request of the present list once more, with other songs where there are enough of them."""
     draft = PLAYLIST.get()
-    if draft is None or draft.wish is None:
+    if draft is None or draft.request is None:
         return
-    wish = draft.wish
-    between = frozenset(draft.song_ids) - {wish.first, *wish.through, *wish.keep.values()}
-    n_others = len(now.indexed) - len(wish.excluded(now)) - len(between)
+    request = draft.request
+    between = frozenset(draft.song_ids) - {request.first, *request.through, *request.keep.values()}
+    n_others = int(allowed_rows(now, request).sum()) - len(between)
     if n_others >= _MANY_OTHERS * len(draft.song_ids):
-        anew = replace(wish, exclude=wish.exclude | between)
+        anew = replace(request, exclude=request.exclude | between)
     else:
-        anew = replace(wish, rested=wish.rested | between)
+        anew = replace(request, rested=request.rested | between)
     seed = _seed()
     drawn = _drawn(walker, anew, seed)
     if drawn is not None:
-        fresh = PlaylistDraft.of(drawn, wish, seed)
+        fresh = PlaylistDraft.of(drawn, request, seed)
         change(fresh)
         remember_drawn(fresh.song_ids)
 
@@ -82,10 +83,10 @@ def another_route(now: Snapshot, walker: "Walk") -> None:
 
 
 def _stops(draft: PlaylistDraft) -> list[int]:
-    """Songs that the wish named to come, in their order."""
-    if draft.wish is None:
+    """Songs that the request named to come, in their order."""
+    if draft.request is None:
         return []
-    return [*([draft.wish.first] if draft.wish.first is not None else []), *draft.wish.through]
+    return [*([draft.request.first] if draft.request.first is not None else []), *draft.request.through]
 
 
 def _standing(draft: PlaylistDraft) -> dict[int, int]:
@@ -99,12 +100,13 @@ def _way(now: Snapshot, draft: PlaylistDraft, keep: Mapping[int, int], length: i
     from musicsim.explorer.playlists.paths import places_of
 
     stops = _stops(draft)
-    if draft.wish is None or not 2 <= len(stops) <= length or any(i not in now.row_of for i in stops):
+    rows = now.rows_of(stops)
+    if draft.request is None or not 2 <= len(stops) <= length or (rows < 0).any():
         return {"first": None, "through": ()}
-    places = places_of(now.X, [now.row_of[i] for i in stops], length)
+    places = places_of(now.X, rows.tolist(), length)
     if any(keep.get(place) != i for place, i in zip(places, stops, strict=True)):
         return {"first": None, "through": ()}
-    return {"first": draft.wish.first, "through": draft.wish.through}
+    return {"first": draft.request.first, "through": draft.request.through}
 
 
 def _redraw(
@@ -120,18 +122,18 @@ def _redraw(
     if draft is None:
         return
     try:
-        asked = wish_of(now)
+        asked = request_of(now)
     except ValueError as error:
         TROUBLE.set(str(error))
         return
-    wish = replace(
-        asked, length=length, minutes=None, keep=keep, exclude=without,
+    request = replace(
+        asked, length=length, minutes=None, keep=keep, exclude=asked.exclude | without,
         rested=asked.rested | (set(draft.song_ids) - set(keep.values())), **_way(now, draft, keep, length),
     )  # fmt: skip
     seed = _seed()
-    drawn = _drawn(walker, wish, seed)
+    drawn = _drawn(walker, request, seed)
     if drawn is not None:
-        change(draft.redrawn(drawn, wish.dialect, seed))
+        change(draft.redrawn(drawn, request.dialect, seed))
 
 
 def redraw_one(now: Snapshot, walker: "Walk", index: int) -> None:
@@ -161,5 +163,5 @@ def go_on(now: Snapshot, walker: "Walk", n_more: int) -> None:
     """Draw more songs at the end."""
     draft = PLAYLIST.get()
     if draft is not None:
-        length = min(len(draft.song_ids) + n_more, MAX_SONGS, len(now.indexed))
+        length = min(len(draft.song_ids) + n_more, MAX_SONGS, now.n_indexed)
         _redraw(now, walker, dict(enumerate(draft.song_ids)), max(length, len(draft.song_ids)))

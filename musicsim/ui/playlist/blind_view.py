@@ -18,8 +18,8 @@ from musicsim.explorer.playlists.blind_test import (
     record,
     tally,
 )
-from musicsim.explorer.playlists.request import Wish
 from musicsim.explorer.playlists.walk import DrawnPlaylist, ShuffleWalk, Walk
+from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.ui.base.state import Key, snapshot, walk
@@ -74,7 +74,7 @@ _LENGTH: Key[int] = Key("blind_length", lambda: _USUAL, "songs of each list")
 def show_blind() -> None:
     """Two lists side by side, which is better, who drew them, and what came of all answers."""
     now = snapshot()
-    if len(now.indexed) < 2:
+    if now.n_indexed < 2:
         st.info("Comparing playlists needs at least two songs: add more.", icon=":material/info:")
         return
     st.caption(
@@ -82,7 +82,7 @@ def show_blind() -> None:
         "Listen for how one song leads to the next, not for a single song you like."
     )
     sides = _choose(now)
-    wish = _wish(now)
+    request = _request(now)
     asked = _ASKED.get()
     if asked is not None and (
         asked.library != now.library.folder or {asked.pair.left_is, asked.pair.right_is} != set(sides)
@@ -97,7 +97,7 @@ def show_blind() -> None:
         # the names come where the question stood: nobody has to look for them
         is_wanted = _question(asked.pair) if asked.chosen is None else _reveal(asked)
     if is_wanted:
-        _draw(now, sides, wish)
+        _draw(now, sides, request)
     _tally(now.library)
 
 
@@ -136,8 +136,8 @@ def _words_of(one: Contender) -> str:
     return "shuffle (every song equally likely)" if one == SHUFFLE else one.name
 
 
-def _wish(now: Snapshot) -> Wish:
-    names = {song.id: song.label for song in now.indexed}
+def _request(now: Snapshot) -> PlaylistRequest:
+    names = now.labels()
     if _SONG.get() not in names:
         _SONG.set(None)
     _SONG.keep()
@@ -148,16 +148,16 @@ def _wish(now: Snapshot) -> Wish:
         placeholder="random each time",
     )  # fmt: skip
     length = right.number_input("Songs", _FEWEST, _MOST, key=_LENGTH.name)
-    return Wish(length=int(length), first=first)
+    return PlaylistRequest(length=int(length), first=first)
 
 
 def _walk_of(one: Contender) -> Walk:
     return walk(snapshot(one.model_id)) if one != SHUFFLE else ShuffleWalk(snapshot())
 
 
-def _draw(now: Snapshot, sides: tuple[Contender, Contender], wish: Wish) -> None:
+def _draw(now: Snapshot, sides: tuple[Contender, Contender], request: PlaylistRequest) -> None:
     try:
-        pair = draw_pair(sides, (_walk_of(sides[0]), _walk_of(sides[1])), wish)
+        pair = draw_pair(sides, (_walk_of(sides[0]), _walk_of(sides[1])), request)
     except (MusicsimError, ValueError) as error:
         st.error(plain(error), icon=":material/error:")
         return
@@ -207,7 +207,7 @@ def _list(now: Snapshot, drawn: DrawnPlaylist, number: int, *, is_told: bool) ->
     songs = list(drawn.songs)
 
     def act(action: Action) -> None:
-        if songs[action.index].id not in now.by_id:
+        if not now.songs_by_id([songs[action.index].id]):
             st.toast("This song was removed from the library.", icon=":material/warning:")
             return
         follow(action, now, songs)

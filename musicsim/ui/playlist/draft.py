@@ -10,8 +10,8 @@ from musicsim.library import SavedPlaylist
 from musicsim.ui.base.state import LIBRARY, Key
 
 if TYPE_CHECKING:  # scipy and scikit-learn come with it: not before a playlist is asked for
-    from musicsim.explorer.playlists.request import Wish
     from musicsim.explorer.playlists.walk import DrawnPlaylist, Edge
+    from musicsim.explorer.requests.playlist import PlaylistRequest
 
 __all__ = [
     "PLAYLIST",
@@ -41,10 +41,10 @@ class PlaylistDraft:
     kept : frozenset of int
         Ids of songs that stay where they are when the list is drawn again.
     notes : tuple of str
-        What of the wish could not be met.
+        What of the request could not be met.
     seed : int or None
         None for a list that was opened, not drawn.
-    wish : Wish or None
+    request : PlaylistRequest or None
         What it was drawn for.
     dialect : str or None
         Whose walk says what is likely.
@@ -59,16 +59,16 @@ class PlaylistDraft:
     kept: frozenset[int] = frozenset()
     notes: tuple[str, ...] = ()
     seed: int | None = None
-    wish: "Wish | None" = field(default=None, hash=False)
+    request: "PlaylistRequest | None" = field(default=None, hash=False)
     dialect: str | None = None
     saved_id: int | None = None
     absent: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, drawn: "DrawnPlaylist", wish: "Wish", seed: int) -> Self:
+    def of(cls, drawn: "DrawnPlaylist", request: "PlaylistRequest", seed: int) -> Self:
         """A draft of a list that was just drawn."""
         ids = tuple(song.id for song in drawn.songs)
-        return cls(ids, _taken(drawn), frozenset(), drawn.notes, seed, wish, wish.dialect)
+        return cls(ids, _taken(drawn), frozenset(), drawn.notes, seed, request, request.dialect)
 
     @classmethod
     def opened(cls, playlist: SavedPlaylist, now: Snapshot) -> "PlaylistDraft":
@@ -126,7 +126,8 @@ class PlaylistDraft:
         ids = present_ids(now, self.song_ids)
         if ids == self.song_ids:
             return self
-        absent = tuple(i for i in self.song_ids if i not in now.row_of)
+        rows = now.rows_of(self.song_ids)
+        absent = tuple(i for i, row in zip(self.song_ids, rows, strict=True) if row < 0)
         return replace(self, song_ids=ids, kept=self.kept & set(ids), absent=(*self.absent, *absent))
 
 
@@ -135,7 +136,8 @@ PLAYLIST: Key[PlaylistDraft | None] = Key("playlist", lambda: None, "the playlis
 
 def present_ids(now: Snapshot, ids: Sequence[int]) -> tuple[int, ...]:
     """The songs that are here and can be compared."""
-    return tuple(now.indexed[now.row_of[i]].id for i in ids if i in now.row_of)
+    rows = now.rows_of(ids)
+    return tuple(now.row_ids[rows[rows >= 0]].tolist())
 
 
 def _taken(drawn: "DrawnPlaylist") -> "dict[tuple[int, int], Edge]":

@@ -12,7 +12,7 @@ from musicsim.ui.playlist.actions import draw as draw_songs
 from musicsim.ui.playlist.blind_view import show_blind
 from musicsim.ui.playlist.draft import PLAYLIST, can_undo
 from musicsim.ui.playlist.export import export_button, mix_section
-from musicsim.ui.playlist.request_form import wish_form
+from musicsim.ui.playlist.request_form import request_form
 from musicsim.ui.playlist.saved import follow_address, save_button, saved_lists, show_address
 from musicsim.ui.playlist.view import (
     absent_songs,
@@ -35,7 +35,7 @@ SECTION: Key[str] = Key("playlist_section", lambda: SECTIONS[0], "what the Playl
 
 
 def _make_playlist(now: Snapshot, walker: Walk) -> None:
-    """The wish on the left, the list on the right."""
+    """The request on the left, the list on the right."""
     follow_address(now)
     draft = PLAYLIST.get()
     if draft is not None:
@@ -45,7 +45,7 @@ def _make_playlist(now: Snapshot, walker: Walk) -> None:
     settings, listing = st.columns([1, 2], gap="large")
     st.html(f"<style>{DRAW_CSS}</style>")
     with settings:
-        wish_form(now, walker)
+        request_form(now, walker)
         st.button(
             "Generate a playlist", icon=":material/casino:", type="primary", width="stretch", key="playlist_draw",
             on_click=draw_songs, args=(now, walker),

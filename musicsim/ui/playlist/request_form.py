@@ -1,29 +1,28 @@
-"""What is asked of a playlist: the form on the left of the page, and the wish that it stands for."""
+"""What is asked of a playlist: the form on the left of the page, and the request that it stands for."""
 
 import time
-from dataclasses import dataclass
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import streamlit as st
 
-from musicsim.explorer.playlists.request import ARTIST_SPACING, PREFERENCES, SURPRISE, Preference, Wish
-from musicsim.explorer.search.query import Filters
+from musicsim.explorer.playlists.steering import RESTS_S
+from musicsim.explorer.requests.options import options_of
+from musicsim.explorer.requests.playlist import PREFERENCES, PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
-from musicsim.library.store import OWN_PLAYLISTS
-from musicsim.ui.base.state import CHOSEN, Key
+from musicsim.ui.base.option_widgets import labelled, limits, option_key
+from musicsim.ui.base.state import CHOSEN, Key, choices_of
 from musicsim.ui.base.text import plain
 from musicsim.ui.playlist.draft import PLAYLIST
 
 if TYPE_CHECKING:  # scipy and scikit-learn come with it: not before a playlist is asked for
     from musicsim.explorer.playlists.walk import Dialect, Walk
 
-__all__ = ["MAX_SONGS", "playlists_of", "remember_drawn", "wish_form", "wish_of"]
+__all__ = ["MAX_SONGS", "playlists_of", "remember_drawn", "request_form", "request_of"]
 
-MAX_SONGS = 200
-_LENGTH_SONGS, _MAX_MIN = 12, 600
-_RESTS_S = 24 * 3600.0  # how long songs of a list weigh less
+MAX_SONGS = options_of(PlaylistRequest)["length"].max_asked or 0
 _MAX_REMEMBERED = 100
 _FAMILIES_NAMED = 3
 
@@ -34,62 +33,35 @@ _STARTED: Key[int | None] = Key("playlist_started", lambda: None, "the chosen so
 _DRAWN: Key[list[tuple[float, frozenset[int]]]] = Key(
     "playlist_drawn", list, "when lists were drawn in this session, and their songs"
 )
-
-_DIALECT: Key[str] = Key("playlist_dialect", str, "whose walk is followed; empty for that of all playlists")
-_FIRST: Key[int | None] = Key("playlist_first", lambda: None, "id of the first song")
-_THROUGH: Key[list[int]] = Key("playlist_through", list, "ids of songs to pass through, the last is the end")
-_SEEDS: Key[list[int]] = Key("playlist_seeds", list, "ids of songs to stay around")
 _LENGTH_BY: Key[Literal["songs", "minutes"]] = Key("playlist_by", lambda: "songs", "what the length counts")
-_LENGTH: Key[int] = Key("playlist_length", lambda: _LENGTH_SONGS, "songs of the list")
 _MINUTES: Key[int] = Key("playlist_minutes", lambda: 45, "minutes of the list")
-_SURPRISE: Key[float] = Key("playlist_surprise", lambda: SURPRISE, "0 smooth, 1 surprising")
-_PREFER: Key[Preference] = Key("playlist_prefer", lambda: "any", "whether what is played often comes more")
-_SPACING: Key[int] = Key("playlist_spacing", lambda: ARTIST_SPACING, "songs between two of one artist")
-_TAGS: Key[list[str]] = Key("playlist_tags", list, "a song must have one of these tags")
-_NO_TAGS: Key[list[str]] = Key("playlist_no_tags", list, "and none of these")
-_GENRES: Key[list[str]] = Key("playlist_genres", list, "genres a song must be of")
-_ARTISTS: Key[list[str]] = Key("playlist_artists", list, "artists a song must be by")
-_NO_ARTISTS: Key[list[str]] = Key("playlist_no_artists", list, "artists it must not be by")
-_YEARS: Key[tuple[int, int] | None] = Key("playlist_years", lambda: None, "first and last year")
-_REST: Key[bool] = Key("playlist_rest", lambda: True, "whether songs of the last lists weigh less")
-_VERSIONS: Key[bool] = Key("playlist_versions", lambda: True, "whether a song comes in one version only")
+_KEYS = {
+    field: option_key(f"playlist_{field}", PlaylistRequest, field) for field in options_of(PlaylistRequest)
+}
+_KEYS["minutes"] = _MINUTES
+_KEYS["dialect"] = Key("playlist_dialect", str, "whose walk is followed; empty for that of all playlists")
+_DIALECT, _FIRST, _LENGTH, _SURPRISE = (_KEYS[name] for name in ("dialect", "first", "length", "surprise"))
+_RANGES = ("years", "duration_s")
+_NAMES = ("artists", "no_artists", "genres", "tags", "no_tags", "folders")
+_LISTS = (*_NAMES, "exclude")  # limits, each of some values
 
 _OF_ONE_LIBRARY: tuple[Key[Any], ...] = (
-    _DIALECT, _FIRST, _THROUGH, _SEEDS, _TAGS, _NO_TAGS, _GENRES, _ARTISTS, _NO_ARTISTS, _YEARS, _DRAWN, _STARTED,
+    _DRAWN, _STARTED, *(_KEYS[name] for name in ("dialect", "first", "through", "like", *_LISTS, *_RANGES)),
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _Words:
-    """What the songs of a library can be limited to, the most frequent first."""
-
-    labels: dict[int, str]
-    tags: list[str]
-    genres: list[str]
-    artists: list[str]
-    years: tuple[int, int] | None
-
-
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _words(folder: Path, revision: int, model_id: str | None, _snapshot: Snapshot) -> _Words:
-    from collections import Counter
-
-    songs = _snapshot.indexed
-    genres = Counter(song.genre for song in songs if song.genre)
-    tags = genres + Counter(tag for song in songs for tag, _ in _snapshot.tags.get(song.id, ()))
-    artists = sorted({song.artist for song in songs if song.artist}, key=str.casefold)
-    years = [song.year for song in songs if song.year]
-    return _Words(
-        {song.id: song.label for song in songs},
-        [tag for tag, _ in tags.most_common()],
-        [genre for genre, _ in genres.most_common()],
-        artists,
-        (min(years), max(years)) if years and min(years) < max(years) else None,
-    )
+def _read_labels(folder: Path, revision: int, model_id: str | None, _snapshot: Snapshot) -> dict[int, str]:
+    return _snapshot.labels()
 
 
-def _words_of(now: Snapshot) -> _Words:
-    return _words(now.library.folder, now.revision, now.model_id, now)
+def _labels(now: Snapshot) -> dict[int, str]:
+    return _read_labels(now.library.folder, now.revision, now.model_id, now)
+
+
+def _options(now: Snapshot, field: str) -> Collection[Any]:
+    """What can be chosen as a field: names, or ids of songs."""
+    return choices_of(now).names.get(field, ()) if field in _NAMES else _labels(now)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -107,17 +79,8 @@ def remember_drawn(ids: tuple[int, ...]) -> None:
     _DRAWN.set([*_DRAWN.get(), (time.time(), frozenset(ids))][-_MAX_REMEMBERED:])
 
 
-def _rested(now: Snapshot) -> frozenset[int]:
-    since = time.time() - _RESTS_S
-    drawn = [ids for at, ids in _DRAWN.get() if at >= since]
-    saved = [
-        p.song_ids for p in playlists_of(now).values() if p.source == OWN_PLAYLISTS and p.created_at >= since
-    ]
-    return frozenset().union(*drawn, *saved)
-
-
-def wish_of(now: Snapshot) -> Wish:
-    """The wish as the form stands; for callbacks, too.
+def request_of(now: Snapshot) -> PlaylistRequest:
+    """The request as the form stands; for callbacks, too.
 
     Raises
     ------
@@ -125,28 +88,16 @@ def wish_of(now: Snapshot) -> Wish:
         If a number is out of range.
     """
     _fit(now)
-    years, spelt = _YEARS.get(), _words_of(now).years
-    return Wish(
-        length=_LENGTH.get(),
-        minutes=float(_MINUTES.get()) if _LENGTH_BY.get() == "minutes" else None,
-        dialect=_DIALECT.get() or None,
-        first=_FIRST.get(),
-        through=tuple(_THROUGH.get()),
-        seeds=tuple(_SEEDS.get()),
-        spacing=_SPACING.get(),
-        surprise=_SURPRISE.get(),
-        only=Filters(
-            artists=frozenset(_ARTISTS.get()),
-            genres=frozenset(_GENRES.get()),
-            years=None if years == spelt else years,
-        ),
-        tags=frozenset(_TAGS.get()),
-        no_tags=frozenset(_NO_TAGS.get()),
-        no_artists=frozenset(_NO_ARTISTS.get()),
-        rested=_rested(now) if _REST.get() else frozenset(),
-        prefer=_PREFER.get(),
-        versions_apart=_VERSIONS.get(),
-    )
+    ranges = choices_of(now).ranges
+    values = {name: key.get() for name, key in _KEYS.items()}
+    values |= {name: None for name in _RANGES if values[name] == ranges.get(name)}
+    values |= {
+        "dialect": _DIALECT.get() or None,
+        "minutes": float(_MINUTES.get()) if _LENGTH_BY.get() == "minutes" else None,
+    }
+    since = time.time() - RESTS_S
+    drawn = [ids for at, ids in _DRAWN.get() if at >= since and values["avoid_recent"]]
+    return PlaylistRequest(**values, rested=frozenset[int]().union(*drawn))
 
 
 def _fit(now: Snapshot) -> None:
@@ -158,23 +109,23 @@ def _fit(now: Snapshot) -> None:
     if PLAYLIST.get() is None and CHOSEN.get() not in (None, _STARTED.get()):
         _FIRST.set(CHOSEN.get())  # "Playlist from here" on another page
         _STARTED.set(CHOSEN.get())
-    words = _words_of(now)
-    if _FIRST.get() not in words.labels:
+    if _FIRST.get() not in _labels(now):
         _FIRST.set(None)
-    known: tuple[tuple[Key[list[Any]], Any], ...] = (
-        (_THROUGH, words.labels), (_SEEDS, words.labels), (_TAGS, words.tags), (_NO_TAGS, words.tags),
-        (_GENRES, words.genres), (_ARTISTS, words.artists), (_NO_ARTISTS, words.artists),
-    )  # fmt: skip
-    for key, options in known:
+    for name in ("through", "like", *_LISTS):
+        key, options = _KEYS[name], _options(now, name)
         if any(value not in options for value in key.get()):
             key.set([value for value in key.get() if value in options])
     _set_if_new(_LENGTH, max(1, min(_LENGTH.get(), _most(now))))
-    years = words.years
-    if words.years is not None:
-        low, high = _YEARS.get() or words.years
-        low, high = max(low, words.years[0]), min(high, words.years[1])
-        years = (low, high) if low <= high else words.years
-    _set_if_new(_YEARS, years)
+    for name in _RANGES:
+        _set_if_new(_KEYS[name], _within(_KEYS[name].get(), choices_of(now).ranges.get(name)))
+
+
+def _within(chosen: tuple[int, int] | None, bounds: tuple[int, int] | None) -> tuple[int, int] | None:
+    """A range as far as it lies within bounds; all that they hold where it does not."""
+    if chosen is None or bounds is None:
+        return bounds
+    low, high = max(chosen[0], bounds[0]), min(chosen[1], bounds[1])
+    return (low, high) if low <= high else bounds
 
 
 def _set_if_new(key: Key[Any], value: Any) -> None:
@@ -184,36 +135,32 @@ def _set_if_new(key: Key[Any], value: Any) -> None:
 
 
 def _most(now: Snapshot) -> int:
-    return min(MAX_SONGS, len(now.indexed))
+    return min(MAX_SONGS, now.n_indexed)
 
 
 # --- the form -------------------------------------------------------------------------------------
 
 
-def wish_form(now: Snapshot, walker: "Walk") -> None:
+def _said(field: str) -> dict[str, Any]:
+    """What every widget has: label, help, and where its value is."""
+    return labelled(PlaylistRequest, field) | {"key": _KEYS[field].name, "persist_state": "session"}
+
+
+def request_form(now: Snapshot, walker: "Walk") -> None:
     """All that can be asked for, without the button that draws."""
     _fit(now)
     if _DIALECT.get() not in {"", *(d.name for d in walker.dialects)}:
         _DIALECT.set("")
-    for key in (_LENGTH_BY, _MINUTES, _SURPRISE, _PREFER, _SPACING, _REST, _VERSIONS):
+    for key in (*_KEYS.values(), _LENGTH_BY):
         key.get()  # its default, before its widget
     _dialects(walker)
     _songs(now)
     _length(now)
-    st.slider(
-        "Smooth to surprising", 0.0, 1.0, step=0.05, key=_SURPRISE.name, persist_state="session",
-        format="percent",
-        help="Smooth follows narrow links; surprising follows broad links or jumps anywhere. The middle "
-        "is like the playlists it was learned from.",
-    )  # fmt: skip
+    st.slider(**_said("surprise"), min_value=0.0, max_value=1.0, step=0.05, format="percent")
     st.caption(_width_words(walker))
-    st.segmented_control(
-        "Prefer songs that are", PREFERENCES, key=_PREFER.name, persist_state="session",
-        required=True,
-        help="By imported plays and plays in this player.",
-    )  # fmt: skip
+    st.segmented_control(**_said("prefer"), options=PREFERENCES, required=True)
     with st.expander("Limits", icon=":material/tune:"):
-        _limits(_words_of(now))
+        _limits(now)
     n_limits = _n_limits(now)
     if n_limits:
         st.caption(f"{n_limits} {'limit is' if n_limits == 1 else 'limits are'} set.")
@@ -229,7 +176,7 @@ def _dialects(walker: "Walk") -> None:
     names = [dialect.name for dialect in walker.dialects]
     if len(names) > 1:
         st.pills(
-            "What kind of playlist?", names, key=_DIALECT.name, persist_state="session", required=True, wrap=True,
+            **_said("dialect"), options=names, required=True, wrap=True,
             format_func=lambda name: plain(name) if name else "any",
         )  # fmt: skip
     chosen = next(d for d in walker.dialects if d.name == _DIALECT.get())
@@ -252,38 +199,19 @@ def _dialect_words(walker: "Walk", dialect: "Dialect") -> str:
 
 
 def _songs(now: Snapshot) -> None:
-    labels = _words_of(now).labels
-    ids = list(labels)
-    st.selectbox(
-        "First song",
-        ids,
-        index=None,
-        format_func=labels.__getitem__,
-        placeholder="Any song",
-        key=_FIRST.name,
-        persist_state="session",
-    )
-    st.multiselect(
-        "Pass through", ids, format_func=labels.__getitem__, placeholder="No song", key=_THROUGH.name,
-        persist_state="session",
-        help="In this order. The playlist ends with the last one, so with a first song it is a path from "
-        "one to the other.",
-    )  # fmt: skip
-    st.multiselect(
-        "Stay around", ids, format_func=labels.__getitem__, placeholder="No song", key=_SEEDS.name,
-        persist_state="session",
-        help="The playlist stays close to these songs; they need not be in it.",
-    )  # fmt: skip
+    labels = _labels(now)
+    listed: dict[str, Any] = {"options": list(labels), "format_func": labels.__getitem__}
+    st.selectbox(**_said("first"), **listed, index=None, placeholder="Any song")
+    st.multiselect(**_said("through"), **listed, placeholder="No song")
+    st.multiselect(**_said("like"), **listed, placeholder="No song")
 
 
 def _length(now: Snapshot) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if _LENGTH_BY.get() == "minutes":
-            st.number_input(
-                "Length", 1, _MAX_MIN, key=_MINUTES.name, persist_state="session", step=5, width=130
-            )
+            st.number_input(**_number("minutes"), step=5, width=130)
         else:
-            st.number_input("Length", 1, _most(now), key=_LENGTH.name, persist_state="session", width=130)
+            st.number_input(**_number("length", _most(now)), width=130)
         st.segmented_control(
             "Length in",
             _BY,
@@ -301,58 +229,29 @@ def _width_words(walker: "Walk") -> str:
     return f"About {here:,.0f} candidates per step ({usual}: {people:,.0f})."
 
 
-def _limits(words: _Words) -> None:
-    st.number_input(
-        "Songs between two by the same artist", 0, 50, key=_SPACING.name, persist_state="session",
-        help="Fewer if the collection has too few artists.",
-    )  # fmt: skip
-    st.multiselect(
-        "Only with any of these tags",
-        words.tags,
-        placeholder="Any tag",
-        key=_TAGS.name,
-        persist_state="session",
-    )
-    st.multiselect(
-        "Without these tags", words.tags, placeholder="None", key=_NO_TAGS.name, persist_state="session"
-    )
-    st.multiselect(
-        "Only these genres", words.genres, placeholder="Any genre", key=_GENRES.name, persist_state="session"
-    )
-    st.multiselect(
-        "Only these artists",
-        words.artists,
-        placeholder="Any artist",
-        key=_ARTISTS.name,
-        persist_state="session",
-    )
-    st.multiselect(
-        "Without these artists",
-        words.artists,
-        placeholder="None",
-        key=_NO_ARTISTS.name,
-        persist_state="session",
-    )
-    if words.years is not None:
-        st.slider(
-            "Years",
-            *words.years,
-            key=_YEARS.name,
-            persist_state="session",
-            help="A year range excludes songs without a year.",
+_EMPTY = {"artists": "Any artist", "genres": "Any genre", "tags": "Any tag", "folders": "Any folder"}
+
+
+def _limits(now: Snapshot) -> None:
+    st.number_input(**_number("spacing"))
+    for name in _LISTS:
+        of_songs: dict[str, Any] = {} if name in _NAMES else {"format_func": _labels(now).__getitem__}
+        st.multiselect(
+            **_said(name) | of_songs, options=list(_options(now, name)), placeholder=_EMPTY.get(name, "None")
         )
-    st.toggle(
-        "Avoid recently used songs", key=_REST.name, persist_state="session",
-        help="Songs of playlists generated here or saved in the last 24 hours.",
-    )  # fmt: skip
-    st.toggle(
-        "Skip alternate versions",
-        key=_VERSIONS.name,
-        persist_state="session",
-        help="Such as the live version of an album track.",
-    )
+    for name, (first, last) in choices_of(now).ranges.items():
+        st.slider(**_said(name), min_value=first, max_value=last)
+    for name in ("avoid_recent", "versions_apart"):
+        st.toggle(**_said(name))
+    st.number_input(**_number("seed"), placeholder="random")
+
+
+def _number(field: str, max_value: int | None = None) -> dict[str, Any]:
+    return _said(field) | limits(PlaylistRequest, field, max_value)
 
 
 def _n_limits(now: Snapshot) -> int:
-    lists = (_TAGS, _NO_TAGS, _GENRES, _ARTISTS, _NO_ARTISTS)
-    return sum(bool(key.get()) for key in lists) + (_YEARS.get() != _words_of(now).years)
+    ranges = choices_of(now).ranges
+    return sum(bool(_KEYS[name].get()) for name in _LISTS) + sum(
+        _KEYS[name].get() != bounds for name, bounds in ranges.items()
+    )

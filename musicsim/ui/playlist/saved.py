@@ -8,7 +8,7 @@ import streamlit as st
 from musicsim.errors import MusicsimError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
-from musicsim.library.store import OWN_PLAYLISTS
+from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.playlist.actions import TROUBLE
@@ -84,7 +84,7 @@ def _rename(now: Snapshot, playlist: SavedPlaylist) -> None:
         )
         return
     try:
-        now.library.rename_playlist(playlist.id, name)
+        now.library.saved_playlists.rename(playlist.id, name)
     except MusicsimError as error:  # it has gone meanwhile
         st.toast(plain(error), icon=":material/warning:")
         return
@@ -92,7 +92,7 @@ def _rename(now: Snapshot, playlist: SavedPlaylist) -> None:
 
 
 def _delete(now: Snapshot, playlist: SavedPlaylist) -> None:
-    now.library.delete_playlist(playlist.id)
+    now.library.saved_playlists.delete(playlist.id)
     st.toast(f"“{plain(playlist.name)}” was deleted.", icon=":material/check_circle:")
 
 

@@ -38,7 +38,7 @@ def show_steps_back() -> None:
 
 
 def show_heading(now: Snapshot, walker: "Walk", draft: PlaylistDraft, shown: "DrawnPlaylist") -> None:
-    """Length of the list, what can be done with all of it, and what of the wish could not be met."""
+    """Length of the list, what can be done with all of it, and what of the request could not be met."""
     songs = list(shown.songs)
     count = f"{len(songs)} song" if len(songs) == 1 else f"{len(songs)} songs"
     st.subheader(f"{count} · {clock(shown.duration_s)}", anchor=False)
@@ -53,9 +53,9 @@ def show_heading(now: Snapshot, walker: "Walk", draft: PlaylistDraft, shown: "Dr
         )  # fmt: skip
         st.button(
             "Regenerate", icon=":material/alt_route:", key="playlist_route", on_click=another_route,
-            args=(now, walker), disabled=draft.wish is None,
+            args=(now, walker), disabled=draft.request is None,
             help="The same request with other songs."
-            if draft.wish is not None
+            if draft.request is not None
             else "This playlist was opened, not generated: keep some songs and regenerate around them.",
         )  # fmt: skip
         show_steps_back()
@@ -110,7 +110,7 @@ def _act(now: Snapshot, walker: "Walk", action: Action) -> None:
     if draft is None or action.index >= len(draft.song_ids):
         return  # the list is another one by now
     if action.kind == "play":
-        play_songs(now.library, [now.by_id[i] for i in draft.song_ids], action.index)
+        play_songs(now.library, now.songs_at(now.rows_of(draft.song_ids)), action.index)
     elif action.kind == "move" and 0 <= action.to < len(draft.song_ids):
         change(draft.moved(action.index, action.to))
     elif action.kind == "drop":
@@ -127,7 +127,7 @@ def _act(now: Snapshot, walker: "Walk", action: Action) -> None:
 
 def _ways_on(now: Snapshot, walker: "Walk", draft: PlaylistDraft) -> None:
     n_kept = sum(i in draft.kept for i in draft.song_ids)
-    room = min(MAX_SONGS, len(now.indexed)) - len(draft.song_ids)
+    room = min(MAX_SONGS, now.n_indexed) - len(draft.song_ids)
     _MORE.set(max(1, min(_MORE.get(), max(room, 1))))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.button(
@@ -151,7 +151,8 @@ def _ways_on(now: Snapshot, walker: "Walk", draft: PlaylistDraft) -> None:
 def _why(now: Snapshot, walker: "Walk", draft: PlaylistDraft, here: int, there: int) -> None:
     """All that two songs have in common, with how likely each led from one to the other."""
     pair = draft.song_ids[here], draft.song_ids[there]
-    st.markdown(f"From **{plain(now.by_id[pair[0]].title)}** to **{plain(now.by_id[pair[1]].title)}**")
+    (first_title, _), (second_title, _) = now.names_at(now.rows_of(pair))
+    st.markdown(f"From **{plain(first_title)}** to **{plain(second_title)}**")
     reasons = walker.reasons(*pair, dialect_of(draft, walker))
     known = draft.taken.get(pair)
     taken = known.reason if known else (reasons[0].reason if reasons else "")

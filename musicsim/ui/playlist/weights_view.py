@@ -28,7 +28,7 @@ def show_weights(walker: Walk) -> None:
     walker : Walk
         Of the snapshot that the page is about.
     """
-    if len(walker.snapshot.indexed) < 2:
+    if walker.snapshot.n_indexed < 2:
         st.info("A playlist needs at least two songs: add more.", icon=":material/info:")
         return
     st.caption(

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,14 +11,16 @@ import streamlit as st
 
 from musicsim.audio import AUDIO_EXTENSIONS
 from musicsim.errors import MusicsimError
+from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.feedback import Thumbs
-from musicsim.explorer.search.query import Example, Filters, Hit, find_similar
+from musicsim.explorer.search.query import Example, Hit, find_requested
 from musicsim.explorer.snapshot.map_view import place_vector
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.upkeep.add_music import keep_upload
 from musicsim.library import Song
 from musicsim.library.scan.files import content_hash
-from musicsim.ui.base.state import CHOSEN, EXAMPLE, Upload, example, map_placer, snapshot
+from musicsim.ui.base.option_widgets import labelled, limits
+from musicsim.ui.base.state import CHOSEN, EXAMPLE, Upload, choices_of, example, map_placer, snapshot
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.components.jobs_view import start_job
@@ -187,32 +190,31 @@ def _add_upload(now: Snapshot, upload: Upload) -> None:
 def _search_form(now: Snapshot, query: _Query) -> Callable[[Thumbs], list[Hit]]:
     """How many answers, and which songs may be one; returns the search under these conditions."""
     n, limit, narrow = st.columns([1, 1, 2], vertical_alignment="bottom")
-    k = n.segmented_control("Songs", (10, 20, 50), default=10, key="search_k") or 10
-    per_artist = limit.number_input("Max. songs per artist (0 = no limit)", 0, 50, 2, key="search_per_artist")
+    k = n.segmented_control(**_said("k"), options=(10, 20, 50), default=10) or 10
+    per_artist = limit.number_input(**_said("per_artist") | limits(SearchRequest, "per_artist"), value=2)
     with narrow.popover("Filters", icon=":material/filter_alt:", width="stretch"):
-        filters = _filters(now)
-    return lambda thumbs: find_similar(
-        now, query.of, k, max_per_artist=per_artist or None, filters=filters, thumbs=thumbs
-    )
+        request = SearchRequest(k=k, per_artist=per_artist, **_filters(now))
+    return partial(find_requested, now, query.of, request)
 
 
-def _filters(now: Snapshot) -> Filters:
-    columns = now.columns
-    artists = find_names("Artists", columns.artist.names, key="search_artists")
-    genres = find_names("Genres", columns.genre.names, key="search_genres")
-    folders = find_names("Folders", columns.folder.names, key="search_folders")
-    known = columns.year[columns.year > 0]
-    first, last = (int(known.min()), int(known.max())) if len(known) else (0, 0)
-    years = st.slider("Years", first, last, (first, last)) if first < last else (first, last)
-    longest = int(columns.duration_s.max()) + 1
-    seconds = st.slider("Length in seconds", 0, longest, (0, longest))
-    return Filters(
-        frozenset(artists),
-        frozenset(genres),
-        frozenset(folders),
-        None if years == (first, last) else years,
-        None if seconds == (0, longest) else seconds,
+def _said(field: str) -> dict[str, Any]:
+    return labelled(SearchRequest, field) | {"key": f"search_{field}"}
+
+
+def _filters(now: Snapshot) -> dict[str, Any]:
+    """Widgets for every filter, and what they hold."""
+    choices = choices_of(now)
+    found: dict[str, Any] = {
+        field: frozenset(find_names(**_said(field), names=names)) for field, names in choices.names.items()
+    }
+    for field, bounds in choices.ranges.items():
+        chosen = st.slider(**_said(field), min_value=bounds[0], max_value=bounds[1], value=bounds)
+        found[field] = None if chosen == bounds else chosen
+    reduced = {None: "as the library is set", True: "on", False: "off"}
+    found["hub_reduction"] = st.selectbox(
+        **_said("hub_reduction"), options=list(reduced), format_func=reduced.__getitem__
     )
+    return found
 
 
 def _answers(now: Snapshot, query: _Query, found_with: Callable[[Thumbs], list[Hit]]) -> None:

@@ -1,7 +1,6 @@
 """Training on the page: what says that songs are similar, how to learn it, and the training at work."""
 
 import time
-from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,15 +9,26 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from musicsim.explorer import jobs
-from musicsim.explorer.learning.supervision import ANSWERS, KINDS, Coverage, coverage
-from musicsim.explorer.learning.task import LOSSES, METHODS, RANKING, LearningSettings
-from musicsim.explorer.learning.verdict import ORDER
+from musicsim.explorer.learning.supervision import Coverage, coverage
+from musicsim.explorer.requests.options import options_of
+from musicsim.explorer.requests.training import (
+    ANSWERS,
+    KINDS,
+    LOSSES,
+    METHODS,
+    ORDER,
+    PENALTIES,
+    RANKING,
+    STRUCTURES,
+    TrainingRequest,
+)
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.upkeep.learned_model import LEARNED_KIND
 from musicsim.explorer.upkeep.model_text import name_for
 from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
 from musicsim.ui.base.frame import PAGES
+from musicsim.ui.base.option_widgets import labelled, limits, option_key
 from musicsim.ui.base.state import SECTION, Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.jobs_view import TITLES, start_job
@@ -27,28 +37,23 @@ from musicsim.ui.components.song_map import UNKNOWN_COLOUR
 
 __all__ = ["choices", "latest_training", "learn_from", "training_run"]
 
-_DEFAULT = LearningSettings()
+_DEFAULT = TrainingRequest()
 _CS = tuple(round(10 ** (half / 2), 1 if half < 2 else 0) for half in range(13))
 _CHART_HEIGHT = 280
 
-_KIND: Key[str] = Key("train_kind", lambda: _DEFAULT.supervision, "what says that two songs are similar")
-_LOSS: Key[str] = Key("train_loss", lambda: _DEFAULT.loss, "what is made best")
-_METHOD: Key[str] = Key("train_method", lambda: _DEFAULT.method, "how a metric is learned")
+_NAMES = {"supervision": "kind", "random_state": "seed"}  # of keys, where it is not that of the field
+_KEYS = {
+    field: option_key(f"train_{_NAMES.get(field, field)}", TrainingRequest, field)
+    for field in options_of(TrainingRequest)
+}
+_KEYS["C"] = Key("train_C", lambda: 1000.0, "C, where the listener chooses it")
+_KIND, _METHOD, _LOSS, _ON, _LISTENER, _C = (
+    _KEYS[field] for field in ("supervision", "method", "loss", "on", "listener", "C")
+)
 _BY_HAND: Key[bool] = Key("train_by_hand", lambda: False, "whether the listener chooses C")
-_C: Key[float] = Key("train_C", lambda: 1000.0, "C, where the listener chooses it")
-_ON: Key[list[str]] = Key("train_on", list, "names of the models whose vectors are learned on")
-_K: Key[int] = Key("train_k", lambda: _DEFAULT.k, "how many count as similar")
-_THRESHOLD: Key[int] = Key("train_threshold", lambda: _DEFAULT.threshold, "plays that make a listener")
-_STRUCTURE: Key[str] = Key("train_structure", lambda: _DEFAULT.structure, "full or diagonal metric")
-_REGULARIZER: Key[str] = Key("train_regularizer", lambda: _DEFAULT.regularizer, "penalty on the metric")
-_SEED: Key[int] = Key("train_seed", lambda: _DEFAULT.random_state, "seed of the split")
-_LISTENER: Key[str] = Key("train_listener", str, "whose answers are learned from; empty for everybody's")
 _LAST_KIND: Key[str] = Key("train_last_kind", str, "what was chosen when the page was drawn last")
-_NAME: Key[str] = Key("train_name", str, "name of the model to be")
 _WATCHED: Key[int | None] = Key("train_watched", lambda: None, "id of the training that was seen at work")
-_CHOICES: tuple[Key[Any], ...] = (
-    _KIND, _METHOD, _LOSS, _BY_HAND, _C, _ON, _K, _THRESHOLD, _STRUCTURE, _REGULARIZER, _SEED, _LISTENER, _NAME,
-)  # fmt: skip
+_CHOICES: tuple[Key[Any], ...] = (*_KEYS.values(), _BY_HAND)
 
 
 # --- what and how ---------------------------------------------------------------------------------
@@ -118,7 +123,7 @@ def _follow_kind() -> None:
     if kind == ANSWERS and last != ANSWERS:
         _LOSS.set(ORDER)
         _METHOD.set(RANKING)
-    elif kind != ANSWERS and _LOSS.get() == ORDER:
+    elif kind != ANSWERS and _LOSS.get() in {ORDER, ""}:
         _LOSS.set(_DEFAULT.loss)
     _LAST_KIND.set(kind)
 
@@ -140,7 +145,7 @@ def _kinds(enough: list[Coverage], lacking: list[Coverage]) -> None:
     if enough:
         of = {c.kind: c for c in enough}
         st.radio(
-            "Learn similarity from", list(of), format_func=_words, key=_KIND.name, label_visibility="collapsed",
+            **_said("supervision"), options=list(of), format_func=_words, label_visibility="collapsed",
             captions=[f"{c.n_songs:,} songs ({c.share:.0%}) · {plain(c.detail)}" for c in of.values()],
         )  # fmt: skip
     else:
@@ -165,32 +170,27 @@ def _how(library: Library) -> None:
     known = [name for name in _ON.get() if name in bases] or ([native.name] if native else bases[:1])
     _ON.set(known)
     methods = [RANKING] if _KIND.get() == ANSWERS else list(METHODS)
-    st.selectbox(
-        "Method", methods, format_func=_method_words, key=_METHOD.name,
-        help="A ranking is learned in steps, with a bound on what more steps could gain. The closed form "
-        "weighs similar against dissimilar pairs once. By region, each part of the music has its "
-        "own metric, and a search uses that of the query's region.",
-    )  # fmt: skip
+    st.selectbox(**_said("method"), options=methods, format_func=_method_words)
     in_steps = _METHOD.get() == RANKING
     losses = [loss for loss in LOSSES if loss != ORDER or _KIND.get() == ANSWERS]
-    st.selectbox("Optimise for", losses, format_func=LOSSES.__getitem__, key=_LOSS.name)
-    by_hand = st.toggle(
-        "Set regularisation C manually", key=_BY_HAND.name, disabled=not in_steps,
-        help="Small values stay close to the untrained model, large ones follow the examples. Otherwise "
-        "values from 1 to 100,000 are tried, and the best on held-out artists (or answers) is used.",
-    )  # fmt: skip
+    st.selectbox(**_said("loss"), options=losses, format_func=LOSSES.__getitem__)
+    by_hand = st.toggle("Set regularisation C manually", key=_BY_HAND.name, disabled=not in_steps)
     st.select_slider(
-        "C", _CS, key=_C.name, format_func=lambda C: f"{C:,g}", disabled=not (by_hand and in_steps)
+        **_said("C"), options=_CS, format_func=lambda C: f"{C:,g}", disabled=not (by_hand and in_steps)
     )
-    st.multiselect(
-        "Train on", bases, key=_ON.name, placeholder="Choose models",
-        help="The models whose song vectors are reweighted. With several, each gets its own metric and "
-        "they are weighted against each other: sound, tags, lyrics, your own vectors. Add more "
-        "below.",
-    )  # fmt: skip
+    st.multiselect(**_said("on"), options=bases, placeholder="Choose models")
     with st.expander("More options", icon=":material/tune:"):
         _more(library)
-    st.text_input("Name", key=_NAME.name, max_chars=50, placeholder=name_for(library, _KIND.get()))
+    st.text_input(**_said("name"), max_chars=50, placeholder=name_for(library, _KIND.get()))
+    st.toggle(**_said("use"))
+
+
+def _said(field: str) -> dict[str, Any]:
+    return labelled(TrainingRequest, field) | {"key": _KEYS[field].name}
+
+
+def _number(field: str) -> dict[str, Any]:
+    return _said(field) | limits(TrainingRequest, field)
 
 
 def _more(library: Library) -> None:
@@ -200,57 +200,45 @@ def _more(library: Library) -> None:
         if _LISTENER.get() not in people:
             _LISTENER.set("")
         st.selectbox(
-            "Whose answers", people, key=_LISTENER.name, format_func=lambda name: plain(name) or "everybody's"
+            **_said("listener"), options=people, format_func=lambda name: plain(name) or "everybody's"
         )
     has_k = kind in ("plays", "sittings", "playlists")
     first, second = st.columns(2)
+    of = KINDS[kind].of.capitalize() if has_k else "Songs"
     first.number_input(
-        f"{KINDS[kind].of.capitalize()} that count as similar" if has_k else "Songs that count as similar",
-        1, 100, key=_K.name, disabled=not has_k and loss not in ("ndcg", "precision"),
-        help="Also the number of top songs that NDCG and P@k look at.",
-    )  # fmt: skip
-    second.number_input(
-        "Minimum plays per listener", 1, 1000, key=_THRESHOLD.name, disabled=kind != "plays",
-        help="People who played an artist fewer times do not count as its listeners.",
-    )  # fmt: skip
-    shapes = {"full": "full", "diagonal": "diagonal: one weight per direction"}
+        **_number("k") | {"label": f"{of} that count as similar"},
+        disabled=not has_k and loss not in {"ndcg", "precision"},
+    )
+    second.number_input(**_number("threshold"), disabled=kind != "plays")
     in_steps = _METHOD.get() == RANKING
     first.radio(
-        "Metric", list(shapes), format_func=shapes.__getitem__, key=_STRUCTURE.name, disabled=not in_steps
-    )
-    penalties = {"trace": "trace: few directions", "l21": "L2,1: few dimensions"}
+        **_said("structure"), options=list(STRUCTURES), format_func=STRUCTURES.__getitem__,
+        disabled=not in_steps,
+    )  # fmt: skip
     second.radio(
-        "Penalty", list(penalties), format_func=penalties.__getitem__, key=_REGULARIZER.name,
+        **_said("regularizer"), options=list(PENALTIES), format_func=PENALTIES.__getitem__,
         disabled=kind == ANSWERS or not in_steps,
     )  # fmt: skip
-    st.number_input("Seed of the split", 0, 2**31 - 1, key=_SEED.name)
+    st.number_input(**_number("random_state"))
 
 
 def _start(library: Library) -> None:
     """Start a training as chosen; for callbacks, so that what was typed last counts."""
-    settings = LearningSettings(
-        supervision=_KIND.get(),
-        on=tuple(_ON.get()),
-        loss=_LOSS.get(),
-        C=float(_C.get()) if _BY_HAND.get() and _METHOD.get() == RANKING else None,
-        k=_K.get(),
-        threshold=_THRESHOLD.get(),
-        structure=_STRUCTURE.get(),
-        regularizer=_REGULARIZER.get(),
-        random_state=_SEED.get(),
-        listener=_LISTENER.get() if _KIND.get() == ANSWERS else "",
-        method=_METHOD.get(),
-    )
-    start_job(
-        library, "train", name=name_for(library, settings.supervision, _NAME.get()), settings=asdict(settings)
-    )
-    _NAME.set("")
+    values = {field: key.get() for field, key in _KEYS.items()}
+    request = TrainingRequest(
+        **values | {
+            "C": float(_C.get()) if _BY_HAND.get() and _METHOD.get() == RANKING else None,
+            "listener": _LISTENER.get() if _KIND.get() == ANSWERS else "",
+        }
+    )  # fmt: skip
+    name = name_for(library, request.supervision, request.name)
+    start_job(library, "train", **request.job_arguments(name))
+    _KEYS["name"].set("")
 
 
 def _start_again(library: Library, job: Job) -> None:
-    settings = job.arguments["settings"]
-    name = name_for(library, settings["supervision"], job.arguments["name"])
-    start_job(library, "train", name=name, settings=settings)
+    name = name_for(library, job.arguments["settings"]["supervision"], job.arguments["name"])
+    start_job(library, "train", **{**job.arguments, "name": name})
 
 
 # --- at work --------------------------------------------------------------------------------------

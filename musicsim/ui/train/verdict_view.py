@@ -85,7 +85,8 @@ def _figures(now: Snapshot, record: ModelRecord, report: dict[str, Any], *, busy
 
 def _changed(now: Snapshot, changed: list[dict[str, Any]]) -> None:
     """One of the queries whose answers changed most: the five nearest before and after."""
-    by_id = {song.id: song for song in now.songs}
+    shown = {i for one in changed for i in (one["query"], *one["before"], *one["after"])}
+    by_id = {song.id: song for song in now.songs_by_id(shown)}
     examples = {one["query"]: one for one in changed if one["query"] in by_id}
     if not examples:
         return

@@ -1,0 +1,70 @@
+"""Options of commands, made from the request that a command takes."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import typer
+
+from musicsim.explorer.requests.filters import Filters
+from musicsim.explorer.requests.options import Option, OptionError, options_of
+
+__all__ = ["taking"]
+
+T = TypeVar("T")
+
+
+def taking(request: type[T]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Let a command whose parameter `request` is one of this type take each of its options.
+
+    A value out of its limits is wrong usage, in one sentence that names the option.
+    """
+    options = options_of(request)
+
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(command, eval_str=True)
+        own = {
+            name: parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for name, parameter in signature.parameters.items()
+            if name != "request"
+        }
+
+        @wraps(command)
+        def run(**values: Any) -> None:
+            given = {field: values.pop(field) for field in options}
+            try:
+                asked = request(**given)
+            except OptionError as error:
+                message = f"{_flag(error.option)} should be {error.shortfall}, not {error.value!r}."
+                raise typer.BadParameter(message) from error
+            except ValueError as error:
+                raise typer.BadParameter(str(error)) from error
+            if isinstance(asked, Filters):  # a library knows folders by their whole path
+                folders = frozenset(str(Path(f).expanduser().absolute()) for f in asked.folders)
+                asked = replace(asked, folders=folders)
+            command(**values, request=asked)
+
+        parameters = [*map(_parameter, options.values()), *own.values()]
+        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return run
+
+    return decorated
+
+
+def _flag(option: Option) -> str:
+    return option.flags[0] if option.flags else f"--{option.name.replace('_', '-')}"
+
+
+def _parameter(option: Option) -> inspect.Parameter:
+    flags = option.flags or (_flag(option),)
+    if option.element is bool:
+        flags = (f"{flags[0]}/{flags[0].replace('--', '--no-')}",)
+    least, most = option.limits
+    taken = typer.Option(option.default_given, *flags, help=option.help, min=least, max=most)
+    return inspect.Parameter(
+        option.field, inspect.Parameter.KEYWORD_ONLY, default=taken, annotation=option.annotation
+    )

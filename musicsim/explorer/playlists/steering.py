@@ -1,0 +1,70 @@
+"""What a request for a playlist means for the songs of a snapshot: which may come, and what each weighs."""
+
+import time
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim.explorer.requests.playlist import PlaylistRequest
+from musicsim.explorer.snapshot.filtering import passing
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.library.importing.spelling import plain_artist, plain_title
+from musicsim.library.stores.playlists import OWN_PLAYLISTS
+
+__all__ = ["RESTS_S", "allowed_rows", "song_weights", "temperature_of", "works_of"]
+
+FloatArray = npt.NDArray[np.float64]
+
+RESTS_S = 24 * 3600.0
+"""Seconds for which songs of a list weigh less."""
+_RESTED = 0.1  # what they weigh
+_WIDEST = 4.0  # the temperature at the end of "surprising", and its inverse at the end of "smooth"
+
+
+def allowed_rows(snapshot: Snapshot, request: PlaylistRequest) -> npt.NDArray[np.bool_]:
+    """Which rows may come, bool (n_indexed,)."""
+    allowed = passing(snapshot, request)
+    if allowed is None:
+        allowed = np.ones(snapshot.n_indexed, dtype=bool)
+    excluded = snapshot.rows_of(request.exclude)
+    allowed[excluded[excluded >= 0]] = False
+    return allowed
+
+
+def song_weights(snapshot: Snapshot, request: PlaylistRequest, plays: FloatArray) -> FloatArray | None:
+    """What each song weighs beside what leads to it; None where all weigh the same.
+
+    `plays` counts the plays of each row.
+    """
+    recent = _recently_saved(snapshot) if request.avoid_recent else frozenset()
+    rested = snapshot.rows_of(request.rested | recent)
+    rested = rested[rested >= 0]
+    if not len(rested) and request.prefer == "any":
+        return None
+    weights = np.ones(snapshot.n_indexed)
+    if request.prefer != "any":
+        weights = np.sqrt(plays + 0.5)
+        weights = weights if request.prefer == "familiar" else 1.0 / weights
+    weights[rested] *= _RESTED
+    return weights / weights.max()
+
+
+def _recently_saved(snapshot: Snapshot) -> frozenset[int]:
+    """Songs of the listener's own playlists that were saved a short time ago."""
+    since = time.time() - RESTS_S
+    own = snapshot.library.playlists(OWN_PLAYLISTS)
+    return frozenset(i for playlist in own if playlist.created_at >= since for i in playlist.song_ids)
+
+
+def temperature_of(surprise: float) -> float:
+    """The walk's temperature: 1/4 where smooth, 1 in the middle, 4 where surprising."""
+    return float(_WIDEST ** (2.0 * surprise - 1.0))
+
+
+def works_of(snapshot: Snapshot) -> list[tuple[str, str] | None]:
+    """What a song is a version of: artist and title in their plainest spelling; None for an unknown artist."""
+    artists, names = snapshot.columns.artist.texts(), snapshot.names_at()
+    return [
+        (plain_artist(artist), plain_title(title)[0]) if artist else None
+        for artist, (title, _) in zip(artists, names, strict=True)
+    ]

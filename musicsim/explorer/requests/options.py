@@ -1,0 +1,147 @@
+"""Options: a field of a request with all that command line, HTTP interface and form say of it."""
+
+from dataclasses import dataclass, field, fields
+from functools import cache
+from types import GenericAlias, NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+__all__ = ["Option", "OptionError", "option", "options_of", "settle"]
+
+
+class OptionError(ValueError):
+    """A value is not one that a field can have; `option` and `shortfall` say of which and what it should be."""
+
+    def __init__(self, asked: "Option", value: Any, shortfall: str) -> None:
+        super().__init__(f"{asked.field}={value!r} should be {shortfall}.")
+        self.option, self.value, self.shortfall = asked, value, shortfall
+
+
+@dataclass(frozen=True)
+class Option:
+    """What may be given for a field of a request.
+
+    Attributes
+    ----------
+    help : str
+    label : str
+        Of its widget in a form; empty where it has none.
+    name : str
+        On the command line and over HTTP; that of the field by default.
+    flags : tuple of str
+        How it is spelt on the command line; ``--name`` by default.
+    min, max, above : number or None
+        Limits of the value: at least, at most, more than.
+    max_asked : int or None
+        At most so much can be asked for; the program itself may go beyond, as when a long playlist is redrawn.
+    choices : tuple of str
+        Its values, where they are few.
+    field : str
+    default : object
+    element : type
+        Of the value, or of one of several.
+    many : type or None
+        frozenset or tuple where there may be any number of values; they are given as a list.
+    n_values : int
+        2 for a range, which is given as two values.
+    """
+
+    help: str
+    label: str = ""
+    name: str = ""
+    flags: tuple[str, ...] = ()
+    min: float | None = None
+    max: float | None = None
+    above: float | None = None
+    max_asked: int | None = None
+    choices: tuple[str, ...] = ()
+    field: str = ""
+    default: Any = None
+    element: type = str
+    many: type | None = None
+    n_values: int = 1
+
+    @property
+    def annotation(self) -> Any:
+        """The type of a parameter that takes it."""
+        kind: Any = self.element
+        if self.many:
+            kind = GenericAlias(list, kind)
+        elif self.n_values > 1:
+            kind = GenericAlias(tuple, (kind,) * self.n_values)
+        return kind | None if self.default is None else kind
+
+    @property
+    def default_given(self) -> Any:
+        """The default, as it would be given."""
+        return list(self.default) if self.many else self.default
+
+    @property
+    def limits(self) -> tuple[float | None, float | None]:
+        """The smallest and the largest number that can be asked for; None where there is no limit."""
+        return self.min, self.max if self.max_asked is None else self.max_asked
+
+    def shortfall(self, value: Any) -> str:
+        """What the value should be and is not, in words; empty where it is."""
+        if value is None or self.many is not None:
+            return ""
+        if self.choices:
+            return "" if value in self.choices else f"one of {', '.join(self.choices)}"
+        if self.n_values > 1:
+            return "" if value[0] <= value[1] else "a lower and an upper bound"
+        if self.above is not None:
+            return "" if self.above < value < float("inf") else f"a number above {self.above:g}"
+        if self.min is not None and self.max is not None:
+            return "" if self.min <= value <= self.max else f"between {self.min:g} and {self.max:g}"
+        return "" if self.min is None or value >= self.min else f"at least {self.min:g}"
+
+
+def option(default: Any, help: str, **facts: Any) -> Any:
+    """A field of a dataclass that can be asked for; `facts` are those of :class:`Option`."""
+    return field(default=default, metadata={"help": help} | facts)
+
+
+def options_of(request: type[Any]) -> dict[str, Option]:
+    """The options of a request by their field, in the order in which they are shown."""
+    key: Any = request  # a type, which the cache can hold whatever its values are
+    return _read_options(key)
+
+
+@cache
+def _read_options(request: Any) -> dict[str, Option]:
+    hints, found = get_type_hints(request), {}
+    for f in fields(request):
+        if "help" in f.metadata:
+            facts: dict[str, Any] = {"name": f.name, **f.metadata, **_shape(hints[f.name])}
+            found[f.name] = Option(field=f.name, default=f.default, **facts)
+    return found
+
+
+def _shape(hint: Any) -> dict[str, Any]:
+    """Element, collection and number of values of a type."""
+    if get_origin(hint) in (Union, UnionType):
+        (hint,) = (part for part in get_args(hint) if part is not NoneType)
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return {"element": str}
+    if origin is None:
+        return {"element": hint}
+    if origin is tuple and ... not in parts:
+        return {"element": parts[0], "n_values": len(parts)}
+    return {"element": parts[0], "many": origin}
+
+
+def settle(request: Any) -> None:
+    """Make lists of values what the fields of a request hold; for the end of its ``__post_init__``.
+
+    Raises
+    ------
+    OptionError
+        For the first field that is out of its limits.
+    """
+    for name, asked in options_of(type(request)).items():
+        value = getattr(request, name)
+        if asked.many:
+            object.__setattr__(request, name, asked.many(value))
+        shortfall = asked.shortfall(value)
+        if shortfall:
+            raise OptionError(asked, value, shortfall)

@@ -1,0 +1,82 @@
+"""What a listener asks of a playlist."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from musicsim.explorer.requests.filters import Filters
+from musicsim.explorer.requests.options import option
+
+__all__ = ["PREFERENCES", "PlaylistRequest", "Preference"]
+
+Preference = Literal["any", "familiar", "unheard"]
+PREFERENCES = get_args(Preference)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaylistRequest(Filters):
+    """A playlist as it is asked for: what its songs must be, and how they follow each other. Ids are of songs.
+
+    Attributes
+    ----------
+    keep : mapping of place (0 is the first) to id
+        Songs that stand where they are.
+    rested : frozenset of int
+        Songs of lists that were drawn a moment ago: they weigh less.
+    """
+
+    length: int = option(
+        12, "Number of songs.", label="Length", flags=("--length", "-n"), min=1, max_asked=500
+    )
+    minutes: float | None = option(
+        None, "Length in minutes instead, as close as whole songs allow.", label="Length", min=1, max=1440
+    )
+    dialect: str | None = option(
+        None, "Kind of playlist to follow; `musicsim dialects` lists them.", label="What kind of playlist?"
+    )
+    first: int | None = option(None, "First song; any by default.", label="First song")
+    through: tuple[int, ...] = option(
+        (),
+        "Songs to pass through, in this order. The playlist ends with the last one, so with a first song it is a "
+        "path from one to the other.",
+        label="Pass through",
+    )
+    like: tuple[int, ...] = option(
+        (), "The playlist stays close to these songs; they need not be in it.", label="Stay around"
+    )
+    exclude: frozenset[int] = option(frozenset(), "Songs to leave out.", label="Leave out")
+    spacing: int = option(
+        5,
+        "Songs between two by the same artist; fewer if the collection has too few artists.",
+        label="Songs between two by the same artist",
+        min=0,
+    )
+    surprise: float = option(
+        0.3,
+        "From 0, smooth, which follows narrow links, to 1, surprising, which follows broad links or jumps anywhere. "
+        "The middle is like the playlists it was learned from.",
+        label="Smooth to surprising",
+        min=0,
+        max=1,
+    )
+    prefer: Preference = option(
+        "any",
+        "Any songs, familiar or unheard ones, by imported plays and plays in this player.",
+        label="Prefer songs that are",
+        choices=PREFERENCES,
+    )
+    avoid_recent: bool = option(
+        True, "Songs of playlists generated here or saved in the last 24 hours come less.",
+        label="Avoid recently used songs",
+    )  # fmt: skip
+    versions_apart: bool = option(
+        True,
+        "At most one version of a song, so no live version next to the album track.",
+        label="Skip alternate versions",
+        name="skip_versions",
+    )
+    seed: int | None = option(
+        None, "The same seed gives the same playlist again; random by default.", label="Seed", min=0
+    )
+    keep: Mapping[int, int] = field(default_factory=dict)
+    rested: frozenset[int] = frozenset()

@@ -1,0 +1,33 @@
+"""What is asked of a search for similar songs."""
+
+from dataclasses import dataclass
+
+from musicsim.explorer.requests.filters import Filters
+from musicsim.explorer.requests.options import option, settle
+
+__all__ = ["MAX_RESULTS", "SearchRequest"]
+
+MAX_RESULTS = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchRequest(Filters):
+    """Which songs may be results, how many, and in which order."""
+
+    k: int = option(10, "Number of songs.", label="Songs", flags=("-k",), min=1, max_asked=MAX_RESULTS)
+    per_artist: int = option(
+        2, "Max. songs per artist; 0 = no limit.", label="Max. songs per artist (0 = no limit)",
+        min=0,
+    )  # fmt: skip
+    hub_reduction: bool | None = option(
+        None, "Whether hub songs (close to everything) count for less; by default as the library is set.",
+        label="Hub reduction",
+    )  # fmt: skip
+    fits: tuple[int, ...] = option((), "Id of a result that fits; the list is reordered to match.")
+    does_not_fit: tuple[int, ...] = option((), "Id of a result that does not fit.", flags=("--not",))
+
+    def __post_init__(self) -> None:
+        settle(self)
+        both = set(self.fits) & set(self.does_not_fit)
+        if both:
+            raise ValueError(f"song {min(both)} is marked both as fitting and as not fitting: choose one.")

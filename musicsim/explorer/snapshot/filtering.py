@@ -1,0 +1,87 @@
+"""Which songs pass a filter: the one rule of searches, maps and playlists, whoever asks for them."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim.explorer.requests.filters import Filters
+from musicsim.explorer.snapshot.snapshot import Snapshot
+
+__all__ = ["FilterChoices", "filter_choices", "passing"]
+
+
+def passing(snapshot: Snapshot, filters: Filters) -> npt.NDArray[np.bool_] | None:
+    """Which rows pass, bool (n_indexed,); None where the filter is empty."""
+    columns = snapshot.columns
+    parts = [
+        getattr(columns, name).among(wanted)
+        for name, wanted in (
+            ("artist", filters.artists),
+            ("genre", filters.genres),
+            ("folder", filters.folders),
+        )
+        if wanted
+    ]
+    if filters.no_artists:
+        parts.append(~columns.artist.among(filters.no_artists))
+    if filters.tags:
+        parts.append(_tagged(snapshot, filters.tags))
+    if filters.no_tags:
+        parts.append(~_tagged(snapshot, filters.no_tags))
+    if filters.years is not None:
+        first, last = filters.years
+        parts.append((columns.year > 0) & (first <= columns.year) & (columns.year <= last))
+    if filters.duration_s is not None:
+        shortest, longest = filters.duration_s
+        parts.append((shortest <= columns.duration_s) & (columns.duration_s <= longest))
+    return np.logical_and.reduce(parts) if parts else None
+
+
+@dataclass(frozen=True, slots=True)
+class FilterChoices:
+    """What there is to choose in filters, by their field.
+
+    Attributes
+    ----------
+    names : dict of list of str
+        Genres and tags from many songs to few, others by name; only where there are some.
+    ranges : dict of (first, last)
+        Whole years and seconds; only where there is a choice.
+    """
+
+    names: dict[str, list[str]]
+    ranges: dict[str, tuple[int, int]]
+
+
+def filter_choices(snapshot: Snapshot) -> FilterChoices:
+    """What the songs of a snapshot can be filtered by."""
+    columns = snapshot.columns
+    artists = sorted(columns.artist.counts(), key=str.casefold)
+    genres = columns.genre.counts()
+    tags = _by_count(genres + snapshot.library.listening.tag_counts())
+    names = {
+        "artists": artists, "no_artists": artists, "genres": _by_count(genres), "tags": tags, "no_tags": tags,
+        "folders": sorted(columns.folder.counts()),
+    }  # fmt: skip
+    years = columns.year[columns.year > 0]
+    ranges = {
+        "years": (int(years.min(initial=9999)), int(years.max(initial=0))),
+        "duration_s": (0, int(columns.duration_s.max(initial=0.0)) + 1),
+    }
+    return FilterChoices(
+        {field: found for field, found in names.items() if found},
+        {field: (first, last) for field, (first, last) in ranges.items() if first < last},
+    )
+
+
+def _by_count(counts: Counter[str]) -> list[str]:
+    return [name for name, _ in counts.most_common()]
+
+
+def _tagged(snapshot: Snapshot, tags: Iterable[str]) -> npt.NDArray[np.bool_]:
+    """Which rows have one of some words as a tag or as their genre."""
+    ids = snapshot.library.listening.songs_tagged(tags)
+    return snapshot.columns.genre.among(tags) | np.isin(snapshot.row_ids, ids)

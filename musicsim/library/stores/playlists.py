@@ -1,0 +1,146 @@
+"""Playlists of a library: imported ones, and those that the listener keeps."""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+
+from musicsim.errors import NotFoundError
+from musicsim.library.db import schema
+from musicsim.library.db.database import Write
+from musicsim.library.stores.opinions import checked_details
+
+__all__ = ["OWN_PLAYLISTS", "NewPlaylist", "PlaylistStore", "SavedPlaylist", "put_playlists"]
+
+OWN_PLAYLISTS = "saved"  # the source of playlists that the listener keeps here
+
+NewPlaylist = (
+    tuple[str, str | None, Sequence[int]] | tuple[str, str | None, Sequence[int], Mapping[str, Any] | None]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPlaylist:
+    """A playlist of the library.
+
+    Attributes
+    ----------
+    created_at : float
+        When it was written, seconds since 1970.
+    details : mapping or None
+        What it was drawn with: reasons, seed, settings.
+    """
+
+    id: int
+    name: str
+    category: str | None
+    source: str
+    song_ids: tuple[int, ...]
+    created_at: float = 0.0
+    details: Mapping[str, Any] | None = field(default=None, hash=False)
+
+
+class PlaylistStore:
+    """Playlists of one library."""
+
+    def __init__(self, engine: sa.Engine, write: Write) -> None:
+        self._engine, self._write = engine, write
+
+    def all(self, source: str | None = None) -> list[SavedPlaylist]:
+        """Playlists with their songs in order; all, or those of one source."""
+        members: dict[int, list[int]] = {}
+        m, p = schema.playlist_songs.c, schema.playlists.c
+        lists = sa.select(p.id, p.name, p.category, p.source, p.created_at, p.details).order_by(p.id)
+        songs = sa.select(m.playlist_id, m.song_id).order_by(m.playlist_id, m.position)
+        if source is not None:
+            lists = lists.where(p.source == source)
+            songs = songs.join(schema.playlists, p.id == m.playlist_id).where(p.source == source)
+        with self._engine.connect() as connection:
+            for playlist_id, song_id in connection.execute(songs):
+                members.setdefault(playlist_id, []).append(song_id)
+            rows = connection.execute(lists).all()
+        return [
+            SavedPlaylist(*row[:4], tuple(members.get(row.id, ())), row.created_at, row.details)
+            for row in rows
+        ]
+
+    def add(self, playlists: Iterable[NewPlaylist], source: str) -> int:
+        """Add playlists; one of the same source, name and category is replaced.
+
+        Parameters
+        ----------
+        playlists : iterable of (name, category, song ids) or (name, category, song ids, details)
+            Details are what :class:`SavedPlaylist` gives back: anything that JSON can hold.
+        source : str
+
+        Returns
+        -------
+        int
+            How many were written.
+
+        Raises
+        ------
+        ValueError
+            If JSON cannot hold some details.
+        """
+        with self._write() as connection:
+            return put_playlists(connection, playlists, source)
+
+    def set_details(self, playlist_id: int, details: Mapping[str, Any] | None) -> None:
+        """Keep what a playlist was drawn with, in place of what was kept before; None forgets it.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such playlist.
+        ValueError
+            If JSON cannot hold the details.
+        """
+        which = schema.playlists.c.id == playlist_id
+        change = schema.playlists.update().where(which).values(details=checked_details(details))
+        with self._write() as connection:
+            if not connection.execute(change).rowcount:
+                raise NotFoundError(f"there is no playlist {playlist_id} in this library.")
+
+    def rename(self, playlist_id: int, name: str) -> None:
+        """Give a playlist another name; another one of its source and category that has it gives way.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such playlist.
+        """
+        p = schema.playlists.c
+        with self._write() as connection:
+            row = connection.execute(sa.select(p.source, p.category).where(p.id == playlist_id)).one_or_none()
+            if row is None:
+                raise NotFoundError(f"there is no playlist {playlist_id} in this library.")
+            same = (p.source == row.source, p.name == name, p.category.is_not_distinct_from(row.category))
+            connection.execute(schema.playlists.delete().where(*same, p.id != playlist_id))
+            connection.execute(schema.playlists.update().where(p.id == playlist_id).values(name=name))
+
+    def delete(self, playlist_id: int) -> None:
+        """Forget a playlist."""
+        with self._write() as connection:
+            connection.execute(schema.playlists.delete().where(schema.playlists.c.id == playlist_id))
+
+
+def put_playlists(connection: sa.Connection, playlists: Iterable[NewPlaylist], source: str) -> int:
+    """:meth:`PlaylistStore.add` in a transaction that has begun."""
+    p, n = schema.playlists.c, 0
+    for name, category, song_ids, *details in playlists:
+        same = (p.source == source, p.name == name, p.category.is_not_distinct_from(category))
+        connection.execute(schema.playlists.delete().where(*same))
+        values: dict[str, Any] = {"name": name, "category": category, "source": source}
+        values |= {"created_at": time.time(), "details": checked_details(*details) if details else None}
+        playlist_id = connection.execute(schema.playlists.insert().values(**values)).inserted_primary_key[0]  # type: ignore[index]
+        rows = [
+            {"playlist_id": playlist_id, "position": position, "song_id": song_id}
+            for position, song_id in enumerate(song_ids)
+        ]
+        if rows:
+            connection.execute(schema.playlist_songs.insert(), rows)
+        n += 1
+    return n

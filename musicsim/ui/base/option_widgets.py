@@ -1,0 +1,26 @@
+"""What widgets say of the options of a request: label, help, limits and default."""
+
+from typing import Any
+
+from musicsim.explorer.requests.options import options_of
+from musicsim.ui.base.state import Key
+
+__all__ = ["labelled", "limits", "option_key"]
+
+
+def labelled(request: type, field: str) -> dict[str, Any]:
+    """Label and help of an option, as arguments of its widget."""
+    option = options_of(request)[field]
+    return {"label": option.label, "help": option.help}
+
+
+def limits(request: type, field: str, max_value: int | None = None) -> dict[str, Any]:
+    """The same with the smallest and largest value; the largest may be smaller here."""
+    least, most = options_of(request)[field].limits
+    return labelled(request, field) | {"min_value": least, "max_value": max_value or most}
+
+
+def option_key(name: str, request: type, field: str) -> Key[Any]:
+    """The entry of the session that holds an option, with its default; several values are a list."""
+    option = options_of(request)[field]
+    return Key(name, lambda: option.default_given, option.help)

@@ -1,0 +1,197 @@
+"""Every option of a request on the command line, over HTTP and in its form, with the same help, default and limits."""
+
+import json
+
+import pytest
+import typer
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+from streamlit.testing.v1 import AppTest
+
+from musicsim.api import routes
+from musicsim.api.http import http_interface
+from musicsim.cli import app as program
+from musicsim.explorer import jobs
+from musicsim.explorer.learning.supervision import Coverage
+from musicsim.explorer.requests.options import options_of
+from musicsim.explorer.requests.playlist import PlaylistRequest
+from musicsim.explorer.requests.search import SearchRequest
+from musicsim.explorer.requests.training import KINDS, TrainingRequest
+from musicsim.ui.base.frame import PAGES, SHELL
+from musicsim.ui.train import training_view
+from tests.command import run
+from tests.pages.test_playlist import full, taught  # noqa: F401
+
+WIDGETS = (
+    "selectbox", "multiselect", "slider", "select_slider", "number_input", "text_input", "toggle", "checkbox", "radio",
+    "button_group",
+)  # fmt: skip
+BY_THUMBS = {"fits", "does_not_fit"}  # pressed on the results
+REQUESTS = {
+    PlaylistRequest: ("playlist", "get", "/playlist"),
+    SearchRequest: ("similar", "get", "/songs/{song_id}/similar"),
+    TrainingRequest: ("train", "post", "/models"),
+}
+
+
+@pytest.fixture(scope="module")
+def interface():
+    return http_interface().openapi()["paths"]
+
+
+@pytest.mark.parametrize("request_type", REQUESTS)
+def test_the_command_line_has_every_option_with_its_help(request_type):
+    command = typer.main.get_command(program).commands[REQUESTS[request_type][0]]
+    params = {param.name: param for param in command.params}
+    for field, option in options_of(request_type).items():
+        assert params[field].help == option.help, field
+        assert params[field].multiple == bool(option.many), field
+        assert (params[field].default or None) == (option.default or None), field
+
+
+@pytest.mark.parametrize("request_type", REQUESTS)
+def test_the_interface_has_every_option_with_its_help_and_limits(interface, request_type):
+    _, method, path = REQUESTS[request_type]
+    params = {param["name"]: param for param in interface[path][method]["parameters"]}
+    for option in options_of(request_type).values():
+        said = params[option.name]
+        assert said["description"] == option.help, option.name
+        limits = next((part for part in said["schema"].get("anyOf", ()) if "type" in part), said["schema"])
+        if option.n_values == 1 and not option.many:
+            most = option.max if option.max_asked is None else option.max_asked
+            assert (limits.get("minimum"), limits.get("maximum")) == (option.min, most), option.name
+
+
+def test_uploads_are_searched_with_the_same_options(interface):
+    names = {param["name"] for param in interface["/similar"]["post"]["parameters"]}
+    assert {option.name for option in options_of(SearchRequest).values()} <= names
+
+
+def widgets(app: AppTest) -> dict[str, tuple[str, str]]:
+    """Label and help of every widget by the key that it was given."""
+    assert not app.exception
+    found = [widget for kind in WIDGETS for widget in app.get(kind)]
+    return {widget.key: (widget.proto.label, widget.proto.help) for widget in found if widget.key}
+
+
+@pytest.mark.slow
+def test_the_playlist_form_has_every_option_with_its_help(taught):  # noqa: F811
+    taught.add_tags([{"song_id": song.id, "tag": "calm", "weight": 1.0} for song in taught.songs()[:3]])
+    app = AppTest.from_file(SHELL, default_timeout=60).run().switch_page(PAGES["playlist"]).run()
+    shown = widgets(app)
+    app.session_state["playlist_by"] = "minutes"
+    shown |= widgets(app.run())
+    for field, option in options_of(PlaylistRequest).items():
+        assert shown[f"playlist_{field}"] == (option.label, option.help), field
+
+
+def test_the_search_form_has_every_option_with_its_help(full):  # noqa: F811
+    app = AppTest.from_file(SHELL, default_timeout=60)
+    app.query_params["song"] = str(full.songs()[0].id)
+    shown = widgets(app.run().switch_page(PAGES["search"]).run())
+    for field, option in options_of(SearchRequest).items():
+        if field not in BY_THUMBS:
+            assert shown[f"search_{field}"] == (option.label, option.help), field
+
+
+def test_the_training_form_has_every_option_with_its_help(full, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(
+        training_view, "_coverage", lambda *_: [Coverage(kind, 30, 1.0, "") for kind in KINDS]
+    )
+    app = AppTest.from_file(SHELL, default_timeout=60).run().switch_page(PAGES["train"])
+    app.session_state["train_kind"] = "answers"
+    shown = widgets(app.run())
+    keys = {"supervision": "kind", "random_state": "seed"}
+    for field, option in options_of(TrainingRequest).items():
+        assert shown[f"train_{keys.get(field, field)}"] == (option.label, option.help), field
+
+
+@pytest.fixture
+def client(full, monkeypatch):  # noqa: F811
+    with TestClient(Starlette(routes=routes())) as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong", "said", "arguments", "address"),
+    [
+        ("surprise", 1.5, "surprise=1.5 should be between 0 and 1.", ("playlist", "--surprise", 1.5), "surprise=1.5"),
+        ("prefer", "loud", "prefer='loud' should be one of any", ("playlist", "--prefer", "loud"), "prefer=loud"),
+        (
+            "years", (1990, 1980), "years=(1990, 1980) should be a lower and an upper bound.",
+            ("playlist", "--years", 1990, 1980), "years=1990&years=1980",
+        ),
+        ("length", 0, "length=0 should be at least 1.", ("playlist", "-n", 0), "length=0"),
+    ],
+)  # fmt: skip
+def test_a_value_out_of_range_is_one_sentence_everywhere(
+    client,
+    full,  # noqa: F811
+    field,
+    wrong,
+    said,
+    arguments,
+    address,
+):
+    with pytest.raises(ValueError, match=f"^{field}=") as refused:
+        PlaylistRequest(**{field: wrong})
+    assert str(refused.value).startswith(said)
+    _, problem = run(*arguments, library=full.folder, expect=2)
+    assert arguments[1] in problem
+    assert client.get(f"/api/playlist?{address}").status_code == 422
+
+
+def test_the_same_request_is_the_same_playlist_on_the_command_line_and_over_http(client, full):  # noqa: F811
+    told = json.loads(
+        run("playlist", "-n", 4, "--seed", 3, "--no-artist", "Artist noise", "--years", 1970, 1990, "--tag",
+            "Genre tones", "--tag", "Genre clicks", "--exclude", 1, "--json", library=full.folder)[0]
+    )  # fmt: skip
+    asked = "length=4&seed=3&no_artist=Artist noise&years=1970&years=1990&tag=Genre tones&tag=Genre clicks&exclude=1"
+    answer = client.get(f"/api/playlist?{asked}").json()
+    assert [song["id"] for song in answer] == [step["song"]["id"] for step in told["songs"]]
+    assert {song["artist"] for song in answer} <= {"Artist tones", "Artist clicks"}
+
+
+def test_the_same_search_has_the_same_results_on_the_command_line_and_over_http(client, full):  # noqa: F811
+    folder = full.songs()[3].folder
+    for options, address in (
+        (("--no-tag", "Genre noise"), "no_tag=Genre noise"),
+        (("--folder", folder, "--per-artist", 0), f"folder={folder}&per_artist=0"),
+        (("--seconds", 0, 4.5, "--no-hub-reduction"), "seconds=0&seconds=4.5&hub_reduction=false"),
+    ):
+        told = json_of(run("similar", 1, "-k", 20, *options, "--json", library=full.folder))
+        answer = client.get(f"/api/songs/1/similar?k=20&{address}").json()
+        assert [(hit["id"], hit["similarity"]) for hit in answer] == told
+
+
+def json_of(printed):
+    return [(hit["song"]["id"], hit["similarity"]) for hit in json.loads(printed[0])]
+
+
+def test_a_training_is_started_over_http_as_on_the_page(client, full, monkeypatch):  # noqa: F811
+    started = []
+    monkeypatch.setattr(jobs, "start", lambda _, kind, arguments: started.append((kind, arguments)) or 1)
+    answer = client.post("/api/models?source=genre&strength=10&use=true&k=3")
+    assert (answer.status_code, answer.json()) == (202, {"job": 1, "name": "Genres"})
+    wanted = TrainingRequest("genre", C=10.0, k=3, use=True)
+    assert started == [("train", wanted.job_arguments("Genres"))]
+    refused = client.post("/api/models?source=genre&loss=order")
+    assert (refused.status_code, len(started)) == (422, 1)
+    assert "is for answers" in refused.json()["detail"]
+
+
+def test_a_job_says_over_http_how_far_it_is(client, full):  # noqa: F811
+    job_id = full.jobs.create("train", {})
+    full.jobs.update(job_id, state="done", done=3, total=3)
+    told = client.get(f"/api/jobs/{job_id}").json()
+    assert (told["kind"], told["state"], told["done"]) == ("train", "done", 3)
+    assert client.get("/api/jobs/99").status_code == 404
+
+
+def test_more_songs_than_can_be_asked_for_can_still_be_redrawn(client, full):  # noqa: F811
+    most = options_of(PlaylistRequest)["length"].max_asked
+    assert PlaylistRequest(length=most + 1).length == most + 1, (
+        "a long playlist that was imported is drawn again"
+    )
+    run("playlist", "-n", most + 1, library=full.folder, expect=2)
+    assert client.get(f"/api/playlist?length={most + 1}").status_code == 422
