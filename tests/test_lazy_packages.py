@@ -22,14 +22,33 @@ PACKAGES = [
 ]
 
 
-def test_importing_the_packages_loads_no_heavy_library():
-    code = f"""
-import sys
-from musicsim import {", ".join(PACKAGES)}
-print([name for name in ("av", "implicit", "numba", "scipy", "sklearn") if name in sys.modules])
-"""
+def loaded_by(modules: str, libraries: tuple[str, ...]) -> list[str]:
+    """Which of some libraries a fresh process has loaded after an import."""
+    code = f"import sys\nimport {modules}\nprint(*[name for name in {libraries} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    return done.stdout.split()
+
+
+def test_importing_the_packages_loads_no_heavy_library():
+    modules = ", ".join(f"musicsim.{name}" for name in PACKAGES)
+    assert loaded_by(modules, ("av", "implicit", "numba", "scipy", "sklearn")) == []
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "cli",
+        "api.http",
+        "api.routes",
+        "explorer.jobs",
+        "explorer.playlists.walk",
+        "explorer.search.query",
+        "explorer.snapshot.snapshot",
+        "explorer.upkeep.learned_model",
+    ],
+)
+def test_what_opens_a_library_waits_for_no_library_that_fits_models(module):
+    assert loaded_by(f"musicsim.{module}", ("numba", "openTSNE", "pandas", "scipy.stats", "sklearn")) == []
 
 
 @pytest.mark.slow

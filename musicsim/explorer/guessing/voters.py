@@ -6,10 +6,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from musicsim import hashing, search
 from musicsim.errors import ModelError
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.hashing import RankHash
-from musicsim.search import HammingIndex
 
 __all__ = ["CodeVoters", "VectorVoters", "Voters", "elected"]
 
@@ -77,11 +76,11 @@ class CodeVoters:
             raise ModelError(
                 "Two labels at least are needed to learn codes from, one of them of several songs."
             )
-        self._hash = RankHash(
+        self._hash = hashing.RankHash(
             _BITS, "hierarchy", method="ranknet", ranknet_steps=_STEPS, noise=_NOISE, random_state=random_state
         ).fit(snapshot.vectors_at(rows[sample]), labels[sample])  # fmt: skip
         codes = [self._hash.transform(snapshot.vectors_at(part)) for part in _parts(rows, _AT_ONCE)]
-        self._index = HammingIndex(n_jobs=1).fit(np.concatenate(codes))
+        self._index = search.HammingIndex(n_jobs=1).fit(np.concatenate(codes))
 
     def nearest(self, rows: Rows, k: int) -> Iterator[Rows]:
         for part in _parts(rows, _ASKED):

@@ -1,5 +1,7 @@
 """Playlists of a library: the fitted walk, lists drawn from it as asked, and the reasons of their steps."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from musicsim import playlist
 from musicsim.errors import NotFoundError
 from musicsim.explorer.models.artifacts import load_walk
 from musicsim.explorer.playlists.edges import FAMILIES, build_hypergraph, default_weights
@@ -17,14 +20,6 @@ from musicsim.explorer.playlists.request import Wish, temperature_of, works_of
 from musicsim.explorer.playlists.song_labels import load_sources, play_counts
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
-from musicsim.playlist import (
-    Hypergraph,
-    PlaylistModel,
-    Weighing,
-    build_edges,
-    describe_edge,
-    edge_families,
-)
 
 __all__ = ["Dialect", "DrawnPlaylist", "Edge", "ShuffleWalk", "Walk"]
 
@@ -104,7 +99,7 @@ class Walk:
         self.n_playlists = self.n_judged = 0
         self.dialects: tuple[Dialect, ...] = ()
         self._weights: dict[str, FloatArray] = {}
-        self._graph: Hypergraph | None = None
+        self._graph: playlist.Hypergraph | None = None
         if snapshot.indexed and snapshot.record is not None:
             self._load()
 
@@ -125,7 +120,7 @@ class Walk:
         )
         place = {name: column for column, name in enumerate(fitted.names)}
         columns = np.array([place.get(name, -1) for name in self._graph.names])
-        own = np.array([family == ("playlist",) for family in edge_families(self._graph.names)])
+        own = np.array([family == ("playlist",) for family in playlist.edge_families(self._graph.names)])
         for dialect, weights in zip(self.dialects, fitted.weights, strict=True):
             known = np.where(columns >= 0, weights[columns], _NEW_EDGE)
             self._weights[dialect.name] = self._with_own(known, own)
@@ -138,17 +133,17 @@ class Walk:
             weights[own] = share / (1.0 - share) * weights[~own].sum() / np.count_nonzero(own)
         return weights / weights.sum()
 
-    def _needed(self) -> Hypergraph:
+    def _needed(self) -> playlist.Hypergraph:
         if self._graph is None:
             raise NotFoundError("there are no songs to make a playlist of: add a folder first.")
         return self._graph
 
-    def _model(self, dialect: str | None = None) -> PlaylistModel:
+    def _model(self, dialect: str | None = None) -> playlist.PlaylistModel:
         graph = self._needed()
         if dialect and dialect not in self._weights:
             known = ", ".join(f"“{d.name}”" for d in self.dialects if d.name) or "none"
             raise NotFoundError(f"there is no dialect “{dialect}” in this library; there are: {known}.")
-        return PlaylistModel(graph, weights=self._weights[dialect or ""])
+        return playlist.PlaylistModel(graph, weights=self._weights[dialect or ""])
 
     @cached_property
     def _works(self) -> list[tuple[str, str] | None]:
@@ -170,7 +165,10 @@ class Walk:
         """The edges that weigh most, anywhere left out, each with its share of the weight."""
         model = self._model(dialect)
         order = [e for e in np.argsort(-model.weights_, kind="stable") if e != model.hypergraph.uniform_edge]
-        return [Edge(describe_edge(model.hypergraph.names[e]), float(model.weights_[e])) for e in order[:n]]
+        return [
+            Edge(playlist.describe_edge(model.hypergraph.names[e]), float(model.weights_[e]))
+            for e in order[:n]
+        ]
 
     def step_width(self, surprise: float, dialect: str | None = None) -> float:
         """Among how many songs a step chooses, on average, at a place of the slider from smooth to surprising."""
@@ -205,7 +203,12 @@ class Walk:
         return [self._row(i) for i in ids]
 
     def _of_minutes(
-        self, model: PlaylistModel, wish: Wish, excluded: Sequence[int], seed: int | None, n_left: int
+        self,
+        model: playlist.PlaylistModel,
+        wish: Wish,
+        excluded: Sequence[int],
+        seed: int | None,
+        n_left: int,
     ) -> DrawnPlaylist:
         """Try lengths until the list is as long as whole songs allow."""
         assert wish.minutes is not None
@@ -231,7 +234,7 @@ class Walk:
 
     def _of_length(
         self,
-        model: PlaylistModel,
+        model: playlist.PlaylistModel,
         wish: Wish,
         length: int,
         excluded: Sequence[int],
@@ -272,8 +275,8 @@ class Walk:
         return DrawnPlaylist(tuple(songs[row] for row in drawn.songs), edges, tuple(notes))
 
     def _steering(
-        self, model: PlaylistModel, wish: Wish, length: int
-    ) -> tuple[dict[int, int], Weighing | None, list[str]]:
+        self, model: playlist.PlaylistModel, wish: Wish, length: int
+    ) -> tuple[dict[int, int], playlist.Weighing | None, list[str]]:
         """Rows by place, and weights of songs by place."""
         notes: list[str] = []
         fixed = {place: self._row(i) for place, i in wish.keep.items()}
@@ -292,7 +295,9 @@ class Walk:
         fixed = path | fixed
         return fixed, self._weighing(model, wish, path if len(path) > 1 else {}), notes
 
-    def _weighing(self, model: PlaylistModel, wish: Wish, path: Mapping[int, int]) -> Weighing | None:
+    def _weighing(
+        self, model: playlist.PlaylistModel, wish: Wish, path: Mapping[int, int]
+    ) -> playlist.Weighing | None:
         """All that makes one song more wanted than another, as one product a place."""
         same = wish.weights(self.snapshot, self._plays)
         if wish.seeds:
@@ -309,7 +314,7 @@ class Walk:
         return weigh
 
     @staticmethod
-    def _around(model: PlaylistModel, rows: Sequence[int]) -> FloatArray:
+    def _around(model: playlist.PlaylistModel, rows: Sequence[int]) -> FloatArray:
         """How readily the walk goes from the seeds to each song, on average; any song keeps a little."""
         reached = np.mean([model.transition_probabilities(row) for row in rows], axis=0)
         reached[list(rows)] = reached.max(initial=0.0)
@@ -344,7 +349,7 @@ class Walk:
     def reasons(self, song_id: int, next_id: int, dialect: str | None = None) -> list[Edge]:
         """All that can have led from one song to another, likeliest first; probabilities sum to 1."""
         common = self._model(dialect).transition_edges(self._row(song_id), self._row(next_id))
-        return [Edge(describe_edge(name), probability) for _, name, probability in common]
+        return [Edge(playlist.describe_edge(name), probability) for _, name, probability in common]
 
     def _row(self, song_id: int) -> int:
         row = self.snapshot.row_of.get(song_id)
@@ -362,12 +367,14 @@ class ShuffleWalk(Walk):
 
     def _load(self) -> None:
         n_songs = len(self.snapshot.indexed)
-        self._graph = build_edges(n_songs) if n_songs > 1 else None
+        self._graph = playlist.build_edges(n_songs) if n_songs > 1 else None
         self._weights[""] = np.ones(1)
 
     def draw(self, wish: Wish, random_state: int | None = None) -> DrawnPlaylist:
         """Draw a playlist of any songs that are as asked."""
         return super().draw(replace(wish, surprise=1.0, seeds=(), dialect=None), random_state)
 
-    def _weighing(self, model: PlaylistModel, wish: Wish, path: Mapping[int, int]) -> Weighing | None:
+    def _weighing(
+        self, model: playlist.PlaylistModel, wish: Wish, path: Mapping[int, int]
+    ) -> playlist.Weighing | None:
         return super()._weighing(model, wish, {})

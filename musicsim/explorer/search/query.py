@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from musicsim import kernels
 from musicsim.audio import Sound, analyse_sound, derivative_blocks
 from musicsim.errors import AudioTooShortError, ModelError, NotFoundError
 from musicsim.explorer.search.explain import short_reason
 from musicsim.explorer.search.feedback import Thumbs, bent
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.kernels import ppk_similarity
 from musicsim.library import Song
 from musicsim.library.db.columns import SongColumns
 from musicsim.library.scan.files import content_hash
@@ -314,7 +314,7 @@ def _hits(
     song = songs.get(asked[0]) if asked else None
     tags = snapshot.tags_of(songs) if song else {}
     return [
-        Hit(songs[i], float(ppk_similarity(d)), float(d), short_reason(tags, song, songs[i]))
+        Hit(songs[i], float(kernels.ppk_similarity(d)), float(d), short_reason(tags, song, songs[i]))
         for i, d in zip(ids, distances, strict=True)
         if i in songs
     ]

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim import codebook as codebooks
+from musicsim import kernels
 from musicsim.audio import HOP, SAMPLE_RATE
 from musicsim.errors import ModelError
-from musicsim.kernels import ppk_similarity
 
 if TYPE_CHECKING:  # numba and scikit-learn come with them: not before a model is used
     from musicsim.explorer.models.similarity_model import SimilarityModel
@@ -276,7 +276,7 @@ def _distance(shares: tuple[Floats, Floats]) -> float:
 
 
 def _similarity(shares: tuple[Floats, Floats]) -> float:
-    return float(ppk_similarity(_distance(shares)))
+    return float(kernels.ppk_similarity(_distance(shares)))
 
 
 def _jaccard(one: frozenset[str], other: frozenset[str]) -> float | None:
