@@ -6,9 +6,10 @@ reduction: mutual proximity of the 500 nearest. A song is a *hub* when it stands
 stands in none. Genres are judged on lists without the query's own artist: a recording studio is not a genre.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +18,10 @@ from musicsim import evaluation, relevance, search
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.verdict import RANKED, Lead
 from musicsim.explorer.models.artifacts import load_report
+from musicsim.explorer.snapshot.neighbours import Neighbours
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
-
-if TYPE_CHECKING:
-    from musicsim.explorer.snapshot.neighbours import Neighbours
 
 __all__ = [
     "Confusion",
@@ -135,7 +134,7 @@ class Confusion:
     columns: list[str]
     shares: FloatArray
 
-    def largest(self, n: int = 30) -> "Confusion":
+    def largest(self, n: int = 30) -> Confusion:
         """The `n` largest genres; what the others have is summed up in a column of its own."""
         if len(self.genres) <= n:
             return self
@@ -395,8 +394,8 @@ def measure_lists(
 
 def _nearest(
     X: npt.NDArray[np.float32],
-    index: "search.ExactIndex | Neighbours",
-    proximity: "search.MutualProximity",
+    index: search.ExactIndex | Neighbours,
+    proximity: search.MutualProximity,
     artists: IntArray,
     tell: Tell | None,
 ) -> list[tuple[IntArray, IntArray]]:

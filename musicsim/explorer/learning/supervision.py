@@ -17,6 +17,7 @@ from scipy import sparse
 from musicsim import kernels
 from musicsim import relevance as relevances
 from musicsim.errors import ModelError
+from musicsim.explorer.learning.from_answers import Answered, relevance_of, too_few
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
 __all__ = ["ANSWERS", "JUDGEMENTS", "KINDS", "Coverage", "Supervision", "coverage"]
@@ -215,8 +216,6 @@ class Supervision:
         return make
 
     def _answers(self) -> Callable[[IntArray], relevances.Relevance]:
-        from musicsim.explorer.learning.from_answers import Answered, relevance_of, too_few
-
         answered = Answered.of(self._snapshot)
         if not len(answered):
             raise ModelError("nobody has compared songs yet: answer some questions on the Compare page.")

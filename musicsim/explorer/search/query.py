@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -11,15 +10,13 @@ import numpy.typing as npt
 from musicsim import kernels
 from musicsim.audio import Sound, analyse_sound, derivative_blocks
 from musicsim.errors import AudioTooShortError, ModelError, NotFoundError
+from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.search.explain import short_reason
 from musicsim.explorer.search.feedback import Thumbs, bent
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.library.db.columns import SongColumns
 from musicsim.library.scan.files import content_hash
-
-if TYPE_CHECKING:  # numba comes with it
-    from musicsim.explorer.models.similarity_model import SimilarityModel
 
 __all__ = ["Example", "Filters", "Hit", "example_of", "find_similar", "model_to_compare_with", "read_example"]
 
@@ -129,7 +126,7 @@ def read_example(snapshot: Snapshot, source: Path | bytes, name: str) -> Example
     return example_of(snapshot, analyse_sound(source, name=name), content_hash(source), name)
 
 
-def model_to_compare_with(snapshot: Snapshot) -> "SimilarityModel":
+def model_to_compare_with(snapshot: Snapshot) -> SimilarityModel:
     """The model in use; raises :class:`ModelError` where the library has none yet."""
     if snapshot.model is None:
         raise ModelError("this library has no songs to compare with yet: add a folder first.")

@@ -381,12 +381,6 @@ _VERSION_2 = (
     "CREATE INDEX ix_duplicates_second_id ON duplicates (second_id)",
 )
 
-
-def _to_version_2(connection: sa.Connection) -> None:
-    for statement in _VERSION_2:
-        connection.exec_driver_sql(statement)
-
-
 # The same for version 3.
 _VERSION_3 = (
     "ALTER TABLE models RENAME COLUMN n_codewords TO n_features",
@@ -433,12 +427,6 @@ _VERSION_3 = (
     "CREATE INDEX ix_spellings_song_id ON spellings (song_id)",
 )
 
-
-def _to_version_3(connection: sa.Connection) -> None:
-    for statement in _VERSION_3:
-        connection.exec_driver_sql(statement)
-
-
 # The same for version 4.
 _VERSION_4 = (
     """CREATE TABLE lyrics (
@@ -455,12 +443,6 @@ _VERSION_4 = (
        WHERE source <> 'saved' AND source IN (SELECT name FROM imports WHERE kind = 'playlists')""",
 )
 
-
-def _to_version_4(connection: sa.Connection) -> None:
-    for statement in _VERSION_4:
-        connection.exec_driver_sql(statement)
-
-
 # The same for version 5.
 _VERSION_5 = (
     """CREATE TABLE answers (
@@ -474,12 +456,6 @@ _VERSION_5 = (
     *(f"CREATE INDEX ix_answers_song_{n} ON answers (song_{n})" for n in range(1, 5)),
 )
 
-
-def _to_version_5(connection: sa.Connection) -> None:
-    for statement in _VERSION_5:
-        connection.exec_driver_sql(statement)
-
-
 # The same for version 6.
 _VERSION_6 = (
     """CREATE TABLE judgements (
@@ -488,11 +464,6 @@ _VERSION_6 = (
         value INTEGER NOT NULL, created_at FLOAT NOT NULL, PRIMARY KEY (query_id, song_id))""",
     "CREATE INDEX ix_judgements_song_id ON judgements (song_id)",
 )
-
-
-def _to_version_6(connection: sa.Connection) -> None:
-    for statement in _VERSION_6:
-        connection.exec_driver_sql(statement)
 
 
 # Default names of models up to version 6, and those from version 7 on. The built-in model replaces any other of its
@@ -504,7 +475,7 @@ _MODEL_NAMES = (
 )  # fmt: skip
 
 
-def _to_version_7(connection: sa.Connection) -> None:
+def _rename_models(connection: sa.Connection) -> None:
     run = connection.exec_driver_sql
     for before, after in _MODEL_NAMES:
         if run("SELECT 1 FROM models WHERE name = ?", (after,)).first() is None:
@@ -513,14 +484,22 @@ def _to_version_7(connection: sa.Connection) -> None:
             run("UPDATE models SET settings = replace(settings, ?, ?)", (f'"{before}"', f'"{after}"'))
 
 
+def _statements(*statements: str) -> Callable[[sa.Connection], None]:
+    def run(connection: sa.Connection) -> None:
+        for statement in statements:
+            connection.exec_driver_sql(statement)
+
+    return run
+
+
 # MIGRATIONS[v] takes a store of version v to v + 1; it runs inside one transaction.
 MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {
-    1: _to_version_2,
-    2: _to_version_3,
-    3: _to_version_4,
-    4: _to_version_5,
-    5: _to_version_6,
-    6: _to_version_7,
+    1: _statements(*_VERSION_2),
+    2: _statements(*_VERSION_3),
+    3: _statements(*_VERSION_4),
+    4: _statements(*_VERSION_5),
+    5: _statements(*_VERSION_6),
+    6: _rename_models,
 }
 
 

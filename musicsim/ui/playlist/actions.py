@@ -3,17 +3,16 @@
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from musicsim.errors import MusicsimError
+from musicsim.explorer.playlists.paths import places_of
+from musicsim.explorer.playlists.request import Wish
+from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.state import Key
 from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, change
 from musicsim.ui.playlist.request_form import MAX_SONGS, remember_drawn, wish_of
-
-if TYPE_CHECKING:  # scipy and scikit-learn come with it: not before a playlist is asked for
-    from musicsim.explorer.playlists.request import Wish
-    from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
 
 __all__ = ["TROUBLE", "another_route", "draw", "go_on", "redraw_after", "redraw_around", "redraw_one", "said"]
 
@@ -30,7 +29,7 @@ def _seed() -> int:
     return secrets.randbelow(2**31)
 
 
-def _drawn(walker: "Walk", wish: "Wish", seed: int) -> "DrawnPlaylist | None":
+def _drawn(walker: Walk, wish: Wish, seed: int) -> DrawnPlaylist | None:
     """A list; None where the wish cannot be followed, which :data:`TROUBLE` says."""
     try:
         drawn = walker.draw(wish, random_state=seed)
@@ -43,7 +42,7 @@ def _drawn(walker: "Walk", wish: "Wish", seed: int) -> "DrawnPlaylist | None":
     return None
 
 
-def draw(now: Snapshot, walker: "Walk") -> None:
+def draw(now: Snapshot, walker: Walk) -> None:
     """Draw a list for the wish in the form."""
     try:
         wish = wish_of(now)
@@ -58,7 +57,7 @@ def draw(now: Snapshot, walker: "Walk") -> None:
         remember_drawn(draft.song_ids)
 
 
-def another_route(now: Snapshot, walker: "Walk") -> None:
+def another_route(now: Snapshot, walker: Walk) -> None:
     """Draw for the wish of the present list once more, with other songs where there are enough of them."""
     draft = PLAYLIST.get()
     if draft is None or draft.wish is None:
@@ -96,8 +95,6 @@ def _standing(draft: PlaylistDraft) -> dict[int, int]:
 
 def _way(now: Snapshot, draft: PlaylistDraft, keep: Mapping[int, int], length: int) -> dict[str, Any]:
     """First song and waypoints, where they still stand as a path has them: between them its line is followed."""
-    from musicsim.explorer.playlists.paths import places_of
-
     stops = _stops(draft)
     if draft.wish is None or not 2 <= len(stops) <= length or any(i not in now.row_of for i in stops):
         return {"first": None, "through": ()}
@@ -109,7 +106,7 @@ def _way(now: Snapshot, draft: PlaylistDraft, keep: Mapping[int, int], length: i
 
 def _redraw(
     now: Snapshot,
-    walker: "Walk",
+    walker: Walk,
     keep: Mapping[int, int],
     length: int,
     *,
@@ -134,7 +131,7 @@ def _redraw(
         change(draft.redrawn(drawn, wish.dialect, seed))
 
 
-def redraw_one(now: Snapshot, walker: "Walk", index: int) -> None:
+def redraw_one(now: Snapshot, walker: Walk, index: int) -> None:
     """Another song at one place."""
     draft = PLAYLIST.get()
     if draft is not None and index < len(draft.song_ids):
@@ -142,7 +139,7 @@ def redraw_one(now: Snapshot, walker: "Walk", index: int) -> None:
         _redraw(now, walker, keep, len(draft.song_ids), without=frozenset({draft.song_ids[index]}))
 
 
-def redraw_after(now: Snapshot, walker: "Walk", index: int) -> None:
+def redraw_after(now: Snapshot, walker: Walk, index: int) -> None:
     """Draw what comes after a song again; what is kept stays."""
     draft = PLAYLIST.get()
     if draft is not None:
@@ -150,14 +147,14 @@ def redraw_after(now: Snapshot, walker: "Walk", index: int) -> None:
         _redraw(now, walker, keep, len(draft.song_ids))
 
 
-def redraw_around(now: Snapshot, walker: "Walk") -> None:
+def redraw_around(now: Snapshot, walker: Walk) -> None:
     """Draw all songs that are not kept again."""
     draft = PLAYLIST.get()
     if draft is not None:
         _redraw(now, walker, _standing(draft), len(draft.song_ids))
 
 
-def go_on(now: Snapshot, walker: "Walk", n_more: int) -> None:
+def go_on(now: Snapshot, walker: Walk, n_more: int) -> None:
     """Draw more songs at the end."""
     draft = PLAYLIST.get()
     if draft is not None:

@@ -3,11 +3,12 @@
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import streamlit as st
 
 from musicsim.explorer.playlists.request import ARTIST_SPACING, PREFERENCES, SURPRISE, Preference, Wish
+from musicsim.explorer.playlists.walk import Dialect, Walk
 from musicsim.explorer.search.query import Filters
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
@@ -15,9 +16,6 @@ from musicsim.library.store import OWN_PLAYLISTS
 from musicsim.ui.base.state import CHOSEN, Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.playlist.draft import PLAYLIST
-
-if TYPE_CHECKING:  # scipy and scikit-learn come with it: not before a playlist is asked for
-    from musicsim.explorer.playlists.walk import Dialect, Walk
 
 __all__ = ["MAX_SONGS", "playlists_of", "remember_drawn", "wish_form", "wish_of"]
 
@@ -190,7 +188,7 @@ def _most(now: Snapshot) -> int:
 # --- the form -------------------------------------------------------------------------------------
 
 
-def wish_form(now: Snapshot, walker: "Walk") -> None:
+def wish_form(now: Snapshot, walker: Walk) -> None:
     """All that can be asked for, without the button that draws."""
     _fit(now)
     if _DIALECT.get() not in {"", *(d.name for d in walker.dialects)}:
@@ -219,7 +217,7 @@ def wish_form(now: Snapshot, walker: "Walk") -> None:
         st.caption(f"{n_limits} {'limit is' if n_limits == 1 else 'limits are'} set.")
 
 
-def _dialects(walker: "Walk") -> None:
+def _dialects(walker: Walk) -> None:
     if not walker.n_playlists:
         st.caption(
             "This library has no playlists to learn from yet: it uses sound first, then tags, artists "
@@ -236,7 +234,7 @@ def _dialects(walker: "Walk") -> None:
     st.caption(_dialect_words(walker, chosen))
 
 
-def _dialect_words(walker: "Walk", dialect: "Dialect") -> str:
+def _dialect_words(walker: Walk, dialect: Dialect) -> str:
     """How many playlists a dialect was learned from, what that gains, and what it goes by."""
     said = [f"Learned from {dialect.n_playlists:,} playlist{'s' * (dialect.n_playlists != 1)}."]
     if dialect.gain is not None:
@@ -294,7 +292,7 @@ def _length(now: Snapshot) -> None:
         )
 
 
-def _width_words(walker: "Walk") -> str:
+def _width_words(walker: Walk) -> str:
     dialect = _DIALECT.get() or None
     here, people = (walker.step_width(surprise, dialect) for surprise in (_SURPRISE.get(), 0.5))
     usual = "in real playlists" if walker.n_playlists else "in the middle"
