@@ -15,7 +15,6 @@ frames are memory maps. Everything may be read while one process writes.
 
 import json
 import math
-import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
