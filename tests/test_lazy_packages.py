@@ -1,18 +1,25 @@
-"""The packages of methods load their modules at first use, and every name of their stubs is there."""
+"""What is imported when: packages of methods at first use, our own modules at the head of a file."""
 
+import ast
 import importlib
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+import musicsim
+
 PACKAGES = [
+    "api",
     "audio",
     "codebook",
     "evaluation",
     "hashing",
     "kernels",
+    "library",
     "metric",
     "mixtures",
     "order",
@@ -22,14 +29,33 @@ PACKAGES = [
 ]
 
 
-def test_importing_the_packages_loads_no_heavy_library():
-    code = f"""
-import sys
-from musicsim import {", ".join(PACKAGES)}
-print([name for name in ("av", "implicit", "numba", "scipy", "sklearn") if name in sys.modules])
-"""
+def loaded_by(modules: str, libraries: tuple[str, ...]) -> list[str]:
+    """Which of some libraries a fresh process has loaded after an import."""
+    code = f"import sys\nimport {modules}\nprint(*[name for name in {libraries} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    return done.stdout.split()
+
+
+def test_importing_the_packages_loads_no_heavy_library():
+    modules = ", ".join(f"musicsim.{name}" for name in PACKAGES)
+    assert loaded_by(modules, ("av", "implicit", "numba", "scipy", "sklearn")) == []
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "cli",
+        "api.http",
+        "api.routes",
+        "explorer.jobs",
+        "explorer.playlists.walk",
+        "explorer.search.query",
+        "explorer.snapshot.snapshot",
+        "explorer.upkeep.learned_model",
+    ],
+)
+def test_what_opens_a_library_waits_for_no_library_that_fits_models(module):
+    assert loaded_by(f"musicsim.{module}", ("numba", "openTSNE", "pandas", "scipy.stats", "sklearn")) == []
 
 
 @pytest.mark.slow
@@ -39,3 +65,29 @@ def test_every_listed_name_is_there(name):
     assert package.__all__
     for listed in package.__all__:
         assert not isinstance(getattr(package, listed), ModuleType)
+
+
+def deferred_imports(source: str) -> Iterator[str]:
+    """Imports of our own modules that are not at the head of a file."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            names = ["musicsim" if node.level else str(node.module)]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        if node not in tree.body and any(name.split(".")[0] == "musicsim" for name in names):
+            yield f"line {node.lineno}: {ast.unparse(node)}"
+
+
+def test_our_own_modules_are_imported_at_the_head_of_a_file():
+    package = Path(musicsim.__file__).parent
+    found = {
+        str(path.relative_to(package)): imports
+        for path in package.rglob("*.py")
+        if "cli" not in path.relative_to(package).parts  # commands load what they need when they are called
+        and (imports := list(deferred_imports(path.read_text())))
+    }
+    assert found == {}
+    assert len(list(deferred_imports((package / "cli" / "models.py").read_text()))) > 1

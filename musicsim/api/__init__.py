@@ -1,6 +1,5 @@
 """The HTTP side of the app: who may ask, sound by song id, and the interface for other programs."""
 
-from musicsim.api.guard import Guard, named_hosts
-from musicsim.api.routes import routes
+import lazy_loader as lazy
 
-__all__ = ["Guard", "named_hosts", "routes"]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

@@ -2,7 +2,6 @@
 
 import logging
 from functools import cache
-from typing import TYPE_CHECKING
 
 from starlette.concurrency import run_in_threadpool
 from starlette.convertors import IntegerConvertor, register_url_convertor
@@ -11,15 +10,14 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from musicsim import api
 from musicsim.api.waiting import outcome
 from musicsim.audio import media_type, plays_in_browser
 from musicsim.errors import LibraryError, MusicsimError, NotFoundError
 from musicsim.explorer.libraries import open_library
+from musicsim.library import Library, Song
 from musicsim.library.playable import PlayableCopies
 from musicsim.library.processes.decoding import Decoding, decoder
-
-if TYPE_CHECKING:  # the store takes most of a second to import
-    from musicsim.library import Library, Song
 
 __all__ = ["routes"]
 
@@ -58,7 +56,7 @@ async def _audio(request: Request) -> Response:
         return Response(status_code=499)
 
 
-def _song(request: Request) -> "tuple[Library, Song]":
+def _song(request: Request) -> tuple[Library, Song]:
     library = open_library(request.query_params.get("library"))
     return library, library.song(request.path_params["song_id"])
 
@@ -86,9 +84,7 @@ def _refused(error: LibraryError) -> Response:
 
 @cache
 def _interface() -> ASGIApp:
-    from musicsim.api.http import http_interface
-
-    return http_interface()
+    return api.http_interface()
 
 
 async def _when_first_asked(scope: Scope, receive: Receive, send: Send) -> None:

@@ -18,7 +18,16 @@ from typing import Any
 
 import musicsim
 from musicsim.errors import MusicsimError, StorageError, StoreLockedError
+from musicsim.explorer.evaluation.paper_tables import run_experiment
+from musicsim.explorer.playlists.fit import refit_walks
 from musicsim.explorer.progress import Stopped
+from musicsim.explorer.requests.training import LearningSettings
+from musicsim.explorer.upkeep.add_music import add_and_refresh, build_demo, scan_again
+from musicsim.explorer.upkeep.fitting import RepresentationSettings
+from musicsim.explorer.upkeep.learned_model import learn
+from musicsim.explorer.upkeep.model_catalogue import add_representation, take_model
+from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.explorer.upkeep.upgrade import bring_up_to_date
 from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
 from musicsim.storage import writing_to
@@ -215,28 +224,20 @@ def _failed(library: Library, job_id: int, message: str) -> str:
 
 
 def _add(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    from musicsim.explorer.upkeep.add_music import add_and_refresh
-
     paths: Sequence[str] = arguments["paths"]
     options = {name: arguments.get(name, False) for name in ("retry", "anyway")}
     return not add_and_refresh(library, paths, **options, report=report).cancelled
 
 
 def _scan(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    from musicsim.explorer.upkeep.add_music import scan_again
-
     return not scan_again(library, arguments.get("folders", ()), report=report).cancelled
 
 
 def _demo(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    from musicsim.explorer.upkeep.add_music import build_demo
-
     return build_demo(library, seed=arguments.get("seed", 0), report=report)
 
 
 def _refresh(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    from musicsim.explorer.upkeep.refresh import refresh
-
     return refresh(
         library,
         force=arguments.get("force", False),
@@ -245,24 +246,16 @@ def _refresh(library: Library, arguments: Mapping[str, Any], report: _Reporter) 
 
 
 def _upgrade(library: Library, _arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    from musicsim.explorer.upkeep.upgrade import bring_up_to_date
-
     return not bring_up_to_date(library, report=report).cancelled
 
 
 def _train(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    from musicsim.explorer.requests.training import LearningSettings
-    from musicsim.explorer.upkeep.learned_model import learn
-
     settings = LearningSettings(**arguments["settings"])
     learn(library, settings, arguments["name"], report, use=arguments.get("use", False))
     return True
 
 
 def _represent(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    from musicsim.explorer.upkeep.fitting import RepresentationSettings
-    from musicsim.explorer.upkeep.model_catalogue import add_representation
-
     add_representation(
         library, RepresentationSettings(**arguments["settings"]), arguments["name"], report.tell
     )
@@ -270,22 +263,16 @@ def _represent(library: Library, arguments: Mapping[str, Any], report: _Reporter
 
 
 def _walk(library: Library, _arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    from musicsim.explorer.playlists.fit import refit_walks
-
     refit_walks(library, report.tell)
     return True
 
 
 def _take_model(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    from musicsim.explorer.upkeep.model_catalogue import take_model
-
     take_model(library, Path(arguments["path"]), report.tell)
     return True
 
 
 def _experiment(_library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    from musicsim.explorer.evaluation.paper_tables import run_experiment
-
     return run_experiment(arguments["name"], report)
 
 

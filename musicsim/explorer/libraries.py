@@ -4,17 +4,14 @@ import os
 import re
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError, NotFoundError
-
-if TYPE_CHECKING:  # the store takes most of a second to import, finding a folder need not wait for it
-    from musicsim.library import Library
+from musicsim.library import Library
 
 __all__ = ["create_library", "default_folder", "library_folders", "open_library"]
 
-_opened: "dict[Path, Library]" = {}
+_opened: dict[Path, Library] = {}
 _opening = threading.Lock()
 
 
@@ -40,7 +37,7 @@ def library_folders() -> list[Path]:
     return [default, *others]
 
 
-def open_library(name: str | None = None) -> "Library":
+def open_library(name: str | None = None) -> Library:
     """The library of this name, opened once a process; the default one without a name.
 
     Raises
@@ -50,8 +47,6 @@ def open_library(name: str | None = None) -> "Library":
     LibraryError
         If it cannot be opened.
     """
-    from musicsim.library import Library
-
     folders = {folder.name: folder for folder in reversed(library_folders())}
     folder = folders.get(name) if name else default_folder()
     if folder is None:
@@ -78,7 +73,6 @@ def create_library(name: str) -> Path:
     folder = default_folder().parent / name
     if folder.exists():
         raise LibraryError(f"{name!r} is taken: choose another name.")
-    from musicsim.library import Library
 
     Library.open(folder).close()
     return folder

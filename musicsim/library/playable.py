@@ -5,17 +5,12 @@ import re
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from musicsim.audio import transcode, transcode_suffix
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.processes.decoding import Decoder, Decoding, Run
 from musicsim.library.processes.workers import Limits
-
-if (
-    TYPE_CHECKING
-):  # the store takes most of a second to import, the routes that ask for copies need not wait for it
-    from musicsim.library.store import Song, Store
+from musicsim.library.store import Song, Store
 
 __all__ = ["PlayableCopies"]
 
@@ -38,7 +33,7 @@ class PlayableCopies:
         self._lock = threading.Lock()
         self._at_work: dict[Path, Decoding[Path]] = {}
 
-    def copy_of(self, library: "Store", song: "Song") -> "Path | Decoding[Path]":
+    def copy_of(self, library: Store, song: Song) -> Path | Decoding[Path]:
         """The copy of a song; work that makes it where there is none, the same for all who ask meanwhile."""
         target = library.folder / "cache" / f"{song.content_hash}{transcode_suffix()}"
         with self._lock:

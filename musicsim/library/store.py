@@ -7,7 +7,7 @@ A library is one folder::
     models/<id>/          a similarity model with the histograms and vectors of every song
     jobs/<id>.log         what a background job wrote
     cache/                what can be made again: copies for browsers, the songs of a large library as columns
-    .musicsim-scratch/    what the one process that changes the library unpacks; swept when it was killed
+    scratch/              what is needed while a process decodes or unpacks; swept when it was killed
 
 Memory: ``songs()`` holds about 0.6 kB a song (60 MB for 100 000), ``table()`` 0.15 kB; histograms, vectors and
 frames are memory maps. Everything may be read while one process writes.
@@ -15,7 +15,6 @@ frames are memory maps. Everything may be read while one process writes.
 
 import json
 import math
-import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -36,7 +35,7 @@ from musicsim.library.db import schema
 from musicsim.library.db.changes import ChangeLog
 from musicsim.library.db.columns import SongTable, nobody, some_ids, song_label
 from musicsim.library.db.database import is_writable, open_engine, writer
-from musicsim.library.disk.leftovers import SCRATCH, sweep
+from musicsim.library.disk.leftovers import sweep
 from musicsim.library.stores.answers import AnswerStore
 from musicsim.library.stores.duplicates import DuplicateStore, SamePair
 from musicsim.library.stores.failure import SKIPPED
@@ -299,16 +298,6 @@ class Store:
         with held:
             sweep(self.folder)
             yield
-
-    @contextmanager
-    def scratch(self) -> Iterator[Path]:
-        """An empty folder for the one process that has :meth:`exclusive`; gone afterwards."""
-        folder = self.folder / SCRATCH
-        folder.mkdir()
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
 
     # --- songs --------------------------------------------------------------------------------
 

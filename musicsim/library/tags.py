@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from musicsim.audio.reader import SAFE_OPTIONS, TAGS_MAY_BE_BROKEN
+
 __all__ = ["FileTags", "read_lyric_tags", "read_tags"]
 
 _log = logging.getLogger(__name__)
@@ -454,8 +456,6 @@ def _id3v1(file: _Frugal, _wanted: _Wanted) -> _Found:
 def _from_ffmpeg(file: _Frugal, _wanted: _Wanted) -> _Found:
     """What FFmpeg finds, in Matroska, CAF and W64 for instance, or in tags that mutagen refuses."""
     import av
-
-    from musicsim.audio.reader import SAFE_OPTIONS, TAGS_MAY_BE_BROKEN
 
     options = SAFE_OPTIONS | {"format_whitelist": _FFMPEG, "probesize": "65536"}
     with av.open(file, options=options, **TAGS_MAY_BE_BROKEN) as container:

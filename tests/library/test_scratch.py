@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from musicsim.errors import AudioError, LibraryError
+from musicsim.errors import AudioError, StorageError
 from musicsim.library.disk.scratch import Scratch
+from tests.disks import make_read_only, small_disk
 
 KEEPER = """
 import sys, time
@@ -63,7 +64,8 @@ def test_a_process_that_ends_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_written_to_is_named(tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(LibraryError, match="file"):
-        Scratch(tmp_path / "file" / "scratch")
+def test_a_disk_that_cannot_be_written_to_is_named(tmp_path):
+    with small_disk(tmp_path / "disk") as disk:
+        make_read_only(disk)
+        with pytest.raises(StorageError, match=f"{disk} is read-only"):
+            Scratch(disk / "scratch")

@@ -6,25 +6,22 @@ reduction: mutual proximity of the 500 nearest. A song is a *hub* when it stands
 stands in none. Genres are judged on lists without the query's own artist: a recording studio is not a genre.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from musicsim import search
-from musicsim.evaluation import hubness, k_occurrence, paired_bootstrap, query_scores, share_of_same
+from musicsim import evaluation, relevance, search
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.verdict import RANKED, Lead
 from musicsim.explorer.models.artifacts import load_report
+from musicsim.explorer.snapshot.neighbours import Neighbours
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
-from musicsim.relevance import label_codes
-
-if TYPE_CHECKING:
-    from musicsim.explorer.snapshot.neighbours import Neighbours
 
 __all__ = [
     "Confusion",
@@ -137,7 +134,7 @@ class Confusion:
     columns: list[str]
     shares: FloatArray
 
-    def largest(self, n: int = 30) -> "Confusion":
+    def largest(self, n: int = 30) -> Confusion:
         """The `n` largest genres; what the others have is summed up in a column of its own."""
         if len(self.genres) <= n:
             return self
@@ -301,7 +298,7 @@ def measure_scores(
     scores = {name: np.empty(len(asked)) for name in RANKED}
     for start in range(0, len(asked), 256):
         block = slice(start, start + 256)
-        found = query_scores(X[asked[block]], X, relevance.restrict(asked[block]), K)
+        found = evaluation.query_scores(X[asked[block]], X, relevance.restrict(asked[block]), K)
         for name, values in scores.items():
             values[block] = found[name]
         _tell(tell, "ranking similar songs", min(start + 256, len(asked)), len(asked))
@@ -334,7 +331,9 @@ def _figure(values: FloatArray, artists: Sequence[str], random_state: int) -> Fi
         return Figure(float("nan"))
     if len(set(artists)) < 2:
         return Figure(float(values.mean()))
-    return Figure(*paired_bootstrap(values, np.zeros(len(values)), artists, _RESAMPLES, random_state))
+    return Figure(
+        *evaluation.paired_bootstrap(values, np.zeros(len(values)), artists, _RESAMPLES, random_state)
+    )
 
 
 def _by_genre(genres: Sequence[str | None], scores: dict[str, FloatArray]) -> list[GenreScores]:
@@ -394,8 +393,8 @@ def measure_lists(
 
 def _nearest(
     X: npt.NDArray[np.float32],
-    index: "search.ExactIndex | Neighbours",
-    proximity: "search.MutualProximity",
+    index: search.ExactIndex | Neighbours,
+    proximity: search.MutualProximity,
     artists: IntArray,
     tell: Tell | None,
 ) -> list[tuple[IntArray, IntArray]]:
@@ -423,14 +422,14 @@ def _nearest(
 def _summary(
     near: IntArray, near_others: IntArray, ids: IntArray, artists: IntArray, genres: Sequence[str | None]
 ) -> Lists:
-    counts = k_occurrence(near, len(ids))
+    counts = evaluation.k_occurrence(near, len(ids))
     query, place = np.nonzero(near >= 0)
     pairs = np.unique(np.column_stack([near[query, place], artists[query]]), axis=0)
     n_artists = np.bincount(pairs[:, 0], minlength=len(ids))
     order = np.lexsort((ids, -counts))
     hubs = [Hub(int(ids[i]), int(counts[i]), int(n_artists[i])) for i in order if counts[i] > 0]
-    codes = label_codes(list(genres))
-    mean, shares = share_of_same(near_others, codes)
+    codes = relevance.label_codes(list(genres))
+    mean, shares = evaluation.share_of_same(near_others, codes)
     confusion = _confusion(near_others, codes, genres)
     same_of = {}
     for genre in confusion.genres:
@@ -438,7 +437,7 @@ def _summary(
         if np.isfinite(own).any():
             same_of[genre] = float(np.nanmean(own))
     return Lists(
-        hubness(near, len(ids)),
+        evaluation.hubness(near, len(ids)),
         len(hubs) / len(ids),
         hubs,
         ids[counts == 0].tolist(),

@@ -6,10 +6,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from musicsim import hashing, search
 from musicsim.errors import ModelError
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.hashing import RankHash
-from musicsim.search import HammingIndex
 
 __all__ = ["CodeVoters", "VectorVoters", "Voters", "elected"]
 
@@ -75,11 +74,11 @@ class CodeVoters:
         sample = np.sort(np.random.default_rng(random_state).permutation(len(rows))[:_MAX_LEARNED])
         if not any(_is_learnable(level) for level in labels[sample].T):
             raise ModelError("Learning codes needs at least two labels, one of them on several songs.")
-        self._hash = RankHash(
+        self._hash = hashing.RankHash(
             _BITS, "hierarchy", method="ranknet", ranknet_steps=_STEPS, noise=_NOISE, random_state=random_state
         ).fit(snapshot.vectors_at(rows[sample]), labels[sample])  # fmt: skip
         codes = [self._hash.transform(snapshot.vectors_at(part)) for part in _parts(rows, _AT_ONCE)]
-        self._index = HammingIndex(n_jobs=1).fit(np.concatenate(codes))
+        self._index = search.HammingIndex(n_jobs=1).fit(np.concatenate(codes))
 
     def nearest(self, rows: Rows, k: int) -> Iterator[Rows]:
         for part in _parts(rows, _ASKED):

@@ -3,6 +3,8 @@
 There are no steps to watch: some settings are tried, and the one that is best on held-out artists is taken.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -10,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from musicsim import metric
-from musicsim.evaluation import distance_scores, query_scores
+from musicsim import evaluation, metric, relevance
 from musicsim.explorer.learning.task import (
     MAX_VALIDATED,
     FloatArray,
@@ -29,7 +30,6 @@ from musicsim.explorer.models.local_metrics import LocalMetrics
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.requests.training import LOCAL, MEAN, LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.relevance import Relevance
 
 __all__ = ["Trial", "fitted", "held_out_scores", "learn_means", "trials"]
 
@@ -72,8 +72,8 @@ def trials(method: str, n_songs: int) -> list[Trial]:
 
 
 def fitted(
-    X: FloatArray, relevance: Relevance, method: str, options: dict[str, Any]
-) -> "metric.GMML | metric.LGMMLByExample":
+    X: FloatArray, relevance: relevance.Relevance, method: str, options: dict[str, Any]
+) -> metric.GMML | metric.LGMMLByExample:
     """One metric, or local ones, of songs and who is similar to whom among them.
 
     Raises
@@ -89,9 +89,9 @@ def fitted(
 
 
 def held_out_scores(
-    learner: "metric.GMML | metric.LGMMLByExample",
+    learner: metric.GMML | metric.LGMMLByExample,
     X: FloatArray,
-    relevance: Relevance,
+    relevance: relevance.Relevance,
     queries: Rows,
     database: Rows,
 ) -> dict[str, FloatArray]:
@@ -120,7 +120,7 @@ def held_out_scores(
             distances = learner.distances(X[some], songs)
         else:
             distances = _plain_distances(learner.transform(X[some]), learner.transform(songs))
-        parts.append(distance_scores(distances, relevance.restrict(some, database), k=10))
+        parts.append(evaluation.distance_scores(distances, relevance.restrict(some, database), k=10))
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
@@ -165,7 +165,8 @@ def learn_means(
         model = model.with_local(LocalMetrics.of(learner, model.metric_))
     watcher.tell("evaluating on held-out artists")
     queries, database = task.queries(task.split.test, _MAX_TESTED)
-    before = query_scores(task.X[queries], task.X[database], task.relevance.restrict(queries, database), k=10)
+    among = task.relevance.restrict(queries, database)
+    before = evaluation.query_scores(task.X[queries], task.X[database], among, k=10)
     after = held_out_scores(held_out, task.X, task.relevance, queries, database)
     leads = leads_of(before, after, [task.supervision.groups[q] for q in queries])
     report = about(task) | {"setting": trial.words, "C": None, "path": path, "untrained": untrained}

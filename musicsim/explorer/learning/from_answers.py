@@ -5,6 +5,8 @@ these; the model that is kept is learned with the C that is best on all. Questio
 in one part. Whoever has had enough keeps the best of the fits that were not cut short.
 """
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,15 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from musicsim import metric, order
+from musicsim import evaluation, metric, order, relevance
 from musicsim.errors import ModelError
-from musicsim.evaluation import paired_bootstrap
 from musicsim.explorer.learning.multi_kernel import SourceEmbedding, SourceMLR
 from musicsim.explorer.learning.verdict import Lead
 from musicsim.explorer.requests.training import ORDER
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.answers import comparisons, question_key
-from musicsim.relevance import Relevance
 
 __all__ = ["Answered", "Judged", "learn_from_answers", "relevance_of", "shares_in_order", "too_few"]
 
@@ -52,7 +52,7 @@ class Answered:
     questions: list[tuple[Any, ...]]
 
     @classmethod
-    def of(cls, snapshot: Snapshot, listener: str = "") -> "Answered":
+    def of(cls, snapshot: Snapshot, listener: str = "") -> Answered:
         """Those of a listener, or of all; without unsure ones, and those about songs without vectors or two copies."""
         found = cls([], [])
         for answer in snapshot.library.answers.all(listener or None):
@@ -71,7 +71,7 @@ class Answered:
     def __len__(self) -> int:
         return len(self.comparisons)
 
-    def some(self, places: IntArray) -> "Answered":
+    def some(self, places: IntArray) -> Answered:
         return Answered([self.comparisons[i] for i in places], [self.questions[i] for i in places])
 
     def all(self) -> IntArray:
@@ -92,7 +92,7 @@ class Answered:
         return list(GroupKFold(n).split(groups, groups=groups))
 
 
-def relevance_of(asked: IntArray, n_songs: int) -> Relevance:
+def relevance_of(asked: IntArray, n_songs: int) -> relevance.Relevance:
     """Comparisons of one song with two others as relevance: more often the nearer one, more often the farther one."""
     votes: dict[tuple[int, int], int] = {}
     for row in asked.tolist():
@@ -106,7 +106,7 @@ def relevance_of(asked: IntArray, n_songs: int) -> Relevance:
     for (song, other), vote in votes.items():
         if vote:
             (relevant if vote > 0 else irrelevant)[song].append(other)
-    return Relevance.from_lists(relevant, irrelevant=irrelevant)
+    return relevance.Relevance.from_lists(relevant, irrelevant=irrelevant)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +267,7 @@ def learn_from_answers(
         after, before = fits.held_out[known], fits.plain[known]
         questions = [str(q) for q, k in zip(answered.questions, known, strict=True) if k]
         if len(set(questions)) > 1:
-            interval = paired_bootstrap(after, before, questions, 2000, random_state)
+            interval = evaluation.paired_bootstrap(after, before, questions, 2000, random_state)
             lead = Lead(float(before.mean()), float(after.mean()), *interval)
     return Judged(kept.L, kept.C, kept.path, lead, fits.untrained)
 

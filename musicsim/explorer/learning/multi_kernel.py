@@ -5,12 +5,12 @@ projections N of columns K_x = X x, is therefore the linear map N X of the vecto
 trained on need no kernel, and a song costs the same however many were.
 """
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, clone
 
 from musicsim import metric, order
 
@@ -19,7 +19,7 @@ __all__ = ["SourceEmbedding", "SourceMLR", "source_shares"]
 FloatArray = npt.NDArray[np.float64]
 
 
-class _OfSources(BaseEstimator):
+class _OfSources:
     """What both learners share: `blocks` are the columns of each source."""
 
     blocks: Sequence[slice]
@@ -142,8 +142,9 @@ class SourceMLR(_OfSources):
                 is_over = bool(callback({"C": C, **step}))
                 return is_over
 
-            one = clone(self).set_params(C=C).fit(X, y, tell)
-            fitted.append(one)
+            one = copy.copy(self)
+            one.C = C
+            fitted.append(one.fit(X, y, tell))
             if is_over:
                 break
         return fitted

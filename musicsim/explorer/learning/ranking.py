@@ -101,9 +101,9 @@ def learn_from_relevance(
     return L, report | {"stopped_early": not finished or watcher.is_enough()}
 
 
-def _template(task: Task) -> Any:
+def _template(task: Task, **options: Any) -> Any:
     settings = task.settings
-    options: dict[str, Any] = {
+    options |= {
         "loss": settings.loss, "k": settings.k if settings.loss in ("ndcg", "precision") else 10,
         "tol": _TOLERANCE, "max_cuts": _MAX_CUTS, "random_state": _SEED,
     }  # fmt: skip
@@ -158,7 +158,7 @@ def _final(task: Task, chosen: dict[str, Any], watcher: Watcher) -> FloatArray:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        mlr = _template(task).set_params(C=chosen["C"])
+        mlr = _template(task, C=chosen["C"])
         mlr.fit(task.X[rows], task.supervision.relevance(rows).restrict(rows, rows), callback=tell)
     # one that was cut short may be worse than the one it was to follow
     is_whole = mlr.components_.any() and not watcher.is_enough()

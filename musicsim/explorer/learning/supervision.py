@@ -5,6 +5,8 @@ that are known; which of them count as the nearest depends on the database that 
 a split is made for its training songs (thesis 5.4.2).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,10 +15,11 @@ import numpy.typing as npt
 from scipy import sparse
 
 from musicsim import kernels
+from musicsim import relevance as relevances
 from musicsim.errors import ModelError
+from musicsim.explorer.learning.from_answers import Answered, relevance_of, too_few
 from musicsim.explorer.requests.training import ANSWERS, JUDGEMENTS, KINDS
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.relevance import Relevance, label_codes
 
 __all__ = ["Coverage", "Supervision", "coverage"]
 
@@ -93,17 +96,17 @@ class Supervision:
         self.detail = self.lacks = ""
         self._make = self._prepared()
 
-    def relevance(self, database: IntArray | None = None) -> Relevance:
+    def relevance(self, database: IntArray | None = None) -> relevances.Relevance:
         """Who is similar to whom, each song a query, in a database of some rows (all by default).
 
         Returns
         -------
-        Relevance of all songs; take the split by :meth:`Relevance.restrict`.
+        relevances.Relevance of all songs; take the split by :meth:`relevances.Relevance.restrict`.
         """
         rows = np.arange(len(self.groups)) if database is None else np.asarray(database)
         return self._make(rows)
 
-    def _prepared(self) -> Callable[[IntArray], Relevance]:
+    def _prepared(self) -> Callable[[IntArray], relevances.Relevance]:
         if self.kind == "plays":
             return self._plays()
         if self.kind in ("sittings", "playlists"):
@@ -119,18 +122,20 @@ class Supervision:
 
     # --- by kind ------------------------------------------------------------------------------
 
-    def _labels(self) -> Callable[[IntArray], Relevance]:
+    def _labels(self) -> Callable[[IntArray], relevances.Relevance]:
         labels = getattr(self._snapshot.columns, self.kind).texts()
-        codes = label_codes(labels)
+        codes = relevances.label_codes(labels)
         sizes = np.bincount(codes[codes >= 0])
         self.detail = f"{np.count_nonzero(sizes > 1):,} {self.kind}s with more than one song"
         if self.searches_itself:
             # whole folders are held out, as artists are: a label may not stand on both sides
             self.groups = [str(label) if label else g for label, g in zip(labels, self.groups, strict=True)]
-        relevance = Relevance.from_labels(labels, groups=None if self.searches_itself else self.groups)
+        relevance = relevances.Relevance.from_labels(
+            labels, groups=None if self.searches_itself else self.groups
+        )
         return lambda _rows: relevance
 
-    def _plays(self) -> Callable[[IntArray], Relevance]:
+    def _plays(self) -> Callable[[IntArray], relevances.Relevance]:
         """Thesis 5.2 on artists: the k that share most of their listeners."""
         plays = self._snapshot.library.plays()
         codes, names = _group_numbers(self.groups)
@@ -147,9 +152,11 @@ class Supervision:
                 "genres."
             )
 
-        def make(database: IntArray) -> Relevance:
+        def make(database: IntArray) -> relevances.Relevance:
             candidates = np.unique(codes[database])
-            return Relevance.from_plays(heard, self._k, self._threshold, groups=codes, candidates=candidates)
+            return relevances.Relevance.from_plays(
+                heard, self._k, self._threshold, groups=codes, candidates=candidates
+            )
 
         return make
 
@@ -173,20 +180,18 @@ class Supervision:
         table.data[:] = 1.0
         return table
 
-    def _songs_together(self, table: sparse.csr_array) -> Callable[[IntArray], Relevance]:
+    def _songs_together(self, table: sparse.csr_array) -> Callable[[IntArray], relevances.Relevance]:
         """The k songs that share most of a song's lists, those of its own artist left out."""
         if table.nnz == 0 or int(np.diff(table.indptr).max(initial=0)) < 2:
             raise ModelError(f"this library has no {KINDS[self.kind].words} yet: import some first.")
 
-        def make(database: IntArray) -> Relevance:
-            together = Relevance.from_plays(table, self._k, 1, candidates=database)
+        def make(database: IntArray) -> relevances.Relevance:
+            together = relevances.Relevance.from_plays(table, self._k, 1, candidates=database)
             return together.without_own_group(self.groups)
 
         return make
 
-    def _answers(self) -> Callable[[IntArray], Relevance]:
-        from musicsim.explorer.learning.from_answers import Answered, relevance_of, too_few
-
+    def _answers(self) -> Callable[[IntArray], relevances.Relevance]:
         answered = Answered.of(self._snapshot)
         if not len(answered):
             raise ModelError("nobody has compared songs yet: answer some questions on the Compare page.")
@@ -195,7 +200,7 @@ class Supervision:
         relevance = relevance_of(answered.all(), len(self.groups))
         return lambda _rows: relevance
 
-    def _judgements(self) -> Callable[[IntArray], Relevance]:
+    def _judgements(self) -> Callable[[IntArray], relevances.Relevance]:
         """Songs that fit and songs that do not, by the song that was searched with; others are in no ranking."""
         judged = self._snapshot.library.judgements.all()
         queries, songs = (self._snapshot.rows_of([one[side] for one in judged]).tolist() for side in (0, 1))
@@ -211,10 +216,10 @@ class Supervision:
             (relevant if value > 0 else irrelevant)[here].append(row)
         n_searches = len({here for here, _ in said})
         self.detail = f"{len(said):,} thumbs on answers to {n_searches:,} searches"
-        relevance = Relevance.from_lists(relevant, irrelevant=irrelevant)
+        relevance = relevances.Relevance.from_lists(relevant, irrelevant=irrelevant)
         return lambda _rows: relevance
 
-    def _tags(self) -> Callable[[IntArray], Relevance]:
+    def _tags(self) -> Callable[[IntArray], relevances.Relevance]:
 
         tags = self._snapshot.tags_of()
         lists = [[tag for tag, _ in tags.get(i, ())] for i in self._snapshot.row_ids.tolist()]
@@ -234,7 +239,9 @@ def _group_numbers(groups: list[str]) -> tuple[IntArray, list[str]]:
     return codes.astype(np.int64), names.tolist()
 
 
-def _most_alike(vectors: npt.NDArray[np.float32], codes: IntArray, database: IntArray, k: int) -> Relevance:
+def _most_alike(
+    vectors: npt.NDArray[np.float32], codes: IntArray, database: IntArray, k: int
+) -> relevances.Relevance:
     """The k rows of the database with the largest inner product above 0, those of the own group left out."""
     lists: list[IntArray] = []
     for start in range(0, len(vectors), 256):
@@ -244,7 +251,7 @@ def _most_alike(vectors: npt.NDArray[np.float32], codes: IntArray, database: Int
         best = np.argsort(-S, axis=1, kind="stable")[:, :k]
         alike = np.take_along_axis(S, best, axis=1) > 0
         lists += [database[b[a]] for b, a in zip(best, alike, strict=True)]
-    return Relevance.from_lists(lists).without_own_group(codes)
+    return relevances.Relevance.from_lists(lists).without_own_group(codes)
 
 
 def coverage(snapshot: Snapshot) -> list[Coverage]:

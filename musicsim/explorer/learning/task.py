@@ -1,5 +1,7 @@
 """What a training is asked for, and its songs: parted by artist, with who is similar to whom among them."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -8,14 +10,12 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from musicsim import __version__
+from musicsim import __version__, evaluation, relevance
 from musicsim.errors import ModelError
-from musicsim.evaluation import ArtistSplit, query_scores
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.verdict import Lead, changed_queries, is_better, space_hubness
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.relevance import Relevance
 
 __all__ = [
     "CS",
@@ -67,7 +67,7 @@ class Split:
     test: Rows
 
     @classmethod
-    def by_artist(cls, groups: Sequence[str], random_state: int) -> "Split":
+    def by_artist(cls, groups: Sequence[str], random_state: int) -> Split:
         """40 : 30 : 30 by artist."""
         names = np.asarray(groups)
         if len(np.unique(names)) < _MIN_ARTISTS:
@@ -75,8 +75,10 @@ class Split:
                 f"{len(np.unique(names))} artists are too few to hold some out: a model is only trained where there "
                 f"are at least {_MIN_ARTISTS} to judge it by."
             )
-        rest, test = next(ArtistSplit(1, 0.3, random_state).split(names, groups=names))
-        inner, outer = next(ArtistSplit(1, 3 / 7, random_state + 1).split(rest, groups=names[rest]))
+        rest, test = next(evaluation.ArtistSplit(1, 0.3, random_state).split(names, groups=names))
+        inner, outer = next(
+            evaluation.ArtistSplit(1, 3 / 7, random_state + 1).split(rest, groups=names[rest])
+        )
         return cls(rest[inner], rest[outer], test)
 
 
@@ -88,12 +90,12 @@ class Task:
     supervision: Supervision
     split: Split
     settings: LearningSettings
-    relevance: Relevance
+    relevance: relevance.Relevance
     rng: np.random.Generator
     blocks: Sequence[slice]
 
     @classmethod
-    def of(cls, snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice]) -> "Task":
+    def of(cls, snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice]) -> Task:
         options = {"k": settings.k, "threshold": settings.threshold}
         supervision = Supervision(snapshot, settings.supervision, **options)
         split = Split.by_artist(supervision.groups, settings.random_state)
@@ -124,7 +126,7 @@ class Task:
         """Mean of the loss's own measure, of the space under L or of plain distance."""
         Y = self.X if L is None else self.X @ L.T
         relevance = self.relevance.restrict(queries, database)
-        scores = query_scores(Y[queries], Y[database], relevance, k=10)[self.settings.loss]
+        scores = evaluation.query_scores(Y[queries], Y[database], relevance, k=10)[self.settings.loss]
         return float(np.nanmean(scores)) if np.isfinite(scores).any() else float("nan")
 
 
@@ -153,7 +155,7 @@ def sampled(task: Task, rows: Rows) -> Rows:
     return rows if len(rows) <= most else np.sort(task.rng.permutation(rows)[:most])
 
 
-def to_learn_from(task: Task) -> tuple[Rows, Relevance]:
+def to_learn_from(task: Task) -> tuple[Rows, relevance.Relevance]:
     """The songs to learn from, and who is similar to whom among them."""
     train = sampled(task, task.split.train)
     relevance = task.supervision.relevance(train).restrict(train, train)

@@ -1,5 +1,7 @@
 """Is a learned model better? Two spaces of the same songs, compared on queries by artists that were held out."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,9 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from musicsim.evaluation import hubness, nearest_neighbours, paired_bootstrap, query_scores
+from musicsim import evaluation, relevance
 from musicsim.explorer.requests.training import ORDER
-from musicsim.relevance import Relevance
 
 __all__ = [
     "MEASURES",
@@ -51,7 +52,7 @@ class Lead:
 def compare(
     before: npt.NDArray[np.floating],
     after: npt.NDArray[np.floating],
-    relevance: Relevance,
+    relevance: relevance.Relevance,
     queries: Rows,
     database: Rows,
     groups: Any,
@@ -72,7 +73,7 @@ def compare(
     dict of Lead by measure; empty where no query has relevant songs, or all are of one artist
     """
     split = relevance.restrict(queries, database)
-    scores = [query_scores(X[queries], X[database], split, k=10) for X in (before, after)]
+    scores = [evaluation.query_scores(X[queries], X[database], split, k=10) for X in (before, after)]
     return leads_of(scores[0], scores[1], [groups[q] for q in queries], random_state)
 
 
@@ -91,7 +92,7 @@ def leads_of(
     for name in RANKED:
         a, b = after[name][counted], before[name][counted]
         leads[name] = Lead(
-            float(b.mean()), float(a.mean()), *paired_bootstrap(a, b, artists, 2000, random_state)
+            float(b.mean()), float(a.mean()), *evaluation.paired_bootstrap(a, b, artists, 2000, random_state)
         )
     return leads
 
@@ -106,7 +107,7 @@ def space_hubness(X: npt.NDArray[np.floating], random_state: int = 0) -> float:
     """Skew of the 10-occurrence, of a seeded sample of 5 000 songs where there are more."""
     if len(X) > _MAX_FOR_HUBS:
         X = X[np.sort(np.random.default_rng(random_state).permutation(len(X))[:_MAX_FOR_HUBS])]
-    return hubness(nearest_neighbours(X, min(10, len(X) - 1))) if len(X) > 1 else 0.0
+    return evaluation.hubness(evaluation.nearest_neighbours(X, min(10, len(X) - 1))) if len(X) > 1 else 0.0
 
 
 def changed_queries(
@@ -136,7 +137,7 @@ def changed_queries(
     k = min(10, len(rows) - 1)
     if k < 1:
         return []
-    old, new = (nearest_neighbours(X[rows], k) for X in (before, after))
+    old, new = (evaluation.nearest_neighbours(X[rows], k) for X in (before, after))
     common = (old[:, :, None] == new[:, None, :]).sum(axis=(1, 2))
     order = np.argsort(common, kind="stable")[:n]
     return [(int(rows[i]), rows[old[i, :_SHOWN]].tolist(), rows[new[i, :_SHOWN]].tolist()) for i in order]

@@ -7,6 +7,8 @@ gave, harmony and rhythm, the words of lyrics, and vectors that the listener bro
 A song that lacks what an encoder takes has features of zeros, or NaN, and no place under its model.
 """
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,12 +17,10 @@ from typing import Any, ClassVar, Protocol, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from musicsim import codebook, kernels, mixtures
 from musicsim.audio import HARMONY_SIZE, RHYTHM_SIZE
 from musicsim.audio.features import N_MFCC
-from musicsim.codebook import Codebook
 from musicsim.explorer.models.schema import AboutModel
-from musicsim.kernels import human_tag_vectors
-from musicsim.mixtures import MixtureSpace, SemanticMultinomials, fit_mixtures
 
 __all__ = [
     "ASPECTS",
@@ -106,7 +106,7 @@ class Part(Protocol):
     """What an encoder needs of a model that it is made of."""
 
     @property
-    def encoder_(self) -> "Encoder": ...
+    def encoder_(self) -> Encoder: ...
     @property
     def n_dimensions(self) -> int: ...
     def transform(self, list_of_frames: Iterable[Frames], /) -> Floats: ...
@@ -207,7 +207,7 @@ class CodewordEncoder(Encoder):
         "counts": StoredArray(("f",), np.int64, 0),
     }
 
-    codebook: Codebook
+    codebook: codebook.Codebook
 
     @property
     def n_features(self) -> int:
@@ -227,7 +227,7 @@ class CodewordEncoder(Encoder):
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, about: AboutModel, _load_part: LoadPart, /) -> Self:
-        book = Codebook(len(arrays["codewords"]), tau=about.tau, random_state=about.random_state)
+        book = codebook.Codebook(len(arrays["codewords"]), tau=about.tau, random_state=about.random_state)
         book.codewords_, book.counts_ = arrays["codewords"], arrays["counts"]
         book.mean_, book.scale_ = arrays["frame_mean"], arrays["frame_scale"]
         book.n_features_in_ = book.codewords_.shape[1]
@@ -261,21 +261,21 @@ class MixtureEncoder(Encoder):
         "front_seed": StoredArray((), np.int64, 0),
     }
 
-    space: MixtureSpace
+    space: mixtures.MixtureSpace
 
     @property
     def n_features(self) -> int:
         return self.space.projection_.shape[1]
 
     def encode_frames(self, list_of_frames: Iterable[Frames], /) -> Floats:
-        return self.space.transform(fit_mixtures(list_of_frames, random_state=self.space.seed_))
+        return self.space.transform(mixtures.fit_mixtures(list_of_frames, random_state=self.space.seed_))
 
     def arrays(self) -> Arrays:
         return with_prefix(_PREFIX, self.space.arrays())
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, _about: AboutModel, _load_part: LoadPart, /) -> Self:
-        return cls(MixtureSpace.from_arrays(without_prefix(_PREFIX, arrays)))
+        return cls(mixtures.MixtureSpace.from_arrays(without_prefix(_PREFIX, arrays)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +290,7 @@ class SemanticEncoder(Encoder):
         "front_tags": StoredArray(("f",), np.str_),
     }
 
-    multinomials: SemanticMultinomials
+    multinomials: mixtures.SemanticMultinomials
 
     @property
     def n_features(self) -> int:
@@ -304,7 +304,7 @@ class SemanticEncoder(Encoder):
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, _about: AboutModel, _load_part: LoadPart, /) -> Self:
-        return cls(SemanticMultinomials.from_arrays(without_prefix(_PREFIX, arrays)))
+        return cls(mixtures.SemanticMultinomials.from_arrays(without_prefix(_PREFIX, arrays)))
 
 
 # --- of what is known of songs --------------------------------------------------------------------
@@ -325,7 +325,7 @@ class TagEncoder(Encoder):
 
     def encode_tags(self, tag_lists: Sequence[Sequence[str]]) -> Floats:
         """Unit rows, float32 (n_songs, n_tags); a row of zeros where no tag is known."""
-        return human_tag_vectors(tag_lists, list(self.tags))
+        return kernels.human_tag_vectors(tag_lists, list(self.tags))
 
     def arrays(self) -> Arrays:
         return {"tags": np.array(self.tags, dtype=np.str_)}

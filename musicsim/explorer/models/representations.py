@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from musicsim import kernels
 from musicsim.explorer.models.encoders import (
     AspectEncoder,
     CodewordEncoder,
@@ -23,14 +24,6 @@ from musicsim.explorer.models.encoders import (
     VectorEncoder,
 )
 from musicsim.explorer.models.joint_space import JointEncoder, fill, statistics
-from musicsim.kernels import (
-    KEYLESS_HARMONY_SIZE,
-    harmony_map,
-    inverse_document_frequency,
-    ppk_map,
-    rhythm_map,
-    tfidf_map,
-)
 
 __all__ = ["CODEWORDS", "COMBINED", "OFFERED", "OWN", "REPRESENTATIONS", "Representation", "Weights"]
 
@@ -81,24 +74,28 @@ class Representation:
 
 
 def _root(features: Floats, _weights: object) -> Floats:
-    return ppk_map(features)
+    return kernels.ppk_map(features)
 
 
 def _as_they_are(features: Floats, _weights: object) -> Floats:
     return np.asarray(features, dtype=np.float32)
 
 
+def _rarity(features: Floats) -> npt.NDArray[np.float64]:
+    return kernels.inverse_document_frequency(features)
+
+
 def _tfidf(features: Floats, weights: npt.NDArray[np.float64] | None) -> Floats:
     assert weights is not None
-    return tfidf_map(features, weights).astype(np.float32)
+    return kernels.tfidf_map(features, weights).astype(np.float32)
 
 
 def _harmony(features: Floats, _weights: object) -> Floats:
-    return harmony_map(features, key_invariant=True)
+    return kernels.harmony_map(features, key_invariant=True)
 
 
 def _rhythm(features: Floats, _weights: object) -> Floats:
-    return rhythm_map(features)
+    return kernels.rhythm_map(features)
 
 
 def _unit(features: Floats, _weights: object) -> Floats:
@@ -106,7 +103,7 @@ def _unit(features: Floats, _weights: object) -> Floats:
     return (X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(float).tiny)).astype(np.float32)
 
 
-_RARITY = Weights(inverse_document_frequency, ("f",))
+_RARITY = Weights(_rarity, ("f",))
 _STATISTICS = Weights(statistics, ("1 + f", "f"))
 
 REPRESENTATIONS = {
@@ -117,7 +114,7 @@ REPRESENTATIONS = {
     "semantic": Representation("tags predicted from sound", SemanticEncoder, _root),
     "tags": Representation("tags that people gave", TagEncoder, _as_they_are, is_unit=True),
     "harmony": Representation(
-        "harmony, in whatever key", AspectEncoder, _harmony, n_mapped=KEYLESS_HARMONY_SIZE
+        "harmony, in whatever key", AspectEncoder, _harmony, n_mapped=kernels.KEYLESS_HARMONY_SIZE
     ),
     "rhythm": Representation("rhythm", AspectEncoder, _rhythm),
     "lyrics": Representation("words of its lyrics", LyricEncoder, _tfidf, _RARITY, is_unit=True),

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from musicsim import __version__
+from musicsim import __version__, codebook
 from musicsim.audio import FEATURE_VERSION
-from musicsim.codebook import Codebook, suggest_n_codewords
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.arrays import read_arrays
 from musicsim.explorer.models.encoders import CodewordEncoder, Encoder, Frames
@@ -110,8 +109,8 @@ class SimilarityModel:
             raise ModelError(
                 f"{len(frames)} frames are too few for a codebook with tau={self.tau}. Add a longer song."
             )
-        n_codewords = max(self.tau, suggest_n_codewords(len(frames), maximum=self.n_codewords))
-        book = Codebook(n_codewords, tau=self.tau, random_state=self.random_state).fit(frames)
+        n_codewords = max(self.tau, codebook.suggest_n_codewords(len(frames), maximum=self.n_codewords))
+        book = codebook.Codebook(n_codewords, tau=self.tau, random_state=self.random_state).fit(frames)
         return self.use_encoder(CodewordEncoder(book))
 
     def use_encoder(self, encoder: Encoder) -> "SimilarityModel":

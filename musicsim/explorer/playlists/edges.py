@@ -1,15 +1,17 @@
 """The hypergraph of a library: edges of every family its songs have something to say to, and weights to begin with."""
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from musicsim import playlist
 from musicsim.explorer.playlists.song_labels import Sources, play_counts
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist, Song
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
-from musicsim.playlist import Hypergraph, build_edges, edge_families
 
 __all__ = ["FAMILIES", "build_hypergraph", "default_weights", "own_playlists"]
 
@@ -39,9 +41,9 @@ def own_playlists(snapshot: Snapshot) -> dict[str, list[int]]:
         snapshot.library.playlists(source=OWN_PLAYLISTS), key=lambda p: p.created_at, reverse=True
     )
     found: dict[str, list[int]] = {}
-    for playlist in lists[:_MAX_OWN]:
-        rows = snapshot.rows_of(playlist.song_ids)
-        found.setdefault(playlist.name, rows[rows >= 0].tolist())
+    for saved in lists[:_MAX_OWN]:
+        rows = snapshot.rows_of(saved.song_ids)
+        found.setdefault(saved.name, rows[rows >= 0].tolist())
     return found
 
 
@@ -51,7 +53,7 @@ def _tags(song: Song, tags: Sequence[tuple[str, float]]) -> list[str]:
     return list({name.casefold(): name.lower() for name in reversed(names)}.values())[::-1]
 
 
-def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> Hypergraph:
+def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> playlist.Hypergraph:
     """Edges of every family.
 
     Parameters
@@ -67,7 +69,7 @@ def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> Hype
     plays = play_counts(snapshot)
     fewest = max(2, n // _MIN_SHARE)
     words: dict[Hashable, str] = dict(enumerate(sources.topic_words))
-    return build_edges(
+    return playlist.build_edges(
         n,
         clusters=snapshot.clusters,
         listener_clusters=sources.listeners,
@@ -90,7 +92,7 @@ def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> Hype
 
 def default_weights(names: Sequence[str]) -> npt.NDArray[np.float64]:
     """Weights by family, equal within one, for a library without playlists; conjunctions weigh as the lighter part."""
-    families = edge_families(names)
+    families = playlist.edge_families(names)
     counts: dict[tuple[str, ...], int] = {}
     for family in families:
         counts[family] = counts.get(family, 0) + 1

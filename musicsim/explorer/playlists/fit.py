@@ -1,13 +1,15 @@
 """Fitting the walk of a library on its playlists: one for all, one a dialect, and what each is worth."""
 
+from __future__ import annotations
+
 import hashlib
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
+from musicsim import playlist
 from musicsim.explorer.models.artifacts import FittedWalk, drop_walk, load_walk, save_walk
 from musicsim.explorer.playlists.edges import build_hypergraph, default_weights
 from musicsim.explorer.playlists.saved_lists import Lists, listed
@@ -15,7 +17,6 @@ from musicsim.explorer.playlists.song_labels import learn_sources, with_company_
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
-from musicsim.playlist import Dialects, Hypergraph, kind_factors
 
 __all__ = ["LEANING", "STRENGTH", "fit_dialects", "fit_walk", "refit_walks"]
 
@@ -34,7 +35,7 @@ def refit_walks(library: Library, tell: Tell) -> None:
             fit_walk(library, record.id, tell)
 
 
-def _digest(graph: Hypergraph, lists: Lists) -> str:
+def _digest(graph: playlist.Hypergraph, lists: Lists) -> str:
     """What the weights are fitted on, as a hash."""
     found = hashlib.sha256("\n".join([*graph.names, *map(str, lists.categories)]).encode("utf-8", "replace"))
     for part in (graph.incidence.indptr, graph.incidence.indices, *(np.array(rows) for rows in lists.rows)):
@@ -70,7 +71,7 @@ def fit_walk(library: Library, model_id: str, tell: Tell) -> None:
     if last is not None and last.facts.get("fitted_on") == digest:
         return
 
-    def graph_of(made_of: Lists) -> Hypergraph:
+    def graph_of(made_of: Lists) -> playlist.Hypergraph:
         if made_of is lists:
             return graph
         return build_hypergraph(snapshot, with_company_of(sources, made_of.rows, tell), own=False)
@@ -91,7 +92,7 @@ def fit_walk(library: Library, model_id: str, tell: Tell) -> None:
 
 
 def _judged(
-    lists: Lists, graph_of: Callable[[Lists], Hypergraph]
+    lists: Lists, graph_of: Callable[[Lists], playlist.Hypergraph]
 ) -> tuple[dict[str, Any], dict[str, dict[str, float]]]:
     """What the walk of all lists gains on a quarter that it has not seen, and what each dialect does."""
     if len(lists.rows) < _MIN_TO_JUDGE:
@@ -106,7 +107,7 @@ def _judged(
     return {"n_playlists": len(lists.rows), "n_judged": len(test.rows), "gain": gain}, gains
 
 
-def fit_dialects(lists: Lists, graph_of: Callable[[Lists], Hypergraph]) -> Dialects:
+def fit_dialects(lists: Lists, graph_of: Callable[[Lists], playlist.Hypergraph]) -> playlist.Dialects:
     """Fit the walk of all lists and the dialects, with shares of families as on lists that company was not heard from.
 
     Parameters
@@ -121,11 +122,13 @@ def fit_dialects(lists: Lists, graph_of: Callable[[Lists], Hypergraph]) -> Diale
     heard, others = lists.kept_back(_KEPT_BACK)
     fewer = Lists(others.rows, [None] * len(others.rows))
     held_out = _fit(graph_of(heard), fewer, STRENGTH / 2)
-    return fitted.reweighted(kind_factors(fitted.model(), held_out.model()))
+    return fitted.reweighted(playlist.kind_factors(fitted.model(), held_out.model()))
 
 
-def _fit(graph: Hypergraph, lists: Lists, strength: float = STRENGTH) -> Dialects:
-    dialects = Dialects(
+def _fit(graph: playlist.Hypergraph, lists: Lists, strength: float = STRENGTH) -> playlist.Dialects:
+    from sklearn.exceptions import ConvergenceWarning
+
+    dialects = playlist.Dialects(
         graph,
         prior=1.0 + strength * default_weights(graph.names),
         strength=LEANING,

@@ -1,11 +1,13 @@
 """Paths from song to song: where waypoints stand, and which songs lie between them in the space of a model."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from musicsim.playlist import Weighing
+from musicsim import playlist
 
 __all__ = ["along", "places_of"]
 
@@ -39,7 +41,7 @@ def places_of(X: npt.NDArray[np.floating], rows: Sequence[int], length: int) -> 
     return [0, *np.cumsum(steps).tolist()]
 
 
-def along(X: npt.NDArray[np.floating], fixed: Mapping[int, int]) -> Weighing:
+def along(X: npt.NDArray[np.floating], fixed: Mapping[int, int]) -> playlist.Weighing:
     """Weights of songs at each place between two fixed ones: large near the straight line from one to the other.
 
     A song at distance d from the point that the place has on the line weighs exp(-(d^2 - a^2) / (b^2 - a^2)), with the

@@ -1,5 +1,7 @@
 """Playlists of a library: the fitted walk, lists drawn from it as asked, and the reasons of their steps."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from musicsim import playlist
 from musicsim.errors import NotFoundError
 from musicsim.explorer.models.artifacts import load_walk
 from musicsim.explorer.playlists.edges import FAMILIES, build_hypergraph, default_weights
@@ -18,14 +21,6 @@ from musicsim.explorer.playlists.steering import allowed_rows, song_weights, tem
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
-from musicsim.playlist import (
-    Hypergraph,
-    PlaylistModel,
-    Weighing,
-    build_edges,
-    describe_edge,
-    edge_families,
-)
 
 __all__ = ["Dialect", "DrawnPlaylist", "Edge", "ShuffleWalk", "Walk"]
 
@@ -106,7 +101,7 @@ class Walk:
         self.n_playlists = self.n_judged = 0
         self.dialects: tuple[Dialect, ...] = ()
         self._weights: dict[str, FloatArray] = {}
-        self._graph: Hypergraph | None = None
+        self._graph: playlist.Hypergraph | None = None
         if snapshot.n_indexed and snapshot.record is not None:
             self._load()
 
@@ -127,7 +122,7 @@ class Walk:
         )
         place = {name: column for column, name in enumerate(fitted.names)}
         columns = np.array([place.get(name, -1) for name in self._graph.names])
-        own = np.array([family == ("playlist",) for family in edge_families(self._graph.names)])
+        own = np.array([family == ("playlist",) for family in playlist.edge_families(self._graph.names)])
         for dialect, weights in zip(self.dialects, fitted.weights, strict=True):
             known = np.where(columns >= 0, weights[columns], _NEW_EDGE)
             self._weights[dialect.name] = self._with_own(known, own)
@@ -140,17 +135,17 @@ class Walk:
             weights[own] = share / (1.0 - share) * weights[~own].sum() / np.count_nonzero(own)
         return weights / weights.sum()
 
-    def _needed(self) -> Hypergraph:
+    def _needed(self) -> playlist.Hypergraph:
         if self._graph is None:
             raise NotFoundError("there are no songs to make a playlist of: add a folder first.")
         return self._graph
 
-    def _model(self, dialect: str | None = None) -> PlaylistModel:
+    def _model(self, dialect: str | None = None) -> playlist.PlaylistModel:
         graph = self._needed()
         if dialect and dialect not in self._weights:
             known = ", ".join(f"“{d.name}”" for d in self.dialects if d.name) or "none"
             raise NotFoundError(f"there is no dialect “{dialect}” in this library; there are: {known}.")
-        return PlaylistModel(graph, weights=self._weights[dialect or ""])
+        return playlist.PlaylistModel(graph, weights=self._weights[dialect or ""])
 
     @cached_property
     def _works(self) -> list[tuple[str, str] | None]:
@@ -172,7 +167,10 @@ class Walk:
         """The edges that weigh most, anywhere left out, each with its share of the weight."""
         model = self._model(dialect)
         order = [e for e in np.argsort(-model.weights_, kind="stable") if e != model.hypergraph.uniform_edge]
-        return [Edge(describe_edge(model.hypergraph.names[e]), float(model.weights_[e])) for e in order[:n]]
+        return [
+            Edge(playlist.describe_edge(model.hypergraph.names[e]), float(model.weights_[e]))
+            for e in order[:n]
+        ]
 
     def step_width(self, surprise: float, dialect: str | None = None) -> float:
         """Among how many songs a step chooses, on average, at a place of the slider from smooth to surprising."""
@@ -212,7 +210,12 @@ class Walk:
         return [self._row(i) for i in ids]
 
     def _of_minutes(
-        self, model: PlaylistModel, request: PlaylistRequest, allowed: Mask, seed: int | None, n_left: int
+        self,
+        model: playlist.PlaylistModel,
+        request: PlaylistRequest,
+        allowed: Mask,
+        seed: int | None,
+        n_left: int,
     ) -> DrawnPlaylist:
         """Try lengths until the list is as long as whole songs allow."""
         assert request.minutes is not None
@@ -240,7 +243,7 @@ class Walk:
 
     def _of_length(
         self,
-        model: PlaylistModel,
+        model: playlist.PlaylistModel,
         request: PlaylistRequest,
         length: int,
         allowed: Mask,
@@ -280,8 +283,8 @@ class Walk:
         return DrawnPlaylist(tuple(self.snapshot.songs_at(drawn.songs)), edges, tuple(notes))
 
     def _steering(
-        self, model: PlaylistModel, request: PlaylistRequest, length: int
-    ) -> tuple[dict[int, int], Weighing | None, list[str]]:
+        self, model: playlist.PlaylistModel, request: PlaylistRequest, length: int
+    ) -> tuple[dict[int, int], playlist.Weighing | None, list[str]]:
         """Rows by place, and weights of songs by place."""
         notes: list[str] = []
         fixed = {place: self._row(i) for place, i in request.keep.items()}
@@ -301,8 +304,8 @@ class Walk:
         return fixed, self._weighing(model, request, path if len(path) > 1 else {}), notes
 
     def _weighing(
-        self, model: PlaylistModel, request: PlaylistRequest, path: Mapping[int, int]
-    ) -> Weighing | None:
+        self, model: playlist.PlaylistModel, request: PlaylistRequest, path: Mapping[int, int]
+    ) -> playlist.Weighing | None:
         """All that makes one song more wanted than another, as one product a place."""
         same = song_weights(self.snapshot, request, self._plays)
         if request.like:
@@ -319,7 +322,7 @@ class Walk:
         return weigh
 
     @staticmethod
-    def _around(model: PlaylistModel, rows: Sequence[int]) -> FloatArray:
+    def _around(model: playlist.PlaylistModel, rows: Sequence[int]) -> FloatArray:
         """How readily the walk goes from some songs to each song, on average; any song keeps a little."""
         reached = np.mean([model.transition_probabilities(row) for row in rows], axis=0)
         reached[list(rows)] = reached.max(initial=0.0)
@@ -354,7 +357,7 @@ class Walk:
     def reasons(self, song_id: int, next_id: int, dialect: str | None = None) -> list[Edge]:
         """All that can have led from one song to another, likeliest first; probabilities sum to 1."""
         common = self._model(dialect).transition_edges(self._row(song_id), self._row(next_id))
-        return [Edge(describe_edge(name), probability) for _, name, probability in common]
+        return [Edge(playlist.describe_edge(name), probability) for _, name, probability in common]
 
     def _row(self, song_id: int) -> int:
         row = int(self.snapshot.rows_of([song_id])[0])
@@ -372,7 +375,7 @@ class ShuffleWalk(Walk):
 
     def _load(self) -> None:
         n_songs = self.snapshot.n_indexed
-        self._graph = build_edges(n_songs) if n_songs > 1 else None
+        self._graph = playlist.build_edges(n_songs) if n_songs > 1 else None
         self._weights[""] = np.ones(1)
 
     def draw(self, request: PlaylistRequest, random_state: int | None = None) -> DrawnPlaylist:
@@ -380,6 +383,6 @@ class ShuffleWalk(Walk):
         return super().draw(replace(request, surprise=1.0, like=(), dialect=None), random_state)
 
     def _weighing(
-        self, model: PlaylistModel, request: PlaylistRequest, path: Mapping[int, int]
-    ) -> Weighing | None:
+        self, model: playlist.PlaylistModel, request: PlaylistRequest, path: Mapping[int, int]
+    ) -> playlist.Weighing | None:
         return super()._weighing(model, request, {})

@@ -3,25 +3,22 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from musicsim import kernels
 from musicsim.audio import Sound, analyse_sound, derivative_blocks
 from musicsim.errors import AudioTooShortError, ModelError, NotFoundError
+from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.explain import short_reason
 from musicsim.explorer.search.feedback import Thumbs, bent, thumbs_by_id
 from musicsim.explorer.snapshot.filtering import passing
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.kernels import ppk_similarity
 from musicsim.library import Song
 from musicsim.library.scan.files import content_hash
-
-if TYPE_CHECKING:  # numba comes with it
-    from musicsim.explorer.models.similarity_model import SimilarityModel
 
 __all__ = [
     "Example",
@@ -99,7 +96,7 @@ def read_example(snapshot: Snapshot, source: Path | bytes, name: str) -> Example
     return example_of(snapshot, analyse_sound(source, name=name), content_hash(source), name)
 
 
-def model_to_compare_with(snapshot: Snapshot) -> "SimilarityModel":
+def model_to_compare_with(snapshot: Snapshot) -> SimilarityModel:
     """The model in use; raises :class:`ModelError` where the library has none yet."""
     if snapshot.model is None:
         raise ModelError("this library has no songs to compare with yet: add a folder first.")
@@ -298,7 +295,7 @@ def _hits(
     song = songs.get(asked[0]) if asked else None
     tags = snapshot.tags_of(songs) if song else {}
     return [
-        Hit(songs[i], float(ppk_similarity(d)), float(d), short_reason(tags, song, songs[i]))
+        Hit(songs[i], float(kernels.ppk_similarity(d)), float(d), short_reason(tags, song, songs[i]))
         for i, d in zip(ids, distances, strict=True)
         if i in songs
     ]

@@ -15,6 +15,7 @@ from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.processes.decoding import Decoding, Run, decoder
 from musicsim.library.processes.workers import Limits
 from musicsim.library.scan.files import content_hash
+from musicsim.storage import writing_to
 
 __all__ = ["MAX_MB", "MAX_MINUTES", "MINUTES", "Heard", "hear", "warm_up"]
 
@@ -87,10 +88,8 @@ def hear(snapshot: Snapshot, source: Path | bytes, name: str, minutes: float = M
 
 
 def _written(path: Path, data: bytes) -> Path:
-    try:
+    with writing_to(path):
         path.write_bytes(data)
-    except OSError as error:
-        raise LibraryError(f"{path}: cannot be written ({error.strerror}). Make room.") from error
     return path
 
 

@@ -5,20 +5,19 @@ matrix ``components`` (r, n_codewords) of its vectors, so that squared distances
 ``M = components^T components``. Frame i of a song starts at i times 256 / 22050 s.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from musicsim import codebook as codebooks
+from musicsim import kernels
 from musicsim.audio import HOP, SAMPLE_RATE
 from musicsim.errors import ModelError
-from musicsim.kernels import ppk_similarity
-
-if TYPE_CHECKING:  # numba and scikit-learn come with them: not before a model is used
-    from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.models.similarity_model import SimilarityModel
 
 __all__ = ["CodewordShare", "Passage", "Side", "Why", "codeword_shares", "describe_codewords", "explain_pair"]
 
@@ -179,7 +178,7 @@ def codeword_shares(a: npt.ArrayLike, b: npt.ArrayLike, components: npt.ArrayLik
     return distance, presence - distance / 2
 
 
-def describe_codewords(codebook: "codebooks.Codebook", codewords: Sequence[int]) -> list[str]:
+def describe_codewords(codebook: codebooks.Codebook, codewords: Sequence[int]) -> list[str]:
     """Say how codewords sound beside the others of their codebook, as in "bright, quiet, steady".
 
     Parameters
@@ -213,7 +212,7 @@ def describe_codewords(codebook: "codebooks.Codebook", codewords: Sequence[int])
     return [", ".join(said) or "in the middle" for said in words]
 
 
-def explain_pair(one: Side, other: Side, model: "SimilarityModel") -> Why:
+def explain_pair(one: Side, other: Side, model: SimilarityModel) -> Why:
     """Explain the similarity of two songs under a model of codeword histograms, before and after learning.
 
     Parameters
@@ -262,7 +261,7 @@ def explain_pair(one: Side, other: Side, model: "SimilarityModel") -> Why:
     )
 
 
-def _codebook_of(model: "SimilarityModel") -> "codebooks.Codebook":
+def _codebook_of(model: SimilarityModel) -> codebooks.Codebook:
     codebook = getattr(model.encoder_, "codebook", None)  # the class of such encoders would load numba
     if not isinstance(codebook, codebooks.Codebook):
         raise ModelError(
@@ -276,7 +275,7 @@ def _distance(shares: tuple[Floats, Floats]) -> float:
 
 
 def _similarity(shares: tuple[Floats, Floats]) -> float:
-    return float(ppk_similarity(_distance(shares)))
+    return float(kernels.ppk_similarity(_distance(shares)))
 
 
 def _jaccard(one: frozenset[str], other: frozenset[str]) -> float | None:
@@ -290,7 +289,7 @@ def _largest(shares: Floats, n: int) -> list[int]:
 
 
 def _codeword_shares(
-    codebook: "codebooks.Codebook",
+    codebook: codebooks.Codebook,
     codewords: Sequence[int],
     sides: tuple[Side, Side],
     before: tuple[Floats, Floats],
@@ -311,7 +310,7 @@ def _codeword_shares(
     )
 
 
-def _nearest(side: Side, codebook: "codebooks.Codebook") -> Found:
+def _nearest(side: Side, codebook: codebooks.Codebook) -> Found:
     """The nearest codewords of each frame, (n_frames, tau), of ten minutes at most; no rows without frames."""
     found = [np.empty((0, codebook.tau), dtype=np.int64)]
     n_frames = 0

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from musicsim import demo
+from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import AddReport, Library, Progress
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.importing import import_files
@@ -41,7 +42,6 @@ Report = Callable[..., bool | None]
 def _refresh(library: Library, report: Report) -> bool:
     if library.is_refreshed:
         return True
-    from musicsim.explorer.upkeep.refresh import refresh  # scikit-learn and openTSNE come with it: seconds
 
     def tell(step: Any) -> bool | None:
         of = f" ({step.done} of {step.total})" if step.total else ""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from musicsim import mixtures
 from musicsim.audio import FEATURE_VERSION
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.encoders import (
@@ -34,7 +35,6 @@ from musicsim.library import Library, Song
 from musicsim.library.embeddings.store import EmbeddingStore
 from musicsim.library.scan.lyrics import read_lyrics
 from musicsim.library.stores.models import NATIVE_KIND, ModelRecord
-from musicsim.mixtures import MixtureSpace, SemanticMultinomials, fit_mixtures
 
 __all__ = [
     "NATIVE",
@@ -195,9 +195,9 @@ def _mixture_encoder(
 
     if representation == "semantic":
         lists = [[tag for tag, _ in tags[song.id]] for song in some]
-        return SemanticEncoder(SemanticMultinomials(random_state=SEED).fit(frames(), lists))
-    mixtures = fit_mixtures(frames(), random_state=SEED)
-    return MixtureEncoder(MixtureSpace(random_state=SEED).fit(mixtures))
+        return SemanticEncoder(mixtures.SemanticMultinomials(random_state=SEED).fit(frames(), lists))
+    fitted = mixtures.fit_mixtures(frames(), random_state=SEED)
+    return MixtureEncoder(mixtures.MixtureSpace(random_state=SEED).fit(fitted))
 
 
 # --- what is beside the sound: songs that have it, and the model with its encoder -----------------

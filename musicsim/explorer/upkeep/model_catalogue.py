@@ -26,6 +26,7 @@ from musicsim.explorer.upkeep.learned_model import LEARNED_KIND, learn_unlocked
 from musicsim.explorer.upkeep.placing import place_new
 from musicsim.explorer.upkeep.publish import publish
 from musicsim.library import Library
+from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.embeddings.store import AboutEmbedding, EmbeddingStore, Matched
 from musicsim.library.stores.models import MAX_NAME, ModelRecord
 
@@ -205,7 +206,7 @@ def take_model(library: Library, source: Path, tell: Tell) -> str:
     StoreLockedError
         If another process is adding to this library.
     """
-    with library.exclusive(), library.scratch() as scratch:
+    with library.exclusive(), scratch_of(library.folder).folder() as scratch:
         try:
             sent = read_model_file(source, scratch)
             songs = songs_with_frames(library, library.songs())

@@ -6,14 +6,16 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["SCRATCH", "sweep"]
+from musicsim.library.disk.scratch import remove_left, scratch_folder
 
-SCRATCH = ".musicsim-scratch"
-"""The folder of whoever is the one process that changes the library; what is in a "tmp" may be the listener's own."""
+__all__ = ["sweep"]
+
 # As atomic_path and transcode name what they write. Readers write caches, too, so a file that is young may be in work.
 _HALF_WRITTEN = re.compile(r"\..+(-[0-9a-f]{12}|\.[0-9a-f]{8})(\.\w+)?")
 _ABANDONED_S = 24 * 3600.0
-# As older versions called the folder that they unpacked a model into, and what they put there.
+# As older versions called the folders that they unpacked a model into, and what they put there: what is in a "tmp" may
+# be the listener's own.
+_SCRATCH = ".musicsim-scratch"
 _OLD_SCRATCH = re.compile(r"tmp[a-z0-9_]{8}")
 _OLD_PARTS = {"about.json", "model.json", "model.npz", "report.json"}
 
@@ -21,10 +23,10 @@ _OLD_PARTS = {"about.json", "model.json", "model.npz", "report.json"}
 def sweep(library: Path) -> None:
     """Delete what killed processes have left in a library's folder.
 
-    For the one process that changes the library: nobody else unpacks anything there. Files half written go when
-    nothing has been written to them for a day.
+    For the one process that changes the library. Files half written go when nothing has been written to them for a day.
     """
-    shutil.rmtree(library / SCRATCH, ignore_errors=True)
+    remove_left(scratch_folder(library))
+    shutil.rmtree(library / _SCRATCH, ignore_errors=True)
     with suppress(OSError):
         for folder in library.glob("tmp*/"):
             if _OLD_SCRATCH.fullmatch(folder.name) and _is_old_scratch(folder):

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import filelock
 
-from musicsim.errors import LibraryError
+from musicsim.storage import writing_to
 
-__all__ = ["Scratch", "scratch_of"]
+__all__ = ["Scratch", "remove_left", "scratch_folder", "scratch_of"]
 
 
 class Scratch:
@@ -27,7 +27,7 @@ class Scratch:
 
     Raises
     ------
-    LibraryError
+    StorageError
         If it cannot be written to.
 
     Notes
@@ -38,18 +38,12 @@ class Scratch:
     def __init__(self, folder: Path) -> None:
         self._own = folder / secrets.token_hex(6)
         self._lock = filelock.FileLock(self._own.with_suffix(".lock"), timeout=0)
-        try:
+        with writing_to(folder):
             folder.mkdir(parents=True, exist_ok=True)
             self._lock.acquire()
             self._own.mkdir()
-        except OSError as error:
-            raise LibraryError(
-                f"{folder}: cannot be written to ({error.strerror}). Make room, or free it."
-            ) from error
         weakref.finalize(self, _remove, self._lock)
-        for lock in folder.glob("*.lock"):
-            if lock.stem != self._own.name:
-                _remove_if_left(lock)
+        remove_left(folder)
 
     @contextmanager
     def folder(self) -> Iterator[Path]:
@@ -59,11 +53,13 @@ class Scratch:
             yield Path(folder)
 
 
-def _remove_if_left(path: Path) -> None:
-    lock = filelock.FileLock(path, timeout=0)
-    with suppress(filelock.Timeout, OSError):  # its process lives, or it is not ours to remove
-        lock.acquire()
-        _remove(lock)
+def remove_left(folder: Path) -> None:
+    """Remove what processes that have ended left among the folders of all."""
+    for path in folder.glob("*.lock"):
+        lock = filelock.FileLock(path, timeout=0)
+        with suppress(filelock.Timeout, OSError):  # its process lives, or it is not ours to remove
+            lock.acquire()
+            _remove(lock)
 
 
 def _remove(lock: filelock.BaseFileLock) -> None:
@@ -83,7 +79,12 @@ def _kept(folder: Path) -> Scratch:
     return Scratch(folder)
 
 
+def scratch_folder(library_folder: Path) -> Path:
+    """Where the processes that work on a library have their scratch folders."""
+    return library_folder / "scratch"
+
+
 def scratch_of(library_folder: Path) -> Scratch:
     """The scratch folder of this process in a library's folder; raises as :class:`Scratch`."""
     with _making:
-        return _kept(library_folder / "scratch")
+        return _kept(scratch_folder(library_folder))

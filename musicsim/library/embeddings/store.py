@@ -13,7 +13,7 @@ import tokenize
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +22,7 @@ from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library.disk.arrays import atomic_folder
 from musicsim.library.embeddings.files import read_embedding
 from musicsim.library.importing.places import PlaceIndex
-
-if TYPE_CHECKING:  # which is made of stores
-    from musicsim.library.store import Store
+from musicsim.library.store import Store
 
 __all__ = ["AboutEmbedding", "EmbeddingStore", "Matched"]
 
@@ -95,7 +93,7 @@ class EmbeddingStore:
     Vectors are read as memory maps, 4 bytes a number; to find whose they are takes 0.4 kB a file of the library.
     """
 
-    def __init__(self, library: "Store") -> None:
+    def __init__(self, library: Store) -> None:
         self._library = library
         self.folder = library.folder / "embeddings"
 

@@ -8,21 +8,20 @@ waits for any more, because a page was left or a request was broken off, is drop
 import io
 import logging
 import os
-import signal
 import threading
 import time
 import wave
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, wait
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cache, partial
 from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from musicsim.audio import analyse_sound
 from musicsim.errors import AudioError, LibraryError, MusicsimError
-from musicsim.library.processes.workers import THREAD_LIMITS, Limits, limit_memory, worker_context
+from musicsim.library.processes.workers import Limits, Worker, limit_memory, worker_context
 
 __all__ = ["Decoder", "Decoding", "DecodingDroppedError", "Run", "decoder"]
 
@@ -34,7 +33,8 @@ Run = Callable[..., Any]
 """Calls a function of this package, named first, in a worker, with the arguments behind it."""
 
 _N_WORKERS = 2
-_CALLS_A_WORKER = 500  # then it makes room for a new one: what libraries leak does not add up
+# Half of them ask whether it is there. Then it makes room for a new one: what libraries leak does not add up.
+_TASKS_A_WORKER = 1000
 _NICENESS = 5  # behind the pages, before a scan
 _TICK_S = 0.1
 _PATIENCE_S = 30.0  # a page that a busy server keeps waiting has not been left
@@ -181,14 +181,14 @@ class Decoder:
                 self._changed.wait()
 
     def _serve(self) -> None:
-        worker = _Worker()
+        worker = _Warm()
         with suppress(EOFError, OSError):  # whoever asks for work is told
             worker.open()
         while self._do_next(worker):
             pass
         worker.close()
 
-    def _do_next(self, worker: "_Worker") -> bool:
+    def _do_next(self, worker: "_Warm") -> bool:
         """Do what comes next; a method, so that an idle thread does not hold the file it did last."""
         decoding = self._next()
         if decoding is None:
@@ -213,69 +213,56 @@ def decoder() -> Decoder:
 _making = threading.Lock()
 
 
-class _Worker:
-    """A process that calls functions; when it ends, the next call gets another.
-
-    Notes
-    -----
-    It shares a pipe with us and nothing else, no lock that it could take along when it is killed. It ends when
-    the pipe does, so that it outlives no server.
-    """
+class _Warm:
+    """A worker that is there before it is needed; when it ends, the next call gets another."""
 
     def __init__(self) -> None:
-        self._process: Any = None
-        self._pipe: Any = None
-        self._n_calls = 0
+        self._worker: Worker[_Task | None] | None = None
 
-    def open(self) -> None:
-        """Start the process, unless it runs; it imports what it needs while nobody waits for it."""
-        if self._process is not None and self._process.is_alive() and self._n_calls < _CALLS_A_WORKER:
-            return
-        self.close()
-        with _environment_kept():
-            context = worker_context(__name__)
-            self._pipe, theirs = context.Pipe()
-            self._process = context.Process(target=_work, args=(theirs,), name="decoder", daemon=True)  # type: ignore[attr-defined]
-            self._process.start()
-            theirs.close()
-        self._n_calls = 0
+    def open(self) -> Worker["_Task | None"]:
+        """The worker, started unless there is one; it imports what it needs while nobody waits for it."""
+        worker = self._worker
+        if worker is None or worker.n_given >= _TASKS_A_WORKER:
+            self.close()
+            worker = self._worker = Worker(worker_context(__name__), _answer, _get_warm)
+        return worker
 
     def close(self) -> None:
         """End the process at once."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.join()
-            self._pipe.close()
-            self._process = None
+        if self._worker is not None:
+            self._worker.stop()
+            self._worker = None
 
     def call(self, decoding: Decoding[Any], function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a function in the process, within the limits of a work and as long as it is wanted."""
-        task = _Task(decoding.name, decoding.limits.memory_mb, function, args, kwargs)
         for _ in range(_ATTEMPTS):
             with suppress(EOFError, OSError):  # it cannot be started, or ended before it could begin
-                self.open()
-                self._pipe.send(task)
-                self._received(decoding, _MAX_START_S)
+                worker = self.open()
+                if not worker.is_ready:
+                    self._received(worker, decoding, _MAX_START_S)
+                worker.give(None)
+                self._received(worker, decoding, _MAX_START_S)
                 break
             self.close()
         else:
             raise AudioError(f"{decoding.name}: the decoder could not be started. Try again.")
-        self._n_calls += 1
+        worker.give(_Task(decoding.name, decoding.limits.memory_mb, function, args, kwargs))
         try:
-            answer = self._received(decoding, decoding.limits.seconds)
-        except (EOFError, OSError):
-            self._process.join()
+            answer = self._received(worker, decoding, decoding.limits.seconds)
+        except EOFError:
+            self.close()
             raise AudioError(
-                f"{decoding.name}: the decoder crashed (exit code {self._process.exitcode}). Re-encode the file."
+                f"{decoding.name}: the decoder crashed (exit code {worker.exit_code}). Re-encode the file."
             ) from None
-        if isinstance(answer, MusicsimError):
-            raise answer
+        worker.tasks.clear()
+        if isinstance(answer, BaseException):
+            raise answer if isinstance(answer, MusicsimError) else _unexpected(decoding.name, answer)
         return answer
 
-    def _received(self, decoding: Decoding[Any], seconds: float) -> Any:
+    def _received(self, worker: Worker["_Task | None"], decoding: Decoding[Any], seconds: float) -> Any:
         """What the process sends within so many seconds, while the work is wanted; else the process ends."""
         given_up = time.monotonic() + seconds
-        while not self._pipe.poll(_TICK_S):
+        while not worker.pipe.poll(_TICK_S):
             if not decoding.is_wanted:
                 self.close()
                 raise _dropped(decoding)
@@ -285,25 +272,7 @@ class _Worker:
                     f"{decoding.name}: decoding took more than {seconds:g} s and was stopped. "
                     "Shorten or re-encode the file."
                 )
-        return self._pipe.recv()
-
-
-@contextmanager
-def _environment_kept() -> Iterator[None]:
-    """What is said to workers through the environment is not for the jobs that this process starts later."""
-    with _starting:
-        before = {name: os.environ.get(name) for name in THREAD_LIMITS}
-        try:
-            yield
-        finally:
-            for name, value in before.items():
-                if value is None:
-                    os.environ.pop(name, None)
-                else:
-                    os.environ[name] = value
-
-
-_starting = threading.Lock()
+        return worker.receive()
 
 
 def _dropped(decoding: Decoding[Any]) -> DecodingDroppedError:
@@ -321,21 +290,10 @@ class _Task(NamedTuple):
     kwargs: dict[str, Any]
 
 
-def _work(pipe: Any) -> None:
-    """Answer tasks until the server ends: with None where one is begun, then with its result or its error."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server
-    if hasattr(os, "nice"):
-        os.nice(_NICENESS)
-    _get_warm()
-    with suppress(EOFError, OSError):
-        while True:
-            task = pipe.recv()
-            pipe.send(None)
-            pipe.send(_answer(task))
-
-
 def _get_warm() -> None:
     """Import and set up all that decoding needs."""
+    if hasattr(os, "nice"):
+        os.nice(_NICENESS)
     silence = io.BytesIO()
     with wave.open(silence, "wb") as file:
         file.setnchannels(2)
@@ -346,8 +304,10 @@ def _get_warm() -> None:
         analyse_sound(silence.getvalue())
 
 
-def _answer(task: _Task) -> Any:
-    """The result of a task, or an error in one sentence."""
+def _answer(task: _Task | None) -> Any:
+    """The result of a task, or an error in one sentence; nothing where it is only asked whether somebody is there."""
+    if task is None:
+        return None
     limit_memory(task.memory_mb)
     try:
         return task.function(*task.args, **task.kwargs)
@@ -363,4 +323,8 @@ def _answer(task: _Task) -> Any:
         )
     except Exception as error:
         _log.exception("%s: unexpected error", task.name)
-        return AudioError(f"{task.name}: {type(error).__name__}: {error}")
+        return _unexpected(task.name, error)
+
+
+def _unexpected(name: str, error: BaseException) -> AudioError:
+    return AudioError(f"{name}: {type(error).__name__}: {error}")

@@ -21,6 +21,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from types import ModuleType
@@ -29,9 +30,9 @@ from typing import Any, Generic, TypeVar
 from musicsim.errors import LibraryError
 
 __all__ = [
-    "THREAD_LIMITS",
     "Limits",
     "OverTimeError",
+    "Worker",
     "WorkerDied",
     "limit_memory",
     "outcomes",
@@ -41,20 +42,28 @@ __all__ = [
 T = TypeVar("T")
 
 # Not numba: it reads its number again whenever it compiles, and cannot change it once its threads run.
-THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 _starting = threading.Lock()
 
 
 @contextmanager
-def _without_main() -> Iterator[None]:
+def _as_workers_see_it() -> Iterator[None]:
+    """No main script, and one BLAS thread: what is said through the environment is not for jobs that start later."""
     with _starting:
         main = sys.modules["__main__"]
+        before = {name: os.environ.get(name) for name in _THREAD_LIMITS}
         sys.modules["__main__"] = ModuleType("__main__")
+        os.environ.update(dict.fromkeys(_THREAD_LIMITS, "1"))
         try:
             yield
         finally:
             sys.modules["__main__"] = main
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
 
 
 _plain = multiprocessing.get_context(_METHOD)
@@ -63,7 +72,7 @@ _plain = multiprocessing.get_context(_METHOD)
 class _Process(_plain.Process):  # type: ignore[name-defined]
     @staticmethod
     def _Popen(process_obj: Any) -> Any:  # noqa: N802  # the name multiprocessing calls
-        with _without_main():
+        with _as_workers_see_it():
             return _plain.Process._Popen(process_obj)  # type: ignore[attr-defined]
 
 
@@ -79,7 +88,6 @@ def worker_context(*modules: str) -> BaseContext:
     modules : str
         Names of modules that workers will need; imported once and shared where the system can fork.
     """
-    os.environ.update(dict.fromkeys(THREAD_LIMITS, "1"))  # workers inherit it
     context = _Context()
     if _METHOD == "forkserver":
         context.set_forkserver_preload(list(modules))
@@ -199,7 +207,7 @@ class _Crew(Generic[T]):
     ) -> None:
         self._function, self._limits, self._context = function, limits, worker_context(*modules)
         self._n_workers, self._in_flight, self._tasks_a_worker = n_workers, in_flight, tasks_a_worker
-        self._workers: list[_Worker[T]] = []
+        self._workers: list[Worker[T]] = []
         self._returned: deque[T] = deque()  # tasks of workers that have gone
         self._n_broken = 0
 
@@ -243,7 +251,7 @@ class _Crew(Generic[T]):
                 return
             if is_short:
                 try:
-                    worker = _Worker(self._context, self._function, self._limits.memory_mb)
+                    worker = Worker(self._context, self._function, partial(_prepare, self._limits.memory_mb))
                 except (
                     OSError,
                     EOFError,
@@ -255,7 +263,7 @@ class _Crew(Generic[T]):
             assert worker is not None
             worker.give(task)
 
-    def _hear(self, worker: "_Worker[T]") -> Iterator[tuple[T, Any]]:
+    def _hear(self, worker: "Worker[T]") -> Iterator[tuple[T, Any]]:
         """Take what a worker has to say: that it is ready, a result, or by its end that it has died."""
         was_ready = worker.is_ready
         try:
@@ -277,7 +285,7 @@ class _Crew(Generic[T]):
                 self._dismiss(worker)
             yield task, answer
 
-    def _dismiss(self, worker: "_Worker[T]") -> None:
+    def _dismiss(self, worker: "Worker[T]") -> None:
         """Let a worker go; what it has left to do is given to others."""
         worker.stop()
         self._workers.remove(worker)
@@ -292,10 +300,24 @@ class _Crew(Generic[T]):
             )
 
 
-class _Worker(Generic[T]):
-    """A process, the pipe to it, and the tasks it has been given, in their order."""
+class Worker(Generic[T]):
+    """A process that ends with this one, the pipe to it, and the tasks it has been given, in their order.
 
-    def __init__(self, context: Any, function: Callable[[T], Any], memory_mb: int) -> None:
+    Parameters
+    ----------
+    context : of :func:`worker_context`
+    function : callable of one task
+        Importable by name, as `prepare`.
+    prepare : callable
+        Called once in the process, before it says that it is ready.
+
+    Raises
+    ------
+    OSError, EOFError
+        If the process cannot be started.
+    """
+
+    def __init__(self, context: Any, function: Callable[[T], Any], prepare: Callable[[], object]) -> None:
         self.pipe, theirs = context.Pipe()
         self.tasks: deque[T] = deque()
         self.n_given = 0
@@ -303,7 +325,7 @@ class _Worker(Generic[T]):
         self.exit_code: int | None = None
         self._has_ended = False
         self._since = 0.0  # when the first of its tasks began
-        self._process = context.Process(target=_work, args=(theirs, function, memory_mb), daemon=True)
+        self._process = context.Process(target=_work, args=(theirs, function, prepare), daemon=True)
         with theirs:  # the pipe closes with the process only where nobody else holds that end
             self._process.start()
 
@@ -348,10 +370,10 @@ class _Worker(Generic[T]):
         self.exit_code = self._process.exitcode
 
 
-def _work(pipe: Connection, function: Callable[[Any], Any], memory_mb: int) -> None:
+def _work(pipe: Connection, function: Callable[[Any], Any], prepare: Callable[[], object]) -> None:
     """Do tasks until the program has no more; runs in the worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal; the program stops its workers itself
-    _prepare(memory_mb)
+    prepare()
     with contextlib.suppress(EOFError, OSError):  # the program has gone
         pipe.send(None)
         while True:

@@ -9,14 +9,15 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 import streamlit as st
 
+from musicsim import codebook, playlist, search
 from musicsim.errors import ModelError
 from musicsim.explorer.libraries import library_folders, open_library
+from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.search.query import Example
 from musicsim.explorer.search.uploads import MAX_MINUTES, MINUTES, Heard, hear
 from musicsim.explorer.search.uploads import warm_up as start_workers
@@ -26,9 +27,6 @@ from musicsim.explorer.upkeep.map_layout import MapPlacer
 from musicsim.library import Library
 from musicsim.library.processes.decoding import Decoding, DecodingDroppedError
 from musicsim.library.stores.models import ModelRecord
-
-if TYPE_CHECKING:  # scipy and scikit-learn come with it: not before a playlist is asked for
-    from musicsim.explorer.playlists.walk import Walk
 
 __all__ = [
     "BESIDE",
@@ -195,13 +193,11 @@ def choices_of(of: Snapshot) -> FilterChoices:
 
 
 @st.cache_resource(max_entries=4, show_spinner="Weighing what songs have in common…")
-def _walk(folder: Path, revision: int, model_id: str | None, _snapshot: Snapshot) -> "Walk":
-    from musicsim.explorer.playlists.walk import Walk
-
+def _walk(folder: Path, revision: int, model_id: str | None, _snapshot: Snapshot) -> Walk:
     return Walk(_snapshot)
 
 
-def walk(of: Snapshot) -> "Walk":
+def walk(of: Snapshot) -> Walk:
     """The walk that draws playlists from a snapshot."""
     return _walk(of.library.folder, of.revision, of.model_id, of)
 
@@ -288,8 +284,8 @@ def warm_up() -> None:
     start_workers(active_library())
 
     def import_all() -> None:
-        import_module("musicsim.explorer.models.similarity_model")
-        import_module("musicsim.explorer.playlists.walk")
-        import_module("openTSNE")
+        import openTSNE  # noqa: F401
+
+        _ = codebook.Codebook, playlist.PlaylistModel, search.ExactIndex  # each loads its module
 
     threading.Thread(target=import_all, name="warm-up", daemon=True).start()

@@ -16,6 +16,7 @@ from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.compare.session import rename, who
+from musicsim.ui.train.training_view import learn_from
 
 __all__ = ["so_far"]
 
@@ -133,8 +134,6 @@ def _uses(library: Library, answers: Sequence[Answer], listener: str) -> None:
         help="Opens the Train page with answers chosen as the source of similarity. About 50 are enough "
         "to start.",
     ):  # fmt: skip
-        from musicsim.ui.train.training_view import learn_from  # plotly and more come with it
-
         learn_from("answers")
         st.switch_page(PAGES["train"])
     with st.container(horizontal=True):

@@ -2,12 +2,24 @@
 
 import math
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING
 
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from musicsim.explorer.evaluation.quality import (
+    Confusion,
+    Figure,
+    HeldOut,
+    Lists,
+    ListsOfBoth,
+    Scores,
+    held_out,
+    measure_lists,
+    measure_scores,
+)
+from musicsim.explorer.learning.supervision import Coverage, coverage
+from musicsim.explorer.learning.verdict import RANKED
 from musicsim.explorer.requests.training import ANSWERS, JUDGEMENTS, KINDS
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.models import ModelRecord
@@ -17,10 +29,6 @@ from musicsim.ui.base.text import in_chart, plain
 from musicsim.ui.components.listening import follow
 from musicsim.ui.components.song_list import Action, row_of, song_list
 from musicsim.ui.components.song_map import UNKNOWN_COLOUR, label_colours
-
-if TYPE_CHECKING:  # scikit-learn comes with them: not before the page is opened
-    from musicsim.explorer.evaluation.quality import Confusion, Figure, HeldOut, Lists, ListsOfBoth, Scores
-    from musicsim.explorer.learning.supervision import Coverage
 
 __all__ = ["SECTION", "SECTIONS", "show_library"]
 
@@ -56,9 +64,7 @@ def _scores_key(of: Snapshot, kind: str) -> Hashable:
 
 
 def _ask_coverage(of: Snapshot) -> Task:
-    def work(tell: Tell) -> "list[Coverage]":
-        from musicsim.explorer.learning.supervision import coverage
-
+    def work(tell: Tell) -> list[Coverage]:
         tell("reading what this library says about similarity", 0, 0)
         return coverage(of)
 
@@ -67,18 +73,14 @@ def _ask_coverage(of: Snapshot) -> Task:
 
 
 def _ask_scores(of: Snapshot, kind: str) -> Task:
-    def work(tell: Tell) -> "Scores":
-        from musicsim.explorer.evaluation.quality import measure_scores
-
+    def work(tell: Tell) -> Scores:
         return measure_scores(of, kind, tell=tell)
 
     return desk().ask(_scores_key(of, kind), work)
 
 
 def _ask_lists(of: Snapshot) -> Task:
-    def work(tell: Tell) -> "ListsOfBoth | None":
-        from musicsim.explorer.evaluation.quality import measure_lists
-
+    def work(tell: Tell) -> ListsOfBoth | None:
         return measure_lists(of, tell=tell)
 
     return desk().ask(_key(of, "lists"), work)
@@ -117,7 +119,7 @@ def show_library(now: Snapshot) -> None:
             _show_lists(now, both, value_of(scores) if scores else None)
 
 
-def _choose_kind(covered: "list[Coverage] | None") -> str | None:
+def _choose_kind(covered: list[Coverage] | None) -> str | None:
     """What says that two songs are similar; None where nothing does, or that is not known yet."""
 
     if covered is None:
@@ -141,8 +143,6 @@ def _choose_kind(covered: "list[Coverage] | None") -> str | None:
 
 
 def _models_table(now: Snapshot, others: Sequence[ModelRecord], kind: str) -> None:
-    from musicsim.explorer.evaluation.quality import held_out
-
     lines, heard = [], None
     for record in [now.record, *others]:
         if record is None:
@@ -162,10 +162,8 @@ def _models_table(now: Snapshot, others: Sequence[ModelRecord], kind: str) -> No
         )  # fmt: skip
 
 
-def _line(of: Snapshot, record: ModelRecord, kind: str, known: "HeldOut | None") -> dict[str, str]:
+def _line(of: Snapshot, record: ModelRecord, kind: str, known: HeldOut | None) -> dict[str, str]:
     """A model's row of the table; empty cells where nothing has been worked out."""
-    from musicsim.explorer.learning.verdict import RANKED
-
     line = {"Model": plain(record.name)}
     scores, both = (result_of(desk().known(key)) for key in (_scores_key(of, kind), _key(of, "lists")))
     for name, title in RANKED.items():
@@ -178,7 +176,7 @@ def _line(of: Snapshot, record: ModelRecord, kind: str, known: "HeldOut | None")
     return line
 
 
-def _written(figure: "Figure") -> str:
+def _written(figure: Figure) -> str:
     if math.isnan(figure.mean):
         return "–"
     if math.isnan(figure.low):
@@ -214,7 +212,7 @@ def _explain_table(now: Snapshot, kind: str, heard: "HeldOut | None") -> None:
     )
 
 
-def _show_lists(now: Snapshot, both: "ListsOfBoth", scores: "Scores | None") -> None:
+def _show_lists(now: Snapshot, both: ListsOfBoth, scores: Scores | None) -> None:
     default = _SEEN_AS[bool(now.library.settings["hub_reduction"])]
     seen_as = st.segmented_control(
         "Hub reduction", _SEEN_AS, default=default, key="evaluate_hub_reduction",
@@ -234,7 +232,7 @@ def _show_lists(now: Snapshot, both: "ListsOfBoth", scores: "Scores | None") -> 
     _hubs(now, lists, both.n_compared)
 
 
-def _by_genre(now: Snapshot, lists: "Lists", scores: "Scores | None") -> None:
+def _by_genre(now: Snapshot, lists: Lists, scores: Scores | None) -> None:
     st.subheader("By genre", anchor=False)
     options = list(_BY) if scores and scores.by_genre else list(_BY)[:1]
     by = st.selectbox("Measure", options, key="evaluate_by", label_visibility="collapsed")
@@ -270,7 +268,7 @@ def _by_genre(now: Snapshot, lists: "Lists", scores: "Scores | None") -> None:
     st.caption(_BY[by])
 
 
-def _confusions(whole: "Confusion") -> None:
+def _confusions(whole: Confusion) -> None:
     st.subheader("Genre confusion", anchor=False)
     confusion = whole.largest(_MAX_GENRES)
     rows, columns = (
@@ -307,7 +305,7 @@ def _confusions(whole: "Confusion") -> None:
         st.markdown("\n".join(f"- {plain(pair.words)}" for pair in pairs))
 
 
-def _hubs(now: Snapshot, lists: "Lists", n_songs: int) -> None:
+def _hubs(now: Snapshot, lists: Lists, n_songs: int) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         st.subheader("Hubs: close to everything", anchor=False)

@@ -423,7 +423,9 @@ def _tell(library: Library, told: Told, *, busy: bool) -> None:
         _tell_lists(library, told, busy=busy)
         return
     n_waiting = report.n_songs - report.n_matched
-    waiting = f"; {n_waiting:,} {'is' if n_waiting == 1 else 'are'} kept and matched later" if n_waiting else ""
+    waiting = (
+        f"; {n_waiting:,} {'is' if n_waiting == 1 else 'are'} kept and matched later" if n_waiting else ""
+    )
     st.success(
         f"Import {report.import_id}: {report.n_rows:,} rows; {report.n_matched:,} of {report.n_songs:,} songs are in "
         f"the library{waiting}.",

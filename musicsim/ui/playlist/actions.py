@@ -3,18 +3,17 @@
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from musicsim.errors import MusicsimError
+from musicsim.explorer.playlists.paths import places_of
 from musicsim.explorer.playlists.steering import allowed_rows
+from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
+from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.state import Key
 from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, change
 from musicsim.ui.playlist.request_form import MAX_SONGS, remember_drawn, request_of
-
-if TYPE_CHECKING:  # scipy and scikit-learn come with it: not before a playlist is asked for
-    from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
-    from musicsim.explorer.requests.playlist import PlaylistRequest
 
 __all__ = ["TROUBLE", "another_route", "draw", "go_on", "redraw_after", "redraw_around", "redraw_one", "said"]
 
@@ -97,8 +96,6 @@ def _standing(draft: PlaylistDraft) -> dict[int, int]:
 
 def _way(now: Snapshot, draft: PlaylistDraft, keep: Mapping[int, int], length: int) -> dict[str, Any]:
     """First song and waypoints, where they still stand as a path has them: between them its line is followed."""
-    from musicsim.explorer.playlists.paths import places_of
-
     stops = _stops(draft)
     rows = now.rows_of(stops)
     if draft.request is None or not 2 <= len(stops) <= length or (rows < 0).any():
@@ -111,7 +108,7 @@ def _way(now: Snapshot, draft: PlaylistDraft, keep: Mapping[int, int], length: i
 
 def _redraw(
     now: Snapshot,
-    walker: "Walk",
+    walker: Walk,
     keep: Mapping[int, int],
     length: int,
     *,
@@ -136,7 +133,7 @@ def _redraw(
         change(draft.redrawn(drawn, request.dialect, seed))
 
 
-def redraw_one(now: Snapshot, walker: "Walk", index: int) -> None:
+def redraw_one(now: Snapshot, walker: Walk, index: int) -> None:
     """Another song at one place."""
     draft = PLAYLIST.get()
     if draft is not None and index < len(draft.song_ids):
@@ -144,7 +141,7 @@ def redraw_one(now: Snapshot, walker: "Walk", index: int) -> None:
         _redraw(now, walker, keep, len(draft.song_ids), without=frozenset({draft.song_ids[index]}))
 
 
-def redraw_after(now: Snapshot, walker: "Walk", index: int) -> None:
+def redraw_after(now: Snapshot, walker: Walk, index: int) -> None:
     """Draw what comes after a song again; what is kept stays."""
     draft = PLAYLIST.get()
     if draft is not None:
@@ -152,14 +149,14 @@ def redraw_after(now: Snapshot, walker: "Walk", index: int) -> None:
         _redraw(now, walker, keep, len(draft.song_ids))
 
 
-def redraw_around(now: Snapshot, walker: "Walk") -> None:
+def redraw_around(now: Snapshot, walker: Walk) -> None:
     """Draw all songs that are not kept again."""
     draft = PLAYLIST.get()
     if draft is not None:
         _redraw(now, walker, _standing(draft), len(draft.song_ids))
 
 
-def go_on(now: Snapshot, walker: "Walk", n_more: int) -> None:
+def go_on(now: Snapshot, walker: Walk, n_more: int) -> None:
     """Draw more songs at the end."""
     draft = PLAYLIST.get()
     if draft is not None:

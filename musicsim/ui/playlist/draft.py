@@ -3,15 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
+from musicsim.explorer.playlists.walk import DrawnPlaylist, Edge
+from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
 from musicsim.ui.base.state import LIBRARY, Key
-
-if TYPE_CHECKING:  # scipy and scikit-learn come with it: not before a playlist is asked for
-    from musicsim.explorer.playlists.walk import DrawnPlaylist, Edge
-    from musicsim.explorer.requests.playlist import PlaylistRequest
 
 __all__ = [
     "PLAYLIST",
@@ -55,7 +53,7 @@ class PlaylistDraft:
     """
 
     song_ids: tuple[int, ...]
-    taken: "Mapping[tuple[int, int], Edge]" = field(default_factory=dict, hash=False)
+    taken: Mapping[tuple[int, int], Edge] = field(default_factory=dict, hash=False)
     kept: frozenset[int] = frozenset()
     notes: tuple[str, ...] = ()
     seed: int | None = None
@@ -98,7 +96,7 @@ class PlaylistDraft:
             "kept": [i for i in self.song_ids if i in self.kept],
         }
 
-    def redrawn(self, drawn: "DrawnPlaylist", dialect: str | None, seed: int) -> "PlaylistDraft":
+    def redrawn(self, drawn: DrawnPlaylist, dialect: str | None, seed: int) -> "PlaylistDraft":
         """The list drawn anew in part; pairs that still follow each other keep their edges."""
         ids = tuple(song.id for song in drawn.songs)
         return replace(
@@ -140,15 +138,13 @@ def present_ids(now: Snapshot, ids: Sequence[int]) -> tuple[int, ...]:
     return tuple(now.row_ids[rows[rows >= 0]].tolist())
 
 
-def _taken(drawn: "DrawnPlaylist") -> "dict[tuple[int, int], Edge]":
+def _taken(drawn: DrawnPlaylist) -> dict[tuple[int, int], Edge]:
     pairs = pairwise(song.id for song in drawn.songs)
     return {pair: edge for pair, edge in zip(pairs, drawn.edges[1:], strict=True) if edge is not None}
 
 
-def _taken_of(written: Any) -> "dict[tuple[int, int], Edge]":
+def _taken_of(written: Any) -> dict[tuple[int, int], Edge]:
     """Edges as :meth:`PlaylistDraft.details` wrote them; what another program wrote may be anything."""
-    from musicsim.explorer.playlists.walk import Edge
-
     found = {}
     for step in written if isinstance(written, list) else []:
         if not isinstance(step, list) or len(step) != 4:

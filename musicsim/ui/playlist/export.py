@@ -4,10 +4,10 @@ import tempfile
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from musicsim.explorer.playlists.mixtape import MIX_ENDINGS, Mix, render_mix
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.library.exporters import FORMATS, MIME, missing
@@ -16,9 +16,6 @@ from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.song_list import clock
 from musicsim.ui.playlist.saved import NAME
-
-if TYPE_CHECKING:  # PyAV comes with it
-    from musicsim.explorer.playlists.mixtape import Mix
 
 __all__ = ["export_button", "mix_section"]
 
@@ -76,7 +73,7 @@ def export_button(now: Snapshot, songs: Sequence[Song]) -> None:
 
 
 @st.cache_resource(show_spinner=False)
-def _mixes() -> "tempfile.TemporaryDirectory[str]":
+def _mixes() -> tempfile.TemporaryDirectory[str]:
     """Where mixes lie until the program ends."""
     return tempfile.TemporaryDirectory(prefix="musicsim-mixes-")
 
@@ -89,9 +86,7 @@ def _order(now: Snapshot, songs: Sequence[Song]) -> None:
     target = folder / f"{uuid.uuid4().hex}{_ENDING.get()}"
     seconds, fade = float(_SECONDS.get()), min(float(_FADE.get()), _SECONDS.get() / 2)
 
-    def work(tell: Tell) -> "Mix":
-        from musicsim.explorer.playlists.mixtape import render_mix
-
+    def work(tell: Tell) -> Mix:
         return render_mix(now.library, songs, target, seconds=seconds, crossfade_s=fade, tell=tell)
 
     desk().ask(("mix", target), work)
@@ -100,8 +95,6 @@ def _order(now: Snapshot, songs: Sequence[Song]) -> None:
 
 def mix_section(now: Snapshot, songs: Sequence[Song]) -> None:
     """Hear the list as one file: the most typical part of each song, faded into the next."""
-    from musicsim.explorer.playlists.mixtape import MIX_ENDINGS
-
     for key in (_SECONDS, _FADE, _ENDING):
         key.get()
     with st.expander("Mix: the playlist as one audio file", icon=":material/graphic_eq:"):
@@ -137,7 +130,7 @@ def mix_section(now: Snapshot, songs: Sequence[Song]) -> None:
             _show_mix(mix)
 
 
-def _show_mix(mix: "Mix") -> None:
+def _show_mix(mix: Mix) -> None:
     if not mix.path.exists():  # it made room for later ones
         st.caption("The last mix is gone: make it again.")
         return

@@ -3,11 +3,12 @@
 import time
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import streamlit as st
 
 from musicsim.explorer.playlists.steering import RESTS_S
+from musicsim.explorer.playlists.walk import Dialect, Walk
 from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.playlist import PREFERENCES, PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
@@ -16,9 +17,6 @@ from musicsim.ui.base.option_widgets import labelled, limits, option_key
 from musicsim.ui.base.state import CHOSEN, Key, choices_of
 from musicsim.ui.base.text import plain
 from musicsim.ui.playlist.draft import PLAYLIST
-
-if TYPE_CHECKING:  # scipy and scikit-learn come with it: not before a playlist is asked for
-    from musicsim.explorer.playlists.walk import Dialect, Walk
 
 __all__ = ["MAX_SONGS", "playlists_of", "remember_drawn", "request_form", "request_of"]
 
@@ -166,7 +164,7 @@ def request_form(now: Snapshot, walker: "Walk") -> None:
         st.caption(f"{n_limits} {'limit is' if n_limits == 1 else 'limits are'} set.")
 
 
-def _dialects(walker: "Walk") -> None:
+def _dialects(walker: Walk) -> None:
     if not walker.n_playlists:
         st.caption(
             "This library has no playlists to learn from yet: it uses sound first, then tags, artists "
@@ -183,7 +181,7 @@ def _dialects(walker: "Walk") -> None:
     st.caption(_dialect_words(walker, chosen))
 
 
-def _dialect_words(walker: "Walk", dialect: "Dialect") -> str:
+def _dialect_words(walker: Walk, dialect: Dialect) -> str:
     """How many playlists a dialect was learned from, what that gains, and what it goes by."""
     said = [f"Learned from {dialect.n_playlists:,} playlist{'s' * (dialect.n_playlists != 1)}."]
     if dialect.gain is not None:
@@ -222,7 +220,7 @@ def _length(now: Snapshot) -> None:
         )
 
 
-def _width_words(walker: "Walk") -> str:
+def _width_words(walker: Walk) -> str:
     dialect = _DIALECT.get() or None
     here, people = (walker.step_width(surprise, dialect) for surprise in (_SURPRISE.get(), 0.5))
     usual = "in real playlists" if walker.n_playlists else "in the middle"

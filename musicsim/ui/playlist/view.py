@@ -1,10 +1,10 @@
 """The playlist in work on the page: what can be done with it, its rows, why each step, and the walk on the map."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.ui.base.state import Key
@@ -16,9 +16,6 @@ from musicsim.ui.playlist.actions import another_route, go_on, redraw_after, red
 from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, can_redo, can_undo, change, redo, undo
 from musicsim.ui.playlist.request_form import MAX_SONGS
 
-if TYPE_CHECKING:  # scipy and scikit-learn come with it: not before a playlist is asked for
-    from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
-
 __all__ = ["absent_songs", "dialect_of", "show_heading", "show_map", "show_rows", "show_steps_back"]
 
 _WHY: Key[tuple[int, int] | None] = Key("playlist_why", lambda: None, "places of the step that is explained")
@@ -26,7 +23,7 @@ _MORE: Key[int] = Key("playlist_more", lambda: 5, "songs to go on by")
 _MAX_REASONS = 8
 
 
-def dialect_of(draft: PlaylistDraft, walker: "Walk") -> str | None:
+def dialect_of(draft: PlaylistDraft, walker: Walk) -> str | None:
     """Whose walk says what is likely in a list; None where that dialect has gone."""
     return draft.dialect if draft.dialect in {d.name for d in walker.dialects} else None
 
@@ -82,7 +79,7 @@ def _absent_words(absent: list[Song], n_absent: int) -> str:
     return f"Skipped: {'; '.join(said)}."
 
 
-def show_rows(now: Snapshot, walker: "Walk", draft: PlaylistDraft, shown: "DrawnPlaylist") -> None:
+def show_rows(now: Snapshot, walker: Walk, draft: PlaylistDraft, shown: DrawnPlaylist) -> None:
     """The songs with the reasons between them, and ways to go on."""
 
     def act(action: Action) -> None:
@@ -104,7 +101,7 @@ def _row(song: Song, link: str | None, *, is_kept: bool) -> Row:
     return replace(row_of(song, link=link), is_kept=is_kept)
 
 
-def _act(now: Snapshot, walker: "Walk", action: Action) -> None:
+def _act(now: Snapshot, walker: Walk, action: Action) -> None:
     """Follow what a row asks for."""
     draft = PLAYLIST.get()
     if draft is None or action.index >= len(draft.song_ids):
@@ -125,7 +122,7 @@ def _act(now: Snapshot, walker: "Walk", action: Action) -> None:
         _WHY.set((action.index - 1, action.index))
 
 
-def _ways_on(now: Snapshot, walker: "Walk", draft: PlaylistDraft) -> None:
+def _ways_on(now: Snapshot, walker: Walk, draft: PlaylistDraft) -> None:
     n_kept = sum(i in draft.kept for i in draft.song_ids)
     room = min(MAX_SONGS, now.n_indexed) - len(draft.song_ids)
     _MORE.set(max(1, min(_MORE.get(), max(room, 1))))
@@ -148,7 +145,7 @@ def _ways_on(now: Snapshot, walker: "Walk", draft: PlaylistDraft) -> None:
 
 
 @st.dialog("Why this step?")
-def _why(now: Snapshot, walker: "Walk", draft: PlaylistDraft, here: int, there: int) -> None:
+def _why(now: Snapshot, walker: Walk, draft: PlaylistDraft, here: int, there: int) -> None:
     """All that two songs have in common, with how likely each led from one to the other."""
     pair = draft.song_ids[here], draft.song_ids[there]
     (first_title, _), (second_title, _) = now.names_at(now.rows_of(pair))

@@ -1,0 +1,4 @@
+from .guard import Guard as Guard
+from .guard import named_hosts as named_hosts
+from .http import http_interface as http_interface
+from .routes import routes as routes
