@@ -549,22 +549,6 @@ class Store:
                 connection.execute(schema.playlists.update().where(*same).values(details=details))
         return n_written
 
-    def set_playlist_details(self, playlist_id: int, details: Mapping[str, Any] | None) -> None:
-        """Keep what a playlist was drawn with, in place of what was kept before; None forgets it.
-
-        Raises
-        ------
-        NotFoundError
-            If there is no such playlist.
-        ValueError
-            If JSON cannot hold the details.
-        """
-        which = schema.playlists.c.id == playlist_id
-        change = schema.playlists.update().where(which).values(details=checked_details(details))
-        with self.write() as connection:
-            if not connection.execute(change).rowcount:
-                raise NotFoundError(f"{self.folder.name}: there is no playlist {playlist_id}.")
-
     def rename_playlist(self, playlist_id: int, name: str) -> None:
         """Give a playlist another name; another one of its source and category that has it gives way.
 

@@ -57,7 +57,7 @@ def add_model(library, model_id: str, name: str, created_at: float) -> Contender
 
 def test_both_are_asked_for_the_same_and_a_seed_gives_the_same_pair_again(snapshot):
     pair = draw_pair(sides(snapshot), walks(snapshot), Wish(length=6), 3)
-    assert ids(pair.left)[0] == ids(pair.right)[0] == pair.first_song
+    assert ids(pair.left)[0] == ids(pair.right)[0] == pair.wish.first
     assert len(pair.left.songs) == len(pair.right.songs) == 6
     assert ids(pair.left) != ids(pair.right)
     again = draw_pair(sides(snapshot), walks(snapshot), Wish(length=6), pair.seed)
@@ -89,13 +89,13 @@ def test_the_side_is_chance_and_each_list_is_by_the_one_it_is_said_to_be_by(snap
 def test_a_first_song_that_is_asked_for_is_that_of_both(snapshot):
     first = snapshot.songs[5].id
     pair = draw_pair(sides(snapshot), walks(snapshot), Wish(length=4, first=first), 1)
-    assert ids(pair.left)[0] == ids(pair.right)[0] == pair.first_song == first
+    assert ids(pair.left)[0] == ids(pair.right)[0] == pair.wish.first == first
 
 
 def test_the_first_song_is_any_that_the_wish_allows(snapshot):
     artist = snapshot.songs[0].artist
     wish = Wish(length=3, only=Filters(artists=frozenset({artist})), through=(snapshot.songs[1].id,))
-    found = {draw_pair(sides(snapshot), walks(snapshot), wish, seed).first_song for seed in range(60)}
+    found = {draw_pair(sides(snapshot), walks(snapshot), wish, seed).wish.first for seed in range(60)}
     # of 3 songs none is missed in 60 draws but once in 10^10
     assert found == {song.id for song in snapshot.songs if song.artist == artist} - {snapshot.songs[1].id}
 
@@ -104,7 +104,7 @@ def test_a_kept_first_song_is_left_where_it_is(snapshot):
     kept = snapshot.songs[7].id
     pair = draw_pair(sides(snapshot), walks(snapshot), Wish(length=4, keep={0: kept}), 1)
     assert ids(pair.left)[0] == ids(pair.right)[0] == kept
-    assert pair.first_song is None
+    assert pair.wish.first is None
 
 
 def test_the_shuffle_is_uniform_whatever_is_asked_of_how_songs_sound(snapshot):
@@ -181,7 +181,7 @@ def test_an_answer_keeps_all_that_was_shown_and_can_be_taken_back(tiny_library):
     assert kept.details["models"] == [[side.model_id, None] for side in (pair.left_is, pair.right_is)]
     assert kept.details["seed"] == 11
     asked = kept.details["wish"]
-    assert (asked["first"], asked["length"], asked["dialect"]) == (pair.first_song, 4, None)
+    assert (asked["first"], asked["length"], asked["dialect"]) == (pair.wish.first, 4, None)
     assert asked["keep"] == {"2": snapshot.songs[4].id}
     assert asked["exclude"] == sorted(wish.exclude)
     assert asked["only"]["years"] == [1900, 2100]

@@ -85,11 +85,6 @@ class BlindPair:
     seed: int
 
     @property
-    def first_song(self) -> int | None:
-        """Id of the song that both lists were to begin with; None where they are kept to another one."""
-        return self.wish.first
-
-    @property
     def is_equal(self) -> bool:
         """Whether both lists have the same songs in the same order, so that there is nothing to choose."""
         return _ids(self.left) == _ids(self.right)
