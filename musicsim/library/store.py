@@ -525,7 +525,6 @@ class Store:
         ----------
         playlists : iterable of (name, category, song ids) or (name, category, song ids, details)
             Details are what :class:`SavedPlaylist` gives back: anything that JSON can hold.
-        source : str
 
         Returns
         -------

@@ -84,7 +84,6 @@ class Supervision:
 
     Parameters
     ----------
-    snapshot : Snapshot
     kind : str
         One of :data:`KINDS`.
     k : int

@@ -44,7 +44,6 @@ class Contender:
     ----------
     model_id : str or None
         None for the shuffle.
-    model_name : str
     dialect : str or None
         Category whose walk is followed; None for the walk of all playlists.
     """
@@ -69,8 +68,6 @@ class BlindPair:
 
     Attributes
     ----------
-    left, right : DrawnPlaylist
-    left_is, right_is : Contender
     wish : Wish
         What both were asked for, with the first song; each was asked in its own dialect.
     seed : int
@@ -96,7 +93,6 @@ class Tally:
 
     Attributes
     ----------
-    pair : PairSummary
     p_value : float
         Of the two-sided sign test on the answers that chose one; 1 where there are none.
     """
@@ -160,7 +156,6 @@ def draw_pair(
         Theirs, in the same order: :class:`Walk` of the model's snapshot, :class:`ShuffleWalk` for the shuffle.
     wish : Wish
         Without a first song one is drawn, the same for both. Its dialect is left to the contenders.
-    random_state : int, optional
 
     Returns
     -------

@@ -36,7 +36,6 @@ class Wish:
         How long the list should be; as near to it as whole songs come.
     dialect : str or None
         Category whose walk is followed; None for the walk of all playlists.
-    first : int or None
     through : tuple of int
         Songs to pass through in this order; the last one is where the list ends.
     keep : mapping of place (0 is the first) to id

@@ -116,7 +116,6 @@ def learn_sources(snapshot: Snapshot, playlists: Sequence[Sequence[int]], tell: 
 
     Parameters
     ----------
-    snapshot : Snapshot
     playlists : lists of rows of ``snapshot.indexed``
     tell : callable
 

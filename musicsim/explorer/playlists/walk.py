@@ -80,10 +80,6 @@ class Dialect:
 class Walk:
     """Draws playlists from a library as it stands.
 
-    Parameters
-    ----------
-    snapshot : Snapshot
-
     Attributes
     ----------
     n_playlists : int
@@ -176,11 +172,6 @@ class Walk:
 
     def draw(self, wish: Wish, random_state: int | None = None) -> DrawnPlaylist:
         """Draw a playlist as it is asked for.
-
-        Parameters
-        ----------
-        wish : Wish
-        random_state : int, optional
 
         Raises
         ------

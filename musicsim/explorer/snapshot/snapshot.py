@@ -195,7 +195,6 @@ class Snapshot:
 
         Parameters
         ----------
-        text : str
         limit : int
             Of artists and songs together; where there are enough of both, half of each.
 

@@ -30,11 +30,8 @@ def learn(library: Library, settings: LearningSettings, name: str, watcher: Watc
 
     Parameters
     ----------
-    library : Library
-    settings : LearningSettings
     name : str
         A model of this name is replaced.
-    watcher : Watcher
 
     Returns
     -------

@@ -84,7 +84,6 @@ class PreferenceStore:
 
         Parameters
         ----------
-        question : str
         a, b : str
             Names of two models, as they were shown.
         chosen : str

@@ -90,7 +90,6 @@ class PlayerEvent:
     Attributes
     ----------
     kind : {"open", "thumb", "more_like_this"}
-    song_id : int
     value : int
         For "thumb" +1 (up), -1 (down) or 0 (taken back); 0 otherwise.
     """
