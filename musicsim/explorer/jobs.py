@@ -32,7 +32,7 @@ from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
 from musicsim.storage import writing_to
 
-__all__ = ["cancel", "current", "finish", "pause", "restart", "resume", "run", "start"]
+__all__ = ["cancel", "current", "finish", "pause", "resume", "run", "start"]
 
 _log = logging.getLogger(__name__)
 _WRITE_EVERY_S = 0.25
@@ -143,11 +143,6 @@ def pause(library: Library, job_id: int) -> None:
 def resume(library: Library, job_id: int) -> None:
     """Let a resting job go on."""
     library.jobs.update(job_id, pause_requested=False)
-
-
-def restart(library: Library, job: Job) -> int:
-    """Start a job again with the same arguments; it goes on where it was."""
-    return start(library, job.kind, job.arguments)
 
 
 class _Reporter:

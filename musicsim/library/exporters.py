@@ -44,7 +44,6 @@ def m3u8(title: str, songs: Sequence[Song], *, relative_to: Path | None = None) 
 
     Parameters
     ----------
-    title : str
     songs : sequence of Song
         Those that are missing become comments.
     relative_to : Path, optional

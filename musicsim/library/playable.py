@@ -23,7 +23,6 @@ class PlayableCopies:
 
     Parameters
     ----------
-    decoder : Decoder
     max_bytes : int
         Of all copies of a library together: those not heard for longest make room. A single copy may be larger.
     """

@@ -115,10 +115,6 @@ class FileTags:
 def read_tags(path: Path) -> FileTags:
     """Read the tags of an audio file.
 
-    Parameters
-    ----------
-    path : Path
-
     Returns
     -------
     FileTags
@@ -150,10 +146,6 @@ def read_tags(path: Path) -> FileTags:
 
 def read_lyric_tags(path: Path) -> list[str]:
     """Texts of lyrics in the tags of an audio file, as they stand there.
-
-    Parameters
-    ----------
-    path : Path
 
     Returns
     -------

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import expect
 from streamlit.testing.v1 import AppTest
 
-from musicsim.ui.components.player import Track, enqueue, play, play_next
+from musicsim.ui.components.player import Track, enqueue, play
 from tests.browser.serving import PATIENCE_MS, serve
 
 APP = Path(__file__).parent / "player_app" / "app.py"
@@ -165,18 +165,18 @@ def test_at_the_end_the_next_song_starts_without_a_rerun(player):
 def test_queue_is_listed_changed_and_cleared(player):
     player.press("Play in body")
     player.expect(queue_length=3)
-    player.press("Play next")
+    player.press("Enqueue one")
     player.expect(queue_length=4)
-    expect(player.part("message")).to_have_text("Next: “Song number 2”")
+    expect(player.part("message")).to_have_text("Added to the queue: “Song number 2”")
     player.part("queue").click()
     assert [title[:13] for title in player.titles] == [
         "Song number 1",
-        "Song number 2",
         "Song number 3",
         "A rather long",
+        "Song number 2",
     ]
     rows = player.part("queue-list").locator("li")
-    rows.nth(1).get_by_title("Move down").click()
+    rows.nth(2).get_by_title("Move down").click()
     assert [title[:13] for title in player.titles] == [
         "Song number 1",
         "Song number 3",
@@ -465,7 +465,7 @@ def test_track_without_address_is_refused():
         Track(7, "Blue", "Someone", "")
 
 
-@pytest.mark.parametrize("give", [play, enqueue, play_next])
+@pytest.mark.parametrize("give", [play, enqueue])
 def test_nothing_to_play_is_refused(give):
     with pytest.raises(ValueError, match="no tracks were given"):
         give([])

@@ -56,7 +56,7 @@ def add_model(library, model_id: str, name: str, created_at: float) -> Contender
 
 def test_both_are_asked_for_the_same_and_a_seed_gives_the_same_pair_again(snapshot):
     pair = draw_pair(sides(snapshot), walks(snapshot), PlaylistRequest(length=6), 3)
-    assert ids(pair.left)[0] == ids(pair.right)[0] == pair.first_song
+    assert ids(pair.left)[0] == ids(pair.right)[0] == pair.request.first
     assert len(pair.left.songs) == len(pair.right.songs) == 6
     assert ids(pair.left) != ids(pair.right)
     again = draw_pair(sides(snapshot), walks(snapshot), PlaylistRequest(length=6), pair.seed)
@@ -88,7 +88,7 @@ def test_the_side_is_chance_and_each_list_is_by_the_one_it_is_said_to_be_by(snap
 def test_a_first_song_that_is_asked_for_is_that_of_both(snapshot):
     first = snapshot.library.songs()[5].id
     pair = draw_pair(sides(snapshot), walks(snapshot), PlaylistRequest(length=4, first=first), 1)
-    assert ids(pair.left)[0] == ids(pair.right)[0] == pair.first_song == first
+    assert ids(pair.left)[0] == ids(pair.right)[0] == pair.request.first == first
 
 
 def test_the_first_song_is_any_that_the_wish_allows(snapshot):
@@ -96,7 +96,7 @@ def test_the_first_song_is_any_that_the_wish_allows(snapshot):
     request = PlaylistRequest(
         length=3, artists=frozenset({artist}), through=(snapshot.library.songs()[1].id,)
     )
-    found = {draw_pair(sides(snapshot), walks(snapshot), request, seed).first_song for seed in range(60)}
+    found = {draw_pair(sides(snapshot), walks(snapshot), request, seed).request.first for seed in range(60)}
     # of 3 songs none is missed in 60 draws but once in 10^10
     assert found == {song.id for song in snapshot.library.songs() if song.artist == artist} - {
         snapshot.library.songs()[1].id
@@ -107,7 +107,7 @@ def test_a_kept_first_song_is_left_where_it_is(snapshot):
     kept = snapshot.library.songs()[7].id
     pair = draw_pair(sides(snapshot), walks(snapshot), PlaylistRequest(length=4, keep={0: kept}), 1)
     assert ids(pair.left)[0] == ids(pair.right)[0] == kept
-    assert pair.first_song is None
+    assert pair.request.first is None
 
 
 def test_the_shuffle_is_uniform_whatever_is_asked_of_how_songs_sound(snapshot):
@@ -184,7 +184,7 @@ def test_an_answer_keeps_all_that_was_shown_and_can_be_taken_back(tiny_library):
     assert kept.details["models"] == [[side.model_id, None] for side in (pair.left_is, pair.right_is)]
     assert kept.details["seed"] == 11
     asked = kept.details["request"]
-    assert (asked["first"], asked["length"], asked["dialect"]) == (pair.first_song, 4, None)
+    assert (asked["first"], asked["length"], asked["dialect"]) == (pair.request.first, 4, None)
     assert asked["keep"] == {"2": snapshot.library.songs()[4].id}
     assert asked["exclude"] == sorted(request.exclude)
     assert asked["years"] == [1900, 2100]

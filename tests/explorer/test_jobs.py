@@ -52,7 +52,7 @@ def test_a_cancelled_job_keeps_what_it_had_and_a_restart_finishes(store, tmp_pat
     assert job.state == "cancelled"
     had = len(store)
     assert 3 <= had < 48
-    again = _wait(store, jobs.restart(store, job), lambda j: not j.is_active)
+    again = _wait(store, jobs.start(store, job.kind, job.arguments), lambda j: not j.is_active)
     assert again.state == "done"
     assert len(store) == 48
 
@@ -103,7 +103,7 @@ def test_a_killed_job_is_interrupted_not_running_for_ever(store, tmp_path):
     os.killpg(job.pid, signal.SIGKILL)
     job = _wait(store, job_id, lambda j: not j.is_active)
     assert job.state == "interrupted"
-    done = _wait(store, jobs.restart(store, job), lambda j: not j.is_active)
+    done = _wait(store, jobs.start(store, job.kind, job.arguments), lambda j: not j.is_active)
     assert done.state == "done"
     assert len(store) == 24
 

@@ -183,7 +183,6 @@ class Lists:
         Share of the nearest songs of other artists that have the query's genre; nan without genres.
     same_genre_of : dict of float
         The same by genre of the query.
-    confusion : Confusion
     """
 
     hubness: float
@@ -213,7 +212,6 @@ class HeldOut:
     ----------
     kind : str
         What it was taught, and asked.
-    n_songs, n_artists : int
     leads : dict of Lead
         By measure; empty where too few artists were held out.
     """
@@ -268,7 +266,6 @@ def measure_scores(
 
     Parameters
     ----------
-    snapshot : Snapshot
     kind : str
         One of :data:`musicsim.explorer.learning.supervision.KINDS`.
     most_queries : int
@@ -357,7 +354,6 @@ def measure_lists(
 
     Parameters
     ----------
-    snapshot : Snapshot
     most_songs : int
         Of a larger library a seeded sample is compared within itself.
     random_state : int

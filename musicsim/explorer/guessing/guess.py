@@ -39,11 +39,9 @@ class Guess:
 
     Attributes
     ----------
-    song : Song
     names, votes : tuples of one entry a level
         From the widest class to the narrowest: the name that most voters have who agree on the wider ones, and how
         many these are.
-    n_voters : int
     tags : tuple of str
         The tag that each name is entered as.
     """
@@ -71,7 +69,6 @@ class Guesses:
         What was guessed.
     guesses : list of Guess
         Most votes first.
-    judged : Judged
     n_known : int
         How many songs have a label.
     """
@@ -131,7 +128,6 @@ def guess_labels(
 
     Parameters
     ----------
-    snapshot : Snapshot
     target : "genre" or "artist"
         An artist's guess has an album, too, as far as voters agree.
     by : "vectors" or "codes"

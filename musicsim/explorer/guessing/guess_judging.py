@@ -51,10 +51,8 @@ def judge(
     ----------
     voters_of : callable
         Makes voters of labelled rows; a ModelError says that these have too few labels to learn from.
-    levels : Levels
     known : int64 ndarray of shape (n_known,)
         The labelled rows.
-    n_votes : int
     learned : bool
         Whether voters learn from the labels: they are judged on songs that they were not made of.
 

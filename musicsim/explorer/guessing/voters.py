@@ -52,11 +52,9 @@ class CodeVoters:
 
     Parameters
     ----------
-    snapshot : Snapshot
     rows : int64 ndarray of shape (n_labelled,)
     labels : int64 ndarray of shape (n_labelled, n_levels)
         -1 is unknown.
-    random_state : int
 
     Raises
     ------

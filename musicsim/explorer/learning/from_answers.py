@@ -117,7 +117,6 @@ class Judged:
     ----------
     L : ndarray of shape (r, d)
         The metric learned from all answers.
-    C : float
     path : list of dict
         What came of every C.
     lead : Lead or None
@@ -227,7 +226,6 @@ def learn_from_answers(
     Parameters
     ----------
     X : float64 ndarray of shape (n_songs, d)
-    answered : Answered
     Cs : sequence of float
         Strengths to choose from.
     loss : str
@@ -237,7 +235,6 @@ def learn_from_answers(
         Full or diagonal.
     blocks : sequence of slice
         The columns of each of several models, which have a block of a full metric each.
-    random_state : int
     told : callable of (message, point)
         Told every few steps of a fit: the point of the live lines, with "untrained", the share of the answers that
         are in order without learning, and once some are held out "quality". True ends it, as soon as some metric is

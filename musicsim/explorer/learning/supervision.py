@@ -62,7 +62,6 @@ class Supervision:
 
     Parameters
     ----------
-    snapshot : Snapshot
     kind : str
         One of :data:`musicsim.explorer.requests.training.KINDS`.
     k : int

@@ -123,7 +123,6 @@ def changed_queries(
     Parameters
     ----------
     before, after : ndarrays of shape (n_songs, d) each
-    n : int
     most : int
         Of more songs a seeded sample is looked through; both spaces are then compared within it.
 

@@ -40,7 +40,6 @@ def read_arrays(path: Path, about: AboutModel) -> Arrays:
     ----------
     path : Path
         An ``.npz`` file that is not packed, as :meth:`SimilarityModel.save` writes it.
-    about : AboutModel
 
     Raises
     ------

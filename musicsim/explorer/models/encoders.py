@@ -78,7 +78,6 @@ class StoredArray:
     shape : tuple of int or str
         Names stand for lengths that are equal wherever they come: ``f`` features, ``m`` columns that they are mapped
         to, ``a`` axes, ``r`` rows of a metric, ``d`` dimensions of a vector.
-    dtype : type
     least : float
         The smallest number that it may hold.
     """
@@ -400,7 +399,6 @@ class VectorEncoder(Encoder):
     ----------
     key : str
         As of :class:`musicsim.library.embeddings.store.EmbeddingStore`.
-    n_dimensions : int
     """
 
     needs = VECTORS

@@ -37,7 +37,6 @@ class SentModel:
     ----------
     name : str
         What it was called where it was made.
-    model : SimilarityModel
     report : mapping
         As :func:`musicsim.explorer.models.artifacts.load_report` gives it; empty of a model that was not learned.
     """
@@ -77,7 +76,6 @@ def read_model_file(source: Path, scratch: Path) -> SentModel:
 
     Parameters
     ----------
-    source : Path
     scratch : Path
         An empty folder that it is unpacked into.
 

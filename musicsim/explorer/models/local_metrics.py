@@ -38,7 +38,6 @@ class LocalMetrics:
 
         Parameters
         ----------
-        learned : metric.LGMMLByExample
         components : ndarray of shape (d, d), invertible
             A factor of its mean metric, in any unit.
         """

@@ -58,7 +58,6 @@ class Representation:
         What makes the features.
     map : callable of (features, weights)
         Features as their distances are taken.
-    weights : Weights or None
     is_unit : bool
         Whether mapped features have unit length, so that distances need no scale.
     n_mapped : int or None

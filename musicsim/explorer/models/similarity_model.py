@@ -315,7 +315,6 @@ class SimilarityModel:
 
         Parameters
         ----------
-        about : AboutModel
         arrays : mapping of ndarray by name
             As :func:`musicsim.explorer.models.arrays.read_arrays` reads them: it sees to it that they fit each other.
         """

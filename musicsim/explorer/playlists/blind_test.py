@@ -45,7 +45,6 @@ class Contender:
     ----------
     model_id : str or None
         None for the shuffle.
-    model_name : str
     dialect : str or None
         Category whose walk is followed; None for the walk of all playlists.
     """
@@ -86,11 +85,6 @@ class BlindPair:
     seed: int
 
     @property
-    def first_song(self) -> int | None:
-        """Id of the song that both lists were to begin with; None where they are kept to another one."""
-        return self.request.first
-
-    @property
     def is_equal(self) -> bool:
         """Whether both lists have the same songs in the same order, so that there is nothing to choose."""
         return _ids(self.left) == _ids(self.right)
@@ -102,7 +96,6 @@ class Tally:
 
     Attributes
     ----------
-    pair : PairSummary
     p_value : float
         Of the two-sided sign test on the answers that chose one; 1 where there are none.
     """
@@ -166,7 +159,6 @@ def draw_pair(
         Theirs, in the same order: :class:`Walk` of the model's snapshot, :class:`ShuffleWalk` for the shuffle.
     request : PlaylistRequest
         Without a first song one is drawn, the same for both. Its dialect is left to the contenders.
-    random_state : int, optional
 
     Returns
     -------

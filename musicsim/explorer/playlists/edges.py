@@ -58,7 +58,6 @@ def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> play
 
     Parameters
     ----------
-    snapshot : Snapshot
     sources : Sources
         Aligned with the snapshot's songs.
     own : bool

@@ -48,12 +48,6 @@ def fit_walk(library: Library, model_id: str, tell: Tell) -> None:
 
     Nothing is done where neither the edges nor the lists have changed. Where there are enough lists, a quarter is
     kept back first, to say what the walk and each dialect gain over shuffling; what is kept is then fitted on all.
-
-    Parameters
-    ----------
-    library : Library
-    model_id : str
-    tell : callable
     """
     snapshot = take_snapshot(library, model_id)
     if snapshot.record is None or not snapshot.n_indexed:
@@ -112,7 +106,6 @@ def fit_dialects(lists: Lists, graph_of: Callable[[Lists], playlist.Hypergraph])
 
     Parameters
     ----------
-    lists : Lists
     graph_of : callable
         Builds the edges with the company that songs keep on the given lists.
     """

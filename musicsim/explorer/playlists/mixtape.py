@@ -59,8 +59,6 @@ class Mix:
 
     Attributes
     ----------
-    path : Path
-    duration_s : float
     starts : tuple of float
         Seconds at which each song of `songs` begins to fade in; ascending, the first 0.
     left_out : tuple of (Song, str)

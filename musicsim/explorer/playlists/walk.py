@@ -82,10 +82,6 @@ class Dialect:
 class Walk:
     """Draws playlists from a library as it stands.
 
-    Parameters
-    ----------
-    snapshot : Snapshot
-
     Attributes
     ----------
     n_playlists : int
@@ -178,11 +174,6 @@ class Walk:
 
     def draw(self, request: PlaylistRequest, random_state: int | None = None) -> DrawnPlaylist:
         """Draw a playlist as it is asked for.
-
-        Parameters
-        ----------
-        request : PlaylistRequest
-        random_state : int, optional
 
         Raises
         ------

@@ -90,10 +90,8 @@ def bent(snapshot: Snapshot, vector: npt.NDArray[np.floating], thumbs: Thumbs) -
 
     Parameters
     ----------
-    snapshot : Snapshot
     vector : ndarray of shape (n_dimensions,)
         The query, as the model has it.
-    thumbs : Thumbs
 
     Returns
     -------

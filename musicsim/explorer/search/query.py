@@ -54,10 +54,8 @@ class Example:
 
     Attributes
     ----------
-    name : str
     vector : float32 ndarray of shape (n_dimensions,)
     peaks : float32 ndarray of shape (n_bins,), in [0, 1]
-    duration_s : float
     notes : tuple of str
         What was odd about the file.
     song_id : int or None
@@ -108,7 +106,6 @@ def example_of(snapshot: Snapshot, sound: Sound, digest: str, name: str) -> Exam
 
     Parameters
     ----------
-    snapshot : Snapshot
     sound : Sound
         With its coefficients.
     digest : str
@@ -176,10 +173,8 @@ def find_similar(
 
     Parameters
     ----------
-    snapshot : Snapshot
     query : int or Example
         A song id, or sound from outside.
-    k : int
     max_per_artist : int or None, default 2
         None for no limit. Where the artist is unknown the folder stands in, as :attr:`Song.group` has it.
     filters : Filters, optional

@@ -33,7 +33,6 @@ class Heard:
 
     Attributes
     ----------
-    name : str
     sound : Sound
         With its coefficients.
     digest : str

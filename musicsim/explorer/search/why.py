@@ -48,8 +48,6 @@ class Side:
     frame_blocks : iterator of float32 ndarrays of shape (n, 39), or None
         The song's frames in order, read once; None where they were not kept.
     peaks : float32 ndarray of shape (n_bins,), in [0, 1]
-    duration_s : float
-    title, sub : str
     song_id : int or None
         None for sound from outside of the library.
     tags : tuple of str
@@ -214,11 +212,6 @@ def describe_codewords(codebook: codebooks.Codebook, codewords: Sequence[int]) -
 
 def explain_pair(one: Side, other: Side, model: SimilarityModel) -> Why:
     """Explain the similarity of two songs under a model of codeword histograms, before and after learning.
-
-    Parameters
-    ----------
-    one, other : Side
-    model : SimilarityModel
 
     Returns
     -------

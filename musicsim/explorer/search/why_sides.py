@@ -26,7 +26,6 @@ def sides_of(snapshot: Snapshot, query: int | Example, other_id: int) -> tuple[S
         With a model of codeword histograms in use.
     query : int or Example
         A song id, or sound from outside.
-    other_id : int
 
     Raises
     ------

@@ -24,7 +24,6 @@ class HubReduction:
 
     Parameters
     ----------
-    n_rows : int
     vectors : callable
         Gives the vectors of some rows, float32 (k, n_dimensions).
     proximity : callable

@@ -130,7 +130,6 @@ class MapView:
     ----------
     places : float32 ndarray of shape (n_songs, 2)
         nan for songs without a place, which are not drawn.
-    random_state : int
     """
 
     def __init__(self, places: npt.NDArray[np.float32], random_state: int = 0) -> None:

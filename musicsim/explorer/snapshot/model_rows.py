@@ -47,8 +47,6 @@ class ModelRows:
 
     Parameters
     ----------
-    library : Library
-    record : ModelRecord
     table : SongTable
         The songs that are here.
     stored : SongRows

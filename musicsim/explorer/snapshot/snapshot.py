@@ -225,7 +225,6 @@ class Snapshot:
 
         Parameters
         ----------
-        text : str
         limit : int
             Of artists and songs together; where there are enough of both, half of each.
 

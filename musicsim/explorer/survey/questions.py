@@ -101,7 +101,6 @@ class Standing:
     ----------
     n_answers : int
         Answers, unsure ones among them.
-    n_unsure : int
     n_listeners : int
         People who have answered.
     consistency : Rate
@@ -299,7 +298,6 @@ def foreseen(snapshot: Snapshot, question: Question, chosen: int) -> bool:
     ----------
     snapshot : Snapshot
         The songs, under the model.
-    question : Question
     chosen : int
         The place of the listener's choice in ``question.song_ids``.
 

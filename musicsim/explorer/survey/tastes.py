@@ -51,7 +51,6 @@ def costs(apart: Floats, n_shown: int, form: str) -> Floats:
     ----------
     apart : float64 ndarray of shape (n_questions, n_pairs, ...)
         Squared distances, or what they are sums of, in the order of :func:`pairs_apart`.
-    n_shown : int
     form : str
         "odd" or "like".
 
@@ -133,8 +132,6 @@ def information(apart: Floats, n_shown: int, form: str, tastes: Floats, scale: f
     ----------
     apart : float64 ndarray of shape (n_questions, n_pairs, n_dimensions)
         From :func:`pairs_apart`.
-    n_shown : int
-    form : str
     tastes : float64 ndarray of shape (n_dimensions, n_tastes)
     scale : float
         From :func:`softness`.

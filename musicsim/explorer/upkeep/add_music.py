@@ -79,7 +79,6 @@ def add_and_refresh(
 
     Parameters
     ----------
-    library : Library
     sources : sequence of paths
     retry : bool
         Open files again that failed before.
@@ -108,7 +107,6 @@ def scan_again(
 
     Parameters
     ----------
-    library : Library
     folders : sequence of paths
         Empty for every root of the library. One that is not there (a drive that is not plugged in) makes its songs
         missing until it is back.
@@ -211,7 +209,6 @@ def build_demo(library: Library, *, seed: int = 0, report: Report) -> bool:
 
     Parameters
     ----------
-    library : Library
     seed : int
         Other seeds make other music.
     report : callable

@@ -25,7 +25,6 @@ def combine(library: Library, records: Sequence[ModelRecord], tell: Tell) -> Mod
 
     Parameters
     ----------
-    library : Library
     records : sequence of ModelRecord
         Two or more.
     tell : callable

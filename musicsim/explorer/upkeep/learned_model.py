@@ -33,8 +33,6 @@ def learn(
 
     Parameters
     ----------
-    library : Library
-    settings : LearningSettings
     name : str
         A model of this name is replaced.
     watcher : Watcher

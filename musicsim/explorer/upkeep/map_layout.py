@@ -39,7 +39,6 @@ def fit_map(
     Parameters
     ----------
     X : ndarray of shape (n_songs, n_features)
-    random_state : int
     start : ndarray of shape (n_songs, 2), optional
         Another map of the same songs: the new one grows out of it and is turned so that songs move as little
         as they need to. One without width says nothing and is left out.

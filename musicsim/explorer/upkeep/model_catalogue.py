@@ -137,7 +137,6 @@ def add_own_vectors(
 
     Parameters
     ----------
-    library : Library
     file : Path
         See :mod:`musicsim.library.embeddings.files` for what is read.
     name : str
@@ -185,12 +184,6 @@ def _forget_unused_vectors(library: Library) -> None:
 
 def take_model(library: Library, source: Path, tell: Tell) -> str:
     """Take in a model of another library (:mod:`musicsim.explorer.models.files`) and describe all songs by it.
-
-    Parameters
-    ----------
-    library : Library
-    source : Path
-    tell : callable
 
     Returns
     -------

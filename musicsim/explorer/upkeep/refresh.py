@@ -44,7 +44,6 @@ def refresh(library: Library, *, force: bool = False, progress: StepCallback | N
 
     Parameters
     ----------
-    library : Library
     force : bool
         Fit the codebook again even if the rule above does not ask for it.
     progress : callable, optional

@@ -16,7 +16,6 @@ class Upgrade:
 
     Attributes
     ----------
-    n_songs : int
     reasons : tuple of str
         What became better since, one a version.
     """

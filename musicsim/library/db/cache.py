@@ -47,7 +47,6 @@ class Archive(Generic[T]):
 
     Attributes
     ----------
-    path : Path
     pack : callable of the value
         Arrays by name.
     unpack : callable of such arrays
@@ -87,7 +86,6 @@ class Kept(Generic[T]):
     Parameters
     ----------
     engine : sqlalchemy.Engine
-    log : ChangeLog
     read : callable of a connection
         Reads the value from nothing.
     update : callable of (connection, value, changes)

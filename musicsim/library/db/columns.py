@@ -208,8 +208,6 @@ class SongTable:
     Attributes
     ----------
     ids : int64 ndarray of shape (n_songs,), ascending
-    columns : SongColumns
-    titles : TextLines
     matched : TextLines
         What :meth:`Song.matches` looks into.
     """

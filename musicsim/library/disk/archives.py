@@ -29,11 +29,6 @@ _END_SIZE, _LARGE_END_SIZE = 22, 20
 def open_archive(path: Path, max_members: int) -> Iterator[zipfile.ZipFile]:
     """Open an archive whose list of members has been checked.
 
-    Parameters
-    ----------
-    path : Path
-    max_members : int
-
     Raises
     ------
     ValueError

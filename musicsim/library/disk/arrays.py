@@ -70,7 +70,6 @@ class RowFile:
 
     Parameters
     ----------
-    path : Path
     width : int
         Columns of the matrix.
     """

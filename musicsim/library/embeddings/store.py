@@ -42,7 +42,6 @@ class AboutEmbedding:
         The hash of what they say.
     label : str
         Name of the file they came in.
-    n_rows, n_dimensions : int
     problems : tuple of str
         Why rows of the file were left out.
     note : str
@@ -83,10 +82,6 @@ class Matched:
 
 class EmbeddingStore:
     """The vectors that a library's listener brought, below its folder ``embeddings``.
-
-    Parameters
-    ----------
-    library : Store
 
     Notes
     -----

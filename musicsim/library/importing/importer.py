@@ -43,7 +43,6 @@ class Preview:
 
     Attributes
     ----------
-    batch : Batch
     song_ids : int64 (n_songs,)
         The library's song for each of the batch's; -1 where there is none.
     n_rows, n_songs : int
@@ -128,7 +127,6 @@ def preview(library: Store, batch: Batch, progress: ProgressCallback | None = No
 
     Parameters
     ----------
-    library : Store
     batch : Batch
         From :func:`read_listening`.
     progress : callable, optional
@@ -228,7 +226,6 @@ def commit(library: Store, seen: Preview, accepted: Iterable[Proposal] = ()) -> 
 
     Parameters
     ----------
-    library : Store
     seen : Preview
         Earlier imports that it replaces are undone.
     accepted : iterable of Proposal
@@ -376,7 +373,6 @@ def waiting_proposals(
 
     Parameters
     ----------
-    library : Store
     limit : int
         Proposals that are given back.
     progress : callable, optional

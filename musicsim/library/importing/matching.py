@@ -51,10 +51,8 @@ class Proposal:
     ----------
     song : NamedSong
         As the import names it.
-    song_id : int
     label : str
         The library's song, as it is shown.
-    score : float
     count : int
         Plays it would get, or tags.
     """

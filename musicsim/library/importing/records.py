@@ -125,7 +125,6 @@ class Gatherer:
 
     Parameters
     ----------
-    kind : Kind
     listener : str
         Who listened where a row does not say so.
     """

@@ -46,7 +46,6 @@ def seen_lists(batch: Batch, song_ids: npt.NDArray[np.int64]) -> tuple[SeenList,
 
     Parameters
     ----------
-    batch : Batch
     song_ids : int64 (n_songs,)
         The library's song for each of the batch's; -1 where there is none.
     """

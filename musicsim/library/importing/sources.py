@@ -54,7 +54,6 @@ class Source:
 
     Attributes
     ----------
-    path : Path
     member : str or None
         Its name in the archive.
     size : int

@@ -55,8 +55,6 @@ class Decoding(Generic[T]):
         Its result, or an error in words; :class:`DecodingDroppedError` where nobody waited for it.
     name : str
         What sentences call the source.
-    limits : Limits
-    is_urgent : bool
     """
 
     def __init__(
@@ -100,12 +98,7 @@ class Decoding(Generic[T]):
 
 
 class Decoder:
-    """One line of work before worker processes that are kept warm; they start with the first work.
-
-    Parameters
-    ----------
-    n_workers : int
-    """
+    """One line of work before worker processes that are kept warm; they start with the first work."""
 
     def __init__(self, n_workers: int = _N_WORKERS) -> None:
         self._n_workers = n_workers

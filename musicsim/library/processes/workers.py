@@ -162,7 +162,6 @@ def outcomes(
         Importable by name.
     tasks : iterable
         Taken from only when a worker has room, so that it may be endless.
-    n_workers : int
     limits : Limits
         A task that crashes its process, takes too long or too much costs itself and nothing else.
     preload : tuple of str

@@ -26,8 +26,6 @@ class Task:
 
     Attributes
     ----------
-    path : Path
-    size : int
     frames_folder : Path
         Where frames are kept.
     known_hashes : tuple of str

@@ -40,7 +40,6 @@ class Progress:
     ----------
     done, total, failed, skipped : int
         Files; `done` counts failed, skipped and unchanged ones too.
-    songs_per_second : float or None
     seconds_left : float or None
         From what the files of each kind have cost so far; None until there is a speed.
     current : str
@@ -81,7 +80,6 @@ class AddReport:
         Files that have gone since the last scan, and files that are here again.
     absent : list of Path
         Sources that are not there at all: a drive that is not plugged in.
-    cancelled : bool
     seconds : float
         Spent on analysing.
     failures : list of Failure
@@ -107,7 +105,6 @@ class Scan:
 
     Parameters
     ----------
-    library : Store
     sources : path or sequence of paths
         Folders (with all below them) and files. A file that is named on purpose is taken however short it is.
     retry : bool
@@ -405,7 +402,6 @@ def add(
 
     Parameters
     ----------
-    library : Store
     sources : path or sequence of paths
         They are kept among the library's roots.
     progress : callable, optional
@@ -440,12 +436,10 @@ def add_stream(
 
     Parameters
     ----------
-    library : Store
     paths : iterable of Path
         Taken from only when a worker has room.
     planned : sequence of Path
         What will come, for the time left.
-    report : AddReport
     progress, n_workers
         As of :class:`Scan`.
     """

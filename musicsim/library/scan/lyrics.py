@@ -35,7 +35,6 @@ def read_lyrics(
 
     Parameters
     ----------
-    library : Store
     tell : callable, optional
         Told a message, how many songs are done, and of how many, with every batch. What it raises ends the work;
         all that was told of as done is kept.

@@ -38,7 +38,6 @@ class Answer:
     ----------
     created_at : float
         Seconds since 1970, to the microsecond.
-    listener : str
     form : str
         One of :data:`FORMS`.
     song_ids : tuple of int
@@ -66,10 +65,6 @@ class Answer:
 
 def comparisons(answer: Answer) -> list[tuple[int, int, int, int]]:
     """What an answer says of distances, as comparisons (i, j, k, l) of song ids: d(i, j) < d(k, l).
-
-    Parameters
-    ----------
-    answer : Answer
 
     Returns
     -------

@@ -19,7 +19,6 @@ class Failure:
 
     Attributes
     ----------
-    path : Path
     reason : str
         One sentence that names the file.
     kind : {"error", "no sound", "short", "silent"}

@@ -22,7 +22,6 @@ class JudgementStore(OpinionStore):
 
         Parameters
         ----------
-        query_id : int
         judged : mapping of song id to int
             1 for a song that is like it, -1 for one that is not; empty to forget them.
 

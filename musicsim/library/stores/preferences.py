@@ -75,7 +75,6 @@ class PreferenceStore(NumberedOpinionStore):
 
         Parameters
         ----------
-        question : str
         a, b : str
             Names of two models, as they were shown.
         chosen : str

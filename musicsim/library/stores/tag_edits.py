@@ -39,7 +39,6 @@ class TagChange:
 
     Attributes
     ----------
-    song_id : int
     known : mapping of tag name to value
         As the song showed them. If one is another by now, the song stays as it is.
     edits : mapping of tag name to value

@@ -156,11 +156,10 @@ class Engine {
       this.load(start, { play: true });
       return;
     }
-    const at = kind === "next" ? this.index + 1 : this.tracks.length;
-    this.tracks.splice(at, 0, ...entries);
+    this.tracks.push(...entries);
     if (this.index < 0) this.load(0, { play: false });
     const what = entries.length === 1 ? `“${entries[0].title}”` : `${entries.length} songs`;
-    this.view?.notify(kind === "next" ? `Next: ${what}` : `Added to the queue: ${what}`, "info");
+    this.view?.notify(`Added to the queue: ${what}`, "info");
     this.queueChanged();
   }
 

@@ -36,7 +36,6 @@ def so_far(library: Library, answers: Sequence[Answer], listener: str) -> None:
 
     Parameters
     ----------
-    library : Library
     answers : sequence of Answer
         All of the library.
     listener : str

@@ -33,8 +33,6 @@ def show_cards(
 
     Parameters
     ----------
-    now : Snapshot
-    asked : Question
     turn : int
         Its number in this session; comes back with what the listener does.
     is_named : bool

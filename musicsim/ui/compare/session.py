@@ -83,10 +83,8 @@ def question(now: Snapshot, answers: Sequence[Answer], listener: str) -> Questio
 
     Parameters
     ----------
-    now : Snapshot
     answers : sequence of Answer
         All of the library.
-    listener : str
 
     Raises
     ------

@@ -2,7 +2,7 @@
 
 The queue and the sound live in the browser (``assets/player_engine.js``), outside of what Streamlit
 renders: a rerun, a switch of pages or a stopped script does not touch them, and moving through the
-queue costs no rerun. Python only sends *commands* (play, enqueue, play next), each with a serial
+queue costs no rerun. Python only sends *commands* (play, enqueue), each with a serial
 number, and receives *events* (a title clicked, a thumb, "more like this").
 
 A command reaches the browser twice: with the next :func:`mount`, and at once through a *courier*, a
@@ -27,7 +27,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from musicsim.ui.base.asset import asset
 from musicsim.ui.base.state import Key
 
-__all__ = ["EventKind", "PlayerEvent", "Track", "enqueue", "mount", "play", "play_next"]
+__all__ = ["EventKind", "PlayerEvent", "Track", "enqueue", "mount", "play"]
 
 logger = logging.getLogger(__name__)
 
@@ -90,7 +90,6 @@ class PlayerEvent:
     Attributes
     ----------
     kind : {"open", "thumb", "more_like_this"}
-    song_id : int
     value : int
         For "thumb" +1 (up), -1 (down) or 0 (taken back); 0 otherwise.
     """
@@ -187,24 +186,6 @@ def enqueue(tracks: Sequence[Track]) -> None:
     tracks = _checked(tracks)
     link = _LINK.get()
     link.push("enqueue", tracks)
-    _deliver(link)
-
-
-def play_next(tracks: Sequence[Track]) -> None:
-    """Put tracks right after the one that plays; the player says so in a toast above itself.
-
-    Parameters
-    ----------
-    tracks : sequence of Track, not empty
-
-    Raises
-    ------
-    ValueError
-        If `tracks` is empty.
-    """
-    tracks = _checked(tracks)
-    link = _LINK.get()
-    link.push("next", tracks)
     _deliver(link)
 
 

@@ -315,7 +315,6 @@ def map_spec(
 
     Parameters
     ----------
-    snapshot : Snapshot
     colour_by : one of COLOUR_BY
     chosen : int, optional
         Id of the song that is marked.

@@ -44,7 +44,6 @@ def why_dialog(snapshot: Snapshot, query: int | Example, other_id: int) -> None:
 
     Parameters
     ----------
-    snapshot : Snapshot
     query : int or Example
         A song id, or sound from outside.
     other_id : int

@@ -37,7 +37,6 @@ class _Contents:
 
     Attributes
     ----------
-    now : Snapshot
     failures : sequence of Failure
         Files that were not added.
     missing : sequence of Song

@@ -37,7 +37,6 @@ def feedback_on(library: Library, searched: str, song_id: int | None) -> Thumbs:
 
     Parameters
     ----------
-    library : Library
     searched : str
         Tells what was searched with, in this library.
     song_id : int or None
@@ -108,8 +107,6 @@ def feedback_bar(
 
     Parameters
     ----------
-    snapshot : Snapshot
-    searched : str
     song_id : int or None
         As of :func:`feedback_on`.
     before, after : list of Hit

@@ -29,8 +29,8 @@ with right:
         player.play([songs.MISSING, songs.MISSING_TOO])
     if st.button("Enqueue"):
         player.enqueue([songs.OTHER, songs.NO_PEAKS])
-    if st.button("Play next"):
-        player.play_next([songs.SHORT])
+    if st.button("Enqueue one"):
+        player.enqueue([songs.SHORT])
     st.button("Just rerun")
 for line in range(30):
     st.write(f"line {line}")
