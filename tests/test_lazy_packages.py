@@ -11,6 +11,7 @@ PACKAGES = [
     "audio",
     "codebook",
     "evaluation",
+    "gaussians",
     "hashing",
     "kernels",
     "metric",

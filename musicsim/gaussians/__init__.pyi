@@ -1,0 +1,10 @@
+from .axes import Spread as Spread
+from .axes import song_axes as song_axes
+from .axes import within_covariance as within_covariance
+from .embedding import GaussianEmbedding as GaussianEmbedding
+from .embedding import Population as Population
+from .embedding import embedding_size as embedding_size
+from .embedding import upper_triangle as upper_triangle
+from .songs import SongGaussians as SongGaussians
+from .songs import fit_gaussians as fit_gaussians
+from .songs import fit_parts as fit_parts
