@@ -6,7 +6,7 @@ import numpy as np
 
 from musicsim._arrays import Float64Array, FloatingArray, Int64Array
 
-__all__ = ["Spread", "song_axes", "within_covariance"]
+__all__ = ["Spread", "principal_axes", "song_axes", "within_covariance"]
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,23 @@ def within_covariance(vectors: FloatingArray, songs: Int64Array) -> Float64Array
     ----------
     vectors : ndarray of shape (n_parts, d)
     songs : int64 ndarray of shape (n_parts,)
-        Which song each is a part of, from 0; songs of a single part add nothing.
+        Which song each is a part of; songs of a single part add nothing.
     """
     X = np.asarray(vectors, dtype=np.float64)
-    counts = np.bincount(songs)
-    means = np.zeros((len(counts), X.shape[1]))
-    np.add.at(means, songs, X)
-    X = X - (means / np.maximum(counts, 1)[:, None])[songs]
-    return X.T @ X / max(len(X) - np.count_nonzero(counts), 1)
+    _, which, counts = np.unique(songs, return_inverse=True, return_counts=True)
+    sums = np.zeros((len(counts), X.shape[1]))
+    np.add.at(sums, which, X)
+    X = X - (sums / counts[:, None])[which]
+    return X.T @ X / max(len(X) - len(counts), 1)
+
+
+def principal_axes(covariance: Float64Array, variance: float) -> tuple[Float64Array, Float64Array]:
+    """The largest eigenvalues, (p,), that make up a share of the variance, and their vectors as rows, (p, d)."""
+    values, vectors = np.linalg.eigh(covariance)
+    values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
+    reached = np.cumsum(values) >= variance * values.sum() * (1 - 1e-12)  # sums of rounded numbers
+    n_axes = int(np.argmax(reached)) + 1 if reached.any() else len(values)
+    return values[:n_axes], vectors[:, :n_axes].T
 
 
 def song_axes(
@@ -74,7 +83,7 @@ def song_axes(
     -------
     mean : float64 ndarray of shape (d,)
     axes : float64 ndarray of shape (p, d)
-        Rows; not orthogonal.
+        Rows, not orthogonal, of a length by which the mean squared distance of two songs is 1.
 
     Notes
     -----
@@ -89,18 +98,16 @@ def song_axes(
     if prior is not None:
         weight = prior.n_songs / (prior.n_songs + len(rows))
         total = (1 - weight) * total + weight * (prior.axes.T * prior.between) @ prior.axes
-    values, vectors = np.linalg.eigh(total)
-    values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
-    reached = np.cumsum(values) >= variance * values.sum() * (1 - 1e-12)
-    n_axes = int(np.argmax(reached)) + 1 if reached.any() else len(values)
-    axes = vectors[:, :n_axes].T
+    _, axes = principal_axes(total, variance)
+    n_axes = len(axes)
     parts = [] if within is None else [(1 - weight, axes @ within @ axes.T)]
     if prior is not None:
         onto = axes @ prior.axes.T
         parts.append((weight if parts else 1.0, onto @ prior.within @ onto.T))
-    W = sum((share * part for share, part in parts), np.zeros((n_axes, n_axes)))
-    level = np.trace(W) / n_axes
-    if not level > 0:
-        return mean, axes
-    spread, directions = np.linalg.eigh((1 - shrinkage) * W + shrinkage * level * np.eye(n_axes))
-    return mean, (directions / np.sqrt(spread)) @ directions.T @ axes
+    W: Float64Array = sum((share * part for share, part in parts), np.zeros((n_axes, n_axes)))
+    level = float(np.trace(W)) / n_axes
+    if level > 0:
+        spread, directions = np.linalg.eigh((1 - shrinkage) * W + shrinkage * level * np.eye(n_axes))
+        axes = (directions / np.sqrt(spread)) @ directions.T @ axes
+    apart = 2 * np.trace(axes @ total @ axes.T)
+    return mean, axes / np.sqrt(apart) if apart > 0 else axes
