@@ -11,7 +11,7 @@ from tests.sounds import KINDS, write_song
 __all__ = ["RANKED", "Watcher", "hush", "sing_by_kind", "tag_by_kind", "write_styles"]
 
 RANKED = {
-    "name": "mine", "base": "as it sounds", "created_at": 1.0, "seconds": 2.0, "version": "0.1", "detail": "of genre",
+    "name": "mine", "base": "Sound", "created_at": 1.0, "seconds": 2.0, "version": "0.1", "detail": "of genre",
     "settings": {
         "supervision": "genre", "on": [], "loss": "auc", "C": None, "k": 10, "threshold": 10, "structure": "full",
         "regularizer": "trace", "random_state": 0, "listener": "", "method": "ranking",

@@ -201,6 +201,21 @@ def test_learning_that_finds_no_room_leaves_the_models_as_they_were(disk, tmp_pa
 
 
 @pytest.mark.slow
+def test_playlists_and_evaluations_on_a_full_disk_are_answers_or_the_sentence(disk, built_library):
+    folder, target = shutil.copytree(built_library, disk / "library"), disk / "evening.m3u8"
+    with Library.open(folder):
+        stuffing = fill(disk, left_kb=0)  # while it is open: opening it takes room, too
+        _, said = run("playlist", "-n", 4, "-o", target, library=folder, expect=4)
+        assert f"There is no room left in {disk}." in said
+        assert not target.exists()
+        assert json.loads(run("evaluate", "--json", library=folder)[0]), "it writes nothing"
+    assert not [path for path in disk.iterdir() if path not in (folder, stuffing)]
+    stuffing.unlink()
+    run("playlist", "-n", 4, "-o", target, library=folder)
+    assert target.exists()
+
+
+@pytest.mark.slow
 def test_rows_that_find_no_room_are_written_over_by_the_next(disk):
     file = RowFile(disk / "rows", 1000)
     file.append(np.ones((10, 1000)), 0)

@@ -1,5 +1,6 @@
 """The interface for other programs; its description is at ``/api/docs``."""
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from starlette.requests import ClientDisconnect
 from musicsim import __version__
 from musicsim.api.waiting import outcome
 from musicsim.errors import AudioError, LibraryError, MusicsimError, NotFoundError
-from musicsim.explorer.libraries import library_folders, open_library
+from musicsim.explorer.libraries import default_folder, library_folders, open_library
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.playlists.request import ARTIST_SPACING, SURPRISE, Wish
 from musicsim.explorer.playlists.walk import Walk
@@ -185,7 +186,9 @@ async def _received(request: Request, path: Path) -> Path:
                     waiting = bytearray()
             await run_in_threadpool(file.write, waiting)
     except OSError as error:
-        raise LibraryError(f"{path}: cannot be written ({error.strerror}). Make room.") from error
+        raise LibraryError(
+            f"the file cannot be kept while it is analysed ({error.strerror}). Make room."
+        ) from error
     return path
 
 
@@ -232,9 +235,9 @@ async def _gone(request: Request, error: Exception) -> Response:
 
 
 async def _error(request: Request, error: Exception) -> JSONResponse:
-    """An error of ours in words, with the status it deserves."""
+    """An error of ours in words, with the status it deserves and without the paths of this machine."""
     status = 404 if isinstance(error, NotFoundError) else 422 if isinstance(error, AudioError) else 409
-    return JSONResponse({"error": str(error)}, status)
+    return JSONResponse({"error": str(error).replace(f"{default_folder().parent}{os.sep}", "")}, status)
 
 
 def http_interface() -> FastAPI:

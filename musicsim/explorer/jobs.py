@@ -87,16 +87,21 @@ def _alive(job: Job) -> bool:
         return False
     except PermissionError:
         return True
-    # Numbers of processes come again after a restart of the machine. One that has just been started by
-    # another server may not carry its own command line yet.
-    return time.time() - job.updated_at < _START_WITHIN_S or _is_musicsim(job.pid)
+    return _is_job(job.pid)
 
 
-def _is_musicsim(pid: int) -> bool:
+def _is_job(pid: int) -> bool:
+    """Whether a process does a job: numbers of processes are used again, and killed ones keep theirs for a while."""
+    process = Path(f"/proc/{pid}")
     try:
-        return b"run-job" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        command = (process / "cmdline").read_bytes()
+        if not command:  # it is just being started, or has ended and its parent has not asked for it yet
+            return (process / "stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return not Path("/proc/self").exists()  # no /proc on this system: the number has to do
     except OSError:
-        return True  # no /proc on this system: the number has to do
+        return True
+    return b"run-job" in command
 
 
 def current(library: Library) -> Job | None:

@@ -256,5 +256,5 @@ def test_names_come_from_the_environment(monkeypatch):
 )
 def test_what_is_no_host_is_refused_in_words(monkeypatch, name):
     monkeypatch.setenv("MUSICSIM_ALLOWED_HOSTS", f"music.example,{name}")
-    with pytest.raises(AddressError, match="no name or address of a machine"):
+    with pytest.raises(AddressError, match="not a machine's name or address"):
         named_hosts()

@@ -96,6 +96,14 @@ def test_a_library_that_cannot_be_opened_is_answered_without_a_path(client, tiny
         assert str(broken.parent) not in answer.text
 
 
+def test_a_damaged_model_is_answered_without_a_path(client, tiny_library):
+    (tiny_library.models.path(tiny_library.models.active().id) / "model.json").write_text("{")
+    answer = client.get("/api/songs/1/similar")
+    assert answer.status_code == 409
+    assert "model.json" in answer.json()["error"]
+    assert str(tiny_library.folder.parent) not in answer.json()["error"]
+
+
 def test_similar_by_id_and_by_file(client, tiny_library):
     song = next(s for s in tiny_library.songs() if s.artist == "Artist tones")
     hits = client.get(f"/api/songs/{song.id}/similar?k=3&per_artist=0").json()

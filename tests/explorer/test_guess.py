@@ -270,7 +270,7 @@ def test_a_copy_is_not_compared_and_gets_no_guess(tiny_library):
     tiny_library.edits.edit([copy.id], {"genre": None})
     found = guess_labels(take_snapshot(tiny_library))
     assert (found.guesses, found.n_known) == ([], 11)
-    assert "Every song that is compared" in found.summary(6)
+    assert "Every analysed song already" in found.summary(6)
 
 
 def test_the_command_line_guesses_and_enters(unlabelled):

@@ -108,6 +108,17 @@ def test_a_killed_job_is_interrupted_not_running_for_ever(store, tmp_path):
     assert len(store) == 24
 
 
+def test_a_killed_job_of_another_server_is_interrupted_at_once(store, tmp_path, monkeypatch):
+    folder = write_collection(tmp_path / "music", n_songs=8, seconds=8)
+    job_id = jobs.start(store, "add", {"paths": [str(folder)]})
+    # not ours to wait for: the process keeps its number after its end until its parent asks
+    monkeypatch.setattr(jobs, "_children", [])
+    assert jobs.current(store).id == job_id
+    os.killpg(store.jobs.get(job_id).pid, signal.SIGKILL)
+    _wait(store, job_id, lambda job: not job.is_active, seconds=5.0)
+    assert store.jobs.get(job_id).state == "interrupted"
+
+
 def test_a_job_that_cannot_be_done_says_why(store):
     job_id = jobs.start(store, "add", {"paths": ["/nowhere/at/all"]})
     job = _wait(store, job_id, lambda j: not j.is_active)

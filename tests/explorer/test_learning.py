@@ -116,7 +116,7 @@ def test_enough_at_once_waits_for_something_to_keep(taught):
     assert take_snapshot(taught, model_id).model.metric_.any()
 
 
-@pytest.mark.parametrize("moment", ["choosing", "asking artists", "drawing the map"])
+@pytest.mark.parametrize("moment", ["trying C", "held-out artists", "drawing the map"])
 def test_a_training_that_is_cancelled_leaves_nothing(taught, moment):
     before = [record.id for record in taught.models.all()]
     with pytest.raises(Stopped):

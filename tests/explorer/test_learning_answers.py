@@ -179,7 +179,7 @@ def test_stopping_early_keeps_what_there_is(taught):
 BEGINS = {
     "fold": "holding out a fifth of the answers, 1",
     "later fold": "holding out a fifth of the answers, 3",
-    "choosing": "choosing how",
+    "choosing": "choosing C",
     "all": "learning from all",
 }
 

@@ -44,7 +44,7 @@ def test_each_representation_is_a_model_that_finds_the_kind_of_sound(twelve, nam
     np.testing.assert_array_equal(again, twelve.vectors(model_id).X)
     outside = write_song(tmp_path / "new.flac", "noise", seed=99).read_bytes()
     if name in ("tags", "lyrics", "harmony", "rhythm"):
-        with pytest.raises(ModelError, match="not known of sound from outside"):
+        with pytest.raises(ModelError, match="not available for uploaded sound"):
             read_example(seen, outside, "new.flac")
     else:
         (first, *_) = find_similar(seen, read_example(seen, outside, "new.flac"), 1)
@@ -97,7 +97,7 @@ def test_a_learned_model_is_stale_when_its_features_go_and_is_made_again(twelve)
     old_native = twelve.models.native().id
 
     def stop_before_learning(step):
-        return "again" in step.message
+        return "refitting" in step.message
 
     assert not refresh(twelve, force=True, progress=stop_before_learning)
     record = twelve.models.get(learned)
@@ -158,7 +158,7 @@ def test_a_metric_is_learned_on_top_of_one_that_was_taken(twelve, tmp_path):
     map_, *_ = np.linalg.lstsq(X - X.mean(0), Y - Y.mean(0), rcond=None)
     np.testing.assert_allclose((X - X.mean(0)) @ map_, Y - Y.mean(0), atol=1e-4)  # float32 vectors
     assert model.n_dimensions == len(model.metric_)
-    with pytest.raises(ModelError, match="learned itself"):
+    with pytest.raises(ModelError, match="is itself a learned model"):
         learn(twelve, LearningSettings(supervision="genre", on="mine"), "x", Watcher())
 
 

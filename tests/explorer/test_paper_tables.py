@@ -91,7 +91,8 @@ def test_a_run_is_ended_when_it_is_asked_to(checkout):
 
 
 @pytest.mark.parametrize(
-    ("last", "words"), [("raise SystemExit('no data')", "no data"), ("print('x'); sys.exit(0)", "no result")]
+    ("last", "words"),
+    [("raise SystemExit('no data')", "no data"), ("print('x'); sys.exit(0)", "not an experiment result")],
 )
 def test_a_run_that_fails_says_why_and_leaves_the_last_result(checkout, last, words):
     write(checkout, last=last)

@@ -219,7 +219,7 @@ def test_a_song_that_goes_while_one_looks_is_left_out(tiny_library):
     forget(tiny_library, ids[0])
     assert [hit.song.id for hit in find_similar(looked, 1, 3, max_per_artist=None)] == ids[1:]
     assert ids[0] not in {song.id for song in looked.songs_at(range(12))}
-    with pytest.raises(NotFoundError, match="just been forgotten"):
+    with pytest.raises(NotFoundError, match="just been removed"):
         _ = looked.indexed
 
 

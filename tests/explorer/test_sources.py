@@ -291,7 +291,7 @@ def test_a_training_that_is_cancelled_leaves_no_hidden_model(three_sources):
     from musicsim.explorer.progress import Stopped
 
     before = [record.id for record in three_sources.models.all(retired=True)]
-    for moment in ("choosing", "drawing the map"):
+    for moment in ("trying C", "drawing the map"):
         settings = LearningSettings("genre", (SOUND, "tags"), C=100.0)
         with pytest.raises(Stopped):
             learn(three_sources, settings, "gone", Watcher(stop_at=moment))
@@ -300,7 +300,7 @@ def test_a_training_that_is_cancelled_leaves_no_hidden_model(three_sources):
 
 
 def test_what_cannot_be_is_said(three_sources, tmp_path):
-    with pytest.raises(ModelError, match="learned itself"):
+    with pytest.raises(ModelError, match="is itself a learned model"):
         learn(three_sources, LearningSettings("genre", (SOUND, "all of it")), "x", Watcher())
     np.savez(tmp_path / "none.npz", paths=np.array(["nowhere"]), vectors=np.ones((1, 3)))
     with pytest.raises(ModelError, match=r"none of the 1 vectors of none\.npz"):

@@ -252,7 +252,7 @@ def test_a_model_without_codewords_says_so(rng):
     side = _side(book, _song(rng, book, [(1, 4)]))
     model = _model(book)
     model.encoder_ = object()
-    with pytest.raises(ModelError, match="no sounds to point at"):
+    with pytest.raises(ModelError, match="no sounds to show"):
         explain_pair(side, side, model)
 
 

@@ -160,7 +160,7 @@ def _hostile(kind, path):
     [
         ("objects", "objects"), ("objects as names", "objects"), ("text", "should be numbers"),
         ("one column", "should be (songs, numbers)"), ("names of others", "a name each"), ("no names", "lacks 'ids'"),
-        ("nothing but NaN", "none of its 2 rows"), ("no zip", "no .npz file"), ("cut off", "no .npz file"),
+        ("nothing but NaN", "none of its 2 rows"), ("no zip", "not an .npz file"), ("cut off", "not an .npz file"),
         ("damaged", "damaged one"), ("more than there is", "bytes cannot"), ("larger than is read", "is larger than"),
     ],
 )  # fmt: skip

@@ -403,8 +403,8 @@ def test_the_worth_of_answers_is_told_in_plain_words(full, survey, monkeypatch):
     )
     assert "one question in five is random; none of those" in told
     assert "2 people gave 30 answers." in told
-    assert "said the same in 2 of 4 (**50%**" in told
-    assert "had the same answer to 18 of 20 (**90%**" in told
+    assert "agreed in 2 of 4 (**50%**" in told
+    assert "gave the same answer in 18 of 20 (**90%**" in told
 
 
 def test_the_worth_of_answers_is_of_those_that_are_there_now(full, survey):  # noqa: F811

@@ -58,7 +58,7 @@ def test_one_song_has_nothing_to_be_compared_with(empty, tmp_path):
     refresh(empty)
     app = open_page()
     assert not app.exception
-    assert any("One song" in info.value for info in app.info)
+    assert any("A single song" in info.value for info in app.info)
 
 
 def test_a_library_is_judged(full):
@@ -86,8 +86,8 @@ def test_a_learned_model_is_flattered_and_the_page_says_so(full):
     app = worked_out(open_page())
     assert app.table[0].value["Held out: AUC"].iloc[0] == "0.500 → **0.700**"
     said = " ".join(info.value for info in app.info)
-    assert "flatter" in said
-    assert "4 songs of 2 artists" in said
+    assert "optimistic" in said
+    assert "4 songs by 2 artists" in said
     assert "songs with the same tags" in said
 
 

@@ -46,7 +46,7 @@ def plays_of(songs, *more: str) -> str:
 
 def test_nothing_imported_is_a_state_with_words(section):
     assert "Nothing imported yet." in texts(section)
-    press(section, "Look")
+    press(section, "Preview")
     assert "Drop a file or enter its path." in texts(section)
 
 
@@ -121,7 +121,7 @@ def test_a_history_of_one_person_takes_the_name_and_the_format_that_are_given(se
 def test_a_file_on_this_machine_and_one_that_is_not_there(section, full, tmp_path):  # noqa: F811
     path = write_zip(tmp_path / "history.zip", **{"plays.csv": plays_of(full.songs()[:1])})
     section.text_input(key="listening_path_0").set_value(f'"{path}"')
-    app = press(section, "Look")
+    app = press(section, "Preview")
     assert app.metric[0].value == "1"
     app.text_input(key="listening_path_0").set_value(str(tmp_path / "gone.csv"))
     press(app, "Preview")
@@ -136,7 +136,7 @@ def test_a_text_file_is_not_shown_as_a_playlist(section, full, tmp_path, is_type
     section.selectbox(key="listening_format_0").set_value("m3u")
     if is_typed:
         section.text_input(key="listening_path_0").set_value(str(path))
-        press(section, "Look")
+        press(section, "Preview")
     else:
         look(section, (path.name, path.read_text()))
     (error,) = [e.value.replace("\\", "") for e in section.error]
@@ -224,7 +224,7 @@ def test_playlists_are_told_one_by_one_with_what_is_not_here(section, full, jobs
         ["lost", 2, "http://example.org/stream", "address on the net"],
         ["morning", 2, "Nothing — Nobody", "not in the library"],
     ]
-    assert "Not here: 3 entries" in texts(app)
+    assert "Not in the library: 3 entries" in texts(app)
     assert "stay out of the playlists" in texts(app)
     assert jobs_started == []
     press(app, "Import")

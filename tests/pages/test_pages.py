@@ -157,7 +157,7 @@ def test_songs_with_the_same_sound_are_heard_parted_and_joined_again(full):
     first, second = full.songs()[:2]
     full.duplicates.enter([SamePair(first.id, second.id, 0.99, 0.0)], [])
     app = show_section(open_page("library"), "same")
-    assert any("stands for the others" in text.value for text in app.markdown)
+    assert any("shown for the group" in text.value for text in app.markdown)
     app.button[labels(app).index("These are different songs")].click().run()
     assert not app.exception
     assert not full.duplicates.pairs()[0].is_same
@@ -173,7 +173,7 @@ def test_spellings_are_merged_and_parted(full):
     app.button[labels(app).index("Merge 2 spellings")].click().run()
     assert not app.exception
     assert full.edits.aliases() == {"Beatles, The": "The Beatles"}
-    app.button[[label.startswith("Part The Beatles") for label in labels(app)].index(True)].click().run()
+    app.button[[label.startswith("Separate The Beatles") for label in labels(app)].index(True)].click().run()
     assert full.edits.aliases() == {}
 
 
@@ -197,7 +197,7 @@ def test_after_an_update_it_is_said_what_happens_and_why(full):
         connection.execute(schema.songs.update().values(feature_version=FEATURE_VERSION - 1))
     app = AppTest.from_file(SHELL, default_timeout=60).run()
     assert not app.exception
-    (told,) = [info.value for info in app.info if "listens better" in info.value]
+    (told,) = [info.value for info in app.info if "analyses songs better" in info.value]
     assert "12 songs are analysed again" in told
     (job,) = full.jobs.recent()
     assert job.kind == "upgrade"
@@ -278,7 +278,7 @@ def test_genres_are_guessed_accepted_and_taken_back(full):
     assert any("3 of 3 songs without a genre" in c.value for c in app.caption)
     app.segmented_control(key="genres_by").set_value("codes").run()
     assert not app.exception
-    assert any("learned codes are nearest" in c.value for c in app.caption)
+    assert any("nearest learned codes vote" in c.value for c in app.caption)
     app.button(key="genres_accept").click().run()
     assert {song.id: song.genre for song in full.songs() if song.id in truth} == truth
     assert any("Every analysed song already has a genre" in c.value for c in app.caption)
@@ -304,10 +304,10 @@ def test_who_votes_can_be_chosen_where_codes_cannot_be_learned(full, monkeypatch
         patch.setattr("musicsim.explorer.guessing.guess.VectorVoters", None)
         app.run()
     assert not app.exception
-    assert any("Two labels at least" in info.value for info in app.info)
+    assert any("at least two" in info.value for info in app.info)
     app.segmented_control(key="genres_by").set_value("vectors").run()
     assert not app.exception
-    assert any("1 of 1 compared songs" in c.value for c in app.caption)
+    assert any("1 of 1 songs without a genre" in c.value for c in app.caption)
 
 
 def test_artists_are_guessed_with_their_albums(full):

@@ -200,7 +200,7 @@ def test_a_wish_that_nothing_fits_leaves_the_list_and_says_why(full):
 
 def test_what_could_not_be_met_is_said(full):
     app = drawn()
-    assert any("artists come again" in i.value.lower() for i in app.info)
+    assert any("artists repeat" in i.value.lower() for i in app.info)
 
 
 @pytest.mark.parametrize("section", ["Which is better?", "What leads from song to song"])
@@ -437,8 +437,8 @@ def test_a_missing_file_is_said_and_stands_in_the_list_as_a_comment(full):
             schema.files.update().where(schema.files.c.song_id == gone.id).values(missing_since=1.0)
         )
     app.run()
-    assert any(gone.title in w.value and "Passed over" in w.value for w in app.warning)
-    assert any(gone.title in w.value and "missing" in w.value for w in app.warning)
+    assert any(gone.title in w.value and "Skipped" in w.value for w in app.warning)
+    assert any(gone.title in w.value and "no file" in w.value for w in app.warning)
     for kind in ("pls", "xspf", "jspf", "m3u8"):
         select(app, "playlist_format", kind)
         assert any(b.proto.label == "Download" for b in app.get("download_button"))

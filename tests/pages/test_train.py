@@ -34,7 +34,7 @@ def learned_folder(tmp_path_factory):
     with open_library(folder) as library:
         library.add(write_styles(tmp_path_factory.mktemp("styles")), n_workers=1)
         refresh(library)
-        learn(library, LearningSettings("genre", C=100.0), "by genre", Watcher())
+        learn(library, LearningSettings("genre", C=100.0), "Genres", Watcher())
     return folder
 
 
@@ -169,7 +169,7 @@ def test_the_verdict_is_one_sentence_with_its_figures(learned):
     (verdict,) = [
         box.value for box in [*app.success, *app.info, *app.warning] if "held-out artists" in box.value
     ]
-    assert "by genre" in verdict
+    assert "Genres" in verdict
     assert "95 % between" in verdict
     table = app.table[0].value
     assert list(table["measure"]) == ["AUC", "MAP", "MRR", "P@10", "hubness"]
@@ -179,7 +179,7 @@ def test_the_verdict_is_one_sentence_with_its_figures(learned):
 def test_a_model_is_used_renamed_and_thrown_away(learned):
     app = open_page("train")
     press(app, "Use it")
-    assert learned.models.active().name == "by genre"
+    assert learned.models.active().name == "Genres"
     assert model_choice(app).value == learned.models.active().id
     model_id = learned.models.active().id
     app.text_input(key=f"verdict_name_{model_id}").set_value("better")
@@ -210,7 +210,7 @@ def test_another_representation_is_asked_for_as_chosen(learned, monkeypatch):
 
 
 def test_a_model_file_is_handed_to_the_job(learned, monkeypatch, tmp_path):
-    record = learned.models.named("by genre")
+    record = learned.models.named("Genres")
     save_model_file(learned, record.id, tmp_path / "sent.musicsim")
     started = []
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
@@ -286,7 +286,7 @@ def test_vectors_of_ones_own_are_matched_and_become_a_model(learned, monkeypatch
     app = open_page("train")
     assert "29 of 30 songs have a vector; there are 30" in captions(app)
     bring("net.npz", b"no zip")
-    assert any("no .npz file" in box.value for box in app.error)
+    assert any("not an .npz file" in box.value for box in app.error)
     np.savez(data := io.BytesIO(), paths=np.array(["nowhere"]), vectors=np.ones((1, 4)))
     bring("other.npz", data.getvalue())
     assert any("0 are of songs of this library, 1 of none (nowhere)" in box.value for box in app.error)
@@ -295,7 +295,7 @@ def test_vectors_of_ones_own_are_matched_and_become_a_model(learned, monkeypatch
 
 @pytest.mark.parametrize("report", ["no json", "[]", '{"version": 1}', '{"leads": {"auc": 3}}'])
 def test_a_report_that_somebody_made_up_breaks_no_page(learned, report):
-    record = learned.models.named("by genre")
+    record = learned.models.named("Genres")
     (learned.models.path(record.id) / "report.json").write_text(report, encoding="utf-8")
     app = open_page("train")
     assert not app.exception

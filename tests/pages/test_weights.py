@@ -57,7 +57,7 @@ def test_one_song_is_a_state_with_words(empty, tmp_path):  # noqa: F811
     empty.add(write_song(tmp_path / "one.flac", title="Only one"))
     refresh(empty)
     app = open_view()
-    assert "leads to no other" in said(app)
+    assert "at least two songs" in said(app)
     assert not app.get("plotly_chart")
 
 

@@ -74,9 +74,7 @@ class CodeVoters:
         self._snapshot, self._rows = snapshot, rows
         sample = np.sort(np.random.default_rng(random_state).permutation(len(rows))[:_MAX_LEARNED])
         if not any(_is_learnable(level) for level in labels[sample].T):
-            raise ModelError(
-                "Two labels at least are needed to learn codes from, one of them of several songs."
-            )
+            raise ModelError("Learning codes needs at least two labels, one of them on several songs.")
         self._hash = RankHash(
             _BITS, "hierarchy", method="ranknet", ranknet_steps=_STEPS, noise=_NOISE, random_state=random_state
         ).fit(snapshot.vectors_at(rows[sample]), labels[sample])  # fmt: skip
