@@ -8,7 +8,7 @@ JOBS ?= 2
 BIN := $(VENV)/bin
 RUN = $(BIN)/python -m pytest
 # What depends on how matrix products round.
-NUMERIC = $(addprefix tests/,audio codebook kernels mixtures relevance metric order hashing search playlist evaluation test_blas.py)
+NUMERIC = $(addprefix tests/,audio codebook gaussians kernels mixtures relevance metric order hashing search playlist evaluation test_blas.py)
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # uv takes a fraction of pip's time; where it cannot be had, or does not find a package, pip installs.
 NEW_VENV = $(PYTHON) -m venv $(VENV) && { $(PIP) uv || true; }

@@ -17,6 +17,7 @@ PACKAGES = [
     "audio",
     "codebook",
     "evaluation",
+    "gaussians",
     "hashing",
     "kernels",
     "library",

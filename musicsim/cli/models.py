@@ -258,8 +258,8 @@ def add(
 ) -> None:
     """Compute other features of all songs, to compare with and to train on."""
     from musicsim.explorer.models.representations import OFFERED
-    from musicsim.explorer.upkeep.fitting import RepresentationSettings
-    from musicsim.explorer.upkeep.model_catalogue import add_representation, free_name
+    from musicsim.explorer.upkeep.fitting import RepresentationSettings, free_name
+    from musicsim.explorer.upkeep.model_catalogue import add_representation
 
     if representation not in OFFERED:
         raise typer.BadParameter(
@@ -290,7 +290,8 @@ def add_embedding(
     Songs are found by id, by path (from the root, or from a folder of the library), or by the hash of their file.
     Exits with code 3 if rows were left out or match no song of the library.
     """
-    from musicsim.explorer.upkeep.model_catalogue import add_own_vectors, free_name
+    from musicsim.explorer.upkeep.fitting import free_name
+    from musicsim.explorer.upkeep.model_catalogue import add_own_vectors
     from musicsim.explorer.upkeep.model_text import match_words
 
     with open_library(library) as lib, progress_bar() as report:

@@ -54,6 +54,8 @@ from musicsim.storage import writing_to
 
 __all__ = ["DEFAULTS", "Song", "Store"]
 
+_REFRESH_VERSION = 2  # grows when a refresh makes of the same songs more than before
+
 DEFAULTS: dict[str, Any] = {
     "keep_frames": True,  # keep MFCC frames on the disk: a codebook is fitted again without decoding
     "aspects": True,  # take harmony and rhythm beside timbre, for about a tenth of the time
@@ -234,7 +236,7 @@ class Store:
     @property
     def is_refreshed(self) -> bool:
         """Whether the model, map and walk are up to the songs, and this version of the program saw to it."""
-        return self._meta("refreshed") == f"{__version__} {self.revision}"
+        return self._meta("refreshed") == f"{__version__} {_REFRESH_VERSION} {self.revision}"
 
     def note_refreshed(self) -> None:
         """Note that model, map and walk are up to the songs as they stand; no change for readers."""
@@ -242,7 +244,7 @@ class Store:
             connection.execute(
                 schema.meta.insert()
                 .prefix_with("OR REPLACE")
-                .values(key="refreshed", value=f"{__version__} {self.revision}")
+                .values(key="refreshed", value=f"{__version__} {_REFRESH_VERSION} {self.revision}")
             )
 
     def content_hashes(self) -> list[str]:

@@ -23,7 +23,7 @@ def test_it_is_complete_and_no_job_has_anything_to_do(drawn):
     assert all((labels >= 0).all() for labels in snapshot.clusters.values())
     assert snapshot.clusters
     assert drawn.is_refreshed
-    assert not needs_fit(drawn, 1200)
+    assert not needs_fit(drawn, drawn.models.native(), 1200)
     assert pending_upgrade(drawn) is None
     assert drawn.duplicates.not_compared() == set()
 

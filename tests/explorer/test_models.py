@@ -12,11 +12,10 @@ from musicsim.explorer.models.representations import OFFERED
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.search.query import find_similar, read_example
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.upkeep.fitting import NATIVE, RepresentationSettings
+from musicsim.explorer.upkeep.fitting import NATIVE, RepresentationSettings, free_name
 from musicsim.explorer.upkeep.learned_model import learn
 from musicsim.explorer.upkeep.model_catalogue import (
     add_representation,
-    free_name,
     stale_models,
     stale_reason,
     take_model,
@@ -53,8 +52,8 @@ def test_each_representation_is_a_model_that_finds_the_kind_of_sound(twelve, nam
 
 
 def test_codewords_of_the_native_size_are_shared_not_made_again(twelve):
-    native = twelve.models.native()
-    model = take_snapshot(twelve).model
+    native = twelve.models.codewords()
+    model = take_snapshot(twelve, native.id).model
     settings = RepresentationSettings("tfidf", n_codewords=model.n_codewords, tau=model.tau)
     record = twelve.models.get(add_representation(twelve, settings, "rare", hush))
     assert record.base_id == native.id
@@ -91,7 +90,7 @@ def test_new_songs_are_placed_under_every_model_without_training(twelve, tmp_pat
     assert take_snapshot(twelve, tags).rows_of([new.id])[0] == -1, "nobody has tagged it"
 
 
-def test_a_learned_model_is_stale_when_its_codewords_go_and_is_made_again(twelve):
+def test_a_learned_model_is_stale_when_its_features_go_and_is_made_again(twelve):
     learned = learn(twelve, LearningSettings(supervision="genre", C=1e3), "mine", Watcher())
     twelve.models.activate(learned)
     assert stale_reason(twelve, twelve.models.get(learned)) is None
@@ -102,7 +101,7 @@ def test_a_learned_model_is_stale_when_its_codewords_go_and_is_made_again(twelve
 
     assert not refresh(twelve, force=True, progress=stop_before_learning)
     record = twelve.models.get(learned)
-    assert "codewords" in stale_reason(twelve, record)
+    assert "was replaced" in stale_reason(twelve, record)
     assert stale_models(twelve) == [record]
     assert twelve.models.get(old_native).is_retired
     assert len(take_snapshot(twelve, learned).songs_at()) == 24, "stale, and still of use"

@@ -1,8 +1,9 @@
 """Encoders: what makes the features that a model keeps of each song, and how they are stored.
 
-One class for each thing that can be compared: codewords, mixtures of Gaussians, semantic multinomials, tags that people
-gave, harmony and rhythm, the words of lyrics, and vectors that the listener brought. Another representation is one more
-:class:`Encoder`, and one more row of :data:`musicsim.explorer.models.representations.REPRESENTATIONS`.
+One class for each thing that can be compared: one Gaussian per song, codewords, mixtures of Gaussians, semantic
+multinomials, tags that people gave, harmony and rhythm, the words of lyrics, and vectors that the listener brought.
+Another representation is one more :class:`Encoder`, and one more row of
+:data:`musicsim.explorer.models.representations.REPRESENTATIONS`.
 
 A song that lacks what an encoder takes has features of zeros, or NaN, and no place under its model.
 """
@@ -17,7 +18,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from musicsim import codebook, kernels, mixtures
+from musicsim import codebook, gaussians, kernels, mixtures
 from musicsim.audio import HARMONY_SIZE, RHYTHM_SIZE
 from musicsim.audio.features import N_MFCC
 from musicsim.explorer.models.schema import AboutModel
@@ -37,6 +38,7 @@ __all__ = [
     "Encoder",
     "Floats",
     "Frames",
+    "GaussianEncoder",
     "LoadPart",
     "LyricEncoder",
     "MixtureEncoder",
@@ -192,6 +194,48 @@ def has_features(features: Floats) -> npt.NDArray[np.bool_]:
 
 
 # --- of sound -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianEncoder(Encoder):
+    """The logarithm of each song's Gaussian: a column for each pair of columns of the frames."""
+
+    needs = FRAMES
+    stored: ClassVar = {
+        "population_mean": StoredArray((_N_COLUMNS,)),
+        "population_covariance": StoredArray((_N_COLUMNS, _N_COLUMNS)),
+        "population_songs": StoredArray((), least=0.0),
+    }
+
+    embedding: gaussians.GaussianEmbedding
+
+    @property
+    def n_features(self) -> int:
+        return gaussians.embedding_size(_N_COLUMNS)
+
+    def encode_frames(self, list_of_frames: Iterable[Frames], /) -> Floats:
+        return self.embedding.transform(gaussians.fit_gaussians(list_of_frames))
+
+    def arrays(self) -> Arrays:
+        population = self.embedding.population_
+        return {
+            "population_mean": population.mean,
+            "population_covariance": population.covariance,
+            "population_songs": np.array(population.n_songs, dtype=np.float64),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, _about: AboutModel, _load_part: LoadPart, /) -> Self:
+        n_songs, mean, covariance = (arrays[f"population_{name}"] for name in ("songs", "mean", "covariance"))
+        return cls(
+            gaussians.GaussianEmbedding().use_population(
+                gaussians.Population(float(n_songs), mean, covariance)
+            )
+        )
+
+    @classmethod
+    def n_stored_features(cls, _about: AboutModel, _model: StoredModel, /) -> int:
+        return gaussians.embedding_size(_N_COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)

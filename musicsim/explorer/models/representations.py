@@ -1,22 +1,25 @@
 """What models can compare: for each representation its encoder, and the map after which distances are taken.
 
-The comparison of thesis 5.4.3: codeword histograms raw, by TF-IDF or by the probability product kernel, mixtures
-of Gaussians, semantic multinomials, and the tags that people gave. Beside them harmony, rhythm, the words of lyrics,
-vectors that the listener brought, and several models together.
+A library is searched by one Gaussian per song unless somebody chooses otherwise (docs/sound.md). Then there is the
+comparison of thesis 5.4.3: codeword histograms raw, by TF-IDF or by the probability product kernel, mixtures of
+Gaussians, semantic multinomials, and the tags that people gave. And harmony, rhythm, the words of lyrics, vectors
+that the listener brought, and several models together.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from musicsim import kernels
+from musicsim import gaussians, kernels
 from musicsim.explorer.models.encoders import (
     AspectEncoder,
     CodewordEncoder,
     Encoder,
     Floats,
+    GaussianEncoder,
     LyricEncoder,
     MixtureEncoder,
     SemanticEncoder,
@@ -24,11 +27,24 @@ from musicsim.explorer.models.encoders import (
     VectorEncoder,
 )
 from musicsim.explorer.models.joint_space import JointEncoder, fill, statistics
+from musicsim.explorer.models.schema import SOUND
 
-__all__ = ["CODEWORDS", "COMBINED", "OFFERED", "OWN", "REPRESENTATIONS", "Representation", "Weights"]
+__all__ = [
+    "CODEWORDS",
+    "COMBINED",
+    "OFFERED",
+    "OWN",
+    "REPRESENTATIONS",
+    "Axes",
+    "Representation",
+    "Weights",
+]
 
 OWN, COMBINED = "own", "combined"
 """Representations that are made of what the listener brought, and of other models."""
+
+Axes: TypeAlias = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
+"""The mean of mapped features, and rows that they are multiplied by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +78,8 @@ class Representation:
         Whether mapped features have unit length, so that distances need no scale.
     n_mapped : int or None
         Columns of mapped features; None where they are those of the features.
+    fit_axes : callable of (mapped features, covariance within songs or None, share of the variance), or None
+        Axes of its own, with their scale; None for principal axes.
     """
 
     description: str
@@ -70,6 +88,7 @@ class Representation:
     weights: Weights | None = None
     is_unit: bool = False
     n_mapped: int | None = None
+    fit_axes: Callable[[Floats, npt.NDArray[np.float64] | None, float], Axes] | None = None
 
 
 def _root(features: Floats, _weights: object) -> Floats:
@@ -102,10 +121,15 @@ def _unit(features: Floats, _weights: object) -> Floats:
     return (X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(float).tiny)).astype(np.float32)
 
 
+def _song_axes(mapped: Floats, within: npt.NDArray[np.float64] | None, variance: float) -> Axes:
+    return gaussians.song_axes(mapped, within, gaussians.load_prior().spread, variance=variance)
+
+
 _RARITY = Weights(_rarity, ("f",))
 _STATISTICS = Weights(statistics, ("1 + f", "f"))
 
 REPRESENTATIONS = {
+    SOUND: Representation("timbre and how it changes", GaussianEncoder, _as_they_are, fit_axes=_song_axes),
     "ppk": Representation("codewords of its sound", CodewordEncoder, _root, is_unit=True),
     "histogram": Representation("plain counts of codewords", CodewordEncoder, _as_they_are),
     "tfidf": Representation("codewords weighted by rarity", CodewordEncoder, _tfidf, _RARITY, is_unit=True),
@@ -120,8 +144,8 @@ REPRESENTATIONS = {
     OWN: Representation("vectors of your own", VectorEncoder, _unit),
     COMBINED: Representation("several models together", JointEncoder, fill, _STATISTICS),
 }
-"""By name; the first six are those of thesis 5.4.3."""
-OFFERED = tuple(name for name in REPRESENTATIONS if name not in (OWN, COMBINED))
-"""Those that are made of what every library has, or may have."""
+"""By name; the six from "ppk" on are those of thesis 5.4.3."""
+OFFERED = tuple(name for name in REPRESENTATIONS if name not in (SOUND, OWN, COMBINED))
+"""Those that a library may have next to its built-in models."""
 CODEWORDS = tuple(name for name, kind in REPRESENTATIONS.items() if kind.encoder is CodewordEncoder)
 """Those whose features are histograms of codewords."""

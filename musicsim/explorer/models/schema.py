@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 __all__ = [
     "MAX_JSON",
+    "SOUND",
     "AboutFile",
     "AboutModel",
     "AboutSources",
@@ -21,6 +22,8 @@ __all__ = [
 
 MAX_JSON = 1 << 20
 """Bytes of a file of JSON; those that the program writes have some thousands."""
+SOUND = "gaussian"
+"""The representation of the native model."""
 _MAX_PARTS = 256
 _LARGEST = 1e12
 _MAX_SEED = 2**63 - 1

@@ -57,7 +57,8 @@ class SimilarityModel:
     mean_ : float64 ndarray of shape (n_mapped,)
         Mean of the mapped features.
     axes_ : float64 ndarray of shape (n_axes, n_mapped)
-        Principal axes, orthogonal rows of one length (the identity below 50 songs).
+        Principal axes, orthogonal rows of one length (the identity below 50 songs), or what the representation has
+        in their place.
     metric_ : float64 ndarray of shape (r, n_axes) or None
         L of a learned metric, None before learning.
     local_ : LocalMetrics or None
@@ -118,12 +119,24 @@ class SimilarityModel:
         self.encoder_ = encoder
         return self
 
-    def fit_space(self, features: npt.NDArray[np.float32]) -> "SimilarityModel":
-        """Learn the map's weights and the principal axes from the features of songs, float32 (n_songs, n_features)."""
+    def fit_space(
+        self, features: npt.NDArray[np.float32], within: npt.NDArray[np.float64] | None = None
+    ) -> "SimilarityModel":
+        """Learn the map's weights and the axes from the features of songs.
+
+        Parameters
+        ----------
+        features : float32 ndarray of shape (n_songs, n_features)
+        within : float64 ndarray of shape (n_mapped, n_mapped), optional
+            How parts of songs vary about their songs, for representations whose axes take it into account.
+        """
         self.n_songs_ = len(features)
         self.weights_ = None if self.kind.weights is None else self.kind.weights.fit(features)
         mapped = self.mapped(features)
         width = mapped.shape[1]
+        if self.kind.fit_axes is not None:
+            self.mean_, self.axes_ = self.kind.fit_axes(mapped, within, self.variance)
+            return self
         if blocks := self.encoder_.blocks:
             # principal axes would mix the sources, whose weights are to be told
             self.mean_ = mapped.mean(axis=0, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Fitting models that no listener has taught anything: the native one, and other representations of sound."""
+"""Fitting models that no listener has taught anything: the built-in ones, and other representations of sound."""
 
 import time
 import uuid
@@ -19,6 +19,7 @@ from musicsim.explorer.models.encoders import (
     TAGS,
     VECTORS,
     AspectEncoder,
+    GaussianEncoder,
     LyricEncoder,
     MixtureEncoder,
     SemanticEncoder,
@@ -26,33 +27,41 @@ from musicsim.explorer.models.encoders import (
     VectorEncoder,
 )
 from musicsim.explorer.models.representations import CODEWORDS, OFFERED, OWN, REPRESENTATIONS
+from musicsim.explorer.models.schema import SOUND
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.models.song_features import feature_blocks
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.upkeep.placing import SEED, follow_owner
 from musicsim.explorer.upkeep.publish import publish
+from musicsim.gaussians import SongGaussians, fit_embedding, fit_parts, load_prior
 from musicsim.library import Library, Song
 from musicsim.library.embeddings.store import EmbeddingStore
 from musicsim.library.scan.lyrics import read_lyrics
-from musicsim.library.stores.models import NATIVE_KIND, ModelRecord
+from musicsim.library.stores.models import CODEWORDS_KIND, MAX_NAME, NATIVE_KIND, ModelRecord
 
 __all__ = [
+    "CODEWORDS_NAME",
     "NATIVE",
     "REPRESENTATION_KIND",
     "SONGS_FOR_AXES",
     "RepresentationSettings",
+    "fit_codewords",
     "fit_native",
     "fit_representation",
+    "free_name",
     "new_record",
+    "song_parts",
     "songs_to_describe",
     "songs_with_frames",
 ]
 
-NATIVE = "Sound"
+NATIVE, CODEWORDS_NAME = "Sound", "Codewords"
 REPRESENTATION_KIND = "representation"
 _TRAINING_FRAMES = 200_000  # 31 MB; 195 a codeword at 1,024 codewords
 _MIN_FRAMES_A_SONG = 50  # beyond 4,000 songs a seeded sample of the songs is used
 SONGS_FOR_AXES = 20_000  # 82 MB of histograms at 1,024 codewords
+_SONGS_FOR_PARTS = 1_000
+_PART_S, _MIN_PARTS, _MAX_PARTS = 20.0, 2, 8  # of a song: 6 kB each
 _SONGS_FOR_MIXTURES = 1_000
 _MAX_TAGS, _MAX_WORDS = 300, 1_000
 _MIN_SONGS_A_TAG = 2
@@ -129,11 +138,58 @@ def new_record(
 
 
 def fit_native(library: Library, songs: Sequence[Song], tell: Tell) -> None:
-    """Fit a new native model on the songs; it replaces the one before, and is used if that one was."""
-    model = SimilarityModel(random_state=SEED).fit_codebook(_sample_frames(library, songs, tell))
+    """Fit a new native model on the songs; it replaces the one before, and is used if that one was.
+
+    One of codewords, which is what older versions made, goes on as the model of codewords.
+    """
+    embedding, within = fit_embedding(song_parts(library, songs, tell), load_prior().population)
+    model = SimilarityModel(SOUND, random_state=SEED).use_encoder(GaussianEncoder(embedding))
+    before = library.models.native()
+    keep_as = None
+    if before is not None and library.models.codewords() is None and _compares_codewords(library, before):
+        keep_as = CODEWORDS_KIND, free_name(library, CODEWORDS_NAME)
     first_of_all = library.models.active() is None
     # the refresh fits the walks of all models, once it knows which songs are copies
-    _fit_rest(library, model, songs, NATIVE_KIND, NATIVE, {}, tell, walk=False, activate=first_of_all)
+    _fit_rest(
+        library, model, songs, NATIVE_KIND, NATIVE, {}, tell,
+        within=within, walk=False, activate=first_of_all, keep_as=keep_as,
+    )  # fmt: skip
+
+
+def _compares_codewords(library: Library, record: ModelRecord) -> bool:
+    try:
+        return SimilarityModel.load(library.models.path(record.id)).representation in CODEWORDS
+    except (ModelError, FeatureVersionError):  # nothing can be compared by it
+        return False
+
+
+def fit_codewords(library: Library, songs: Sequence[Song], tell: Tell) -> None:
+    """Fit a new model of codewords on the songs; it replaces the one before, and is used if that one was."""
+    model = SimilarityModel(random_state=SEED).fit_codebook(_sample_frames(library, songs, tell))
+    before = library.models.codewords()
+    name = before.name if before is not None else free_name(library, CODEWORDS_NAME)
+    _fit_rest(library, model, songs, CODEWORDS_KIND, name, {}, tell, walk=False)
+
+
+def song_parts(library: Library, songs: Sequence[Song], tell: Tell) -> list[SongGaussians]:
+    """The Gaussians of the parts of each of a seeded sample of songs; 50 MB for 1,000 songs."""
+    chosen = np.sort(np.random.default_rng(SEED).permutation(len(songs))[:_SONGS_FOR_PARTS]).tolist()
+    parts = []
+    for done, i in enumerate(chosen):
+        if done % 16 == 0:
+            tell("comparing parts of songs", done, len(chosen))
+        n_frames = len(library.frame_files.mfcc(songs[i].content_hash))
+        n_parts = int(np.clip(round(songs[i].duration_s / _PART_S), _MIN_PARTS, _MAX_PARTS))
+        parts.append(fit_parts(library.frame_files.blocks(songs[i].content_hash), -(-n_frames // n_parts)))
+    return parts
+
+
+def free_name(library: Library, wanted: str) -> str:
+    """The name, or the name with a number where it is taken."""
+    taken = {record.name for record in library.models.all()}
+    wanted = " ".join(wanted.split())[: MAX_NAME - 5] or "my model"
+    numbered = (f"{wanted} {n}" for n in range(2, len(taken) + 3))
+    return wanted if wanted not in taken else next(name for name in numbered if name not in taken)
 
 
 def fit_representation(
@@ -153,17 +209,17 @@ def fit_representation(
 
     Notes
     -----
-    Codewords of the size and tau of the native model are that model's, and so are the histograms.
+    Codewords of the size and tau of the built-in model of codewords are that model's, and so are the histograms.
     """
     model = SimilarityModel(settings.representation, settings.n_codewords, settings.tau, random_state=SEED)
-    native = library.models.native()
-    if native is not None and settings.representation in CODEWORDS:
-        plain = SimilarityModel.load(library.models.path(native.id))
+    built_in = library.models.codewords()
+    if built_in is not None and settings.representation in CODEWORDS:
+        plain = SimilarityModel.load(library.models.path(built_in.id))
         if (plain.n_codewords, plain.tau) == (settings.n_codewords, settings.tau):
-            histograms = library.models.features(native.id).X
+            histograms = library.models.features(built_in.id).X
             model.use_encoder(plain.encoder_).fit_space(histograms[:SONGS_FOR_AXES])
             record = new_record(
-                REPRESENTATION_KIND, name, model, len(histograms), base_id=native.id, **asdict(settings)
+                REPRESENTATION_KIND, name, model, len(histograms), base_id=built_in.id, **asdict(settings)
             )
             return publish(library, model, record, fill=lambda: follow_owner(library, record), tell=tell)
     if model.kind.encoder.needs in _BESIDE:
@@ -289,14 +345,16 @@ def _fit_rest(
     settings: dict[str, Any],
     tell: Tell,
     *,
+    within: npt.NDArray[np.float64] | None = None,
     walk: bool = True,
     activate: bool = False,
+    keep_as: tuple[str, str] | None = None,
 ) -> str:
     """Fit the space behind a fitted encoder and publish the model."""
     order = [songs[i] for i in np.random.default_rng(SEED).permutation(len(songs))]
     first, rest = order[:SONGS_FOR_AXES], order[SONGS_FOR_AXES:]
     first_features = np.concatenate([f for _, f in feature_blocks(library, model, first, tell)])
-    model.fit_space(first_features)
+    model.fit_space(first_features, within)
     record = new_record(kind, name, model, len(songs), **settings)
 
     def fill() -> None:
@@ -304,7 +362,9 @@ def _fit_rest(
         for block, features in feature_blocks(library, model, rest, tell):
             library.models.append(record.id, [s.id for s in block], features, model.vectors(features))
 
-    return publish(library, model, record, fill=fill, tell=tell, walk=walk, activate=activate)
+    return publish(
+        library, model, record, fill=fill, tell=tell, walk=walk, activate=activate, keep_as=keep_as
+    )
 
 
 def _sample_frames(library: Library, songs: Sequence[Song], tell: Tell) -> npt.NDArray[np.float32]:

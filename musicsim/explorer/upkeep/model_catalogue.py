@@ -18,6 +18,7 @@ from musicsim.explorer.upkeep.fitting import (
     REPRESENTATION_KIND,
     RepresentationSettings,
     fit_representation,
+    free_name,
     new_record,
     songs_to_describe,
     songs_with_frames,
@@ -28,13 +29,12 @@ from musicsim.explorer.upkeep.publish import publish
 from musicsim.library import Library
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.embeddings.store import AboutEmbedding, EmbeddingStore, Matched
-from musicsim.library.stores.models import MAX_NAME, ModelRecord
+from musicsim.library.stores.models import ModelRecord
 
 __all__ = [
     "TAKEN_KIND",
     "add_own_vectors",
     "add_representation",
-    "free_name",
     "make_again",
     "stale_models",
     "stale_reason",
@@ -45,14 +45,6 @@ _log = logging.getLogger(__name__)
 
 TAKEN_KIND = "taken"
 _MAX_VECTOR = 1e6  # the mean square is of the order of 1; squares of these do not overflow in float32
-
-
-def free_name(library: Library, wanted: str) -> str:
-    """The name, or the name with a number where it is taken."""
-    taken = {record.name for record in library.models.all()}
-    wanted = " ".join(wanted.split())[: MAX_NAME - 5] or "my model"
-    numbered = (f"{wanted} {n}" for n in range(2, len(taken) + 3))
-    return wanted if wanted not in taken else next(name for name in numbered if name not in taken)
 
 
 # --- up to date -----------------------------------------------------------------------------------
@@ -68,7 +60,7 @@ def stale_reason(library: Library, record: ModelRecord) -> str | None:
         if replaced:
             return f"{', '.join(replaced)} was replaced since it was fitted"
     elif base is not None and base.is_retired:
-        return "its codewords were replaced"
+        return "the model it was made of was replaced"
     n_songs = len(library.models.song_rows(record.features_of).rows)  # also where its files are gone
     if n_songs >= 2 * record.n_songs_fitted:
         return f"it was fitted on {record.n_songs_fitted:,} songs, and there are {n_songs:,} now"

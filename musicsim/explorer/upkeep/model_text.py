@@ -8,13 +8,15 @@ from musicsim.errors import LibraryError
 from musicsim.explorer.learning.verdict import MEASURES, NO_DIFFERENCE, Lead
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.models.representations import CODEWORDS, OWN, REPRESENTATIONS
+from musicsim.explorer.models.schema import SOUND
 from musicsim.explorer.requests.training import ANSWERS, KINDS, METHODS, ORDER, RANKING
 from musicsim.explorer.upkeep.combination import COMBINED_KIND
+from musicsim.explorer.upkeep.fitting import free_name
 from musicsim.explorer.upkeep.learned_model import LEARNED_KIND
-from musicsim.explorer.upkeep.model_catalogue import TAKEN_KIND, free_name
+from musicsim.explorer.upkeep.model_catalogue import TAKEN_KIND
 from musicsim.library import Library
 from musicsim.library.embeddings.store import AboutEmbedding, EmbeddingStore, Matched
-from musicsim.library.stores.models import ModelRecord
+from musicsim.library.stores.models import CODEWORDS_KIND, NATIVE_KIND, ModelRecord
 
 __all__ = [
     "facts",
@@ -42,12 +44,17 @@ def kind_words(record: ModelRecord) -> str:
         return f"learned from {KINDS[record.settings['supervision']].words}"
     if record.kind == TAKEN_KIND:
         return f"imported from {record.settings.get('taken_from', 'a file')}"
-    words = REPRESENTATIONS[record.settings.get("representation", "ppk")].description
+    words = REPRESENTATIONS[_representation(record)].description
     if record.settings.get("representation") == OWN:
         words += f" ({record.settings['label']})"
     if record.settings.get("representation") in CODEWORDS:
         words += f" ({record.settings['n_codewords']:,}, {record.settings['tau']} per frame)"
     return words
+
+
+def _representation(record: ModelRecord) -> str:
+    built_in = {NATIVE_KIND: SOUND, CODEWORDS_KIND: "ppk"}
+    return str(record.settings.get("representation") or built_in.get(record.kind, "ppk"))
 
 
 def settings_words(settings: Mapping[str, Any], base: str) -> str:

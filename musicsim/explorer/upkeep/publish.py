@@ -24,6 +24,7 @@ def publish(
     report: Mapping[str, Any] | None = None,
     walk: bool = True,
     activate: bool = False,
+    keep_as: tuple[str, str] | None = None,
 ) -> str:
     """Write a model and all that follows from it; only the last step lets anybody see it.
 
@@ -42,6 +43,8 @@ def publish(
         Fit the playlist walk, too.
     activate : bool
         Put the model into use.
+    keep_as : tuple of str, optional
+        As of :meth:`musicsim.library.stores.models.ModelStore.finish`.
 
     Returns
     -------
@@ -61,5 +64,5 @@ def publish(
     save_clusters_and_map(library, record, tell)
     if walk:
         fit_walk(library, record.id, tell)
-    library.models.finish(record.id, activate=activate)
+    library.models.finish(record.id, activate=activate, keep_as=keep_as)
     return record.id

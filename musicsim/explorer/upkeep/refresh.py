@@ -1,8 +1,8 @@
 """Fitting the similarity model of a library and all that follows from it.
 
-One rule decides what is done: a model is fitted when there is none, when the library has doubled
-since the last fit (and the frames are still there), or when it is asked for. Otherwise new songs are
-placed under the model as it is.
+One rule decides what is done: a built-in model is fitted when there is none, when the library has doubled
+since the last fit (and the frames are still there), when an older version made it, or when it is asked for. Otherwise
+new songs are placed under the model as it is.
 """
 
 import logging
@@ -13,20 +13,21 @@ from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.playlists.fit import fit_walk
 from musicsim.explorer.progress import StepCallback, Stopped, Tell, teller
 from musicsim.explorer.snapshot.same_sound import find_new_duplicates
-from musicsim.explorer.upkeep.fitting import fit_native, songs_with_frames
+from musicsim.explorer.upkeep.fitting import fit_codewords, fit_native, songs_with_frames
 from musicsim.explorer.upkeep.model_catalogue import make_again, stale_models
+from musicsim.explorer.upkeep.outdated import native_is_outdated
 from musicsim.explorer.upkeep.placing import place_new, update_clusters_and_map
 from musicsim.library import Library, Song
 from musicsim.library.importing import match_waiting
+from musicsim.library.stores.models import ModelRecord
 
 __all__ = ["needs_fit", "refresh"]
 
 _log = logging.getLogger(__name__)
 
 
-def needs_fit(library: Library, n_songs: int) -> bool:
-    """Whether the native model or its files are gone, of another feature version, or of half as many songs."""
-    record = library.models.native()
+def needs_fit(library: Library, record: ModelRecord | None, n_songs: int) -> bool:
+    """Whether a built-in model or its files are gone, of another feature version, or of half as many songs."""
     if record is None or n_songs >= 2 * record.n_songs_fitted:
         return True
     try:
@@ -34,7 +35,7 @@ def needs_fit(library: Library, n_songs: int) -> bool:
         library.models.features(record.id)
         library.models.vectors(record.id)
     except (ModelError, FeatureVersionError) as error:
-        _log.warning("The built-in model cannot be read and is refitted: %s", error)
+        _log.warning("%s cannot be read and is refitted: %s", record.name, error)
         return True
     return False
 
@@ -45,7 +46,7 @@ def refresh(library: Library, *, force: bool = False, progress: StepCallback | N
     Parameters
     ----------
     force : bool
-        Fit the codebook again even if the rule above does not ask for it.
+        Fit the built-in models again even if the rule above does not ask for it.
     progress : callable, optional
         Called with a :class:`Step`; True stops between two steps, and the model in use stays.
 
@@ -92,8 +93,13 @@ def _bring_up(library: Library, songs: list[Song], force: bool, tell: Tell) -> N
             "line) and add their folders again."
         )
     # without all frames a new model would lose songs that the one in use can compare
-    if with_frames and (force or needs_fit(library, len(songs) if complete else 0)):
-        fit_native(library, with_frames, tell)
+    n_songs = len(songs) if complete else 0
+    if with_frames:
+        # the native model of an older version goes on as that of codewords, and need not be fitted as such
+        if force or native_is_outdated(library) or needs_fit(library, library.models.native(), n_songs):
+            fit_native(library, with_frames, tell)
+        if force or needs_fit(library, library.models.codewords(), n_songs):
+            fit_codewords(library, with_frames, tell)
     native = library.models.native()
     if native is None:
         raise FeatureVersionError(
@@ -118,7 +124,7 @@ def _bring_up(library: Library, songs: list[Song], force: bool, tell: Tell) -> N
 
 
 def _make_stale_again(library: Library, tell: Tell) -> None:
-    """Make models anew whose codewords or songs have changed since."""
+    """Refit models that were made of others, or of songs, that have changed since."""
     for record in stale_models(library):
         tell(f"refitting {record.name}")
         make_again(library, record, _Quiet(tell))

@@ -1,13 +1,19 @@
-"""After an update of the program: what has to be analysed again, why, and doing it in the background."""
+"""After an update of the program: what has to be analysed or compared again, why, and doing it in the background."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from musicsim.audio import FEATURE_CHANGES, FEATURE_VERSION
 from musicsim.explorer.upkeep.add_music import Report, scan_and_refresh
+from musicsim.explorer.upkeep.outdated import native_is_outdated
 from musicsim.library import Library
 
 __all__ = ["Upgrade", "bring_up_to_date", "pending_upgrade"]
+
+
+_MODEL_CHANGE = (
+    "by timbre and how it changes, whatever the loudness, where it was by counts of typical moments"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +22,8 @@ class Upgrade:
 
     Attributes
     ----------
+    n_songs : int
+        To be analysed again; 0 where the stored audio features do.
     reasons : tuple of str
         What became better since, one a version.
     """
@@ -26,6 +34,11 @@ class Upgrade:
     @property
     def words(self) -> str:
         """What will happen and why, for people."""
+        if not self.n_songs:
+            return (
+                f"This version of musicsim compares songs better: {'; '.join(self.reasons)}. The model is updated in "
+                "the background, without reading the files again; until then everything works as before."
+            )
         songs = "1 song is" if self.n_songs == 1 else f"{self.n_songs:,} songs are"
         return (
             f"This version of musicsim analyses songs better: {'; '.join(self.reasons)}. {songs} analysed "
@@ -37,7 +50,7 @@ def pending_upgrade(library: Library) -> Upgrade | None:
     """What an update leaves to be done, None if nothing; songs that are missing wait for their files."""
     old = library.files.outdated()
     if not old:
-        return None
+        return Upgrade(0, (_MODEL_CHANGE,)) if native_is_outdated(library) else None
     since = min(version for _, version in old)
     reasons = [FEATURE_CHANGES[version] for version in range(since + 1, FEATURE_VERSION + 1)]
     return Upgrade(len(old), tuple(reasons))

@@ -23,12 +23,23 @@ from musicsim.library.db.changes import ChangeLog, Changes
 from musicsim.library.db.database import Write
 from musicsim.library.disk.arrays import RowFile
 
-__all__ = ["MAX_NAME", "NATIVE_KIND", "ModelRecord", "ModelStore", "SongRows", "Vectors"]
+__all__ = [
+    "BUILT_IN",
+    "CODEWORDS_KIND",
+    "MAX_NAME",
+    "NATIVE_KIND",
+    "ModelRecord",
+    "ModelStore",
+    "SongRows",
+    "Vectors",
+]
 
 MAX_NAME = 60
 
 
-NATIVE_KIND = "native"
+NATIVE_KIND, CODEWORDS_KIND = "native", "codewords"
+BUILT_IN = (NATIVE_KIND, CODEWORDS_KIND)
+"""Kinds of the models that every library has; there is one of each."""
 _MIN_KEPT = 50_000  # songs: the rows of fewer are read in a tenth of a second
 _MODELS_HELD = 8
 
@@ -40,7 +51,7 @@ class ModelRecord:
     Attributes
     ----------
     kind : str
-        "native" for the one that every library has; others are the explorer's business.
+        One of :data:`BUILT_IN`; others are the explorer's business.
     base_id : str or None
         The model whose features it shares; None when it keeps its own.
     settings : dict
@@ -124,7 +135,14 @@ class ModelStore:
 
     def native(self) -> ModelRecord | None:
         """The model that no listener has taught anything, None before it was fitted."""
-        return next((record for record in self.all() if record.kind == NATIVE_KIND), None)
+        return self._built_in(NATIVE_KIND)
+
+    def codewords(self) -> ModelRecord | None:
+        """The model of codewords, None before it was fitted."""
+        return self._built_in(CODEWORDS_KIND)
+
+    def _built_in(self, kind: str) -> ModelRecord | None:
+        return next((record for record in self.all() if record.kind == kind), None)
 
     def get(self, model_id: str | None = None) -> ModelRecord:
         """A model by id; without one, the active model.
@@ -165,25 +183,43 @@ class ModelStore:
         Raises
         ------
         LibraryError
-            If it is to have the native model's name and is none.
+            If it is to have the name of a built-in model and is none.
         """
-        native = self.native()
-        if native is not None and record.name == native.name and record.kind != NATIVE_KIND:
-            raise LibraryError(f"{record.name!r} is the name of the built-in model: choose another one.")
+        taken = {other.name for other in self.all() if other.kind in BUILT_IN}
+        if record.name in taken and record.kind not in BUILT_IN:
+            raise LibraryError(f"{record.name!r} is the name of a built-in model: choose another one.")
         with self._write() as connection:
             connection.execute(schema.models.insert().values(**asdict(record)))
 
-    def finish(self, model_id: str, *, activate: bool = False) -> None:
-        """Let a model with all its rows be used; one of the same name is replaced by it, in use or not."""
+    def finish(
+        self, model_id: str, *, activate: bool = False, keep_as: tuple[str, str] | None = None
+    ) -> None:
+        """Let a model with all its rows be used; one of the same name is replaced by it, in use or not.
+
+        Parameters
+        ----------
+        model_id : str
+        activate : bool
+            Put it into use even if the one that it replaces was not.
+        keep_as : tuple of str, optional
+            Kind and name under which the one that it replaces stays, with all that was learned on it.
+        """
         m = schema.models.c
         name = self.get(model_id).name
         with self._write() as connection:
             replaced = connection.execute(
-                sa.select(m.id, m.is_active).where(m.name == name, m.id != model_id, m.is_complete)
+                sa.select(m.id, m.is_active).where(
+                    m.name == name, m.id != model_id, m.is_complete, m.is_retired.is_(False)
+                )
             ).all()
             activate = activate or any(row.is_active for row in replaced)
             for row in replaced:
-                self._remove(connection, row.id)
+                if keep_as is None:
+                    self._remove(connection, row.id)
+                else:
+                    kind, kept_name = keep_as
+                    renamed = schema.models.update().where(m.id == row.id)
+                    connection.execute(renamed.values(kind=kind, name=kept_name))
             connection.execute(schema.models.update().where(m.id == model_id).values(is_complete=True))
             if activate:
                 self._activate(connection, model_id)
@@ -205,11 +241,11 @@ class ModelStore:
         Raises
         ------
         LibraryError
-            If the name is empty, too long or taken, or the model is the native one.
+            If the name is empty, too long or taken, or the model is built in.
         """
         name = " ".join(name.split())
-        if self.get(model_id).kind == NATIVE_KIND:
-            raise LibraryError("the built-in model cannot be renamed: rename the models you made.")
+        if self.get(model_id).kind in BUILT_IN:
+            raise LibraryError("the built-in models cannot be renamed: rename the models you made.")
         if not 0 < len(name) <= MAX_NAME:
             raise LibraryError(f"a model's name should have 1 to {MAX_NAME} letters, not {len(name)}.")
         if any(other.name == name and other.id != model_id for other in self.all()):
@@ -223,11 +259,11 @@ class ModelStore:
         Raises
         ------
         LibraryError
-            If it is the native model.
+            If it is a built-in model.
         """
         record = self.get(model_id)
-        if record.kind == NATIVE_KIND:
-            raise LibraryError("the built-in model cannot be deleted: the others are built on it.")
+        if record.kind in BUILT_IN:
+            raise LibraryError("the built-in models cannot be deleted: the others are built on them.")
         native = self.native()
         with self._write() as connection:
             is_gone = self._remove(connection, model_id)

@@ -15,8 +15,8 @@ from musicsim.explorer.models.files import FILE_ENDING, save_model_file
 from musicsim.explorer.models.representations import CODEWORDS, OFFERED, OWN, REPRESENTATIONS
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.upkeep.add_music import keep_upload
-from musicsim.explorer.upkeep.fitting import RepresentationSettings
-from musicsim.explorer.upkeep.model_catalogue import free_name, stale_reason
+from musicsim.explorer.upkeep.fitting import RepresentationSettings, free_name
+from musicsim.explorer.upkeep.model_catalogue import stale_reason
 from musicsim.explorer.upkeep.model_text import facts, figures, kind_words, match_words, report_of
 from musicsim.library import Library
 from musicsim.library.embeddings.files import ENDINGS

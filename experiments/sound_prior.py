@@ -1,0 +1,32 @@
+"""The constants of the model Sound for libraries of few songs (docs/sound.md), learned from a library of real music.
+
+``python -m experiments.sound_prior LIBRARY`` writes ``musicsim/gaussians/prior.npz``. What is shipped was made of 311
+pieces by 50 composers out of Debian's game packages: means and covariances over all of them, nothing of any one piece.
+"""
+
+import argparse
+from pathlib import Path
+
+from musicsim import gaussians
+from musicsim.explorer.upkeep.fitting import song_parts, songs_with_frames
+from musicsim.library import Library
+
+TARGET = Path(gaussians.__file__).with_name("prior.npz")
+N_SONGS = 30.0
+"""How much the constants count next to a library's songs."""
+
+
+def main() -> None:
+    """Learn the constants and write them."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("library", type=Path, help="a library whose audio features are stored")
+    with Library.open(parser.parse_args().library) as library:
+        songs = songs_with_frames(library, library.songs())
+        prior = gaussians.learn_prior(song_parts(library, songs, lambda *_: None), N_SONGS)
+    with TARGET.open("wb") as stream:
+        gaussians.save_prior(prior, stream)
+    print(f"{TARGET}: {TARGET.stat().st_size >> 10} kB, {len(prior.spread.axes)} axes of {len(songs)} songs")
+
+
+if __name__ == "__main__":
+    main()

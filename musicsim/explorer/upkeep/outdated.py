@@ -1,0 +1,18 @@
+"""Whether the native model is of an older version of the program; light, as every page asks."""
+
+from musicsim.explorer.models.schema import SOUND, AboutModel, read_json_file
+from musicsim.library import Library
+
+__all__ = ["native_is_outdated"]
+
+
+def native_is_outdated(library: Library) -> bool:
+    """Whether it compares what older versions did, and the audio features of all songs are there to refit it."""
+    native = library.models.native()
+    if native is None:
+        return False
+    try:
+        about = read_json_file(AboutModel, library.models.path(native.id) / "model.json")
+    except (OSError, ValueError):  # gone or damaged: the next refresh fits it whatever it was
+        return False
+    return about.representation != SOUND and set(library.content_hashes()) <= library.frame_files.kept()

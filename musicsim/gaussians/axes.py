@@ -1,0 +1,113 @@
+"""The axes of a space of songs: those along which songs differ from each other more than in themselves."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from musicsim._arrays import Float64Array, FloatingArray, Int64Array
+
+__all__ = ["Spread", "principal_axes", "song_axes", "within_covariance"]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How vectors vary from song to song, and from part to part of a song, along some axes.
+
+    Attributes
+    ----------
+    n_songs : float
+        How much it counts when it is joined with that of other songs.
+    axes : float64 ndarray of shape (p, d)
+        Orthonormal rows.
+    between : float64 ndarray of shape (p,)
+        Variances of songs along them.
+    within : float64 ndarray of shape (p, p)
+        Covariance of parts about their songs, along them.
+    """
+
+    n_songs: float
+    axes: Float64Array
+    between: Float64Array
+    within: Float64Array
+
+
+def within_covariance(vectors: FloatingArray, songs: Int64Array) -> Float64Array:
+    """The covariance of parts about the means of their songs, float64 (d, d).
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n_parts, d)
+    songs : int64 ndarray of shape (n_parts,)
+        Which song each is a part of; songs of a single part add nothing.
+    """
+    X = np.asarray(vectors, dtype=np.float64)
+    _, which, counts = np.unique(songs, return_inverse=True, return_counts=True)
+    sums = np.zeros((len(counts), X.shape[1]))
+    np.add.at(sums, which, X)
+    X = X - (sums / counts[:, None])[which]
+    return X.T @ X / max(len(X) - len(counts), 1)
+
+
+def principal_axes(covariance: Float64Array, variance: float) -> tuple[Float64Array, Float64Array]:
+    """The largest eigenvalues, (p,), that make up a share of the variance, and their vectors as rows, (p, d)."""
+    values, vectors = np.linalg.eigh(covariance)
+    values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
+    reached = np.cumsum(values) >= variance * values.sum() * (1 - 1e-12)  # sums of rounded numbers
+    n_axes = int(np.argmax(reached)) + 1 if reached.any() else len(values)
+    return values[:n_axes], vectors[:, :n_axes].T
+
+
+def song_axes(
+    X: FloatingArray,
+    within: Float64Array | None = None,
+    prior: Spread | None = None,
+    *,
+    variance: float = 0.95,
+    shrinkage: float = 0.9,
+) -> tuple[Float64Array, Float64Array]:
+    """Principal axes of songs, each direction divided by how much songs vary along it in themselves.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_songs, d)
+    within : ndarray of shape (d, d), optional
+        Of :func:`within_covariance`; without it the axes are the principal ones.
+    prior : Spread, optional
+        Joined with what is known of these songs, which may be few.
+    variance : float in (0, 1]
+        Share of the variance that is kept.
+    shrinkage : float in [0, 1]
+        How far the covariance within songs is moved towards a multiple of the identity; 1 is the same as none.
+
+    Returns
+    -------
+    mean : float64 ndarray of shape (d,)
+    axes : float64 ndarray of shape (p, d)
+        Rows, not orthogonal, of a length by which the mean squared distance of two songs is 1.
+
+    Notes
+    -----
+    Hatch, Kajarekar and Stolcke, Interspeech 2006 (within-class covariance normalisation); songs are the classes,
+    their parts the examples, so that it takes no label.
+    """
+    rows = np.asarray(X, dtype=np.float64)
+    mean = rows.mean(axis=0)
+    centred = rows - mean
+    total = centred.T @ centred / len(rows)
+    weight = 0.0
+    if prior is not None:
+        weight = prior.n_songs / (prior.n_songs + len(rows))
+        total = (1 - weight) * total + weight * (prior.axes.T * prior.between) @ prior.axes
+    _, axes = principal_axes(total, variance)
+    n_axes = len(axes)
+    parts = [] if within is None else [(1 - weight, axes @ within @ axes.T)]
+    if prior is not None:
+        onto = axes @ prior.axes.T
+        parts.append((weight if parts else 1.0, onto @ prior.within @ onto.T))
+    W: Float64Array = sum((share * part for share, part in parts), np.zeros((n_axes, n_axes)))
+    level = float(np.trace(W)) / n_axes
+    if level > 0:
+        spread, directions = np.linalg.eigh((1 - shrinkage) * W + shrinkage * level * np.eye(n_axes))
+        axes = (directions / np.sqrt(spread)) @ directions.T @ axes
+    apart = 2 * np.trace(axes @ total @ axes.T)
+    return mean, axes / np.sqrt(apart) if apart > 0 else axes

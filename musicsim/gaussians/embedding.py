@@ -1,0 +1,170 @@
+"""Vectors of Gaussians whose Euclidean distance is that of the logarithms of positive definite matrices.
+
+A Gaussian is a point of the cone of positive definite matrices, [[S + m m', m], [m', 1]] (Calvo and Oller, Journal of
+Multivariate Analysis 1990). The logarithm of a matrix takes the cone to a plain vector space (log-Euclidean metric:
+Arsigny, Fillard, Pennec and Ayache, SIAM J. Matrix Anal. Appl. 2007).
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from musicsim._arrays import Float32Array, Float64Array
+from musicsim.gaussians.songs import SongGaussians
+
+__all__ = ["GaussianEmbedding", "Population", "embedding_size", "upper_triangle"]
+
+_MIN_EIGENVALUE = 1e-8
+_BLOCK = 64  # songs whose matrices are decomposed at once: 0.8 MB of 40 x 40 each
+
+
+@dataclass(frozen=True)
+class Population:
+    """What Gaussians of many songs have in common.
+
+    Attributes
+    ----------
+    n_songs : float
+        How much it counts when it is joined with another.
+    mean : float64 ndarray of shape (d,)
+        Of the means.
+    covariance : float64 ndarray of shape (d, d)
+        Of a frame of any song: the mean of the covariances, and the covariance of the means.
+    """
+
+    n_songs: float
+    mean: Float64Array
+    covariance: Float64Array
+
+    @classmethod
+    def of(cls, means: Float64Array, covariances: Float64Array) -> Self:
+        """Of songs, each counting alike: means (n, d) and covariances (n, d, d)."""
+        mean = means.mean(axis=0)
+        apart = means - mean
+        return cls(len(means), mean, covariances.mean(axis=0) + apart.T @ apart / len(means))
+
+    def joined(self, other: "Population") -> "Population":
+        """Both together."""
+        n = self.n_songs + other.n_songs
+        share = other.n_songs / n
+        apart = other.mean - self.mean
+        covariance = (1 - share) * self.covariance + share * other.covariance
+        return Population(
+            n, self.mean + share * apart, covariance + share * (1 - share) * np.outer(apart, apart)
+        )
+
+
+class GaussianEmbedding(TransformerMixin, BaseEstimator):
+    """The logarithms of Gaussians, seen from the average song.
+
+    Parameters
+    ----------
+    ridge : float > 0, units of the frames squared
+        Added to every variance: constant frames have a place, too.
+    level : int or None, default 0
+        A column whose mean does not count, as a gain changes nothing but that: the first cepstral coefficient. How it
+        varies does count.
+    prior : Population, optional
+        Joined with that of the songs, which may be few.
+
+    Attributes
+    ----------
+    population_ : Population
+    whitening_ : ndarray of shape (d, d), float64
+        The inverse root of the population's covariance. It is symmetric, so that a column of the result still
+        belongs to two columns of the frames.
+
+    Notes
+    -----
+    With m and S the mean and covariance of a song after whitening, its vector is the upper triangle of
+    log [[S + m m', m], [m', 1]], whatever is off the diagonal times the root of 2: Euclidean distances are then the
+    Frobenius distances of the logarithms. 39 columns give 820 numbers, in 0.2 ms a song. The result depends on no other
+    song once the population is known.
+    """
+
+    def __init__(self, ridge: float = 0.1, level: int | None = 0, prior: Population | None = None) -> None:
+        self.ridge, self.level, self.prior = ridge, level, prior
+
+    def fit(self, gaussians: SongGaussians, y: object = None) -> Self:
+        """Find the population's mean and whitening.
+
+        Parameters
+        ----------
+        gaussians : SongGaussians
+            At least one, unless there is a prior.
+        y : ignored
+
+        Raises
+        ------
+        ValueError
+            If there is nothing to learn from, or the ridge is not above 0.
+        """
+        if not self.ridge > 0:
+            raise ValueError(f"ridge={self.ridge} should be greater than 0.")
+        if not len(gaussians) and self.prior is None:
+            raise ValueError("gaussians hold no song, and there is no prior.")
+        population = self.prior
+        if len(gaussians):
+            population = Population.of(*self._levelled(gaussians))
+            population = population if self.prior is None else population.joined(self.prior)
+        assert population is not None
+        return self.use_population(population)
+
+    def use_population(self, population: Population) -> Self:
+        """Take a population that is known already."""
+        self.population_ = population
+        values, vectors = np.linalg.eigh(population.covariance)
+        self.whitening_ = (vectors / np.sqrt(np.maximum(values, _MIN_EIGENVALUE))) @ vectors.T
+        return self
+
+    def transform(self, gaussians: SongGaussians) -> Float32Array:
+        """Vectors of songs, float32 (n_songs, (d + 1) (d + 2) / 2).
+
+        Raises
+        ------
+        ValueError
+            If the Gaussians have another number of columns than the population.
+        """
+        check_is_fitted(self, "whitening_")
+        d = len(self.whitening_)
+        if gaussians.means.shape[1] != d:
+            raise ValueError(f"gaussians have {gaussians.means.shape[1]} columns, the population has {d}.")
+        result = np.empty((len(gaussians), embedding_size(d)), dtype=np.float32)
+        for start in range(0, len(gaussians), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            result[block] = upper_triangle(self._logarithms(gaussians[block]))
+        return result
+
+    def _levelled(self, gaussians: SongGaussians) -> tuple[Float64Array, Float64Array]:
+        """Means and covariances in float64: without the level, with the ridge."""
+        means = gaussians.means.astype(np.float64)
+        if self.level is not None:
+            means[:, self.level] = 0.0
+        return means, gaussians.covariances + self.ridge * np.eye(means.shape[1])
+
+    def _logarithms(self, gaussians: SongGaussians) -> Float64Array:
+        """(n, d + 1, d + 1)."""
+        means, covariances = self._levelled(gaussians)
+        A, d = self.whitening_, means.shape[1]
+        m = (means - self.population_.mean) @ A
+        G = np.ones((len(m), d + 1, d + 1))
+        G[:, :d, :d] = A @ covariances @ A + m[:, :, None] * m[:, None, :]
+        G[:, :d, d] = G[:, d, :d] = m
+        values, vectors = np.linalg.eigh(G)
+        logs = np.log(np.maximum(values, _MIN_EIGENVALUE))
+        return (vectors * logs[:, None, :]) @ vectors.swapaxes(1, 2)
+
+
+def embedding_size(n_columns: int) -> int:
+    """Numbers in the vector of a Gaussian of so many columns."""
+    return (n_columns + 1) * (n_columns + 2) // 2
+
+
+def upper_triangle(matrices: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+    """The upper triangles of symmetric matrices (n, d, d), row by row, as vectors of the same norm."""
+    rows, columns = np.triu_indices(matrices.shape[1])
+    return matrices[:, rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2.0))

@@ -1,0 +1,188 @@
+"""Gaussians of songs and the space of their logarithms, against brute force."""
+
+import numpy as np
+import pytest
+from scipy.linalg import logm, sqrtm
+from sklearn.decomposition import PCA
+
+from musicsim import gaussians
+from musicsim.gaussians import GaussianEmbedding, Population, SongGaussians, Spread
+
+
+def _songs(n: int = 12, d: int = 4, seed: int = 0) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return [
+        rng.normal(size=(60 + 7 * i, d)) @ rng.normal(size=(d, d)) + rng.normal(scale=3, size=d)
+        for i in range(n)
+    ]
+
+
+def _distances(X: np.ndarray) -> np.ndarray:
+    return np.linalg.norm(X[:, None].astype(float) - X[None], axis=2)
+
+
+# --- Gaussians ------------------------------------------------------------------------------------
+
+
+def test_blocks_of_frames_give_the_mean_and_covariance_of_all_of_them():
+    songs = _songs()
+    found = gaussians.fit_gaussians(iter(np.array_split(frames, 5)) for frames in songs)
+    np.testing.assert_allclose(found.means, [frames.mean(0) for frames in songs], rtol=1e-5)
+    np.testing.assert_allclose(
+        found.covariances, [np.cov(frames.T) for frames in songs], rtol=1e-4, atol=1e-4
+    )
+
+
+def test_frames_far_from_zero_lose_no_digits():
+    frames = np.random.default_rng(0).normal(size=(3000, 2)) + 1e6
+    found = gaussians.fit_gaussians([iter(np.array_split(frames, 7))])
+    np.testing.assert_allclose(found.covariances[0], np.cov(frames.T), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("length", "expected"), [(60, [20, 20, 20]), (69, [20, 20, 29]), (71, [20, 20, 20, 11])]
+)
+def test_parts_are_consecutive_and_a_short_rest_joins_the_last(length: int, expected: list[int]):
+    frames = np.random.default_rng(0).normal(size=(length, 3))
+    parts = gaussians.fit_parts(iter(np.array_split(frames, 4)), 20)
+    assert parts.n_frames.tolist() == expected
+    start = 0
+    for mean, n in zip(parts.means, expected, strict=True):
+        np.testing.assert_allclose(mean, frames[start : start + n].mean(0), rtol=1e-5, atol=1e-6)
+        start += n
+
+
+def test_parts_together_are_the_song():
+    frames = _songs(1)[0]
+    whole, merged = gaussians.fit_parts(frames), gaussians.fit_parts(frames, 13).merged()
+    np.testing.assert_allclose(merged.means, whole.means, rtol=1e-5)
+    np.testing.assert_allclose(merged.covariances, whole.covariances, rtol=1e-4, atol=1e-4)
+    assert merged.n_frames.tolist() == [len(frames)]
+
+
+def test_one_frame_has_no_spread():
+    assert not gaussians.fit_parts(np.ones((1, 3))).covariances.any()
+
+
+@pytest.mark.parametrize("frames", [np.empty((0, 3)), np.full((4, 3), np.nan)])
+def test_songs_without_numbers_are_refused(frames: np.ndarray):
+    with pytest.raises(ValueError, match=r"frame|NaN"):
+        gaussians.fit_gaussians([frames])
+
+
+# --- their space ----------------------------------------------------------------------------------
+
+
+def test_vectors_are_logarithms_of_the_matrices_of_whitened_gaussians():
+    songs, ridge = _songs(), 0.3
+    found = gaussians.fit_gaussians(songs)
+    X = GaussianEmbedding(ridge, level=None).fit_transform(found)
+    means = np.array([frames.mean(0) for frames in songs])
+    covariances = np.array([np.cov(frames.T) for frames in songs]) + ridge * np.eye(4)
+    pooled = covariances.mean(0) + np.cov(means.T, bias=True)
+    A = np.linalg.inv(sqrtm(pooled).real)
+    logs = []
+    for mean, covariance in zip(means, covariances, strict=True):
+        m = A @ (mean - means.mean(0))
+        logs.append(logm(np.block([[A @ covariance @ A + np.outer(m, m), m[:, None]], [m[None], np.eye(1)]])))
+    apart = [[np.linalg.norm(one - other) for other in logs] for one in logs]
+    np.testing.assert_allclose(_distances(X), apart, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(X[0][0], logs[0][0, 0], rtol=1e-4)
+    assert X.dtype == np.float32
+    assert X.shape[1] == gaussians.embedding_size(4) == 15
+
+
+def test_a_gain_of_whole_songs_changes_nothing():
+    songs = _songs()
+    louder = [frames + np.array([6.0 * (-1) ** i, 0, 0, 0]) for i, frames in enumerate(songs)]
+    plain, gained = (GaussianEmbedding().fit_transform(gaussians.fit_gaussians(s)) for s in (songs, louder))
+    np.testing.assert_allclose(plain, gained, atol=1e-4)
+
+
+def test_other_units_and_other_axes_of_the_frames_change_no_distance():
+    songs, T = _songs(), np.random.default_rng(1).normal(size=(4, 4))
+    plain, turned = (
+        GaussianEmbedding(1e-9, level=None).fit_transform(gaussians.fit_gaussians(s))
+        for s in (songs, [frames @ T + 5 for frames in songs])
+    )
+    np.testing.assert_allclose(_distances(plain), _distances(turned), rtol=1e-3, atol=1e-3)
+
+
+def test_a_vector_depends_on_no_other_song_and_constant_frames_have_one():
+    found = gaussians.fit_gaussians([*_songs(100), np.full((50, 4), -30.0)])
+    embedding = GaussianEmbedding().fit(found)
+    X = embedding.transform(found)
+    np.testing.assert_allclose(X[70:], embedding.transform(found[70:]), atol=1e-5)
+    assert np.isfinite(X).all()
+
+
+def test_populations_joined_are_the_population_of_all_songs():
+    found = gaussians.fit_gaussians(_songs())
+    means, covariances = found.means.astype(float), found.covariances.astype(float)
+    one, other, both = (Population.of(means[s], covariances[s]) for s in (np.s_[:5], np.s_[5:], np.s_[:]))
+    joined = one.joined(other)
+    np.testing.assert_allclose(joined.mean, both.mean)
+    np.testing.assert_allclose(joined.covariance, both.covariance)
+
+
+def test_one_song_is_seen_from_the_prior():
+    found = gaussians.fit_gaussians(_songs())
+    of_many = GaussianEmbedding().fit(found)
+    prior = Population(1e9, of_many.population_.mean, of_many.population_.covariance)
+    alone = GaussianEmbedding(prior=prior).fit(found[:1])
+    np.testing.assert_allclose(alone.transform(found), of_many.transform(found), atol=1e-4)
+
+
+def test_what_does_not_fit_is_refused():
+    found = gaussians.fit_gaussians(_songs())
+    with pytest.raises(ValueError, match="should be"):
+        SongGaussians(found.means, found.covariances[:, :2], found.n_frames)
+    with pytest.raises(ValueError, match="ridge"):
+        GaussianEmbedding(0.0).fit(found)
+    with pytest.raises(ValueError, match="no song"):
+        GaussianEmbedding().fit(found[:0])
+    with pytest.raises(ValueError, match="columns"):
+        GaussianEmbedding().fit(found).transform(gaussians.fit_gaussians(_songs(2, 3)))
+
+
+# --- axes -----------------------------------------------------------------------------------------
+
+
+def test_axes_without_parts_are_those_of_pca():
+    X = np.random.default_rng(0).normal(size=(40, 6)) * [5, 4, 3, 2, 1, 0.1]
+    mean, axes = gaussians.song_axes(X, variance=0.95)
+    pca = PCA(0.95, svd_solver="full").fit(X)
+    np.testing.assert_allclose(mean, pca.mean_)
+    scale = np.sqrt(2 * pca.explained_variance_.sum() * 39 / 40)
+    np.testing.assert_allclose(np.abs(axes) * scale, np.abs(pca.components_), atol=1e-9)
+
+
+def test_songs_vary_alike_in_themselves_along_all_axes():
+    rng = np.random.default_rng(0)
+    songs = np.repeat(np.arange(30), 5)
+    parts = rng.normal(size=(30, 4))[songs] * 3 + rng.normal(size=(150, 4)) * [3, 1, 1, 0.2]
+    within = gaussians.within_covariance(parts, songs)
+    np.testing.assert_allclose(
+        within, sum((len(p) - 1) * np.cov(p.T) for p in (parts[songs == s] for s in range(30))) / 120
+    )
+    _, axes = gaussians.song_axes(parts, within, variance=1.0, shrinkage=0.0)
+    along = axes @ within @ axes.T
+    np.testing.assert_allclose(along, np.eye(4) * along[0, 0], atol=1e-9)
+    Y = parts @ axes.T
+    np.testing.assert_allclose((_distances(Y) ** 2).mean(), 1.0)
+    _, equal = gaussians.song_axes(parts, within, variance=1.0, shrinkage=1.0)
+    np.testing.assert_allclose(equal @ equal.T, np.eye(4) * (equal @ equal.T)[0, 0], atol=1e-9)
+
+
+def test_few_songs_take_the_axes_of_the_prior():
+    rng = np.random.default_rng(0)
+    axes = np.linalg.qr(rng.normal(size=(5, 5)))[0][:2]
+    prior = Spread(100.0, axes, np.array([2.0, 1.0]), np.diag([4.0, 1.0]))
+    _, found = gaussians.song_axes(rng.normal(size=(1, 5)), prior=prior, variance=1.0, shrinkage=0.0)
+    # along the first axis songs vary twice as much in themselves
+    along = found @ axes.T @ prior.within @ axes @ found.T
+    np.testing.assert_allclose(along[:2, :2], np.eye(2) * along[0, 0], atol=1e-6)
+    _, of_many = gaussians.song_axes(
+        rng.normal(size=(10**6, 5)) * [9, 3, 1, 0.1, 0.1], prior=prior, variance=0.9, shrinkage=1.0
+    )
+    assert np.abs(of_many[0] / np.linalg.norm(of_many[0]))[0] > 0.999
