@@ -93,7 +93,8 @@ def test_kinds_of_classes_count_the_same_whatever_their_units():
 
 def test_it_brings_new_songs_of_a_class_together():
     X, y = songs_of_classes(6, (12,) * 12, 5)
-    X = np.c_[X, 10.0 * np.random.default_rng(7).standard_normal((len(X), 2))]
+    X += 5.0 * np.random.default_rng(8).standard_normal((12, 5))[y]
+    X = np.c_[X, 20.0 * np.random.default_rng(7).standard_normal((len(X), 2))]
     learned = WCCN(0.1).fit(X[:72], y[:72])
 
     def of_one_class_nearest(Y):
