@@ -66,9 +66,11 @@ def train(
     method: Annotated[
         str,
         typer.Option(
-            help="ranking, in steps; mean, in closed form; or local, the same for each region of songs."
+            help="automatic, what is best on held-out artists, or nothing; ranking, in steps; mean, in closed form; or "
+            "local, the same for each region of songs.",
+            show_default="automatic; ranking for answers, or with --strength, --diagonal or --penalty",
         ),
-    ] = "ranking",
+    ] = "",
     strength: Annotated[
         str, typer.Option(help="C, a number above 0; auto chooses it on held-out artists.")
     ] = "auto",
@@ -88,6 +90,9 @@ def train(
         bool, typer.Option("--diagonal", help="One weight per direction instead of a full metric.")
     ] = False,
     penalty: Annotated[str, typer.Option(help="trace or l21.")] = "trace",
+    generated: Annotated[
+        bool, typer.Option("--generated", help="Learn from saved playlists that were generated here, too.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the split that holds artists out.")] = 0,
     use_it: Annotated[bool, typer.Option("--use", help="Use the model if it is better.")] = False,
 ) -> None:
@@ -106,7 +111,7 @@ def train(
     loss = loss or (ORDER if source == ANSWERS else "auc")
     for option, value, known in (
         ("--from", source, KINDS), ("--loss", loss, losses), ("--penalty", penalty, ("trace", "l21")),
-        ("--method", method, [RANKING] if source == ANSWERS else METHODS),
+        ("--method", method or RANKING, [RANKING] if source == ANSWERS else METHODS),
     ):  # fmt: skip
         if value not in known:
             raise typer.BadParameter(f"{option} should be one of {', '.join(known)}, not {value!r}.")
@@ -121,6 +126,7 @@ def train(
         penalty,
         seed,
         method=method,
+        generated=generated,
     )
     with open_library(library) as lib:
         with _watched() as watcher:

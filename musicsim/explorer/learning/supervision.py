@@ -5,7 +5,7 @@ that are known; which of them count as the nearest depends on the database that 
 a split is made for its training songs (thesis 5.4.2).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,10 +17,12 @@ from musicsim.errors import ModelError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.relevance import Relevance, label_codes
 
-__all__ = ["ANSWERS", "JUDGEMENTS", "KINDS", "Coverage", "Supervision", "coverage"]
+__all__ = ["ANSWERS", "JUDGEMENTS", "KINDS", "Coverage", "Supervision", "coverage", "preselected"]
 
 _SIMILAR_BY_TAGS = 10
 _MIN_QUERIES = 10
+_MIN_SHARE = 0.2
+"""Of the songs, that a kind of supervision speaks of when it is preselected."""
 
 IntArray = npt.NDArray[np.int64]
 
@@ -88,6 +90,9 @@ class Supervision:
         Artists, or songs, that count as similar.
     threshold : int
         Plays from which on a person listens to an artist.
+    generated : bool
+        Whether playlists that were generated here and saved count as those of people do: they say what the program
+        thinks already.
 
     Attributes
     ----------
@@ -106,10 +111,13 @@ class Supervision:
         If the library has nothing of the kind.
     """
 
-    def __init__(self, snapshot: Snapshot, kind: str, *, k: int = 10, threshold: int = 10) -> None:
+    def __init__(
+        self, snapshot: Snapshot, kind: str, *, k: int = 10, threshold: int = 10, generated: bool = False
+    ) -> None:
         if kind not in KINDS:
             raise ValueError(f"supervision={kind!r} should be one of {', '.join(KINDS)}.")
         self._snapshot, self.kind, self._k, self._threshold = snapshot, kind, k, threshold
+        self._generated = generated
         self.groups = [song.group for song in snapshot.indexed]
         self.searches_itself = kind in ("artist", "folder")
         self.detail = self.lacks = ""
@@ -178,8 +186,11 @@ class Supervision:
         return make
 
     def _playlists(self) -> sparse.csr_array:
-        lists = [p.song_ids for p in self._snapshot.library.playlists()]
+        known = self._snapshot.library.playlists()
+        lists = [p.song_ids for p in known if self._generated or not p.is_generated]
         self.detail = f"{len(lists):,} playlists"
+        if len(lists) < len(known):
+            self.detail += f"; {len(known) - len(lists):,} generated here are left out"
         return self._table([(number, song_id) for number, ids in enumerate(lists) for song_id in ids])
 
     def _sittings(self) -> sparse.csr_array:
@@ -291,3 +302,22 @@ def coverage(snapshot: Snapshot) -> list[Coverage]:
             lacks = f"{n_songs:,} of {n:,} songs have a similar one; at least {_MIN_QUERIES} are needed."
         found.append(Coverage(kind, n_songs, n_songs / n, supervision.detail, lacks))
     return found
+
+
+def preselected(found: Sequence[Coverage]) -> str | None:
+    """The kind to begin with: the first that speaks of a fifth of the songs, else the one that speaks of most.
+
+    Parameters
+    ----------
+    found : sequence of Coverage
+        As :func:`coverage` returns it.
+
+    Returns
+    -------
+    str or None
+        None where there is not enough of any.
+    """
+    enough = [c for c in found if c.is_enough]
+    wide = next((c for c in enough if c.share >= _MIN_SHARE and c.kind not in (ANSWERS, JUDGEMENTS)), None)
+    best = wide or max(enough, key=lambda c: c.share, default=None)
+    return None if best is None else best.kind

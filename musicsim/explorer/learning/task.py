@@ -17,6 +17,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.relevance import Relevance
 
 __all__ = [
+    "AUTOMATIC",
     "CS",
     "LOCAL",
     "LOSSES",
@@ -49,8 +50,9 @@ LOSSES = {
     ORDER: "the order of pairs, as answers give it",
 }
 """What a ranking is judged by while learning, in words; the last is of answers only."""
-RANKING, MEAN, LOCAL = "ranking", "mean", "local"
+AUTOMATIC, RANKING, MEAN, LOCAL = "automatic", "ranking", "mean", "local"
 METHODS = {
+    AUTOMATIC: "automatic: what is best on held-out artists, or nothing",
     RANKING: "a ranking, step by step (MLR)",
     MEAN: "in closed form, in seconds (GMML)",
     LOCAL: "the same by region of songs (L-GMML)",
@@ -75,7 +77,8 @@ class LearningSettings:
     Attributes
     ----------
     method : str
-        One of :data:`METHODS`. What is said below of losses, C and structure is of rankings; a metric in closed form is
+        One of :data:`METHODS`; by default automatic, but a ranking from answers, or where a C, a structure or a
+        regularizer is given. What is said below of losses, C and structure is of rankings; a metric in closed form is
         judged by the measure of the loss, and has the others not.
     supervision : str
         One of :data:`musicsim.explorer.learning.supervision.KINDS`.
@@ -88,7 +91,7 @@ class LearningSettings:
         :class:`musicsim.order.LinearPartialOrderEmbedding`.
     C : float or None
         None chooses among :data:`CS` on held-out artists.
-    k, threshold
+    k, threshold, generated
         As of :class:`musicsim.explorer.learning.supervision.Supervision`.
     random_state : int
         Of the split.
@@ -106,7 +109,8 @@ class LearningSettings:
     regularizer: str = "trace"
     random_state: int = 0
     listener: str = ""
-    method: str = RANKING
+    method: str = ""
+    generated: bool = False
 
     def __post_init__(self) -> None:
         # one name is what older versions kept
@@ -119,6 +123,10 @@ class LearningSettings:
                 f"loss={self.loss!r} is for answers; {self.supervision} says what is similar, not in "
                 "which order."
             )
+        if not self.method:
+            is_ranking = self.supervision == ANSWERS or self.C is not None
+            is_ranking |= (self.structure, self.regularizer) != ("full", "trace")
+            object.__setattr__(self, "method", RANKING if is_ranking else AUTOMATIC)
         if self.method not in METHODS:
             raise ValueError(f"method={self.method!r} should be one of {', '.join(METHODS)}.")
         if self.method != RANKING and self.supervision == ANSWERS:
@@ -174,8 +182,13 @@ class Task:
 
     @classmethod
     def of(cls, snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice]) -> "Task":
-        options = {"k": settings.k, "threshold": settings.threshold}
-        supervision = Supervision(snapshot, settings.supervision, **options)
+        supervision = Supervision(
+            snapshot,
+            settings.supervision,
+            k=settings.k,
+            threshold=settings.threshold,
+            generated=settings.generated,
+        )
         split = Split.by_artist(supervision.groups, settings.random_state)
         rng = np.random.default_rng(settings.random_state)
         return cls(
@@ -209,10 +222,13 @@ class Task:
 
 
 def what_changed(
-    snapshot: Snapshot, settings: LearningSettings, X: FloatArray, L: FloatArray, leads: dict[str, Lead]
+    snapshot: Snapshot,
+    settings: LearningSettings,
+    before: FloatArray,
+    after: FloatArray,
+    leads: dict[str, Lead],
 ) -> dict[str, Any]:
-    """What every report says: the settings, whether it is better, and what it changed."""
-    after = X @ L.T
+    """What every report says: the settings, whether it is better, and what it changed of the songs' vectors."""
     songs = snapshot.indexed
     return {
         "version": __version__,
@@ -220,10 +236,10 @@ def what_changed(
         "n_songs": len(songs),
         "leads": {measure: asdict(lead) for measure, lead in leads.items()},
         "is_better": is_better(leads, settings.loss),
-        "hubness": {"before": space_hubness(X), "after": space_hubness(after)},
+        "hubness": {"before": space_hubness(before), "after": space_hubness(after)},
         "changed": [
             {"query": songs[q].id, "before": [songs[i].id for i in a], "after": [songs[i].id for i in b]}
-            for q, a, b in changed_queries(X, after)
+            for q, a, b in changed_queries(before, after)
         ],
     }
 

@@ -10,11 +10,11 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from musicsim.explorer import jobs
-from musicsim.explorer.learning.supervision import ANSWERS, KINDS, Coverage, coverage
-from musicsim.explorer.learning.task import LOSSES, METHODS, RANKING, LearningSettings
+from musicsim.explorer.learning.supervision import ANSWERS, KINDS, Coverage, coverage, preselected
+from musicsim.explorer.learning.task import AUTOMATIC, LOSSES, METHODS, RANKING, LearningSettings
 from musicsim.explorer.learning.verdict import ORDER
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.upkeep.learned_model import LEARNED_KIND
+from musicsim.explorer.upkeep.learned_model import LEARNED_KIND, preselected_models
 from musicsim.explorer.upkeep.model_text import name_for
 from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
@@ -31,7 +31,7 @@ _DEFAULT = LearningSettings()
 _CS = tuple(round(10 ** (half / 2), 1 if half < 2 else 0) for half in range(13))
 _CHART_HEIGHT = 280
 
-_KIND: Key[str] = Key("train_kind", lambda: _DEFAULT.supervision, "what says that two songs are similar")
+_KIND: Key[str] = Key("train_kind", str, "what says that two songs are similar")
 _LOSS: Key[str] = Key("train_loss", lambda: _DEFAULT.loss, "what is made best")
 _METHOD: Key[str] = Key("train_method", lambda: _DEFAULT.method, "how a metric is learned")
 _BY_HAND: Key[bool] = Key("train_by_hand", lambda: False, "whether the listener chooses C")
@@ -42,12 +42,14 @@ _THRESHOLD: Key[int] = Key("train_threshold", lambda: _DEFAULT.threshold, "plays
 _STRUCTURE: Key[str] = Key("train_structure", lambda: _DEFAULT.structure, "full or diagonal metric")
 _REGULARIZER: Key[str] = Key("train_regularizer", lambda: _DEFAULT.regularizer, "penalty on the metric")
 _SEED: Key[int] = Key("train_seed", lambda: _DEFAULT.random_state, "seed of the split")
+_GENERATED: Key[bool] = Key("train_generated", lambda: False, "whether playlists generated here count")
 _LISTENER: Key[str] = Key("train_listener", str, "whose answers are learned from; empty for everybody's")
 _LAST_KIND: Key[str] = Key("train_last_kind", str, "what was chosen when the page was drawn last")
 _NAME: Key[str] = Key("train_name", str, "name of the model to be")
 _WATCHED: Key[int | None] = Key("train_watched", lambda: None, "id of the training that was seen at work")
 _CHOICES: tuple[Key[Any], ...] = (
-    _KIND, _METHOD, _LOSS, _BY_HAND, _C, _ON, _K, _THRESHOLD, _STRUCTURE, _REGULARIZER, _SEED, _LISTENER, _NAME,
+    _KIND, _METHOD, _LOSS, _BY_HAND, _C, _ON, _K, _THRESHOLD, _STRUCTURE, _REGULARIZER, _SEED, _GENERATED,
+    _LISTENER, _NAME,
 )  # fmt: skip
 
 
@@ -89,8 +91,8 @@ def choices(of: Snapshot, *, busy: bool) -> None:
     said = (*of.library.answers.mark(), *of.library.judgements.mark())
     found = _coverage(of.library.folder, of.revision, of.record.id, said, of)
     enough = [c for c in found if c.is_enough]
-    if enough and _KIND.get() not in {c.kind for c in enough}:
-        _KIND.set(enough[0].kind)
+    if _KIND.get() not in {c.kind for c in enough}:
+        _KIND.set(preselected(found) or _DEFAULT.supervision)
     _follow_kind()
     left, right = st.columns(2, gap="large")
     with left:
@@ -118,8 +120,9 @@ def _follow_kind() -> None:
     if kind == ANSWERS and last != ANSWERS:
         _LOSS.set(ORDER)
         _METHOD.set(RANKING)
-    elif kind != ANSWERS and _LOSS.get() == ORDER:
+    elif kind != ANSWERS and last == ANSWERS:
         _LOSS.set(_DEFAULT.loss)
+        _METHOD.set(_DEFAULT.method)
     _LAST_KIND.set(kind)
 
 
@@ -161,19 +164,22 @@ def _kinds(enough: list[Coverage], lacking: list[Coverage]) -> None:
 
 def _how(library: Library) -> None:
     bases = [record.name for record in library.models.all() if record.kind != LEARNED_KIND]
-    native = library.models.native()
-    known = [name for name in _ON.get() if name in bases] or ([native.name] if native else bases[:1])
-    _ON.set(known)
+    known = [name for name in _ON.get() if name in bases]
+    _ON.set(known or [record.name for record in preselected_models(library)] or bases[:1])
     methods = [RANKING] if _KIND.get() == ANSWERS else list(METHODS)
     st.selectbox(
         "Method", methods, format_func=_method_words, key=_METHOD.name,
-        help="A ranking is learned in steps, with a bound on what more steps could gain. The closed form "
-        "weighs similar against dissimilar pairs once. By region, each part of the music has its "
+        help="Automatic tries whitening, the closed form and rankings, and keeps your library's sound as it is where "
+        "none is surely better. A ranking is learned in steps, with a bound on what more steps could gain. The "
+        "closed form weighs similar against dissimilar pairs once. By region, each part of the music has its "
         "own metric, and a search uses that of the query's region.",
     )  # fmt: skip
     in_steps = _METHOD.get() == RANKING
     losses = [loss for loss in LOSSES if loss != ORDER or _KIND.get() == ANSWERS]
-    st.selectbox("Optimise for", losses, format_func=LOSSES.__getitem__, key=_LOSS.name)
+    st.selectbox(
+        "Optimise for", losses, format_func=LOSSES.__getitem__, key=_LOSS.name,
+        disabled=_METHOD.get() == AUTOMATIC,
+    )  # fmt: skip
     by_hand = st.toggle(
         "Set regularisation C manually", key=_BY_HAND.name, disabled=not in_steps,
         help="Small values stay close to the untrained model, large ones follow the examples. Otherwise "
@@ -223,6 +229,10 @@ def _more(library: Library) -> None:
         "Penalty", list(penalties), format_func=penalties.__getitem__, key=_REGULARIZER.name,
         disabled=kind == ANSWERS or not in_steps,
     )  # fmt: skip
+    st.toggle(
+        "Count playlists generated here", key=_GENERATED.name, disabled=kind != "playlists",
+        help="They say what the program thinks similar already.",
+    )  # fmt: skip
     st.number_input("Seed of the split", 0, 2**31 - 1, key=_SEED.name)
 
 
@@ -240,6 +250,7 @@ def _start(library: Library) -> None:
         random_state=_SEED.get(),
         listener=_LISTENER.get() if _KIND.get() == ANSWERS else "",
         method=_METHOD.get(),
+        generated=_GENERATED.get(),
     )
     start_job(
         library, "train", name=name_for(library, settings.supervision, _NAME.get()), settings=asdict(settings)
@@ -348,7 +359,8 @@ def _in_steps(job: Job) -> bool:
 
 def _trials_figure(points: list[dict[str, Any]], settings: dict[str, Any]) -> go.Figure:
     """Held-out quality of each of the settings that were tried."""
-    what = LOSSES[settings["loss"]].split(":")[0]
+    is_automatic = settings["method"] == AUTOMATIC
+    what = "Mean of AUC, MAP, MRR and P@10" if is_automatic else LOSSES[settings["loss"]].split(":")[0]
     figure = go.Figure()
     figure.add_bar(
         x=[point["setting"] for point in points], y=[point["quality"] for point in points],
