@@ -36,18 +36,16 @@ def test_what_plays_teach_is_found_and_kept(taught):
     assert "a third of these artists" in judged_on(report)
 
 
-def test_labels_by_lot_leave_the_sound_as_it_is(taught, rng):
+def test_labels_by_lot_are_not_called_better_and_do_no_harm(taught, rng):
     for song, genre in zip(taught.songs(), rng.integers(5, size=200), strict=True):
         with taught.write() as connection:
             connection.exec_driver_sql("UPDATE songs SET genre = ? WHERE id = ?", (f"genre {genre}", song.id))
     model_id = learn(taught, LearningSettings("genre"), "noise", Watcher())
     report = load_report(taught.models.path(model_id))
-    assert report["setting"] == SOUND_ALONE
     assert not report["is_better"]
-    assert headline(report)[0] != "better"
-    assert "sound alone is" in headline(report)[1]
-    native = take_snapshot(taught, taught.models.native().id)
-    np.testing.assert_allclose(take_snapshot(taught, model_id).X, native.X, atol=1e-6)
+    leads = {name: Lead(**lead) for name, lead in report["leads"].items()}
+    assert not fallen(leads) or report["setting"] == SOUND_ALONE
+    assert report["setting"] == SOUND_ALONE or report["setting"].startswith("whitening")
 
 
 def test_training_again_on_the_same_songs_gives_the_same_model(taught):
@@ -60,18 +58,23 @@ def test_stopped_at_once_it_keeps_the_sound(taught):
     report = load_report(taught.models.path(model_id))
     assert report["stopped_early"]
     assert report["setting"] == SOUND_ALONE
+    assert not report["is_better"]
+    assert "sound alone is best" in headline(report)[1]
+    native = take_snapshot(taught, taught.models.native().id)
+    np.testing.assert_allclose(take_snapshot(taught, model_id).X, native.X, atol=1e-6)
 
 
-def test_codewords_are_a_kernel_of_their_own_and_are_left_out_again_where_they_do_not_help(taught):
-    add_representation(taught, RepresentationSettings("ppk", 16), "codewords", hush)
-    model_id = learn(taught, LearningSettings(), "mine", Watcher())
-    report = load_report(taught.models.path(model_id))
+def test_codewords_are_a_kernel_of_their_own_and_are_left_out_again_where_they_do_not_help(twelve):
+    add_representation(twelve, RepresentationSettings("ppk", 16), "codewords", hush)
+    model_id = learn(twelve, LearningSettings("genre"), "mine", Watcher())
+    report = report_of(twelve, twelve.models.get(model_id))
     tried = [entry["setting"] for entry in report["path"]]
+    assert "all models, as equals" in tried
     assert any(words.startswith("ranking with a kernel for each model") for words in tried)
-    assert report["leads"]["auc"]["low"] > 0.05
     is_joined = "model" in report["setting"]
     assert ("sources" in report) == is_joined
     assert report["base"] == ("Sound + codewords" if is_joined else "Sound")
+    assert len(take_snapshot(twelve, model_id).indexed) == 24
 
 
 def test_two_songs_an_artist_are_enough_to_learn_from(twelve):

@@ -6,6 +6,7 @@ from. One is chosen when its gain is surer than those of the others and no measu
 test artists that none falls there either. Otherwise the songs stay where they were.
 """
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,6 +31,7 @@ from musicsim.explorer.learning.task import (
 from musicsim.explorer.learning.verdict import RANKED, fallen, leads_of
 from musicsim.explorer.learning.within import WithinSongs
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.relevance import Relevance
 
 __all__ = ["SOUND_ALONE", "learn_automatically"]
 
@@ -247,7 +249,7 @@ class _Ways:
             mlr = metric.MLR(
                 self._task.settings.loss, C=C, tol=_TOLERANCE, max_cuts=_MAX_CUTS, random_state=_SEED
             )
-            L = _checked(mlr.fit(X, _among(self._task, some)).components_)
+            L = _fitted(mlr, X, _among(self._task, some))
             return (_blended(L, X) if is_blended else L) @ before
 
         return learn
@@ -267,18 +269,21 @@ def _kernels(task: Task) -> list[Way]:
                 max_cuts=_MAX_CUTS,
                 random_state=_SEED,
             )
-            return _checked(mlr.fit(task.X[some], _among(task, some)).components_)
+            return _fitted(mlr, task.X[some], _among(task, some))
 
         return learn
 
     return [Way(f"ranking with a kernel for each model, C {C:g}", ranking(C)) for C in _CS]
 
 
-def _among(task: Task, rows: Rows) -> Any:
+def _among(task: Task, rows: Rows) -> Relevance:
     return task.supervision.relevance(rows).restrict(rows, rows)
 
 
-def _checked(L: FloatArray) -> FloatArray:
+def _fitted(mlr: "metric.MLR | SourceMLR", X: FloatArray, relevance: Relevance) -> FloatArray:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of open gaps: what is learned is judged anyway
+        L: FloatArray = mlr.fit(X, relevance).components_
     if not L.any():
         raise ValueError("C: nothing is learned with so small a one.")
     return L
