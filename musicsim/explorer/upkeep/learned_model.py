@@ -15,7 +15,7 @@ from musicsim.explorer.learning.survey import learn_from_survey
 from musicsim.explorer.learning.task import AUTOMATIC, RANKING, LearningSettings, Watcher
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.combination import COMBINED_KIND, combine, hide
-from musicsim.explorer.upkeep.fitting import REPRESENTATION_KIND, new_record
+from musicsim.explorer.upkeep.fitting import new_record
 from musicsim.explorer.upkeep.placing import follow_owner
 from musicsim.explorer.upkeep.publish import publish
 from musicsim.library import Library
@@ -111,18 +111,13 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
 
 
 def preselected_models(library: Library) -> list[ModelRecord]:
-    """The built-in model, and codewords compared by the probability product kernel where most songs have them."""
-    native = library.models.native()
+    """The built-in models that compare most songs: the native one first, codewords."""
+    native, codewords = library.models.native(), library.models.codewords()
     if native is None:
         return []
     least = _MIN_COVERAGE * len(library.models.song_rows(native.id).rows)
-    return [native] + [
-        record
-        for record in library.models.all()
-        if record.kind == REPRESENTATION_KIND
-        and record.settings.get("representation") == "ppk"
-        and len(library.models.song_rows(record.id).rows) >= least
-    ]
+    has_codewords = codewords is not None and len(library.models.song_rows(codewords.id).rows) >= least
+    return [native, codewords] if codewords is not None and has_codewords else [native]
 
 
 def _chosen_models(library: Library, settings: LearningSettings) -> list[ModelRecord]:

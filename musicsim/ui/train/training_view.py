@@ -165,10 +165,14 @@ def _kinds(enough: list[Coverage], lacking: list[Coverage]) -> None:
 def _how(library: Library) -> None:
     bases = [record.name for record in library.models.all() if record.kind != LEARNED_KIND]
     known = [name for name in _ON.get() if name in bases]
-    _ON.set(known or [record.name for record in preselected_models(library)] or bases[:1])
+    if not known:
+        built_in = preselected_models(library)
+        some = built_in if _METHOD.get() == AUTOMATIC else built_in[:1]
+        known = [record.name for record in some] or bases[:1]
+    _ON.set(known)
     methods = [RANKING] if _KIND.get() == ANSWERS else list(METHODS)
     st.selectbox(
-        "Method", methods, format_func=_method_words, key=_METHOD.name,
+        "Method", methods, format_func=_method_words, key=_METHOD.name, on_change=_ON.set, args=([],),
         help="Automatic tries whitening, the closed form and rankings, and keeps your library's sound as it is where "
         "none is surely better. A ranking is learned in steps, with a bound on what more steps could gain. The "
         "closed form weighs similar against dissimilar pairs once. By region, each part of the music has its "
