@@ -231,12 +231,14 @@ def test_several_models_are_learned_on_together(learned, monkeypatch):
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append(arguments))
     app = open_page("train")
     chosen = app.multiselect(key="train_on")
-    assert (chosen.options, chosen.value) == (["Sound", "rhythm"], ["Sound"])
+    assert (chosen.options, chosen.value) == (["Sound", "Codewords", "rhythm"], ["Sound", "Codewords"])
     chosen.set_value(["Sound", "rhythm"]).run()
     press(app, "Train")
     assert started[0]["settings"]["on"] == ("Sound", "rhythm")
     app.multiselect(key="train_on").set_value([]).run()
-    assert app.multiselect(key="train_on").value == ["Sound"], "something is learned on"
+    assert app.multiselect(key="train_on").value == ["Sound", "Codewords"], "something is learned on"
+    app.selectbox(key="train_method").set_value("ranking").run()
+    assert app.multiselect(key="train_on").value == ["Sound"]
 
 
 def test_a_model_of_several_is_shown_with_their_weights_on_every_page(learned):
