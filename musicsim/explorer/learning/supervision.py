@@ -150,8 +150,7 @@ class Supervision:
     # --- by kind ------------------------------------------------------------------------------
 
     def _labels(self) -> Callable[[IntArray], Relevance]:
-        songs = self._snapshot.indexed
-        labels = [s.artist if self.kind == "artist" else getattr(s, self.kind) for s in songs]
+        labels = getattr(self._snapshot.columns, self.kind).texts()
         codes = label_codes(labels)
         sizes = np.bincount(codes[codes >= 0])
         self.detail = f"{np.count_nonzero(sizes > 1):,} {self.kind}s with more than one song"

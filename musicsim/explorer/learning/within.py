@@ -36,7 +36,7 @@ class WithinSongs:
     def __init__(self, snapshot: Snapshot, task: Task) -> None:
         self._task = task
         self._labels = {
-            words: [getattr(song, name) or None for song in snapshot.indexed]
+            words: getattr(snapshot.columns, name).texts()
             for name, words in _LABELS.items()
             if name in ("artist", "folder") or name == task.supervision.kind
         }

@@ -1,7 +1,7 @@
 """Search by example: the songs most similar to a song, a file or a recording."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.kernels import ppk_similarity
 from musicsim.library import Song
 from musicsim.library.db.columns import SongColumns
+from musicsim.library.genres import genre_key
 from musicsim.library.scan.files import content_hash
 
 if TYPE_CHECKING:  # numba comes with it
@@ -43,7 +44,10 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What answers must be; an empty filter lets everything through. Years and seconds are inclusive."""
+    """What answers must be; an empty filter lets everything through. Years and seconds are inclusive.
+
+    Genres are the same in whatever spelling (:mod:`musicsim.library.genres`).
+    """
 
     artists: frozenset[str] = frozenset()
     genres: frozenset[str] = frozenset()
@@ -55,7 +59,10 @@ class Filters:
         """Whether a song passes; an unknown artist, genre or year passes only where none is asked for."""
         return (
             (not self.artists or song.artist in self.artists)
-            and (not self.genres or song.genre in self.genres)
+            and (
+                not self.genres
+                or (song.genre is not None and genre_key(song.genre) in map(genre_key, self.genres))
+            )
             and (not self.folders or song.folder in self.folders)
             and (
                 self.years is None or (song.year is not None and self.years[0] <= song.year <= self.years[1])
@@ -67,9 +74,12 @@ class Filters:
         """Which songs pass, bool (n_songs,), as :meth:`allow` says of each; None where all do."""
         parts = [
             getattr(columns, name).among(wanted)
-            for name, wanted in (("artist", self.artists), ("genre", self.genres), ("folder", self.folders))
+            for name, wanted in (("artist", self.artists), ("folder", self.folders))
             if wanted
         ]
+        if self.genres:
+            keys = replace(columns.genre, names=[genre_key(name) for name in columns.genre.names])
+            parts.append(keys.among(map(genre_key, self.genres)))
         if self.years is not None:
             parts.append(
                 (columns.year > 0) & (self.years[0] <= columns.year) & (columns.year <= self.years[1])

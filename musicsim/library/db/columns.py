@@ -50,6 +50,11 @@ class Labels:
         known = np.array([*(name in chosen for name in self.names), False])  # the last one: no text
         return known[self.codes]
 
+    def texts(self) -> list[str | None]:
+        """The text of each song, None where there is none."""
+        names = [*self.names, None]
+        return [names[code] for code in self.codes.tolist()]
+
     def take(self, rows: Ints) -> Self:
         """The same of some songs."""
         return replace(self, codes=self.codes[rows])
