@@ -36,7 +36,7 @@ class Pieces:
     packages: np.ndarray
 
     def __len__(self) -> int:
-        return len(self.songs)
+        return len(self.composers)
 
     @property
     def queries(self) -> Int64Array:
