@@ -38,7 +38,9 @@ __all__ = ["SOUND_ALONE", "learn_automatically"]
 SOUND_ALONE = "the sound alone"
 _FOLDS = 3
 _MAX_SONGS = 1_500  # that the choice is made on, whole artists of them
-_MAX_SONGS_OF_RANKINGS = 600  # that a ranking is learned from while choosing: a second each
+_MAX_RANKED = 600  # that a ranking is learned from while choosing: a second each
+_MAX_LEARNED = 4_000  # that what was chosen is learned from
+_MAX_OF_KERNELS = 1_500  # of several models: their decomposition takes a second then
 _MAX_QUERIES = 400  # a fold
 _SHRINKAGES = (0.3, 0.5, 0.8, 0.9)
 _MEANS = ((0.0, 0.1), (0.0, 1.0), (0.3, 1.0))  # t and reg of GMML
@@ -47,8 +49,8 @@ _RANKINGS_KEPT = 3  # after the first fold
 _TOLERANCE, _MAX_CUTS = 1e-2, 60
 _SEED = 0
 
-Learn = Callable[[Rows], FloatArray]
-"""From the rows that may be learned from to L, (r, d)."""
+Learn = Callable[[Rows, int], FloatArray]
+"""From the rows that may be learned from, and how many of them a ranking takes at most, to L, (r, d)."""
 
 
 @dataclass(slots=True)
@@ -84,7 +86,7 @@ class _Choice:
     def __init__(self, task: Task, watcher: Watcher, plain: FloatArray) -> None:
         self._task, self._watcher = task, watcher
         self.folds = list(_folds(task))
-        self.plain = Way(SOUND_ALONE, lambda _: plain)
+        self.plain = Way(SOUND_ALONE, lambda *_: plain)
         self.tried: list[Way] = []
         for number in range(len(self.folds)):
             self._judge(self.plain, number)
@@ -142,7 +144,9 @@ class _Choice:
     def _judge(self, way: Way, number: int) -> None:
         fold = self.folds[number]
         self._watcher.tell(f"trying {way.words}", number, len(self.folds))
-        way.scores.append(_scores(self._task, way.learn(fold.train), fold.queries, fold.database))
+        way.scores.append(
+            _scores(self._task, way.learn(fold.train, _MAX_RANKED), fold.queries, fold.database)
+        )
 
 
 def _folds(task: Task) -> Iterator[Fold]:
@@ -158,12 +162,12 @@ def _folds(task: Task) -> Iterator[Fold]:
 
 
 def _whole_groups(task: Task, rows: Rows, most: int) -> Rows:
-    """Rows of as many artists as come to so many songs, drawn; a song alone has nothing to teach."""
+    """Rows of as many artists as come to so many songs, drawn with a fixed seed; a song alone teaches nothing."""
     if len(rows) <= most:
         return np.sort(rows)
     groups = np.asarray(task.supervision.groups)[rows]
     names, number, sizes = np.unique(groups, return_inverse=True, return_counts=True)
-    order = task.rng.permutation(len(names))
+    order = np.random.default_rng(_SEED).permutation(len(names))
     n_kept = max(1, int(np.searchsorted(np.cumsum(sizes[order]), most, side="right")))
     return np.sort(rows[np.isin(number, order[:n_kept])])
 
@@ -228,23 +232,23 @@ class _Ways:
         ]
 
     def _whitening(self, kinds: tuple[str, ...], shrinkage: float) -> Learn:
-        def learn(rows: Rows) -> FloatArray:
+        def learn(rows: Rows, _: int) -> FloatArray:
             covariances = [self._within.covariance(self._space, kind, rows) for kind in kinds]
             return metric.WCCN(shrinkage).fit_covariances(covariances).components_ @ self._space
 
         return learn
 
     def _mean(self, t: float, reg: float) -> Learn:
-        def learn(rows: Rows) -> FloatArray:
+        def learn(rows: Rows, _: int) -> FloatArray:
             learner = metric.GMML(t=t, reg=reg).fit(self._X[rows], _among(self._task, rows))
             return learner.components_ @ self._space
 
         return learn
 
     def _ranking(self, C: float, first: Way | None, *, is_blended: bool) -> Learn:
-        def learn(rows: Rows) -> FloatArray:
-            before = self._space if first is None else first.learn(rows)
-            some = _whole_groups(self._task, rows, _MAX_SONGS_OF_RANKINGS)
+        def learn(rows: Rows, most: int) -> FloatArray:
+            before = self._space if first is None else first.learn(rows, most)
+            some = _whole_groups(self._task, rows, most)
             X = self._task.X[some] @ before.T
             mlr = metric.MLR(
                 self._task.settings.loss, C=C, tol=_TOLERANCE, max_cuts=_MAX_CUTS, random_state=_SEED
@@ -259,8 +263,8 @@ def _kernels(task: Task) -> list[Way]:
     """MLR with a kernel for each of several models."""
 
     def ranking(C: float) -> Learn:
-        def learn(rows: Rows) -> FloatArray:
-            some = _whole_groups(task, rows, _MAX_SONGS_OF_RANKINGS)
+        def learn(rows: Rows, most: int) -> FloatArray:
+            some = _whole_groups(task, rows, min(most, _MAX_OF_KERNELS))
             mlr = SourceMLR(
                 task.blocks,
                 task.settings.loss,
@@ -317,7 +321,7 @@ def learn_automatically(
     spaces = [(plain, "")]
     if blocks:
         spaces.append((every, ", all models"))
-        choice.try_all([Way("all models, as equals", lambda _: every)])
+        choice.try_all([Way("all models, as equals", lambda *_: every)])
     within = WithinSongs(snapshot, task)
     for space, where in spaces:
         ways = _Ways(task, within, space, where)
@@ -332,7 +336,7 @@ def learn_automatically(
     queries, database = task.queries(task.split.test, MAX_TESTED)
     if not task.supervision.searches_itself:
         database = np.sort(known)
-    judged = chosen.learn(np.sort(known))
+    judged = chosen.learn(_whole_groups(task, known, _MAX_LEARNED), _MAX_LEARNED)
     leads = leads_of(
         _scores(task, plain, queries, database),
         _scores(task, judged, queries, database),
@@ -341,7 +345,7 @@ def learn_automatically(
     rejected = chosen.words if chosen is not choice.plain and (not leads or fallen(leads)) else ""
     kept = choice.plain if rejected else chosen
     watcher.tell("learning from all songs")
-    L = kept.learn(np.arange(len(task.X)))
+    L = kept.learn(_whole_groups(task, np.arange(len(task.X)), _MAX_LEARNED), _MAX_LEARNED)
     report = about(task) | {
         "setting": kept.words,
         "rejected": rejected,

@@ -21,6 +21,8 @@ __all__ = ["ANSWERS", "JUDGEMENTS", "KINDS", "Coverage", "Supervision", "coverag
 
 _SIMILAR_BY_TAGS = 10
 _MIN_QUERIES = 10
+_MAX_HELD = 16
+"""Relevances of databases that are held: one of many plays takes seconds to make, and is asked for again and again."""
 _MIN_SHARE = 0.2
 """Of the songs, that a kind of supervision speaks of when it is preselected."""
 
@@ -122,6 +124,7 @@ class Supervision:
         self.searches_itself = kind in ("artist", "folder")
         self.detail = self.lacks = ""
         self._make = self._prepared()
+        self._held: dict[bytes, Relevance] = {}
 
     def relevance(self, database: IntArray | None = None) -> Relevance:
         """Who is similar to whom, each song a query, in a database of some rows (all by default).
@@ -131,7 +134,12 @@ class Supervision:
         Relevance of all songs; take the split by :meth:`Relevance.restrict`.
         """
         rows = np.arange(len(self.groups)) if database is None else np.asarray(database)
-        return self._make(rows)
+        key = rows.tobytes()
+        if key not in self._held:
+            if len(self._held) == _MAX_HELD:
+                del self._held[next(iter(self._held))]
+            self._held[key] = self._make(rows)
+        return self._held[key]
 
     def _prepared(self) -> Callable[[IntArray], Relevance]:
         if self.kind == "plays":
