@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from benchmarks._report import Settings
 from experiments import real_music
 from experiments._halves import _halves
 from experiments._pieces import MIN_PIECES, Pieces, euclidean, labelled, scores, with_proximity
 from musicsim.library import Library
-from musicsim.search import MutualProximity
 
 
 @pytest.fixture
@@ -46,15 +46,18 @@ def test_the_measures_are_those_of_loops(pieces, rng):
             assert np.isnan(found.by_query["within"][i])
 
 
-def test_proximity_over_all_pieces_orders_them_as_the_app_does(rng):
-    X = rng.normal(size=(40, 5))
-    ours = with_proximity(euclidean(X), 1.0)
-    app = MutualProximity(n_sample=40, nearest=1.0).fit(X)
-    for i in (0, 7, 39):
-        others = np.delete(np.arange(40), i)
-        d = np.linalg.norm(X[others] - X[i], axis=1)
-        theirs = app.rescore(d, others, app.moments(X[i : i + 1]))
-        assert np.argsort(theirs).tolist() == np.argsort(ours[i, others]).tolist()
+@pytest.mark.parametrize("share", [1.0, 1 / 3])
+def test_proximity_orders_pieces_by_how_unusual_their_distance_is_for_both(rng, share):
+    D = euclidean(rng.normal(size=(31, 5)))
+    ours = with_proximity(D, share)
+    near = [np.sort(np.delete(D[i], i))[: round(share * 30)] for i in range(31)]
+    for i in (0, 7, 30):
+        others = np.delete(np.arange(31), i)
+        p = [
+            np.prod([norm.sf(D[i, j], near[k].mean(), near[k].std()) for k in (i, j)])
+            for j in others.tolist()
+        ]
+        assert np.argsort(ours[i, others]).tolist() == np.argsort(-np.array(p)).tolist()
 
 
 def test_rows_of_the_table_are_found_by_folder_and_file_name(tiny_library, tmp_path):
