@@ -50,12 +50,15 @@ class Claim:
 class Settings:
     """What the command line asked for; `facts` takes what else the reader must know (sizes, splits).
 
-    `library` is the folder of a library to measure instead of the script's own, for scripts that take one.
+    `library` is the folder of a library to measure instead of the script's own, `music` a folder of music and
+    `labels` a table of what is in it, for scripts that take them.
     """
 
     seed: int = 0
     full: bool = False
     library: Path | None = None
+    music: Path | None = None
+    labels: Path | None = None
     facts: dict[str, Any] = field(default_factory=dict)
 
 
@@ -114,6 +117,7 @@ def main(
     *,
     rivals: Iterable[str] = (),
     takes_library: bool = False,
+    takes_music: bool = False,
     arguments: Sequence[str] | None = None,
 ) -> None:
     """Read the command line, run, and print the report.
@@ -126,6 +130,8 @@ def main(
         Distributions whose versions the report should state, beside numpy, scipy and numba.
     takes_library : bool
         Whether there is an option ``--library PATH``.
+    takes_music : bool
+        Whether there are options ``--music PATH`` and ``--labels PATH``.
     arguments : sequence of str
         Instead of the command line.
     """
@@ -135,8 +141,13 @@ def main(
     parser.add_argument("--seed", type=int, default=0, help="seed of everything that is drawn (0)")
     if takes_library:
         parser.add_argument("--library", type=Path, metavar="PATH", help="a library instead of the demo")
+    if takes_music:
+        parser.add_argument("--music", type=Path, metavar="PATH", help="a folder of music")
+        parser.add_argument("--labels", type=Path, metavar="PATH", help="a CSV of what is in it")
     given = parser.parse_args(arguments)
-    settings = Settings(given.seed, given.full, given.library if takes_library else None)
+    settings = Settings(
+        given.seed, given.full, *(getattr(given, name, None) for name in ("library", "music", "labels"))
+    )
     started = time.perf_counter()
 
     def progress(line: str) -> None:

@@ -41,7 +41,11 @@ def guess(
     model: ModelOption = None,
     as_json: JsonOption = False,
     accept: Annotated[
-        bool, typer.Option("--accept", help="Save the guesses as edits; the files are not changed.")
+        bool,
+        typer.Option(
+            "--accept",
+            help="Save the guesses as edits, where at least 80 % of such guesses are right; the files are not changed.",
+        ),
     ] = False,
     by: Annotated[
         _Voters, typer.Option(help="Who votes: the nearest songs, or those with the nearest learned codes.")
@@ -55,7 +59,7 @@ def guess(
     ] = None,
 ) -> None:
     """Guess a missing genre, or artist and album, from similar songs."""
-    from musicsim.explorer.guessing.guess import N_VOTES, USUAL_VOTES, enter_guesses, guess_labels
+    from musicsim.explorer.guessing.guess import MIN_RIGHT, N_VOTES, USUAL_VOTES, enter_guesses, guess_labels
     from musicsim.explorer.snapshot.snapshot import snapshot_under
 
     least = USUAL_VOTES[target] if votes is None else votes
@@ -67,7 +71,8 @@ def guess(
         found = guess_labels(snapshot_under(lib, model), target, by=by)
         kept = found.kept(least)
         entered = [g.entered(least) for g in kept]
-        n_accepted = len({change.song_id for change in enter_guesses(lib, kept, least)}) if accept else 0
+        saves = accept and found.can_accept_all(least)
+        n_accepted = len({change.song_id for change in enter_guesses(lib, kept, least)}) if saves else 0
     if as_json:
         guesses = [
             {"song": song_json(g.song), **labels, "votes": g.votes, "of": g.n_voters}
@@ -84,5 +89,10 @@ def guess(
             table.add_row(*(safe(cell) for cell in cells))
         show(table)
     typer.echo(found.summary(least))
-    if accept:
+    if accept and not saves:
+        typer.echo(
+            f"Nothing was saved, as it is not shown that {MIN_RIGHT:.0%} of such guesses are right: ask for more "
+            "--votes, or accept single songs in the app."
+        )
+    elif accept:
         typer.echo(f"Saved for {n_accepted:,} song{'s' * (n_accepted != 1)}; the files are not changed.")

@@ -9,3 +9,5 @@ from .local import LGMMLByExample as LGMMLByExample
 from .mlr import MLR as MLR
 from .multikernel import MultipleKernelMLR as MultipleKernelMLR
 from .selection import MLRCV as MLRCV
+from .wccn import WCCN as WCCN
+from .wccn import within_covariance as within_covariance

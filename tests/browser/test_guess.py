@@ -25,6 +25,7 @@ def test_marks_go_with_the_rows_they_were_set_on(page, address, nameless):  # no
     library, ids = nameless
     visit(page, address, "library")
     page.get_by_test_id("stMain").get_by_text("Artists", exact=True).first.click()
+    page.get_by_text("Guess artists from similar songs").click()
     table = page.get_by_test_id("stDataFrame").first
     table.locator("canvas").first.wait_for()
     expect(page.get_by_role("button", name="Accept 3")).to_be_visible()

@@ -67,9 +67,12 @@ def import_history(page: Page, address: str, history: Path) -> None:  # noqa: F8
 
 
 def train_on_sittings(page: Page) -> None:  # noqa: F811
-    """Learn from what was played in one sitting, and watch the lines."""
+    """Learn a ranking from what was played in one sitting, and watch the lines."""
     expect(page.get_by_role("heading", name="Train", exact=True)).to_be_visible()
     page.get_by_text("Songs played in one sitting", exact=True).click()
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    page.get_by_role("combobox", name="Method").click()
+    page.get_by_role("option", name="A ranking, step by step (MLR)").click()
     page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
     page.locator(".st-key-train_start button:visible").first.click()
     lines = page.locator("[class*='st-key-train_objective_'] .scatterlayer .js-line")

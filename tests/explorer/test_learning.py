@@ -27,7 +27,7 @@ def module_library(taught_folder, tmp_path_factory):
     shutil.copytree(taught_folder, folder)
     with Library.open(folder) as library:
         watcher = Watcher()
-        model_id = learn(library, LearningSettings(), "mine", watcher)
+        model_id = learn(library, LearningSettings(method="ranking"), "mine", watcher)
         yield library, model_id, watcher
 
 
@@ -68,7 +68,7 @@ def test_the_learned_model_is_ready_and_not_in_use(module_library):
     record = library.models.get(model_id)
     assert record.is_complete
     assert not record.is_active
-    assert LearningSettings(**record.settings) == LearningSettings()
+    assert LearningSettings(**record.settings) == LearningSettings(method="ranking")
     seen = take_snapshot(library, model_id)
     assert len(seen.songs_at()) == 200
     assert np.isfinite(seen.map).all()
@@ -99,7 +99,7 @@ def test_points_of_the_live_lines(module_library):
 
 def test_enough_keeps_the_best_so_far(taught):
     watcher = Watcher(enough_after=25)
-    model_id = learn(taught, LearningSettings(), "early", watcher)
+    model_id = learn(taught, LearningSettings(method="ranking"), "early", watcher)
     report = load_report(taught.models.path(model_id))
     assert report["stopped_early"]
     assert len(watcher.points) == 25
@@ -109,7 +109,7 @@ def test_enough_keeps_the_best_so_far(taught):
 
 
 def test_enough_at_once_waits_for_something_to_keep(taught):
-    model_id = learn(taught, LearningSettings(), "at once", Watcher(enough_after=0))
+    model_id = learn(taught, LearningSettings(method="ranking"), "at once", Watcher(enough_after=0))
     report = load_report(taught.models.path(model_id))
     assert report["stopped_early"]
     assert len(report["path"]) == 1
@@ -164,18 +164,18 @@ def test_nonsense_as_supervision_is_not_called_better(taught, rng):
 def test_what_cannot_be_learned_is_said(taught, settings, error, message):
     before = [record.id for record in taught.models.all()]
     with pytest.raises(error, match=message):
-        learn(taught, LearningSettings(**settings), "x", Watcher())
+        learn(taught, LearningSettings(**{"method": "ranking"} | settings), "x", Watcher())
     assert [record.id for record in taught.models.all()] == before
 
 
 def test_too_few_artists_to_hold_some_out(tiny_library):
     with pytest.raises(ModelError, match="3 artists are too few"):
-        learn(tiny_library, LearningSettings(supervision="genre"), "x", Watcher())
+        learn(tiny_library, LearningSettings(supervision="genre", method="ranking"), "x", Watcher())
 
 
 def test_one_at_a_time(taught):
     with taught.exclusive(), pytest.raises(StoreLockedError):
-        learn(taught, LearningSettings(), "x", Watcher())
+        learn(taught, LearningSettings(method="ranking"), "x", Watcher())
 
 
 def test_settings_are_json(taught):

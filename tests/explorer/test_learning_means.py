@@ -102,7 +102,9 @@ def test_the_command_line_learns_in_closed_form_and_tells(taught):
     told = json.loads(run("models", "list", "--json", library=taught.folder)[0])
     assert "closed" in {model["name"] for model in told}
     _, problem = run("train", "--method", "magic", library=taught.folder, expect=2)
-    assert "--method should be one of ranking, mean, local" in " ".join(problem.replace("│", " ").split())
+    assert "--method should be one of automatic, ranking, mean, local" in " ".join(
+        problem.replace("│", " ").split()
+    )
 
 
 def test_thumbs_that_were_kept_teach(taught):

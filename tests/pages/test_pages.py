@@ -292,6 +292,35 @@ def test_genres_are_guessed_accepted_and_taken_back(full):
     }
 
 
+def test_all_guesses_are_accepted_at_once_only_where_most_are_right(full):
+    songs = full.songs()
+    full.edits.edit([songs[0].id], {"genre": None})
+    for place, song in enumerate(songs[1:]):  # genres that have nothing to do with the sound
+        full.edits.edit([song.id], {"genre": f"genre {place % 2}"})
+    app = open_page("library")
+    app.session_state["library_section"] = "genres"
+    app.run()
+    app.slider(key="genres_votes").set_value(1).run()
+    assert not app.exception
+    assert app.button(key="genres_accept").disabled
+    assert any("all at once can be accepted where at least 80%" in c.value for c in app.caption)
+
+
+def test_spellings_of_a_genre_are_merged_and_taken_back(full):
+    songs = [song for song in full.songs() if song.genre == full.songs()[0].genre]
+    genre, odd = songs[0].genre, songs[-1]
+    full.edits.edit([odd.id], {"genre": genre.upper()})
+    app = open_page("library")
+    app.session_state["library_section"] = "genres"
+    app.run()
+    app.button(key="genre_merge_0").click().run()
+    assert not app.exception
+    assert full.song(odd.id).genre == genre
+    assert any("No genre has two spellings" in c.value for c in app.caption)
+    app.button(key="genres_part").click().run()
+    assert full.song(odd.id).genre == genre.upper()
+
+
 def test_who_votes_can_be_chosen_where_codes_cannot_be_learned(full, monkeypatch):
     first, *others = (song.id for song in full.songs())
     full.edits.edit(others, {"genre": "all the same"})
@@ -318,6 +347,10 @@ def test_artists_are_guessed_with_their_albums(full):
     app.session_state["library_section"] = "artists"
     app.run()
     assert not app.exception
+    assert not any("without an artist" in c.value for c in app.caption), (
+        "guesses of artists are not wanted by most"
+    )
+    app.toggle(key="guess_artists").set_value(True).run()
     assert any("3 of 3 songs without an artist" in c.value for c in app.caption)
     app.button(key="artists_accept").click().run()
     found = {song.id: (song.artist, song.album) for song in full.songs() if song.id in truth}

@@ -93,6 +93,7 @@ def test_a_training_starts_with_what_was_chosen(learned, monkeypatch):
     app = open_page("train")
     app.radio(key="train_kind").set_value("artist").run()
     assert app.text_input(key="train_name").placeholder == "Artists"
+    app.selectbox(key="train_method").set_value("ranking").run()
     app.selectbox(key="train_loss").set_value("ndcg")
     app.toggle(key="train_by_hand").set_value(True).run()
     app.select_slider(key="train_C").set_value(100.0)
@@ -136,7 +137,9 @@ def test_a_training_that_did_not_end_well_says_so_and_starts_again(learned, monk
 
 
 def test_a_training_at_work_shows_its_lines_and_can_be_stopped(learned):
-    job_id = learned.jobs.create("train", {"name": "mine", "settings": asdict(LearningSettings("genre"))})
+    job_id = learned.jobs.create(
+        "train", {"name": "mine", "settings": asdict(LearningSettings("genre", method="ranking"))}
+    )
     learned.jobs.update(job_id, state="running", message="trying C = 1", done=2, total=8)
     learned.jobs.log_path(job_id).parent.mkdir(exist_ok=True)  # as starting a job does
     for cut in (1, 2):
@@ -228,12 +231,14 @@ def test_several_models_are_learned_on_together(learned, monkeypatch):
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append(arguments))
     app = open_page("train")
     chosen = app.multiselect(key="train_on")
-    assert (chosen.options, chosen.value) == (["Sound", "rhythm"], ["Sound"])
+    assert (chosen.options, chosen.value) == (["Sound", "Codewords", "rhythm"], ["Sound", "Codewords"])
     chosen.set_value(["Sound", "rhythm"]).run()
     press(app, "Train")
     assert started[0]["settings"]["on"] == ("Sound", "rhythm")
     app.multiselect(key="train_on").set_value([]).run()
-    assert app.multiselect(key="train_on").value == ["Sound"], "something is learned on"
+    assert app.multiselect(key="train_on").value == ["Sound", "Codewords"], "something is learned on"
+    app.selectbox(key="train_method").set_value("ranking").run()
+    assert app.multiselect(key="train_on").value == ["Sound"]
 
 
 def test_a_model_of_several_is_shown_with_their_weights_on_every_page(learned):

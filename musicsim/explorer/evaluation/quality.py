@@ -182,7 +182,7 @@ class Lists:
     same_genre : float
         Share of the nearest songs of other artists that have the query's genre; nan without genres.
     same_genre_of : dict of float
-        The same by genre of the query.
+        The same by genre of the query; only of genres with five songs or more.
     """
 
     hubness: float
@@ -288,6 +288,7 @@ def measure_scores(
     _tell(tell, "reading listener data", 0, 0)
     supervision = Supervision(snapshot, kind)
     relevance = supervision.relevance()
+    genres = snapshot.columns.genre.texts()
     able = np.array([i for i in range(len(relevance)) if len(relevance.relevant(i))], dtype=np.int64)
     asked = _sampled(able, most_queries, random_state)
     _tell(tell, "ranking similar songs", 0, len(asked))
@@ -308,7 +309,7 @@ def measure_scores(
         n_queries=int(counted.sum()),
         n_skipped=len(relevance) - len(able) + int((~counted).sum()),
         n_left_out=len(able) - len(asked),
-        by_genre=_by_genre(snapshot.columns.genre.texts(asked[counted]), scores),
+        by_genre=_by_genre([genres[i] for i in asked[counted]], scores),
     )
 
 
@@ -343,6 +344,7 @@ def _by_genre(genres: Sequence[str | None], scores: dict[str, FloatArray]) -> li
             genre, len(rows), float(scores["map"][rows].mean()), float(scores["precision"][rows].mean())
         )
         for genre, rows in rows_of.items()
+        if len(rows) >= _MIN_OF_GENRE
     ]
     return sorted(found, key=lambda g: (-g.map, g.genre))
 
@@ -428,7 +430,9 @@ def _summary(
     mean, shares = evaluation.share_of_same(near_others, codes)
     confusion = _confusion(near_others, codes, genres)
     same_of = {}
-    for genre in confusion.genres:
+    for genre, n_songs in zip(confusion.genres, confusion.n_songs.tolist(), strict=True):
+        if n_songs < _MIN_OF_GENRE:
+            continue
         own = shares[np.array([g == genre for g in genres])]
         if np.isfinite(own).any():
             same_of[genre] = float(np.nanmean(own))

@@ -16,7 +16,17 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.library.stores.tag_edits import TagChange
 
-__all__ = ["N_VOTES", "TARGETS", "USUAL_VOTES", "VOTERS", "Guess", "Guesses", "enter_guesses", "guess_labels"]
+__all__ = [
+    "MIN_RIGHT",
+    "N_VOTES",
+    "TARGETS",
+    "USUAL_VOTES",
+    "VOTERS",
+    "Guess",
+    "Guesses",
+    "enter_guesses",
+    "guess_labels",
+]
 
 N_VOTES = {"genre": 10, "artist": 3}
 """Songs that vote, by what is guessed: of an artist a library has few."""
@@ -26,6 +36,9 @@ USUAL_VOTES = {"genre": 6, "artist": 2}
 
 TARGETS = tuple(LEVELS_OF)
 """What is guessed: "genre" with its sub-genres, "artist" with the album."""
+
+MIN_RIGHT = 0.8
+"""Share of guesses that should be right before all of them can be accepted at once."""
 
 VOTERS = ("vectors", "codes")
 """Who votes: what the model finds near, or what shares most bits of codes learned from the labels."""
@@ -81,6 +94,10 @@ class Guesses:
     def kept(self, least: int) -> list[Guess]:
         """Guesses with so many votes at least."""
         return [guess for guess in self.guesses if guess.votes[0] >= least]
+
+    def can_accept_all(self, least: int) -> bool:
+        """Whether guesses with so many votes at least are right often enough to be accepted without looking."""
+        return self.judged.right.get(least, 0.0) >= MIN_RIGHT
 
     def summary(self, least: int) -> str:
         """What is found with so many votes at least, and how often it is right, for people."""

@@ -172,4 +172,4 @@ def learn_means(
     report = about(task) | {"setting": trial.words, "C": None, "path": path, "untrained": untrained}
     report["stopped_early"] = len(path) < len(tried)
     L: FloatArray = learner.components_
-    return model, L, report | what_changed(snapshot, settings, task.X, L, leads)
+    return model, L, report | what_changed(snapshot, settings, task.X, task.X @ L.T, leads)

@@ -183,5 +183,5 @@ def _report(
         "C": chosen["C"],
         "untrained": task.score(None, *task.queries(task.split.validation, MAX_TESTED)),
         "path": [{n: v for n, v in entry.items() if n != "components"} for entry in path],
-        **what_changed(snapshot, task.settings, task.X, L, leads),
+        **what_changed(snapshot, task.settings, task.X, task.X @ L.T, leads),
     }  # fmt: skip

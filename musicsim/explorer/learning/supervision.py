@@ -7,7 +7,7 @@ a split is made for its training songs (thesis 5.4.2).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,10 +21,14 @@ from musicsim.explorer.learning.from_answers import Answered, relevance_of, too_
 from musicsim.explorer.requests.training import ANSWERS, JUDGEMENTS, KINDS
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
-__all__ = ["Coverage", "Supervision", "coverage"]
+__all__ = ["Coverage", "Supervision", "coverage", "preselected"]
 
 _SIMILAR_BY_TAGS = 10
 _MIN_QUERIES = 10
+_MAX_HELD = 16
+"""Relevances of databases that are held: one of many plays takes seconds to make, and is asked for again and again."""
+_MIN_SHARE = 0.2
+"""Of the songs, that a kind of supervision speaks of when it is preselected."""
 
 IntArray = npt.NDArray[np.int64]
 
@@ -68,6 +72,9 @@ class Supervision:
         Artists, or songs, that count as similar.
     threshold : int
         Plays from which on a person listens to an artist.
+    generated : bool
+        Whether playlists that were generated here and saved count as those of people do: they say what the program
+        thinks already.
 
     Attributes
     ----------
@@ -86,14 +93,18 @@ class Supervision:
         If the library has nothing of the kind.
     """
 
-    def __init__(self, snapshot: Snapshot, kind: str, *, k: int = 10, threshold: int = 10) -> None:
+    def __init__(
+        self, snapshot: Snapshot, kind: str, *, k: int = 10, threshold: int = 10, generated: bool = False
+    ) -> None:
         if kind not in KINDS:
             raise ValueError(f"supervision={kind!r} should be one of {', '.join(KINDS)}.")
         self._snapshot, self.kind, self._k, self._threshold = snapshot, kind, k, threshold
+        self._generated = generated
         self.groups = [str(group) for group in snapshot.columns.group.texts()]
         self.searches_itself = kind in ("artist", "folder")
         self.detail = self.lacks = ""
         self._make = self._prepared()
+        self._held: dict[bytes, relevances.Relevance] = {}
 
     def relevance(self, database: IntArray | None = None) -> relevances.Relevance:
         """Who is similar to whom, each song a query, in a database of some rows (all by default).
@@ -103,7 +114,12 @@ class Supervision:
         relevances.Relevance of all songs; take the split by :meth:`relevances.Relevance.restrict`.
         """
         rows = np.arange(len(self.groups)) if database is None else np.asarray(database)
-        return self._make(rows)
+        key = rows.tobytes()
+        if key not in self._held:
+            if len(self._held) == _MAX_HELD:
+                del self._held[next(iter(self._held))]
+            self._held[key] = self._make(rows)
+        return self._held[key]
 
     def _prepared(self) -> Callable[[IntArray], relevances.Relevance]:
         if self.kind == "plays":
@@ -160,8 +176,11 @@ class Supervision:
         return make
 
     def _playlists(self) -> sparse.csr_array:
-        lists = [p.song_ids for p in self._snapshot.library.playlists()]
+        known = self._snapshot.library.playlists()
+        lists = [p.song_ids for p in known if self._generated or not p.is_generated]
         self.detail = f"{len(lists):,} playlists"
+        if len(lists) < len(known):
+            self.detail += f"; {len(known) - len(lists):,} generated here are left out"
         return self._table([(number, song_id) for number, ids in enumerate(lists) for song_id in ids])
 
     def _sittings(self) -> sparse.csr_array:
@@ -273,3 +292,22 @@ def coverage(snapshot: Snapshot) -> list[Coverage]:
             lacks = f"{n_songs:,} of {n:,} songs have a similar one; at least {_MIN_QUERIES} are needed."
         found.append(Coverage(kind, n_songs, n_songs / n, supervision.detail, lacks))
     return found
+
+
+def preselected(found: Sequence[Coverage]) -> str | None:
+    """The kind to begin with: the first that speaks of a fifth of the songs, else the one that speaks of most.
+
+    Parameters
+    ----------
+    found : sequence of Coverage
+        As :func:`coverage` returns it.
+
+    Returns
+    -------
+    str or None
+        None where there is not enough of any.
+    """
+    enough = [c for c in found if c.is_enough]
+    wide = next((c for c in enough if c.share >= _MIN_SHARE and c.kind not in (ANSWERS, JUDGEMENTS)), None)
+    best = wide or max(enough, key=lambda c: c.share, default=None)
+    return None if best is None else best.kind

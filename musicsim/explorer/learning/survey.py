@@ -42,5 +42,5 @@ def learn_from_survey(
         "path": judged.path,
         "alone": [float(shares_in_order(X[:, block], answered).mean()) for block in blocks],
         "stopped_early": watcher.is_enough(),
-        **what_changed(snapshot, settings, X, judged.L, leads),
+        **what_changed(snapshot, settings, X, X @ judged.L.T, leads),
     }  # fmt: skip

@@ -96,8 +96,9 @@ class Task:
 
     @classmethod
     def of(cls, snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice]) -> Task:
-        options = {"k": settings.k, "threshold": settings.threshold}
-        supervision = Supervision(snapshot, settings.supervision, **options)
+        supervision = Supervision(
+            snapshot, settings.supervision, k=settings.k, threshold=settings.threshold, generated=settings.generated
+        )  # fmt: skip
         split = Split.by_artist(supervision.groups, settings.random_state)
         rng = np.random.default_rng(settings.random_state)
         return cls(
@@ -131,10 +132,13 @@ class Task:
 
 
 def what_changed(
-    snapshot: Snapshot, settings: LearningSettings, X: FloatArray, L: FloatArray, leads: dict[str, Lead]
+    snapshot: Snapshot,
+    settings: LearningSettings,
+    before: FloatArray,
+    after: FloatArray,
+    leads: dict[str, Lead],
 ) -> dict[str, Any]:
-    """What every report says: the settings, whether it is better, and what it changed."""
-    after = X @ L.T
+    """What every report says: the settings, whether it is better, and what it changed of the songs' vectors."""
     ids = snapshot.row_ids.tolist()
     return {
         "version": __version__,
@@ -142,10 +146,10 @@ def what_changed(
         "n_songs": len(ids),
         "leads": {measure: asdict(lead) for measure, lead in leads.items()},
         "is_better": is_better(leads, settings.loss),
-        "hubness": {"before": space_hubness(X), "after": space_hubness(after)},
+        "hubness": {"before": space_hubness(before), "after": space_hubness(after)},
         "changed": [
             {"query": ids[q], "before": [ids[i] for i in a], "after": [ids[i] for i in b]}
-            for q, a, b in changed_queries(X, after)
+            for q, a, b in changed_queries(before, after)
         ],
     }
 

@@ -13,12 +13,15 @@ from musicsim import evaluation, relevance
 from musicsim.explorer.requests.training import ORDER
 
 __all__ = [
+    "BETTER",
     "MEASURES",
     "NO_DIFFERENCE",
     "RANKED",
+    "WORSE",
     "Lead",
     "changed_queries",
     "compare",
+    "fallen",
     "is_better",
     "leads_of",
     "space_hubness",
@@ -26,7 +29,7 @@ __all__ = [
 
 RANKED = {"auc": "AUC", "map": "MAP", "mrr": "MRR", "precision": "P@10"}
 MEASURES = RANKED | {ORDER: "comparisons in order"}
-NO_DIFFERENCE = "no difference shown"
+BETTER, WORSE, NO_DIFFERENCE = "better", "worse", "no difference shown"
 _MAX_FOR_HUBS = 5_000
 _SHOWN = 5
 
@@ -46,7 +49,7 @@ class Lead:
     @property
     def words(self) -> str:
         """What the interval says."""
-        return "better" if self.low > 0 else "worse" if self.high < 0 else NO_DIFFERENCE
+        return BETTER if self.low > 0 else WORSE if self.high < 0 else NO_DIFFERENCE
 
 
 def compare(
@@ -98,9 +101,14 @@ def leads_of(
 
 
 def is_better(leads: dict[str, Lead], loss: str) -> bool:
-    """Whether the measure that was asked for, or AUC, rose beyond its interval and neither of them fell so."""
+    """Whether the measure that was asked for, or AUC, rose beyond its interval, and no measure fell so."""
     asked = [leads[name] for name in {loss, "auc", ORDER} & leads.keys()]
-    return any(lead.low > 0 for lead in asked) and not any(lead.high < 0 for lead in asked)
+    return any(lead.low > 0 for lead in asked) and not fallen(leads)
+
+
+def fallen(leads: Mapping[str, Lead]) -> list[str]:
+    """The measures that fell beyond their intervals."""
+    return [name for name, lead in leads.items() if lead.high < 0]
 
 
 def space_hubness(X: npt.NDArray[np.floating], random_state: int = 0) -> float:

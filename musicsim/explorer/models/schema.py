@@ -108,6 +108,7 @@ class _Settings(_Said):
     random_state: Annotated[int, Field(ge=0, le=_MAX_SEED)]
     listener: Text = ""
     method: Name = "ranking"
+    generated: bool = False
 
 
 class _Lead(_Said):
@@ -184,6 +185,7 @@ class Report(_Said):
     answers: _Answers = _ABSENT
     C: Number | None
     setting: Name = _ABSENT
+    rejected: Text = ""
     untrained: Figure
     path: Annotated[list[_Tried], Field(max_length=1_000)]
     stopped_early: bool

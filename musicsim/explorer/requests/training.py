@@ -7,6 +7,7 @@ from musicsim.explorer.requests.options import option, settle
 
 __all__ = [
     "ANSWERS",
+    "AUTOMATIC",
     "JUDGEMENTS",
     "KINDS",
     "LOCAL",
@@ -56,8 +57,9 @@ LOSSES = {
     ORDER: "the order of pairs, as answers give it",
 }
 """What a ranking is judged by while learning, in words; the last is of answers only."""
-RANKING, MEAN, LOCAL = "ranking", "mean", "local"
+AUTOMATIC, RANKING, MEAN, LOCAL = "automatic", "ranking", "mean", "local"
 METHODS = {
+    AUTOMATIC: "automatic: what is best on held-out artists, or nothing",
     RANKING: "a ranking, step by step (MLR)",
     MEAN: "in closed form, in seconds (GMML)",
     LOCAL: "the same by region of songs (L-GMML)",
@@ -119,9 +121,15 @@ class LearningSettings:
         "", "Whose answers are learned from; everybody's by default.", label="Whose answers"
     )
     method: str = option(
-        RANKING, "ranking learns in steps, with a bound on what more steps could gain; mean, in closed form, weighs "
-        "similar against dissimilar pairs once; local does so by region, and a search uses the metric of the query's "
-        "region.", label="Method", choices=tuple(METHODS),
+        "", "automatic tries whitening, the closed form and rankings, and keeps the sound as it is where none is "
+        "surely better; ranking learns in steps, with a bound on what more steps could gain; mean, in closed form, "
+        "weighs similar against dissimilar pairs once; local does so by region, and a search uses the metric of the query's "
+        "region. By default automatic, but ranking from answers, or where C, the metric or the penalty is chosen.",
+        label="Method", choices=tuple(METHODS),
+    )  # fmt: skip
+    generated: bool = option(
+        False, "Learn from saved playlists that were generated here, too: they say what the program thinks similar "
+        "already.", label="Count playlists generated here",
     )  # fmt: skip
 
     def __post_init__(self) -> None:
@@ -130,6 +138,10 @@ class LearningSettings:
         object.__setattr__(self, "on", tuple(dict.fromkeys(names)))
         if not self.loss:
             object.__setattr__(self, "loss", ORDER if self.supervision == ANSWERS else "auc")
+        if not self.method:
+            is_ranking = self.supervision == ANSWERS or self.C is not None
+            is_ranking |= (self.structure, self.regularizer) != ("full", "trace")
+            object.__setattr__(self, "method", RANKING if is_ranking else AUTOMATIC)
         settle(self)
         if self.loss == ORDER and self.supervision != ANSWERS:
             raise ValueError(

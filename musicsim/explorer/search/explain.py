@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from musicsim.library import Song
+from musicsim.library.genres import genre_key
 
 __all__ = ["short_reason"]
 
@@ -28,7 +29,12 @@ def short_reason(tags_of: Mapping[int, Sequence[tuple[str, float]]], song: Song 
         tags = [tag for tag, _ in tags_of.get(song.id, ())[:_TAGS_COMPARED]]
         others = {tag for tag, _ in tags_of.get(other.id, ())[:_TAGS_COMPARED]}
         facts += [f"both {tag}" for tag in tags if tag in others]
-        if song.genre and song.genre == other.genre and f"both {song.genre.lower()}" not in facts:
+        if (
+            song.genre
+            and other.genre
+            and genre_key(song.genre) == genre_key(other.genre)
+            and f"both {song.genre.lower()}" not in facts
+        ):
             facts.append(f"both {song.genre}")
         if song.year and other.year and abs(song.year - other.year) <= 1:
             facts.append("same years")

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.library.genres import genre_key
 
 __all__ = ["FilterChoices", "filter_choices", "passing"]
 
@@ -20,11 +21,12 @@ def passing(snapshot: Snapshot, filters: Filters) -> npt.NDArray[np.bool_] | Non
         getattr(columns, name).among(wanted)
         for name, wanted in (
             ("artist", filters.artists),
-            ("genre", filters.genres),
             ("folder", filters.folders),
         )
         if wanted
     ]
+    if filters.genres:
+        parts.append(_of_genres(snapshot, filters.genres))
     if filters.no_artists:
         parts.append(~columns.artist.among(filters.no_artists))
     if filters.tags:
@@ -84,4 +86,11 @@ def _by_count(counts: Counter[str]) -> list[str]:
 def _tagged(snapshot: Snapshot, tags: Iterable[str]) -> npt.NDArray[np.bool_]:
     """Which rows have one of some words as a tag or as their genre."""
     ids = snapshot.library.listening.songs_tagged(tags)
-    return snapshot.columns.genre.among(tags) | np.isin(snapshot.row_ids, ids)
+    return _of_genres(snapshot, tags) | np.isin(snapshot.row_ids, ids)
+
+
+def _of_genres(snapshot: Snapshot, genres: Iterable[str]) -> npt.NDArray[np.bool_]:
+    """Which rows have one of some genres, in whatever spelling."""
+    known = snapshot.columns.genre
+    keys = replace(known, names=[genre_key(name) for name in known.names])
+    return keys.among(map(genre_key, genres))

@@ -3,7 +3,7 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,7 @@ from musicsim.explorer.snapshot.model_rows import ModelRows, cached_rows, repres
 from musicsim.explorer.snapshot.neighbours import Neighbours
 from musicsim.library import Library, Song
 from musicsim.library.db.columns import SongColumns, SongTable, song_label
+from musicsim.library.genres import folded
 from musicsim.library.stores.models import ModelRecord
 
 __all__ = ["Found", "Snapshot", "snapshot_under", "take_snapshot"]
@@ -129,10 +130,14 @@ class Snapshot:
         """Vectors of some rows, float32 (k, n_dimensions); they alone are read."""
         return self._needed.vectors(rows)
 
-    @property
+    @cached_property
     def columns(self) -> SongColumns:
-        """Artist, genre, folder, group, year and length of every row, without reading a song."""
-        return self._rows.columns(self._table) if self._rows else self._table.columns.take(self.row_ids)
+        """Artist, genre, folder, group, year and length of every row, without reading a song.
+
+        Spellings of one genre (:mod:`musicsim.library.genres`) are the one that most songs have.
+        """
+        columns = self._rows.columns(self._table) if self._rows else self._table.columns.take(self.row_ids)
+        return replace(columns, genre=folded(columns.genre))
 
     @cached_property
     def clusters(self) -> dict[str, npt.NDArray[np.int64]]:

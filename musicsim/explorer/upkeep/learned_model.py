@@ -6,13 +6,14 @@ from dataclasses import asdict
 import numpy as np
 
 from musicsim.errors import ModelError
+from musicsim.explorer.learning.automatic import learn_automatically
 from musicsim.explorer.learning.closed_form import learn_means
 from musicsim.explorer.learning.multi_kernel import source_shares
 from musicsim.explorer.learning.ranking import learn_from_relevance
 from musicsim.explorer.learning.survey import learn_from_survey
 from musicsim.explorer.learning.task import Watcher
 from musicsim.explorer.models.artifacts import load_report
-from musicsim.explorer.requests.training import ANSWERS, RANKING, LearningSettings
+from musicsim.explorer.requests.training import ANSWERS, AUTOMATIC, RANKING, LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.combination import COMBINED_KIND, combine, hide
 from musicsim.explorer.upkeep.fitting import new_record
@@ -21,9 +22,10 @@ from musicsim.explorer.upkeep.publish import publish
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
 
-__all__ = ["LEARNED_KIND", "learn", "learn_unlocked"]
+__all__ = ["LEARNED_KIND", "learn", "learn_unlocked", "preselected_models"]
 
 LEARNED_KIND = "learned"
+_MIN_COVERAGE = 0.9  # of the songs, for a model that is learned on without being asked for
 
 
 def learn(
@@ -80,7 +82,15 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
     model = snapshot.model
     assert model is not None
     blocks = model.encoder_.blocks if len(chosen) > 1 else []
-    if settings.method != RANKING:
+    if settings.method == AUTOMATIC:
+        L, report = learn_automatically(snapshot, settings, blocks, watcher)
+        if blocks and not L[:, blocks[0].stop :].any():  # the other models did not help
+            chosen, base, L, blocks = chosen[:1], chosen[0], L[:, blocks[0]], []
+            snapshot = take_snapshot(library, base.id)
+            model = snapshot.model
+            assert model is not None
+        model = model.with_metric(L, snapshot.X)
+    elif settings.method != RANKING:
         model, L, report = learn_means(snapshot, settings, blocks, watcher)
     else:
         learn_from = learn_from_survey if settings.supervision == ANSWERS else learn_from_relevance
@@ -106,11 +116,24 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
     return publish(library, model, record, fill=fill, report=report, tell=watcher.tell)
 
 
+def preselected_models(library: Library) -> list[ModelRecord]:
+    """The built-in models that compare most songs: the native one first, codewords."""
+    native, codewords = library.models.native(), library.models.codewords()
+    if native is None:
+        return []
+    least = _MIN_COVERAGE * len(library.models.song_rows(native.id).rows)
+    has_codewords = codewords is not None and len(library.models.song_rows(codewords.id).rows) >= least
+    return [native, codewords] if codewords is not None and has_codewords else [native]
+
+
 def _chosen_models(library: Library, settings: LearningSettings) -> list[ModelRecord]:
     native = library.models.native()
     if native is None:
         raise ModelError("this library has no songs to learn from yet: add a folder first.")
-    chosen = [library.models.named(name) for name in settings.on] or [native]
+    if settings.on:
+        chosen = [library.models.named(name) for name in settings.on]
+    else:
+        chosen = preselected_models(library) if settings.method == AUTOMATIC else [native]
     for record in chosen:
         if record.kind == LEARNED_KIND:
             raise ModelError(

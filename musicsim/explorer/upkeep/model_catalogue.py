@@ -12,7 +12,7 @@ from musicsim.explorer.models.files import read_model_file
 from musicsim.explorer.models.representations import OWN
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.progress import Tell
-from musicsim.explorer.requests.training import LearningSettings
+from musicsim.explorer.requests.training import RANKING, LearningSettings
 from musicsim.explorer.upkeep.combination import COMBINED_KIND, replaced_sources
 from musicsim.explorer.upkeep.fitting import (
     REPRESENTATION_KIND,
@@ -83,11 +83,13 @@ def make_again(library: Library, record: ModelRecord, watcher: Watcher) -> bool:
     """
     try:
         if record.kind == LEARNED_KIND:
-            learn_unlocked(library, LearningSettings(**record.settings), record.name, watcher)
+            # models of older versions know one method
+            settings = LearningSettings(**{"method": RANKING} | record.settings)
+            learn_unlocked(library, settings, record.name, watcher)
         else:
-            settings = RepresentationSettings(**record.settings)
-            songs = songs_to_describe(library, settings.representation)
-            fit_representation(library, songs, settings, record.name, watcher.tell)
+            described_by = RepresentationSettings(**record.settings)
+            songs = songs_to_describe(library, described_by.representation)
+            fit_representation(library, songs, described_by, record.name, watcher.tell)
     except (MusicsimError, ValueError) as error:
         _log.warning("%s stays as it is: %s", record.name, error)
         return False

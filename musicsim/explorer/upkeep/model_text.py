@@ -5,11 +5,12 @@ from datetime import datetime
 from typing import Any
 
 from musicsim.errors import LibraryError
-from musicsim.explorer.learning.verdict import MEASURES, NO_DIFFERENCE, Lead
+from musicsim.explorer.learning.automatic import SOUND_ALONE
+from musicsim.explorer.learning.verdict import BETTER, MEASURES, NO_DIFFERENCE, WORSE, Lead, fallen
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.models.representations import CODEWORDS, OWN, REPRESENTATIONS
 from musicsim.explorer.models.schema import SOUND
-from musicsim.explorer.requests.training import ANSWERS, KINDS, METHODS, ORDER, RANKING
+from musicsim.explorer.requests.training import ANSWERS, AUTOMATIC, KINDS, METHODS, ORDER, RANKING
 from musicsim.explorer.upkeep.combination import COMBINED_KIND
 from musicsim.explorer.upkeep.fitting import free_name
 from musicsim.explorer.upkeep.learned_model import LEARNED_KIND
@@ -66,14 +67,14 @@ def settings_words(settings: Mapping[str, Any], base: str) -> str:
         parts = [f"loss {settings['loss']}", f"C {strength}", f"on {base}"]
         shape = [f"{settings['structure']} metric, {settings['regularizer']} penalty"]
     else:
-        parts = [METHODS[settings["method"]], f"chosen by {settings['loss']}", f"on {base}"]
+        chosen_by = [] if settings["method"] == AUTOMATIC else [f"chosen by {settings['loss']}"]
+        parts = [METHODS[settings["method"]], *chosen_by, f"on {base}"]
         shape = []
-    parts += [*shape, f"seed {settings['random_state']}"]
     if settings["supervision"] in ("plays", "sittings", "playlists"):
-        parts.insert(3, f"{settings['k']} {KINDS[settings['supervision']].of} count as similar")
+        parts.append(f"{settings['k']} {KINDS[settings['supervision']].of} count as similar")
     if settings["supervision"] == "plays":
-        parts.insert(4, f"from {settings['threshold']} plays on")
-    return ", ".join(parts)
+        parts.append(f"from {settings['threshold']} plays on")
+    return ", ".join([*parts, *shape, f"seed {settings['random_state']}"])
 
 
 def facts(library: Library, record: ModelRecord, report: Mapping[str, Any]) -> list[str]:
@@ -118,8 +119,7 @@ def match_words(about: AboutEmbedding, matched: Matched) -> str:
 
 
 def _quoted(names: Sequence[str]) -> str:
-    *first, last = (f"“{name}”" for name in names)
-    return f"{', '.join(first)} and {last}" if first else last
+    return _listed([f"“{name}”" for name in names])
 
 
 def _coverage_words(library: Library, record: ModelRecord) -> str:
@@ -171,21 +171,42 @@ def headline(report: Mapping[str, Any]) -> tuple[str, str]:
     asked = [name for name in dict.fromkeys((report["settings"]["loss"], "auc", ORDER)) if name in leads]
     if not asked:
         return NO_DIFFERENCE, "It cannot be evaluated: there is no held-out data to judge it by."
-    verdict = "better" if report["is_better"] else NO_DIFFERENCE
-    if any(leads[name].high < 0 for name in asked):
-        verdict = "worse"
-    name = next((n for n in asked if leads[n].words == verdict), asked[0])
-    lead = leads[name]
-    said = verdict if verdict == NO_DIFFERENCE else f"it is {verdict}"
     judges = (
         f"{report['answers']['n']:,} answers, each held out in its turn"
         if "answers" in report
         else f"{report['split']['test']['artists']} held-out artists"
     )
-    return verdict, (
-        f"On {judges}, {said}: {MEASURES[name]} {lead.after:.3f} against "
-        f"{lead.before:.3f} ({lead.mean:+.3f}, 95 % between {lead.low:+.3f} and {lead.high:+.3f})."
+    worse = fallen(leads)
+    if report.get("rejected"):
+        what = f"{_listed([_lead_words(name, leads[name]) for name in worse])} with {report['rejected']}"
+        return WORSE, f"This library's sound alone is better, and was kept: on {judges}, {what}."
+    if worse:
+        rose = [name for name, lead in leads.items() if lead.low > 0]
+        said = f"it is worse: {_listed([_lead_words(name, leads[name]) for name in worse])}"
+        said += f", though {_listed([MEASURES[name] for name in rose])} rose" if rose else ""
+        return WORSE, f"On {judges}, {said}."
+    if report.get("setting") == SOUND_ALONE:
+        n = len(report["path"]) - 1
+        return (
+            NO_DIFFERENCE,
+            f"This library's sound alone is best: none of {n} ways of learning was surely better.",
+        )
+    verdict = BETTER if report["is_better"] else NO_DIFFERENCE
+    name = next((n for n in asked if leads[n].words == verdict), asked[0])
+    said = verdict if verdict == NO_DIFFERENCE else f"it is {verdict}"
+    return verdict, f"On {judges}, {said}: {_lead_words(name, leads[name])}."
+
+
+def _lead_words(name: str, lead: Lead) -> str:
+    return (
+        f"{MEASURES[name]} {lead.after:.3f} against {lead.before:.3f} "
+        f"({lead.mean:+.3f}, 95 % between {lead.low:+.3f} and {lead.high:+.3f})"
     )
+
+
+def _listed(words: Sequence[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def figures(report: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -218,6 +239,11 @@ def judged_on(report: Mapping[str, Any]) -> str:
         )
     parts = report["split"]
     songs = {name: f"{part['songs']:,} songs by {part['artists']:,} artists" for name, part in parts.items()}
+    if report["settings"].get("method") == AUTOMATIC:
+        return (
+            f"Learned from {songs['train']}, the way chosen by holding out a third of these artists in turn, judged on "
+            f"{songs['test']}.{stopped}"
+        )
     return (
         f"Learned from {songs['train']}, {_parameter(report)} chosen on {songs['validation']}, judged on "
         f"{songs['test']}; no artist is "

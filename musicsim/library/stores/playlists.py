@@ -41,6 +41,11 @@ class SavedPlaylist:
     created_at: float = 0.0
     details: Mapping[str, Any] | None = field(default=None, hash=False)
 
+    @property
+    def is_generated(self) -> bool:
+        """Whether it was drawn here, and not made by a person."""
+        return self.source == OWN_PLAYLISTS and "seed" in (self.details or {})
+
 
 class PlaylistStore:
     """Playlists of one library."""

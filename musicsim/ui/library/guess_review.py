@@ -9,6 +9,7 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer.guessing.guess import (
+    MIN_RIGHT,
     N_VOTES,
     TARGETS,
     USUAL_VOTES,
@@ -109,7 +110,8 @@ def guesses_review(now: Snapshot, target: str) -> None:
         _table(kept, least), hide_index=True, key=f"library_{target}s_{songs}", on_select="rerun",
         selection_mode="multi-row",
     )  # fmt: skip
-    chosen = chosen_or_all(marked.selection.rows, kept)
+    for_all = found.can_accept_all(least)
+    chosen = chosen_or_all(marked.selection.rows, kept) if for_all or marked.selection.rows else []
     with actions:
         st.button(
             f"Accept {len(chosen):,}", icon=":material/check:", disabled=not chosen, key=f"{target}s_accept",
@@ -119,6 +121,9 @@ def guesses_review(now: Snapshot, target: str) -> None:
         st.caption(
             "Select rows to accept only those; with no selection the button accepts all. The "
             "files are not changed."
+            if for_all
+            else f"Select rows to accept them: all at once can be accepted where at least {MIN_RIGHT:.0%} of such "
+            "guesses are right. The files are not changed."
         )
 
 

@@ -23,6 +23,7 @@ from musicsim.ui.library.review import (
     artists_review,
     duplicates_review,
     failures_review,
+    genres_review,
     missing_review,
 )
 from musicsim.ui.library.settings import folders, settings
@@ -59,7 +60,17 @@ class _Contents:
 def _artists(of: _Contents) -> None:
     artists_review(of.library)
     st.subheader("Songs without an artist", anchor=False)
-    guesses_review(of.now, "artist")
+    if st.toggle(
+        "Guess artists from similar songs", key="guess_artists",
+        help="Few such guesses are right: songs of other artists sound alike, too.",
+    ):  # fmt: skip
+        guesses_review(of.now, "artist")
+
+
+def _genres(of: _Contents) -> None:
+    genres_review(of.now)
+    st.subheader("Songs without a genre", anchor=False)
+    guesses_review(of.now, "genre")
 
 
 _SECTIONS: dict[str, tuple[str, Callable[[_Contents], None]]] = {
@@ -68,7 +79,7 @@ _SECTIONS: dict[str, tuple[str, Callable[[_Contents], None]]] = {
     "missing": ("Missing", lambda of: missing_review(of.library, of.missing, busy=of.busy)),
     "same": ("Duplicates", lambda of: duplicates_review(of.now, busy=of.busy)),
     "artists": ("Artists", _artists),
-    "genres": ("Genres", lambda of: guesses_review(of.now, "genre")),
+    "genres": ("Genres", _genres),
     "listening": ("Listening", lambda of: listening_review(of.library, busy=of.busy)),
     "folders": ("Folders", lambda of: folders(of.library, busy=of.busy)),
     "settings": ("Settings", lambda of: settings(of.library, busy=of.busy, has_songs=of.now.n_songs > 0)),

@@ -9,18 +9,31 @@ import streamlit as st
 from musicsim.explorer.snapshot.same_sound import groups
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Failure, Library, Song
+from musicsim.library.genres import genre_spellings
 from musicsim.library.stores.failure import SKIPPED
+from musicsim.library.stores.tag_edits import TagChange
+from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.listening import play_songs
 from musicsim.ui.components.song_list import clock
 from musicsim.ui.components.table_download import table_download
 
-__all__ = ["artists_review", "chosen_or_all", "duplicates_review", "failures_review", "missing_review"]
+__all__ = [
+    "artists_review",
+    "chosen_or_all",
+    "duplicates_review",
+    "failures_review",
+    "genres_review",
+    "missing_review",
+]
 
 T = TypeVar("T")
 
 _GROUPS_SHOWN = 25
+_MERGED: Key[tuple[str, list[TagChange]] | None] = Key(
+    "genres_merged", lambda: None, "the library whose genres were last merged, and what takes it back"
+)
 
 
 def chosen_or_all(rows: Sequence[int], items: Sequence[T]) -> list[T]:
@@ -177,3 +190,44 @@ def artists_review(library: Library) -> None:
             f"Separate {plain(artist)} from {', '.join(spellings)}", icon=":material/undo:",
             key=f"artist_part_{artist}", on_click=library.edits.part, args=(artist,),
         )  # fmt: skip
+
+
+def genres_review(now: Snapshot) -> None:
+    """Genres in several spellings, offered for merging; in figures and filters they count as one already."""
+    found = genre_spellings(now.library.table().columns.genre.counts())
+    if not found:
+        st.caption("No genre has two spellings.")
+    for number, group in enumerate(found[:_GROUPS_SHOWN]):
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            name = st.selectbox(
+                "One genre?", group.names, key=f"genre_name_{number}", label_visibility="collapsed"
+            )
+            st.button(
+                f"Merge {len(group.names)} spellings", icon=":material/merge:", key=f"genre_merge_{number}",
+                on_click=_merge_genres, args=(now, group.names, name),
+                help=" · ".join(plain(spelling) for spelling in group.names),
+            )  # fmt: skip
+    merged = _MERGED.get()
+    if merged is not None and merged[0] == now.library.name:
+        st.button(
+            "Undo the merge",
+            icon=":material/undo:",
+            key="genres_part",
+            on_click=_part_genres,
+            args=(now.library,),
+        )
+
+
+def _merge_genres(now: Snapshot, names: Sequence[str], name: str) -> None:
+    others = set(names) - {name}
+    table = now.library.table()
+    songs = now.library.songs(table.ids[table.columns.genre.among(others)].tolist())
+    changes = [TagChange(song.id, {"genre": song.genre}, {"genre": name}) for song in songs]
+    _MERGED.set((now.library.name, now.library.edits.change(changes)))
+
+
+def _part_genres(library: Library) -> None:
+    merged = _MERGED.get()
+    if merged is not None:
+        library.edits.change(merged[1])
+    _MERGED.set(None)

@@ -65,11 +65,11 @@ def _delete(library: Library, record: ModelRecord) -> None:
     st.toast(f"{plain(record.name)} was deleted.", icon=":material/check_circle:")
 
 
-def use_button(library: Library, record: ModelRecord, *, where: str) -> None:
+def use_button(library: Library, record: ModelRecord, *, where: str, is_primary: bool = False) -> None:
     """Put a model into use, for this session and for others that start."""
     st.button(
         "In use" if record.is_active else "Use it", icon=":material/check:", key=f"{where}_use_{record.id}",
-        type="primary" if where == "verdict" else "secondary", disabled=record.is_active,
+        type="primary" if is_primary else "secondary", disabled=record.is_active,
         on_click=_use, args=(library, record),
     )  # fmt: skip
 

@@ -9,10 +9,11 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from musicsim.explorer import jobs
-from musicsim.explorer.learning.supervision import Coverage, coverage
+from musicsim.explorer.learning.supervision import Coverage, coverage, preselected
 from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.training import (
     ANSWERS,
+    AUTOMATIC,
     KINDS,
     LOSSES,
     METHODS,
@@ -23,7 +24,7 @@ from musicsim.explorer.requests.training import (
     TrainingRequest,
 )
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.upkeep.learned_model import LEARNED_KIND
+from musicsim.explorer.upkeep.learned_model import LEARNED_KIND, preselected_models
 from musicsim.explorer.upkeep.model_text import name_for
 from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
@@ -94,8 +95,8 @@ def choices(of: Snapshot, *, busy: bool) -> None:
     said = (*of.library.answers.mark(), *of.library.judgements.mark())
     found = _coverage(of.library.folder, of.revision, of.record.id, said, of)
     enough = [c for c in found if c.is_enough]
-    if enough and _KIND.get() not in {c.kind for c in enough}:
-        _KIND.set(enough[0].kind)
+    if _KIND.get() not in {c.kind for c in enough}:
+        _KIND.set(preselected(found) or _DEFAULT.supervision)
     _follow_kind()
     left, right = st.columns(2, gap="large")
     with left:
@@ -123,8 +124,9 @@ def _follow_kind() -> None:
     if kind == ANSWERS and last != ANSWERS:
         _LOSS.set(ORDER)
         _METHOD.set(RANKING)
-    elif kind != ANSWERS and _LOSS.get() in {ORDER, ""}:
+    elif kind != ANSWERS and (_LOSS.get() in {ORDER, ""} or not _METHOD.get()):
         _LOSS.set(_DEFAULT.loss)
+        _METHOD.set(_DEFAULT.method)
     _LAST_KIND.set(kind)
 
 
@@ -166,14 +168,19 @@ def _kinds(enough: list[Coverage], lacking: list[Coverage]) -> None:
 
 def _how(library: Library) -> None:
     bases = [record.name for record in library.models.all() if record.kind != LEARNED_KIND]
-    native = library.models.native()
-    known = [name for name in _ON.get() if name in bases] or ([native.name] if native else bases[:1])
+    known = [name for name in _ON.get() if name in bases]
+    if not known:
+        built_in = preselected_models(library)
+        some = built_in if _METHOD.get() == AUTOMATIC else built_in[:1]
+        known = [record.name for record in some] or bases[:1]
     _ON.set(known)
     methods = [RANKING] if _KIND.get() == ANSWERS else list(METHODS)
-    st.selectbox(**_said("method"), options=methods, format_func=_method_words)
+    st.selectbox(**_said("method"), options=methods, format_func=_method_words, on_change=_ON.set, args=([],))
     in_steps = _METHOD.get() == RANKING
     losses = [loss for loss in LOSSES if loss != ORDER or _KIND.get() == ANSWERS]
-    st.selectbox(**_said("loss"), options=losses, format_func=LOSSES.__getitem__)
+    st.selectbox(
+        **_said("loss"), options=losses, format_func=LOSSES.__getitem__, disabled=_METHOD.get() == AUTOMATIC
+    )
     by_hand = st.toggle("Set regularisation C manually", key=_BY_HAND.name, disabled=not in_steps)
     st.select_slider(
         **_said("C"), options=_CS, format_func=lambda C: f"{C:,g}", disabled=not (by_hand and in_steps)
@@ -219,6 +226,7 @@ def _more(library: Library) -> None:
         **_said("regularizer"), options=list(PENALTIES), format_func=PENALTIES.__getitem__,
         disabled=kind == ANSWERS or not in_steps,
     )  # fmt: skip
+    st.toggle(**_said("generated"), disabled=kind != "playlists")
     st.number_input(**_number("random_state"))
 
 
@@ -336,7 +344,8 @@ def _in_steps(job: Job) -> bool:
 
 def _trials_figure(points: list[dict[str, Any]], settings: dict[str, Any]) -> go.Figure:
     """Held-out quality of each of the settings that were tried."""
-    what = LOSSES[settings["loss"]].split(":")[0]
+    is_automatic = settings["method"] == AUTOMATIC
+    what = "Mean of AUC, MAP, MRR and P@10" if is_automatic else LOSSES[settings["loss"]].split(":")[0]
     figure = go.Figure()
     figure.add_bar(
         x=[point["setting"] for point in points], y=[point["quality"] for point in points],

@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from musicsim.explorer.learning.verdict import NO_DIFFERENCE
+from musicsim.explorer.learning.verdict import BETTER, NO_DIFFERENCE, WORSE
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.upkeep.model_text import (
     figures,
@@ -54,13 +54,13 @@ def verdict(now: Snapshot, *, busy: bool) -> None:
 def _figures(now: Snapshot, record: ModelRecord, report: dict[str, Any], *, busy: bool) -> None:
     said, sentence = headline(report)
     show, icon = {
-        "better": (st.success, ":material/trending_up:"),
+        BETTER: (st.success, ":material/trending_up:"),
         NO_DIFFERENCE: (st.info, ":material/trending_flat:"),
-        "worse": (st.warning, ":material/trending_down:"),
+        WORSE: (st.warning, ":material/trending_down:"),
     }[said]
     show(f"**{plain(record.name)}**. {plain(sentence)}", icon=icon)
     with st.container(horizontal=True):
-        use_button(now.library, record, where="verdict")
+        use_button(now.library, record, where="verdict", is_primary=said == BETTER)
         rename_button(now.library, record, where="verdict")
         delete_button(now.library, record, where="verdict", busy=busy, label="Delete")
     left, right = st.columns([3, 2], gap="large")

@@ -1,0 +1,152 @@
+"""Small libraries as people have them, made of some pieces: with folders only, artists only, or neither."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks._report import Claim, Progress, Settings, at_most
+from experiments._pieces import Pieces
+from experiments._timbre import model_vectors
+from musicsim.errors import ModelError
+from musicsim.explorer.learning.verdict import MEASURES, Lead, compare, fallen
+from musicsim.explorer.models.artifacts import load_report
+from musicsim.explorer.requests.training import LearningSettings
+from musicsim.explorer.upkeep.learned_model import learn
+from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.library import Library
+from musicsim.relevance import Relevance
+
+__all__ = ["small_rows"]
+
+SIZES = (30, 50, 80, 110, 150)
+FOLDERS, ARTISTS, NOTHING = "folders only", "artists only", "nothing"
+_KIND = {FOLDERS: "folder", ARTISTS: "artist"}
+_ROOT = Path("/music")
+
+
+class _Quiet:
+    """Watches a training that nobody looks at."""
+
+    def tell(self, message: str, done: int = 0, total: int = 0) -> None:
+        """Nobody hears."""
+
+    def trace(self, point: dict[str, Any]) -> None:
+        """Nobody draws it."""
+
+    def is_enough(self) -> bool:
+        """Never before its end."""
+        return False
+
+
+def small_rows(
+    library: Library, pieces: Pieces, settings: Settings, progress: Progress
+) -> tuple[list[dict[str, Any]], list[Claim]]:
+    """What the app does by itself against codewords, on composers of hidden labels; and how often it is worse."""
+    rows, worse = [], {"today's": 0, "the sound alone": 0}
+    for size in SIZES:
+        for known in (FOLDERS, ARTISTS, NOTHING):
+            with _made(library, pieces, size, known, settings.seed) as (small, some, hidden):
+                row, leads = _judged(small, some, known, hidden)
+            for against, found in leads.items():
+                worse[against] += bool(fallen(found))
+            rows.append({"part": "small libraries", "what": f"{size} pieces, {known}"} | row)
+            progress(f"{size} pieces, {known}: {row['kept']}")
+    return rows, [
+        at_most(f"small libraries where what the app does is worse than {against} beyond its interval", n, 0)
+        for against, n in worse.items()
+    ]
+
+
+def _chosen(pieces: Pieces, size: int, seed: int) -> tuple[list[int], set[str]]:
+    """Rows of some packages, and half of their composers."""
+    rng = np.random.default_rng([seed, size])
+    rows: list[int] = []
+    for package in rng.permutation(np.unique(pieces.packages)):
+        own = rng.permutation(np.flatnonzero(pieces.packages == package))
+        rows += own[: max(2, size // 4)].tolist()  # no package is most of a library
+        if len(rows) >= size:
+            break
+    rows = sorted(rows[:size])
+    names, counts = np.unique(pieces.composers[rows], return_counts=True)
+    several = rng.permutation(names[(names != "") & (counts > 1)])
+    return rows, set(several[: (len(several) + 1) // 2].tolist())
+
+
+@contextmanager
+def _made(
+    library: Library, pieces: Pieces, size: int, known: str, seed: int
+) -> Iterator[tuple[Library, Pieces, set[str]]]:
+    """A library of some of the pieces, with their labels but for those of some composers."""
+    rows, hidden = _chosen(pieces, size, seed)
+    folder = library.folder.parent / "small"
+    # frames are never written in place, so that links will do
+    shutil.copytree(library.folder / "frames", folder / "frames", copy_function=os.link)
+    shutil.copy2(library.folder / "library.sqlite", folder)
+    try:
+        with Library.open(folder) as small:
+            with small.write() as connection:
+                execute = connection.exec_driver_sql
+                ids = ", ".join(str(pieces.songs[row].id) for row in rows)
+                execute(f"DELETE FROM songs WHERE id NOT IN ({ids})")
+                for table in ("models", "duplicates", "roots"):
+                    execute(f"DELETE FROM {table}")
+                execute("INSERT INTO roots (path, added_at) VALUES (?, 0)", (str(_ROOT),))
+                for row in rows:
+                    song, composer = pieces.songs[row], str(pieces.composers[row])
+                    is_known = composer not in hidden
+                    artist = composer or None if is_known and known == ARTISTS else None
+                    parent = _ROOT / pieces.packages[row] if is_known and known == FOLDERS else _ROOT
+                    path = parent / f"{song.id}{song.path.suffix}"
+                    execute(
+                        "UPDATE songs SET artist = ?, album_artist = NULL WHERE id = ?", (artist, song.id)
+                    )
+                    execute(
+                        "UPDATE files SET path = ?, folder = ? WHERE song_id = ?",
+                        (str(path), str(parent), song.id),
+                    )
+            refresh(small, force=True)
+            here = {song.id: song for song in small.songs()}
+            some = Pieces(
+                tuple(here[pieces.songs[row].id] for row in rows),
+                pieces.composers[rows],
+                pieces.packages[rows],
+            )
+            yield small, some, hidden
+    finally:
+        shutil.rmtree(folder)
+
+
+def _judged(
+    small: Library, pieces: Pieces, known: str, hidden: set[str]
+) -> tuple[dict[str, Any], dict[str, dict[str, Lead]]]:
+    native, codewords = small.models.native(), small.models.codewords()
+    assert native is not None
+    assert codewords is not None
+    kept, said = native.id, "the sound alone, as nothing says what is similar"
+    if known != NOTHING:
+        try:
+            kept = learn(small, LearningSettings(_KIND[known]), "learned", _Quiet())
+            said = load_report(small.models.path(kept))["setting"]
+        except ModelError as error:
+            said = f"the sound alone: {error}"
+    today, alone, now = (
+        model_vectors(small, pieces, model_id) for model_id in (codewords.id, native.id, kept)
+    )
+    relevance = Relevance.from_labels(pieces.composers.tolist())
+    queries, database = np.flatnonzero(np.isin(pieces.composers, list(hidden))), np.arange(len(pieces))
+    leads = {
+        against: compare(before, now, relevance, queries, database, pieces.composers.tolist())
+        for against, before in (("today's", today), ("the sound alone", alone))
+    }
+    row: dict[str, Any] = {"kept": said[:80], "queries": len(queries), "composers": len(hidden)}
+    for against, found in leads.items():
+        for name, lead in found.items():
+            row[f"{MEASURES[name]} over {against}"] = (
+                f"{lead.mean:+.3f} ({lead.low:+.3f} to {lead.high:+.3f})"
+            )
+    return row, leads

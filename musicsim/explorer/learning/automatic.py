@@ -1,0 +1,359 @@
+"""Learning only where it helps: several ways are tried on folds of held-out artists, the sound alone among them.
+
+A dozen artists with ten songs each say little: a metric with thousands of numbers fits them, and is worse on all
+others. So each way of learning is compared with the plain vectors, song by song, on artists that it was not learned
+from. One is chosen when its gain is surer than those of the others and no measure falls; then it has to show on the
+test artists that none falls there either. Otherwise the songs stay where they were.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from musicsim import metric
+from musicsim.errors import ModelError
+from musicsim.evaluation import paired_bootstrap, query_scores
+from musicsim.explorer.learning.multi_kernel import SourceMLR
+from musicsim.explorer.learning.task import (
+    MAX_TESTED,
+    FloatArray,
+    LearningSettings,
+    Rows,
+    Task,
+    Watcher,
+    about,
+    to_learn_from,
+    what_changed,
+)
+from musicsim.explorer.learning.verdict import RANKED, fallen, leads_of
+from musicsim.explorer.learning.within import WithinSongs
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.relevance import Relevance
+
+__all__ = ["SOUND_ALONE", "learn_automatically"]
+
+SOUND_ALONE = "the sound alone"
+_FOLDS = 3
+_MAX_SONGS = 1_500  # that the choice is made on, whole artists of them
+_MAX_RANKED = 600  # that a ranking is learned from while choosing: a second each
+_MAX_LEARNED = 4_000  # that what was chosen is learned from
+_MAX_OF_KERNELS = 1_500  # of several models: their decomposition takes a second then
+_MAX_QUERIES = 400  # a fold
+_SHRINKAGES = (0.3, 0.5, 0.8, 0.9)
+_MEANS = ((0.0, 0.1), (0.0, 1.0), (0.3, 1.0))  # t and reg of GMML
+_CS = (1.0, 10.0, 100.0, 1e3)
+_RANKINGS_KEPT = 3  # after the first fold
+_TOLERANCE, _MAX_CUTS = 1e-2, 60
+_SEED = 0
+
+Learn = Callable[[Rows, int], FloatArray]
+"""From the rows that may be learned from, and how many of them a ranking takes at most, to L, (r, d)."""
+
+
+@dataclass(slots=True)
+class Way:
+    """A way of learning, and what came of it on the folds so far.
+
+    Attributes
+    ----------
+    words : str
+    learn : callable
+        Raises ValueError where the rows hold nothing to learn from.
+    scores : list of dict of ndarray
+        Of the queries of each fold, by measure.
+    """
+
+    words: str
+    learn: Learn
+    scores: list[dict[str, FloatArray]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Rows to learn from, and queries of other artists with the database they search."""
+
+    train: Rows
+    queries: Rows
+    database: Rows
+
+
+class _Choice:
+    """The ways that were tried, each against the sound alone."""
+
+    def __init__(self, task: Task, watcher: Watcher, plain: FloatArray) -> None:
+        self._task, self._watcher = task, watcher
+        self.folds = list(_folds(task))
+        self.plain = Way(SOUND_ALONE, lambda *_: plain)
+        self.tried: list[Way] = []
+        for number in range(len(self.folds)):
+            self._judge(self.plain, number)
+        if not np.isfinite(_joined(self.plain)["auc"]).any():
+            raise ModelError(
+                f"no held-out song has both a similar and a dissimilar one by {task.settings.supervision} "
+                "among the songs it searches, so that no setting can be chosen. Add examples or music, or "
+                "choose another ground truth."
+            )
+        self._groups = [task.supervision.groups[q] for fold in self.folds for q in fold.queries]
+        self.is_over = False
+
+    def try_all(self, ways: Sequence[Way], n_kept: int | None = None) -> None:
+        """Judge ways on all folds; or after the first one only those that are best there."""
+        left = list(ways)
+        for number in range(len(self.folds)):
+            judged = []
+            for way in left:
+                self.is_over = self.is_over or self._watcher.is_enough()
+                if self.is_over:
+                    return
+                try:
+                    self._judge(way, number)
+                except ValueError:  # this fold holds nothing for it to learn from
+                    continue
+                judged.append(way)
+            if n_kept is not None:
+                judged = sorted(judged, key=lambda way: -float(np.nanmean(_gain(way, self.plain))))[:n_kept]
+            left = judged
+        for way in left:
+            self.tried.append(way)
+            self._watcher.trace(
+                {"quality": _quality(way), "untrained": _quality(self.plain), "setting": way.words}
+            )
+
+    def best(self) -> Way:
+        """The way whose gain is surest, none of whose measures falls; the sound alone where there is none."""
+        found, most = self.plain, 0.0
+        for way in self.tried:
+            leads = leads_of(_joined(self.plain), _joined(way), self._groups)
+            if not leads or fallen(leads):
+                continue
+            gain = _gain(way, self.plain)
+            mean, low, high = paired_bootstrap(gain, np.zeros(len(gain)), self._groups, random_state=_SEED)
+            sure = mean - (high - low) / (2 * 1.96)  # less one standard error
+            if sure > most:
+                found, most = way, sure
+        return found
+
+    def most_promising(self, words: str) -> Way | None:
+        """Of the ways tried whose words begin so, that of the largest mean gain."""
+        some = [way for way in self.tried if way.words.startswith(words)]
+        return max(some, key=lambda way: float(np.nanmean(_gain(way, self.plain))), default=None)
+
+    def _judge(self, way: Way, number: int) -> None:
+        fold = self.folds[number]
+        self._watcher.tell(f"trying {way.words}", number, len(self.folds))
+        way.scores.append(
+            _scores(self._task, way.learn(fold.train, _MAX_RANKED), fold.queries, fold.database)
+        )
+
+
+def _folds(task: Task) -> Iterator[Fold]:
+    """Artists that are neither tested nor left out for their number, in as many parts as there are folds."""
+    groups = np.asarray(task.supervision.groups)
+    rows = _whole_groups(task, np.concatenate([task.split.train, task.split.validation]), _MAX_SONGS)
+    names = task.rng.permutation(np.unique(groups[rows]))
+    for part in np.array_split(names, min(_FOLDS, len(names))):
+        is_out = np.isin(groups[rows], part)
+        held_out, train = rows[is_out], rows[~is_out]
+        queries = _whole_groups(task, held_out, _MAX_QUERIES)
+        yield Fold(train, queries, held_out if task.supervision.searches_itself else train)
+
+
+def _whole_groups(task: Task, rows: Rows, most: int) -> Rows:
+    """Rows of as many artists as come to so many songs, drawn with a fixed seed; a song alone teaches nothing."""
+    if len(rows) <= most:
+        return np.sort(rows)
+    groups = np.asarray(task.supervision.groups)[rows]
+    names, number, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    order = np.random.default_rng(_SEED).permutation(len(names))
+    n_kept = max(1, int(np.searchsorted(np.cumsum(sizes[order]), most, side="right")))
+    return np.sort(rows[np.isin(number, order[:n_kept])])
+
+
+def _scores(task: Task, L: FloatArray, queries: Rows, database: Rows) -> dict[str, FloatArray]:
+    relevance = task.supervision.relevance(database).restrict(queries, database)
+    return query_scores(task.X[queries] @ L.T, task.X[database] @ L.T, relevance, k=10)
+
+
+def _joined(way: Way) -> dict[str, FloatArray]:
+    return {name: np.concatenate([scores[name] for scores in way.scores]) for name in RANKED}
+
+
+def _gain(way: Way, plain: Way) -> FloatArray:
+    """Of each query so far, the mean over the measures of what it gains over the sound alone."""
+    n = len(way.scores)
+    before = {name: np.concatenate([scores[name] for scores in plain.scores[:n]]) for name in RANKED}
+    gains: FloatArray = np.mean([after - before[name] for name, after in _joined(way).items()], axis=0)
+    return gains
+
+
+def _quality(way: Way) -> float:
+    return float(np.nanmean([np.nanmean(scores) for scores in _joined(way).values()]))
+
+
+# --- ways of learning -----------------------------------------------------------------------------
+
+
+class _Ways:
+    """The ways of learning on the vectors of one model, or of several joined."""
+
+    def __init__(self, task: Task, within: WithinSongs, space: FloatArray, where: str) -> None:
+        self._task, self._within, self._space, self._where = task, within, space, where
+        self._X = task.X @ space.T
+
+    def whitenings(self) -> list[Way]:
+        return [
+            Way(
+                f"whitening within {' and '.join(kinds)}, shrunk by {g:g}{self._where}",
+                self._whitening(kinds, g),
+            )
+            for kinds in self._within.kinds
+            for g in _SHRINKAGES
+        ]
+
+    def means(self) -> list[Way]:
+        return [
+            Way(f"geometric mean, t {t:g}, reg {reg:g}{self._where}", self._mean(t, reg)) for t, reg in _MEANS
+        ]
+
+    def rankings(self, first: Way | None) -> list[Way]:
+        """MLR on these vectors and after a whitening, alone and blended in equal parts with what it began with."""
+        starts = [(None, ""), *([(first, " after whitening")] if first is not None else [])]
+        return [
+            Way(
+                f"ranking, C {C:g}{words}{', half of it' if is_blended else ''}{self._where}",
+                self._ranking(C, way, is_blended=is_blended),
+            )
+            for C in _CS
+            for way, words in starts
+            for is_blended in (False, True)
+        ]
+
+    def _whitening(self, kinds: tuple[str, ...], shrinkage: float) -> Learn:
+        def learn(rows: Rows, _: int) -> FloatArray:
+            covariances = [self._within.covariance(self._space, kind, rows) for kind in kinds]
+            return metric.WCCN(shrinkage).fit_covariances(covariances).components_ @ self._space
+
+        return learn
+
+    def _mean(self, t: float, reg: float) -> Learn:
+        def learn(rows: Rows, _: int) -> FloatArray:
+            learner = metric.GMML(t=t, reg=reg).fit(self._X[rows], _among(self._task, rows))
+            return learner.components_ @ self._space
+
+        return learn
+
+    def _ranking(self, C: float, first: Way | None, *, is_blended: bool) -> Learn:
+        def learn(rows: Rows, most: int) -> FloatArray:
+            before = self._space if first is None else first.learn(rows, most)
+            some = _whole_groups(self._task, rows, most)
+            X = self._task.X[some] @ before.T
+            mlr = metric.MLR(
+                self._task.settings.loss, C=C, tol=_TOLERANCE, max_cuts=_MAX_CUTS, random_state=_SEED
+            )
+            L = _fitted(mlr, X, _among(self._task, some))
+            return (_blended(L, X) if is_blended else L) @ before
+
+        return learn
+
+
+def _kernels(task: Task) -> list[Way]:
+    """MLR with a kernel for each of several models."""
+
+    def ranking(C: float) -> Learn:
+        def learn(rows: Rows, most: int) -> FloatArray:
+            some = _whole_groups(task, rows, min(most, _MAX_OF_KERNELS))
+            mlr = SourceMLR(
+                task.blocks,
+                task.settings.loss,
+                C=C,
+                tol=_TOLERANCE,
+                max_cuts=_MAX_CUTS,
+                random_state=_SEED,
+            )
+            return _fitted(mlr, task.X[some], _among(task, some))
+
+        return learn
+
+    return [Way(f"ranking with a kernel for each model, C {C:g}", ranking(C)) for C in _CS]
+
+
+def _among(task: Task, rows: Rows) -> Relevance:
+    return task.supervision.relevance(rows).restrict(rows, rows)
+
+
+def _fitted(mlr: "metric.MLR | SourceMLR", X: FloatArray, relevance: Relevance) -> FloatArray:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of open gaps: what is learned is judged anyway
+        L: FloatArray = mlr.fit(X, relevance).components_
+    if not L.any():
+        raise ValueError("C: nothing is learned with so small a one.")
+    return L
+
+
+def _blended(L: FloatArray, X: FloatArray) -> FloatArray:
+    """The map of a metric and plain distance together, each half of the mean squared distance of X."""
+    plain, learned = (float(np.var(Y, axis=0).sum()) for Y in (X, X @ L.T))
+    together = np.eye(X.shape[1]) + (plain / learned) * (L.T @ L)
+    return metric.factor(together)
+
+
+# --- the whole ------------------------------------------------------------------------------------
+
+
+def learn_automatically(
+    snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: Watcher
+) -> tuple[FloatArray, dict[str, Any]]:
+    """Choose a way of learning, or none; return L and the report.
+
+    Notes
+    -----
+    Of several models the first is the sound alone; L is then 0 on the others unless they help.
+    """
+    task = Task.of(snapshot, settings, blocks)
+    to_learn_from(task)  # says in words what is missing
+    every = np.eye(task.X.shape[1])
+    plain = every[blocks[0]] if blocks else every
+    watcher.tell("comparing parts of songs")
+    choice = _Choice(task, watcher, plain)
+    spaces = [(plain, "")]
+    if blocks:
+        spaces.append((every, ", all models"))
+        choice.try_all([Way("all models, as equals", lambda *_: every)])
+    within = WithinSongs(snapshot, task)
+    for space, where in spaces:
+        ways = _Ways(task, within, space, where)
+        choice.try_all([*ways.whitenings(), *ways.means()])
+    first = choice.most_promising("whitening")
+    choice.try_all(_Ways(task, within, plain, "").rankings(first), _RANKINGS_KEPT)
+    if blocks:
+        choice.try_all(_kernels(task), _RANKINGS_KEPT)
+    chosen = choice.best()
+    watcher.tell("evaluating on held-out artists")
+    known = np.concatenate([task.split.train, task.split.validation])
+    queries, database = task.queries(task.split.test, MAX_TESTED)
+    if not task.supervision.searches_itself:
+        database = np.sort(known)
+    judged = chosen.learn(_whole_groups(task, known, _MAX_LEARNED), _MAX_LEARNED)
+    leads = leads_of(
+        _scores(task, plain, queries, database),
+        _scores(task, judged, queries, database),
+        [task.supervision.groups[q] for q in queries],
+    )
+    rejected = chosen.words if chosen is not choice.plain and (not leads or fallen(leads)) else ""
+    kept = choice.plain if rejected else chosen
+    watcher.tell("learning from all songs")
+    L = kept.learn(_whole_groups(task, np.arange(len(task.X)), _MAX_LEARNED), _MAX_LEARNED)
+    report = about(task) | {
+        "setting": kept.words,
+        "rejected": rejected,
+        "C": None,
+        "path": [{"setting": way.words, "quality": _quality(way)} for way in (choice.plain, *choice.tried)],
+        "untrained": _quality(choice.plain),
+        "stopped_early": choice.is_over,
+    }
+    groups = np.asarray(task.supervision.groups)[known]
+    report["split"]["train"] = {"songs": len(known), "artists": len(np.unique(groups))}
+    return L, report | what_changed(snapshot, settings, task.X @ plain.T, task.X @ L.T, leads)

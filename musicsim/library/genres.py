@@ -1,0 +1,50 @@
+"""Genres as people write them: "Hip-Hop", "hip hop" and "HIPHOP" are one."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from musicsim.library.artists import SpellingGroup, fold_name, unaccented
+from musicsim.library.db.columns import Labels
+
+__all__ = ["folded", "genre_key", "genre_spellings"]
+
+
+def genre_key(name: str) -> str:
+    """What spellings of one genre have in common: letters and digits, without case and accents; "&" is "and"."""
+    plain = unaccented(name.replace("&", " and ").replace("+", " and "))
+    return "".join(c for c in plain if c.isalnum()) or fold_name(name)
+
+
+def genre_spellings(counts: Mapping[str, int]) -> list[SpellingGroup]:
+    """Genres that are spelled in several ways.
+
+    Parameters
+    ----------
+    counts : mapping of name to number of songs
+
+    Returns
+    -------
+    list of SpellingGroup
+        The most used group first; in each the most used spelling.
+    """
+    groups: dict[str, list[str]] = defaultdict(list)
+    for name in sorted(counts, key=lambda name: (-counts[name], name)):
+        groups[genre_key(name)].append(name)
+    found = [SpellingGroup(tuple(names), names[0]) for names in groups.values() if len(names) > 1]
+    return sorted(found, key=lambda group: (-sum(counts[name] for name in group.names), group.names))
+
+
+def folded(genres: Labels) -> Labels:
+    """The genres of songs, each by its most used spelling."""
+    sizes = np.bincount(genres.codes[genres.codes >= 0], minlength=len(genres.names))
+    counts = dict(zip(genres.names, sizes.tolist(), strict=True))
+    usual = {name: group.suggested for group in genre_spellings(counts) for name in group.names}
+    if not usual:
+        return genres
+    names = [usual.get(name, name) for name in genres.names]
+    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    codes = np.array([*(places[name] for name in names), -1], dtype=np.int32)
+    return replace(genres, codes=codes[genres.codes], names=list(places))

@@ -1,0 +1,153 @@
+"""Within-class covariance normalisation: whitening by what varies in a class (Hatch, Kajarekar, Stolcke, 2006)."""
+
+from collections.abc import Iterable
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from musicsim._arrays import Float64Array
+from musicsim.metric._learner import as_relevance
+from musicsim.metric._scatter import relevance_scatters
+from musicsim.metric.linear import LinearMetric
+from musicsim.relevance import Relevance, label_codes
+
+__all__ = ["WCCN", "within_covariance"]
+
+_MIN_EIGENVALUE = 1e-10
+"""Of the covariance of trace d: what is smaller is rounding."""
+
+
+class WCCN(LinearMetric, BaseEstimator):
+    """Directions in which songs of one class differ count less; the differences between classes are not looked at.
+
+    With W the covariance within classes, brought to trace d, and g the shrinkage,
+
+        S = (1 - g) W + g I,    L = S^-1/2.
+
+    Parameters
+    ----------
+    shrinkage : float in [0, 1]
+        g: at 1 nothing is learned, at 0 the classes become spheres.
+
+    Attributes
+    ----------
+    covariance_ : ndarray of shape (d, d), float64
+        S.
+    components_ : ndarray of shape (d, d), float64
+        L, symmetric: the songs stay as near to where they were as whitening allows.
+    n_features_in_ : int
+
+    Notes
+    -----
+    The unit of X changes nothing. O(n d^2 + d^3); memory 32 d^2 bytes and a copy of X. Many more songs than dimensions
+    want a shrinkage of .3 or so, a few hundred songs .8 or .9.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(60) % 3
+    >>> X = np.c_[y + 0.2 * rng.normal(size=60), 5 * rng.normal(size=(60, 2))]
+    >>> int(np.argmax(np.diag(WCCN(0.1).fit(X, y).components_)))
+    0
+    """
+
+    def __init__(self, shrinkage: float = 0.5) -> None:
+        self.shrinkage = shrinkage
+
+    def fit(self, X: npt.ArrayLike, y: Any) -> Self:
+        """Learn from classes, or from who is similar to whom.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_songs, d)
+        y : array-like of shape (n_songs,) or Relevance
+            As of :func:`within_covariance`.
+
+        Raises
+        ------
+        ValueError
+            If the shrinkage is out of range, X is not finite, y does not fit X, no two songs are of one class, or the
+            covariance is singular and the shrinkage 0.
+        """
+        songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        return self.fit_covariances([within_covariance(songs, y)])
+
+    def fit_covariances(self, covariances: Iterable[npt.ArrayLike]) -> Self:
+        """Learn from covariances within several kinds of classes, each of which counts the same.
+
+        Parameters
+        ----------
+        covariances : iterable of array-like of shape (d, d)
+            As :func:`within_covariance` returns them, of the same songs or others (such as parts of songs).
+
+        Raises
+        ------
+        ValueError
+            If there is none, their shapes differ, one is 0 or not finite, or S is singular.
+        """
+        if not isinstance(self.shrinkage, Real) or not 0 <= self.shrinkage <= 1:
+            raise ValueError(f"shrinkage={self.shrinkage!r} should be from 0 to 1.")
+        given = [np.asarray(W, dtype=np.float64) for W in covariances]
+        if not given:
+            raise ValueError("covariances: give one at least.")
+        d = len(given[0])
+        for W in given:
+            if W.shape != (d, d):
+                raise ValueError(f"covariances: shape {W.shape} should be {(d, d)}.")
+            if not np.isfinite(W).all() or not np.trace(W) > 0:
+                raise ValueError("covariances: songs of one class should be finite, and differ.")
+        within = np.mean([W * (d / np.trace(W)) for W in given], axis=0)
+        g = float(self.shrinkage)
+        self.covariance_ = (1.0 - g) * (within + within.T) / 2.0 + g * np.eye(d)
+        values, vectors = np.linalg.eigh(self.covariance_)
+        if not values[0] > _MIN_EIGENVALUE:
+            raise ValueError(
+                f"the covariance within classes is singular; a shrinkage above {self.shrinkage!r} helps."
+            )
+        self.components_ = (vectors / np.sqrt(values)) @ vectors.T
+        self.n_features_in_ = d
+        return self
+
+
+def within_covariance(X: npt.ArrayLike, y: Any) -> Float64Array:
+    """Covariance of songs around the mean of their class, pooled over classes.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_songs, d)
+    y : array-like of shape (n_songs,) or Relevance
+        Class labels, None being unknown: a class of n songs counts n - 1, one song alone nothing. Or who is similar
+        to whom: half the mean outer product of the differences of similar pairs, the same for classes of one size.
+
+    Returns
+    -------
+    float64 ndarray of shape (d, d)
+
+    Raises
+    ------
+    ValueError
+        If y does not fit X, or no two songs are of one class.
+    """
+    songs = np.asarray(X, dtype=np.float64)
+    if isinstance(y, Relevance):
+        similar = relevance_scatters(songs, as_relevance(y, len(songs)))[0]
+        if not similar.n_pairs:
+            raise ValueError("y: no song has a similar one and another; there is nothing to learn from.")
+        return similar.mean() / 2.0
+    codes = label_codes(y, "y")
+    if len(codes) != len(songs):
+        raise ValueError(f"y has {len(codes)} labels, X has {len(songs)} rows; give one a row.")
+    sizes = np.bincount(codes[codes >= 0])
+    freedom = int(np.maximum(sizes - 1, 0).sum())
+    if freedom < 1:
+        raise ValueError("y: no two songs are of one class; there is nothing to learn from.")
+    known = codes >= 0
+    songs, codes = songs[known] - songs[known].mean(axis=0), codes[known]
+    members = sparse.csr_array((np.ones(len(codes)), (codes, np.arange(len(codes)))))
+    centred = songs - ((members @ songs) / sizes[:, None])[codes]
+    return np.asarray(centred.T @ centred) / freedom

@@ -1,0 +1,53 @@
+"""A library whose genres are spelled in several ways: figures, filters, labels to learn from, guesses."""
+
+import numpy as np
+
+from musicsim.explorer.evaluation.quality import measure_lists, measure_scores
+from musicsim.explorer.guessing.guess import MIN_RIGHT, Guesses
+from musicsim.explorer.guessing.guess_judging import Judged
+from musicsim.explorer.learning.supervision import Supervision
+from musicsim.explorer.requests.filters import Filters
+from musicsim.explorer.snapshot.filtering import passing
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+
+
+def spelled_in_two_ways(library):
+    """Every second song of a genre has it in capitals; two songs have a genre of their own."""
+    songs = library.songs()
+    for song in songs[::2]:
+        library.edits.edit([song.id], {"genre": song.genre.upper()})
+    for song in songs[:2]:
+        library.edits.edit([song.id], {"genre": "Oddities"})
+    return take_snapshot(library)
+
+
+def test_spellings_are_one_genre_in_columns_filters_and_labels(twelve):
+    before = Supervision(take_snapshot(twelve), "genre").relevance()
+    n_genres = len({song.genre for song in twelve.songs()})
+    for song in twelve.songs()[::2]:
+        twelve.edits.edit([song.id], {"genre": song.genre.upper()})
+    now = take_snapshot(twelve)
+    assert len(set(now.columns.genre.texts())) == n_genres
+    after = Supervision(now, "genre").relevance()
+    for i in range(len(before)):
+        np.testing.assert_array_equal(after.relevant(i), before.relevant(i))
+    songs = now.songs_at()
+    one = songs[0].genre
+    for spelling in (one, one.upper(), one.lower()):
+        passed = passing(now, Filters(genres=frozenset({spelling})))
+        np.testing.assert_array_equal(passed, [song.genre.lower() == one.lower() for song in songs])
+        assert passed.sum() == 8
+
+
+def test_genres_of_fewer_than_five_songs_are_in_no_figure(twelve):
+    now = spelled_in_two_ways(twelve)
+    lists = measure_lists(now)
+    assert "Oddities" not in lists.plain.same_genre_of
+    assert len(lists.plain.same_genre_of) == 3
+    scores = measure_scores(now, "genre")
+    assert "Oddities" not in {genre.genre for genre in scores.by_genre}
+
+
+def test_all_guesses_can_be_accepted_only_where_they_are_right_often_enough():
+    found = Guesses("genre", [], Judged({1: 0.5, 6: MIN_RIGHT, 8: 0.95}, None, 50), 50)
+    assert [found.can_accept_all(least) for least in (1, 6, 8, 10)] == [False, True, True, False]
