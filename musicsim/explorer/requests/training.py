@@ -123,8 +123,9 @@ class LearningSettings:
     method: str = option(
         "", "automatic tries whitening, the closed form and rankings, and keeps the sound as it is where none is "
         "surely better; ranking learns in steps, with a bound on what more steps could gain; mean, in closed form, "
-        "weighs similar against dissimilar pairs once; local does so by region, and a search uses the metric of the query's "
-        "region. By default automatic, but ranking from answers, or where C, the metric or the penalty is chosen.",
+        "weighs similar against dissimilar pairs once; local does so by region, and a search uses the metric of the "
+        "region of its query. By default automatic, but ranking from answers, or where C, the metric or the penalty "
+        "is chosen.",
         label="Method", choices=tuple(METHODS),
     )  # fmt: skip
     generated: bool = option(
