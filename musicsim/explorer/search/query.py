@@ -21,7 +21,16 @@ from musicsim.library.scan.files import content_hash
 if TYPE_CHECKING:  # numba comes with it
     from musicsim.explorer.models.similarity_model import SimilarityModel
 
-__all__ = ["Example", "Filters", "Hit", "example_of", "find_similar", "model_to_compare_with", "read_example"]
+__all__ = [
+    "Example",
+    "Filters",
+    "Hit",
+    "example_of",
+    "find_similar",
+    "model_to_compare_with",
+    "read_example",
+    "similarity_of",
+]
 
 
 # Of the nearest, from which mutual proximity takes its order, and the limit of songs an artist its choice: an artist
@@ -248,6 +257,22 @@ def find_similar(
             return _hits(snapshot, row, rows[chosen], distances[chosen])
         reach = min(n_allowed, 4 * reach)
     return []
+
+
+def similarity_of(snapshot: Snapshot, query: int | Example, other_id: int) -> float:
+    """The similarity of a song to a query, 0 to 1, as a list of results has it without thumbs.
+
+    Raises
+    ------
+    NotFoundError
+        If a song is not in the library or has no vector yet.
+    """
+    _, vector = _query_vector(snapshot, query)
+    row, other = _query_vector(snapshot, other_id)
+    distances = np.array([np.linalg.norm(vector.astype(np.float64) - other)])
+    if snapshot.library.settings["hub_reduction"]:
+        distances = snapshot.adjusted(vector, distances, np.array([row]))
+    return float(ppk_similarity(distances[0]))
 
 
 def _candidates(
