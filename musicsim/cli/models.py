@@ -75,7 +75,7 @@ def train(
     on: Annotated[
         list[str] | None,
         typer.Option(
-            help="Model whose vectors are trained on; the built-in one by default. With several, each "
+            help="Model whose vectors are trained on; Sound by default. With several, each "
             "gets its own metric, and they are weighted against each other."
         ),
     ] = None,
@@ -283,7 +283,7 @@ def rename(
 
 
 def delete(name: _Name, library: LibraryOption = None) -> None:
-    """Delete a model; the built-in one cannot be deleted, and replaces a deleted model that was in use."""
+    """Delete a model; the built-in ones cannot be deleted, and Sound replaces a deleted model that was in use."""
     with open_library(library) as lib:
         record = lib.models.named(name)
         lib.models.delete(record.id)
