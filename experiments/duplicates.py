@@ -29,13 +29,16 @@ from musicsim._arrays import Float16Array, Float32Array
 from musicsim.audio import SAMPLE_RATE, decode, derivatives, load, mfcc
 from musicsim.demo import SAMPLE_RATE as DEMO_RATE
 from musicsim.demo import SongPlan, plan_collection, render
+from musicsim.explorer.models.encoders import GaussianEncoder
+from musicsim.explorer.models.schema import SOUND
 from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.upkeep.fitting import parts_of
+from musicsim.gaussians import fit_embedding, load_prior
 from musicsim.search import DuplicatePair, find_duplicates, group_pairs
 
 RATES = (32000, 44100, 48000)
 REAL_S = 30.0
 """Seconds of each real recording that are copied."""
-TRAINING_FRAMES = 200_000
 MANY, COLUMNS = 20_000, 200
 
 Song = tuple[float, Float16Array]  # seconds, MFCC
@@ -164,15 +167,14 @@ def _from_file(path: Path, voice: Path) -> tuple[Songs, Songs]:
 
 
 class _Space:
-    """Song vectors of a model that was fitted to the originals alone."""
+    """Song vectors of the built-in model, fitted to the originals alone."""
 
     def __init__(self, originals: Sequence[Song], seed: int) -> None:
-        rng = np.random.default_rng(seed)
-        quota = TRAINING_FRAMES // len(originals)
         frames = [self._frames(song) for song in originals]
-        self._model = SimilarityModel(random_state=seed)
-        self._model.fit_codebook(np.concatenate([f[rng.permutation(len(f))[:quota]] for f in frames]))
-        self._model.fit_space(self._model.histograms(frames))
+        parts = [parts_of(of_song, len(of_song)) for of_song in frames]
+        embedding, within = fit_embedding(parts, load_prior().population)
+        self._model = SimilarityModel(SOUND, random_state=seed).use_encoder(GaussianEncoder(embedding))
+        self._model.fit_space(self._model.features(frames), within)
 
     @staticmethod
     def _frames(song: Song) -> Float32Array:

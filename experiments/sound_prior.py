@@ -1,7 +1,7 @@
 """The constants of the model Sound for libraries of few songs (docs/sound.md), learned from a library of real music.
 
 ``python -m experiments.sound_prior LIBRARY`` writes ``musicsim/gaussians/prior.npz``. What is shipped was made of 311
-pieces by 50 composers out of Debian's game packages: means and covariances over all of them, nothing of any one piece.
+recordings of 21 of Debian's game packages: means and covariances over all of them, nothing of any one piece.
 """
 
 import argparse
@@ -12,7 +12,7 @@ from musicsim.explorer.upkeep.fitting import song_parts, songs_with_frames
 from musicsim.library import Library
 
 TARGET = Path(gaussians.__file__).with_name("prior.npz")
-N_SONGS = 30.0
+N_SONGS = 60.0
 """How much the constants count next to a library's songs."""
 
 

@@ -201,7 +201,7 @@ def rename(
 
 
 def delete(name: _Name, library: LibraryOption = None) -> None:
-    """Delete a model; the built-in one cannot be deleted, and replaces a deleted model that was in use."""
+    """Delete a model; the built-in ones cannot be deleted, and Sound replaces a deleted model that was in use."""
     with open_library(library) as lib:
         record = lib.models.named(name)
         lib.models.delete(record.id)

@@ -11,6 +11,7 @@ from .prior import fit_embedding as fit_embedding
 from .prior import learn_prior as learn_prior
 from .prior import load_prior as load_prior
 from .prior import save_prior as save_prior
+from .songs import FrameBlocks as FrameBlocks
 from .songs import SongGaussians as SongGaussians
 from .songs import fit_gaussians as fit_gaussians
 from .songs import fit_parts as fit_parts

@@ -40,7 +40,7 @@ def test_an_adjusted_distance_does_not_depend_on_how_many_candidates_were_asked_
 
 
 def test_it_is_the_distance_that_is_worked_out_in_advance(tmp_path):
-    """Up to 5,000 songs are all averaged, and all are compared with the same 500."""
+    """Up to 5,000 songs are all averaged, and all are compared with the same 1,000."""
     with write_library(tmp_path / "library", 700) as library:
         rows = take_snapshot(library)._rows
         in_advance, on_demand = hub_reduction(rows), hub_reduction(rows, max_in_advance=0)

@@ -12,7 +12,7 @@ from musicsim.explorer.models.representations import OFFERED
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.search.query import find_similar, read_example
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.upkeep.fitting import NATIVE, RepresentationSettings, free_name
+from musicsim.explorer.upkeep.fitting import CODEWORDS_NAME, NATIVE, RepresentationSettings, free_name
 from musicsim.explorer.upkeep.learned_model import learn
 from musicsim.explorer.upkeep.model_catalogue import (
     add_representation,
@@ -141,7 +141,7 @@ def test_a_model_travels_as_one_file(twelve, tiny_library, tmp_path):
     report = json.loads(zipfile.ZipFile(target).read("report.json"))
     assert report["changed"] == [], "which songs somebody has is not told"
     assert take_model(tiny_library, target, hush) != taken
-    assert [r.name for r in tiny_library.models.all()] == [NATIVE, "mine", "mine 2"]
+    assert [r.name for r in tiny_library.models.all()] == [NATIVE, CODEWORDS_NAME, "mine", "mine 2"]
 
 
 def test_a_metric_is_learned_on_top_of_one_that_was_taken(twelve, tmp_path):
@@ -233,4 +233,4 @@ def test_tags_that_nobody_gave_are_missed_with_the_next_step(twelve):
     for name in ("tags", "semantic"):
         with pytest.raises(ModelError, match="import tags"):
             add_representation(twelve, RepresentationSettings(name), "x", hush)
-    assert [r.name for r in twelve.models.all()] == [NATIVE]
+    assert [r.name for r in twelve.models.all()] == [NATIVE, CODEWORDS_NAME]

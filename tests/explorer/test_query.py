@@ -163,11 +163,13 @@ def test_reasons_name_what_is_shared(tiny_library):
 
 
 def mutual_order(X, row):
-    """Rows from the most to the least mutual, by the definition: P(X > d) P(Y > d) of normal distances."""
+    """Rows from the most to the least mutual, by the definition: P(X > d) P(Y > d) of normal distances.
+
+    Their mean and deviation are those of the nearest third.
+    """
     D = np.linalg.norm(X[:, None].astype(np.float64) - X[None], axis=2)
-    others = ~np.eye(len(X), dtype=bool)
-    mean = np.array([d[o].mean() for d, o in zip(D, others, strict=True)])
-    deviation = np.array([d[o].std() for d, o in zip(D, others, strict=True)])
+    near = np.sort(D, axis=1)[:, 1 : 1 + round(len(X) / 3)]
+    mean, deviation = near.mean(axis=1), near.std(axis=1)
     both = norm.logsf((D[row] - mean[row]) / deviation[row]) + norm.logsf((D[row] - mean) / deviation)
     return [r for r in np.argsort(-both, kind="stable").tolist() if r != row]
 

@@ -191,7 +191,9 @@ def test_vectors_of_ones_own_are_a_model(three_sources):
 
 def test_a_model_of_several_sources_is_whole_and_says_what_each_counts(three_sources):
     record = three_sources.models.named("all of it")
-    assert [m.name for m in three_sources.models.all()] == [SOUND, "tags", "rhythm", "net", "all of it"]
+    assert [m.name for m in three_sources.models.all()] == [
+        SOUND, "Codewords", "tags", "rhythm", "net", "all of it",
+    ]  # fmt: skip
     seen = take_snapshot(three_sources, record.id)
     assert len(seen.songs_at()) == 24
     assert np.isfinite(seen.X).all()

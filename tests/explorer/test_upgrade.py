@@ -2,12 +2,18 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from musicsim.audio import FEATURE_CHANGES, FEATURE_VERSION
+from musicsim.explorer.learning.task import LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.upkeep.learned_model import learn
+from musicsim.explorer.upkeep.model_catalogue import stale_reason
+from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.explorer.upkeep.upgrade import bring_up_to_date, pending_upgrade
 from musicsim.library.db import schema
+from tests.learning import Watcher
 from tests.sounds import write_song
 
 
@@ -78,3 +84,66 @@ def test_a_song_whose_file_has_gone_does_not_hold_up_the_rest(older, collection,
     bring_up_to_date(older, report=report)
     assert pending_upgrade(older) is None
     assert older.song(song.id).is_missing
+
+
+# --- a model of an older version, whose songs need not be analysed again --------------------------
+
+
+def as_it_was(library):
+    """A library as versions left it whose native model compared codewords."""
+    sound, models, vectors = library.models.native().id, schema.models, schema.vectors
+    with library.write() as connection:
+        connection.execute(vectors.delete().where(vectors.c.model_id == sound))
+        connection.execute(models.delete().where(models.c.id == sound))
+        connection.execute(models.update().values(kind="native", name="Sound", is_active=True))
+    return library
+
+
+@pytest.fixture
+def of_codewords(twelve):
+    return as_it_was(twelve)
+
+
+def test_the_native_model_is_updated_without_reading_a_file(of_codewords):
+    old = of_codewords.models.native()
+    with of_codewords.write() as connection:
+        connection.exec_driver_sql("UPDATE files SET path = '/gone' || path")  # nothing there can be read
+    upgrade = pending_upgrade(of_codewords)
+    assert upgrade.n_songs == 0
+    assert "without reading the files again" in upgrade.words
+    assert not bring_up_to_date(of_codewords, report=report).cancelled
+    assert pending_upgrade(of_codewords) is None
+    snapshot = take_snapshot(of_codewords)
+    assert (snapshot.record.kind, snapshot.record.name) == ("native", "Sound")
+    assert snapshot.model.representation == "gaussian"
+    assert len(snapshot.indexed) == 24
+    kept = of_codewords.models.codewords()
+    assert (kept.id, kept.name) == (old.id, "Codewords")
+    assert len(take_snapshot(of_codewords, old.id).indexed) == 24
+
+
+def test_what_was_learned_on_codewords_stays_as_it_was(of_codewords):
+    learned = learn(of_codewords, LearningSettings(supervision="genre", C=1e3), "mine", Watcher())
+    of_codewords.models.activate(learned)
+    before = of_codewords.vectors(learned).X.copy()
+    bring_up_to_date(of_codewords, report=report)
+    assert of_codewords.models.active().id == learned
+    assert stale_reason(of_codewords, of_codewords.models.get(learned)) is None
+    np.testing.assert_array_equal(of_codewords.vectors(learned).X, before)
+    assert of_codewords.models.get(learned).base_id == of_codewords.models.codewords().id
+
+
+def test_without_stored_audio_features_the_old_model_stays(of_codewords):
+    old = of_codewords.models.native()
+    of_codewords.frame_files.drop(of_codewords.songs()[0].content_hash)
+    assert pending_upgrade(of_codewords) is None
+    assert refresh(of_codewords)
+    assert of_codewords.models.native() == old
+    assert len(take_snapshot(of_codewords).indexed) == 24
+
+
+def test_a_name_that_is_taken_does_not_hold_up_the_update(of_codewords):
+    learn(of_codewords, LearningSettings(supervision="genre", C=1e3), "Codewords", Watcher())
+    bring_up_to_date(of_codewords, report=report)
+    assert of_codewords.models.codewords().name == "Codewords 2"
+    assert of_codewords.models.named("Codewords").kind == "learned"

@@ -12,9 +12,10 @@ from musicsim.codebook import Codebook
 from musicsim.errors import ModelError, NotFoundError
 from musicsim.explorer.models.encoders import CodewordEncoder
 from musicsim.explorer.models.similarity_model import SimilarityModel
-from musicsim.explorer.search.query import find_similar, read_example
+from musicsim.explorer.search.query import find_similar, read_example, similarity_of
 from musicsim.explorer.search.why import Side, codeword_shares, describe_codewords, explain_pair
-from musicsim.explorer.search.why_sides import sides_of
+from musicsim.explorer.search.why_groups import GROUPS, group_shares, largest_shares
+from musicsim.explorer.search.why_sides import explained, sides_of
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.kernels import ppk_kernel, ppk_map, ppk_similarity
 from tests.sounds import write_song
@@ -256,14 +257,77 @@ def test_a_model_without_codewords_says_so(rng):
         explain_pair(side, side, model)
 
 
+def test_bars_of_codewords_and_the_rest_add_up(rng):
+    book = _codebook()
+    sides = [_side(book, _song(rng, book, [(1, 4), (None, 6)])) for _ in range(2)]
+    L = rng.standard_normal((5, 24))
+    for model in (_model(book), _model(book, L)):
+        why = explain_pair(*sides, model)
+        shown = why.similarity_before if why.similarity_after is None else why.similarity_after
+        assert max(0.0, sum(part.similarity for part in why.parts)) == pytest.approx(shown, abs=1e-6)
+        sides = [_side(book, _song(rng, book, [(1, 4), (None, 6)])) for _ in range(2)]
+
+
+# --- by groups of a Gaussian ----------------------------------------------------------------------
+
+
+def test_every_pair_of_kinds_is_in_one_group():
+    pairs = [frozenset(pair) for pairs in GROUPS.values() for pair in pairs]
+    assert len(pairs) == len(set(pairs)) == 7 * 8 // 2
+
+
+@given(seed=st.integers(0, 1000))
+@settings(deadline=None, max_examples=20)
+def test_shares_of_groups_add_up_to_distance_and_similarity(seed):
+    rng = np.random.default_rng(seed)
+    a, b, *sample = rng.standard_normal((12, 820))
+    L = 0.03 * rng.standard_normal((9, 820))
+    distance, similarity = group_shares(a, b, sample, L)
+    d = np.linalg.norm(L @ (a - b))
+    assert distance.sum() == pytest.approx(d**2)
+    assert similarity.sum() == pytest.approx(1 - d**2 / 2)
+    parts = largest_shares((distance, similarity), None)
+    assert sum(part.similarity for part in parts) == pytest.approx(1 - d**2 / 2)
+
+
+def test_what_differs_is_what_a_group_is_called_after(rng):
+    sample = rng.standard_normal((50, 820))
+    a = sample[0]
+    where = {
+        "how much the loudness varies": 0,
+        "tone colour": 40 + 38,
+        "fast changes of tone colour": 819 - 2,
+    }
+    for words, number in where.items():
+        b = a.copy()
+        b[number] += 3.0
+        distance, similarity = group_shares(a, b, sample, np.eye(820))
+        group = list(GROUPS).index(words)
+        assert distance[group] == pytest.approx(9.0)
+        assert np.abs(np.delete(distance, group)).max() < 1e-9
+        assert np.argmin(similarity) == group
+
+
+def test_the_bars_of_sound_are_the_figure_of_the_list(snapshot):
+    song = snapshot.songs[0]
+    for hit in find_similar(snapshot, song.id, 3, max_per_artist=None):
+        _, _, why = explained(snapshot, song.id, hit.song.id)
+        assert similarity_of(snapshot, song.id, hit.song.id) == pytest.approx(hit.similarity, abs=1e-5)
+        assert max(0.0, sum(part.similarity for part in why.parts)) == pytest.approx(
+            why.similarity_before, abs=1e-5
+        )
+        told = sum(part.similarity for part in why.parts[:-1])
+        assert told >= 0.8 * why.similarity_before
+        assert why.shared, "what sounds alike where comes from the codewords"
+
+
 # --- from a library ---------------------------------------------------------------------------
 
 
 def test_an_answer_is_explained_with_the_similarity_that_was_shown(snapshot):
     song = snapshot.library.songs()[0]
     for hit in find_similar(snapshot, song.id, 11, max_per_artist=None, hub_reduction=False):
-        one, other = sides_of(snapshot, song.id, hit.song.id)
-        why = explain_pair(one, other, snapshot.model)
+        one, other, why = explained(snapshot, song.id, hit.song.id)
         # vectors are stored as float32, and 1 - d^2 / 2 loses half of their digits near 1
         assert why.similarity_before == pytest.approx(hit.similarity, abs=1e-4)
         assert why.heard_s[0] == pytest.approx(song.duration_s, abs=0.1)
@@ -271,9 +335,11 @@ def test_an_answer_is_explained_with_the_similarity_that_was_shown(snapshot):
 
 
 def test_histogram_of_a_side_is_that_of_its_frames(snapshot):
-    song = snapshot.library.songs()[3]
-    side, _ = sides_of(snapshot, song.id, snapshot.library.songs()[4].id)
-    found = np.concatenate([snapshot.model.encoder_.codebook.nearest(block) for block in side.frame_blocks])
+    songs = snapshot.library.songs()
+    side, _ = sides_of(snapshot, songs[3].id, songs[4].id)
+    record = snapshot.library.models.codewords()
+    codebook = SimilarityModel.load(snapshot.library.models.path(record.id)).encoder_.codebook
+    found = np.concatenate([codebook.nearest(block) for block in side.frame_blocks])
     counted = np.bincount(found.ravel(), minlength=len(side.histogram)) / found.size
     np.testing.assert_allclose(counted, side.histogram, atol=1e-6)
 
@@ -284,17 +350,16 @@ def test_listeners_and_tags_come_from_the_library(tiny_library):
     tiny_library.add_plays([{"listener": who, "song_id": i, "count": n} for who, i, n in heard])
     tiny_library.add_tags([{"song_id": i, "tag": "calm", "weight": 9.0} for i in (one, other)])
     snapshot = take_snapshot(tiny_library)
-    why = explain_pair(*sides_of(snapshot, one, other), snapshot.model)
+    why = explained(snapshot, one, other)[2]
     assert (why.tags, why.n_listeners, why.listeners_jaccard) == (("calm",), 1, 0.5)
-    assert explain_pair(*sides_of(snapshot, one, third), snapshot.model).listeners_jaccard is None
+    assert explained(snapshot, one, third)[2].listeners_jaccard is None
 
 
 def test_sound_from_outside_is_explained_like_a_song(snapshot, tmp_path):
     data = write_song(tmp_path / "mine.flac", "noise", seed=77).read_bytes()
     example = read_example(snapshot, data, "mine.flac")
     for hit in find_similar(snapshot, example, 5, hub_reduction=False):
-        one, other = sides_of(snapshot, example, hit.song.id)
-        why = explain_pair(one, other, snapshot.model)
+        one, _, why = explained(snapshot, example, hit.song.id)
         assert why.similarity_before == pytest.approx(hit.similarity, abs=1e-4)  # float32 vectors
         assert why.heard_s[0] == pytest.approx(example.duration_s, abs=0.1)
         assert (one.title, one.song_id, one.tags) == ("mine.flac", None, ())
@@ -305,7 +370,7 @@ def test_an_upload_of_a_song_of_the_library_has_its_tags_and_listeners(tiny_libr
     tiny_library.add_plays([{"listener": "ann", "song_id": i, "count": 1} for i in (song.id, other.id)])
     snapshot = take_snapshot(tiny_library)
     example = read_example(snapshot, song.path.read_bytes(), "copy.flac")
-    why = explain_pair(*sides_of(snapshot, example, other.id), snapshot.model)
+    why = explained(snapshot, example, other.id)[2]
     assert (why.tags, why.n_listeners, why.listeners_jaccard) == ((song.genre,), 1, 1.0)
 
 
@@ -313,7 +378,7 @@ def test_a_song_whose_frames_were_not_kept_is_explained_without_passages(tiny_li
     one, other = tiny_library.songs()[:2]
     tiny_library.frame_files.drop(other.content_hash)
     snapshot = take_snapshot(tiny_library)
-    why = explain_pair(*sides_of(snapshot, one.id, other.id), snapshot.model)
+    why = explained(snapshot, one.id, other.id)[2]
     assert why.passages == ((), ())
     assert why.heard_s[0] > 0 == why.heard_s[1]
 

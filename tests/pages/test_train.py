@@ -13,8 +13,7 @@ from musicsim.explorer import jobs
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.models.files import save_model_file
 from musicsim.explorer.requests.training import LearningSettings
-from musicsim.explorer.search.why import explain_pair
-from musicsim.explorer.search.why_sides import sides_of
+from musicsim.explorer.search.why_sides import explained
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.fitting import RepresentationSettings
 from musicsim.explorer.upkeep.learned_model import learn
@@ -261,7 +260,7 @@ def test_a_model_of_several_is_shown_with_their_weights_on_every_page(learned):
     seen = take_snapshot(learned)
     first, second = seen.row_ids[:2].tolist()
     with pytest.raises(ModelError, match="there are no sounds to show"):
-        explain_pair(*sides_of(seen, first, second), seen.model)
+        explained(seen, first, second)
 
 
 def test_vectors_of_ones_own_are_matched_and_become_a_model(learned, monkeypatch):

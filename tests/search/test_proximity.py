@@ -123,7 +123,7 @@ def test_a_query_from_outside_equals_the_row_it_is(X):
 
 
 def test_copies_do_not_count(X):
-    once, twice = MutualProximity().fit(X), MutualProximity().fit(np.repeat(X, 2, axis=0))
+    once, twice = (MutualProximity(nearest=1.0).fit(rows) for rows in (X, np.repeat(X, 2, axis=0)))
     np.testing.assert_allclose(twice.mean_[::2], once.mean_, rtol=1e-12)
     np.testing.assert_allclose(twice.std_[1::2], once.std_, rtol=1e-10)
 
@@ -135,13 +135,14 @@ def test_one_row_beside_copies_has_no_deviation():
     np.testing.assert_array_equal(fitted.std_, 0.0)
 
 
-def test_a_sample_estimates_the_moments(rng):
-    X = rng.normal(size=(3000, 20)).astype(np.float32)
-    fitted = MutualProximity(n_sample=500, random_state=1).fit(X)
-    exact = MutualProximity(n_sample=3000).fit(X)
-    # 500 draws: the mean is known to std / 22, a fifth more is allowed; 4.5 of its deviations over 3000 rows
-    assert (np.abs(fitted.mean_ - exact.mean_) / exact.std_).max() < 4.5 * 1.2 / np.sqrt(500)
-    assert np.abs(fitted.std_ / exact.std_ - 1.0).mean() < 0.05
+@pytest.mark.parametrize(("n", "n_sample", "n_nearest"), [(300, 2000, 100), (90, 2000, 50), (900, 800, 200)])
+def test_moments_are_those_of_the_nearest_third_within_bounds(rng, n, n_sample, n_nearest):
+    X = rng.normal(size=(n, 20)).astype(np.float32)
+    fitted = MutualProximity(n_sample, random_state=1).fit(X)
+    D = np.linalg.norm(X[:, None].astype(float) - fitted.sample_, axis=2)
+    near = np.sort(np.where(D == 0, np.inf, D), axis=1)[:, :n_nearest]
+    np.testing.assert_allclose(fitted.mean_, near.mean(axis=1), rtol=1e-9)
+    np.testing.assert_allclose(fitted.std_, near.std(axis=1), rtol=1e-6)
 
 
 def test_rows_that_are_added_equal_rows_of_the_fit(X):
@@ -177,6 +178,7 @@ def test_a_song_without_a_deviation_counts_as_an_average_one():
     ("act", "message"),
     [
         (lambda m: MutualProximity(n_sample=0).fit(np.eye(4)), "n_sample=0"),
+        (lambda m: MutualProximity(nearest=0).fit(np.eye(4)), "nearest=0"),
         (lambda m: MutualProximity().fit(np.zeros(4)), "two-dimensional"),
         (lambda m: MutualProximity().fit([[np.nan, 1.0], [0.0, 1.0]]), "NaN"),
         (lambda m: m.moments(np.zeros((1, 3))), "Q has 3 columns, the fit had 4"),

@@ -28,6 +28,7 @@ __all__ = [
     "find_similar",
     "model_to_compare_with",
     "read_example",
+    "similarity_of",
 ]
 
 
@@ -227,6 +228,22 @@ def find_similar(
             return _hits(snapshot, row, rows[chosen], distances[chosen])
         reach = min(n_allowed, 4 * reach)
     return []
+
+
+def similarity_of(snapshot: Snapshot, query: int | Example, other_id: int) -> float:
+    """The similarity of a song to a query, 0 to 1, as a list of results has it without thumbs.
+
+    Raises
+    ------
+    NotFoundError
+        If a song is not in the library or has no vector yet.
+    """
+    _, vector = _query_vector(snapshot, query)
+    row, other = _query_vector(snapshot, other_id)
+    distances = np.array([np.linalg.norm(vector.astype(np.float64) - other)])
+    if snapshot.library.settings["hub_reduction"]:
+        distances = snapshot.adjusted(vector, distances, np.array([row]))
+    return float(kernels.ppk_similarity(distances[0]))
 
 
 def _candidates(

@@ -1,4 +1,8 @@
-"""Why two songs are alike: the codewords they share, where these sound, and what listeners gave both.
+"""Why two songs are alike: what gives the similarity, the codewords they share, where these sound, and what listeners
+gave both.
+
+The figures are those of the model in use. Where it compares Gaussians, they are told by parts of the sound
+(:mod:`musicsim.explorer.search.why_groups`), and what sounds alike where comes from the model of codewords.
 
 Conventions. Songs are histograms over the codewords of one codebook. A space is the map of a model and the
 matrix ``components`` (r, n_codewords) of its vectors, so that squared distances are those of the metric
@@ -17,7 +21,9 @@ from musicsim import codebook as codebooks
 from musicsim import kernels
 from musicsim.audio import HOP, SAMPLE_RATE
 from musicsim.errors import ModelError
+from musicsim.explorer.models.schema import SOUND
 from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.search.why_groups import Share, group_shares, largest_shares
 
 __all__ = ["CodewordShare", "Passage", "Side", "Why", "codeword_shares", "describe_codewords", "explain_pair"]
 
@@ -44,7 +50,7 @@ class Side:
 
     Attributes
     ----------
-    histogram : float32 ndarray of shape (n_codewords,), sums to 1
+    histogram : float32 ndarray of shape (n_codewords,), sums to 1; None where there is no model of codewords
     frame_blocks : iterator of float32 ndarrays of shape (n, 39), or None
         The song's frames in order, read once; None where they were not kept.
     peaks : float32 ndarray of shape (n_bins,), in [0, 1]
@@ -53,9 +59,11 @@ class Side:
     tags : tuple of str
         Heaviest first.
     listeners : frozenset of str
+    features : float32 ndarray of shape (n_features,), or None
+        Under the model in use; None where that compares the histogram.
     """
 
-    histogram: npt.NDArray[np.float32]
+    histogram: npt.NDArray[np.float32] | None
     frame_blocks: Iterator[npt.NDArray[np.float32]] | None
     peaks: npt.NDArray[np.float32]
     duration_s: float
@@ -64,6 +72,7 @@ class Side:
     song_id: int | None = None
     tags: tuple[str, ...] = ()
     listeners: frozenset[str] = frozenset()
+    features: npt.NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +111,12 @@ class Why:
 
     Attributes
     ----------
+    parts : tuple of Share
+        What gives the similarity, the largest first and the rest last; they sum to it.
     shared : tuple of CodewordShare
-        Those that both songs have with the largest share of the similarity under the model in use, at most six.
-    apart : tuple of CodewordShare
+        Those that both songs have with the largest share of the similarity, at most six; without a model of codewords
+        none.
+    apart : tuple of CodewordShare or of Share
         Those with the largest share of the distance, at most three.
     passages : two tuples of Passage, one a song
         By slot; what has one in the first song has one in the second.
@@ -125,8 +137,9 @@ class Why:
     similarity_after: float | None
     distance_before: float
     distance_after: float | None
+    parts: tuple[Share, ...]
     shared: tuple[CodewordShare, ...]
-    apart: tuple[CodewordShare, ...]
+    apart: tuple[CodewordShare | Share, ...]
     passages: tuple[tuple[Passage, ...], tuple[Passage, ...]]
     curves: tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]
     heard_s: tuple[float, float]
@@ -210,8 +223,24 @@ def describe_codewords(codebook: codebooks.Codebook, codewords: Sequence[int]) -
     return [", ".join(said) or "in the middle" for said in words]
 
 
-def explain_pair(one: Side, other: Side, model: SimilarityModel) -> Why:
-    """Explain the similarity of two songs under a model of codeword histograms, before and after learning.
+def explain_pair(
+    one: Side,
+    other: Side,
+    model: SimilarityModel,
+    *,
+    codewords: SimilarityModel | None = None,
+    sample: npt.ArrayLike | None = None,
+) -> Why:
+    """Explain the similarity of two songs under a model, before and after learning.
+
+    Parameters
+    ----------
+    one, other : Side
+    model : SimilarityModel
+    codewords : SimilarityModel, optional
+        The library's model of codewords, for a `model` that compares Gaussians.
+    sample : array of shape (n, n_features), optional
+        Features of songs, for the same.
 
     Returns
     -------
@@ -221,37 +250,124 @@ def explain_pair(one: Side, other: Side, model: SimilarityModel) -> Why:
     Raises
     ------
     ModelError
-        If the model does not compare histograms of codewords.
+        If the model compares neither Gaussians nor histograms of codewords.
 
     Notes
     -----
     Memory: 32 bytes a frame and the blocks of frames as they come, 2 MB a song of ten minutes. Of longer songs
     the first ten minutes are listened through.
     """
-    codebook = _codebook_of(model)
-    a, b = model.mapped(np.stack([one.histogram, other.histogram]))
-    before = codeword_shares(a, b, model.untrained().components_)
-    after = None if model.metric_ is None else codeword_shares(a, b, model.components_)
-    distance, similarity = after or before
-    in_both = (one.histogram > 0) & (other.histogram > 0)
-    top = _largest(np.where(in_both, similarity, 0.0), N_SHARED)
-    far = _largest(distance, N_APART)
-    shares = _codeword_shares(codebook, top + far, (one, other), before, after)
-    first, second = _nearest(one, codebook), _nearest(other, codebook)
+    if model.representation == SOUND:
+        before, after = _sound_shares(one, other, model, sample)
+        parts = largest_shares(before, after)
+        heard = _Heard() if codewords is None else _Heard.of(one, other, codewords, None)
+        apart: tuple[CodewordShare | Share, ...] = tuple(
+            sorted(parts[:-1], key=lambda part: -part.distance)[:N_APART]
+        )
+    else:
+        before, after = _histogram_shares(one, other, model)
+        heard = _Heard.of(one, other, model, after)
+        parts, apart = _told(heard.shared, before, after), heard.apart
     return Why(
         similarity_before=_similarity(before),
         similarity_after=None if after is None else _similarity(after),
         distance_before=_distance(before),
         distance_after=None if after is None else _distance(after),
-        shared=shares[: len(top)],
-        apart=shares[len(top) :],
-        passages=_passages(first, second, top),
-        curves=(_curve(first, similarity, one), _curve(second, similarity, other)),
-        heard_s=(len(first) * _FRAME_S, len(second) * _FRAME_S),
+        parts=parts,
+        shared=heard.shared,
+        apart=apart,
+        passages=heard.passages,
+        curves=heard.curves,
+        heard_s=heard.heard_s,
         tags=tuple(tag for tag in one.tags if tag in other.tags),
         n_listeners=len(one.listeners & other.listeners),
         listeners_jaccard=_jaccard(one.listeners, other.listeners),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """What codewords say of two songs; nothing without a model of them. Attributes as of :class:`Why`."""
+
+    shared: tuple[CodewordShare, ...] = ()
+    apart: tuple[CodewordShare, ...] = ()
+    passages: tuple[tuple[Passage, ...], tuple[Passage, ...]] = ((), ())
+    curves: tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]] = (
+        np.empty(0, np.float32),
+        np.empty(0, np.float32),
+    )
+    heard_s: tuple[float, float] = (0.0, 0.0)
+
+    @classmethod
+    def of(
+        cls, one: Side, other: Side, model: SimilarityModel, after: tuple[Floats, Floats] | None
+    ) -> _Heard:
+        """By a model of codewords, and shares under what was learned on it, if anything."""
+        if one.histogram is None or other.histogram is None:
+            return cls()
+        codebook = _codebook_of(model)
+        before, _ = _histogram_shares(one, other, model.untrained())
+        distance, similarity = after or before
+        in_both = (one.histogram > 0) & (other.histogram > 0)
+        top = _largest(np.where(in_both, similarity, 0.0), N_SHARED)
+        far = _largest(distance, N_APART)
+        shares = _codeword_shares(codebook, top + far, (one, other), before, after)
+        first, second = _nearest(one, codebook), _nearest(other, codebook)
+        return cls(
+            shared=shares[: len(top)],
+            apart=shares[len(top) :],
+            passages=_passages(first, second, top),
+            curves=(_curve(first, similarity, one), _curve(second, similarity, other)),
+            heard_s=(len(first) * _FRAME_S, len(second) * _FRAME_S),
+        )
+
+
+_Shares = tuple[Floats, Floats]
+
+
+def _histogram_shares(one: Side, other: Side, model: SimilarityModel) -> tuple[_Shares, _Shares | None]:
+    """Shares of codewords before and after learning."""
+    _codebook_of(model)  # refuses a model of another kind
+    assert one.histogram is not None
+    assert other.histogram is not None
+    a, b = model.mapped(np.stack([one.histogram, other.histogram]))
+    before = codeword_shares(a, b, model.untrained().components_)
+    return before, None if model.metric_ is None else codeword_shares(a, b, model.components_)
+
+
+def _sound_shares(
+    one: Side, other: Side, model: SimilarityModel, sample: npt.ArrayLike | None
+) -> tuple[_Shares, _Shares | None]:
+    """Shares of groups before and after learning."""
+    assert one.features is not None
+    assert other.features is not None
+    pair = np.stack([one.features, other.features])
+    some = pair if sample is None else np.asarray(sample)
+    before = group_shares(pair[0], pair[1], some, model.untrained().components_)
+    return before, None if model.metric_ is None else group_shares(pair[0], pair[1], some, model.components_)
+
+
+def _told(shared: Sequence[CodewordShare], before: _Shares, after: _Shares | None) -> tuple[Share, ...]:
+    """Bars of codewords, and one of all others."""
+    parts = [
+        Share(
+            share.words,
+            share.similarity_before,
+            share.similarity_after,
+            share.distance_before,
+            share.distance_after,
+        )
+        for share in shared
+    ]
+    left = [
+        float(total.sum()) - sum(getattr(share, name) for share in shared)
+        for totals, when in ((before, "before"), (after, "after"))
+        if totals is not None
+        for total, name in ((totals[1], f"similarity_{when}"), (totals[0], f"distance_{when}"))
+    ]
+    similarity, distance, *learned = left
+    similarity_after, distance_after = learned or (None, None)
+    return (*parts, Share("everything else", similarity, similarity_after, distance, distance_after))
 
 
 def _codebook_of(model: SimilarityModel) -> codebooks.Codebook:
@@ -289,6 +405,8 @@ def _codeword_shares(
     after: tuple[Floats, Floats] | None,
 ) -> tuple[CodewordShare, ...]:
     one, other = (side.histogram for side in sides)
+    assert one is not None
+    assert other is not None
     return tuple(
         CodewordShare(
             codeword=w,
@@ -328,6 +446,7 @@ def _curve(found: Found, similarity: Floats, side: Side) -> npt.NDArray[np.float
     """What is shared, along a song: a codeword's share is spread evenly over the frames that are near to it."""
     if not len(found):
         return np.empty(0, dtype=np.float32)
+    assert side.histogram is not None
     has = side.histogram > 0
     density = np.divide(similarity, side.histogram, out=np.zeros(len(similarity)), where=has)
     edges = np.linspace(0, len(found), min(_N_BINS, len(found)) + 1).astype(np.int64)

@@ -1,4 +1,4 @@
-"""The two songs of :mod:`musicsim.explorer.search.why`, as a library knows them."""
+"""The two songs of :mod:`musicsim.explorer.search.why`, as a library knows them, explained."""
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -8,22 +8,28 @@ import numpy.typing as npt
 
 from musicsim.audio import derivative_blocks
 from musicsim.errors import AudioTooShortError, FeatureVersionError, NotFoundError
-from musicsim.explorer.search.query import Example
-from musicsim.explorer.search.why import Side
+from musicsim.explorer.models.schema import SOUND
+from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.search.query import Example, model_to_compare_with
+from musicsim.explorer.search.why import Side, Why, explain_pair
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.library.stores.models import Vectors
 
-__all__ = ["sides_of"]
+__all__ = ["explained", "sides_of"]
+
+_SAMPLE = 300
+"""Songs that say what is usual: 1 MB."""
+
+Floats = npt.NDArray[np.float32]
 
 
-def sides_of(snapshot: Snapshot, query: int | Example, other_id: int) -> tuple[Side, Side]:
-    """A query and an answer to it, ready to be explained.
+def explained(snapshot: Snapshot, query: int | Example, other_id: int) -> tuple[Side, Side, Why]:
+    """A query and an answer to it, and why they are alike under the model in use.
 
     Parameters
     ----------
     snapshot : Snapshot
-        With a model of codeword histograms in use.
     query : int or Example
         A song id, or sound from outside.
 
@@ -31,7 +37,21 @@ def sides_of(snapshot: Snapshot, query: int | Example, other_id: int) -> tuple[S
     ------
     NotFoundError
         If a song is not in the library or has not been compared yet.
+    ModelError
+        If the library has no model yet, or the one in use compares something else than sound.
     """
+    model = model_to_compare_with(snapshot)
+    one, other = sides_of(snapshot, query, other_id)
+    if model.representation != SOUND:
+        return one, other, explain_pair(one, other, model)
+    stored = _features(snapshot.library, snapshot.record.id if snapshot.record else None, snapshot.revision)
+    rows = np.random.default_rng(0).permutation(len(stored.X))[:_SAMPLE]
+    why = explain_pair(one, other, model, codewords=_codewords(snapshot), sample=stored.X[np.sort(rows)])
+    return one, other, why
+
+
+def sides_of(snapshot: Snapshot, query: int | Example, other_id: int) -> tuple[Side, Side]:
+    """A query and an answer to it, ready to be explained; parameters and errors as of :func:`explained`."""
     if isinstance(query, int):
         first, second = _songs(snapshot, [query, other_id])
         return first, second
@@ -42,8 +62,13 @@ def sides_of(snapshot: Snapshot, query: int | Example, other_id: int) -> tuple[S
 def _outside(snapshot: Snapshot, example: Example) -> Side:
     """Sound from outside; what listeners say is known when the library has the same sound."""
     known = next(iter(snapshot.songs_by_id([example.song_id] if example.song_id is not None else [])), None)
+    histogram: Floats | None = example.features
+    features: Floats | None = None
+    if _compares_gaussians(snapshot):
+        codewords, features = _codewords(snapshot), example.features
+        histogram = None if codewords is None else codewords.features([derivative_blocks(example.mfcc)])[0]
     return Side(
-        histogram=example.features,
+        histogram=histogram,
         frame_blocks=None if example.mfcc is None else derivative_blocks(example.mfcc),
         peaks=example.peaks,
         duration_s=example.duration_s,
@@ -51,14 +76,24 @@ def _outside(snapshot: Snapshot, example: Example) -> Side:
         song_id=example.song_id,
         tags=_tags(snapshot, known) if known else (),
         listeners=snapshot.library.listening.listeners_of([known.id])[known.id] if known else frozenset(),
+        features=features,
     )
 
 
 def _songs(snapshot: Snapshot, song_ids: list[int]) -> list[Side]:
-    histograms = _histograms(snapshot, song_ids)
+    shown = [_shown_id(snapshot, song_id) for song_id in song_ids]
+    of_model = _rows(snapshot, snapshot.record.id if snapshot.record else None, shown)
+    histograms: Sequence[Floats | None] = of_model
+    features: Sequence[Floats | None] = [None] * len(song_ids)
+    if _compares_gaussians(snapshot):
+        record = snapshot.library.models.codewords()
+        histograms, features = features, of_model
+        if record is not None:
+            histograms = _rows(snapshot, record.id, shown)
     listeners = snapshot.library.listening.listeners_of(song_ids)
     sides = []
-    for song, histogram in zip(snapshot.songs_by_id(song_ids), histograms, strict=True):
+    songs = snapshot.songs_by_id(song_ids)
+    for song, histogram, own in zip(songs, histograms, features, strict=True):
         sides.append(
             Side(
                 histogram=histogram,
@@ -70,23 +105,43 @@ def _songs(snapshot: Snapshot, song_ids: list[int]) -> list[Side]:
                 song_id=song.id,
                 tags=_tags(snapshot, song),
                 listeners=listeners[song.id],
+                features=own,
             )
         )
     return sides
 
 
-def _histograms(snapshot: Snapshot, song_ids: Sequence[int]) -> npt.NDArray[np.float32]:
-    """Histograms under the model in use, float32 (n_songs, n_codewords); a copy has those of the song shown."""
-    stored = _features(snapshot.library, snapshot.record.id if snapshot.record else None, snapshot.revision)
-    rows = []
-    for song_id, row in zip(song_ids, snapshot.rows_of(song_ids).tolist(), strict=True):
-        if row < 0:
-            song = snapshot.library.song(song_id)  # raises when there is no such song at all
-            raise NotFoundError(
-                f"{song.label} has not been compared yet: wait until the running job has finished."
-            )
-        rows.append(int(np.flatnonzero(stored.song_ids == snapshot.row_ids[row])[0]))
-    return np.asarray(stored.X[rows])
+def _compares_gaussians(snapshot: Snapshot) -> bool:
+    return snapshot.model is not None and snapshot.model.representation == SOUND
+
+
+def _codewords(snapshot: Snapshot) -> SimilarityModel | None:
+    """The library's model of codewords, which says what sounds alike where."""
+    record = snapshot.library.models.codewords()
+    return None if record is None else _loaded(snapshot.library, record.id)
+
+
+@lru_cache(maxsize=4)
+def _loaded(library: Library, model_id: str) -> SimilarityModel:
+    return SimilarityModel.load(library.models.path(model_id))
+
+
+def _shown_id(snapshot: Snapshot, song_id: int) -> int:
+    """The song whose features are those of a song: its own, or of a copy that of the song shown."""
+    row = int(snapshot.rows_of([song_id])[0])
+    if row < 0:
+        song = snapshot.library.song(song_id)  # raises when there is no such song at all
+        raise NotFoundError(
+            f"{song.label} has not been compared yet: wait until the running job has finished."
+        )
+    return int(snapshot.row_ids[row])
+
+
+def _rows(snapshot: Snapshot, model_id: str | None, song_ids: list[int]) -> list[Floats | None]:
+    """Features of songs under a model; None where it has none."""
+    stored = _features(snapshot.library, model_id, snapshot.revision)
+    found = [np.flatnonzero(stored.song_ids == song_id) for song_id in song_ids]
+    return [np.asarray(stored.X[rows[0]]) if len(rows) else None for rows in found]
 
 
 @lru_cache(maxsize=4)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim import mixtures
-from musicsim.audio import FEATURE_VERSION
+from musicsim.audio import FEATURE_VERSION, HOP, SAMPLE_RATE
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.encoders import (
     ASPECTS,
@@ -33,7 +33,7 @@ from musicsim.explorer.models.song_features import feature_blocks
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.upkeep.placing import SEED, follow_owner
 from musicsim.explorer.upkeep.publish import publish
-from musicsim.gaussians import SongGaussians, fit_embedding, fit_parts, load_prior
+from musicsim.gaussians import FrameBlocks, SongGaussians, fit_embedding, fit_parts, load_prior
 from musicsim.library import Library, Song
 from musicsim.library.embeddings.store import EmbeddingStore
 from musicsim.library.scan.lyrics import read_lyrics
@@ -50,6 +50,7 @@ __all__ = [
     "fit_representation",
     "free_name",
     "new_record",
+    "parts_of",
     "song_parts",
     "songs_to_describe",
     "songs_with_frames",
@@ -61,7 +62,8 @@ _TRAINING_FRAMES = 200_000  # 31 MB; 195 a codeword at 1,024 codewords
 _MIN_FRAMES_A_SONG = 50  # beyond 4,000 songs a seeded sample of the songs is used
 SONGS_FOR_AXES = 20_000  # 82 MB of histograms at 1,024 codewords
 _SONGS_FOR_PARTS = 1_000
-_PART_S, _MIN_PARTS, _MAX_PARTS = 20.0, 2, 8  # of a song: 6 kB each
+_FRAMES_A_PART = 20.0 * SAMPLE_RATE / HOP
+_MIN_PARTS, _MAX_PARTS = 2, 8  # of a song: 6 kB each
 _SONGS_FOR_MIXTURES = 1_000
 _MAX_TAGS, _MAX_WORDS = 300, 1_000
 _MIN_SONGS_A_TAG = 2
@@ -178,10 +180,15 @@ def song_parts(library: Library, songs: Sequence[Song], tell: Tell) -> list[Song
     for done, i in enumerate(chosen):
         if done % 16 == 0:
             tell("comparing parts of songs", done, len(chosen))
-        n_frames = len(library.frame_files.mfcc(songs[i].content_hash))
-        n_parts = int(np.clip(round(songs[i].duration_s / _PART_S), _MIN_PARTS, _MAX_PARTS))
-        parts.append(fit_parts(library.frame_files.blocks(songs[i].content_hash), -(-n_frames // n_parts)))
+        digest = songs[i].content_hash
+        parts.append(parts_of(library.frame_files.blocks(digest), len(library.frame_files.mfcc(digest))))
     return parts
+
+
+def parts_of(frames: FrameBlocks, n_frames: int) -> SongGaussians:
+    """The Gaussians of a song's parts: of 20 s where that makes two to eight of them."""
+    n_parts = int(np.clip(round(n_frames / _FRAMES_A_PART), _MIN_PARTS, _MAX_PARTS))
+    return fit_parts(frames, -(-n_frames // n_parts))
 
 
 def free_name(library: Library, wanted: str) -> str:

@@ -1,6 +1,7 @@
 """Why two songs are alike, in a dialog: both waveforms with what they share, its shares, tags and listeners."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 from urllib.parse import quote
 
@@ -9,9 +10,10 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from musicsim.errors import MusicsimError
-from musicsim.explorer.search.query import Example
-from musicsim.explorer.search.why import CodewordShare, Side, Why, explain_pair
-from musicsim.explorer.search.why_sides import sides_of
+from musicsim.explorer.search.query import Example, similarity_of
+from musicsim.explorer.search.why import CodewordShare, Side, Why
+from musicsim.explorer.search.why_groups import Share
+from musicsim.explorer.search.why_sides import explained
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.asset import asset
 from musicsim.ui.base.state import Key
@@ -21,7 +23,10 @@ from musicsim.ui.components.song_map import UNKNOWN_COLOUR, colours_of
 __all__ = ["ask_why", "show_why", "why_dialog"]
 
 _LETTERS = "ABCDEF"
+_FIGURES = ("similarity_before", "similarity_after")
+_SMALLEST = 5e-4  # of a bar that is shown
 _COLOURS = [colour for colour, _ in colours_of(list(_LETTERS)).values()]
+_PLAIN = _COLOURS[0]
 _ASKED: Key[int | None] = Key("why_asked", lambda: None, "id of the answer that is to be explained")
 
 
@@ -53,41 +58,47 @@ def why_dialog(snapshot: Snapshot, query: int | Example, other_id: int) -> None:
         st.info("This library has no model to explain with yet.")
         return
     try:
-        one, other = sides_of(snapshot, query, other_id)
-        why = explain_pair(one, other, snapshot.model)
+        one, other, why = explained(snapshot, query, other_id)
+        listed = similarity_of(snapshot, query, other_id)
     except MusicsimError as error:
         st.info(plain(error))
         return
-    st.markdown(_headline(why))
-    reasons = []
-    if snapshot.library.settings["hub_reduction"]:
-        reasons.append("hub songs (close to everything) count for less")
+    st.markdown(_headline(why, listed))
     if snapshot.model.local_ is not None:
-        reasons.append(
-            "songs are compared by the metric of the query's region, here by the mean of all regions"
+        st.caption(
+            "The list may show a different figure: there, songs are compared by the metric of the query's region, here "
+            "by the mean of all regions."
         )
-    if reasons:
-        st.caption(f"The list may show a different figure: there, {', and '.join(reasons)}.")
     _waves(snapshot, why, one, other)
     if why.passages[0]:
         st.caption("Click a letter to hear a shared sound; the grey area shows where shared sounds occur.")
     for note in _notes(why, one, other):
         st.caption(f":material/info: {plain(note)}")
     st.markdown("**What gives the similarity**")
-    st.plotly_chart(_shares_figure(why), key="why_shares", config={"displayModeBar": False})
-    st.caption(_of_all(why))
+    bars = [*why.parts, *_hub_bar(why, listed)]
+    st.plotly_chart(_shares_figure(bars, why.shared), key="why_shares", config={"displayModeBar": False})
+    st.caption(f"In points of similarity; together they are the {100 * listed:.0f} of 100 in the list.")
     if why.apart:
         st.caption(f"What sets them apart (share of the squared distance): {_apart(why, one, other)}.")
     st.markdown("**In common**")
     st.markdown(_in_common(why, one, other))
 
 
-def _headline(why: Why) -> str:
+def _headline(why: Why, listed: float) -> str:
     if why.similarity_after is None:
-        return f"Similarity **{why.similarity_before:.2f}** of 1."
-    return (
-        f"Similarity **{why.similarity_after:.2f}** of 1; before learning it was {why.similarity_before:.2f}."
-    )
+        return f"Similarity **{listed:.2f}** of 1."
+    return f"Similarity **{listed:.2f}** of 1; before learning it was {why.similarity_before:.2f}."
+
+
+def _hub_bar(why: Why, listed: float) -> list[Share]:
+    """What hub reduction adds or takes, so that the bars are the figure of the list; and a similarity cut off at 0."""
+    before, after = (sum(getattr(part, name) or 0.0 for part in why.parts) for name in _FIGURES)
+    added = listed - (before if why.similarity_after is None else after)
+    if abs(added) < _SMALLEST:
+        return []
+    is_learned = why.similarity_after is not None
+    words = "few songs are so close to them" if added > 0 else "many songs are as close to them"
+    return [Share(words, 0.0 if is_learned else added, added if is_learned else None, 0.0, None)]
 
 
 def _waves(snapshot: Snapshot, why: Why, one: Side, other: Side) -> None:
@@ -142,20 +153,29 @@ def _notes(why: Why, one: Side, other: Side) -> list[str]:
     return notes
 
 
-def _shares_figure(why: Why) -> go.Figure:
-    """Bars of the shared codewords: points of similarity before learning (grey) and under the model in use."""
-    names = [f"{letter}  {share.words}" for letter, share in zip(_LETTERS, why.shared, strict=False)]
-    before = [100 * share.similarity_before for share in why.shared]
-    after = [100 * share.similarity_after for share in why.shared if share.similarity_after is not None]
+def _shares_figure(parts: Sequence[Share], shared: Sequence[CodewordShare]) -> go.Figure:
+    """Bars of what gives the similarity: points before learning (grey) and under the model in use."""
+    # where the bars are the codewords that the waveforms show, they carry their letters and colours
+    marked = [
+        mark if codeword is not None and codeword.words == part.words else None
+        for mark, codeword, part in zip_longest(zip(_LETTERS, _COLOURS, strict=True), shared, parts)
+        if part is not None
+    ]
+    names = [
+        f"{mark[0]}  {part.words}" if mark else part.words for part, mark in zip(parts, marked, strict=True)
+    ]
+    before = [100 * part.similarity_before for part in parts]
+    after = [100 * part.similarity_after for part in parts if part.similarity_after is not None]
     figure = go.Figure()
     text = {"texttemplate": "%{x:.1f}", "textposition": "outside", "cliponaxis": False, "orientation": "h"}
     text["hoverinfo"] = "skip"
     if after:
         figure.add_bar(x=before, y=names, name="before learning", marker={"color": UNKNOWN_COLOUR}, **text)
-    values = after or before
     name = "after learning" if after else "share"
-    colours = _COLOURS[: len(values)]
-    figure.add_bar(x=values, y=names, name=name, marker={"color": colours}, showlegend=bool(after), **text)
+    colours = [mark[1] if mark else _PLAIN for mark in marked]
+    figure.add_bar(
+        x=after or before, y=names, name=name, marker={"color": colours}, showlegend=bool(after), **text
+    )
     figure.update_layout(
         height=60 + (44 if after else 30) * max(1, len(names)),
         margin={"l": 0, "r": 30, "t": 0, "b": 0},
@@ -168,17 +188,8 @@ def _shares_figure(why: Why) -> go.Figure:
     return figure
 
 
-def _of_all(why: Why) -> str:
-    total = why.similarity_before if why.similarity_after is None else why.similarity_after
-    given = sum(
-        share.similarity_before if share.similarity_after is None else share.similarity_after
-        for share in why.shared
-    )
-    return f"These sound types explain {100 * given:.1f} of {100 * total:.0f} similarity points."
-
-
 def _apart(why: Why, one: Side, other: Side) -> str:
-    """The codewords of the largest share of the distance, with what it was before learning."""
+    """What has the largest share of the distance, with what it was before learning."""
     # shares that cancel may leave a distance of 0
     before, after = why.distance_before**2 or 1.0, (why.distance_after or 0.0) ** 2 or 1.0
     said = []
@@ -186,8 +197,9 @@ def _apart(why: Why, one: Side, other: Side) -> str:
         part = f"{share.distance_before / before:.0%}"
         if share.distance_after is not None:
             part = f"{share.distance_after / after:.0%}, before learning {part}"
-        more = plain((one, other)[share.more_in].title)
-        said.append(f"{share.words} ({part}; more in “{more}”)")
+        if isinstance(share, CodewordShare):
+            part += f"; more in “{plain((one, other)[share.more_in].title)}”"
+        said.append(f"{share.words} ({part})")
     return "; ".join(said)
 
 

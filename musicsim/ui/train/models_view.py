@@ -21,7 +21,7 @@ from musicsim.explorer.upkeep.model_text import facts, figures, kind_words, matc
 from musicsim.library import Library
 from musicsim.library.embeddings.files import ENDINGS
 from musicsim.library.embeddings.store import EmbeddingStore
-from musicsim.library.stores.models import MAX_NAME, NATIVE_KIND, ModelRecord
+from musicsim.library.stores.models import BUILT_IN, MAX_NAME, ModelRecord
 from musicsim.ui.base.state import MODEL, Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.jobs_view import job_panel, start_job
@@ -76,11 +76,11 @@ def use_button(library: Library, record: ModelRecord, *, where: str, is_primary:
 
 def rename_button(library: Library, record: ModelRecord, *, where: str) -> None:
     """Give a model another name."""
-    is_native = record.kind == NATIVE_KIND
+    is_built_in = record.kind in BUILT_IN
     key: Key[str] = Key(f"{where}_name_{record.id}", lambda: record.name, "the name a model is to have")
     with st.popover(
-        "Rename", icon=":material/edit:", disabled=is_native,
-        help="The built-in model cannot be renamed." if is_native else None,
+        "Rename", icon=":material/edit:", disabled=is_built_in,
+        help="Built-in models cannot be renamed." if is_built_in else None,
     ):  # fmt: skip
         key.keep()
         st.text_input("Name", key=key.name, max_chars=MAX_NAME)
@@ -94,9 +94,9 @@ def delete_button(
     library: Library, record: ModelRecord, *, where: str, busy: bool, label: str = "Delete"
 ) -> None:
     """Delete a model once that is confirmed."""
-    is_native = record.kind == NATIVE_KIND
-    why = "The other models are built on this one." if is_native else None
-    with st.popover(label, icon=":material/delete:", disabled=is_native or busy, help=why):
+    is_built_in = record.kind in BUILT_IN
+    why = "Other models are built on this one." if is_built_in else None
+    with st.popover(label, icon=":material/delete:", disabled=is_built_in or busy, help=why):
         after = " “Sound” will be used instead." if record.is_active else ""
         st.write(f"Deleting {plain(record.name)} can't be undone; you would have to train it again.{after}")
         st.button(
