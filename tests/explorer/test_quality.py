@@ -10,6 +10,7 @@ from musicsim.evaluation import hubness, ranking_scores
 from musicsim.explorer.evaluation.quality import evaluate, held_out, measure_lists, measure_scores
 from musicsim.explorer.models.artifacts import save_report
 from musicsim.explorer.search.query import find_similar
+from musicsim.library.db.columns import Labels
 from musicsim.search import ExactIndex, MutualProximity, mutual_proximity
 from tests.learning import RANKED
 
@@ -28,7 +29,16 @@ def made(X, genres, artists):
         proximity=MutualProximity().fit(X),
         record=None,
         library=None,
+        columns=SimpleNamespace(
+            genre=labels(genres), artist=labels(artists), folder=labels(["" for _ in artists])
+        ),
     )
+
+
+def labels(texts):
+    """A text for each song, as a library's columns have them."""
+    names = list(dict.fromkeys(text for text in texts if text))
+    return Labels(np.array([names.index(text) if text else -1 for text in texts], dtype=np.int32), names)
 
 
 @pytest.fixture
