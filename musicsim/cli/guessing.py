@@ -89,7 +89,7 @@ def guess(
             table.add_row(*(safe(cell) for cell in cells))
         show(table)
     typer.echo(found.summary(least))
-    if accept and not saves:
+    if accept and kept and not saves:
         typer.echo(
             f"Nothing was saved, as it is not shown that {MIN_RIGHT:.0%} of such guesses are right: ask for more "
             "--votes, or accept single songs in the app."

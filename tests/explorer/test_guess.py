@@ -280,6 +280,9 @@ def test_the_command_line_guesses_and_enters(unlabelled):
     assert (told["judged"], told["accepted"]) == (9, 0)
     assert all(song.genre is None for song in library.songs() if song.id in truth)
     out, _ = run("guess", "genre", "--by", "codes", "--votes", 1, "--accept", library=library.folder)
+    assert "Nothing was saved, as it is not shown that 80% of such guesses are right" in " ".join(out.split())
+    assert all(song.genre is None for song in library.songs() if song.id in truth)
+    out, _ = run("guess", "genre", "--votes", 1, "--accept", library=library.folder)
     words = " ".join(out.split())
     assert "are right" in words
     assert "Saved for 3 songs" in words

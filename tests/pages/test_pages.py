@@ -279,6 +279,8 @@ def test_genres_are_guessed_accepted_and_taken_back(full):
     app.segmented_control(key="genres_by").set_value("codes").run()
     assert not app.exception
     assert any("nearest learned codes vote" in c.value for c in app.caption)
+    assert app.button(key="genres_accept").disabled, "nobody knows how often these are right"
+    app.segmented_control(key="genres_by").set_value("vectors").run()
     app.button(key="genres_accept").click().run()
     assert {song.id: song.genre for song in full.songs() if song.id in truth} == truth
     assert any("Every analysed song already has a genre" in c.value for c in app.caption)
