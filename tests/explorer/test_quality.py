@@ -40,16 +40,7 @@ def made(X, genres, artists):
         proximity=MutualProximity().fit(X),
         record=None,
         library=None,
-        columns=SimpleNamespace(
-            genre=labels(genres), artist=labels(artists), folder=labels(["" for _ in artists])
-        ),
     )
-
-
-def labels(texts):
-    """A text for each song, as a library's columns have them."""
-    names = list(dict.fromkeys(text for text in texts if text))
-    return Labels(np.array([names.index(text) if text else -1 for text in texts], dtype=np.int32), names)
 
 
 @pytest.fixture
