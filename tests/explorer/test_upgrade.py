@@ -116,7 +116,7 @@ def test_the_native_model_is_updated_without_reading_a_file(of_codewords):
     snapshot = take_snapshot(of_codewords)
     assert (snapshot.record.kind, snapshot.record.name) == ("native", "Sound")
     assert snapshot.model.representation == "gaussian"
-    assert len(snapshot.indexed) == 24
+    assert len(snapshot.row_ids) == 24
     kept = of_codewords.models.codewords()
     assert (kept.id, kept.name) == (old.id, "Codewords")
     assert len(take_snapshot(of_codewords, old.id).indexed) == 24

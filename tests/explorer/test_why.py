@@ -309,7 +309,7 @@ def test_what_differs_is_what_a_group_is_called_after(rng):
 
 
 def test_the_bars_of_sound_are_the_figure_of_the_list(snapshot):
-    song = snapshot.songs[0]
+    song = snapshot.library.songs()[0]
     for hit in find_similar(snapshot, song.id, 3, max_per_artist=None):
         _, _, why = explained(snapshot, song.id, hit.song.id)
         assert similarity_of(snapshot, song.id, hit.song.id) == pytest.approx(hit.similarity, abs=1e-5)
