@@ -1,8 +1,9 @@
 """MLR on the descriptors of real songs: native against learned similarity, on four public collections.
 
-Native is Euclidean distance of the columns, z-scored by the training songs; learned is MLR on the same columns,
-its C (and with ``--full`` its loss) chosen by MAP on validation songs; WCCN is whitening within what is relevant, its
-shrinkage chosen so; LDA, where there are classes, is for comparison. 40 : 30 : 30 of the songs train, validate and test.
+Native is Euclidean distance of the columns, z-scored by the training songs; learned is MLR on the same columns, its C
+(and with ``--full`` its loss) chosen by MAP on validation songs; WCCN is whitening within what is relevant, its
+shrinkage chosen so; LDA, where there are classes, is for comparison. 40 : 30 : 30 of the songs train, validate and
+test.
 
 - spotify_msd: 13 Spotify descriptors (followers and popularity are left out: they tell of the artist), relevant is
   who has the same artist, of the 1659 artists with three songs or more. Artists are split, so a test song has no
