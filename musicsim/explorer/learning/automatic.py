@@ -18,6 +18,8 @@ from musicsim.errors import ModelError
 from musicsim.evaluation import paired_bootstrap, query_scores
 from musicsim.explorer.learning.multi_kernel import SourceMLR
 from musicsim.explorer.learning.task import (
+    MAX_OF_KERNELS,
+    MAX_SONGS,
     MAX_TESTED,
     FloatArray,
     LearningSettings,
@@ -37,10 +39,8 @@ __all__ = ["SOUND_ALONE", "learn_automatically"]
 
 SOUND_ALONE = "the sound alone"
 _FOLDS = 3
-_MAX_SONGS = 1_500  # that the choice is made on, whole artists of them
+_MAX_CHOSEN_ON = 1_500  # that the choice is made on, whole artists of them
 _MAX_RANKED = 600  # that a ranking is learned from while choosing: a second each
-_MAX_LEARNED = 4_000  # that what was chosen is learned from
-_MAX_OF_KERNELS = 1_500  # of several models: their decomposition takes a second then
 _MAX_QUERIES = 400  # a fold
 _SHRINKAGES = (0.3, 0.5, 0.8, 0.9)
 _MEANS = ((0.0, 0.1), (0.0, 1.0), (0.3, 1.0))  # t and reg of GMML
@@ -114,7 +114,7 @@ class _Choice:
                     continue
                 judged.append(way)
             if n_kept is not None:
-                judged = sorted(judged, key=lambda way: -float(np.nanmean(_gain(way, self.plain))))[:n_kept]
+                judged = sorted(judged, key=self._mean_gain, reverse=True)[:n_kept]
             left = judged
         for way in left:
             self.tried.append(way)
@@ -139,7 +139,11 @@ class _Choice:
     def most_promising(self, words: str) -> Way | None:
         """Of the ways tried whose words begin so, that of the largest mean gain."""
         some = [way for way in self.tried if way.words.startswith(words)]
-        return max(some, key=lambda way: float(np.nanmean(_gain(way, self.plain))), default=None)
+        return max(some, key=self._mean_gain, default=None)
+
+    def _mean_gain(self, way: Way) -> float:
+        gain = _gain(way, self.plain)
+        return float(np.nanmean(gain)) if np.isfinite(gain).any() else 0.0
 
     def _judge(self, way: Way, number: int) -> None:
         fold = self.folds[number]
@@ -152,7 +156,7 @@ class _Choice:
 def _folds(task: Task) -> Iterator[Fold]:
     """Artists that are neither tested nor left out for their number, in as many parts as there are folds."""
     groups = np.asarray(task.supervision.groups)
-    rows = _whole_groups(task, np.concatenate([task.split.train, task.split.validation]), _MAX_SONGS)
+    rows = _whole_groups(task, np.concatenate([task.split.train, task.split.validation]), _MAX_CHOSEN_ON)
     names = task.rng.permutation(np.unique(groups[rows]))
     for part in np.array_split(names, min(_FOLDS, len(names))):
         is_out = np.isin(groups[rows], part)
@@ -264,7 +268,7 @@ def _kernels(task: Task) -> list[Way]:
 
     def ranking(C: float) -> Learn:
         def learn(rows: Rows, most: int) -> FloatArray:
-            some = _whole_groups(task, rows, min(most, _MAX_OF_KERNELS))
+            some = _whole_groups(task, rows, min(most, MAX_OF_KERNELS))
             mlr = SourceMLR(
                 task.blocks,
                 task.settings.loss,
@@ -336,7 +340,7 @@ def learn_automatically(
     queries, database = task.queries(task.split.test, MAX_TESTED)
     if not task.supervision.searches_itself:
         database = np.sort(known)
-    judged = chosen.learn(_whole_groups(task, known, _MAX_LEARNED), _MAX_LEARNED)
+    judged = chosen.learn(_whole_groups(task, known, MAX_SONGS), MAX_SONGS)
     leads = leads_of(
         _scores(task, plain, queries, database),
         _scores(task, judged, queries, database),
@@ -345,7 +349,7 @@ def learn_automatically(
     rejected = chosen.words if chosen is not choice.plain and (not leads or fallen(leads)) else ""
     kept = choice.plain if rejected else chosen
     watcher.tell("learning from all songs")
-    L = kept.learn(_whole_groups(task, np.arange(len(task.X)), _MAX_LEARNED), _MAX_LEARNED)
+    L = kept.learn(_whole_groups(task, np.arange(len(task.X)), MAX_SONGS), MAX_SONGS)
     report = about(task) | {
         "setting": kept.words,
         "rejected": rejected,

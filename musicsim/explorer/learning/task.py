@@ -19,6 +19,8 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 
 __all__ = [
     "CS",
+    "MAX_OF_KERNELS",
+    "MAX_SONGS",
     "MAX_TESTED",
     "MAX_VALIDATED",
     "FloatArray",
@@ -37,8 +39,8 @@ CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 
 MAX_VALIDATED = 300  # queries, where each may have a metric of its own, or lines are watched
 MAX_TESTED = 2_000
-_MAX_SONGS = 4_000  # of a fit: a cut takes half a second then
-_MAX_OF_KERNELS = (
+MAX_SONGS = 4_000  # of a fit: a cut takes half a second then
+MAX_OF_KERNELS = (
     1_500  # of a fit with a kernel for each of several models: its decomposition takes a second then
 )
 _MIN_ARTISTS = 5
@@ -155,7 +157,7 @@ def what_changed(
 
 
 def sampled(task: Task, rows: Rows) -> Rows:
-    most = _MAX_OF_KERNELS if task.has_kernels else _MAX_SONGS
+    most = MAX_OF_KERNELS if task.has_kernels else MAX_SONGS
     return rows if len(rows) <= most else np.sort(task.rng.permutation(rows)[:most])
 
 
