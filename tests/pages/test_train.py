@@ -227,7 +227,7 @@ def test_several_models_are_learned_on_together(learned, monkeypatch):
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append(arguments))
     app = open_page("train")
     chosen = app.multiselect(key="train_on")
-    assert (chosen.options, chosen.value) == (["Sound", "rhythm"], ["Sound"])
+    assert (chosen.options, chosen.value) == (["Sound", "Codewords", "rhythm"], ["Sound"])
     chosen.set_value(["Sound", "rhythm"]).run()
     press(app, "Train")
     assert started[0]["settings"]["on"] == ("Sound", "rhythm")
