@@ -10,6 +10,7 @@ from .prior import Prior as Prior
 from .prior import fit_embedding as fit_embedding
 from .prior import learn_prior as learn_prior
 from .prior import load_prior as load_prior
+from .prior import read_prior as read_prior
 from .prior import save_prior as save_prior
 from .songs import FrameBlocks as FrameBlocks
 from .songs import SongGaussians as SongGaussians

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
-from typing import BinaryIO
+from typing import IO
 
 import numpy as np
 
@@ -13,9 +13,7 @@ from musicsim.gaussians.axes import Spread, principal_axes, within_covariance
 from musicsim.gaussians.embedding import GaussianEmbedding, Population
 from musicsim.gaussians.songs import SongGaussians
 
-__all__ = ["Prior", "fit_embedding", "learn_prior", "load_prior", "save_prior"]
-
-_FILE = "prior.npz"
+__all__ = ["Prior", "fit_embedding", "learn_prior", "load_prior", "read_prior", "save_prior"]
 
 
 @dataclass(frozen=True)
@@ -69,8 +67,8 @@ def learn_prior(songs: Sequence[SongGaussians], n_songs: float, variance: float 
     )
 
 
-def save_prior(prior: Prior, target: BinaryIO) -> None:
-    """Write what :func:`load_prior` reads; axes in half precision, as nothing hangs on their fourth digit."""
+def save_prior(prior: Prior, target: IO[bytes]) -> None:
+    """Write what :func:`read_prior` reads; axes in half precision, as nothing hangs on their fourth digit."""
     population, spread = prior.population, prior.spread
     np.savez_compressed(
         target,
@@ -83,13 +81,19 @@ def save_prior(prior: Prior, target: BinaryIO) -> None:
     )
 
 
-@lru_cache(maxsize=1)
-def load_prior() -> Prior:
-    """The one that comes with the program, of :mod:`experiments.sound_prior`."""
-    with files("musicsim.gaussians").joinpath(_FILE).open("rb") as stream, np.load(stream) as kept:
+def read_prior(source: IO[bytes]) -> Prior:
+    """What :func:`save_prior` wrote."""
+    with np.load(source) as kept:
         arrays = {name: kept[name].astype(np.float64) for name in kept.files}
     weight = float(arrays["n_songs"])
     return Prior(
         Population(weight, arrays["mean"], arrays["covariance"]),
         Spread(weight, arrays["axes"], arrays["between"], arrays["within"]),
     )
+
+
+@lru_cache(maxsize=1)
+def load_prior() -> Prior:
+    """The one that comes with the program, of :mod:`experiments.sound_prior`."""
+    with files("musicsim.gaussians").joinpath("prior.npz").open("rb") as stream:
+        return read_prior(stream)

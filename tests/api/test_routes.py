@@ -158,6 +158,7 @@ def test_a_model_is_named_in_the_address(client, tiny_library):
     listed = client.get("/api/models").json()
     assert [(m["name"], m["kind"], m["is_active"]) for m in listed] == [
         ("Sound", "native", True),
+        ("Codewords", "codewords", False),
         ("plain", "representation", False),
     ]
     tiny_library.set_setting("hub_reduction", False)

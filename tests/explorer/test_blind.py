@@ -197,7 +197,8 @@ def test_dialects_are_contenders_that_are_asked_in_their_own_dialect(tiny_librar
     lists = [(f"{kind} {n}", kind, [s.id for s in songs[n : n + 4]]) for kind in "xy" for n in range(8)]
     tiny_library.add_playlists(lists, source="test")
     refresh(tiny_library)
-    native, x, y, shuffle = contenders(tiny_library)
+    native, x, y, *of_codewords, shuffle = contenders(tiny_library)
+    assert [c.name for c in of_codewords] == ["Codewords", "Codewords: x", "Codewords: y"]
     assert (native.dialect, shuffle) == (None, SHUFFLE)
     assert [d.name for d in (x, y)] == [f"{native.name}: x", f"{native.name}: y"]
     walker, asked = Walk(take_snapshot(tiny_library)), []
@@ -226,7 +227,9 @@ def test_a_model_is_asked_about_against_the_native_one_and_that_one_against_the_
     second = add_model(tiny_library, "m2", "yours", native.created_at + 2)
     assert opponent_of(tiny_library, native.id) == second
     assert opponent_of(tiny_library, first.model_id).model_id == native.id
-    assert [c.name for c in contenders(tiny_library)] == [native.name, "mine", "yours", "shuffle"]
+    assert [c.name for c in contenders(tiny_library)] == [
+        native.name, "Codewords", "mine", "yours", "shuffle",
+    ]  # fmt: skip
 
 
 def test_a_tally_counts_either_side_and_says_how_much_is_chance(store):

@@ -1,5 +1,7 @@
 """Gaussians of songs and the space of their logarithms, against brute force."""
 
+from io import BytesIO
+
 import numpy as np
 import pytest
 from scipy.linalg import logm, sqrtm
@@ -186,3 +188,33 @@ def test_few_songs_take_the_axes_of_the_prior():
         rng.normal(size=(10**6, 5)) * [9, 3, 1, 0.1, 0.1], prior=prior, variance=0.9, shrinkage=1.0
     )
     assert np.abs(of_many[0] / np.linalg.norm(of_many[0]))[0] > 0.999
+
+
+# --- what comes with the program ------------------------------------------------------------------
+
+
+def test_the_prior_that_comes_with_the_program_fits_the_frames():
+    prior = gaussians.load_prior()
+    assert prior.population.covariance.shape == (39, 39)
+    assert np.linalg.eigvalsh(prior.population.covariance).min() > 0
+    p = len(prior.spread.axes)
+    np.testing.assert_allclose(
+        prior.spread.axes @ prior.spread.axes.T, np.eye(p), atol=0.01
+    )  # half precision
+    assert (np.diff(prior.spread.between) <= 0).all()
+    assert np.linalg.eigvalsh(prior.spread.within).min() > 0
+
+
+def test_a_prior_says_what_its_songs_say():
+    songs = [gaussians.fit_parts(frames, 20) for frames in _songs()]
+    prior = gaussians.learn_prior(songs, 1e9)
+    file = BytesIO()
+    gaussians.save_prior(prior, file)
+    stored = gaussians.read_prior(BytesIO(file.getvalue()))
+    embedding, within = gaussians.fit_embedding(songs)
+    X = embedding.transform(gaussians.fit_gaussians(_songs()))
+    _, of_songs = gaussians.song_axes(X, within)
+    few, _ = gaussians.fit_embedding(songs[:1], stored.population)
+    np.testing.assert_allclose(few.transform(gaussians.fit_gaussians(_songs())), X, atol=1e-3)
+    _, of_one = gaussians.song_axes(X[:1], None, stored.spread)
+    np.testing.assert_allclose(_distances(X @ of_one.T), _distances(X @ of_songs.T), rtol=0.05, atol=0.02)

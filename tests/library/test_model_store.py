@@ -108,7 +108,7 @@ def test_renamed_and_the_native_model_cannot_be(store):
     store.models.rename("mine", "  road   trips ")
     assert names(store) == ["native", "road trips"]
     for change in (lambda: store.models.rename("native", "x"), lambda: store.models.delete("native")):
-        with pytest.raises(LibraryError, match="native model"):
+        with pytest.raises(LibraryError, match="built-in model"):
             change()
 
 
@@ -138,9 +138,19 @@ def test_deleting_leaves_a_model_that_is_being_made(store):
 
 def test_the_native_name_is_for_the_native_model(store):
     enter(store, "native", kind="native", activate=True)
-    with pytest.raises(LibraryError, match="native model"):
+    with pytest.raises(LibraryError, match="built-in model"):
         enter(store, "native", id="false")
     assert store.models.native().id == "native"
+
+
+def test_a_replaced_model_can_stay_under_another_kind_and_name(store):
+    enter(store, "Sound", id="old", kind="native", activate=True)
+    enter(store, "mine", base_id="old")
+    enter(store, "Sound", id="new", kind="native", keep_as=("codewords", "Codewords"))
+    assert (store.models.native().id, store.models.active().id) == ("new", "new")
+    kept = store.models.codewords()
+    assert (kept.id, kept.name, kept.is_retired) == ("old", "Codewords", False)
+    assert store.models.get("mine").base_id == "old"
 
 
 @pytest.mark.parametrize("damage", ["folder", "file", "cut off"])

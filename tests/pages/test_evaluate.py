@@ -64,7 +64,7 @@ def test_one_song_has_nothing_to_be_compared_with(empty, tmp_path):
 def test_a_library_is_judged(full):
     app = worked_out(open_page())
     table = app.table[0].value
-    assert table.index.tolist() == ["Sound"]
+    assert table.index.tolist() == ["Sound", "Codewords"]
     assert not any(name.startswith("Held out") for name in table)
     assert " → " in table["Hubness"].iloc[0]
     assert any("Evaluated on the 8 songs" in c.value for c in app.caption)

@@ -13,6 +13,7 @@ from musicsim.explorer.playlists.steering import allowed_rows
 from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.library import Library
+from musicsim.library.stores.models import BUILT_IN
 from musicsim.library.stores.preferences import PairSummary, Preference
 
 __all__ = [
@@ -134,10 +135,10 @@ def contenders(library: Library) -> list[Contender]:
 def opponent_of(library: Library, model_id: str | None) -> Contender:
     """Against whom a model is asked about first.
 
-    The native model, which nobody has taught; for that one itself the newest of the others, or the shuffle where there
-    are none.
+    The native model, which nobody has taught; for that one itself the newest of those that are not built in, or the
+    shuffle where there are none.
     """
-    others = [model for model in library.models.all() if model.id != model_id]
+    others = [model for model in library.models.all() if model.kind not in BUILT_IN and model.id != model_id]
     native = library.models.native()
     if native is not None and native.id != model_id:
         return Contender(native.id, native.name)

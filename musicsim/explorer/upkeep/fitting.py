@@ -219,10 +219,11 @@ def fit_representation(
     Codewords of the size and tau of the built-in model of codewords are that model's, and so are the histograms.
     """
     model = SimilarityModel(settings.representation, settings.n_codewords, settings.tau, random_state=SEED)
-    built_in = library.models.codewords()
+    built_in = library.models.codewords() or library.models.native()  # of a library of an older version
     if built_in is not None and settings.representation in CODEWORDS:
         plain = SimilarityModel.load(library.models.path(built_in.id))
-        if (plain.n_codewords, plain.tau) == (settings.n_codewords, settings.tau):
+        same_size = (plain.n_codewords, plain.tau) == (settings.n_codewords, settings.tau)
+        if plain.representation in CODEWORDS and same_size:
             histograms = library.models.features(built_in.id).X
             model.use_encoder(plain.encoder_).fit_space(histograms[:SONGS_FOR_AXES])
             record = new_record(
