@@ -69,3 +69,9 @@ def write_collection(folder: Path, n_songs: int = 4, seconds: float = 4.0) -> Pa
                 genre=f"Genre {kind}",
             )
     return folder
+
+
+def stored_files(library):
+    """All files of a library's folder, but for the locks of processes that may unpack something."""
+    files = (path.relative_to(library.folder) for path in library.folder.rglob("*") if path.is_file())
+    return sorted(file for file in files if file.parts[0] != "scratch" or file.suffix != ".lock")

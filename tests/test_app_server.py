@@ -209,7 +209,7 @@ def test_a_taken_port_is_left_alone_and_a_wrong_name_is_said(server, home):
     with running(home, "--port", str(server.port)) as other:
         assert other.port != server.port
     for arguments, message in (
-        (("--allow-host", "http://music.example"), "no name or address of a machine"),
+        (("--allow-host", "http://music.example"), "not a machine's name or address"),
         (("--host", "192.0.2.77"), "this machine has no such address"),
     ):
         command = [

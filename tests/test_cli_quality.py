@@ -23,7 +23,8 @@ def test_machines_get_every_figure(library):
     out, _ = run("evaluate", "--by", "genre", "--hubs", 3, "--json", library=library)
     found = json.loads(out)
     assert found["by"] == "genre"
-    (model,) = found["models"]
+    model, codewords = found["models"]
+    assert (model["model"], codewords["model"]) == ("Sound", "Codewords")
     assert (model["scores"]["n_queries"], model["scores"]["n_skipped"]) == (8, 4)
     assert set(model["scores"]["figures"]) == {"auc", "map", "mrr", "precision"}
     assert model["held_out"] is None

@@ -307,7 +307,7 @@ def test_an_impossible_version_is_a_sentence(tmp_path, version):
     with sqlite3.connect(tmp_path / "library" / LIBRARY_FILE) as changed:
         changed.execute("UPDATE meta SET value = ? WHERE key = 'schema_version'", (version,))
     changed.close()
-    with pytest.raises(LibraryError, match=r"damaged, or belongs to another program\. Put a backup"):
+    with pytest.raises(LibraryError, match=r"damaged, or belongs to another program\. Restore a backup"):
         Library.open(tmp_path / "library")
 
 
@@ -334,7 +334,7 @@ def test_a_database_of_another_program_is_left_alone(tmp_path):
 def test_a_file_that_is_no_database_is_a_sentence(tmp_path):
     (tmp_path / LIBRARY_FILE).write_text("these are only words\n" * 1000)
     with pytest.raises(
-        LibraryError, match=r"cannot be opened as a library \(file is not a database\)\. Put a backup"
+        LibraryError, match=r"cannot be opened as a library \(file is not a database\)\. Restore a backup"
     ):
         Library.open(tmp_path)
 

@@ -223,8 +223,8 @@ def test_dialects_are_contenders_that_are_asked_in_their_own_dialect(tiny_librar
 def test_a_model_is_asked_about_against_the_native_one_and_that_one_against_the_newest(tiny_library):
     native = tiny_library.models.native()
     assert opponent_of(tiny_library, native.id) == SHUFFLE
-    first = add_model(tiny_library, "m1", "mine", native.created_at + 1)
-    second = add_model(tiny_library, "m2", "yours", native.created_at + 2)
+    first = add_model(tiny_library, "m1", "mine", native.created_at + 1000)
+    second = add_model(tiny_library, "m2", "yours", native.created_at + 2000)
     assert opponent_of(tiny_library, native.id) == second
     assert opponent_of(tiny_library, first.model_id).model_id == native.id
     assert [c.name for c in contenders(tiny_library)] == [
@@ -275,7 +275,7 @@ def test_the_sign_test_is_that_of_the_binomial(store, wins, losses):
 
 def test_answers_follow_a_model_that_is_renamed_and_keep_the_name_of_one_that_has_gone(tiny_library):
     native = tiny_library.models.native()
-    mine = add_model(tiny_library, "m1", "mine", native.created_at + 1)
+    mine = add_model(tiny_library, "m1", "mine", native.created_at + 1000)
     answer(tiny_library, mine, Contender(native.id, native.name), "left")
     tiny_library.models.rename("m1", "ours")
     answer(tiny_library, Contender(native.id, native.name), Contender("m1", "ours"), "right")

@@ -22,7 +22,7 @@ from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
 from tests.crafted_models import crafted, mutant, parts_of
 from tests.learning import Watcher, hush, sing_by_kind, tag_by_kind
-from tests.sounds import open_library, write_collection
+from tests.sounds import open_library, stored_files, write_collection
 
 SOUND = "Sound"
 TOGETHER = (SOUND, "tags", "own", "harmony")
@@ -123,16 +123,10 @@ def few(six_songs, tmp_path):
         yield library
 
 
-def _files(library):
-    """All files, but for the locks of processes that may unpack something."""
-    files = (path.relative_to(library.folder) for path in library.folder.rglob("*") if path.is_file())
-    return sorted(file for file in files if file.parts[0] != "scratch" or file.suffix != ".lock")
-
-
 @pytest.mark.slow
 def test_crafted_files_are_refused_in_one_sentence_and_little_memory(six_songs, few, tmp_path):
     made = crafted(six_songs / "on codewords.musicsim", tmp_path)
-    before = _files(few)
+    before = stored_files(few)
     done = subprocess.run(
         [sys.executable, "-m", "tests.crafted_models", few.folder, *made.values()],
         capture_output=True, text=True, check=True, env=os.environ | {"COLUMNS": "200"},
@@ -148,13 +142,13 @@ def test_crafted_files_are_refused_in_one_sentence_and_little_memory(six_songs, 
         assert len(lines[0]) < 400, said
     assert len(told["ended"]) == len(made)
     assert told["memory_mb"] < 600
-    assert _files(few) == before
+    assert stored_files(few) == before
 
 
 @pytest.mark.slow
 def test_mutants_are_refused_or_taken_in_whole(six_songs, few, tmp_path):
     native = few.models.native().id
-    before, vectors = _files(few), few.vectors(native).X.copy()
+    before, vectors = stored_files(few), few.vectors(native).X.copy()
     honest = [parts_of(six_songs / f"{name}.musicsim") for name in _SENT]
     taken, refused = 0, {}
     for seed in range(200):
@@ -169,7 +163,7 @@ def test_mutants_are_refused_or_taken_in_whole(six_songs, few, tmp_path):
             assert np.isfinite(take_snapshot(few, model_id).X).all(), seed
             few.models.delete(model_id)
             taken += 1
-        assert _files(few) == before, seed
+        assert stored_files(few) == before, seed
     assert all(why.startswith(name) and "\n" not in why for name, why in refused.items())
     assert min(taken, len(refused)) > 20, "both ways are tried"
     assert {record.kind for record in few.models.all(retired=True)} == {"native", "codewords"}

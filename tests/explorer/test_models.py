@@ -22,7 +22,7 @@ from musicsim.explorer.upkeep.model_catalogue import (
 )
 from musicsim.explorer.upkeep.refresh import refresh
 from tests.learning import Watcher, hush, sing_by_kind, tag_by_kind
-from tests.sounds import write_song
+from tests.sounds import stored_files, write_song
 
 
 @pytest.mark.parametrize("name", sorted(OFFERED))
@@ -208,10 +208,10 @@ def _written(folder, data):
 def test_a_file_that_is_no_model_is_refused_and_leaves_nothing(tiny_library, tmp_path, kind):
     good = tmp_path / "good.musicsim"
     save_model_file(tiny_library, tiny_library.models.native().id, good)
-    before = sorted(p.name for p in tiny_library.folder.rglob("*"))
+    before = stored_files(tiny_library)
     with pytest.raises((ModelError, FeatureVersionError)):
         take_model(tiny_library, _broken(kind, good, tmp_path), hush)
-    assert sorted(p.name for p in tiny_library.folder.rglob("*")) == before
+    assert stored_files(tiny_library) == before
     assert not (tmp_path / "evil").exists()
 
 

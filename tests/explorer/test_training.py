@@ -49,8 +49,8 @@ def test_the_same_songs_give_the_same_model(built_library, collection, tmp_path)
         again.add(collection)
         refresh(again)
         one, two = take_snapshot(built), take_snapshot(again)
-        by_title = {s.title: two.X[two.rows_of([s.id])[0]] for s in two.songs}
-        for song in one.songs:
+        by_title = {s.title: two.X[two.rows_of([s.id])[0]] for s in two.songs_at()}
+        for song in one.songs_at():
             np.testing.assert_array_equal(one.X[one.rows_of([song.id])[0]], by_title[song.title])
 
 

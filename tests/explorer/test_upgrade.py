@@ -119,7 +119,7 @@ def test_the_native_model_is_updated_without_reading_a_file(of_codewords):
     assert len(snapshot.row_ids) == 24
     kept = of_codewords.models.codewords()
     assert (kept.id, kept.name) == (old.id, "Codewords")
-    assert len(take_snapshot(of_codewords, old.id).indexed) == 24
+    assert len(take_snapshot(of_codewords, old.id).row_ids) == 24
 
 
 def test_what_was_learned_on_codewords_stays_as_it_was(of_codewords):
@@ -139,7 +139,7 @@ def test_without_stored_audio_features_the_old_model_stays(of_codewords):
     assert pending_upgrade(of_codewords) is None
     assert refresh(of_codewords)
     assert of_codewords.models.native() == old
-    assert len(take_snapshot(of_codewords).indexed) == 24
+    assert len(take_snapshot(of_codewords).row_ids) == 24
 
 
 def test_a_name_that_is_taken_does_not_hold_up_the_update(of_codewords):

@@ -125,7 +125,7 @@ def test_what_makes_no_sense_is_refused(tiny_library, change, message):
 
 
 def test_songs_that_have_gone_cannot_be_answered_about(tiny_library):
-    with pytest.raises(NotFoundError, match="not in the library"):
+    with pytest.raises(NotFoundError, match="no longer in the library"):
         tiny_library.answers.add("Ann", "odd", (*ids_of(tiny_library)[:2], 999), 1)
     assert tiny_library.answers.count() == 0
 

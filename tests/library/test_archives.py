@@ -57,17 +57,17 @@ def with_large_end(path):
 
 WRONG = {
     "many": (lambda path: archive(path, names="abc"), "more than 2 parts"),
-    "another way": (lambda path: archive(path, method=zipfile.ZIP_LZMA), "packed in another way"),
-    "an unknown way": (lambda path: with_bytes(path, directory(path) + 10, b"\x63"), "packed in another way"),
+    "another way": (lambda path: archive(path, method=zipfile.ZIP_LZMA), "packed in a way that this"),
+    "an unknown way": (lambda path: with_bytes(path, directory(path) + 10, b"\x63"), "packed in a way that this"),
     "a password": (lambda path: with_bytes(path, directory(path) + 8, b"\x01"), "password"),
-    "a comment": (with_comment, "no archive"),
+    "a comment": (with_comment, "not an archive"),
     # as if the list of members went on and on: zipfile would read all of it
     "a long list": (
         lambda path: with_bytes(path, path.stat().st_size - 10, struct.pack("<L", 2**31)), "more than 2 parts"
     ),
     "a large end": (with_large_end, "larger than"),
-    "cut": (lambda path: path.write_bytes(path.read_bytes()[:-1]), "no archive"),
-    "empty": (lambda path: path.write_bytes(b""), "no archive"),
+    "cut": (lambda path: path.write_bytes(path.read_bytes()[:-1]), "not an archive"),
+    "empty": (lambda path: path.write_bytes(b""), "not an archive"),
 }  # fmt: skip
 
 
@@ -94,7 +94,7 @@ def test_a_place_before_the_start_of_the_file_is_damage_and_no_fault_of_the_disk
 
 
 def test_a_folder_is_no_archive(tmp_path):
-    with pytest.raises(ValueError, match="no file"), open_archive(tmp_path, 2):
+    with pytest.raises(ValueError, match="not a file"), open_archive(tmp_path, 2):
         pass
 
 

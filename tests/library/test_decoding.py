@@ -91,7 +91,7 @@ def test_first_come_first_served_urgent_before_and_each_knows_its_place(decoder,
     (tmp_path / "go").touch()
     until(lambda: sum(d.within(0.0) for d in (*songs, *line)) == 5)
     assert done == ["song", "next song", "a", "c"]
-    with pytest.raises(DecodingDroppedError, match="b: nobody waited"):
+    with pytest.raises(DecodingDroppedError, match="b: nobody was waiting"):
         line[1].future.result()
     assert line[2].n_ahead == 0
 

@@ -62,6 +62,6 @@ def test_what_makes_no_sense_is_refused(tiny_library, judged):
 def test_a_song_that_has_gone_is_named_and_nothing_is_lost(tiny_library):
     a, b = [song.id for song in tiny_library.songs()[:2]]
     tiny_library.judgements.keep(a, {b: 1})
-    with pytest.raises(NotFoundError, match="not in the library any more"):
+    with pytest.raises(NotFoundError, match="no longer in the library"):
         tiny_library.judgements.keep(a, {9999: 1})
     assert tiny_library.judgements.of(a) == {b: 1}

@@ -147,7 +147,7 @@ def test_a_setting_that_makes_no_sense_is_refused(store, name, value):
 def test_frames_that_were_dropped_are_a_clear_error(tiny_library):
     song = tiny_library.songs()[0]
     tiny_library.frame_files.drop(song.content_hash)
-    with pytest.raises(FeatureVersionError, match="were not kept"):
+    with pytest.raises(FeatureVersionError, match="were not stored"):
         tiny_library.frames(song)
 
 

@@ -75,7 +75,7 @@ def test_changing_back_leaves_what_was_corrected_since(store, songs):
     ("known", "edits", "words"),
     [
         ({"year": None}, {"year": "soon"}, "whole number"),
-        ({"artist": "The Beatles"}, {"album": "x"}, "^album: say in known"),
+        ({"artist": "The Beatles"}, {"album": "x"}, "^album: pass in known"),
         ({"path": "x"}, {}, "'path' cannot be edited"),
     ],
 )

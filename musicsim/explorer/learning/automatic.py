@@ -6,6 +6,8 @@ from. One is chosen when its gain is surer than those of the others and no measu
 test artists that none falls there either. Otherwise the songs stay where they were.
 """
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from musicsim import metric
+from musicsim import evaluation, metric
+from musicsim import relevance as relevances
 from musicsim.errors import ModelError
-from musicsim.evaluation import paired_bootstrap, query_scores
 from musicsim.explorer.learning.multi_kernel import SourceMLR
 from musicsim.explorer.learning.task import (
     MAX_OF_KERNELS,
@@ -33,7 +35,6 @@ from musicsim.explorer.learning.task import (
 from musicsim.explorer.learning.verdict import RANKED, fallen, leads_of
 from musicsim.explorer.learning.within import WithinSongs
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.relevance import Relevance
 
 __all__ = ["SOUND_ALONE", "learn_automatically"]
 
@@ -132,7 +133,9 @@ class _Choice:
             if not leads or fallen(leads):
                 continue
             gain = _gain(way, self.plain)
-            mean, low, high = paired_bootstrap(gain, np.zeros(len(gain)), self._groups, random_state=_SEED)
+            mean, low, high = evaluation.paired_bootstrap(
+                gain, np.zeros(len(gain)), self._groups, random_state=_SEED
+            )
             sure = mean - _MARGIN * (high - low) / (2 * 1.96)
             if sure > most:
                 found, most = way, sure
@@ -180,7 +183,7 @@ def _whole_groups(task: Task, rows: Rows, most: int) -> Rows:
 
 def _scores(task: Task, L: FloatArray, queries: Rows, database: Rows) -> dict[str, FloatArray]:
     relevance = task.supervision.relevance(database).restrict(queries, database)
-    return query_scores(task.X[queries] @ L.T, task.X[database] @ L.T, relevance, k=10)
+    return evaluation.query_scores(task.X[queries] @ L.T, task.X[database] @ L.T, relevance, k=10)
 
 
 def _joined(way: Way) -> dict[str, FloatArray]:
@@ -286,11 +289,11 @@ def _kernels(task: Task) -> list[Way]:
     return [Way(f"ranking with a kernel for each model, C {C:g}", ranking(C)) for C in _CS]
 
 
-def _among(task: Task, rows: Rows) -> Relevance:
+def _among(task: Task, rows: Rows) -> relevances.Relevance:
     return task.supervision.relevance(rows).restrict(rows, rows)
 
 
-def _fitted(mlr: "metric.MLR | SourceMLR", X: FloatArray, relevance: Relevance) -> FloatArray:
+def _fitted(mlr: metric.MLR | SourceMLR, X: FloatArray, relevance: relevances.Relevance) -> FloatArray:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of open gaps: what is learned is judged anyway
         L: FloatArray = mlr.fit(X, relevance).components_

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from musicsim import mixtures
+from musicsim import gaussians, mixtures
 from musicsim.audio import FEATURE_VERSION, HOP, SAMPLE_RATE
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.encoders import (
@@ -33,7 +33,6 @@ from musicsim.explorer.models.song_features import feature_blocks
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.upkeep.placing import SEED, follow_owner
 from musicsim.explorer.upkeep.publish import publish
-from musicsim.gaussians import FrameBlocks, SongGaussians, fit_embedding, fit_parts, load_prior
 from musicsim.library import Library, Song
 from musicsim.library.embeddings.store import EmbeddingStore
 from musicsim.library.scan.lyrics import read_lyrics
@@ -144,7 +143,9 @@ def fit_native(library: Library, songs: Sequence[Song], tell: Tell) -> None:
 
     One of codewords, which is what older versions made, goes on as the model of codewords.
     """
-    embedding, within = fit_embedding(song_parts(library, songs, tell), load_prior().population)
+    embedding, within = gaussians.fit_embedding(
+        song_parts(library, songs, tell), gaussians.load_prior().population
+    )
     model = SimilarityModel(SOUND, random_state=SEED).use_encoder(GaussianEncoder(embedding))
     before = library.models.native()
     keep_as = None
@@ -173,7 +174,7 @@ def fit_codewords(library: Library, songs: Sequence[Song], tell: Tell) -> None:
     _fit_rest(library, model, songs, CODEWORDS_KIND, name, {}, tell, walk=False)
 
 
-def song_parts(library: Library, songs: Sequence[Song], tell: Tell) -> list[SongGaussians]:
+def song_parts(library: Library, songs: Sequence[Song], tell: Tell) -> list[gaussians.SongGaussians]:
     """The Gaussians of the parts of each of a seeded sample of songs; 50 MB for 1,000 songs."""
     chosen = np.sort(np.random.default_rng(SEED).permutation(len(songs))[:_SONGS_FOR_PARTS]).tolist()
     parts = []
@@ -185,10 +186,10 @@ def song_parts(library: Library, songs: Sequence[Song], tell: Tell) -> list[Song
     return parts
 
 
-def parts_of(frames: FrameBlocks, n_frames: int) -> SongGaussians:
+def parts_of(frames: gaussians.FrameBlocks, n_frames: int) -> gaussians.SongGaussians:
     """The Gaussians of a song's parts: of 20 s where that makes two to eight of them."""
     n_parts = int(np.clip(round(n_frames / _FRAMES_A_PART), _MIN_PARTS, _MAX_PARTS))
-    return fit_parts(frames, -(-n_frames // n_parts))
+    return gaussians.fit_parts(frames, -(-n_frames // n_parts))
 
 
 def free_name(library: Library, wanted: str) -> str:
