@@ -134,16 +134,14 @@ def _lead(
     return float(lead.mean()), float(low), float(high)
 
 
+_LEADS = (("Sound", "PPK"), ("PPK", "statistics"), ("statistics", "raw histograms"), ("PPK", "chance"))
+
+
 def _claims(shares: Results, artists: Int64Array) -> tuple[list[dict[str, Any]], list[Claim]]:
     """The order that has to hold, each lead with its interval."""
     rows, claims = [], []
     for measure in ("style@10", "artist@10", "style@10, artist filter", "artist@1"):
-        for better, worse in (
-            ("Sound", "PPK"),
-            ("PPK", "statistics"),
-            ("statistics", "raw histograms"),
-            ("PPK", "chance"),
-        ):
+        for better, worse in _LEADS:
             mean, low, high = _lead(shares, measure, better, worse, artists)
             rows.append(
                 {"lead": f"{better} over {worse}", "measure": measure, "mean": mean, "low": low, "high": high}

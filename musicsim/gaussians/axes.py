@@ -88,15 +88,15 @@ def song_axes(
     Notes
     -----
     Hatch, Kajarekar and Stolcke, Interspeech 2006 (within-class covariance normalisation); songs are the classes,
-    their parts the examples, so that it takes no label.
+    their parts the examples, so that it takes no label. Memory: a copy of `X` in float64, 131 MB for 20,000 songs.
     """
-    rows = np.asarray(X, dtype=np.float64)
-    mean = rows.mean(axis=0)
-    centred = rows - mean
-    total = centred.T @ centred / len(rows)
+    centred = np.array(X, dtype=np.float64)
+    mean = centred.mean(axis=0)
+    centred -= mean
+    total = centred.T @ centred / len(centred)
     weight = 0.0
     if prior is not None:
-        weight = prior.n_songs / (prior.n_songs + len(rows))
+        weight = prior.n_songs / (prior.n_songs + len(centred))
         total = (1 - weight) * total + weight * (prior.axes.T * prior.between) @ prior.axes
     _, axes = principal_axes(total, variance)
     n_axes = len(axes)

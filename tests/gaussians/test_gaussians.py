@@ -207,7 +207,7 @@ def test_the_prior_that_comes_with_the_program_fits_the_frames():
 
 def test_a_prior_says_what_its_songs_say():
     songs = [gaussians.fit_parts(frames, 20) for frames in _songs()]
-    prior = gaussians.learn_prior(songs, 1e9)
+    prior = gaussians.learn_prior(songs, 1e9, variance=1.0)
     file = BytesIO()
     gaussians.save_prior(prior, file)
     stored = gaussians.read_prior(BytesIO(file.getvalue()))
