@@ -105,6 +105,8 @@ def _made(
                     execute(
                         "UPDATE songs SET artist = ?, album_artist = NULL WHERE id = ?", (artist, song.id)
                     )
+                    # a sound may have several files
+                    execute("DELETE FROM files WHERE song_id = ? AND path <> ?", (song.id, str(song.path)))
                     execute(
                         "UPDATE files SET path = ?, folder = ? WHERE song_id = ?",
                         (str(path), str(parent), song.id),
