@@ -11,6 +11,7 @@ import pytest
 from musicsim.errors import ModelError, NotFoundError
 from musicsim.explorer import jobs
 from musicsim.explorer.learning.supervision import Supervision
+from musicsim.explorer.models.artifacts import load_report, save_report
 from musicsim.explorer.models.files import save_model_file
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.search.why_sides import explained
@@ -364,3 +365,22 @@ def test_what_cannot_be_read_is_said_beside_what_can(learned, monkeypatch):
     assert not app.exception
     assert "thumb 3 makes no sense." in app.radio(key="train_lacking").proto.captions
     assert not app.button(key="train_start").disabled
+
+
+@pytest.mark.parametrize(
+    ("fell", "shown", "kind"), [(False, "success", "primary"), (True, "warning", "secondary")]
+)
+def test_a_model_that_is_worse_in_any_measure_is_said_to_be_and_is_not_offered_first(
+    learned, fell, shown, kind
+):
+    record = learned.models.named("Genres")
+    folder = learned.models.path(record.id)
+    report = load_report(folder)
+    up = {"before": 0.5, "after": 0.6, "mean": 0.1, "low": 0.05, "high": 0.2}
+    down = {"before": 0.5, "after": 0.4, "mean": -0.1, "low": -0.2, "high": -0.05}
+    save_report(folder, report | {"leads": {"auc": up, "mrr": down if fell else up}, "is_better": not fell})
+    app = open_page("train")
+    assert not app.exception
+    box = next(box for box in getattr(app, shown) if "held-out artists" in box.value)
+    assert ("MRR 0.400 against 0.500" in box.value) == fell
+    assert app.button(key=f"verdict_use_{record.id}").proto.type == kind
