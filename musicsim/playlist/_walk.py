@@ -19,9 +19,12 @@ from musicsim.playlist._restrictions import Restrictions
 from musicsim.playlist.edges import describe_edge
 from musicsim.playlist.hypergraph import UNIFORM, Hypergraph
 
-__all__ = ["Playlist", "Transition", "Walker"]
+__all__ = ["Playlist", "Steering", "Transition", "Walker"]
 
 EdgeProbabilities = Callable[[int], tuple[IntpArray, Float64Array]]
+
+Steering = Callable[[int, int, Float64Array], Float64Array | None]
+"""Weights of all songs at a place, given the song before it and the walk's own probabilities of the next; or None."""
 
 _TRIES = 4  # draws of a song before all members of an edge are looked at
 
@@ -68,8 +71,8 @@ def _draw(values: Float64Array, rng: np.random.Generator) -> int:
 class Walker:
     """A model's walk under restrictions: its edges, how it leaves a song, and its source of chance.
 
-    `weigh` gives the weights of songs at a place (None: all alike); `bridge` is asked for where songs are
-    fixed further on.
+    `weigh` gives the weights of songs at a place (None: all alike), `steer` what the song before adds to them; `bridge`
+    is asked for where songs are fixed further on.
     """
 
     graph: Hypergraph = field(kw_only=False)
@@ -80,6 +83,7 @@ class Walker:
     use_uniform: bool
     weigh: Weighing
     bridge: Callable[[], Bridge]
+    steer: Steering | None = None
     _towards: dict[int, Float64Array] = field(init=False, default_factory=dict)
     _notes: list[str] = field(init=False, default_factory=list)
 
@@ -170,6 +174,8 @@ class Walker:
         if not self.use_uniform and self.graph.uniform_edge is not None:
             left[edges == self.graph.uniform_edge] = 0.0
         pulled = self._pulled(place)
+        if self.steer is not None and previous is not None:
+            pulled = self._steered(place, previous, (edges, left), allowed, pulled)
         if pulled is None:
             chosen = self._struck_out(edges, left, allowed)
         else:
@@ -180,6 +186,27 @@ class Walker:
             reason = describe_edge(name, both=previous is not None)
             return Transition(previous, song, int(edges[k]), name, float(probabilities[k]), reason)
         return self._anywhere(previous, allowed, pulled)
+
+    def _steered(
+        self,
+        place: int,
+        previous: int,
+        leaving: tuple[IntpArray, Float64Array],
+        allowed: BoolArray,
+        pulled: Float64Array | None,
+    ) -> Float64Array | None:
+        """Weights of songs with what the song before adds to them; edges that lead nowhere add nothing."""
+        assert self.steer is not None
+        mass = self.graph.song_weight * allowed
+        probabilities = np.zeros(self.graph.n_songs)
+        for edge, p in zip(*leaving, strict=True):
+            members = self.graph.members(int(edge))
+            possible = mass[members].sum()
+            probabilities[members] += p / possible if possible > 0 else 0.0
+        probabilities *= mass if pulled is None else mass * pulled
+        total = probabilities.sum()
+        added = self.steer(place, previous, probabilities / total) if total > 0 else None
+        return pulled if added is None else added if pulled is None else pulled * added
 
     def _struck_out(self, edges: IntpArray, left: Float64Array, allowed: BoolArray) -> tuple[int, int] | None:
         """Draw an edge, and strike it out where it has no allowed member, until one has."""

@@ -15,7 +15,8 @@ from musicsim import playlist
 from musicsim.errors import NotFoundError
 from musicsim.explorer.models.artifacts import load_walk
 from musicsim.explorer.playlists.edges import FAMILIES, build_hypergraph, default_weights
-from musicsim.explorer.playlists.paths import along, places_of
+from musicsim.explorer.playlists.pace import SoundRanks, at_pace, median_of
+from musicsim.explorer.playlists.paths import along, evenly, places_of
 from musicsim.explorer.playlists.song_labels import load_sources, play_counts
 from musicsim.explorer.playlists.steering import allowed_rows, song_weights, temperature_of, works_of
 from musicsim.explorer.requests.playlist import PlaylistRequest
@@ -31,6 +32,7 @@ _NEW_EDGE = 1e-6  # share of an edge that was not there, or had no weight, when 
 _SEEDED = 0.02  # share of the weight that any song keeps beside what the seeds lead to
 _MAX_TRIES = 5
 _STRONGEST = 12
+_NEAR_IN_SOUND = 0.1  # share of the library that sounds like a song more than the rest does
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,15 @@ class Walk:
             raise NotFoundError("there are no songs to make a playlist of: add a folder first.")
         return self._graph
 
+    @property
+    def _is_paced(self) -> bool:
+        """Whether sound alone says how far steps go: no playlist has said it."""
+        return not self.n_playlists
+
+    @cached_property
+    def _ranks(self) -> SoundRanks:
+        return SoundRanks(self.snapshot.X)
+
     def _model(self, dialect: str | None = None) -> playlist.PlaylistModel:
         graph = self._needed()
         if dialect and dialect not in self._weights:
@@ -173,7 +184,12 @@ class Walk:
         ]
 
     def step_width(self, surprise: float, dialect: str | None = None) -> float:
-        """Among how many songs a step chooses, on average, at a place of the slider from smooth to surprising."""
+        """Among how many songs a step chooses, on average, at a place of the slider from smooth to surprising.
+
+        Half of them are nearer than the usual step, where steps go by sound.
+        """
+        if self._is_paced:
+            return 2.0 * median_of(surprise) * (self.snapshot.n_indexed - 1)
         return self._model(dialect).step_width(temperature_of(surprise))
 
     def draw(self, request: PlaylistRequest, random_state: int | None = None) -> DrawnPlaylist:
@@ -250,7 +266,7 @@ class Walk:
         seed: int | None,
         n_left: int,
     ) -> DrawnPlaylist:
-        fixed, weigh, notes = self._steering(model, request, length)
+        fixed, weigh, steer, notes = self._steering(model, request, length)
         length = max(length, *(place + 1 for place in fixed), 1)
         artists = self.snapshot.columns.group.codes
         excluded = np.setdiff1d(np.flatnonzero(~allowed), list(fixed.values())).tolist()
@@ -265,8 +281,9 @@ class Walk:
                 spacing=spacing,
                 works=self._works if request.versions_apart else None,
                 weigh=weigh,
-                temperature=temperature_of(request.surprise),
-                use_uniform=request.surprise > 0.5,
+                steer=steer,
+                temperature=1.0 if self._is_paced else temperature_of(request.surprise),
+                use_uniform=self._is_paced or request.surprise > 0.5,
                 random_state=seed,
             )
             if len(drawn.songs) == length or len(drawn.songs) >= n_left:
@@ -279,13 +296,13 @@ class Walk:
         if n_left < length:
             notes.append(f"only {n_left} song{'s match' if n_left != 1 else ' matches'} your request")
         steps = [*([drawn.opening] if drawn.songs else []), *drawn.transitions]
-        edges = tuple(Edge(step.reason, step.probability) if step else None for step in steps)
+        edges = tuple(self._edge(step) if step else None for step in steps)
         return DrawnPlaylist(tuple(self.snapshot.songs_at(drawn.songs)), edges, tuple(notes))
 
     def _steering(
         self, model: playlist.PlaylistModel, request: PlaylistRequest, length: int
-    ) -> tuple[dict[int, int], playlist.Weighing | None, list[str]]:
-        """Rows by place, and weights of songs by place."""
+    ) -> tuple[dict[int, int], playlist.Weighing | None, playlist.Steering | None, list[str]]:
+        """Rows by place, weights of songs by place, and what the song before adds to them."""
         notes: list[str] = []
         fixed = {place: self._row(i) for place, i in request.keep.items()}
         path: dict[int, int] = {}
@@ -301,7 +318,21 @@ class Walk:
         elif request.first is not None:
             path = {0: self._row(request.first)}
         fixed = path | fixed
-        return fixed, self._weighing(model, request, path if len(path) > 1 else {}), notes
+        path = path if len(path) > 1 else {}
+        return fixed, self._weighing(model, request, path), self._stepping(request, path), notes
+
+    def _stepping(self, request: PlaylistRequest, path: Mapping[int, int]) -> playlist.Steering | None:
+        """How far each step goes: evenly on a path; elsewhere as smooth or surprising as asked for."""
+        even = evenly(self.snapshot.X, path) if path else None
+        if not self._is_paced:
+            return even
+        paced = at_pace(self._ranks.shares, median_of(request.surprise))
+
+        def steer(place: int, previous: int, probabilities: FloatArray) -> FloatArray | None:
+            wanted = even(place, previous, probabilities) if even else None
+            return paced(place, previous, probabilities) if wanted is None else wanted
+
+        return steer
 
     def _weighing(
         self, model: playlist.PlaylistModel, request: PlaylistRequest, path: Mapping[int, int]
@@ -351,8 +382,17 @@ class Walk:
         for (here, there), pair in zip(pairwise(rows), pairwise(song_ids), strict=True):
             known = (taken or {}).get(pair)
             likeliest = model.explain(here, there)
-            edges.append(known or Edge(likeliest.reason, likeliest.probability))
+            edges.append(known or self._edge(likeliest))
         return DrawnPlaylist(tuple(self.snapshot.songs_at(rows)), tuple(edges))
+
+    def _edge(self, step: playlist.Transition) -> Edge:
+        """A step in words: one through the edge of all songs was taken for its sound, where it is near."""
+        reason = step.reason
+        if self._is_paced and step.name == playlist.UNIFORM and step.previous is not None:
+            share = self._ranks.share(step.previous, step.song)
+            if share <= _NEAR_IN_SOUND:
+                reason = f"both with similar sound (among the nearest {max(1, round(100 * share))} %)"
+        return Edge(reason, step.probability)
 
     def reasons(self, song_id: int, next_id: int, dialect: str | None = None) -> list[Edge]:
         """All that can have led from one song to another, likeliest first; probabilities sum to 1."""
@@ -386,3 +426,6 @@ class ShuffleWalk(Walk):
         self, model: playlist.PlaylistModel, request: PlaylistRequest, path: Mapping[int, int]
     ) -> playlist.Weighing | None:
         return super()._weighing(model, request, {})
+
+    def _stepping(self, request: PlaylistRequest, path: Mapping[int, int]) -> playlist.Steering | None:
+        return None

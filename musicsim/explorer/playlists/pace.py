@@ -1,0 +1,80 @@
+"""How far the steps of a playlist go in sound, for a library whose playlists say nothing about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim import playlist
+
+__all__ = ["SoundRanks", "at_pace", "median_of"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_SMOOTH, _SURPRISING = 0.02, 0.25  # median rank of the next song at both ends, as a share of the library
+_SHARPEST, _WIDEST = 3.0, -3.0  # limits of the exponent: of exp(-x rank / median), and of exp(-x rank)
+_HALVINGS = 40
+
+
+def median_of(surprise: float) -> float:
+    """Share of the library within which half of the steps end: 2 % at 0, 7 % in the middle, 25 % at 1."""
+    return float(_SMOOTH * (_SURPRISING / _SMOOTH) ** surprise)
+
+
+class SoundRanks:
+    """Ranks of all songs by their distance from one of them.
+
+    Parameters
+    ----------
+    X : (n_songs, n_dimensions)
+        Vectors of a model.
+    """
+
+    def __init__(self, X: npt.NDArray[np.floating]) -> None:
+        self._X = X
+        self._squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+
+    def shares(self, row: int) -> FloatArray:
+        """Rank of every song as a share of the others: 0 for the song itself, 1 for the farthest."""
+        distance = self._squares - 2.0 * (self._X @ self._X[row])
+        distance[row] = -np.inf
+        shares = np.empty(len(distance))
+        shares[np.argsort(distance, kind="stable")] = np.linspace(0.0, 1.0, len(distance))
+        return shares
+
+    def share(self, row: int, other: int) -> float:
+        """Rank of one song as seen from another, as a share."""
+        distance = self._squares - 2.0 * (self._X @ self._X[row])
+        return float(np.count_nonzero(distance < distance[other])) / max(1, len(distance) - 1)
+
+
+def at_pace(shares: Callable[[int], FloatArray], median: float) -> playlist.Steering:
+    """Weights of songs that let half of the steps end within a share of the library.
+
+    Of all distributions of the next song in which ranks have one mean, exp(-x rank) times the walk's own is the
+    nearest to it (by Kullback-Leibler divergence). The exponent x is the one that puts the median in its place, by
+    bisection, between limits that leave a choice among a few songs.
+
+    Parameters
+    ----------
+    shares : callable
+        Rank shares (n_songs,) of all songs as seen from one.
+    median : float, 0 < median < 1
+    """
+
+    def steer(place: int, previous: int, probabilities: FloatArray) -> FloatArray:
+        del place
+        ranks = shares(previous)
+        possible = np.flatnonzero(probabilities)
+        rank, p = ranks[possible], probabilities[possible]
+        is_near = rank <= median
+        low, high = _WIDEST, _SHARPEST / median
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            weighed = p * np.exp(-middle * (rank - rank.min()))
+            low, high = (middle, high) if weighed[is_near].sum() < weighed.sum() / 2 else (low, middle)
+        return np.exp(-high * np.maximum(ranks - rank.min(), 0.0))
+
+    return steer
