@@ -8,7 +8,7 @@ Where songs weigh differently (g), or a song is fixed further on (the message be
 proportion to the mean of g * beta over its allowed members, and a member to its own.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -71,8 +71,9 @@ def _draw(values: Float64Array, rng: np.random.Generator) -> int:
 class Walker:
     """A model's walk under restrictions: its edges, how it leaves a song, and its source of chance.
 
-    `weigh` gives the weights of songs at a place (None: all alike), `steer` what the song before adds to them; `bridge`
-    is asked for where songs are fixed further on.
+    `weigh` gives the weights of songs at a place (None: all alike), `steer` what the song before adds to them;
+    `within` the songs that the uniform edge leads to from a song (None: all); `bridge` is asked for where songs are
+    fixed further on.
     """
 
     graph: Hypergraph = field(kw_only=False)
@@ -84,6 +85,7 @@ class Walker:
     weigh: Weighing
     bridge: Callable[[], Bridge]
     steer: Steering | None = None
+    within: Callable[[int], IntpArray] | None = None
     _towards: dict[int, Float64Array] = field(init=False, default_factory=dict)
     _notes: list[str] = field(init=False, default_factory=list)
 
@@ -179,7 +181,8 @@ class Walker:
         if pulled is None:
             chosen = self._struck_out(edges, left, allowed)
         else:
-            chosen = self._weighed(edges, left, np.where(allowed, pulled, 0.0), allowed)
+            members = self._members(edges, previous)
+            chosen = self._weighed(members, left, np.where(allowed, pulled, 0.0), allowed)
         if chosen is not None:
             k, song = chosen
             name = self.graph.names[edges[k]]
@@ -199,8 +202,8 @@ class Walker:
         assert self.steer is not None
         mass = self.graph.song_weight * allowed
         probabilities = np.zeros(self.graph.n_songs)
-        for edge, p in zip(*leaving, strict=True):
-            members = self.graph.members(int(edge))
+        edges, left = leaving
+        for members, p in zip(self._members(edges, previous), left, strict=True):
             possible = mass[members].sum()
             probabilities[members] += p / possible if possible > 0 else 0.0
         probabilities *= mass if pulled is None else mass * pulled
@@ -238,19 +241,26 @@ class Walker:
         return int(candidates[_draw(self.graph.song_weight[candidates], self.rng)])
 
     def _weighed(
-        self, edges: IntpArray, left: Float64Array, pulled: Float64Array, allowed: BoolArray
+        self, members: Sequence[IntpArray], left: Float64Array, pulled: Float64Array, allowed: BoolArray
     ) -> tuple[int, int] | None:
         """Draw an edge by the mean weight of its allowed members, and one of them by its own."""
         mass = self.graph.song_weight
         for k in np.flatnonzero(left).tolist():
-            members = self.graph.members(int(edges[k]))
-            possible = mass[members] @ allowed[members]
-            left[k] *= (mass[members] @ pulled[members]) / possible if possible > 0 else 0.0
+            songs = members[k]
+            possible = mass[songs] @ allowed[songs]
+            left[k] *= (mass[songs] @ pulled[songs]) / possible if possible > 0 else 0.0
         if not np.any(left > 0):
             return None
         chosen = _draw(left, self.rng)
-        members = self.graph.members(int(edges[chosen]))
-        return chosen, int(members[_draw(mass[members] * pulled[members], self.rng)])
+        songs = members[chosen]
+        return chosen, int(songs[_draw(mass[songs] * pulled[songs], self.rng)])
+
+    def _members(self, edges: IntpArray, previous: int | None) -> list[IntpArray]:
+        """The songs that each edge leads to from a song."""
+        found = [self.graph.members(int(edge)) for edge in edges]
+        if self.within is not None and previous is not None and self.graph.uniform_edge in edges:
+            found[int(np.searchsorted(edges, self.graph.uniform_edge))] = self.within(previous)
+        return found
 
     def _anywhere(
         self, previous: int | None, allowed: BoolArray, pulled: Float64Array | None

@@ -323,6 +323,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         works: Sequence[Hashable] | None = None,
         weigh: npt.ArrayLike | Weighing | None = None,
         steer: Steering | None = None,
+        within: Callable[[int], IntpArray] | None = None,
         temperature: float = 1.0,
         repeat: bool = False,
         use_uniform: bool = True,
@@ -354,6 +355,8 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         steer : callable from (place, song before, probabilities of the next song) to such an array or None
             What the song before adds to `weigh`; the probabilities, of shape (n_songs,), are those of the step without
             it, over the songs that may come. Not asked for the opening song.
+        within : callable from a song to rows, or None
+            The songs that the uniform edge leads to from a song, where songs are weighed; None: all.
         temperature : float > 0
             Edges are drawn in proportion to P[e | x] |e|^(1 - 1 / temperature): an edge's energy is the log of its
             size, the entropy of the step through it. Below 1 the walk keeps to tight edges, whose songs have more
@@ -414,6 +417,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
             use_uniform=use_uniform,
             weigh=self._check_weighing(weigh),
             steer=steer,
+            within=within,
             bridge=lambda: Bridge(graph, pull if use_uniform else self._without_uniform(pull)),
         )
         songs, steps, note = walker.walk(length)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from musicsim import playlist
 from musicsim.errors import NotFoundError
 from musicsim.explorer.models.artifacts import load_walk
+from musicsim.explorer.playlists.cluster_names import ClusterNames
 from musicsim.explorer.playlists.edges import FAMILIES, build_hypergraph, default_weights
 from musicsim.explorer.playlists.pace import SoundRanks, at_pace, median_of
 from musicsim.explorer.playlists.paths import along, evenly, places_of
@@ -32,6 +33,7 @@ _NEW_EDGE = 1e-6  # share of an edge that was not there, or had no weight, when 
 _SEEDED = 0.02  # share of the weight that any song keeps beside what the seeds lead to
 _MAX_TRIES = 5
 _STRONGEST = 12
+_JUMPS_ABOVE = 0.5  # surprise
 _NEAR_IN_SOUND = 0.1  # share of the library that sounds like a song more than the rest does
 
 
@@ -178,10 +180,7 @@ class Walk:
         """The edges that weigh most, anywhere left out, each with its share of the weight."""
         model = self._model(dialect)
         order = [e for e in np.argsort(-model.weights_, kind="stable") if e != model.hypergraph.uniform_edge]
-        return [
-            Edge(playlist.describe_edge(model.hypergraph.names[e]), float(model.weights_[e]))
-            for e in order[:n]
-        ]
+        return [Edge(self._described(model.hypergraph.names[e]), float(model.weights_[e])) for e in order[:n]]
 
     def step_width(self, surprise: float, dialect: str | None = None) -> float:
         """Among how many songs a step chooses, on average, at a place of the slider from smooth to surprising.
@@ -272,6 +271,9 @@ class Walk:
         excluded = np.setdiff1d(np.flatnonzero(~allowed), list(fixed.values())).tolist()
         n_artists = len(np.unique(artists[allowed]))
         asked = min(request.spacing, max(0, n_artists - 1))
+        within = None
+        if self._is_paced and request.surprise <= _JUMPS_ABOVE:
+            within = partial(self._ranks.nearest, share=_NEAR_IN_SOUND)
         for spacing in range(asked, -1, -1):
             drawn = model.generate(
                 length,
@@ -282,8 +284,9 @@ class Walk:
                 works=self._works if request.versions_apart else None,
                 weigh=weigh,
                 steer=steer,
+                within=within,
                 temperature=1.0 if self._is_paced else temperature_of(request.surprise),
-                use_uniform=self._is_paced or request.surprise > 0.5,
+                use_uniform=self._is_paced or request.surprise > _JUMPS_ABOVE,
                 random_state=seed,
             )
             if len(drawn.songs) == length or len(drawn.songs) >= n_left:
@@ -385,9 +388,16 @@ class Walk:
             edges.append(known or self._edge(likeliest))
         return DrawnPlaylist(tuple(self.snapshot.songs_at(rows)), tuple(edges))
 
+    @cached_property
+    def _cluster_names(self) -> ClusterNames:
+        return ClusterNames(self.snapshot, self._plays)
+
+    def _described(self, name: str, *, both: bool = True) -> str:
+        return playlist.describe_edge(name, both=both, called=self._cluster_names.name)
+
     def _edge(self, step: playlist.Transition) -> Edge:
         """A step in words: one through the edge of all songs was taken for its sound, where it is near."""
-        reason = step.reason
+        reason = self._described(step.name, both=step.previous is not None) if step.name else step.reason
         if self._is_paced and step.name == playlist.UNIFORM and step.previous is not None:
             share = self._ranks.share(step.previous, step.song)
             if share <= _NEAR_IN_SOUND:
@@ -397,7 +407,7 @@ class Walk:
     def reasons(self, song_id: int, next_id: int, dialect: str | None = None) -> list[Edge]:
         """All that can have led from one song to another, likeliest first; probabilities sum to 1."""
         common = self._model(dialect).transition_edges(self._row(song_id), self._row(next_id))
-        return [Edge(playlist.describe_edge(name), probability) for _, name, probability in common]
+        return [Edge(self._described(name), probability) for _, name, probability in common]
 
     def _row(self, song_id: int) -> int:
         row = int(self.snapshot.rows_of([song_id])[0])
