@@ -258,8 +258,9 @@ class Walker:
     def _members(self, edges: IntpArray, previous: int | None) -> list[IntpArray]:
         """The songs that each edge leads to from a song."""
         found = [self.graph.members(int(edge)) for edge in edges]
-        if self.within is not None and previous is not None and self.graph.uniform_edge in edges:
-            found[int(np.searchsorted(edges, self.graph.uniform_edge))] = self.within(previous)
+        if self.within is not None and previous is not None:
+            for place in np.flatnonzero(edges == self.graph.uniform_edge):
+                found[int(place)] = self.within(previous)
         return found
 
     def _anywhere(

@@ -42,7 +42,7 @@ class ClusterNames:
         self._names: dict[tuple[str, str], str] = {}
 
     def name(self, family: str, value: str) -> str:
-        """The name of a cluster, as ``cluster-16`` and ``12``; "" of other families, and where there is nothing to say."""
+        """The name of a cluster, as ``cluster-16`` and ``12``; "" of other families and of what is not known."""
         kind, _, label = family.partition("-")
         labels = self._snapshot.clusters.get(label)
         if kind != "cluster" or labels is None or not value.isdigit():

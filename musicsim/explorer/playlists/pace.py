@@ -18,6 +18,7 @@ FloatArray = npt.NDArray[np.float64]
 _SMOOTH, _SURPRISING = 0.017, 0.25
 _SHARPEST, _WIDEST = 6.0, -3.0  # limits of the exponent: of exp(-x rank / median), and of exp(-x rank)
 _HALVINGS = 40
+_NEAR = 0.1  # share of the library that sounds like a song more than the rest does
 
 
 def median_of(surprise: float) -> float:
@@ -32,11 +33,17 @@ class SoundRanks:
     ----------
     X : (n_songs, n_dimensions)
         Vectors of a model.
+
+    Attributes
+    ----------
+    nearest : float
+        Share of the songs that count as near to one: at least one song.
     """
 
     def __init__(self, X: npt.NDArray[np.floating]) -> None:
         self._X = X
         self._squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+        self.nearest = max(_NEAR, 1.0 / max(1, len(X) - 1))
 
     def shares(self, row: int) -> FloatArray:
         """Rank of every song as a share of the others: 0 for the song itself, 1 for the farthest."""
@@ -46,15 +53,9 @@ class SoundRanks:
         shares[np.argsort(distance, kind="stable")] = np.linspace(0.0, 1.0, len(distance))
         return shares
 
-    def nearest(self, row: int, share: float) -> npt.NDArray[np.intp]:
-        """The songs nearest to one, as many as a share of the library; at least two."""
-        shares = self.shares(row)
-        return np.flatnonzero(shares <= max(share, 2.0 / max(2, len(shares) - 1)))
-
-    def share(self, row: int, other: int) -> float:
-        """Rank of one song as seen from another, as a share."""
-        distance = self._squares - 2.0 * (self._X @ self._X[row])
-        return float(np.count_nonzero(distance < distance[other])) / max(1, len(distance) - 1)
+    def near(self, row: int) -> npt.NDArray[np.intp]:
+        """The songs near to one, itself among them, ascending."""
+        return np.flatnonzero(self.shares(row) <= self.nearest)
 
 
 def at_pace(shares: Callable[[int], FloatArray], median: float) -> playlist.Steering:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -34,7 +35,6 @@ _SEEDED = 0.02  # share of the weight that any song keeps beside what the seeds 
 _MAX_TRIES = 5
 _STRONGEST = 12
 _JUMPS_ABOVE = 0.5  # surprise
-_NEAR_IN_SOUND = 0.1  # share of the library that sounds like a song more than the rest does
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +106,8 @@ class Walk:
         self.dialects: tuple[Dialect, ...] = ()
         self._weights: dict[str, FloatArray] = {}
         self._graph: playlist.Hypergraph | None = None
+        # sound says how far steps go where too few playlists do: what they gain could not be judged
+        self._is_paced = False
         if snapshot.n_indexed and snapshot.record is not None:
             self._load()
 
@@ -115,6 +117,7 @@ class Walk:
         assert snapshot.record is not None
         self._graph = build_hypergraph(snapshot, load_sources(snapshot), own=True)
         fitted = load_walk(snapshot.library.models.path(snapshot.record.id))
+        self._is_paced = fitted is None or not fitted.facts["n_judged"]
         if fitted is None:
             self._weights[""] = default_weights(self._graph.names)
             return
@@ -143,11 +146,6 @@ class Walk:
         if self._graph is None:
             raise NotFoundError("there are no songs to make a playlist of: add a folder first.")
         return self._graph
-
-    @property
-    def _is_paced(self) -> bool:
-        """Whether sound alone says how far steps go: no playlist has said it."""
-        return not self.n_playlists
 
     @cached_property
     def _ranks(self) -> SoundRanks:
@@ -271,9 +269,7 @@ class Walk:
         excluded = np.setdiff1d(np.flatnonzero(~allowed), list(fixed.values())).tolist()
         n_artists = len(np.unique(artists[allowed]))
         asked = min(request.spacing, max(0, n_artists - 1))
-        within = None
-        if self._is_paced and request.surprise <= _JUMPS_ABOVE:
-            within = partial(self._ranks.nearest, share=_NEAR_IN_SOUND)
+        jumps = request.surprise > _JUMPS_ABOVE
         for spacing in range(asked, -1, -1):
             drawn = model.generate(
                 length,
@@ -284,9 +280,9 @@ class Walk:
                 works=self._works if request.versions_apart else None,
                 weigh=weigh,
                 steer=steer,
-                within=within,
+                within=self._ranks.near if self._is_paced and not jumps else None,
                 temperature=1.0 if self._is_paced else temperature_of(request.surprise),
-                use_uniform=self._is_paced or request.surprise > _JUMPS_ABOVE,
+                use_uniform=self._is_paced or jumps,
                 random_state=seed,
             )
             if len(drawn.songs) == length or len(drawn.songs) >= n_left:
@@ -399,9 +395,9 @@ class Walk:
         """A step in words: one through the edge of all songs was taken for its sound, where it is near."""
         reason = self._described(step.name, both=step.previous is not None) if step.name else step.reason
         if self._is_paced and step.name == playlist.UNIFORM and step.previous is not None:
-            share = self._ranks.share(step.previous, step.song)
-            if share <= _NEAR_IN_SOUND:
-                reason = f"both with similar sound (among the nearest {max(1, round(100 * share))} %)"
+            share = self._ranks.shares(step.previous)[step.song]
+            if share <= self._ranks.nearest:
+                reason = f"both with similar sound (among the nearest {max(1, math.ceil(100 * share))} %)"
         return Edge(reason, step.probability)
 
     def reasons(self, song_id: int, next_id: int, dialect: str | None = None) -> list[Edge]:
