@@ -14,7 +14,7 @@ __all__ = ["ClusterNames"]
 
 FloatArray = npt.NDArray[np.float64]
 
-_MEASURES = (("fast", "slow"), ("bright", "dark"), ("loud", "quiet"), ("tonal", "noisy"))
+_MEASURES = (("fast", "slow"), ("bright", "dark"), ("loud", "quiet"), ("tonal", "atonal"))
 _TYPICAL = 0.75  # standard deviations of the library's songs by which the mean of a cluster must differ
 _MAX_WORDS = 2
 # each song takes some milliseconds to read

@@ -31,6 +31,7 @@ FloatArray = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 _NEW_EDGE = 1e-6  # share of an edge that was not there, or had no weight, when the weights were fitted
+_AROUND = 0.5  # surprise of the steps that say what is around a song
 _SEEDED = 0.02  # share of the weight that any song keeps beside what the seeds lead to
 _MAX_TRIES = 5
 _STRONGEST = 12
@@ -351,10 +352,13 @@ class Walk:
 
         return weigh
 
-    @staticmethod
-    def _around(model: playlist.PlaylistModel, rows: Sequence[int]) -> FloatArray:
+    def _around(self, model: playlist.PlaylistModel, rows: Sequence[int]) -> FloatArray:
         """How readily the walk goes from some songs to each song, on average; any song keeps a little."""
-        reached = np.mean([model.transition_probabilities(row) for row in rows], axis=0)
+        steps = [model.transition_probabilities(row) for row in rows]
+        if self._is_paced:
+            pace = at_pace(self._ranks.shares, median_of(_AROUND))
+            steps = [p * pace(0, row, p) for row, p in zip(rows, steps, strict=True)]
+        reached = np.mean(steps, axis=0)
         reached[list(rows)] = reached.max(initial=0.0)
         top = reached.max(initial=0.0)
         return np.maximum(reached / top, _SEEDED) if top > 0 else np.ones_like(reached)
