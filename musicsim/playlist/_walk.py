@@ -176,13 +176,16 @@ class Walker:
         if not self.use_uniform and self.graph.uniform_edge is not None:
             left[edges == self.graph.uniform_edge] = 0.0
         pulled = self._pulled(place)
-        if self.steer is not None and previous is not None:
-            pulled = self._steered(place, previous, (edges, left), allowed, pulled)
-        if pulled is None:
+        if pulled is None and (self.steer is None or previous is None):
             chosen = self._struck_out(edges, left, allowed)
         else:
-            members = self._members(edges, previous)
-            chosen = self._weighed(members, left, np.where(allowed, pulled, 0.0), allowed)
+            members = self._members(edges, left, previous)
+            if self.steer is not None and previous is not None:
+                free = self._free_step(members, left, allowed, pulled)
+                added = self.steer(place, previous, free) if free.any() else None
+                pulled = added if pulled is None else pulled if added is None else pulled * added
+            wanted = allowed.astype(np.float64) if pulled is None else np.where(allowed, pulled, 0.0)
+            chosen = self._weighed(members, left, wanted, allowed)
         if chosen is not None:
             k, song = chosen
             name = self.graph.names[edges[k]]
@@ -190,26 +193,33 @@ class Walker:
             return Transition(previous, song, int(edges[k]), name, float(probabilities[k]), reason)
         return self._anywhere(previous, allowed, pulled)
 
-    def _steered(
+    def _members(self, edges: IntpArray, left: Float64Array, previous: int | None) -> list[IntpArray]:
+        """The songs that each edge leads to from a song; none of those that are left out."""
+        nobody = np.empty(0, dtype=np.intp)
+        found = [
+            self.graph.members(e) if p > 0 else nobody for e, p in zip(edges.tolist(), left, strict=True)
+        ]
+        if self.within is not None and previous is not None:
+            for k in np.flatnonzero((edges == self.graph.uniform_edge) & (left > 0)):
+                found[int(k)] = self.within(previous)
+        return found
+
+    def _free_step(
         self,
-        place: int,
-        previous: int,
-        leaving: tuple[IntpArray, Float64Array],
+        members: Sequence[IntpArray],
+        left: Float64Array,
         allowed: BoolArray,
         pulled: Float64Array | None,
-    ) -> Float64Array | None:
-        """Weights of songs with what the song before adds to them; edges that lead nowhere add nothing."""
-        assert self.steer is not None
+    ) -> Float64Array:
+        """Probabilities of the next song without steering: of any allowed one where no edge leads on."""
         mass = self.graph.song_weight * allowed
-        probabilities = np.zeros(self.graph.n_songs)
-        edges, left = leaving
-        for members, p in zip(self._members(edges, previous), left, strict=True):
-            possible = mass[members].sum()
-            probabilities[members] += p / possible if possible > 0 else 0.0
-        probabilities *= mass if pulled is None else mass * pulled
-        total = probabilities.sum()
-        added = self.steer(place, previous, probabilities / total) if total > 0 else None
-        return pulled if added is None else added if pulled is None else pulled * added
+        step = np.zeros(self.graph.n_songs)
+        for songs, p in zip(members, left, strict=True):
+            possible = mass[songs].sum()
+            step[songs] += p / possible if possible > 0 else 0.0
+        step = step if step.any() else np.ones(self.graph.n_songs)
+        step *= mass if pulled is None else mass * pulled
+        return step / (step.sum() or 1.0)
 
     def _struck_out(self, edges: IntpArray, left: Float64Array, allowed: BoolArray) -> tuple[int, int] | None:
         """Draw an edge, and strike it out where it has no allowed member, until one has."""
@@ -254,14 +264,6 @@ class Walker:
         chosen = _draw(left, self.rng)
         songs = members[chosen]
         return chosen, int(songs[_draw(mass[songs] * pulled[songs], self.rng)])
-
-    def _members(self, edges: IntpArray, previous: int | None) -> list[IntpArray]:
-        """The songs that each edge leads to from a song."""
-        found = [self.graph.members(int(edge)) for edge in edges]
-        if self.within is not None and previous is not None:
-            for place in np.flatnonzero(edges == self.graph.uniform_edge):
-                found[int(place)] = self.within(previous)
-        return found
 
     def _anywhere(
         self, previous: int | None, allowed: BoolArray, pulled: Float64Array | None

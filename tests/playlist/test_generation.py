@@ -227,3 +227,18 @@ def test_the_uniform_edge_may_lead_to_some_songs_only():
             4, steer=lambda *_: np.ones(9), within=around.__getitem__, random_state=seed
         ).songs
         assert all(there in around[here] for here, there in itertools.pairwise(songs))
+
+
+def test_where_no_edge_leads_on_steering_still_chooses():
+    graph = build_edges(6, tags=[["a"], ["a"], [], [], [], []])
+    model = PlaylistModel(graph, weights=np.ones(graph.n_edges))
+    nearest = {1: np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0])}
+    for seed in range(20):
+        drawn = model.generate(
+            3,
+            prefix=[0, 1],
+            use_uniform=False,
+            steer=lambda _, song, __: nearest.get(song),
+            random_state=seed,
+        )
+        assert drawn.songs == (0, 1, 3)

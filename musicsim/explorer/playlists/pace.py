@@ -7,8 +7,6 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from musicsim import playlist
-
 __all__ = ["SoundRanks", "at_pace", "median_of"]
 
 FloatArray = npt.NDArray[np.float64]
@@ -58,8 +56,10 @@ class SoundRanks:
         return np.flatnonzero(self.shares(row) <= self.nearest)
 
 
-def at_pace(shares: Callable[[int], FloatArray], median: float) -> playlist.Steering:
-    """Weights of songs that let half of the steps end within a share of the library.
+def at_pace(
+    shares: Callable[[int], FloatArray], median: float
+) -> Callable[[int, int, FloatArray], FloatArray]:
+    """Steering that lets half of the steps end within a share of the library, as `PlaylistModel.generate` takes it.
 
     Of all distributions of the next song in which ranks have one mean, exp(-x rank) times the walk's own is the
     nearest to it (by Kullback-Leibler divergence). The exponent x is the one that puts the median in its place, by
