@@ -72,8 +72,9 @@ class ClusterNames:
         here = self._measures(_spread(rows, _LISTENED_TO))
         if not len(usual) or not len(here):
             return []
-        deviation = usual.std(axis=0)
-        differs = (here.mean(axis=0) - usual.mean(axis=0)) / np.where(deviation > 0, deviation, np.inf)
+        mean, deviation = usual.mean(axis=0), usual.std(axis=0)
+        # where all songs are alike, what is left is rounding
+        differs = (here.mean(axis=0) - mean) / np.where(deviation > 1e-6 * np.abs(mean), deviation, np.inf)
         order = [i for i in np.argsort(-np.abs(differs), kind="stable") if abs(differs[i]) >= _TYPICAL]
         return [_MEASURES[i][0 if differs[i] > 0 else 1] for i in order[:_MAX_WORDS]]
 
