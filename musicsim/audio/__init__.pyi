@@ -26,6 +26,7 @@ from .features import derivative_blocks as derivative_blocks
 from .features import derivatives as derivatives
 from .features import mfcc as mfcc
 from .harmony import HARMONY_SIZE as HARMONY_SIZE
+from .harmony import N_CLASSES as N_CLASSES
 from .harmony import harmony as harmony
 from .rhythm import RHYTHM_SIZE as RHYTHM_SIZE
 from .rhythm import TEMPOS as TEMPOS

@@ -1,4 +1,5 @@
 from ._bridge import Weighing as Weighing
+from ._walk import Steering as Steering
 from .cooccurrence import cooccurrence_clusters as cooccurrence_clusters
 from .cooccurrence import cooccurrence_neighbours as cooccurrence_neighbours
 from .cooccurrence import cooccurrence_vectors as cooccurrence_vectors
@@ -11,6 +12,7 @@ from .edges import describe_edge as describe_edge
 from .edges import edge_families as edge_families
 from .held_out import kind_factors as kind_factors
 from .held_out import reweighted as reweighted
+from .hypergraph import UNIFORM as UNIFORM
 from .hypergraph import Hypergraph as Hypergraph
 from .listeners import listener_clusters as listener_clusters
 from .model import Playlist as Playlist

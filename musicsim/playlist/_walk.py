@@ -8,7 +8,7 @@ Where songs weigh differently (g), or a song is fixed further on (the message be
 proportion to the mean of g * beta over its allowed members, and a member to its own.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,9 +19,12 @@ from musicsim.playlist._restrictions import Restrictions
 from musicsim.playlist.edges import describe_edge
 from musicsim.playlist.hypergraph import UNIFORM, Hypergraph
 
-__all__ = ["Playlist", "Transition", "Walker"]
+__all__ = ["Playlist", "Steering", "Transition", "Walker"]
 
 EdgeProbabilities = Callable[[int], tuple[IntpArray, Float64Array]]
+
+Steering = Callable[[int, int, Float64Array], Float64Array | None]
+"""Weights of all songs at a place, given the song before it and the walk's own probabilities of the next; or None."""
 
 _TRIES = 4  # draws of a song before all members of an edge are looked at
 
@@ -68,7 +71,8 @@ def _draw(values: Float64Array, rng: np.random.Generator) -> int:
 class Walker:
     """A model's walk under restrictions: its edges, how it leaves a song, and its source of chance.
 
-    `weigh` gives the weights of songs at a place (None: all alike); `bridge` is asked for where songs are
+    `weigh` gives the weights of songs at a place (None: all alike), `steer` what the song before adds to them;
+    `within` the songs that the uniform edge leads to from a song (None: all); `bridge` is asked for where songs are
     fixed further on.
     """
 
@@ -80,6 +84,8 @@ class Walker:
     use_uniform: bool
     weigh: Weighing
     bridge: Callable[[], Bridge]
+    steer: Steering | None = None
+    within: Callable[[int], IntpArray] | None = None
     _towards: dict[int, Float64Array] = field(init=False, default_factory=dict)
     _notes: list[str] = field(init=False, default_factory=list)
 
@@ -170,16 +176,50 @@ class Walker:
         if not self.use_uniform and self.graph.uniform_edge is not None:
             left[edges == self.graph.uniform_edge] = 0.0
         pulled = self._pulled(place)
-        if pulled is None:
+        if pulled is None and (self.steer is None or previous is None):
             chosen = self._struck_out(edges, left, allowed)
         else:
-            chosen = self._weighed(edges, left, np.where(allowed, pulled, 0.0), allowed)
+            members = self._members(edges, left, previous)
+            if self.steer is not None and previous is not None:
+                free = self._free_step(members, left, allowed, pulled)
+                added = self.steer(place, previous, free) if free.any() else None
+                pulled = added if pulled is None else pulled if added is None else pulled * added
+            wanted = allowed.astype(np.float64) if pulled is None else np.where(allowed, pulled, 0.0)
+            chosen = self._weighed(members, left, wanted, allowed)
         if chosen is not None:
             k, song = chosen
             name = self.graph.names[edges[k]]
             reason = describe_edge(name, both=previous is not None)
             return Transition(previous, song, int(edges[k]), name, float(probabilities[k]), reason)
         return self._anywhere(previous, allowed, pulled)
+
+    def _members(self, edges: IntpArray, left: Float64Array, previous: int | None) -> list[IntpArray]:
+        """The songs that each edge leads to from a song; none of those that are left out."""
+        nobody = np.empty(0, dtype=np.intp)
+        found = [
+            self.graph.members(e) if p > 0 else nobody for e, p in zip(edges.tolist(), left, strict=True)
+        ]
+        if self.within is not None and previous is not None:
+            for k in np.flatnonzero((edges == self.graph.uniform_edge) & (left > 0)):
+                found[int(k)] = self.within(previous)
+        return found
+
+    def _free_step(
+        self,
+        members: Sequence[IntpArray],
+        left: Float64Array,
+        allowed: BoolArray,
+        pulled: Float64Array | None,
+    ) -> Float64Array:
+        """Probabilities of the next song without steering: of any allowed one where no edge leads on."""
+        mass = self.graph.song_weight * allowed
+        step = np.zeros(self.graph.n_songs)
+        for songs, p in zip(members, left, strict=True):
+            possible = mass[songs].sum()
+            step[songs] += p / possible if possible > 0 else 0.0
+        step = step if step.any() else np.ones(self.graph.n_songs)
+        step *= mass if pulled is None else mass * pulled
+        return step / (step.sum() or 1.0)
 
     def _struck_out(self, edges: IntpArray, left: Float64Array, allowed: BoolArray) -> tuple[int, int] | None:
         """Draw an edge, and strike it out where it has no allowed member, until one has."""
@@ -211,19 +251,19 @@ class Walker:
         return int(candidates[_draw(self.graph.song_weight[candidates], self.rng)])
 
     def _weighed(
-        self, edges: IntpArray, left: Float64Array, pulled: Float64Array, allowed: BoolArray
+        self, members: Sequence[IntpArray], left: Float64Array, pulled: Float64Array, allowed: BoolArray
     ) -> tuple[int, int] | None:
         """Draw an edge by the mean weight of its allowed members, and one of them by its own."""
         mass = self.graph.song_weight
         for k in np.flatnonzero(left).tolist():
-            members = self.graph.members(int(edges[k]))
-            possible = mass[members] @ allowed[members]
-            left[k] *= (mass[members] @ pulled[members]) / possible if possible > 0 else 0.0
+            songs = members[k]
+            possible = mass[songs] @ allowed[songs]
+            left[k] *= (mass[songs] @ pulled[songs]) / possible if possible > 0 else 0.0
         if not np.any(left > 0):
             return None
         chosen = _draw(left, self.rng)
-        members = self.graph.members(int(edges[chosen]))
-        return chosen, int(members[_draw(mass[members] * pulled[members], self.rng)])
+        songs = members[chosen]
+        return chosen, int(songs[_draw(mass[songs] * pulled[songs], self.rng)])
 
     def _anywhere(
         self, previous: int | None, allowed: BoolArray, pulled: Float64Array | None

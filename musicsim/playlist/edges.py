@@ -8,7 +8,7 @@ Names: ``cluster-16:12``, ``listeners-64:3``, ``company-256b:12`` (the second gr
 """
 
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -414,13 +414,15 @@ def _topic_words(depth: str, value: str) -> str:
     return f"with topic {value} among the first {depth}" if depth not in ("", "1") else f"about topic {value}"
 
 
-def _words(family: str, value: str) -> str:
+def _words(family: str, value: str, called: Callable[[str, str], str] | None) -> str:
     kind, _, label = family.partition("-")
     if kind in _GROUPS:
         repeated = _REPEATED.fullmatch(label)
         size, letter = repeated.groups() if repeated else (label, "")
-        words, called = _GROUPS[kind]
-        return f"{words} ({called} {value}{letter} of {size})" if size else f"{words} ({called} {value})"
+        words, group = _GROUPS[kind]
+        name = called(family, value) if called else ""
+        number = f"{group} {value}{letter} of {size}" if size else f"{group} {value}"
+        return f"{words} ({name or number})"
     if kind == "topic":
         return _topic_words(label, value)
     if kind == "near":
@@ -431,7 +433,7 @@ def _words(family: str, value: str) -> str:
     return f"{_BEFORE[family]} {value}" if family in _BEFORE else f"in {family} {value}".strip()
 
 
-def describe_edge(name: str, *, both: bool = True) -> str:
+def describe_edge(name: str, *, both: bool = True, called: Callable[[str, str], str] | None = None) -> str:
     """Say in words what the songs of an edge share.
 
     Parameters
@@ -439,6 +441,7 @@ def describe_edge(name: str, *, both: bool = True) -> str:
     name : str, an edge's name as `build_edges` gives it; other families are read as "in family value"
     both : bool
         True speaks of two songs ("both tagged calm"), False of one ("tagged calm").
+    called : callable from a family and a value to the name of a group of songs, "" for its number; or None
 
     Examples
     --------
@@ -449,5 +452,5 @@ def describe_edge(name: str, *, both: bool = True) -> str:
     """
     if name == UNIFORM:
         return "random jump"
-    words = " and ".join(_words(family, value) for family, value in name_parts(name))
+    words = " and ".join(_words(family, value, called) for family, value in name_parts(name))
     return f"both {words}" if both else words

@@ -22,7 +22,7 @@ from musicsim.playlist._ascent import Floor, maximise
 from musicsim.playlist._bridge import Bridge, Weighing
 from musicsim.playlist._likelihood import Likelihood, pair_matrix
 from musicsim.playlist._restrictions import Restrictions, group_codes
-from musicsim.playlist._walk import Playlist, Transition, Walker
+from musicsim.playlist._walk import Playlist, Steering, Transition, Walker
 from musicsim.playlist.counts import Counts
 from musicsim.playlist.edges import describe_edge, edge_families
 from musicsim.playlist.hypergraph import Hypergraph
@@ -322,6 +322,8 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         spacing: int = 0,
         works: Sequence[Hashable] | None = None,
         weigh: npt.ArrayLike | Weighing | None = None,
+        steer: Steering | None = None,
+        within: Callable[[int], IntpArray] | None = None,
         temperature: float = 1.0,
         repeat: bool = False,
         use_uniform: bool = True,
@@ -350,6 +352,11 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
             Songs of one label, such as the versions of one song, are never both in a playlist.
         weigh : array of shape (n_songs,), a callable from a place to such an array or None, or None
             How much each song is wanted: finite, not negative. A step counts in proportion.
+        steer : callable from (place, song before, probabilities of the next song) to such an array or None
+            What the song before adds to `weigh`; the probabilities, of shape (n_songs,), are those of the step without
+            it, over the songs that may come. Not asked for the opening song.
+        within : callable from a song to rows, or None
+            The songs that the uniform edge leads to from a song, where songs are weighed; None: all.
         temperature : float > 0
             Edges are drawn in proportion to P[e | x] |e|^(1 - 1 / temperature): an edge's energy is the log of its
             size, the entropy of the step through it. Below 1 the walk keeps to tight edges, whose songs have more
@@ -377,7 +384,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         still have one, in the model's proportions; then one of these songs. If none has, it draws any
         allowed song of the collection. Without restrictions, steps towards a fixed song are exactly those of the
         walk conditioned on it (and on `weigh` as likelihoods of the places). That songs drawn on the way are
-        not drawn again is not in the messages, and spacing only towards fixed songs.
+        not drawn again is not in the messages, nor is `steer`, and spacing only towards fixed songs.
 
         Temperature is not a power of P[e | x]: the edges that weigh most are often the widest, and a walk that
         keeps to them goes from style to style.
@@ -409,6 +416,8 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
             rng=np.random.default_rng(self.random_state if random_state is None else random_state),
             use_uniform=use_uniform,
             weigh=self._check_weighing(weigh),
+            steer=steer,
+            within=within,
             bridge=lambda: Bridge(graph, pull if use_uniform else self._without_uniform(pull)),
         )
         songs, steps, note = walker.walk(length)

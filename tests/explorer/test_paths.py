@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from musicsim.explorer.playlists.paths import along, places_of
+from musicsim.explorer.playlists.paths import along, evenly, places_of
+from musicsim.playlist import PlaylistModel, build_edges
 
 
 @given(seed=st.integers(0, 1000), n_stops=st.integers(2, 6), more=st.integers(0, 20))
@@ -41,3 +42,51 @@ def test_weights_rise_towards_the_line_and_each_place_has_its_point():
 
 def test_songs_all_in_one_place_weigh_alike():
     assert along(np.ones((20, 4)), {0: 0, 5: 3})(2) is None
+
+
+def test_a_step_is_as_long_as_those_that_follow_have_to_be():
+    X = np.stack([np.linspace(0, 1, 101), np.zeros(101)], axis=1)
+    steer = evenly(X, {0: 0, 10: 100})
+    for place, previous, best in ((1, 0, 10), (5, 50, 58), (9, 60, 80), (2, 4, 15)):
+        # the longer of this step and of the mean of the rest, by brute force
+        cost = np.maximum(np.abs(X[:, 0] - X[previous, 0]), np.abs(X[:, 0] - 1.0) / (10 - place))
+        weights = steer(place, previous, np.ones(101))
+        assert abs(np.argmax(weights) - best) <= 1
+        assert weights[np.argmin(cost)] == pytest.approx(1.0)
+        order = np.argsort(cost)
+        assert np.all(np.diff(weights[order]) <= 1e-12)
+    assert steer(11, 100, np.ones(101)) is None
+
+
+def test_where_one_long_step_must_come_the_others_need_not_be_short():
+    X = np.append(np.linspace(0, 1, 101), 4.0)[:, None]  # 3 from everything
+    steer = evenly(X, {0: 0, 3: 101})
+    weights = steer(1, 0, np.ones(102))  # no step up to 2 is long beside one of 3
+    np.testing.assert_array_equal(weights[:101], 1.0)
+    assert weights[101] < 1.0
+    assert np.argmax(steer(2, 60, np.ones(102))) == 100
+
+
+def test_paths_have_even_steps():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    model = PlaylistModel(build_edges(300), weights=np.ones(1))
+
+    def largest_to_mean(steer):
+        rng, ratios = np.random.default_rng(1), []
+        for seed in range(60):
+            fixed = dict(zip((0, 4, 9), rng.choice(300, 3, replace=False).tolist(), strict=True))
+            songs = model.generate(
+                10,
+                fixed=fixed,
+                weigh=along(X, fixed),
+                steer=evenly(X, fixed) if steer else None,
+                random_state=seed,
+            ).songs
+            steps = np.linalg.norm(np.diff(X[list(songs)], axis=0), axis=1)
+            ratios.append(steps.max() / steps.mean())
+        return np.array(ratios)
+
+    without, evened = largest_to_mean(False), largest_to_mean(True)
+    assert evened.mean() < without.mean()
+    assert np.mean(evened > 2) < 0.05 < np.mean(without > 2)

@@ -272,6 +272,15 @@ def test_edges_in_words(name, words):
     assert describe_edge(name) == words
 
 
+def test_clusters_may_be_called_by_name():
+    named = {("cluster-16", "2"): "fast, bright"}.get
+    called = lambda family, value: named((family, value), "")  # noqa: E731
+    assert describe_edge("cluster-16:2 & tag:calm", called=called) == (
+        "both with similar sound (fast, bright) and tagged calm"
+    )
+    assert describe_edge("cluster-16:3", called=called) == "both with similar sound (cluster 3 of 16)"
+
+
 def test_words_for_one_song():
     assert (
         describe_edge("tag:calm & cluster-16:2", both=False)

@@ -194,3 +194,51 @@ def test_requests_that_make_no_sense_are_named(arguments, message):
     graph = build_edges(4, tags=[["a"]] * 4)
     with pytest.raises(ValueError, match=message):
         PlaylistModel(graph, weights=np.ones(graph.n_edges)).generate(4, random_state=0, **arguments)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_what_the_song_before_adds_multiplies_the_walks_own_step(weighted):
+    model, P, _ = model_of(3, weighted=weighted)
+    added = np.array([0.5, 2.0, 0.0, 1.0, 3.0])
+    seen = []
+
+    def steer(place, previous, probabilities):
+        seen.append((place, previous))
+        np.testing.assert_allclose(probabilities, P[previous], atol=1e-12)
+        return added
+
+    n = 4000
+    drawn = [
+        model.generate(2, first=1, steer=steer, repeat=True, random_state=seed).songs[1] for seed in range(n)
+    ]
+    assert set(seen) == {(1, 1)}
+    expected = P[1] * added / (P[1] @ added)
+    counts = np.bincount(drawn, minlength=5)
+    assert not counts[expected == 0].any()
+    possible = expected > 0
+    assert stats.chisquare(counts[possible], n * expected[possible]).pvalue > 1e-3
+
+
+def test_the_uniform_edge_may_lead_to_some_songs_only():
+    model = PlaylistModel(build_edges(9), weights=np.ones(1))
+    around = {song: np.sort([(song + 1) % 9, (song + 2) % 9]) for song in range(9)}
+    for seed in range(20):
+        songs = model.generate(
+            4, steer=lambda *_: np.ones(9), within=around.__getitem__, random_state=seed
+        ).songs
+        assert all(there in around[here] for here, there in itertools.pairwise(songs))
+
+
+def test_where_no_edge_leads_on_steering_still_chooses():
+    graph = build_edges(6, tags=[["a"], ["a"], [], [], [], []])
+    model = PlaylistModel(graph, weights=np.ones(graph.n_edges))
+    nearest = {1: np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0])}
+    for seed in range(20):
+        drawn = model.generate(
+            3,
+            prefix=[0, 1],
+            use_uniform=False,
+            steer=lambda _, song, __: nearest.get(song),
+            random_state=seed,
+        )
+        assert drawn.songs == (0, 1, 3)

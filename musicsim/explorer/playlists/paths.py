@@ -9,12 +9,13 @@ import numpy.typing as npt
 
 from musicsim import playlist
 
-__all__ = ["along", "places_of"]
+__all__ = ["along", "evenly", "places_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
 _NEAR = 0.03  # share of the songs that count as near the line
 _MIN_NEAR = 8
+_EVEN = 2 / 3
 _FLOOR = 1e-4  # of a song far from the line: where nothing is near, the walk still goes on
 
 
@@ -52,7 +53,7 @@ def along(X: npt.NDArray[np.floating], fixed: Mapping[int, int]) -> playlist.Wei
     """
     places = sorted(fixed)
     squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
-    k = min(max(_MIN_NEAR, round(_NEAR * len(X))), len(X) - 1)
+    k = _n_near(len(X))
 
     def weigh(place: int) -> FloatArray | None:
         before = [p for p in places if p < place]
@@ -62,9 +63,46 @@ def along(X: npt.NDArray[np.floating], fixed: Mapping[int, int]) -> playlist.Wei
         start, stop = before[-1], behind[0]
         t = (place - start) / (stop - start)
         point = (1 - t) * X[fixed[start]].astype(np.float64) + t * X[fixed[stop]].astype(np.float64)
-        distance = np.maximum(squares - 2.0 * (X @ point) + point @ point, 0.0)
-        distance -= distance.min()
-        width = np.partition(distance, k)[k]
-        return np.maximum(np.exp(-distance / width), _FLOOR) if width > 0 else None
+        return _nearest_first(np.maximum(squares - 2.0 * (X @ point) + point @ point, 0.0), k)
 
     return weigh
+
+
+def evenly(X: npt.NDArray[np.floating], fixed: Mapping[int, int]) -> playlist.Steering:
+    """Weights of songs between two fixed ones that leave no long step: neither from the song before, nor for the rest.
+
+    With m steps left to the fixed song z, a song y after x costs max(d(x, y), d(y, z) / (m - 1)): the longest step, if
+    those behind y were all as long. It weighs as in :func:`along`, by its cost in place of a distance. A fixed song far
+    from every other one makes one long step; the others need not be shorter than two thirds of it. Places not between
+    fixed songs weigh all alike.
+    """
+    places = sorted(fixed)
+    squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    k = _n_near(len(X))
+
+    def distances(row: int) -> FloatArray:
+        return np.sqrt(np.maximum(squares - 2.0 * (X @ X[row]) + squares[row], 0.0))
+
+    alone = max(np.partition(distances(row), 1)[1] for row in fixed.values())
+
+    def steer(place: int, previous: int, probabilities: FloatArray) -> FloatArray | None:
+        del probabilities
+        stop = next((p for p in places if p > place), None)
+        if stop is None or place < places[0]:
+            return None
+        cost = np.maximum(distances(previous), distances(fixed[stop]) / (stop - place))
+        return _nearest_first(np.maximum(cost, _EVEN * alone) ** 2, k)
+
+    return steer
+
+
+def _n_near(n_songs: int) -> int:
+    """How many songs count as near."""
+    return min(max(_MIN_NEAR, round(_NEAR * n_songs)), n_songs - 1)
+
+
+def _nearest_first(squares: FloatArray, k: int) -> FloatArray | None:
+    """Weights that fall with squared distances, to 1/e at the k-th nearest; None where all are as near."""
+    squares = squares - squares.min()
+    width = np.partition(squares, k)[k] or squares[squares > 0].min(initial=np.inf)
+    return np.maximum(np.exp(-squares / width), _FLOOR) if 0 < width < np.inf else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,8 +15,10 @@ import numpy.typing as npt
 from musicsim import playlist
 from musicsim.errors import NotFoundError
 from musicsim.explorer.models.artifacts import load_walk
+from musicsim.explorer.playlists.cluster_names import ClusterNames
 from musicsim.explorer.playlists.edges import FAMILIES, build_hypergraph, default_weights
-from musicsim.explorer.playlists.paths import along, places_of
+from musicsim.explorer.playlists.pace import SoundRanks, at_pace, median_of
+from musicsim.explorer.playlists.paths import along, evenly, places_of
 from musicsim.explorer.playlists.song_labels import load_sources, play_counts
 from musicsim.explorer.playlists.steering import allowed_rows, song_weights, temperature_of, works_of
 from musicsim.explorer.requests.playlist import PlaylistRequest
@@ -28,9 +31,11 @@ FloatArray = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 _NEW_EDGE = 1e-6  # share of an edge that was not there, or had no weight, when the weights were fitted
+_AROUND = 0.5  # surprise of the steps that say what is around a song
 _SEEDED = 0.02  # share of the weight that any song keeps beside what the seeds lead to
 _MAX_TRIES = 5
 _STRONGEST = 12
+_JUMPS_ABOVE = 0.5  # surprise
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +103,8 @@ class Walk:
         self.dialects: tuple[Dialect, ...] = ()
         self._weights: dict[str, FloatArray] = {}
         self._graph: playlist.Hypergraph | None = None
+        # sound says how far steps go where too few playlists do: what they gain could not be judged
+        self._is_paced = False
         if snapshot.n_indexed and snapshot.record is not None:
             self._load()
 
@@ -107,6 +114,7 @@ class Walk:
         assert snapshot.record is not None
         self._graph = build_hypergraph(snapshot, load_sources(snapshot), own=True)
         fitted = load_walk(snapshot.library.models.path(snapshot.record.id))
+        self._is_paced = fitted is None or not fitted.facts["n_judged"]
         if fitted is None:
             self._weights[""] = default_weights(self._graph.names)
             return
@@ -136,6 +144,10 @@ class Walk:
             raise NotFoundError("there are no songs to make a playlist of: add a folder first.")
         return self._graph
 
+    @cached_property
+    def _ranks(self) -> SoundRanks:
+        return SoundRanks(self.snapshot.X)
+
     def _model(self, dialect: str | None = None) -> playlist.PlaylistModel:
         graph = self._needed()
         if dialect and dialect not in self._weights:
@@ -163,13 +175,15 @@ class Walk:
         """The edges that weigh most, anywhere left out, each with its share of the weight."""
         model = self._model(dialect)
         order = [e for e in np.argsort(-model.weights_, kind="stable") if e != model.hypergraph.uniform_edge]
-        return [
-            Edge(playlist.describe_edge(model.hypergraph.names[e]), float(model.weights_[e]))
-            for e in order[:n]
-        ]
+        return [Edge(self._described(model.hypergraph.names[e]), float(model.weights_[e])) for e in order[:n]]
 
     def step_width(self, surprise: float, dialect: str | None = None) -> float:
-        """Among how many songs a step chooses, on average, at a place of the slider from smooth to surprising."""
+        """Among how many songs a step chooses, on average, at a place of the slider from smooth to surprising.
+
+        Half of them are nearer than the usual step, where steps go by sound.
+        """
+        if self._is_paced:
+            return 2.0 * median_of(surprise) * (self.snapshot.n_indexed - 1)
         return self._model(dialect).step_width(temperature_of(surprise))
 
     def draw(self, request: PlaylistRequest, random_state: int | None = None) -> DrawnPlaylist:
@@ -241,12 +255,13 @@ class Walk:
         seed: int | None,
         n_left: int,
     ) -> DrawnPlaylist:
-        fixed, weigh, notes = self._steering(model, request, length)
+        fixed, weigh, steer, notes = self._steering(model, request, length)
         length = max(length, *(place + 1 for place in fixed), 1)
         artists = self.snapshot.columns.group.codes
         excluded = np.setdiff1d(np.flatnonzero(~allowed), list(fixed.values())).tolist()
         n_artists = len(np.unique(artists[allowed]))
         asked = min(request.spacing, max(0, n_artists - 1))
+        jumps = request.surprise > _JUMPS_ABOVE
         for spacing in range(asked, -1, -1):
             drawn = model.generate(
                 length,
@@ -256,8 +271,10 @@ class Walk:
                 spacing=spacing,
                 works=self._works if request.versions_apart else None,
                 weigh=weigh,
-                temperature=temperature_of(request.surprise),
-                use_uniform=request.surprise > 0.5,
+                steer=steer,
+                within=self._ranks.near if self._is_paced and not jumps else None,
+                temperature=1.0 if self._is_paced else temperature_of(request.surprise),
+                use_uniform=self._is_paced or jumps,
                 random_state=seed,
             )
             if len(drawn.songs) == length or len(drawn.songs) >= n_left:
@@ -270,13 +287,13 @@ class Walk:
         if n_left < length:
             notes.append(f"only {n_left} song{'s match' if n_left != 1 else ' matches'} your request")
         steps = [*([drawn.opening] if drawn.songs else []), *drawn.transitions]
-        edges = tuple(Edge(step.reason, step.probability) if step else None for step in steps)
+        edges = tuple(self._edge(step) if step else None for step in steps)
         return DrawnPlaylist(tuple(self.snapshot.songs_at(drawn.songs)), edges, tuple(notes))
 
     def _steering(
         self, model: playlist.PlaylistModel, request: PlaylistRequest, length: int
-    ) -> tuple[dict[int, int], playlist.Weighing | None, list[str]]:
-        """Rows by place, and weights of songs by place."""
+    ) -> tuple[dict[int, int], playlist.Weighing | None, playlist.Steering | None, list[str]]:
+        """Rows by place, weights of songs by place, and what the song before adds to them."""
         notes: list[str] = []
         fixed = {place: self._row(i) for place, i in request.keep.items()}
         path: dict[int, int] = {}
@@ -292,7 +309,21 @@ class Walk:
         elif request.first is not None:
             path = {0: self._row(request.first)}
         fixed = path | fixed
-        return fixed, self._weighing(model, request, path if len(path) > 1 else {}), notes
+        path = path if len(path) > 1 else {}
+        return fixed, self._weighing(model, request, path), self._stepping(request, path), notes
+
+    def _stepping(self, request: PlaylistRequest, path: Mapping[int, int]) -> playlist.Steering | None:
+        """How far each step goes: evenly on a path; elsewhere as smooth or surprising as asked for."""
+        even = evenly(self.snapshot.X, path) if path else None
+        if not self._is_paced:
+            return even
+        paced = at_pace(self._ranks.shares, median_of(request.surprise))
+
+        def steer(place: int, previous: int, probabilities: FloatArray) -> FloatArray | None:
+            wanted = even(place, previous, probabilities) if even else None
+            return paced(place, previous, probabilities) if wanted is None else wanted
+
+        return steer
 
     def _weighing(
         self, model: playlist.PlaylistModel, request: PlaylistRequest, path: Mapping[int, int]
@@ -312,10 +343,13 @@ class Walk:
 
         return weigh
 
-    @staticmethod
-    def _around(model: playlist.PlaylistModel, rows: Sequence[int]) -> FloatArray:
+    def _around(self, model: playlist.PlaylistModel, rows: Sequence[int]) -> FloatArray:
         """How readily the walk goes from some songs to each song, on average; any song keeps a little."""
-        reached = np.mean([model.transition_probabilities(row) for row in rows], axis=0)
+        steps = [model.transition_probabilities(row) for row in rows]
+        if self._is_paced:
+            pace = at_pace(self._ranks.shares, median_of(_AROUND))
+            steps = [p * pace(0, row, p) for row, p in zip(rows, steps, strict=True)]
+        reached = np.mean(steps, axis=0)
         reached[list(rows)] = reached.max(initial=0.0)
         top = reached.max(initial=0.0)
         return np.maximum(reached / top, _SEEDED) if top > 0 else np.ones_like(reached)
@@ -342,13 +376,29 @@ class Walk:
         for (here, there), pair in zip(pairwise(rows), pairwise(song_ids), strict=True):
             known = (taken or {}).get(pair)
             likeliest = model.explain(here, there)
-            edges.append(known or Edge(likeliest.reason, likeliest.probability))
+            edges.append(known or self._edge(likeliest))
         return DrawnPlaylist(tuple(self.snapshot.songs_at(rows)), tuple(edges))
+
+    @cached_property
+    def _cluster_names(self) -> ClusterNames:
+        return ClusterNames(self.snapshot, self._plays)
+
+    def _described(self, name: str, *, both: bool = True) -> str:
+        return playlist.describe_edge(name, both=both, called=self._cluster_names.name)
+
+    def _edge(self, step: playlist.Transition) -> Edge:
+        """A step in words: one through the edge of all songs was taken for its sound, where it is near."""
+        reason = self._described(step.name, both=step.previous is not None) if step.name else step.reason
+        if self._is_paced and step.name == playlist.UNIFORM and step.previous is not None:
+            share = self._ranks.shares(step.previous)[step.song]
+            if share <= self._ranks.nearest:
+                reason = f"both with similar sound (among the nearest {max(1, math.ceil(100 * share))} %)"
+        return Edge(reason, step.probability)
 
     def reasons(self, song_id: int, next_id: int, dialect: str | None = None) -> list[Edge]:
         """All that can have led from one song to another, likeliest first; probabilities sum to 1."""
         common = self._model(dialect).transition_edges(self._row(song_id), self._row(next_id))
-        return [Edge(playlist.describe_edge(name), probability) for _, name, probability in common]
+        return [Edge(self._described(name), probability) for _, name, probability in common]
 
     def _row(self, song_id: int) -> int:
         row = int(self.snapshot.rows_of([song_id])[0])
@@ -377,3 +427,6 @@ class ShuffleWalk(Walk):
         self, model: playlist.PlaylistModel, request: PlaylistRequest, path: Mapping[int, int]
     ) -> playlist.Weighing | None:
         return super()._weighing(model, request, {})
+
+    def _stepping(self, request: PlaylistRequest, path: Mapping[int, int]) -> playlist.Steering | None:
+        return None

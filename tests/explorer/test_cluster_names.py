@@ -1,0 +1,88 @@
+"""Clusters of sound in words: what their songs have more or less of than the library."""
+
+import numpy as np
+import pytest
+
+from musicsim.audio import HARMONY_SIZE, RHYTHM_SIZE
+from musicsim.explorer.playlists.cluster_names import ClusterNames
+from musicsim.explorer.playlists.walk import Walk
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+
+
+def rows_of_kind(snapshot, kind):
+    """Rows of one of the kinds of sound that the library was made of."""
+    return np.array([row for row, song in enumerate(snapshot.songs_at()) if song.genre == kind])
+
+
+def keep(library, song, *, tempo_bin, classes, level, slope):
+    """Keep features with known measures in place of those of a song."""
+    files = library.frame_files
+    rhythm, harmony = np.zeros(RHYTHM_SIZE, np.float32), np.zeros(HARMONY_SIZE, np.float32)
+    rhythm[tempo_bin] = 1.0
+    harmony[:12] = classes
+    files.keep_aspects(song.content_hash, harmony, rhythm)
+    mfcc = np.zeros((40, 13), np.float16)
+    mfcc[:, 0], mfcc[:, 1] = level, slope
+    np.save(files.path(song.content_hash), mfcc)
+
+
+EVEN, ONE = np.full(12, 1 / 12), np.eye(12)[0]
+USUAL = {"tempo_bin": 24, "classes": (EVEN + ONE) / 2, "level": -200.0, "slope": 100.0}
+
+
+@pytest.mark.parametrize(
+    ("differs", "words"),
+    [
+        ({"tempo_bin": 36}, "fast"),
+        ({"tempo_bin": 12}, "slow"),
+        ({"slope": 20.0}, "bright"),  # less energy in low bands
+        ({"slope": 150.0}, "dark"),
+        ({"level": -100.0}, "loud"),
+        ({"level": -300.0}, "quiet"),
+        ({"classes": ONE}, "tonal"),
+        ({"classes": EVEN}, "atonal"),
+        ({"tempo_bin": 36, "level": -300.0}, "fast, quiet"),
+        ({}, ""),
+    ],
+)
+def test_a_name_says_what_the_songs_have_more_or_less_of(twelve, differs, words):
+    snapshot = take_snapshot(twelve)
+    rows = rows_of_kind(snapshot, "tones")
+    for row, song in enumerate(snapshot.songs_at()):
+        keep(twelve, song, **(USUAL | (differs if row in rows else {})))
+    name = ClusterNames(snapshot, np.zeros(snapshot.n_indexed)).of_rows(rows)
+    assert name.rpartition("such as ")[0].removesuffix(", ") == words
+
+
+def test_the_best_known_artist_is_the_one_that_is_played_most(twelve):
+    snapshot = take_snapshot(twelve)
+    rows = rows_of_kind(snapshot, "noise")
+    plays = np.zeros(snapshot.n_indexed)
+    for row in rows[[0, -1]]:
+        plays[row] = 5.0
+        assert (
+            ClusterNames(snapshot, plays)
+            .of_rows(rows)
+            .endswith(f"such as {snapshot.songs_at([row])[0].artist}")
+        )
+        plays[row] = 0.0
+
+
+def test_without_kept_frames_the_artist_is_the_name(twelve):
+    for song in twelve.songs():
+        twelve.frame_files.drop(song.content_hash)
+    snapshot = take_snapshot(twelve)
+    assert (
+        ClusterNames(snapshot, np.zeros(24)).of_rows(rows_of_kind(snapshot, "tones")).startswith("such as ")
+    )
+
+
+def test_reasons_name_the_cluster(twelve):
+    snapshot = take_snapshot(twelve)
+    label, groups = next(iter(snapshot.clusters.items()))
+    rows = np.flatnonzero(groups == np.bincount(groups).argmax())
+    walk = Walk(snapshot)
+    reasons = {edge.reason for edge in walk.reasons(*snapshot.row_ids[rows[:2]].tolist())}
+    name = ClusterNames(snapshot, np.zeros(snapshot.n_indexed)).name(f"cluster-{label}", str(groups[rows[0]]))
+    assert name
+    assert f"both with similar sound ({name})" in reasons

@@ -1,0 +1,98 @@
+"""How far the steps of a playlist go in sound where no playlist of people says it."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from musicsim.explorer.playlists.fit import refit_walks
+from musicsim.explorer.playlists.pace import SoundRanks, at_pace, median_of
+from musicsim.explorer.playlists.walk import ShuffleWalk, Walk
+from musicsim.explorer.requests.playlist import PlaylistRequest
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+
+
+def test_ranks_are_those_of_all_distances(rng):
+    X = rng.normal(size=(50, 4)).astype(np.float32)
+    ranks = SoundRanks(X)
+    for row in range(50):
+        distance = np.linalg.norm(X.astype(float) - X[row], axis=1)
+        shares = np.array([np.count_nonzero(distance < d) for d in distance]) / 49
+        np.testing.assert_allclose(ranks.shares(row), shares)
+        assert ranks.near(row).tolist() == np.flatnonzero(shares <= 0.1).tolist()
+
+
+def test_the_nearest_song_of_a_small_library_is_near():
+    assert SoundRanks(np.array([[0.0], [1.0], [3.0]])).near(1).tolist() == [0, 1]
+
+
+@given(seed=st.integers(0, 10_000), surprise=st.floats(0, 1))
+def test_half_of_the_steps_end_within_the_median_and_the_walks_own_odds_are_kept(seed, surprise):
+    rng = np.random.default_rng(seed)
+    shares = rng.permutation(np.linspace(0, 1, 401))
+    p = rng.dirichlet(np.ones(401))
+    median = median_of(surprise)
+    weights = at_pace(lambda _: shares, median)(1, 0, p)
+    steps = p * weights / (p @ weights)
+    assert steps[shares <= median].sum() == pytest.approx(0.5, abs=1e-4)
+    # of songs of one rank the walk's own odds stay: the weight is an exponential of rank and of nothing else
+    slope = np.diff(np.log(weights)[np.argsort(shares)])
+    np.testing.assert_allclose(slope, slope[0], rtol=1e-6, atol=1e-9)
+
+
+def test_where_no_song_is_so_near_the_nearest_lead_but_are_not_the_only_ones():
+    shares = np.linspace(0, 1, 201)
+    p = np.where(shares > 0.3, 1.0, 0.0)
+    weights = at_pace(lambda _: shares, 0.02)(1, 0, p / p.sum()) * p
+    steps = np.sort(weights / weights.sum())[::-1]
+    assert np.argmax(weights) == np.flatnonzero(p)[0]
+    assert 0.1 < steps[1] < steps[0] < 0.9
+
+
+def ranks_and_reasons(walk, surprise, n_lists=60):
+    """Ranks of the next songs, by brute force, and the reasons of the steps."""
+    snapshot, ranks, reasons = walk.snapshot, [], []
+    X = snapshot.X.astype(float)
+    for seed in range(n_lists):
+        drawn = walk.draw(PlaylistRequest(length=8, surprise=surprise), seed)
+        rows = snapshot.rows_of([song.id for song in drawn.songs])
+        for here, there in itertools.pairwise(rows):
+            distance = np.linalg.norm(X - X[here], axis=1)
+            ranks.append(np.count_nonzero(distance < distance[there]) / (len(X) - 1))
+        reasons += [edge.reason for edge in drawn.edges[1:]]
+    return np.array(ranks), reasons
+
+
+@pytest.mark.parametrize(("surprise", "low", "high"), [(0.0, 0.0, 0.025), (0.5, 0.05, 0.09), (1.0, 0.2, 0.3)])
+def test_steps_of_a_library_without_lists_go_as_far_as_asked_for(taught, surprise, low, high):
+    ranks, _ = ranks_and_reasons(Walk(take_snapshot(taught)), surprise)
+    assert low <= np.median(ranks) <= high
+
+
+def test_a_library_without_lists_gives_sound_as_a_reason_not_a_jump(taught):
+    _, reasons = ranks_and_reasons(Walk(take_snapshot(taught)), 0.3)
+    assert reasons.count("random jump") < 0.05 * len(reasons)
+    assert np.mean(["similar sound" in reason for reason in reasons]) > 0.5
+
+
+def test_the_control_knows_nothing_of_sound(taught):
+    ranks, reasons = ranks_and_reasons(ShuffleWalk(take_snapshot(taught)), 0.0)
+    assert 0.4 < np.median(ranks) < 0.6
+    assert set(reasons) == {"random jump"}
+
+
+def test_a_few_lists_do_not_say_how_far_steps_go_many_do(taught):
+    ids = [song.id for song in taught.songs()]
+
+    def is_paced_after(n_lists):
+        lists = [(f"{n_lists} {i}", None, ids[7 * i : 7 * i + 6]) for i in range(n_lists)]
+        taught.add_playlists(lists, source="test")
+        refit_walks(taught, lambda *_: None)
+        walk = Walk(take_snapshot(taught))
+        assert walk.n_playlists >= n_lists
+        return walk.step_width(0.0) == pytest.approx(2 * median_of(0.0) * (len(ids) - 1))
+
+    assert is_paced_after(2)
+    assert not is_paced_after(25)
