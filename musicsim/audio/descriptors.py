@@ -33,11 +33,12 @@ _GATE, _RELATIVE_GATE = -70.0, 10.0  # dB
 _FULL_SCALE = FRAME / 2 * FRAME * 3 / 8
 _LUFS = -0.691  # BS.1770: a sine of 997 Hz and full scale has -3.01
 
-# Krumhansl and Kessler 1982, "Tracing the dynamic changes in perceived tonal organization", table 2: how well each
-# class fits a key, from its tonic on.
+# How often each class sounds in a key, from its tonic on: Albrecht and Shanahan 2013, "The use of large corpora to train
+# a new type of key-finding algorithm", Music Perception 31(1). Krumhansl and Kessler's ratings (1982) suit this histogram
+# less, which has only the strongest classes of each chord: `experiments.audible` has both.
 _PROFILES = (
-    (6.35, 2.23, 3.48, 2.33, 4.38, 4.09, 2.52, 5.19, 2.39, 3.66, 2.29, 2.88),
-    (6.33, 2.68, 3.52, 5.38, 2.60, 3.53, 2.54, 4.75, 3.98, 2.69, 3.34, 3.17),
+    (0.238, 0.006, 0.111, 0.006, 0.137, 0.094, 0.016, 0.214, 0.009, 0.080, 0.008, 0.081),
+    (0.220, 0.006, 0.104, 0.123, 0.019, 0.103, 0.012, 0.214, 0.062, 0.022, 0.061, 0.052),
 )
 _MIN_CORRELATION = 0.5  # below: no key; noise has up to 0.4
 # log-normal, about the tempo that people tap most easily (Parncutt 1994; van Noorden and Moelants 1999)
@@ -153,8 +154,8 @@ def key_of(harmony: FloatingArray) -> tuple[str, str] | tuple[None, None]:
     Returns
     -------
     (key, mode)
-        The one of 24 keys whose profile (Krumhansl and Kessler 1982) has the highest correlation with the histogram
-        (Krumhansl 1990, chapter 4); both None where that is below 0.5.
+        Of 24 keys the one whose profile has the highest correlation with the histogram (Krumhansl 1990, chapter 4; the
+        profiles are those of Albrecht and Shanahan 2013); both None where that is below 0.5.
     """
     if harmony.shape != (HARMONY_SIZE,):
         raise ValueError(f"harmony must be of shape ({HARMONY_SIZE},), not {harmony.shape}.")

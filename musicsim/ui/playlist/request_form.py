@@ -9,6 +9,7 @@ import streamlit as st
 
 from musicsim.explorer.playlists.steering import RESTS_S
 from musicsim.explorer.playlists.walk import Dialect, Walk
+from musicsim.explorer.requests.filters import HEARD
 from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.playlist import PREFERENCES, PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
@@ -39,8 +40,8 @@ _KEYS = {
 _KEYS["minutes"] = _MINUTES
 _KEYS["dialect"] = Key("playlist_dialect", str, "whose walk is followed; empty for that of all playlists")
 _DIALECT, _FIRST, _LENGTH, _SURPRISE = (_KEYS[name] for name in ("dialect", "first", "length", "surprise"))
-_RANGES = ("years", "duration_s")
-_NAMES = ("artists", "no_artists", "genres", "tags", "no_tags", "folders")
+_RANGES = ("years", "duration_s", *HEARD)
+_NAMES = ("artists", "no_artists", "genres", "tags", "no_tags", "folders", "keys", "modes")
 _LISTS = (*_NAMES, "exclude")  # limits, each of some values
 
 _OF_ONE_LIBRARY: tuple[Key[Any], ...] = (
@@ -227,7 +228,14 @@ def _width_words(walker: Walk) -> str:
     return f"About {here:,.0f} candidates per step ({usual}: {people:,.0f})."
 
 
-_EMPTY = {"artists": "Any artist", "genres": "Any genre", "tags": "Any tag", "folders": "Any folder"}
+_EMPTY = {
+    "artists": "Any artist",
+    "genres": "Any genre",
+    "tags": "Any tag",
+    "folders": "Any folder",
+    "keys": "Any key",
+    "modes": "Any mode",
+}
 
 
 def _limits(now: Snapshot) -> None:
