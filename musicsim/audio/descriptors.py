@@ -9,6 +9,7 @@ here needs a new `DESCRIPTOR_VERSION`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -33,14 +34,14 @@ _GATE, _RELATIVE_GATE = -70.0, 10.0  # dB
 _FULL_SCALE = FRAME / 2 * FRAME * 3 / 8
 _LUFS = -0.691  # BS.1770: a sine of 997 Hz and full scale has -3.01
 
-# How often each class sounds in a key, from its tonic on: Albrecht and Shanahan 2013, "The use of large corpora to train
-# a new type of key-finding algorithm", Music Perception 31(1). Krumhansl and Kessler's ratings (1982) suit this histogram
-# less, which has only the strongest classes of each chord: `experiments.audible` has both.
+# How often each class sounds in a key, from its tonic on: Albrecht and Shanahan 2013, "The use of large corpora to
+# train a new type of key-finding algorithm", Music Perception 31(1). Krumhansl and Kessler's ratings (1982) suit the
+# histogram less, which has only the strongest classes of each chord: `experiments.audible` measures both.
 _PROFILES = (
     (0.238, 0.006, 0.111, 0.006, 0.137, 0.094, 0.016, 0.214, 0.009, 0.080, 0.008, 0.081),
     (0.220, 0.006, 0.104, 0.123, 0.019, 0.103, 0.012, 0.214, 0.062, 0.022, 0.061, 0.052),
 )
-_MIN_CORRELATION = 0.5  # below: no key; noise has up to 0.4
+_MIN_CORRELATION = 0.5  # below: no key
 # log-normal, about the tempo that people tap most easily (Parncutt 1994; van Noorden and Moelants 1999)
 _TAPPED, _SPREAD = 105.0, 0.9  # beats a minute; octaves
 _OCTAVE = 12  # bins
@@ -64,7 +65,7 @@ class Descriptors:
     loudness : float or None
         Gated loudness of the mono mix, LUFS. The smoothed levels make it some dB less than meters show.
     brightness : float or None
-        Mean spectral centroid of the magnitudes, Hz.
+        Centroid of the mean magnitude spectrum, Hz.
     energy : float or None
         How much rises: the sum of all rises of the level within a second, dB, mean of the mel bands. Many hard attacks
         make it high, held tones low; how loud a song is makes no difference.
@@ -129,8 +130,7 @@ def tempo_of(rhythm: FloatingArray) -> float | None:
     if rhythm.shape != (RHYTHM_SIZE,):
         raise ValueError(f"rhythm must be of shape ({RHYTHM_SIZE},), not {rhythm.shape}.")
     h = rhythm[: len(TEMPOS)].astype(np.float64)
-    # a tempo may stand between two bins
-    near = np.pad(h, _OCTAVE + 1)
+    near = np.pad(h, _OCTAVE + 1)  # an octave and a bin on both sides
     padded = near[1:-1]
     slower, faster = padded[: len(h)], padded[2 * _OCTAVE :]
     best = int(np.argmax(_prior() * (h + _OF_OCTAVES * (slower + faster))))
@@ -177,12 +177,12 @@ def _of_levels(mfcc: FloatingArray) -> tuple[float | None, float | None, float |
     parts = [_frame_sums(levels, before) for levels, before in _levels(mfcc)]
     if not parts:
         return None, None, None
-    power, centroids, rises = np.concatenate(parts, axis=1)
-    counts = _gated(power)
+    sums = np.concatenate(parts, axis=1)
+    counts = _gated(sums[0])
     if not counts.any():
         return None, None, None
-    loudness = _LUFS + 10 * np.log10(power[counts].mean())
-    return float(loudness), float(centroids[counts].mean()), float(rises[counts].mean() * SAMPLE_RATE / HOP)
+    power, magnitude, moment, rise = sums[:, counts].mean(axis=1).tolist()
+    return _LUFS + 10 * math.log10(power), moment / magnitude, rise * SAMPLE_RATE / HOP
 
 
 def _levels(mfcc: FloatingArray) -> Iterator[tuple[Float32Array, Float32Array]]:
@@ -196,13 +196,14 @@ def _levels(mfcc: FloatingArray) -> Iterator[tuple[Float32Array, Float32Array]]:
 
 
 def _frame_sums(levels: Float32Array, before: Float32Array) -> Float64Array:
-    """Weighted power (1.0: that of full scale), centroid in Hz, and mean rise in dB of frames: (3, n)."""
+    """Of each frame weighted power (1.0: full scale), magnitude, its sum times Hz, mean rise in dB: (4, n)."""
     hz, widths, weights = _bands()
     magnitude = np.exp(levels * np.float32(np.log(10) / 20)).astype(np.float64)
     return np.stack(
         [
             np.square(magnitude) @ (widths * weights) / _FULL_SCALE,
-            magnitude @ (widths * hz) / (magnitude @ widths),
+            magnitude @ widths,
+            magnitude @ (widths * hz),
             np.maximum(levels - before, 0).mean(axis=1, dtype=np.float64),
         ]
     )

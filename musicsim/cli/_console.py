@@ -31,6 +31,7 @@ __all__ = [
     "show",
     "show_failures",
     "song_json",
+    "whole",
 ]
 
 SOME_FAILED, STORAGE_FAILED = 3, 4
