@@ -24,7 +24,7 @@ from musicsim.audio.rhythm import RHYTHM_SIZE, TEMPOS
 __all__ = ["DESCRIPTOR_VERSION", "KEYS", "MODES", "Descriptors", "describe", "key_of", "tempo_of"]
 
 DESCRIPTOR_VERSION = 1
-KEYS = ("C", "C♯", "D", "E♭", "E", "F", "F♯", "G", "A♭", "A", "B♭", "B")
+KEYS = ("C", "C#", "D", "Eb", "E", "F", "F#", "G", "Ab", "A", "Bb", "B")
 MODES = ("major", "minor")
 
 _BLOCK = 2048  # frames at once

@@ -90,6 +90,7 @@ def _describe(library: Library, report: Report) -> bool:
                     for song_id, name in songs[start : start + _AT_ONCE]
                 }
             )
+        report(message="tempo, key and loudness", done=len(songs), total=len(songs), seconds_left=None)
         if was_refreshed:  # models do not ask for it
             library.note_refreshed()
     return True

@@ -235,7 +235,7 @@ def _number_traces(points: _Points, by: str, size: float, is_sampled: bool) -> l
         bar = {"title": {"text": _TITLES[by]}, "thickness": 10, "tickformat": "d"}
         low, high = np.percentile(of_all[is_known], [0, 100] if by == "year" else _COLOURED)
         marker = _look(
-            size, is_sampled, color=_packed(of_all[points.rows[known]]), colorscale="Cividis", cmin=float(low),
+            size, is_sampled, color=_packed(of_all[points.rows[known]]), colorscale="Viridis", cmin=float(low),
             cmax=float(high), colorbar=bar,
         )  # fmt: skip
         traces.append(points.trace(known, name=by, uid=f"{by}-1", showlegend=False, marker=marker))

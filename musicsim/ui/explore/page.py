@@ -89,7 +89,7 @@ def _map_column(now: Snapshot) -> tuple[Song | None, list[Hit]]:
     if BESIDE.get() not in others:
         BESIDE.set(None)
     by, find = st.columns([4, 3], vertical_alignment="bottom")
-    by.pills("Colour by", COLOURS, key=COLOUR_BY.name)
+    by.pills("Colour by", COLOURS, key=COLOUR_BY.name, wrap=True)
     with find:
         find_song(
             "Search", key="explore_find", search=partial(song_matches, now), on_pick=partial(_searched, now),
