@@ -11,7 +11,7 @@ from musicsim.explorer.playlists.steering import RESTS_S
 from musicsim.explorer.playlists.walk import Dialect, Walk
 from musicsim.explorer.requests.filters import HEARD
 from musicsim.explorer.requests.options import options_of
-from musicsim.explorer.requests.playlist import PREFERENCES, PlaylistRequest
+from musicsim.explorer.requests.playlist import DIRECTIONS, PREFERENCES, PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
 from musicsim.ui.base.option_widgets import labelled, limits, option_key
@@ -158,6 +158,8 @@ def request_form(now: Snapshot, walker: "Walk") -> None:
     st.slider(**_said("surprise"), min_value=0.0, max_value=1.0, step=0.05, format="percent")
     st.caption(_width_words(walker))
     st.segmented_control(**_said("prefer"), options=PREFERENCES, required=True)
+    st.selectbox(**_said("along"), options=HEARD, index=None, placeholder="Nothing")
+    st.segmented_control(**_said("direction"), options=DIRECTIONS, required=True)
     with st.expander("Limits", icon=":material/tune:"):
         _limits(now)
     n_limits = _n_limits(now)
