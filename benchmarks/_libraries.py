@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
-from musicsim.audio import FEATURE_VERSION
+from musicsim.audio import DESCRIPTOR_VERSION, FEATURE_VERSION
 from musicsim.codebook import Codebook
 from musicsim.explorer.models.artifacts import save_map
 from musicsim.explorer.models.encoders import CodewordEncoder
@@ -81,6 +81,7 @@ def _enter_songs(library: Library, folder: Path, artist: Int64Array) -> list[int
         {
             "id": i, "content_hash": f"{i:064x}", "title": f"song {i}", "artist": f"artist {a}", "duration_s": 200.0,
             "genre": f"genre {a % 12}", "feature_version": FEATURE_VERSION, "added_at": 0.0, "is_compared": True,
+            "descriptor_version": DESCRIPTOR_VERSION,
         }
         for i, a in zip(ids, artist.tolist(), strict=True)
     ]  # fmt: skip

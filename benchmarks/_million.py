@@ -21,7 +21,7 @@ from typing import TypeVar
 import numpy as np
 
 from musicsim._arrays import Float32Array, Int64Array
-from musicsim.audio import FEATURE_VERSION
+from musicsim.audio import DESCRIPTOR_VERSION, FEATURE_VERSION
 from musicsim.codebook import Codebook
 from musicsim.demo.names import artist_names, titles
 from musicsim.explorer.models.artifacts import save_clusters, save_map
@@ -65,8 +65,8 @@ _SPREAD = (1.0, 0.45, 0.35)
 _OUTLINE = 400
 
 _SONGS = """INSERT INTO songs (id, content_hash, title, artist, album, track, year, genre, duration_s, notes, outline,
-    feature_version, added_at, file_tags, sound_hash, typical_s, is_compared, last_path)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, 0, ?, ?, 30.0, 1, ?)"""
+    feature_version, added_at, file_tags, sound_hash, typical_s, is_compared, last_path, descriptor_version)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, 0, ?, ?, 30.0, 1, ?, ?)"""
 _FILES = "INSERT INTO files (path, song_id, folder, size, mtime_ns) VALUES (?, ?, ?, 1, 1)"
 
 
@@ -163,7 +163,7 @@ def _rows(
         songs.append(
             (
                 *(song_id, digest, title, tags["artist"], album, tags["track"], tags["year"], tags["genre"]),
-                *(seconds, outline, FEATURE_VERSION, json.dumps(tags), digest, path),
+                *(seconds, outline, FEATURE_VERSION, json.dumps(tags), digest, path, DESCRIPTOR_VERSION),
             )
         )
         files.append((path, song_id, folder))

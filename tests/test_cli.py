@@ -64,6 +64,38 @@ def test_people_read_tables(library):
     assert "Song tones" not in out
 
 
+def test_songs_are_listed_by_what_can_be_heard(library):
+    songs = json.loads(run("list", "--sort", "brightness", "--descending", "--json", library=library)[0])
+    of_all = [song["brightness"] for song in songs]
+    assert of_all == sorted(of_all, reverse=True)
+    by_tempo = json.loads(run("list", "--sort", "tempo", "--json", library=library)[0])
+    known = [song["tempo"] for song in by_tempo if song["tempo"] is not None]
+    assert [song["tempo"] for song in by_tempo] == [*sorted(known), *[None] * (len(songs) - len(known))]
+    assert "bright" in run("list", library=library)[0]
+    _, err = run("list", "--sort", "colour", library=library, expect=2)
+    assert "--sort should be one of id, title" in " ".join(err.split())
+
+
+def test_filters_of_what_can_be_heard_narrow_a_search(library):
+    songs = json.loads(run("list", "--json", library=library)[0])
+    middle = sorted(song["brightness"] for song in songs)[len(songs) // 2]
+    arguments = (
+        "similar",
+        songs[0]["id"],
+        "-k",
+        50,
+        "--per-artist",
+        0,
+        "--brightness",
+        0,
+        middle + 1e-3,
+        "--json",
+    )
+    hits = json.loads(run(*arguments, library=library)[0])
+    right = {song["id"] for song in songs if song["brightness"] <= middle + 1e-3} - {songs[0]["id"]}
+    assert {hit["song"]["id"] for hit in hits} == right
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

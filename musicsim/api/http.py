@@ -21,6 +21,7 @@ from musicsim.explorer import jobs
 from musicsim.explorer.libraries import default_folder, library_folders, open_library
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.playlists.walk import Walk
+from musicsim.explorer.requests.filters import HEARD
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.requests.search import MAX_RESULTS, SearchRequest
 from musicsim.explorer.requests.training import TrainingRequest
@@ -45,7 +46,7 @@ _Model = Annotated[str | None, Query(description="name of a model; the one in us
 
 
 def _song(song: Song) -> dict[str, Any]:
-    names = ("id", "title", "artist", "album", "year", "genre", "duration_s")
+    names = ("id", "title", "artist", "album", "year", "genre", "duration_s", "key", "mode", *HEARD)
     return {name: getattr(song, name) for name in names}
 
 

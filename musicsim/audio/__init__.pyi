@@ -6,6 +6,13 @@ from .decode import AUDIO_EXTENSIONS as AUDIO_EXTENSIONS
 from .decode import Decoded as Decoded
 from .decode import decode as decode
 from .decode import load as load
+from .descriptors import DESCRIPTOR_VERSION as DESCRIPTOR_VERSION
+from .descriptors import KEYS as KEYS
+from .descriptors import MODES as MODES
+from .descriptors import Descriptors as Descriptors
+from .descriptors import describe as describe
+from .descriptors import key_of as key_of
+from .descriptors import tempo_of as tempo_of
 from .encode import BROWSER_EXTENSIONS as BROWSER_EXTENSIONS
 from .encode import media_type as media_type
 from .encode import plays_in_browser as plays_in_browser

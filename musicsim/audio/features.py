@@ -30,9 +30,11 @@ __all__ = [
     "LevelStream",
     "cepstra",
     "checked_samples",
+    "dct_basis",
     "delta_mfcc",
     "derivative_blocks",
     "derivatives",
+    "mel_corners",
     "mfcc",
     "raise_to_floor",
 ]
@@ -340,7 +342,7 @@ def cepstra(levels: Float32Array, loudest: float) -> Float32Array:
     result = np.empty((len(levels), N_MFCC), np.float32)
     for start in range(0, len(levels), _BLOCK_FRAMES):
         block = slice(start, start + _BLOCK_FRAMES)
-        np.matmul(levels[block], _dct_basis(), out=result[block])
+        np.matmul(levels[block], dct_basis(), out=result[block])
     return result
 
 
@@ -361,13 +363,18 @@ def _hann() -> Float64Array:
     return 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(FRAME) / FRAME)
 
 
+def mel_corners(sr: float) -> Float64Array:
+    """Return where the mel bands begin, peak and end, Hz: (42,); band i has corners i, i + 1 and i + 2."""
+    return _mel_to_hz(np.linspace(0.0, _hz_to_mel(sr / 2), N_MELS + 2))
+
+
 @lru_cache(maxsize=8)
 def _mel_basis(sr: float) -> Float32Array:
     """Return Slaney's mel filters: (257, 40).
 
     Written out, since the import of librosa.filters takes two seconds and 110 MB in each process.
     """
-    corners = _mel_to_hz(np.linspace(0.0, _hz_to_mel(sr / 2), N_MELS + 2))
+    corners = mel_corners(sr)
     ramps = np.subtract.outer(corners, np.arange(FRAME // 2 + 1) * (sr / FRAME))
     widths = np.diff(corners)
     rising, falling = -ramps[:-2] / widths[:-1, None], ramps[2:] / widths[1:, None]
@@ -391,7 +398,7 @@ def _mel_to_hz(mel: Float64Array) -> Float64Array:
 
 
 @lru_cache(maxsize=1)
-def _dct_basis() -> Float32Array:
+def dct_basis() -> Float32Array:
     """Return the first columns of the orthonormal DCT-II: (40, 13)."""
     angles = np.outer(np.arange(N_MELS) + 0.5, np.arange(N_MFCC)) * (np.pi / N_MELS)
     basis = np.sqrt(2 / N_MELS) * np.cos(angles)

@@ -31,6 +31,7 @@ __all__ = [
     "show",
     "show_failures",
     "song_json",
+    "whole",
 ]
 
 SOME_FAILED, STORAGE_FAILED = 3, 4
@@ -80,7 +81,10 @@ def show(table: Table) -> None:
 
 def song_json(song: Any) -> dict[str, Any]:
     """A song for machines."""
-    names = ("id", "title", "artist", "album", "track", "year", "genre", "duration_s", "folder", "notes")
+    names = (
+        "id", "title", "artist", "album", "track", "year", "genre", "duration_s", "folder", "notes", "tempo", "key",
+        "mode", "loudness", "brightness", "energy",
+    )  # fmt: skip
     return {name: getattr(song, name) for name in names} | {"path": str(song.path)}
 
 
@@ -116,6 +120,11 @@ def progress_bar() -> Iterator[Callable[..., bool | None]]:
 def clock(seconds: float) -> str:
     """Seconds as minutes and seconds."""
     return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+def whole(value: float | None) -> str:
+    """A number without decimals; empty where it is not known."""
+    return "" if value is None else f"{value:.0f}"
 
 
 def plain(text: str) -> str:

@@ -21,8 +21,11 @@ from musicsim.cli._console import (
     show,
     show_failures,
     song_json,
+    whole,
 )
+from musicsim.cli._options import taking
 from musicsim.errors import NotFoundError
+from musicsim.explorer.requests.listing import ListRequest, in_order
 
 __all__ = ["register"]
 
@@ -160,18 +163,33 @@ def demo(
         typer.echo(f"{counts['songs']} songs and {counts['playlists']} playlists. See them: musicsim app")
 
 
+@taking(ListRequest)
 def list_songs(
+    request: ListRequest,
     library: LibraryOption = None,
     as_json: JsonOption = False,
     search: Annotated[str, typer.Option("--search", "-s", help="Part of a title or artist.")] = "",
 ) -> None:
     """List the songs of the library."""
     with open_library(library) as lib:
-        songs = [song for song in lib.songs() if song.matches(search)]
+        songs = in_order((song for song in lib.songs() if song.matches(search)), request)
     if as_json:
         emit([song_json(song) for song in songs])
         return
-    table = Table("id", "title", "artist", "album", "year", "genre", "length")
+    table = Table(
+        "id",
+        "title",
+        "artist",
+        "album",
+        "year",
+        "genre",
+        "length",
+        "tempo",
+        "key",
+        "LUFS",
+        "bright",
+        "energy",
+    )
     for s in songs:
         cells = (
             s.id,
@@ -181,6 +199,11 @@ def list_songs(
             s.year or "",
             s.genre or "",
             clock(s.duration_s),
+            whole(s.tempo),
+            s.key_words,
+            whole(s.loudness),
+            whole(s.brightness),
+            whole(s.energy),
         )
         table.add_row(*(safe(cell) for cell in cells))
     show(table)

@@ -42,7 +42,7 @@ from musicsim.demo.effects import (
 from musicsim.demo.styles import Part, Style, style_named
 from musicsim.demo.voices import PATCHES, SAMPLE_RATE, Patch, play_note, softer, sustain, vary_patch
 
-__all__ = ["SAMPLE_RATE", "SongPlan", "plan_collection", "render", "write_song"]
+__all__ = ["SAMPLE_RATE", "SongPlan", "plan_collection", "render", "scale_of", "write_song"]
 
 _VERSION = 2  # raise when the sound of a plan changes: files of an older version are then written anew
 _ABANDONED_S = 3600.0
@@ -122,7 +122,7 @@ def render(plan: SongPlan) -> Sound:
     habits = _draw_habits(style, plan)
     rng = np.random.default_rng([plan.seed, 1])
     n = round(plan.duration_s * SAMPLE_RATE)
-    scale = habits.scale if rng.random() < 0.7 else str(rng.choice(style.scales))
+    scale = _scale(style, habits, rng)
     # A quarter of a song on average: enough that a few sounds make up much of some songs, not of others.
     stillness = float(np.clip(habits.stillness + 0.06 * rng.standard_normal(), 0.0, 0.5))
     score = compose_score(style, plan.n_bars, plan.key, rng, scale, stillness)
@@ -151,6 +151,16 @@ def render(plan: SongPlan) -> Sound:
     loudness = style.loudness * 2.0 ** (0.1 * rng.standard_normal())
     tail_s = plan.duration_s - plan.n_bars * style.beats * mix.beat_s
     return np.ascontiguousarray(master(tone, loudness, noise, min(max(tail_s * 0.8, 0.5), 1.8)).T)
+
+
+def scale_of(plan: SongPlan) -> str:
+    """The scale of a plan's song, one of :data:`musicsim.demo.styles.SCALES`."""
+    style = style_named(plan.style)
+    return _scale(style, _draw_habits(style, plan), np.random.default_rng([plan.seed, 1]))
+
+
+def _scale(style: Style, habits: _Habits, rng: np.random.Generator) -> str:
+    return habits.scale if rng.random() < 0.7 else str(rng.choice(style.scales))
 
 
 def _draw_habits(style: Style, plan: SongPlan) -> _Habits:

@@ -241,7 +241,7 @@ def _refresh(library: Library, arguments: Mapping[str, Any], report: _Reporter) 
 
 
 def _upgrade(library: Library, _arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    return not bring_up_to_date(library, report=report).cancelled
+    return bring_up_to_date(library, report=report)
 
 
 def _train(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:

@@ -9,7 +9,7 @@ A library is one folder::
     cache/                what can be made again: copies for browsers, the songs of a large library as columns
     scratch/              what is needed while a process decodes or unpacks; swept when it was killed
 
-Memory: ``songs()`` holds about 0.6 kB a song (60 MB for 100 000), ``table()`` 0.15 kB; histograms, vectors and
+Memory: ``songs()`` holds about 0.6 kB a song (60 MB for 100 000), ``table()`` 0.2 kB; histograms, vectors and
 frames are memory maps. Everything may be read while one process writes.
 """
 
@@ -37,6 +37,7 @@ from musicsim.library.db.columns import SongTable, nobody, some_ids, song_label
 from musicsim.library.db.database import is_writable, open_engine, writer
 from musicsim.library.disk.leftovers import sweep
 from musicsim.library.stores.answers import AnswerStore
+from musicsim.library.stores.descriptors import DescriptorStore
 from musicsim.library.stores.duplicates import DuplicateStore, SamePair
 from musicsim.library.stores.failure import SKIPPED
 from musicsim.library.stores.files import FileStore
@@ -85,6 +86,8 @@ class Song:
         else the song alone; never all unknown ones together.
     stand_in : str or None
         The folder's name where it stands for an unknown artist.
+    tempo, key, mode, loudness, brightness, energy
+        What can be heard: see :class:`musicsim.audio.Descriptors`.
     """
 
     id: int
@@ -106,6 +109,12 @@ class Song:
     group: str
     stand_in: str | None
     mb_recording_id: str | None = None
+    tempo: float | None = None
+    key: str | None = None
+    mode: str | None = None
+    loudness: float | None = None
+    brightness: float | None = None
+    energy: float | None = None
 
     @property
     def by(self) -> str:
@@ -116,6 +125,11 @@ class Song:
     def label(self) -> str:
         """Title and artist in one line."""
         return song_label(self.title, self.by)
+
+    @property
+    def key_words(self) -> str:
+        """Key and mode in words; empty where they are not known."""
+        return f"{self.key} {self.mode}" if self.key and self.mode else ""
 
     def matches(self, text: str) -> bool:
         """Whether title or artist hold the text, in any case."""
@@ -134,6 +148,7 @@ class Store:
         self.models = ModelStore(folder / "models", engine, self.write, self._log)
         self.files = FileStore(engine, self.write)
         self.frame_files = FrameStore(folder / "frames")
+        self.descriptors = DescriptorStore(engine, self.write)
         self.edits = TagEdits(engine, self.write)
         self.duplicates = DuplicateStore(engine, self.write)
         self.jobs = JobStore(folder / "jobs", engine)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from musicsim.audio import AudioTooShortError, delta_mfcc, derivative_blocks, derivatives, load, mfcc, peaks
-from musicsim.audio.features import _dct_basis, _mel_basis
+from musicsim.audio.features import _mel_basis, dct_basis
 from musicsim.demo import plan_collection, write_song
 from tests.shared import RECORDINGS, needs_recordings
 
@@ -172,7 +172,7 @@ def test_mel_filters_equal_librosa(sr):
 def test_dct_equals_scipy():
     expected = scipy.fft.dct(np.eye(40), axis=1, norm="ortho")[:, :13]
     # one unit in the last place of float32 numbers below 0.25
-    np.testing.assert_allclose(_dct_basis(), expected, rtol=0, atol=1.5e-8)
+    np.testing.assert_allclose(dct_basis(), expected, rtol=0, atol=1.5e-8)
 
 
 @pytest.mark.parametrize("n_frames", [9, 10, 12, 13, 17, 100])

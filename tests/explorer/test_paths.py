@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from musicsim.explorer.playlists.paths import along, evenly, places_of
+from musicsim.explorer.playlists.paths import along, evenly, places_of, rising
 from musicsim.playlist import PlaylistModel, build_edges
 
 
@@ -90,3 +90,33 @@ def test_paths_have_even_steps():
     without, evened = largest_to_mean(False), largest_to_mean(True)
     assert evened.mean() < without.mean()
     assert np.mean(evened > 2) < 0.05 < np.mean(without > 2)
+
+
+def test_a_rise_goes_evenly_through_the_allowed_songs():
+    values = np.array([*np.arange(100.0) ** 3, 50.0, np.nan])
+    allowed = np.ones(102, bool)
+    allowed[100] = False
+    weigh = rising(values, allowed, 11)
+    for place in range(11):
+        weights = weigh(place)
+        assert abs(int(np.argmax(weights[:100])) - 10 * place) <= 1
+        assert weights[101] == weights.min() > 0, "of which nothing is known"
+
+
+def test_a_rise_begins_with_its_first_song():
+    values = np.arange(100.0)
+    weigh = rising(values, np.ones(100, bool), 5, first=60)
+    assert [int(np.argmax(weigh(place))) for place in (0, 2, 4)] == pytest.approx([60, 80, 99], abs=1)
+
+
+@given(st.lists(st.sampled_from([1.0, 2.0, 3.0, np.nan]), min_size=1, max_size=30), st.integers(1, 20))
+def test_songs_of_one_value_weigh_the_same_on_a_rise(values, length):
+    values = np.array(values)
+    weigh = rising(values, np.ones(len(values), bool), length)
+    if weigh is None:
+        assert np.isfinite(values).sum() < 2
+        return
+    weights = weigh(length // 2)
+    assert np.all((weights > 0) & (weights <= 1))
+    for value in np.unique(values[np.isfinite(values)]):
+        assert np.ptp(weights[values == value]) == 0

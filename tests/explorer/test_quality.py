@@ -32,7 +32,14 @@ def made(X, genres, artists):
         n_indexed=n,
         row_ids=100 + np.arange(n),
         columns=SongColumns(
-            artist, labels(genres), labels([""] * n), artist, np.zeros(n, np.int16), np.ones(n)
+            artist,
+            labels(genres),
+            labels([""] * n),
+            artist,
+            *[labels([None] * n)] * 2,
+            np.zeros(n, np.int16),
+            np.ones(n),
+            *[np.full(n, np.nan, np.float32)] * 4,
         ),
         songs_at=lambda rows=range(n): [songs[row] for row in rows],
         X=X,

@@ -10,8 +10,9 @@ import soundfile
 from scipy.stats import norm
 
 from benchmarks._million import write_library
+from musicsim.audio import KEYS, MODES, Descriptors
 from musicsim.errors import AudioError, ModelError, NotFoundError
-from musicsim.explorer.requests.filters import Filters
+from musicsim.explorer.requests.filters import HEARD, Filters
 from musicsim.explorer.search.query import find_similar, read_example
 from musicsim.explorer.snapshot.filtering import filter_choices, passing
 from musicsim.explorer.snapshot.hubs import HubReduction
@@ -227,6 +228,12 @@ def drawn(tmp_path_factory):
     with write_library(tmp_path_factory.mktemp("drawn") / "library", 700) as library:
         rows = [{"song_id": i, "tag": ("slow", "loud")[i % 3 == 0], "weight": 1.0} for i in range(1, 300, 2)]
         library.add_tags(rows)
+        library.descriptors.save({
+            i: Descriptors(
+                60.0 + i % 90 if i % 4 else None, KEYS[i % 12], MODES[i % 2], -30 + i % 20, 900.0 + i, float(i % 50)
+            )
+            for i in range(1, 600)
+        })  # fmt: skip
         yield take_snapshot(library)
 
 
@@ -244,6 +251,16 @@ def allows(filters, song, tags):
         not filters.folders or song.folder in filters.folders,
         first is None or (song.year is not None and first <= song.year <= last),
         shortest <= song.duration_s <= longest,
+        not filters.keys or song.key in filters.keys,
+        not filters.modes or song.mode in filters.modes,
+        *(
+            getattr(filters, name) is None
+            or (
+                getattr(song, name) is not None
+                and getattr(filters, name)[0] <= getattr(song, name) <= getattr(filters, name)[1]
+            )
+            for name in HEARD
+        ),
     ))  # fmt: skip
 
 
@@ -286,6 +303,9 @@ def some_filters(snapshot):
         Filters(no_artists=frozenset({songs[0].artist, "nobody"} - {None})),
         Filters(tags=frozenset({"Jazz", "slow"})),
         Filters(no_tags=frozenset({"Jazz", "slow"})),
+        Filters(keys=frozenset({"A", "F#"}), modes=frozenset({"minor"})),
+        Filters(tempo=(80, 120), loudness=(-25, -12)),
+        Filters(brightness=(1000, 1300), energy=(0, 30)),
         Filters(tags=frozenset({"slow", "Rock"}), no_tags=frozenset({"loud"}), years=(1960, 2000)),
     ]
 
@@ -308,6 +328,8 @@ def test_what_can_be_filtered_by_is_what_some_song_has(drawn):
     assert choices.names["artists"] == sorted({s.artist for s in songs if s.artist}, key=str.casefold)
     years = [s.year for s in songs if s.year]
     assert choices.ranges["years"] == (min(years), max(years))
+    assert choices.ranges["tempo"] == (60, 149)
+    assert (choices.names["keys"], choices.names["modes"]) == (list(KEYS), list(MODES))
     everything = Filters(duration_s=choices.ranges["duration_s"])
     assert passing(drawn, everything).all()
 

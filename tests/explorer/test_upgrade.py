@@ -50,7 +50,7 @@ def test_what_will_be_done_and_why_is_said(older):
 
 def test_all_songs_are_analysed_again_and_keep_their_ids(older):
     before = {song.id: song.title for song in older.songs()}
-    assert not bring_up_to_date(older, report=report).cancelled
+    assert bring_up_to_date(older, report=report)
     assert pending_upgrade(older) is None
     assert {song.id: song.title for song in older.songs()} == before
     snapshot = take_snapshot(older)
@@ -60,7 +60,7 @@ def test_all_songs_are_analysed_again_and_keep_their_ids(older):
 
 def test_until_all_is_done_the_old_model_stays(older):
     old = older.models.active().id
-    assert bring_up_to_date(older, report=lambda **values: values.get("done", 0) >= 4).cancelled
+    assert not bring_up_to_date(older, report=lambda **values: values.get("done", 0) >= 4)
     assert 0 < pending_upgrade(older).n_songs < 12
     assert older.models.active().id == old
     assert len(take_snapshot(older).songs_at()) == 12
@@ -111,7 +111,7 @@ def test_the_native_model_is_updated_without_reading_a_file(of_codewords):
     upgrade = pending_upgrade(of_codewords)
     assert upgrade.n_songs == 0
     assert "without reading the files again" in upgrade.words
-    assert not bring_up_to_date(of_codewords, report=report).cancelled
+    assert bring_up_to_date(of_codewords, report=report)
     assert pending_upgrade(of_codewords) is None
     snapshot = take_snapshot(of_codewords)
     assert (snapshot.record.kind, snapshot.record.name) == ("native", "Sound")
@@ -147,3 +147,72 @@ def test_a_name_that_is_taken_does_not_hold_up_the_update(of_codewords):
     bring_up_to_date(of_codewords, report=report)
     assert of_codewords.models.codewords().name == "Codewords 2"
     assert of_codewords.models.named("Codewords").kind == "learned"
+
+
+# --- what can be heard of songs, which was not said before -----------------------------------------
+
+HEARD = ("tempo", "key", "mode", "loudness", "brightness", "energy")
+
+
+def heard(library):
+    return {song.id: tuple(getattr(song, name) for name in HEARD) for song in library.songs(missing=True)}
+
+
+@pytest.fixture
+def undescribed(tiny_library):
+    """A library of a version that did not say what can be heard."""
+    nothing = dict.fromkeys(HEARD) | {"descriptor_version": 0}
+    with tiny_library.write() as connection:
+        connection.execute(schema.songs.update().values(**nothing))
+    tiny_library.note_refreshed()
+    return tiny_library
+
+
+def test_what_can_be_heard_is_worked_out_from_what_is_kept(undescribed):
+    with undescribed.write() as connection:  # no file can be read
+        for song in undescribed.songs():
+            where = schema.files.c.song_id == song.id
+            gone = song.path.with_suffix(".gone")
+            connection.execute(schema.files.update().where(where).values(path=gone))
+    undescribed.note_refreshed()
+    upgrade = pending_upgrade(undescribed)
+    assert (upgrade.n_songs, upgrade.n_undescribed) == (0, 12)
+    assert "12 songs are worked out in the background, without reading the files again" in upgrade.words
+    assert bring_up_to_date(undescribed, report=report)
+    assert pending_upgrade(undescribed) is None
+    assert undescribed.is_refreshed, "models are left as they are"
+    for tempo, _, _, loudness, brightness, energy in heard(undescribed).values():
+        assert -60 < loudness < 0
+        assert 100 < brightness < 11025
+        assert energy > 0
+        assert tempo is None or 30 < tempo < 450
+
+
+def test_it_is_the_same_as_when_the_song_is_analysed(store, tmp_path):
+    store.add(write_song(tmp_path / "new.flac", "tones", seed=5), n_workers=1)
+    before = heard(store)
+    assert None not in next(iter(before.values()))[3:]
+    with store.write() as connection:
+        connection.execute(schema.songs.update().values(**dict.fromkeys(HEARD), descriptor_version=0))
+    assert bring_up_to_date(store, report=report)
+    assert heard(store) == before
+
+
+def test_songs_of_which_nothing_is_kept_do_not_hold_it_up(undescribed):
+    for song in undescribed.songs():
+        undescribed.frame_files.drop(song.content_hash)
+    assert bring_up_to_date(undescribed, report=report)
+    assert pending_upgrade(undescribed) is None
+    assert set(heard(undescribed).values()) == {(None,) * 6}
+
+
+def test_songs_without_harmony_and_rhythm_have_no_key_and_tempo(undescribed):
+    for path in undescribed.frame_files.folder.glob("??/*.npz"):
+        path.unlink()
+    assert bring_up_to_date(undescribed, report=report)
+    assert all(of[:3] == (None, None, None) and of[3] is not None for of in heard(undescribed).values())
+
+
+def test_describing_can_be_stopped(undescribed):
+    assert not bring_up_to_date(undescribed, report=lambda **_values: True)
+    assert pending_upgrade(undescribed).n_undescribed == 12

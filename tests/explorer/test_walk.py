@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+from musicsim.audio import Descriptors
 from musicsim.errors import NotFoundError
 from musicsim.explorer.models.artifacts import load_report, load_walk
 from musicsim.explorer.playlists.fit import refit_walks
@@ -43,6 +44,36 @@ def test_songs_of_one_artist_are_spaced_as_far_as_the_collection_allows_and_that
         # three artists: two songs of others between two of one
         assert all(a not in artists[max(0, i - 2) : i] for i, a in enumerate(artists))
         assert "artists repeat after 2 songs: there are only 3 to choose from" in drawn.notes
+
+
+def test_a_list_rises_or_falls_along_what_can_be_heard(tiny_library):
+    ids = [song.id for song in tiny_library.songs()]
+    order = np.random.default_rng(0).permutation(len(ids)).tolist()
+    tiny_library.descriptors.save(
+        {song_id: Descriptors(tempo=80.0 + 5 * n) for song_id, n in zip(ids, order, strict=True)}
+    )
+    walk = Walk(take_snapshot(tiny_library))
+
+    def correlation(**asked):
+        """Of tempo and place, mean of some lists."""
+        requests = [PlaylistRequest(length=6, spacing=0, **asked) for _ in range(12)]
+        lists = [walk.draw(request, seed) for seed, request in enumerate(requests)]
+        return np.mean([np.corrcoef(range(6), [song.tempo for song in drawn.songs])[0, 1] for drawn in lists])
+
+    assert correlation(along="tempo") > 0.8
+    assert correlation(along="tempo", direction="falling") < -0.8
+    assert abs(correlation()) < 0.5
+    first = ids[order.index(4)]
+    drawn = walk.draw(PlaylistRequest(length=5, first=first, along="tempo", spacing=0), 0)
+    assert drawn.songs[0].id == first
+    assert all(edge.reason for edge in drawn.edges)
+
+
+def test_what_is_not_known_cannot_rise_and_that_is_said(tiny_library):
+    tiny_library.descriptors.save({song.id: Descriptors() for song in tiny_library.songs()})
+    drawn = Walk(take_snapshot(tiny_library)).draw(PlaylistRequest(length=4, along="tempo"), 0)
+    assert len(drawn.songs) == 4
+    assert "tempo is not known of enough songs to be rising" in drawn.notes
 
 
 def test_kept_songs_stay_where_they_are_and_the_rest_is_drawn_around_them(snapshot):

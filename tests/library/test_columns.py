@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from musicsim.audio import Descriptors
 from musicsim.library import Library
 from musicsim.library.db import cache as kept
 from musicsim.library.db import schema
@@ -67,13 +68,16 @@ def assert_is_of(table, library):
     """The table says what song objects say, and nothing else."""
     songs = library.songs()
     assert table.ids.tolist() == [song.id for song in songs]
-    for name in ("artist", "genre", "folder", "group"):
+    for name in ("artist", "genre", "folder", "group", "key", "mode"):
         labels = getattr(table.columns, name)
         assert texts(labels) == [getattr(song, name) for song in songs], name
         assert sorted(set(labels.names)) == sorted(labels.names)
         assert set(labels.codes.tolist()) - {-1} == set(range(len(labels.names))), f"{name}: unused names"
     assert table.columns.year.tolist() == [song.year or 0 for song in songs]
     assert table.columns.duration_s.tolist() == [song.duration_s for song in songs]
+    for name in ("tempo", "loudness", "brightness", "energy"):
+        values = [np.nan if getattr(song, name) is None else getattr(song, name) for song in songs]
+        np.testing.assert_array_equal(getattr(table.columns, name), np.array(values, np.float32), name)
     places = np.arange(len(songs))
     assert table.names_at(places) == [(song.title, song.by) for song in songs]
     assert table.matched.lines(places) == [f"{s.title} {s.artist or ''}".casefold() for s in songs]
@@ -154,6 +158,9 @@ CHANGES = {
     "a root forgotten": lambda lib: lib.files.forget_root(Path("/music")),
     "many at once": lambda lib: enter(lib, [(i, f"t{i}", f"a{i % 7}", None, 2, [f"/m/{i}"]) for i in range(20, 1200)]),
     "many forgotten": lambda lib: (CHANGES["many at once"](lib), lib.table(), forget(lib, *range(20, 1100))),
+    "what can be heard": lambda lib: lib.descriptors.save(
+        {1: Descriptors(120.5, "A", "minor", -14.2, 1800.0, 90.0), 4: Descriptors(loudness=-9.0)}
+    ),
     "nothing": lambda lib: lib.note_change(),
 }  # fmt: skip
 

@@ -10,6 +10,7 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from benchmarks._million import write_library
+from musicsim.audio import Descriptors
 from musicsim.explorer.search.query import read_example
 from musicsim.explorer.snapshot.map_view import MAX_DRAWN, SAMPLE, Window, map_view
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
@@ -18,6 +19,7 @@ from musicsim.ui.base.frame import PAGES, SHELL
 from musicsim.ui.components.song_map import (
     COLOUR_BY,
     MAX_MARKED,
+    UNKNOWN_COLOUR,
     colours_of,
     label_colours,
     map_figure,
@@ -168,6 +170,19 @@ def test_a_query_outside_of_the_map_is_in_view(snapshot):
     assert spec["layout"]["xaxis"]["range"][1] > 1_000
     assert traces(spec)["your query"]["x"] == [1_000.0]
     assert "your query" not in traces(map_spec(snapshot, query=np.full(2, np.nan, dtype=np.float32)))
+
+
+def test_songs_without_a_tempo_are_grey_among_those_with_one(tiny_library):
+    ids = [song.id for song in tiny_library.songs()]
+    beats = {song_id: Descriptors(tempo=100.0 + n) for n, song_id in enumerate(ids[:8])}
+    tiny_library.descriptors.save(beats | {song_id: Descriptors() for song_id in ids[8:]})
+    drawn = traces(map_spec(take_snapshot(tiny_library), "tempo"))
+    assert unpacked(drawn["unknown"]["customdata"]).tolist() == ids[8:]
+    assert drawn["unknown"]["marker"]["color"] == UNKNOWN_COLOUR
+    marker = drawn["tempo"]["marker"]
+    found = zip(unpacked(drawn["tempo"]["customdata"]), unpacked(marker["color"]), strict=True)
+    assert dict(found) == {song_id: of.tempo for song_id, of in beats.items()}
+    assert 100 <= marker["cmin"] < marker["cmax"] <= 107
 
 
 def test_years_keep_their_colours_in_every_window(large):

@@ -9,13 +9,14 @@ import numpy.typing as npt
 
 from musicsim import playlist
 
-__all__ = ["along", "evenly", "places_of"]
+__all__ = ["along", "evenly", "places_of", "rising"]
 
 FloatArray = npt.NDArray[np.float64]
 
 _NEAR = 0.03  # share of the songs that count as near the line
 _MIN_NEAR = 8
 _EVEN = 2 / 3
+_NARROW, _FEW = 0.02, 2  # deviation on a rise: a share of the songs, and at least that of as few songs
 _FLOOR = 1e-4  # of a song far from the line: where nothing is near, the walk still goes on
 
 
@@ -106,3 +107,43 @@ def _nearest_first(squares: FloatArray, k: int) -> FloatArray | None:
     squares = squares - squares.min()
     width = np.partition(squares, k)[k] or squares[squares > 0].min(initial=np.inf)
     return np.maximum(np.exp(-squares / width), _FLOOR) if 0 < width < np.inf else None
+
+
+def rising(
+    values: npt.NDArray[np.floating], allowed: npt.NDArray[np.bool_], length: int, first: int | None = None
+) -> playlist.Weighing | None:
+    """Weights of songs at each place of a list along which a value rises.
+
+    A song whose value is greater than that of a share r of the allowed songs weighs exp(-((r - t) / s)^2 / 2) at the
+    place whose share is t: these go evenly from 0 to 1, so that no place has fewer songs to choose from than
+    another. s is 0.02, or that of two songs where these are more.
+
+    Parameters
+    ----------
+    values : (n_songs,), nan where unknown
+        What rises; with its sign changed it falls.
+    allowed : (n_songs,), bool
+    length : int
+        Songs of the list.
+    first : int, optional
+        The song that it begins with: the rise begins at its value.
+
+    Returns
+    -------
+    callable of a place, or None where fewer than two songs have a value
+    """
+    known = np.sort(values[allowed & np.isfinite(values)].astype(np.float64))
+    if len(known) < 2:
+        return None
+    # of songs with equal values each has the middle of their shares
+    below, upto = (np.searchsorted(known, values, side) for side in ("left", "right"))
+    shares = np.where(np.isfinite(values), (below + upto) / (2 * len(known)), np.nan)
+    start = 0.0 if first is None or not np.isfinite(shares[first]) else float(shares[first])
+    width = max(_NARROW, _FEW / len(known))
+
+    def weigh(place: int) -> FloatArray:
+        wanted = start + (1 - start) * (place / max(length - 1, 1))
+        weights = np.exp(-0.5 * np.square((shares - wanted) / width))
+        return np.maximum(np.nan_to_num(weights), _FLOOR)
+
+    return weigh

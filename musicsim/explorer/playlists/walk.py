@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +17,7 @@ from musicsim.explorer.models.artifacts import load_walk
 from musicsim.explorer.playlists.cluster_names import ClusterNames
 from musicsim.explorer.playlists.edges import FAMILIES, build_hypergraph, default_weights
 from musicsim.explorer.playlists.pace import SoundRanks, at_pace, median_of
-from musicsim.explorer.playlists.paths import along, evenly, places_of
+from musicsim.explorer.playlists.paths import along, evenly, places_of, rising
 from musicsim.explorer.playlists.song_labels import load_sources, play_counts
 from musicsim.explorer.playlists.steering import allowed_rows, song_weights, temperature_of, works_of
 from musicsim.explorer.requests.playlist import PlaylistRequest
@@ -255,7 +254,7 @@ class Walk:
         seed: int | None,
         n_left: int,
     ) -> DrawnPlaylist:
-        fixed, weigh, steer, notes = self._steering(model, request, length)
+        fixed, weigh, steer, notes = self._steering(model, request, length, allowed)
         length = max(length, *(place + 1 for place in fixed), 1)
         artists = self.snapshot.columns.group.codes
         excluded = np.setdiff1d(np.flatnonzero(~allowed), list(fixed.values())).tolist()
@@ -291,7 +290,7 @@ class Walk:
         return DrawnPlaylist(tuple(self.snapshot.songs_at(drawn.songs)), edges, tuple(notes))
 
     def _steering(
-        self, model: playlist.PlaylistModel, request: PlaylistRequest, length: int
+        self, model: playlist.PlaylistModel, request: PlaylistRequest, length: int, allowed: Mask
     ) -> tuple[dict[int, int], playlist.Weighing | None, playlist.Steering | None, list[str]]:
         """Rows by place, weights of songs by place, and what the song before adds to them."""
         notes: list[str] = []
@@ -310,7 +309,16 @@ class Walk:
             path = {0: self._row(request.first)}
         fixed = path | fixed
         path = path if len(path) > 1 else {}
-        return fixed, self._weighing(model, request, path), self._stepping(request, path), notes
+        lines = [along(self.snapshot.X, path)] if path else []
+        if request.along is not None:
+            values = getattr(self.snapshot.columns, request.along)
+            values = values if request.direction == "rising" else -values
+            rise = rising(values, allowed, length, fixed.get(0))
+            lines += [rise] if rise else []
+            notes += (
+                [] if rise else [f"{request.along} is not known of enough songs to be {request.direction}"]
+            )
+        return fixed, self._weighing(model, request, lines), self._stepping(request, path), notes
 
     def _stepping(self, request: PlaylistRequest, path: Mapping[int, int]) -> playlist.Steering | None:
         """How far each step goes: evenly on a path; elsewhere as smooth or surprising as asked for."""
@@ -326,20 +334,19 @@ class Walk:
         return steer
 
     def _weighing(
-        self, model: playlist.PlaylistModel, request: PlaylistRequest, path: Mapping[int, int]
+        self, model: playlist.PlaylistModel, request: PlaylistRequest, lines: Sequence[playlist.Weighing]
     ) -> playlist.Weighing | None:
         """All that makes one song more wanted than another, as one product a place."""
         same = song_weights(self.snapshot, request, self._plays)
         if request.like:
             towards = self._around(model, [self._row(i) for i in request.like])
             same = towards if same is None else same * towards
-        line: Callable[[int], Any] | None = along(self.snapshot.X, path) if path else None
-        if line is None:
+        if not lines:
             return None if same is None else lambda place: same
 
         def weigh(place: int) -> FloatArray | None:
-            near = line(place)
-            return same if near is None else near if same is None else near * same
+            found = [weights for weights in (same, *(line(place) for line in lines)) if weights is not None]
+            return np.prod(found, axis=0) if found else None
 
         return weigh
 
@@ -411,7 +418,7 @@ class ShuffleWalk(Walk):
     """The control: the walk whose only edge is the one of all songs.
 
     It keeps to what a request allows and fixes, but not to its `like`, dialect and surprise, nor to the line through
-    its waypoints, which would let it know how songs sound.
+    its waypoints or along which it rises, which would let it know how songs sound.
     """
 
     def _load(self) -> None:
@@ -424,9 +431,9 @@ class ShuffleWalk(Walk):
         return super().draw(replace(request, surprise=1.0, like=(), dialect=None), random_state)
 
     def _weighing(
-        self, model: playlist.PlaylistModel, request: PlaylistRequest, path: Mapping[int, int]
+        self, model: playlist.PlaylistModel, request: PlaylistRequest, lines: Sequence[playlist.Weighing]
     ) -> playlist.Weighing | None:
-        return super()._weighing(model, request, {})
+        return super()._weighing(model, request, ())
 
     def _stepping(self, request: PlaylistRequest, path: Mapping[int, int]) -> playlist.Steering | None:
         return None

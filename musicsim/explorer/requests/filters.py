@@ -2,16 +2,20 @@
 
 from dataclasses import dataclass
 
+from musicsim.audio import KEYS, MODES
 from musicsim.explorer.requests.options import option, settle
 
-__all__ = ["Filters"]
+__all__ = ["HEARD", "Filters"]
+
+HEARD = ("tempo", "loudness", "brightness", "energy")
+"""What can be heard of songs as a number: filters, colours and orders of the same names."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Filters:
     """Conditions on songs; an empty one lets everything through.
 
-    Years and seconds are inclusive; an unknown artist, genre or year passes only where none is asked for.
+    Ranges are inclusive; a song without an artist, a year, a tempo and so on passes only where none is asked for.
     :func:`musicsim.explorer.snapshot.filtering.passing` is the rule.
     """
 
@@ -37,6 +41,26 @@ class Filters:
     duration_s: tuple[float, float] | None = option(
         None, "Shortest and longest song, in seconds.", label="Length in seconds", name="seconds"
     )
+    keys: frozenset[str] = option(
+        frozenset(), f"Only songs in these keys: {', '.join(KEYS)}.", label="Keys", name="key"
+    )
+    modes: frozenset[str] = option(
+        frozenset(), f"Only songs in {' or in '.join(MODES)}.", label="Modes", name="mode"
+    )
+    tempo: tuple[float, float] | None = option(
+        None, "Slowest and fastest song, in beats per minute; songs without a beat are excluded.",
+        label="Tempo in beats per minute",
+    )  # fmt: skip
+    loudness: tuple[float, float] | None = option(
+        None, "Softest and loudest song, in LUFS.", label="Loudness in LUFS"
+    )
+    brightness: tuple[float, float] | None = option(
+        None, "Darkest and brightest song: the centroid of its spectrum, in Hz.", label="Brightness in Hz"
+    )
+    energy: tuple[float, float] | None = option(
+        None, "Calmest and most energetic song: how much its level rises, in dB per second.",
+        label="Energy in dB per second",
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         settle(self)

@@ -4,13 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from musicsim.explorer.requests.filters import Filters
+from musicsim.explorer.requests.filters import HEARD, Filters
 from musicsim.explorer.requests.options import option
 
-__all__ = ["PREFERENCES", "PlaylistRequest", "Preference"]
+__all__ = ["DIRECTIONS", "PREFERENCES", "Direction", "PlaylistRequest", "Preference"]
 
 Preference = Literal["any", "familiar", "unheard"]
 PREFERENCES = get_args(Preference)
+Direction = Literal["rising", "falling"]
+DIRECTIONS = get_args(Direction)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +60,13 @@ class PlaylistRequest(Filters):
         label="Smooth to surprising",
         min=0,
         max=1,
+    )
+    along: str | None = option(
+        None, f"What rises or falls from the first song to the last: {', '.join(HEARD)}. Songs of which it is unknown "
+        "are rare.", label="Rise or fall along", choices=HEARD,
+    )  # fmt: skip
+    direction: Direction = option(
+        "rising", "Whether it rises or falls.", label="Direction", choices=DIRECTIONS
     )
     prefer: Preference = option(
         "any",

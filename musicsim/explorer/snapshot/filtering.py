@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from musicsim.explorer.requests.filters import Filters
+from musicsim.audio import KEYS, MODES
+from musicsim.explorer.requests.filters import HEARD, Filters
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.library.db.columns import Labels
 from musicsim.library.genres import genre_key
 
 __all__ = ["FilterChoices", "filter_choices", "passing"]
@@ -22,6 +24,8 @@ def passing(snapshot: Snapshot, filters: Filters) -> npt.NDArray[np.bool_] | Non
         for name, wanted in (
             ("artist", filters.artists),
             ("folder", filters.folders),
+            ("key", filters.keys),
+            ("mode", filters.modes),
         )
         if wanted
     ]
@@ -36,9 +40,11 @@ def passing(snapshot: Snapshot, filters: Filters) -> npt.NDArray[np.bool_] | Non
     if filters.years is not None:
         first, last = filters.years
         parts.append((columns.year > 0) & (first <= columns.year) & (columns.year <= last))
-    if filters.duration_s is not None:
-        shortest, longest = filters.duration_s
-        parts.append((shortest <= columns.duration_s) & (columns.duration_s <= longest))
+    for name in ("duration_s", *HEARD):
+        bounds = getattr(filters, name)
+        if bounds is not None:
+            values = getattr(columns, name)
+            parts.append((bounds[0] <= values) & (values <= bounds[1]))  # nan, unknown, is in no range
     return np.logical_and.reduce(parts) if parts else None
 
 
@@ -49,9 +55,9 @@ class FilterChoices:
     Attributes
     ----------
     names : dict of list of str
-        Genres and tags from many songs to few, others by name; only where there are some.
+        Genres and tags from many songs to few, keys from C to B, others by name; only where there are some.
     ranges : dict of (first, last)
-        Whole years and seconds; only where there is a choice.
+        Whole numbers; only where there is a choice.
     """
 
     names: dict[str, list[str]]
@@ -66,17 +72,30 @@ def filter_choices(snapshot: Snapshot) -> FilterChoices:
     tags = _by_count(genres + snapshot.library.listening.tag_counts())
     names = {
         "artists": artists, "no_artists": artists, "genres": _by_count(genres), "tags": tags, "no_tags": tags,
-        "folders": sorted(columns.folder.counts()),
+        "folders": sorted(columns.folder.counts()), "keys": _in_order(columns.key, KEYS),
+        "modes": _in_order(columns.mode, MODES),
     }  # fmt: skip
     years = columns.year[columns.year > 0]
     ranges = {
         "years": (int(years.min(initial=9999)), int(years.max(initial=0))),
         "duration_s": (0, int(columns.duration_s.max(initial=0.0)) + 1),
+        **{name: _around(getattr(columns, name)) for name in HEARD},
     }
     return FilterChoices(
         {field: found for field, found in names.items() if found},
         {field: (first, last) for field, (first, last) in ranges.items() if first < last},
     )
+
+
+def _around(values: npt.NDArray[np.float32]) -> tuple[int, int]:
+    """The whole numbers around those that are known; an empty range where none is."""
+    known = values[np.isfinite(values)]
+    return (int(np.floor(known.min())), int(np.ceil(known.max()))) if len(known) else (0, 0)
+
+
+def _in_order(labels: Labels, order: Iterable[str]) -> list[str]:
+    counts = labels.counts()
+    return [name for name in order if name in counts]
 
 
 def _by_count(counts: Counter[str]) -> list[str]:

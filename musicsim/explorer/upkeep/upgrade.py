@@ -1,14 +1,16 @@
 """After an update of the program: what has to be analysed or compared again, why, and doing it in the background."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from musicsim.audio import FEATURE_CHANGES, FEATURE_VERSION
+from musicsim.audio import FEATURE_CHANGES, FEATURE_VERSION, Descriptors, describe
+from musicsim.errors import FeatureVersionError
 from musicsim.explorer.upkeep.add_music import Report, scan_and_refresh
 from musicsim.explorer.upkeep.outdated import native_is_outdated
 from musicsim.library import Library
 
 __all__ = ["Upgrade", "bring_up_to_date", "pending_upgrade"]
+
+_AT_ONCE = 200  # songs that are described in one transaction
 
 
 _MODEL_CHANGE = (
@@ -26,10 +28,13 @@ class Upgrade:
         To be analysed again; 0 where the stored audio features do.
     reasons : tuple of str
         What became better since, one a version.
+    n_undescribed : int
+        Those whose tempo, key and so on are worked out from what is kept of them.
     """
 
     n_songs: int
     reasons: tuple[str, ...]
+    n_undescribed: int = 0
 
     @property
     def words(self) -> str:
@@ -38,28 +43,79 @@ class Upgrade:
             return (
                 f"This version of musicsim compares songs better: {'; '.join(self.reasons)}. The model is updated in "
                 "the background, without reading the files again; until then everything works as before."
+                if self.reasons
+                else f"Tempo, key, loudness, brightness and energy of {_songs(self.n_undescribed)} worked out in the "
+                "background, without reading the files again."
             )
-        songs = "1 song is" if self.n_songs == 1 else f"{self.n_songs:,} songs are"
         return (
-            f"This version of musicsim analyses songs better: {'; '.join(self.reasons)}. {songs} analysed "
-            "again in the background; until then everything works as before."
+            f"This version of musicsim analyses songs better: {'; '.join(self.reasons)}. {_songs(self.n_songs)} "
+            "analysed again in the background; until then everything works as before."
         )
+
+
+def _songs(n: int) -> str:
+    return "1 song is" if n == 1 else f"{n:,} songs are"
 
 
 def pending_upgrade(library: Library) -> Upgrade | None:
     """What an update leaves to be done, None if nothing; songs that are missing wait for their files."""
-    old = library.files.outdated()
+    old, n_undescribed = library.files.outdated(), library.descriptors.n_outdated()
     if not old:
-        return Upgrade(0, (_MODEL_CHANGE,)) if native_is_outdated(library) else None
+        reasons = (_MODEL_CHANGE,) if native_is_outdated(library) else ()
+        return Upgrade(0, reasons, n_undescribed) if reasons or n_undescribed else None
     since = min(version for _, version in old)
     reasons = [FEATURE_CHANGES[version] for version in range(since + 1, FEATURE_VERSION + 1)]
-    return Upgrade(len(old), tuple(reasons))
+    return Upgrade(len(old), tuple(reasons), n_undescribed)
 
 
-def bring_up_to_date(library: Library, *, report: Report) -> Any:
-    """Analyse songs of older versions again, then fit the model on them; options as of `add_and_refresh`.
+def bring_up_to_date(library: Library, *, report: Report) -> bool:
+    """Describe songs of older versions, analyse them again where that is needed, then fit the model on them.
 
     The model in use stays until all songs are done: a library is never without one.
+
+    Returns
+    -------
+    bool
+        False if it was stopped.
     """
+    if not _describe(library, report):
+        return False
     paths = [path for path, _ in library.files.outdated()]
-    return scan_and_refresh(library, paths, report, absent_ok=True)
+    if not paths and not native_is_outdated(library):
+        return True
+    return not scan_and_refresh(library, paths, report, absent_ok=True).cancelled
+
+
+def _describe(library: Library, report: Report) -> bool:
+    """Say what can be heard of the songs that lack it, from what is kept of them."""
+    with library.exclusive():
+        was_refreshed = library.is_refreshed
+        todo = library.descriptors.outdated()
+        with_aspects = library.frame_files.kept_aspects() if todo else set()
+        songs = list(todo.items())
+        for start in range(0, len(songs), _AT_ONCE):
+            if report(message="tempo, key and loudness", done=start, total=len(songs), seconds_left=None):
+                return False
+            library.descriptors.save(
+                {
+                    song_id: _described(library, name, name in with_aspects)
+                    for song_id, name in songs[start : start + _AT_ONCE]
+                }
+            )
+        report(message="tempo, key and loudness", done=len(songs), total=len(songs), seconds_left=None)
+        if was_refreshed:  # models do not ask for it
+            library.note_refreshed()
+    return True
+
+
+def _described(library: Library, content_hash: str, has_aspects: bool) -> Descriptors:
+    """What can be heard of a song; nothing where nothing of it is kept: it is when the song is analysed again."""
+    frames = library.frame_files
+    try:
+        mfcc = frames.mfcc(content_hash)
+    except FeatureVersionError:
+        return Descriptors()
+    if not has_aspects:
+        return describe(mfcc)
+    aspects = frames.aspects([content_hash])
+    return describe(mfcc, aspects.harmony[0], aspects.rhythm[0])

@@ -24,7 +24,7 @@ T = TypeVar("T")
 Arrays = dict[str, npt.NDArray[Any]]
 
 _SAVED_EVERY = 5_000  # changes, after which the file is written anew: half of what is remembered of them
-_FORMAT = 1
+_FORMAT = 2
 
 
 def save_arrays(target: Path, **arrays: Any) -> None:

@@ -26,7 +26,10 @@ _EVERY_SONG = -1
 # What songs are listed, counted, compared and found by; whatever else is said of them is read song by song.
 _TRIGGERS = (
     ("songs", "INSERT", "songs", ("new.id",)),
-    ("songs", "UPDATE OF id, title, artist, genre, year, duration_s", "songs", ("old.id", "new.id")),
+    (
+        "songs", "UPDATE OF id, title, artist, genre, year, duration_s, tempo, key, mode, loudness, brightness, energy",
+        "songs", ("old.id", "new.id"),
+    ),
     ("songs", "DELETE", "songs", ("old.id",)),
     ("files", "INSERT", "songs", ("new.song_id",)),
     ("files", "UPDATE OF path, song_id, folder, missing_since", "songs", ("old.song_id", "new.song_id")),
@@ -39,7 +42,7 @@ _TRIGGERS = (
     ("vectors", "INSERT", "grown", ("new.model_id",)),
     ("vectors", "UPDATE", "shrunk", ("old.model_id", "new.model_id")),
     ("vectors", "DELETE", "shrunk", ("old.model_id",)),
-)
+)  # fmt: skip
 _WATCH = (
     "CREATE TEMP TABLE touched (kind TEXT, id, PRIMARY KEY (kind, id)) WITHOUT ROWID",
     *(

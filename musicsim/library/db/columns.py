@@ -77,33 +77,41 @@ class Labels:
 
 @dataclass(frozen=True, slots=True)
 class SongColumns:
-    """What filters, limits and colours look at, one entry a song: 26 bytes a song, and the names.
+    """What filters, limits and colours look at, one entry a song: 50 bytes a song, and the names.
 
     Attributes
     ----------
-    artist, genre, folder, group : Labels
+    artist, genre, folder, group, key, mode : Labels
         As :class:`musicsim.library.Song` has them.
     year : int16 ndarray of shape (n_songs,), 0 where unknown
     duration_s : float64 ndarray of shape (n_songs,)
+    tempo, loudness, brightness, energy : float32 ndarrays of shape (n_songs,), nan where unknown
     """
 
     artist: Labels
     genre: Labels
     folder: Labels
     group: Labels
+    key: Labels
+    mode: Labels
     year: npt.NDArray[np.int16]
     duration_s: npt.NDArray[np.float64]
+    tempo: npt.NDArray[np.float32]
+    loudness: npt.NDArray[np.float32]
+    brightness: npt.NDArray[np.float32]
+    energy: npt.NDArray[np.float32]
 
     def take(self, rows: Ints) -> Self:
         """The same of some songs."""
         return type(self)(
             **{name: getattr(self, name).take(rows) for name in _LABELS},
-            year=self.year[rows],
-            duration_s=self.duration_s[rows],
+            **{name: getattr(self, name)[rows] for name in _NUMBERS},
         )
 
 
-_LABELS = ("artist", "genre", "folder", "group")
+_LABELS = ("artist", "genre", "folder", "group", "key", "mode")
+_HEARD = ("tempo", "loudness", "brightness", "energy")
+_NUMBERS = ("year", "duration_s", *_HEARD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +211,7 @@ class TextLines:
 
 @dataclass(frozen=True)
 class SongTable:
-    """Every song of a library that has a file; 0.15 kB a song.
+    """Every song of a library that has a file; 0.2 kB a song.
 
     Attributes
     ----------
@@ -240,15 +248,16 @@ class SongTable:
             names, codes = _joined(old.names, added)
             return _in_use(Labels(merged(old.codes, codes), names))
 
+        def column(name: str) -> npt.NDArray:
+            return merged(getattr(self.columns, name), getattr(new.columns, name))
+
+        columns: dict[str, Any] = {name: labels(name) for name in _LABELS}
+        columns |= {name: column(name) for name in _NUMBERS}
         all_ids = merged(self.ids, new.ids)
         return type(self)(
             # the very same array where the songs are the same, so that what is aligned with it is seen to be so
             self.ids if np.array_equal(all_ids, self.ids) else all_ids,
-            SongColumns(
-                **{name: labels(name) for name in _LABELS},
-                year=merged(self.columns.year, new.columns.year),
-                duration_s=merged(self.columns.duration_s, new.columns.duration_s),
-            ),
+            SongColumns(**columns),
             self.titles.replaced(gone, new.titles, at),
             self.matched.replaced(gone, new.matched, at),
         )
@@ -289,7 +298,7 @@ class SongTable:
         for name in _LABELS:
             labels = getattr(self.columns, name)
             arrays |= {name: labels.codes, f"{name}_names": _bytes(json.dumps(labels.names).encode())}
-        arrays |= {"year": self.columns.year, "duration_s": self.columns.duration_s}
+        arrays |= {name: getattr(self.columns, name) for name in _NUMBERS}
         for name in ("titles", "matched"):
             lines = getattr(self, name)
             arrays |= {name: _bytes(lines.text), f"{name}_starts": lines.starts}
@@ -298,14 +307,14 @@ class SongTable:
     @classmethod
     def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> Self:
         """What :meth:`to_arrays` took apart."""
-        labels = {
+        columns: dict[str, Any] = {
             name: Labels(arrays[name], json.loads(arrays[f"{name}_names"].tobytes())) for name in _LABELS
         }
         titles, matched = (
             TextLines(arrays[name].tobytes(), arrays[f"{name}_starts"]) for name in ("titles", "matched")
         )
-        columns = SongColumns(**labels, year=arrays["year"], duration_s=arrays["duration_s"])
-        return cls(arrays["ids"], columns, titles, matched)
+        columns |= {name: arrays[name] for name in _NUMBERS}
+        return cls(arrays["ids"], SongColumns(**columns), titles, matched)
 
 
 def song_label(title: str, by: str) -> str:
@@ -380,11 +389,14 @@ def read_table(
         files, which = files.where(f.song_id.in_(chosen)), s.id.in_(chosen)
     here = files.subquery()
     query = (
-        sa.select(s.id, s.title, s.artist, s.genre, s.year, s.duration_s, here.c.folder)
+        sa.select(
+            s.id, s.title, s.artist, s.genre, here.c.folder, s.key, s.mode, s.year, s.duration_s,
+            *(s[name] for name in _HEARD),
+        )
         .join(here, here.c.song_id == s.id)
         .where(which)
         .order_by(s.id)
-    )
+    )  # fmt: skip
     # past SQLAlchemy's rows, which take longer to make than the driver's
     cursor = connection.execute(query).cursor
     assert cursor is not None
@@ -398,21 +410,24 @@ class _Reading:
     """Songs on their way from rows to columns, some at a time."""
 
     def __init__(self) -> None:
-        self._numbers: list[npt.NDArray[np.float64]] = [np.empty((0, 3))]
-        self._codes: list[npt.NDArray[np.int32]] = [np.empty((3, 0), dtype=np.int32)]
-        self._places: tuple[dict[str, int], ...] = ({}, {}, {})
+        self._numbers: list[npt.NDArray[np.float64]] = [np.empty((0, 1 + len(_NUMBERS)))]
+        self._codes: list[npt.NDArray[np.int32]] = [np.empty((5, 0), dtype=np.int32)]
+        self._places: tuple[dict[str, int], ...] = ({}, {}, {}, {}, {})
         self._titles: list[TextLines] = []
         self._matched: list[TextLines] = []
 
     def add(self, rows: Sequence[Sequence[Any]]) -> None:
-        """Take rows of id, title, artist, genre, year, length and folder."""
-        ids, titles, artists, genres, years, durations, folders = zip(*rows, strict=True)
-        self._numbers.append(np.array([ids, [year or 0 for year in years], durations]).T)
+        """Take rows of id, title, artist, genre, folder, key, mode, year, length and what else can be heard."""
+        ids, titles, artists, genres, folders, keys, modes, years, *numbers = zip(*rows, strict=True)
+        # what is not known, None, becomes nan
+        self._numbers.append(np.array([ids, [year or 0 for year in years], *numbers], dtype=np.float64).T)
         self._codes.append(
             np.array(
                 [
                     [-1 if value is None else places.setdefault(value, len(places)) for value in values]
-                    for places, values in zip(self._places, (artists, genres, folders), strict=True)
+                    for places, values in zip(
+                        self._places, (artists, genres, folders, keys, modes), strict=True
+                    )
                 ],
                 dtype=np.int32,
             )
@@ -425,16 +440,20 @@ class _Reading:
         """The songs that were taken."""
         numbers = np.concatenate(self._numbers)
         ids = numbers[:, 0].astype(np.int64)
-        artist, genre, folder = np.concatenate(self._codes, axis=1)
-        artists, genres, stored = (list(places) for places in self._places)
+        artist, genre, folder, key, mode = np.concatenate(self._codes, axis=1)
+        artists, genres, stored, keys, modes = (list(places) for places in self._places)
+        heard = zip(_HEARD, numbers[:, 3:].T.astype(np.float32), strict=True)
         paths = [schema.FilePath().process_result_value(name, _NO_DIALECT) for name in stored]
         columns = SongColumns(
             Labels(artist, artists),
             Labels(genre, genres),
             Labels(folder, [str(path) for path in paths]),
             _groups(ids, Labels(artist, artists), folder, paths, roots),
+            Labels(key, keys),
+            Labels(mode, modes),
             numbers[:, 1].astype(np.int16),
             np.ascontiguousarray(numbers[:, 2]),
+            **{name: np.ascontiguousarray(values) for name, values in heard},
         )
         return SongTable(ids, columns, TextLines.joined(self._titles), TextLines.joined(self._matched))
 

@@ -42,7 +42,7 @@ __all__ = [
     "waiting",
 ]
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 
 # Bytes of a file name that are not UTF-8 reach Python as lone surrogates, which no database stores
 # as text. They are kept as characters of a private plane that no real name uses.
@@ -108,6 +108,15 @@ songs = sa.Table(
     sa.Column("typical_s", sa.Float, nullable=False, default=0.0, server_default="0"),
     sa.Column("is_compared", sa.Boolean, nullable=False, default=False, server_default="0"),
     sa.Column("last_path", FilePath),  # what to call a song that has no file any more
+    sa.Column("tempo", sa.Float),  # from here on what can be heard: musicsim.audio.Descriptors
+    sa.Column("key", sa.Text),
+    sa.Column("mode", sa.Text),
+    sa.Column("loudness", sa.Float),
+    sa.Column("brightness", sa.Float),
+    sa.Column("energy", sa.Float),
+    sa.Column(
+        "descriptor_version", sa.Integer, nullable=False, default=0, server_default="0"
+    ),  # 0: not yet described
 )
 
 files = sa.Table(
@@ -487,8 +496,20 @@ _VERSION_7 = tuple(
     )
 )
 
+# The same for version 8.
+_VERSION_8 = (
+    "ALTER TABLE songs ADD COLUMN tempo FLOAT",
+    'ALTER TABLE songs ADD COLUMN "key" TEXT',
+    "ALTER TABLE songs ADD COLUMN mode TEXT",
+    "ALTER TABLE songs ADD COLUMN loudness FLOAT",
+    "ALTER TABLE songs ADD COLUMN brightness FLOAT",
+    "ALTER TABLE songs ADD COLUMN energy FLOAT",
+    "ALTER TABLE songs ADD COLUMN descriptor_version INTEGER NOT NULL DEFAULT 0",
+)
+
+
 MIGRATIONS = {
-    1: _VERSION_2, 2: _VERSION_3, 3: _VERSION_4, 4: _VERSION_5, 5: _VERSION_6, 6: _VERSION_7,
+    1: _VERSION_2, 2: _VERSION_3, 3: _VERSION_4, 4: _VERSION_5, 5: _VERSION_6, 6: _VERSION_7, 7: _VERSION_8,
 }  # fmt: skip
 """The statements that take a store of a version to the next one; they run inside one transaction."""
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from musicsim.audio import DELTA_WIDTH, HOP, SAMPLE_RATE, Sound, analyse_sound
+from musicsim.audio import DELTA_WIDTH, HOP, SAMPLE_RATE, Descriptors, Sound, analyse_sound, describe
 from musicsim.errors import AudioError, AudioTooShortError
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.scan.files import content_hash
@@ -78,6 +78,7 @@ class Analysis(_Outcome):
     tags: FileTags
     sound: Sound
     outline: bytes
+    descriptors: Descriptors
 
 
 class _NoSong(Exception):
@@ -122,12 +123,13 @@ def _read(task: Task, size: int, mtime_ns: int) -> Analysis | Same | Skipped:
         with atomic_path(store.path(digest)) as frames:
             sound = analyse_sound(task.path, frames_to=frames, aspects=task.aspects)
             _check_song(task, sound)
+            heard = describe(np.load(frames, allow_pickle=False), sound.harmony, sound.rhythm)
             if sound.harmony is not None and sound.rhythm is not None:
                 store.keep_aspects(digest, sound.harmony, sound.rhythm)
     except _NoSong as no_song:
         return Skipped(size, mtime_ns, 0.0, no_song.kind, no_song.reason, no_song.duration_s)
     outline = np.round(255 * sound.outline).astype(np.uint8).tobytes()
-    return Analysis(size, mtime_ns, 0.0, digest, read_tags(task.path), sound, outline)
+    return Analysis(size, mtime_ns, 0.0, digest, read_tags(task.path), sound, outline, heard)
 
 
 def _check_song(task: Task, sound: Sound) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from musicsim.audio import FEATURE_VERSION
+from musicsim.audio import DESCRIPTOR_VERSION, FEATURE_VERSION
 from musicsim.library.db import schema
 from musicsim.library.scan.analysis import Analysis, Same
 from musicsim.library.store import Store
@@ -49,6 +49,8 @@ def enter_song(library: Store, path: Path, analysis: Analysis) -> bool:
         "feature_version": FEATURE_VERSION,
         "last_path": path,
         "is_compared": False,
+        "descriptor_version": DESCRIPTOR_VERSION,
+        **asdict(analysis.descriptors),
     }
     s = schema.songs.c
     with library.write() as connection:

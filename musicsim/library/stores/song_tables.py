@@ -32,7 +32,7 @@ class SongTables:
         self._known: tuple[SongTable, int] | None = None
 
     def songs(self) -> SongTable:
-        """Every song that has a file; 0.15 kB each."""
+        """Every song that has a file; 0.2 kB each."""
         return self._table.get()
 
     def same_pairs(self) -> list[SamePair]:

@@ -21,7 +21,7 @@ _UPGRADED: Key[set[str]] = Key("upgraded", set, "libraries whose upgrade this se
 TITLES = {
     "add": "Adding songs",
     "scan": "Scanning folders",
-    "upgrade": "Analysing songs again",
+    "upgrade": "Bringing songs up to date",
     "demo": "Composing the demo collection",
     "refresh": "Updating the models",
     "train": "Training a model",

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
+from musicsim.explorer.requests.filters import HEARD
 from musicsim.explorer.snapshot.map_view import OncePer, Shown, Window, map_view
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.db.columns import Labels
@@ -31,8 +32,12 @@ __all__ = [
     "map_name",
 ]
 
-COLOUR_BY = ("genre", "artist", "folder", "year", "cluster")
+COLOUR_BY = ("genre", "artist", "folder", "year", "cluster", "key", "mode", *HEARD)
 UNKNOWN_COLOUR = "#b9b4a8"
+_TITLES = {
+    "year": "year", "tempo": "beats/min", "loudness": "LUFS", "brightness": "Hz", "energy": "dB/s"
+}  # fmt: skip
+_COLOURED = (2, 98)  # percentiles: a few odd songs do not take the colours of all others
 MAX_MARKED = 2_000
 """Songs that get a ring: more of them are one black spot."""
 # Okabe and Ito's colours first: told apart by every kind of colour vision; then Paul Tol's muted ones.
@@ -218,20 +223,22 @@ def _category_traces(points: _Points, by: str, size: float, is_sampled: bool) ->
     return traces
 
 
-def _year_traces(points: _Points, size: float, is_sampled: bool) -> list[Trace]:
-    of_all = points.snapshot.columns.year
-    years = of_all[points.rows]
+def _number_traces(points: _Points, by: str, size: float, is_sampled: bool) -> list[Trace]:
+    of_all = getattr(points.snapshot.columns, by)
+    is_known = of_all > 0 if by == "year" else np.isfinite(of_all)
+    known = is_known[points.rows]
     traces = []
-    if (years == 0).any():
+    if not known.all():
         marker = _look(size, is_sampled, color=UNKNOWN_COLOUR)
-        traces.append(points.trace(years == 0, name="unknown", uid="year-0", marker=marker))
-    if (of_all > 0).any():
+        traces.append(points.trace(~known, name="unknown", uid=f"{by}-0", marker=marker))
+    if is_known.any():
+        bar = {"title": {"text": _TITLES[by]}, "thickness": 10, "tickformat": "d"}
+        low, high = np.percentile(of_all[is_known], [0, 100] if by == "year" else _COLOURED)
         marker = _look(
-            size, is_sampled, color=_packed(years[years > 0]), colorscale="Cividis", cmax=int(of_all.max()),
-            cmin=int(of_all[of_all > 0].min()),
-            colorbar={"title": {"text": "year"}, "thickness": 10, "tickformat": "d"},
+            size, is_sampled, color=_packed(of_all[points.rows[known]]), colorscale="Viridis", cmin=float(low),
+            cmax=float(high), colorbar=bar,
         )  # fmt: skip
-        traces.append(points.trace(years > 0, name="year", uid="year-1", showlegend=False, marker=marker))
+        traces.append(points.trace(known, name=by, uid=f"{by}-1", showlegend=False, marker=marker))
     return traces
 
 
@@ -341,8 +348,8 @@ def map_spec(
     size = float(np.clip(160 / np.sqrt(max(1, len(shown.rows))), smallest, 12))
     points = _Points.of(snapshot, shown.rows)
     traces = (
-        _year_traces(points, size, view.is_sampled)
-        if colour_by == "year"
+        _number_traces(points, colour_by, size, view.is_sampled)
+        if colour_by in _TITLES
         else _category_traces(points, colour_by, size, view.is_sampled)
     )
     showlegend = legend and len(traces) <= _MAX_IN_LEGEND

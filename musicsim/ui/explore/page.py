@@ -89,7 +89,7 @@ def _map_column(now: Snapshot) -> tuple[Song | None, list[Hit]]:
     if BESIDE.get() not in others:
         BESIDE.set(None)
     by, find = st.columns([4, 3], vertical_alignment="bottom")
-    by.pills("Colour by", COLOURS, key=COLOUR_BY.name)
+    by.pills("Colour by", COLOURS, key=COLOUR_BY.name, wrap=True)
     with find:
         find_song(
             "Search", key="explore_find", search=partial(song_matches, now), on_pick=partial(_searched, now),
@@ -172,7 +172,8 @@ def _chosen_song(now: Snapshot, song: Song | None, hits: list[Hit]) -> None:
         st.write("Click a point on the map or search for a title. The most similar songs will appear here.")
         return
     st.subheader(plain(song.title), anchor=False)
-    facts = [song.by, song.album, song.genre, song.year and str(song.year)]
+    tempo = song.tempo and f"{song.tempo:.0f} beats/min"
+    facts = [song.by, song.album, song.genre, song.year and str(song.year), song.key_words, tempo]
     st.caption(" · ".join(plain(f) for f in [*facts, clock(song.duration_s)] if f))
     with st.container(horizontal=True):
         st.button("Play", icon=":material/play_arrow:", on_click=_choose, args=(now, song))

@@ -18,6 +18,15 @@ __all__ = ["songs_table"]
 
 _KEY = "library_songs"
 _SEVERAL = "several values: unchanged"
+_COLUMNS: dict[str, Any] = {
+    "tempo": st.column_config.NumberColumn(
+        help="Beats per minute; empty where there is no beat.", format="%d"
+    ),
+    "key": st.column_config.TextColumn(help="The key that the pitches fit best; empty where none does."),
+    "loudness": st.column_config.NumberColumn(help="LUFS: the higher, the louder.", format="%.1f"),
+    "brightness": st.column_config.NumberColumn(help="Centroid of the spectrum, in Hz.", format="%d"),
+    "energy": st.column_config.NumberColumn(help="How much the level rises, in dB per second.", format="%d"),
+}
 _LABELS = {name: name.replace("_", " ").capitalize() for name in EDITABLE}
 
 
@@ -31,11 +40,20 @@ def _table(songs: Sequence[Song], edited: set[int]) -> pd.DataFrame:
             "year": pd.array([s.year for s in songs], dtype="Int64"),
             "genre": [s.genre or "" for s in songs],
             "seconds": [round(s.duration_s, 1) for s in songs],
+            "tempo": [_rounded(s.tempo) for s in songs],
+            "key": [s.key_words for s in songs],
+            "loudness": [_rounded(s.loudness, 1) for s in songs],
+            "brightness": [_rounded(s.brightness) for s in songs],
+            "energy": [_rounded(s.energy) for s in songs],
             "notes": [s.notes for s in songs],
             "edited": [s.id in edited for s in songs],
             "file": [shown(s.path) for s in songs],
         }
     )
+
+
+def _rounded(value: float | None, digits: int = 0) -> float | None:
+    return None if value is None else round(value, digits)
 
 
 def _matches(song: Song, words: Sequence[str]) -> bool:
@@ -68,7 +86,7 @@ def songs_table(now: Snapshot) -> None:
     )  # above: a long table has its end far below
     event = st.dataframe(
         _table(songs, edited), hide_index=True, key=_KEY, on_select="rerun", selection_mode="multi-row",
-        column_config={"notes": None} if not any(s.notes for s in songs) else None,
+        column_config=_COLUMNS | ({} if any(s.notes for s in songs) else {"notes": None}),
     )  # fmt: skip
     # a filter may have been typed since the rows were marked
     chosen = [songs[row] for row in event.selection.rows if row < len(songs)]

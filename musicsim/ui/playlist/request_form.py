@@ -9,8 +9,9 @@ import streamlit as st
 
 from musicsim.explorer.playlists.steering import RESTS_S
 from musicsim.explorer.playlists.walk import Dialect, Walk
+from musicsim.explorer.requests.filters import HEARD
 from musicsim.explorer.requests.options import options_of
-from musicsim.explorer.requests.playlist import PREFERENCES, PlaylistRequest
+from musicsim.explorer.requests.playlist import DIRECTIONS, PREFERENCES, PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
 from musicsim.ui.base.option_widgets import labelled, limits, option_key
@@ -39,8 +40,8 @@ _KEYS = {
 _KEYS["minutes"] = _MINUTES
 _KEYS["dialect"] = Key("playlist_dialect", str, "whose walk is followed; empty for that of all playlists")
 _DIALECT, _FIRST, _LENGTH, _SURPRISE = (_KEYS[name] for name in ("dialect", "first", "length", "surprise"))
-_RANGES = ("years", "duration_s")
-_NAMES = ("artists", "no_artists", "genres", "tags", "no_tags", "folders")
+_RANGES = ("years", "duration_s", *HEARD)
+_NAMES = ("artists", "no_artists", "genres", "tags", "no_tags", "folders", "keys", "modes")
 _LISTS = (*_NAMES, "exclude")  # limits, each of some values
 
 _OF_ONE_LIBRARY: tuple[Key[Any], ...] = (
@@ -157,6 +158,8 @@ def request_form(now: Snapshot, walker: "Walk") -> None:
     st.slider(**_said("surprise"), min_value=0.0, max_value=1.0, step=0.05, format="percent")
     st.caption(_width_words(walker))
     st.segmented_control(**_said("prefer"), options=PREFERENCES, required=True)
+    st.selectbox(**_said("along"), options=HEARD, index=None, placeholder="Nothing")
+    st.segmented_control(**_said("direction"), options=DIRECTIONS, required=True)
     with st.expander("Limits", icon=":material/tune:"):
         _limits(now)
     n_limits = _n_limits(now)
@@ -227,7 +230,14 @@ def _width_words(walker: Walk) -> str:
     return f"About {here:,.0f} candidates per step ({usual}: {people:,.0f})."
 
 
-_EMPTY = {"artists": "Any artist", "genres": "Any genre", "tags": "Any tag", "folders": "Any folder"}
+_EMPTY = {
+    "artists": "Any artist",
+    "genres": "Any genre",
+    "tags": "Any tag",
+    "folders": "Any folder",
+    "keys": "Any key",
+    "modes": "Any mode",
+}
 
 
 def _limits(now: Snapshot) -> None:

@@ -1,0 +1,40 @@
+"""In which order songs are listed."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from musicsim.explorer.requests.options import option, settle
+from musicsim.library import Song
+
+__all__ = ["ListRequest", "in_order"]
+
+SortKey = Literal[
+    "id", "title", "artist", "album", "year", "genre", "duration_s", "tempo", "key", "loudness", "brightness", "energy"
+]  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListRequest:
+    """What a list of songs is sorted by."""
+
+    sort: SortKey = option(
+        "id", "What to sort by; songs of which it is not known come last.", choices=get_args(SortKey)
+    )
+    descending: bool = option(False, "From the largest to the smallest.")
+
+    def __post_init__(self) -> None:
+        settle(self)
+
+
+def in_order(songs: Iterable[Song], request: ListRequest) -> list[Song]:
+    """Songs as a request sorts them; text in any case, equal ones by id."""
+    by_id = sorted(songs, key=lambda song: song.id)
+    values = {song.id: getattr(song, request.sort) for song in by_id}
+    known = [song for song in by_id if values[song.id] is not None]
+    known.sort(key=lambda song: _comparable(values[song.id]), reverse=request.descending)
+    return known + [song for song in by_id if values[song.id] is None]
+
+
+def _comparable(value: str | float) -> str | float:
+    return value.casefold() if isinstance(value, str) else value
