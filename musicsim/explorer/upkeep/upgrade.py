@@ -61,8 +61,8 @@ def pending_upgrade(library: Library) -> Upgrade | None:
     """What an update leaves to be done, None if nothing; songs that are missing wait for their files."""
     old, n_undescribed = library.files.outdated(), library.descriptors.n_outdated()
     if not old:
-        reasons = (_MODEL_CHANGE,) if native_is_outdated(library) else ()
-        return Upgrade(0, reasons, n_undescribed) if reasons or n_undescribed else None
+        changes = (_MODEL_CHANGE,) if native_is_outdated(library) else ()
+        return Upgrade(0, changes, n_undescribed) if changes or n_undescribed else None
     since = min(version for _, version in old)
     reasons = [FEATURE_CHANGES[version] for version in range(since + 1, FEATURE_VERSION + 1)]
     return Upgrade(len(old), tuple(reasons), n_undescribed)
