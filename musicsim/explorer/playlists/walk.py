@@ -321,9 +321,9 @@ class Walk:
         return fixed, self._weighing(model, request, lines), self._stepping(request, path), notes
 
     def _stepping(self, request: PlaylistRequest, path: Mapping[int, int]) -> playlist.Steering | None:
-        """How far each step goes: evenly on a path; elsewhere as smooth or surprising as asked for."""
+        """How far each step goes: evenly on a path; elsewhere as smooth or surprising as asked for, or as a rise wants."""
         even = evenly(self.snapshot.X, path) if path else None
-        if not self._is_paced:
+        if not self._is_paced or request.along is not None:
             return even
         paced = at_pace(self._ranks.shares, median_of(request.surprise))
 
