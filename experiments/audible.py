@@ -4,8 +4,8 @@
   songs have no drums and hardly a beat: rows tell songs with a beat from those without.
 - cadences: chords I IV V I and i iv V i in all 24 keys, four registers each, organ-like.
 - clicks: tempos from 50 to 220 beats per minute, drawn evenly on a logarithmic scale.
-- recordings: real ones of the shared data, of music; loudness against BS.1770 of the samples, brightness against librosa's
-  centroid of the mean spectrum. Their tempo and key are not known, but for a few whose titles tell.
+- recordings: real ones of music of the shared data; loudness against BS.1770 of the samples, brightness against
+  librosa's centroid of the mean spectrum. Their tempo and key are not known, but for a few whose titles tell.
 
 Tempo is right within 4 %, or within 4 % of half or double; *said* is the share of songs that get one. Key: *exact* is
 tonic and mode; MIREX counts a fifth .5, the relative key .3, the parallel one .2. Dorian and phrygian count as minor,

@@ -28,8 +28,9 @@ def test_keys_are_scored_as_at_mirex(found, true, score):
 
 
 @pytest.mark.parametrize(
-    ("found", "right", "octave"), [(124.0, True, True), (125.0, False, False), (61.0, False, True), (None, False, False)]
-)  # fmt: skip
+    ("found", "right", "octave"),
+    [(124.0, True, True), (125.0, False, False), (61.0, False, True), (None, False, False)],
+)
 def test_a_tempo_is_right_within_four_percent(found, right, octave):
     assert audible.tempo_is_right(found, 120.0, (1.0,)) == right
     assert audible.tempo_is_right(found, 120.0) == octave
