@@ -142,7 +142,7 @@ def rising(
     width = max(_NARROW, _FEW / len(known))
 
     def weigh(place: int) -> FloatArray:
-        wanted = start + (1 - start) * (place / max(length - 1, 1))
+        wanted = start + (1 - start) * min(place / max(length - 1, 1), 1.0)
         weights = np.exp(-0.5 * np.square((shares - wanted) / width))
         return np.maximum(np.nan_to_num(weights), _FLOOR)
 

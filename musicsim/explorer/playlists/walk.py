@@ -271,7 +271,7 @@ class Walk:
                 works=self._works if request.versions_apart else None,
                 weigh=weigh,
                 steer=steer,
-                within=self._ranks.near if self._is_paced and not jumps else None,
+                within=self._ranks.near if self._is_paced and not (jumps or request.along) else None,
                 temperature=1.0 if self._is_paced else temperature_of(request.surprise),
                 use_uniform=self._is_paced or jumps,
                 random_state=seed,
@@ -321,7 +321,7 @@ class Walk:
         return fixed, self._weighing(model, request, lines), self._stepping(request, path), notes
 
     def _stepping(self, request: PlaylistRequest, path: Mapping[int, int]) -> playlist.Steering | None:
-        """How far each step goes: evenly on a path; elsewhere as smooth or surprising as asked for, or as a rise wants."""
+        """How far steps go: evenly on a path, freely on a rise, elsewhere as smooth or surprising as asked for."""
         even = evenly(self.snapshot.X, path) if path else None
         if not self._is_paced or request.along is not None:
             return even
