@@ -13,7 +13,7 @@ from musicsim.explorer.upkeep.fitting import RepresentationSettings
 from musicsim.explorer.upkeep.learned_model import learn
 from musicsim.explorer.upkeep.model_catalogue import add_representation, make_again
 from musicsim.explorer.upkeep.model_text import figures, headline, judged_on, path_rows, report_of
-from musicsim.library.store import OWN_PLAYLISTS
+from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from tests.learning import RANKED, Watcher, hush
 
 
