@@ -61,7 +61,7 @@ def test_a_step_is_as_long_as_those_that_follow_have_to_be():
 def test_where_one_long_step_must_come_the_others_need_not_be_short():
     X = np.append(np.linspace(0, 1, 101), 4.0)[:, None]  # 3 from everything
     steer = evenly(X, {0: 0, 3: 101})
-    weights = steer(1, 0, np.ones(102))  # no step up to 2 is long beside one of 3
+    weights = steer(1, 0, np.ones(102))  # no step up to 3 is long beside one of 3
     np.testing.assert_array_equal(weights[:101], 1.0)
     assert weights[101] < 1.0
     assert np.argmax(steer(2, 60, np.ones(102))) == 100

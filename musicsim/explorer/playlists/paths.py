@@ -15,7 +15,6 @@ FloatArray = npt.NDArray[np.float64]
 
 _NEAR = 0.03  # share of the songs that count as near the line
 _MIN_NEAR = 8
-_EVEN = 2 / 3
 _NARROW, _FEW = 0.02, 2  # deviation on a rise: a share of the songs, and at least that of as few songs
 _FLOOR = 1e-4  # of a song far from the line: where nothing is near, the walk still goes on
 
@@ -73,9 +72,10 @@ def evenly(X: npt.NDArray[np.floating], fixed: Mapping[int, int]) -> playlist.St
     """Weights of songs between two fixed ones that leave no long step: neither from the song before, nor for the rest.
 
     With m steps left to the fixed song z, a song y after x costs max(d(x, y), d(y, z) / (m - 1)): the longest step, if
-    those behind y were all as long. It weighs as in :func:`along`, by its cost in place of a distance. A fixed song far
-    from every other one makes one long step; the others need not be shorter than two thirds of it. Places not between
-    fixed songs weigh all alike.
+    those behind y were all as long. It weighs as in :func:`along`, by its cost in place of a distance. Costs up to
+    a usual step are all alike, or the largest would stand out of steps that are shorter than need be: a usual step is
+    the mean distance of the k-th nearest songs of the fixed ones, or that of the loneliest of them to its nearest.
+    Places not between fixed songs weigh all alike.
     """
     places = sorted(fixed)
     squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
@@ -84,7 +84,10 @@ def evenly(X: npt.NDArray[np.floating], fixed: Mapping[int, int]) -> playlist.St
     def distances(row: int) -> FloatArray:
         return np.sqrt(np.maximum(squares - 2.0 * (X @ X[row]) + squares[row], 0.0))
 
-    alone = max(np.partition(distances(row), 1)[1] for row in fixed.values())
+    near = np.array(
+        [np.sort(np.partition(distances(row), k)[: k + 1])[[min(1, k), k]] for row in fixed.values()]
+    )
+    usual = max(near[:, 0].max(), near[:, 1].mean())
 
     def steer(place: int, previous: int, probabilities: FloatArray) -> FloatArray | None:
         del probabilities
@@ -92,7 +95,7 @@ def evenly(X: npt.NDArray[np.floating], fixed: Mapping[int, int]) -> playlist.St
         if stop is None or place < places[0]:
             return None
         cost = np.maximum(distances(previous), distances(fixed[stop]) / (stop - place))
-        return _nearest_first(np.maximum(cost, _EVEN * alone) ** 2, k)
+        return _nearest_first(np.maximum(cost, usual) ** 2, k)
 
     return steer
 
