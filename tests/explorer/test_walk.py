@@ -60,8 +60,8 @@ def test_a_list_rises_or_falls_along_what_can_be_heard(tiny_library):
         lists = [walk.draw(request, seed) for seed, request in enumerate(requests)]
         return np.mean([np.corrcoef(range(6), [song.tempo for song in drawn.songs])[0, 1] for drawn in lists])
 
-    assert correlation(along="tempo") > 0.8
-    assert correlation(along="tempo", direction="falling") < -0.8
+    assert correlation(along="tempo") > 0.7
+    assert correlation(along="tempo", direction="falling") < -0.7
     assert abs(correlation()) < 0.5
     first = ids[order.index(4)]
     drawn = walk.draw(PlaylistRequest(length=5, first=first, along="tempo", spacing=0), 0)

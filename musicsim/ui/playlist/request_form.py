@@ -158,8 +158,9 @@ def request_form(now: Snapshot, walker: "Walk") -> None:
     st.slider(**_said("surprise"), min_value=0.0, max_value=1.0, step=0.05, format="percent")
     st.caption(_width_words(walker))
     st.segmented_control(**_said("prefer"), options=PREFERENCES, required=True)
-    st.selectbox(**_said("along"), options=HEARD, index=None, placeholder="Nothing")
-    st.segmented_control(**_said("direction"), options=DIRECTIONS, required=True)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.selectbox(**_said("along"), options=HEARD, index=None, placeholder="Nothing", width=150)
+        st.segmented_control(**_said("direction"), options=DIRECTIONS, required=True)
     with st.expander("Limits", icon=":material/tune:"):
         _limits(now)
     n_limits = _n_limits(now)
