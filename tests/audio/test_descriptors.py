@@ -23,7 +23,7 @@ from musicsim.audio import (
     tempo_of,
 )
 from musicsim.audio.descriptors import _k_weighting
-from tests.audio.test_rhythm import clicks
+from tests.audio.generated import clicks
 
 SCALES = {"major": (0, 2, 4, 5, 7, 9, 11), "minor": (0, 2, 3, 5, 7, 8, 10)}
 # tonic, subdominant, dominant, tonic; the dominant of minor is major

@@ -2,12 +2,16 @@
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Playwright, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
+from musicsim.explorer.upkeep.refresh import refresh
+from tests.browser.actions import APP
 from tests.browser.chromium import FLAGS, find
-from tests.browser.serving import PATIENCE_MS
+from tests.browser.serving import PATIENCE_MS, serve
+from tests.sounds import open_library, write_collection
 
 expect.set_options(timeout=PATIENCE_MS)
 
@@ -38,3 +42,39 @@ def chromium(playwright_driver: Playwright, chromium_path: str) -> Iterator[Brow
     browser = playwright_driver.chromium.launch(executable_path=chromium_path, args=list(FLAGS))
     yield browser
     browser.close()
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory) -> Path:
+    """Libraries side by side: one with twelve songs of 20 s, one with one song, one without any."""
+    folder = tmp_path_factory.mktemp("libraries")
+    music = write_collection(tmp_path_factory.mktemp("music"), seconds=20)
+    with open_library(folder / "library") as library:
+        library.add(music)
+        refresh(library)
+    with open_library(folder / "single") as library:
+        library.add(next(music.rglob("*.flac")))
+        refresh(library)
+    open_library(folder / "empty").close()
+    open_library(folder / "adding").close()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(home) -> Iterator[str]:
+    with serve(APP, environment={"MUSICSIM_LIBRARY": str(home / "library")}) as address:
+        yield address
+
+
+@pytest.fixture
+def page(chromium) -> Iterator[Page]:
+    context = chromium.new_context(viewport={"width": 1400, "height": 900}, accept_downloads=True)
+    context.set_default_timeout(PATIENCE_MS)
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    yield page
+    broken = sum(tab.get_by_test_id("stException").count() for tab in context.pages)
+    context.close()
+    assert not broken, "a red exception box"
+    assert not errors

@@ -2,141 +2,38 @@
 
 import http.client
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
 from musicsim.library.db import schema
+from tests.browser.actions import (
+    PAGES,
+    click_song,
+    lasso,
+    map_range,
+    names_on_map,
+    player_plays,
+    row_ids,
+    rows,
+    songs_of,
+    switch,
+    visit,
+    wait_for_map,
+    zoom,
+)
 from tests.browser.chromium import FLAGS
-from tests.browser.serving import PATIENCE_MS, serve
+from tests.browser.serving import PATIENCE_MS
 from tests.shared import FORMATS, SHARED, needs_recordings
 from tests.sounds import open_library, write_collection, write_song
 
 pytestmark = pytest.mark.browser
 
-APP = Path(__file__).parents[2] / "app.py"
-PAGES = {
-    "explore": "Explore",
-    "search": "Search by example",
-    "playlist": "Playlist",
-    "train": "Train",
-    "compare": "Compare",
-    "evaluate": "Evaluate",
-    "library": "Library",
-}
 STAR = "your query"
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory) -> Path:
-    """Libraries side by side: one with twelve songs of 20 s, one with one song, one without any."""
-    folder = tmp_path_factory.mktemp("libraries")
-    music = write_collection(tmp_path_factory.mktemp("music"), seconds=20)
-    with open_library(folder / "library") as library:
-        library.add(music)
-        refresh(library)
-    with open_library(folder / "single") as library:
-        library.add(next(music.rglob("*.flac")))
-        refresh(library)
-    open_library(folder / "empty").close()
-    open_library(folder / "adding").close()
-    return folder
-
-
-@pytest.fixture(scope="module")
-def address(home) -> Iterator[str]:
-    with serve(APP, environment={"MUSICSIM_LIBRARY": str(home / "library")}) as address:
-        yield address
-
-
-@pytest.fixture
-def page(chromium) -> Iterator[Page]:
-    context = chromium.new_context(viewport={"width": 1400, "height": 900}, accept_downloads=True)
-    context.set_default_timeout(PATIENCE_MS)
-    page = context.new_page()
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    yield page
-    broken = sum(tab.get_by_test_id("stException").count() for tab in context.pages)
-    context.close()
-    assert not broken, "a red exception box"
-    assert not errors
-
-
-def visit(page: Page, address: str, name: str = "explore", query: str = "") -> None:
-    """Open a page by its address."""
-    page.goto(f"{address}/{'' if name == 'explore' else name}{query}", wait_until="commit")
-    expect(page.get_by_role("heading", name=PAGES[name], exact=True)).to_be_visible()
-
-
-def switch(page: Page, name: str) -> None:
-    """Move to another page as a person does."""
-    page.get_by_test_id("stSidebarNavLink").filter(has_text=PAGES[name]).click()
-    expect(page.get_by_role("heading", name=PAGES[name], exact=True)).to_be_visible()
-
-
-def wait_for_map(page: Page):
-    """The plot, once its points are drawn."""
-    plot = page.locator(".js-plotly-plot").first
-    plot.wait_for()
-    page.wait_for_function(
-        "() => { const p = document.querySelector('.js-plotly-plot');"
-        " return p && p._fullLayout && p.querySelector('.gl-canvas') && p.data.length > 0 }"
-    )
-    return plot
-
-
-def names_on_map(plot) -> list[str]:
-    """Names of the traces with how many points they have."""
-    return plot.evaluate("p => p._fullData.map(t => `${t.name}:${t.x.length}`)")
-
-
-def click_song(page: Page, plot, song_id: int) -> None:
-    """Click the point of a song."""
-    x, y = plot.evaluate(
-        """(p, id) => {
-            for (const t of p._fullData) {
-                const i = (t.customdata || []).findIndex(c => c === id);
-                if (i < 0) continue;
-                const box = p.getBoundingClientRect(), l = p._fullLayout;
-                return [box.x + l._size.l + l.xaxis.l2p(t.x[i]), box.y + l._size.t + l.yaxis.l2p(t.y[i])];
-            }
-        }""",
-        song_id,
-    )
-    page.mouse.move(x - 3, y)
-    page.mouse.move(x, y)
-    page.wait_for_timeout(600)  # plotly has to have seen the hover
-    page.mouse.click(x, y)
-
-
-def player_plays(page: Page, song_id: int | None = None):
-    """The player, once it plays (this song)."""
-    player = page.get_by_test_id("player")
-    expect(player).to_have_attribute("data-state", "playing")
-    if song_id is not None:
-        expect(player).to_have_attribute("data-song-id", str(song_id))
-    return player
-
-
-def rows(page: Page):
-    """Rows of the song list that is shown."""
-    return page.get_by_test_id("song-row")
-
-
-def row_ids(page: Page) -> list[int]:
-    return [int(row.get_attribute("data-song-id")) for row in rows(page).all()]
-
-
-def songs_of(home: Path, name: str = "library"):
-    with Library.open(home / name) as library:
-        return library.songs()
 
 
 def test_the_map_renders_and_a_click_plays_a_song(page, address, home):
@@ -216,37 +113,6 @@ def test_the_search_box_is_worked_by_keys(page, address):
     page.keyboard.type("song tones 2")
     page.keyboard.press("Enter")  # before anything can have been found
     expect(page.get_by_role("heading", name="Song tones 2")).to_be_visible()
-
-
-def map_range(plot) -> list[float]:
-    """What part of the map is looked at: left, right, bottom, top."""
-    return plot.evaluate("p => [...p._fullLayout.xaxis.range, ...p._fullLayout.yaxis.range]")
-
-
-def zoom(page: Page, plot, turns: int = 3, at: tuple[float, float] = (0.5, 0.4)) -> list[float]:
-    """Turn the wheel over the map; give what is looked at then."""
-    box = plot.bounding_box()
-    page.mouse.move(box["x"] + at[0] * box["width"], box["y"] + at[1] * box["height"])
-    for _ in range(turns):
-        before = map_range(plot)
-        page.mouse.wheel(0, -400)
-        page.wait_for_function(
-            "([p, before]) => p._fullLayout.xaxis.range[0] > before[0]", arg=[plot.element_handle(), before]
-        )
-    page.wait_for_timeout(300)  # plotly ends a turn of the wheel a little after it
-    return map_range(plot)
-
-
-def lasso(page: Page, plot, corners: list[tuple[float, float]]) -> None:
-    """Draw an outline; corners in shares of the width and height that the songs have."""
-    page.locator(".modebar-btn[data-val=lasso]").click(force=True)
-    box, size = plot.bounding_box(), plot.evaluate("p => p._fullLayout._size")
-    points = [(box["x"] + x * size["w"], box["y"] + y * size["h"]) for x, y in corners]
-    page.mouse.move(*points[0])
-    page.mouse.down()
-    for x, y in [*points[1:], points[0]]:
-        page.mouse.move(x, y, steps=8)
-    page.mouse.up()
 
 
 def test_the_map_keeps_its_zoom_when_a_song_is_chosen(page, address, home):

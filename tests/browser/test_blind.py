@@ -6,13 +6,12 @@ import pytest
 from playwright.sync_api import expect
 
 from musicsim.library import Library
-from tests.browser.test_app import address, home, page, player_plays, rows, visit  # noqa: F401
-from tests.browser.test_playlist import IDLE
+from tests.browser.actions import IDLE, player_plays, rows, visit
 
 pytestmark = pytest.mark.browser
 
 
-def test_two_lists_are_heard_and_judged_by_keys(page, address, home):  # noqa: F811
+def test_two_lists_are_heard_and_judged_by_keys(page, address, home):
     visit(page, address, "playlist")
     page.get_by_test_id("stMain").get_by_text("Which is better?", exact=True).first.click()
     page.get_by_role("button", name="Generate two playlists").click()

@@ -11,8 +11,8 @@ from playwright.sync_api import Locator, Page, expect
 from musicsim.explorer.models.artifacts import load_map
 from musicsim.library import Library
 from musicsim.library.stores.answers import Answer
+from tests.browser.actions import player_plays, switch
 from tests.browser.serving import PATIENCE_MS
-from tests.browser.test_app import address, home, page, player_plays, switch  # noqa: F401  # fixtures
 
 pytestmark = pytest.mark.browser
 
@@ -20,14 +20,14 @@ IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
 
 
 @pytest.fixture(autouse=True)
-def no_answers(home: Path):  # noqa: F811
+def no_answers(home: Path):
     """Every test begins without answers."""
     with Library.open(home / "library") as library:
         for name in library.answers.listeners():
             library.answers.forget_listener(name)
 
 
-def compare(page: Page, address: str) -> Locator:  # noqa: F811
+def compare(page: Page, address: str) -> Locator:
     """Open the page; the question."""
     page.goto(f"{address}/compare", wait_until="commit")
     question = page.get_by_test_id("compare")
@@ -36,14 +36,14 @@ def compare(page: Page, address: str) -> Locator:  # noqa: F811
     return question
 
 
-def press(page: Page, question: Locator, key: str) -> None:  # noqa: F811
+def press(page: Page, question: Locator, key: str) -> None:
     """Press a key that leads to another question, and wait for it."""
     before = question.get_attribute("data-turn")
     page.keyboard.press(key)
     expect(question).not_to_have_attribute("data-turn", str(before))
 
 
-def kept(home: Path) -> list[Answer]:  # noqa: F811
+def kept(home: Path) -> list[Answer]:
     with Library.open(home / "library") as library:
         return library.answers.all()
 
@@ -53,7 +53,7 @@ def shown_songs(question: Locator) -> list[str | None]:
     return [card.get_attribute("aria-label") for card in question.get_by_test_id("compare-card").all()]
 
 
-def test_ten_questions_are_answered_by_keys_one_taken_back_and_one_unsure(page, address, home):  # noqa: F811
+def test_ten_questions_are_answered_by_keys_one_taken_back_and_one_unsure(page, address, home):
     question = compare(page, address)
     keys = "1231u23123"
     for key in keys:
@@ -72,7 +72,7 @@ def test_ten_questions_are_answered_by_keys_one_taken_back_and_one_unsure(page, 
     assert {a.model for a in kept(home)} == {"Sound"}
 
 
-def test_a_key_that_is_held_or_pressed_twice_is_one_answer(page, address, home):  # noqa: F811
+def test_a_key_that_is_held_or_pressed_twice_is_one_answer(page, address, home):
     question = compare(page, address)
     before = question.get_attribute("data-turn")
     for _ in range(3):
@@ -85,7 +85,7 @@ def test_a_key_that_is_held_or_pressed_twice_is_one_answer(page, address, home):
     assert [a.chosen for a in kept(home)] == [1]
 
 
-def test_arrows_space_and_enter_hear_and_choose(page, address, home):  # noqa: F811
+def test_arrows_space_and_enter_hear_and_choose(page, address, home):
     question = compare(page, address)
     cards = question.get_by_test_id("compare-card")
     page.keyboard.press("ArrowRight")
@@ -109,7 +109,7 @@ def test_arrows_space_and_enter_hear_and_choose(page, address, home):  # noqa: F
     expect(page.get_by_test_id("player-title")).to_have_text("Song 1")
 
 
-def test_the_space_bar_begins_with_the_first_song_and_then_is_the_players(page, address):  # noqa: F811
+def test_the_space_bar_begins_with_the_first_song_and_then_is_the_players(page, address):
     question = compare(page, address)
     page.keyboard.press("Space")
     player = player_plays(page)
@@ -122,7 +122,7 @@ def test_the_space_bar_begins_with_the_first_song_and_then_is_the_players(page, 
     expect(question.get_by_test_id("compare-card").nth(1)).to_have_attribute("data-state", "playing")
 
 
-def test_typing_a_name_answers_nothing_and_the_name_is_remembered(page, address, home):  # noqa: F811
+def test_typing_a_name_answers_nothing_and_the_name_is_remembered(page, address, home):
     question = compare(page, address)
     box = page.get_by_role("combobox", name="Listener")
     box.click()
@@ -142,7 +142,7 @@ def test_typing_a_name_answers_nothing_and_the_name_is_remembered(page, address,
     assert len(kept(home)) == 1, "keys of this page do nothing on another one"
 
 
-def test_names_come_after_the_answer_or_when_asked_for(page, address, home):  # noqa: F811
+def test_names_come_after_the_answer_or_when_asked_for(page, address, home):
     question = compare(page, address)
     assert shown_songs(question) == ["Song 1", "Song 2", "Song 3"]
     expect(question.get_by_test_id("compare-last")).to_have_text("")
@@ -156,7 +156,7 @@ def test_names_come_after_the_answer_or_when_asked_for(page, address, home):  # 
     expect(question.locator(".sub").first).to_contain_text("Artist")
 
 
-def test_more_like_the_first_among_four(page, address, home):  # noqa: F811
+def test_more_like_the_first_among_four(page, address, home):
     question = compare(page, address)
     page.get_by_text("More like the first").first.click()
     expect(question).to_have_attribute("data-form", "like")
@@ -171,7 +171,7 @@ def test_more_like_the_first_among_four(page, address, home):  # noqa: F811
     assert (answer.form, len(answer.song_ids), answer.chosen) == ("like", 4, 3)
 
 
-def test_answers_are_exported_and_lead_to_the_train_page(page, address, home, tmp_path):  # noqa: F811
+def test_answers_are_exported_and_lead_to_the_train_page(page, address, home, tmp_path):
     question = compare(page, address)
     press(page, question, "1")
     press(page, question, "u")
@@ -185,7 +185,7 @@ def test_answers_are_exported_and_lead_to_the_train_page(page, address, home, tm
     expect(page.get_by_role("heading", name="Train", exact=True)).to_be_visible()
 
 
-def test_answers_by_keys_are_learned_from_and_the_map_moves(page, address, home):  # noqa: F811
+def test_answers_by_keys_are_learned_from_and_the_map_moves(page, address, home):
     question = compare(page, address)
     for key in "1231323123":
         press(page, question, key)
@@ -206,7 +206,7 @@ def test_answers_by_keys_are_learned_from_and_the_map_moves(page, address, home)
 
 
 @pytest.mark.parametrize("form", ["The odd one out", "More like the first"])
-def test_a_phone_shows_all_of_it(page, address, form):  # noqa: F811
+def test_a_phone_shows_all_of_it(page, address, form):
     page.set_viewport_size({"width": 400, "height": 900})
     question = compare(page, address)
     page.get_by_text(form).first.click()

@@ -5,13 +5,13 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.actions import player_plays, rows
 from tests.browser.serving import PATIENCE_MS
-from tests.browser.test_app import address, home, page, player_plays, rows  # noqa: F401
 
 pytestmark = pytest.mark.browser
 
 
-def visit(page: Page, address: str) -> None:  # noqa: F811
+def visit(page: Page, address: str) -> None:
     """Open the page and wait for the last of its figures."""
     page.goto(f"{address}/evaluate", wait_until="commit")
     expect(page.get_by_role("heading", name="Evaluate", exact=True)).to_be_visible()
@@ -19,7 +19,7 @@ def visit(page: Page, address: str) -> None:  # noqa: F811
     expect(page.get_by_role("heading", name=re.compile("^Orphans"))).to_have_count(1, timeout=2 * PATIENCE_MS)
 
 
-def test_hubs_are_listed_and_play(page, address):  # noqa: F811
+def test_hubs_are_listed_and_play(page, address):
     visit(page, address)
     expect(page.get_by_text("Hubness", exact=True).first).to_be_visible(timeout=2 * PATIENCE_MS)
     expect(page.get_by_text(re.compile(r"in \d+ of 12 lists")).first).to_be_visible()
@@ -27,7 +27,7 @@ def test_hubs_are_listed_and_play(page, address):  # noqa: F811
     player_plays(page)
 
 
-def test_the_charts_fit_a_phone(page, address):  # noqa: F811
+def test_the_charts_fit_a_phone(page, address):
     page.set_viewport_size({"width": 420, "height": 900})
     visit(page, address)
     for chart in page.get_by_test_id("stPlotlyChart").all():
@@ -37,7 +37,7 @@ def test_the_charts_fit_a_phone(page, address):  # noqa: F811
     assert page.evaluate("document.documentElement.scrollWidth") <= 420
 
 
-def test_the_papers_are_one_click_away(page, address):  # noqa: F811
+def test_the_papers_are_one_click_away(page, address):
     visit(page, address)
     page.get_by_text("The papers", exact=True).click()
     page.get_by_role("radio", name="demo").click()

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from musicsim.library import Library
-from tests.browser.test_app import address, home, page, visit  # noqa: F401
+from tests.browser.actions import visit
 
 pytestmark = pytest.mark.browser
 
@@ -12,7 +12,7 @@ ROW = 35  # pixels
 
 
 @pytest.fixture
-def nameless(home):  # noqa: F811
+def nameless(home):
     """A song of each artist without one."""
     with Library.open(home / "library") as library:
         ids = list({song.artist: song.id for song in library.songs()}.values())
@@ -21,7 +21,7 @@ def nameless(home):  # noqa: F811
         library.edits.undo(ids)
 
 
-def test_marks_go_with_the_rows_they_were_set_on(page, address, nameless):  # noqa: F811
+def test_marks_go_with_the_rows_they_were_set_on(page, address, nameless):
     library, ids = nameless
     visit(page, address, "library")
     page.get_by_test_id("stMain").get_by_text("Artists", exact=True).first.click()

@@ -8,10 +8,20 @@ from playwright.sync_api import Page, expect
 
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
+from tests.browser.actions import (
+    APP,
+    ask,
+    close_spellings,
+    look_at,
+    passages,
+    row_ids,
+    sound,
+    switch,
+    visit,
+    wait_for_map,
+    wait_for_sound,
+)
 from tests.browser.serving import PATIENCE_MS, serve
-from tests.browser.test_app import APP, page, row_ids, switch, visit, wait_for_map  # noqa: F401  # page is a fixture
-from tests.browser.test_listening import close_spellings, look_at
-from tests.browser.test_why import ask, passages, sound, wait_for_sound
 from tests.learning import write_styles
 from tests.sounds import open_library
 
@@ -55,7 +65,7 @@ def address(folder: Path) -> Iterator[str]:
         yield address
 
 
-def import_history(page: Page, address: str, history: Path) -> None:  # noqa: F811
+def import_history(page: Page, address: str, history: Path) -> None:
     """Drop the file, look at what would come of it, tick the misspelt song, import."""
     look_at(page, address, history)
     expect(page.get_by_text("Close spellings")).to_be_visible()
@@ -66,7 +76,7 @@ def import_history(page: Page, address: str, history: Path) -> None:  # noqa: F8
     page.get_by_role("link", name="Train a model on it").click()
 
 
-def train_on_sittings(page: Page) -> None:  # noqa: F811
+def train_on_sittings(page: Page) -> None:
     """Learn a ranking from what was played in one sitting, and watch the lines."""
     expect(page.get_by_role("heading", name="Train", exact=True)).to_be_visible()
     page.get_by_text("Songs played in one sitting", exact=True).click()
@@ -88,7 +98,7 @@ def places_on_map(plot) -> list[list[float]]:
     )
 
 
-def test_a_history_becomes_a_model_that_explains_itself(page, address, folder, history):  # noqa: F811
+def test_a_history_becomes_a_model_that_explains_itself(page, address, folder, history):
     import_history(page, address, history)
     with Library.open(folder) as library:
         assert len(library.listening.sittings()) > 30
@@ -127,7 +137,7 @@ def test_a_history_becomes_a_model_that_explains_itself(page, address, folder, h
         expect(side).to_have_value(learned.name)
 
 
-def test_a_training_outlives_the_tab_and_the_server(page, folder, history):  # noqa: F811
+def test_a_training_outlives_the_tab_and_the_server(page, folder, history):
     environment = {"MUSICSIM_LIBRARY": str(folder)}
     with serve(APP, environment=environment) as address:
         visit(page, address, "train")

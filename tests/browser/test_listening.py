@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from musicsim.library import Library
+from tests.browser.actions import APP, close_spellings, look_at
 from tests.browser.serving import serve
-from tests.browser.test_app import APP, page, visit  # noqa: F401  # page is a fixture
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -27,27 +27,8 @@ def history(tiny_library: Library, tmp_path: Path) -> Path:
     return path
 
 
-def look_at(page: Page, address: str, history: Path) -> None:  # noqa: F811
-    """Drop a file on the section for listening and ask what would come of it."""
-    visit(page, address, "library")
-    page.get_by_test_id("stButtonGroup").get_by_text("Listening", exact=True).click()
-    form = page.get_by_test_id("stForm").filter(has_text="Listening history files")
-    form.locator("input[type=file]").set_input_files(history)
-    expect(form.get_by_text(history.name)).to_be_visible()
-    form.get_by_role("button", name="Preview", exact=True).click()
-
-
-def close_spellings(page: Page):  # noqa: F811
-    """Tick all rows of the table of close spellings."""
-    table = page.get_by_test_id("stDataFrame").first
-    table.scroll_into_view_if_needed()
-    table.locator("canvas").first.wait_for()
-    box = table.bounding_box()
-    page.mouse.click(box["x"] + 18, box["y"] + 18)  # the box above all rows
-
-
 @pytest.mark.parametrize("width", [1400, 420])
-def test_a_history_is_imported_and_undone(page, tiny_library, history, width):  # noqa: F811
+def test_a_history_is_imported_and_undone(page, tiny_library, history, width):
     page.set_viewport_size({"width": width, "height": 900})
     with serve(APP, environment={"MUSICSIM_LIBRARY": str(tiny_library.folder)}) as address:
         look_at(page, address, history)

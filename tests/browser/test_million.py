@@ -11,18 +11,8 @@ from benchmarks._million import write_library
 from musicsim.explorer.snapshot.map_view import SAMPLE
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
+from tests.browser.actions import APP, click_song, lasso, map_range, rows, visit, wait_for_map, zoom
 from tests.browser.serving import serve
-from tests.browser.test_app import (  # noqa: F401  # page is a fixture
-    APP,
-    click_song,
-    lasso,
-    map_range,
-    page,
-    rows,
-    visit,
-    wait_for_map,
-    zoom,
-)
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -54,7 +44,7 @@ def points(plot) -> dict[int, list[float]]:
     return {int(song_id): [x, y] for song_id, x, y in found}
 
 
-def wait_for_points(page: Page, plot, previous: dict) -> dict[int, list[float]]:  # noqa: F811
+def wait_for_points(page: Page, plot, previous: dict) -> dict[int, list[float]]:
     """The points once others than those before have come."""
     page.wait_for_function(
         """([p, n, first]) => {
@@ -67,14 +57,14 @@ def wait_for_points(page: Page, plot, previous: dict) -> dict[int, list[float]]:
     return points(plot)
 
 
-def n_of(page: Page, pattern: str) -> int:  # noqa: F811
+def n_of(page: Page, pattern: str) -> int:
     """The number that a sentence on the page says."""
     said = page.get_by_text(re.compile(pattern))
     expect(said).to_be_visible()
     return int(re.search(pattern, said.inner_text()).group(1).replace(",", ""))
 
 
-def test_the_page_never_sends_all_songs(page, address):  # noqa: F811
+def test_the_page_never_sends_all_songs(page, address):
     sent: list[int] = []
     page.on("websocket", lambda socket: socket.on("framereceived", lambda data: sent.append(len(data))))
     visit(page, address)
@@ -85,7 +75,7 @@ def test_the_page_never_sends_all_songs(page, address):  # noqa: F811
     assert sum(sent) < 2_000_000
 
 
-def look_into(page: Page, plot, low: float, high: float) -> list[float]:  # noqa: F811
+def look_into(page: Page, plot, low: float, high: float) -> list[float]:
     """Zoom into a square of the plot, given in shares of its width and height; give what is looked at then."""
     page.locator(".modebar-btn[data-val=zoom]").click(force=True)
     before, box = map_range(plot), plot.bounding_box()
@@ -100,7 +90,7 @@ def look_into(page: Page, plot, low: float, high: float) -> list[float]:  # noqa
     return map_range(plot)
 
 
-def test_looking_closer_brings_the_songs_that_are_there(page, address, folder):  # noqa: F811
+def test_looking_closer_brings_the_songs_that_are_there(page, address, folder):
     visit(page, address)
     plot = wait_for_map(page)
     whole, home = points(plot), map_range(plot)
@@ -128,7 +118,7 @@ def test_looking_closer_brings_the_songs_that_are_there(page, address, folder): 
     assert map_range(plot) == home
 
 
-def test_a_song_that_is_no_point_is_found_and_marked(page, address, folder):  # noqa: F811
+def test_a_song_that_is_no_point_is_found_and_marked(page, address, folder):
     visit(page, address)
     plot = wait_for_map(page)
     seen = zoom(page, plot, 1)
@@ -145,7 +135,7 @@ def test_a_song_that_is_no_point_is_found_and_marked(page, address, folder):  # 
     assert plot.evaluate("p => Array.from(p._fullData.find(t => t.name === 'found').customdata).length") == 10
 
 
-def test_a_point_is_chosen_and_a_lasso_takes_those_that_are_none(page, address, folder):  # noqa: F811
+def test_a_point_is_chosen_and_a_lasso_takes_those_that_are_none(page, address, folder):
     visit(page, address)
     plot = wait_for_map(page)
     drawn = points(plot)
@@ -161,7 +151,7 @@ def test_a_point_is_chosen_and_a_lasso_takes_those_that_are_none(page, address, 
     expect(page.get_by_role("button", name="Play 500 of them")).to_be_visible()
 
 
-def test_artists_are_found_for_a_filter_one_by_one(page, address, folder):  # noqa: F811
+def test_artists_are_found_for_a_filter_one_by_one(page, address, folder):
     with Library.open(folder) as library:
         now = take_snapshot(library)
         names = now.columns.artist.names

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.actions import IDLE, player_plays, row_ids, rows, songs_of, visit
 from tests.browser.serving import PATIENCE_MS
-from tests.browser.test_app import address, home, page, player_plays, row_ids, rows, songs_of, visit  # noqa: F401
 
 pytestmark = pytest.mark.browser
 
 
-def draw(page: Page, address: str, n_songs: int = 8) -> list[int]:  # noqa: F811
+def draw(page: Page, address: str, n_songs: int = 8) -> list[int]:
     """Open the page and draw; the songs that came."""
     visit(page, address, "playlist")
     page.get_by_label("Length", exact=True).fill(str(n_songs))
@@ -22,29 +22,26 @@ def draw(page: Page, address: str, n_songs: int = 8) -> list[int]:  # noqa: F811
     return row_ids(page)
 
 
-def in_row(page: Page, index: int, name: str) -> Locator:  # noqa: F811
+def in_row(page: Page, index: int, name: str) -> Locator:
     """A button of a row by the beginning of its name."""
     return rows(page).nth(index).get_by_role("button", name=re.compile(f"^{name}"))
 
 
-def expect_rows(page: Page, ids: list[int]) -> None:  # noqa: F811
+def expect_rows(page: Page, ids: list[int]) -> None:
     """Wait until these songs stand there, in this order."""
     for index, song_id in enumerate(ids):
         expect(rows(page).nth(index)).to_have_attribute("data-song-id", str(song_id))
     expect(rows(page)).to_have_count(len(ids))
 
 
-IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
-
-
-def choose(page: Page, label: str, title: str) -> None:  # noqa: F811
+def choose(page: Page, label: str, title: str) -> None:
     """Choose a song in a box of the form."""
     page.get_by_role("combobox", name=re.compile(label)).fill(title)
     page.get_by_role("option", name=re.compile(title)).click()
     page.keyboard.press("Tab")  # which closes the box; Escape would empty it
 
 
-def test_a_list_is_drawn_edited_and_undone(page, address):  # noqa: F811
+def test_a_list_is_drawn_edited_and_undone(page, address):
     first = draw(page, address)
     expect(page.get_by_test_id("transition")).to_have_count(7)
     moved = [first[1], first[0], *first[2:]]
@@ -64,7 +61,7 @@ def test_a_list_is_drawn_edited_and_undone(page, address):  # noqa: F811
     expect_rows(page, moved)
 
 
-def test_a_step_says_why_and_goes_another_way(page, address):  # noqa: F811
+def test_a_step_says_why_and_goes_another_way(page, address):
     before = draw(page, address)
     reason = page.get_by_test_id("transition").nth(2).inner_text().removeprefix("↓").strip()
     page.get_by_test_id("transition").nth(2).click()
@@ -78,7 +75,7 @@ def test_a_step_says_why_and_goes_another_way(page, address):  # noqa: F811
     assert after[:3] + after[4:] == before[:3] + before[4:]
 
 
-def test_kept_songs_stay_when_the_others_are_drawn_again(page, address):  # noqa: F811
+def test_kept_songs_stay_when_the_others_are_drawn_again(page, address):
     before = draw(page, address)
     in_row(page, 2, "Keep").click()
     expect(in_row(page, 2, "Unpin")).to_have_attribute("aria-pressed", "true")
@@ -93,7 +90,7 @@ def test_kept_songs_stay_when_the_others_are_drawn_again(page, address):  # noqa
     assert row_ids(page) != before
 
 
-def test_a_row_is_dragged_to_another_place(page, address):  # noqa: F811
+def test_a_row_is_dragged_to_another_place(page, address):
     ids = draw(page, address)
     rows(page).nth(1).drag_to(rows(page).nth(4))
     expect_rows(page, [ids[0], ids[2], ids[3], ids[4], ids[1], *ids[5:]])
@@ -102,7 +99,7 @@ def test_a_row_is_dragged_to_another_place(page, address):  # noqa: F811
     expect_rows(page, ids)
 
 
-def test_a_path_leads_from_song_to_song_through_another(page, address, home):  # noqa: F811
+def test_a_path_leads_from_song_to_song_through_another(page, address, home):
     songs = songs_of(home)
     visit(page, address, "playlist")
     for label, song in (("First song", songs[0]), ("Pass through", songs[6]), ("Pass through", songs[11])):
@@ -118,7 +115,7 @@ def test_a_path_leads_from_song_to_song_through_another(page, address, home):  #
     assert songs[6].id in ids[1:-1]
 
 
-def test_a_saved_list_is_found_again_by_its_address(page, address):  # noqa: F811
+def test_a_saved_list_is_found_again_by_its_address(page, address):
     ids = draw(page, address, 6)
     reasons = page.get_by_test_id("transition").all_inner_texts()
     page.get_by_role("button", name="Save", exact=True).click()
@@ -138,7 +135,7 @@ def test_a_saved_list_is_found_again_by_its_address(page, address):  # noqa: F81
     expect(other.get_by_text("playlist 9999, which is not in this library")).to_be_visible()
 
 
-def test_the_exported_list_is_the_rows(page, address, home, tmp_path):  # noqa: F811
+def test_the_exported_list_is_the_rows(page, address, home, tmp_path):
     ids = draw(page, address, 5)
     page.get_by_role("button", name="Export", exact=True).click()
     with page.expect_download() as download:
@@ -150,7 +147,7 @@ def test_the_exported_list_is_the_rows(page, address, home, tmp_path):  # noqa: 
     assert [Path(x) for x in lines if not x.startswith("#")] == [by_id[i].path for i in ids]
 
 
-def test_the_list_plays_and_joins_the_queue(page, address):  # noqa: F811
+def test_the_list_plays_and_joins_the_queue(page, address):
     ids = draw(page, address, 4)
     page.get_by_role("button", name="Play through").click()
     player = player_plays(page, ids[0])
@@ -159,7 +156,7 @@ def test_the_list_plays_and_joins_the_queue(page, address):  # noqa: F811
     expect(player).to_have_attribute("data-queue-length", "8")
 
 
-def test_the_mix_is_made_and_can_be_heard(page, address):  # noqa: F811
+def test_the_mix_is_made_and_can_be_heard(page, address):
     draw(page, address, 2)
     page.get_by_text("Mix: the playlist as one audio file").click()
     page.get_by_label("Seconds of each song").fill("6")
@@ -174,7 +171,7 @@ def test_the_mix_is_made_and_can_be_heard(page, address):  # noqa: F811
     assert download.value.suggested_filename == "My playlist.m4a"
 
 
-def test_a_phone_shows_all_without_scrolling_sideways(page, address):  # noqa: F811
+def test_a_phone_shows_all_without_scrolling_sideways(page, address):
     page.set_viewport_size({"width": 420, "height": 900})
     ids = draw(page, address, 6)
     assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= 420

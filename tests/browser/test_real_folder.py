@@ -10,8 +10,8 @@ import soundfile
 from playwright.sync_api import Page, expect
 
 from musicsim.library import Library
+from tests.browser.actions import APP, switch, visit, wait_for_map
 from tests.browser.serving import PATIENCE_MS, serve
-from tests.browser.test_app import APP, page, switch, visit, wait_for_map  # noqa: F401  # page is a fixture
 from tests.sounds import open_library, write_song
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -44,25 +44,25 @@ def music(tmp_path) -> Path:
     return folder
 
 
-def section(page: Page, name: str):  # noqa: F811
+def section(page: Page, name: str):
     """A choice of what the Library page shows."""
     return page.get_by_test_id("stButtonGroup").get_by_text(name, exact=True)
 
 
-def counted(page: Page, words: str):  # noqa: F811
+def counted(page: Page, words: str):
     """The line with the library's numbers, where it holds these words; the choice below it is there, too."""
     expect(section(page, "Songs")).to_be_visible()
     return page.get_by_test_id("stCaptionContainer").filter(has_text=words).first
 
 
-def press(page: Page, name: str) -> None:  # noqa: F811
+def press(page: Page, name: str) -> None:
     """Click a button once the page has come to rest: one that is drawn anew under the finger hears nothing."""
     page.wait_for_timeout(1500)  # the last look at a job that has ended
     page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
     page.get_by_role("button", name=name).first.click()
 
 
-def press_until(page: Page, name: str, told: str) -> None:  # noqa: F811
+def press_until(page: Page, name: str, told: str) -> None:
     """Press a button of a view that renews itself each second, again when a press fell into a renewal."""
     deadline = time.monotonic() + LONG_MS / 1000
     while page.get_by_text(told).count() == 0:
@@ -78,7 +78,7 @@ def songs_by_title(folder: Path) -> dict:
         return {song.title: song for song in library.songs()}
 
 
-def test_a_folder_with_bad_files_from_the_first_scan_to_a_move(page, music, tmp_path):  # noqa: F811
+def test_a_folder_with_bad_files_from_the_first_scan_to_a_move(page, music, tmp_path):
     folder = tmp_path / "library"
     open_library(folder).close()
     environment = {"MUSICSIM_LIBRARY": str(folder)}
@@ -135,7 +135,7 @@ def test_a_folder_with_bad_files_from_the_first_scan_to_a_move(page, music, tmp_
         wait_for_map(page)
 
 
-def test_tags_of_many_songs_are_edited_and_taken_back(page, tmp_path):  # noqa: F811
+def test_tags_of_many_songs_are_edited_and_taken_back(page, tmp_path):
     folder = tmp_path / "library"
     with open_library(folder) as library:
         for n in range(3):

@@ -5,13 +5,13 @@ import csv
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.actions import APP, visit, wait_for_map
 from tests.browser.serving import serve
-from tests.browser.test_app import APP, page, visit, wait_for_map  # noqa: F401  # page is a fixture
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
-def test_a_label_stands_in_the_legend_and_its_formula_is_text_in_the_table_that_leaves(page, tiny_library):  # noqa: F811
+def test_a_label_stands_in_the_legend_and_its_formula_is_text_in_the_table_that_leaves(page, tiny_library):
     genre = """=1+1 'n' "Roll" & <b>R&amp;B</b>"""
     tiny_library.edits.edit([song.id for song in tiny_library.songs()[:6]], {"genre": genre})
     with serve(APP, environment={"MUSICSIM_LIBRARY": str(tiny_library.folder)}) as address:

@@ -4,32 +4,12 @@ import re
 from itertools import pairwise
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from tests.browser.test_app import address, home, page, player_plays, rows, songs_of, visit  # noqa: F401
+from tests.browser.actions import ask, passages, player_plays, rows, songs_of, sound, visit, wait_for_sound
 from tests.sounds import write_song
 
 pytestmark = pytest.mark.browser
-
-
-def ask(page: Page, row: int = 0):  # noqa: F811
-    """Press *Why?* on an answer; give the dialog once its waveforms are drawn."""
-    rows(page).nth(row).get_by_role("button", name=re.compile("^Why")).click()
-    dialog = page.get_by_role("dialog", name="Why are these two alike?")
-    expect(dialog.get_by_test_id("why-wave")).to_have_count(2)
-    return dialog
-
-
-def passages(dialog, title: str):
-    """Buttons of the passages of a song."""
-    return dialog.get_by_role("button", name=re.compile(rf"^(Play|Stop) \d+:\d\d to \d+:\d\d of {title}$"))
-
-
-def sound(dialog) -> dict:
-    """What the dialog's own sound does."""
-    return dialog.get_by_test_id("why-audio").evaluate(
-        "a => ({at: a.currentTime, paused: a.paused, src: a.src})"
-    )
 
 
 def seconds_of(button) -> tuple[int, int]:
@@ -39,16 +19,7 @@ def seconds_of(button) -> tuple[int, int]:
     return first, last + 1
 
 
-def wait_for_sound(page: Page, playing: bool) -> None:  # noqa: F811
-    page.wait_for_function(
-        "playing => { for (const host of document.querySelectorAll('*')) {"
-        " const a = (host.shadowRoot ?? host).querySelector('[data-testid=why-audio]');"
-        " if (a) return playing ? !a.paused && a.currentTime > 0 : a.paused; } return false; }",
-        arg=playing,
-    )
-
-
-def test_a_neighbour_is_explained_and_its_passages_play_just_their_seconds(page, address, home):  # noqa: F811
+def test_a_neighbour_is_explained_and_its_passages_play_just_their_seconds(page, address, home):
     song = songs_of(home)[0]
     visit(page, address, "search", f"?song={song.id}")
     title = rows(page).first.locator(".title").inner_text()
@@ -77,7 +48,7 @@ def test_a_neighbour_is_explained_and_its_passages_play_just_their_seconds(page,
     assert sound(dialog)["at"] <= last + 0.5  # a frame drawn late
 
 
-def test_keys_play_and_stop_a_passage_and_closing_is_silent(page, address, home):  # noqa: F811
+def test_keys_play_and_stop_a_passage_and_closing_is_silent(page, address, home):
     song = songs_of(home)[5]
     visit(page, address, query=f"?song={song.id}")
     dialog = ask(page, 1)
@@ -96,7 +67,7 @@ def test_keys_play_and_stop_a_passage_and_closing_is_silent(page, address, home)
     page.wait_for_function("a => a.paused", arg=handle)
 
 
-def test_an_upload_is_explained_and_heard(page, address, tmp_path):  # noqa: F811
+def test_an_upload_is_explained_and_heard(page, address, tmp_path):
     data = write_song(tmp_path / "mine.mp3", "tones", seed=321, seconds=20).read_bytes()
     visit(page, address, "search")
     chooser = page.get_by_test_id("stFileUploaderDropzone").locator("input[type=file]")
@@ -108,7 +79,7 @@ def test_an_upload_is_explained_and_heard(page, address, tmp_path):  # noqa: F81
     assert "/media/" in sound(dialog)["src"]
 
 
-def test_the_dialog_fits_a_phone(page, address, home):  # noqa: F811
+def test_the_dialog_fits_a_phone(page, address, home):
     page.set_viewport_size({"width": 380, "height": 800})
     visit(page, address, query=f"?song={songs_of(home)[0].id}")
     dialog = ask(page)

@@ -20,7 +20,7 @@ from experiments._playlist_rivals import (
 )
 from musicsim.playlist import PlaylistModel, build_edges
 from musicsim.playlist.counts import Counts
-from tests.playlist.test_model import YES_SMALL, random_graph, random_playlists, read_yes
+from tests.playlist.graphs import YES_SMALL, random_graph, random_playlists, read_yes
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

@@ -9,14 +9,8 @@ import pytest
 
 from musicsim.errors import LibraryError
 from musicsim.library.importing import FORMATS, ImportStoppedError, NamedSong, read_listening
+from tests.library.fixtures import FIXTURES, needs_fixtures, skipped
 from tests.library.listening import write_json, write_zip
-from tests.shared import SHARED
-
-FIXTURES = SHARED / "importers"
-needs_fixtures = pytest.mark.skipif(
-    not FIXTURES.is_dir(),
-    reason="no importer fixtures: set MUSICSIM_SHARED_DATA to the folder of public data sets",
-)
 
 
 def summed(batch):
@@ -25,10 +19,6 @@ def summed(batch):
         (batch.groups[g][0], batch.songs[s].artist, batch.songs[s].title): v
         for g, s, v in zip(batch.group.tolist(), batch.song.tolist(), batch.value.tolist(), strict=True)
     }
-
-
-def skipped(batch):
-    return {entry.reason: entry.count for entry in batch.skipped}
 
 
 # file: format, rows, distinct songs, rows left out, first song

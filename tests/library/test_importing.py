@@ -27,7 +27,7 @@ from musicsim.library.importing import (
 )
 from musicsim.library.stores.listening import OTHER_SOURCE
 from tests.library.listening import add_songs, played
-from tests.library.test_migration import make_version_1
+from tests.library.old_versions import make_version_1
 
 HEADER = "listener,artist,title,plays\n"
 

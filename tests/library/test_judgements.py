@@ -6,7 +6,7 @@ import pytest
 
 from musicsim.errors import NotFoundError
 from musicsim.library import Library
-from musicsim.library.db import schema
+from tests.library.forgetting import forget
 
 
 def test_they_come_back_as_they_were_said_and_replace_those_before(tiny_library):
@@ -44,13 +44,6 @@ def test_they_outlive_the_program_and_go_with_their_songs(tiny_library):
         assert again.judgements.of(a) == {c: -1}
         forget(again, a)
         assert again.judgements.all() == []
-
-
-def forget(library, song_id):
-    """As when its file has gone and the listener lets it go."""
-    with library.write() as connection:
-        connection.execute(schema.files.delete().where(schema.files.c.song_id == song_id))
-    assert library.files.forget_songs([song_id]) == 1
 
 
 @pytest.mark.parametrize("judged", [{1: 1}, {2: 0}, {2: 3}])

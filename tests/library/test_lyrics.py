@@ -23,7 +23,7 @@ from musicsim.library.db import schema
 from musicsim.library.scan.lyrics import count_words, read_lyrics, read_words
 from musicsim.library.stores.lyrics import ReadWords
 from musicsim.library.tags import read_tags
-from tests.library.test_tags import encode, id3v2
+from tests.library.tagged import encode, id3v2
 from tests.sounds import write_song
 
 TEXT = "Plum tree, plum tree\nÜber the blue hill\n"

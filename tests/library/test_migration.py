@@ -1,7 +1,6 @@
 """A library of an older version is brought up to this one with nothing lost."""
 
 import sqlite3
-from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -10,9 +9,8 @@ from musicsim.library import Library
 from musicsim.library.db import schema
 from musicsim.library.scan.files import content_hash
 from musicsim.library.scan.lyrics import read_lyrics
+from tests.library.old_versions import make_version_1
 from tests.sounds import write_song
-
-VERSION_1 = Path(__file__).with_name("version_1.sql")
 
 
 def columns(library):
@@ -22,25 +20,6 @@ def columns(library):
         table: {c["name"]: (type(c["type"]).__name__, c["nullable"], c["primary_key"]) for c in look.get_columns(table)}
         for table in look.get_table_names()
     }  # fmt: skip
-
-
-def make_version_1(folder, music, digest="abc"):
-    """A library as the first version wrote it, with one song that has been played and put on a list."""
-    folder.mkdir(parents=True)
-    with sqlite3.connect(folder / "library.sqlite") as old:
-        old.executescript(VERSION_1.read_text())
-        old.execute("INSERT INTO meta VALUES ('schema_version', '1')")
-        old.execute("INSERT INTO roots VALUES (?, 1.0)", (str(music),))
-        old.execute(
-            "INSERT INTO songs VALUES (7, ?, 'One', 'Me', NULL, NULL, 1, 1999, 'jazz', 1.5, '', x'00', 1, 2.0)",
-            (digest,),
-        )
-        old.execute("INSERT INTO files VALUES (?, 7, ?, 10, 20)", (str(music / "one.flac"), str(music)))
-        old.execute("INSERT INTO failures VALUES (?, 'no sound', 1, 2, 3.0)", (str(music / "x.mp3"),))
-        old.execute("INSERT INTO plays VALUES ('me', 7, 3)")
-        old.execute("INSERT INTO playlists VALUES (1, 'mine', NULL, 'saved', 4.0)")
-        old.execute("INSERT INTO playlist_songs VALUES (1, 0, 7)")
-    old.close()
 
 
 def make_version_3(folder, music, digest="abc"):

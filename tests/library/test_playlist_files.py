@@ -24,8 +24,8 @@ from musicsim.library.importing import (
     undo,
 )
 from musicsim.library.importing.places import PlaceIndex, resolved
+from tests.library.fixtures import FIXTURES, needs_fixtures, skipped
 from tests.library.listening import add_songs, write_json
-from tests.library.test_import_reading import FIXTURES, needs_fixtures, skipped
 
 MBID = "c7d0bf6e-b2aa-4ffa-bded-2448415b39b0"
 

@@ -5,7 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import av
 import mutagen
 import pytest
 import soundfile
@@ -20,6 +19,7 @@ from mutagen.mp4 import MP4
 from mutagen.wave import WAVE
 
 from musicsim.library.tags import FileTags, read_tags
+from tests.library.tagged import encode, id3v2, safe
 from tests.sounds import SAMPLE_RATE, sound, write_song
 
 RECORDING = "8f3471b5-7e6a-48da-86a9-c1c07a0f47ae"
@@ -96,20 +96,6 @@ def frames():
         id3.TXXX(encoding=3, desc="MusicBrainz Artist Id", text=[ARTIST]),
         id3.TXXX(encoding=3, desc="MusicBrainz Album Id", text=[ALBUM]),
     ]
-
-
-def encode(path, codec, container=None, **metadata):
-    """Write a second of sound with FFmpeg."""
-    with av.open(str(path), "w", format=container) as out:
-        out.metadata.update(metadata)
-        stream = out.add_stream(codec, rate=48000, layout="mono")
-        stream.bit_rate = 128_000
-        frame = av.AudioFrame.from_ndarray(sound("tones", 0, 2.0)[None], format="fltp", layout="mono")
-        frame.sample_rate = 48000
-        resampler = av.AudioResampler(stream.codec_context.codec.audio_formats[0], "mono", 48000)
-        for part in [*resampler.resample(frame), *resampler.resample(None), None]:
-            out.mux([packet for packet in stream.encode(part) if packet.size])
-    return path
 
 
 def id3_tag(path, **options):
@@ -266,21 +252,6 @@ def test_id3_in_front_of_flac_gives_way_to_its_own_comments(tmp_path):
 
 
 # ID3 in its kinds
-
-
-def id3v2(version, frames, flags=0, size=None):
-    """Bytes of a tag; `frames` are (name, data), sizes as `version` has them."""
-    body = b""
-    for name, data in frames:
-        if version == 2:
-            body += name + len(data).to_bytes(3) + data
-        else:
-            body += name + (safe(len(data)) if version == 4 else len(data).to_bytes(4)) + b"\0\0" + data
-    return b"ID3" + bytes((version, 0, flags)) + safe(len(body) if size is None else size) + body
-
-
-def safe(n):
-    return bytes((n >> 21 & 127, n >> 14 & 127, n >> 7 & 127, n & 127))
 
 
 def id3v1(title=b"", artist=b"", genre=255, track=0):

@@ -1,7 +1,6 @@
 """Separation oracles against every ranking of small sets, and a slow programme on larger ones."""
 
 import itertools
-import math
 
 import numba
 import numpy as np
@@ -10,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from musicsim.metric._oracles import LOSSES, Oracle
+from tests.metric.programmes import delta, slow_programme
 
 # sums of some dozen products of numbers near 1, in another order than the oracle's
 CLOSE = {"rel": 1e-11, "abs": 1e-11}
@@ -29,26 +29,6 @@ class Sets:
 
     def __len__(self):
         return len(self._relevant)
-
-
-def score(loss, ranked, k):
-    """Score of a ranking, given as a list of whether each place is relevant, from its definition."""
-    places = [i + 1 for i, hit in enumerate(ranked) if hit]
-    if loss == "auc":
-        wrong = sum(not ranked[j] for place in places for j in range(place - 1))
-        return 1 - wrong / (len(places) * (len(ranked) - len(places)))
-    if loss == "map":
-        return sum((a + 1) / place for a, place in enumerate(places)) / len(places)
-    if loss == "mrr":
-        return 1 / places[0]
-    if loss == "precision":
-        return sum(place <= k for place in places) / k
-    gain = [1.0 if i <= 2 else 1 / math.log2(i) for i in range(1, k + 1)]
-    return sum(gain[place - 1] for place in places if place <= k) / sum(gain)
-
-
-def delta(loss, ranked, k):
-    return score(loss, sorted(ranked, reverse=True), k) - score(loss, ranked, k)
 
 
 def violation(loss, order, relevant, s, k):
@@ -147,30 +127,6 @@ def test_no_permutation_is_violated_more(loss, p, m, rng):
         orders = itertools.permutations(range(p + m))
         truth = max(violation(loss, order, set(range(p)), s, k) for order in orders)
         assert_most_violated(loss, s, p, k, truth)
-
-
-def slow_programme(loss, s, p, k):
-    """The greatest violation by a programme over (relevant item, irrelevant items before it).
-
-    Every loss is a sum over relevant items of a function of their rank; for MRR only of the first.
-    """
-    r, t = np.sort(s[:p])[::-1], np.sort(s[p:])[::-1]
-    m = len(t)
-    T, c = np.concatenate([[0.0], np.cumsum(t)]), np.arange(m + 1)
-    gain = [1.0 if i <= 2 else 1 / math.log2(i) for i in range(1, k + 1)]
-    gain = np.array(gain if loss == "ndcg" else [1.0] * k) / sum(gain if loss == "ndcg" else [1.0] * k)
-    gain = np.concatenate([gain, np.zeros(p + m + 1)])
-    best = np.zeros(m + 1)
-    for a in range(p):
-        part = {
-            "auc": 1 / p - c / (p * m),
-            "map": (a + 1) / (a + 1 + c) / p,
-            "mrr": (a == 0) / (1 + c),
-            "ndcg": gain[a + c],
-            "precision": gain[a + c],
-        }[loss]
-        best = np.maximum.accumulate(best - part - 2 / (p * m) * (c * r[a] - T))
-    return best[-1] + score(loss, [True] * p + [False] * m, k)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -7,7 +7,7 @@ from scipy import optimize
 from sklearn import datasets
 
 from musicsim.relevance import Relevance
-from tests.metric.test_oracles import delta, slow_programme
+from tests.metric.programmes import delta, slow_programme
 
 
 def standardised(load, n):

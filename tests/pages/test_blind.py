@@ -8,7 +8,7 @@ from musicsim.explorer.playlists.blind_test import QUESTION
 from musicsim.explorer.upkeep.fitting import RepresentationSettings
 from musicsim.explorer.upkeep.model_catalogue import add_representation
 from musicsim.explorer.upkeep.refresh import refresh
-from tests.pages.test_pages import empty, full, labels  # noqa: F401  # fixtures
+from tests.pages.actions import labels, said
 from tests.sounds import write_song
 
 NATIVE = "Sound"
@@ -35,18 +35,13 @@ def press(app: AppTest, label: str) -> AppTest:
     return app
 
 
-def said(app: AppTest) -> str:
-    kinds = (app.markdown, app.caption, app.info, app.warning, app.error, app.success)
-    return "\n".join(element.value.replace("\\", "") for kind in kinds for element in kind)
-
-
 def lists(app: AppTest) -> list[list[dict]]:
     """Rows of the song lists, as they are sent to the browser."""
     found = [c.proto for c in app.get("bidi_component") if c.proto.component_name.endswith("song_list")]
     return [json.loads(proto.json)["rows"] for proto in found]
 
 
-def test_fewer_than_two_songs_have_words(empty, tmp_path):  # noqa: F811
+def test_fewer_than_two_songs_have_words(empty, tmp_path):
     assert "at least two songs" in said(open_view())
     empty.add(write_song(tmp_path / "one.flac", title="Only one"))
     refresh(empty)
@@ -55,14 +50,14 @@ def test_fewer_than_two_songs_have_words(empty, tmp_path):  # noqa: F811
     assert not app.button
 
 
-def test_with_one_model_the_shuffle_is_what_it_is_compared_with(full):  # noqa: F811
+def test_with_one_model_the_shuffle_is_what_it_is_compared_with(full):
     app = open_view()
     assert [box.value.name for box in app.selectbox[:2]] == [NATIVE, SHUFFLE]
     assert labels(app) == ["Generate two playlists"]
     assert "No answers yet." in said(app)
 
 
-def test_nobody_says_whose_list_it_is_before_the_answer(full):  # noqa: F811
+def test_nobody_says_whose_list_it_is_before_the_answer(full):
     app = press(open_view(), "Generate two playlists")
     assert [b.label for b in app.button] == [
         "List 1 is better",
@@ -79,7 +74,7 @@ def test_nobody_says_whose_list_it_is_before_the_answer(full):  # noqa: F811
     assert first[0]["song_id"] == second[0]["song_id"]
 
 
-def test_an_answer_is_kept_names_are_told_and_the_next_pair_is_one_click_away(full):  # noqa: F811
+def test_an_answer_is_kept_names_are_told_and_the_next_pair_is_one_click_away(full):
     app = press(open_view(), "Generate two playlists")
     before = lists(app)
     press(app, "List 2 is better")
@@ -99,7 +94,7 @@ def test_an_answer_is_kept_names_are_told_and_the_next_pair_is_one_click_away(fu
     assert "You heard no difference." in said(app)
 
 
-def test_a_step_is_explained_after_the_answer_and_not_before(full):  # noqa: F811
+def test_a_step_is_explained_after_the_answer_and_not_before(full):
     app = press(open_view(), "Generate two playlists")
     app.session_state["blind_why"] = (1, 2)
     app.run()
@@ -114,7 +109,7 @@ def test_a_step_is_explained_after_the_answer_and_not_before(full):  # noqa: F81
     assert "From **" not in said(app), "asked for once"
 
 
-def test_answers_are_taken_back_from_the_last_one_on(full):  # noqa: F811
+def test_answers_are_taken_back_from_the_last_one_on(full):
     app = press(open_view(), "Generate two playlists")
     press(app, "List 1 is better")
     press(app, "Next two lists")
@@ -131,7 +126,7 @@ def test_answers_are_taken_back_from_the_last_one_on(full):  # noqa: F811
     assert "Undo last answer" not in labels(app)
 
 
-def test_the_first_song_and_the_length_are_those_that_are_asked_for(full):  # noqa: F811
+def test_the_first_song_and_the_length_are_those_that_are_asked_for(full):
     song = full.songs()[3]
     app = open_view()
     app.selectbox(key="blind_song").set_value(song.id)
@@ -140,7 +135,7 @@ def test_the_first_song_and_the_length_are_those_that_are_asked_for(full):  # no
     assert [[rows[0]["song_id"], len(rows)] for rows in lists(app)] == [[song.id, 3]] * 2
 
 
-def test_other_contenders_do_not_get_the_answer_about_these(full):  # noqa: F811
+def test_other_contenders_do_not_get_the_answer_about_these(full):
     add_representation(full, RepresentationSettings("histogram"), "plain counts", lambda *_: None)
     app = open_view()
     assert [box.value.name for box in app.selectbox[:2]] == [NATIVE, "plain counts"]
@@ -156,7 +151,7 @@ def test_other_contenders_do_not_get_the_answer_about_these(full):  # noqa: F811
     assert len(lists(app)) == 2
 
 
-def test_lists_that_are_equal_can_only_be_said_to_be(empty, tmp_path):  # noqa: F811
+def test_lists_that_are_equal_can_only_be_said_to_be(empty, tmp_path):
     for n, kind in enumerate(("tones", "noise")):
         empty.add(write_song(tmp_path / f"{kind}.flac", kind, title=kind, artist=f"Artist {n}"))
     refresh(empty)

@@ -22,7 +22,7 @@ from musicsim.ui.compare import answers as compare_answers
 from musicsim.ui.compare import session as compare_session
 from musicsim.ui.compare import view as compare_view
 from musicsim.ui.compare.cards import show_cards
-from tests.pages.test_pages import empty, full, open_page  # noqa: F401  # fixtures
+from tests.pages.actions import open_page
 from tests.sounds import write_song
 
 NOTHING = Rate(None, 0, 0.0, 1.0, None)
@@ -119,13 +119,13 @@ def asked(app: AppTest) -> tuple[int, ...]:
 # --- states ---------------------------------------------------------------------------------------
 
 
-def test_an_empty_library_has_a_next_step(empty):  # noqa: F811
+def test_an_empty_library_has_a_next_step(empty):
     app = compare()
     assert "No songs yet" in said(app)
     assert any("demo" in button.label for button in app.button)
 
 
-def test_fewer_songs_than_a_question_has_words(empty, tmp_path):  # noqa: F811
+def test_fewer_songs_than_a_question_has_words(empty, tmp_path):
     empty.add(write_song(tmp_path / "one.flac", title="One", artist="A"))
     refresh(empty)
     assert "A question needs 3 songs, but only one song can be compared." in said(compare())
@@ -139,7 +139,7 @@ def test_fewer_songs_than_a_question_has_words(empty, tmp_path):  # noqa: F811
     assert not app.get("bidi_component")[1:], "nothing to choose from"
 
 
-def test_a_song_whose_file_has_gone_cannot_be_heard_and_the_others_can(full, survey):  # noqa: F811
+def test_a_song_whose_file_has_gone_cannot_be_heard_and_the_others_can(full, survey):
     app = compare()
     (gone,) = full.songs([asked(app)[1]])
     where = gone.path.with_suffix(".elsewhere")
@@ -153,7 +153,7 @@ def test_a_song_whose_file_has_gone_cannot_be_heard_and_the_others_can(full, sur
 # --- the question and its answer ------------------------------------------------------------------
 
 
-def test_songs_have_no_names_before_the_answer_and_names_after_it(full, survey):  # noqa: F811
+def test_songs_have_no_names_before_the_answer_and_names_after_it(full, survey):
     app = compare()
     data = sent(app)
     assert data["question"] == "Which one does not belong?"
@@ -173,7 +173,7 @@ def test_songs_have_no_names_before_the_answer_and_names_after_it(full, survey):
     assert [song["track"]["title"] for song in sent(app)["songs"]] == titles
 
 
-def test_an_answer_is_kept_at_once_with_all_that_is_known_of_it(full, survey):  # noqa: F811
+def test_an_answer_is_kept_at_once_with_all_that_is_known_of_it(full, survey):
     app = compare()
     ids = asked(app)
     press(app, "choose 1")
@@ -191,7 +191,7 @@ def said_progress(app: AppTest) -> str:
     return "\n".join(element.proto.text for element in app.get("progress"))
 
 
-def test_a_question_that_is_skipped_leaves_nothing_and_does_not_come_back(full, survey):  # noqa: F811
+def test_a_question_that_is_skipped_leaves_nothing_and_does_not_come_back(full, survey):
     app = compare()
     seen = [asked(app)]
     for _ in range(4):
@@ -203,7 +203,7 @@ def test_a_question_that_is_skipped_leaves_nothing_and_does_not_come_back(full, 
     assert asked(app) not in seen
 
 
-def test_the_last_answers_are_taken_back_and_asked_again(full, survey):  # noqa: F811
+def test_the_last_answers_are_taken_back_and_asked_again(full, survey):
     app = compare()
     first = asked(app)
     press(app, "undo")
@@ -226,7 +226,7 @@ def test_the_last_answers_are_taken_back_and_asked_again(full, survey):  # noqa:
     assert [a.song_ids for a in full.answers.all()] == [first, second]
 
 
-def test_taking_back_goes_to_the_kind_of_question_and_the_person_it_was(full, survey):  # noqa: F811
+def test_taking_back_goes_to_the_kind_of_question_and_the_person_it_was(full, survey):
     app = press(compare(), "choose 0")
     choose(app, "compare_form", "like")
     choose(app, "compare_n_songs", 4)
@@ -240,7 +240,7 @@ def test_taking_back_goes_to_the_kind_of_question_and_the_person_it_was(full, su
     assert [(a.listener, a.form, len(a.song_ids)) for a in full.answers.all()] == [("me", "odd", 3)]
 
 
-def test_what_comes_too_late_or_makes_no_sense_changes_nothing(full, survey):  # noqa: F811
+def test_what_comes_too_late_or_makes_no_sense_changes_nothing(full, survey):
     app = press(compare(), "choose 0")
     ids = asked(app)
     press(app, "too late", "nowhere", "nonsense")
@@ -248,7 +248,7 @@ def test_what_comes_too_late_or_makes_no_sense_changes_nothing(full, survey):  #
     assert asked(app) == ids
 
 
-def test_of_more_like_the_first_the_first_cannot_be_chosen(full, survey):  # noqa: F811
+def test_of_more_like_the_first_the_first_cannot_be_chosen(full, survey):
     app = compare()
     choose(app, "compare_form", "like")
     choose(app, "compare_n_songs", 4)
@@ -274,7 +274,7 @@ def ahead(app: AppTest) -> tuple[int, ...]:
     return app.session_state["compare_ahead"].question.result().song_ids
 
 
-def test_a_question_stays_until_it_is_answered_and_the_next_one_is_worked_out_meanwhile(full, survey):  # noqa: F811
+def test_a_question_stays_until_it_is_answered_and_the_next_one_is_worked_out_meanwhile(full, survey):
     app = compare()
     first, second = asked(app), ahead(app)
     assert [a.song_ids for a in survey.told[1]] == [first], "as if this one were answered"
@@ -294,7 +294,7 @@ def test_a_question_stays_until_it_is_answered_and_the_next_one_is_worked_out_me
     assert len(survey.told) == 7, "another person is asked something of their own"
 
 
-def test_a_question_worked_out_before_the_library_changed_is_not_asked(full, survey):  # noqa: F811
+def test_a_question_worked_out_before_the_library_changed_is_not_asked(full, survey):
     app = compare()
     old = ahead(app)
     with full.write() as connection:
@@ -303,7 +303,7 @@ def test_a_question_worked_out_before_the_library_changed_is_not_asked(full, sur
     assert old[-1] not in asked(app)
 
 
-def test_a_question_about_a_song_that_has_gone_is_asked_no_more(full, survey):  # noqa: F811
+def test_a_question_about_a_song_that_has_gone_is_asked_no_more(full, survey):
     app = compare()
     gone = asked(app)[0]
     with full.write() as connection:
@@ -313,7 +313,7 @@ def test_a_question_about_a_song_that_has_gone_is_asked_no_more(full, survey):  
     assert gone not in asked(app)
 
 
-def test_the_player_is_told_whose_songs_it_holds(full, survey):  # noqa: F811
+def test_the_player_is_told_whose_songs_it_holds(full, survey):
     app = compare()
     assert not sent(app)["is_queue_ours"]
     press(app, "heard")
@@ -323,7 +323,7 @@ def test_the_player_is_told_whose_songs_it_holds(full, survey):  # noqa: F811
 # --- people ---------------------------------------------------------------------------------------
 
 
-def test_the_one_who_answered_before_is_taken_to_sit_here_and_of_several_nobody(full, survey):  # noqa: F811
+def test_the_one_who_answered_before_is_taken_to_sit_here_and_of_several_nobody(full, survey):
     ids = [song.id for song in full.songs()]
     full.answers.add("Ann", "odd", ids[:3], 0)
     assert compare().session_state["compare_listener"] == "Ann"
@@ -337,7 +337,7 @@ def test_the_one_who_answered_before_is_taken_to_sit_here_and_of_several_nobody(
     assert "3 people gave 3 answers." in said(app)
 
 
-def test_answers_get_another_name_or_are_forgotten(full, survey):  # noqa: F811
+def test_answers_get_another_name_or_are_forgotten(full, survey):
     app = press(compare(), "choose 0", "choose 1")
     app.text_input(key="compare_rename").set_value("Dora")
     press(app, "Rename")
@@ -349,7 +349,7 @@ def test_answers_get_another_name_or_are_forgotten(full, survey):  # noqa: F811
     assert app.button(key="compare_forget").disabled
 
 
-def test_a_new_name_reaches_what_the_session_knows(full, survey):  # noqa: F811
+def test_a_new_name_reaches_what_the_session_knows(full, survey):
     """An answer that is taken back is asked of the new name; what was skipped under the old one stays skipped."""
     app = press(compare(), "choose 0")
     skipped = asked(app)
@@ -370,7 +370,7 @@ def test_a_new_name_reaches_what_the_session_knows(full, survey):  # noqa: F811
     assert skipped not in {asked(app), ahead(app)}
 
 
-def test_a_new_name_of_one_library_is_none_of_another(full, survey, tmp_path):  # noqa: F811
+def test_a_new_name_of_one_library_is_none_of_another(full, survey, tmp_path):
     app = press(compare(), "choose 0", "skip")
     elsewhere = [replace(of, library=tmp_path) for of in app.session_state["compare_skipped"]]
     app.session_state["compare_skipped"] = elsewhere
@@ -383,7 +383,7 @@ def test_a_new_name_of_one_library_is_none_of_another(full, survey, tmp_path):  
 # --- what they are worth --------------------------------------------------------------------------
 
 
-def test_the_worth_of_answers_is_told_in_plain_words(full, survey, monkeypatch):  # noqa: F811
+def test_the_worth_of_answers_is_told_in_plain_words(full, survey, monkeypatch):
     ids = [song.id for song in full.songs()]
     for name in ("me", "Ann"):
         full.answers.add(name, "odd", ids[:3], 0)
@@ -407,7 +407,7 @@ def test_the_worth_of_answers_is_told_in_plain_words(full, survey, monkeypatch):
     assert "gave the same answer in 18 of 20 (**90%**" in told
 
 
-def test_the_worth_of_answers_is_of_those_that_are_there_now(full, survey):  # noqa: F811
+def test_the_worth_of_answers_is_of_those_that_are_there_now(full, survey):
     """Others of one person may take the place of as many, before the last, which is of somebody else."""
     ids = [song.id for song in full.songs()]
 
@@ -434,7 +434,7 @@ def test_the_worth_of_answers_is_of_those_that_are_there_now(full, survey):  # n
     assert "none has been answered twice" in said(app.run()), "the two have changed names"
 
 
-def test_training_on_the_answers_is_one_click_away(full, survey, monkeypatch):  # noqa: F811
+def test_training_on_the_answers_is_one_click_away(full, survey, monkeypatch):
     app = compare()
     assert app.button(key="compare_train").disabled
     press(app, "unsure")
@@ -455,7 +455,7 @@ def upload(app: AppTest, data: bytes, name: str = "answers.csv") -> AppTest:
     return press(app, "Import")
 
 
-def test_answers_go_out_and_come_in_once(full, survey):  # noqa: F811
+def test_answers_go_out_and_come_in_once(full, survey):
     app = press(compare(), "choose 0", "unsure")
     text = io.BytesIO()
     assert export_answers(full, text) == 2
@@ -468,19 +468,19 @@ def test_answers_go_out_and_come_in_once(full, survey):  # noqa: F811
     assert [(a.song_ids, a.chosen) for a in full.answers.all()] == kept
 
 
-def test_a_file_that_holds_no_answers_is_a_sentence(full, survey):  # noqa: F811
+def test_a_file_that_holds_no_answers_is_a_sentence(full, survey):
     app = upload(compare(), b"\x00\xff\xfe nothing of the kind")
     assert not app.exception
     assert full.answers.all() == []
     assert [*app.error, *app.warning], "says what is wrong"
 
 
-def test_answers_about_songs_from_elsewhere_are_counted(full, survey):  # noqa: F811
+def test_answers_about_songs_from_elsewhere_are_counted(full, survey):
     app = upload(compare(), b"song1,song2,song3,picked_song\na.mp3,b.mp3,c.mp3,b.mp3\n")
     assert "1 answer read: 0 added, 1 about songs not in this library." in said(app)
 
 
-def test_choices_and_the_waiting_question_outlive_a_look_at_another_page(full, survey):  # noqa: F811
+def test_choices_and_the_waiting_question_outlive_a_look_at_another_page(full, survey):
     ids = [song.id for song in full.songs()]
     for name in ("Ann", "Bob"):
         full.answers.add(name, "odd", ids[:3], 0)
@@ -500,7 +500,7 @@ def test_choices_and_the_waiting_question_outlive_a_look_at_another_page(full, s
 # --- with the survey itself -----------------------------------------------------------------------
 
 
-def test_a_sitting_of_twelve_questions(full):  # noqa: F811
+def test_a_sitting_of_twelve_questions(full):
     app = compare()
     for n in range(12):
         data = sent(app)

@@ -15,12 +15,6 @@ from tests.sounds import write_song
 
 
 @pytest.fixture
-def empty(store, monkeypatch):
-    monkeypatch.setenv("MUSICSIM_LIBRARY", str(store.folder))
-    return store
-
-
-@pytest.fixture
 def full(tiny_library, monkeypatch):
     """The tiny library, one genre for two artists, so that there is something to find."""
     ids = [song.id for song in tiny_library.songs() if song.artist != "Artist noise"]

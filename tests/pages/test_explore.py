@@ -9,7 +9,6 @@ from streamlit.testing.v1 import AppTest
 from musicsim.library import Library, Song
 from musicsim.ui.base.frame import PAGES, SHELL
 from musicsim.ui.components import map_chart, song_finder, song_map
-from tests.pages.test_pages import full, maps  # noqa: F401  # full is a fixture
 
 SEARCHED = "searched"
 
@@ -89,7 +88,7 @@ def of_artist(library: Library, artist: str) -> list[Song]:
     return [song for song in library.songs() if song.artist == artist]
 
 
-def test_a_click_chooses_and_plays_a_song(full):  # noqa: F811
+def test_a_click_chooses_and_plays_a_song(full):
     song = full.songs()[5]
     app = press(open_page(), f"explore_map click {song.id}")
     assert song.title in headings(app)
@@ -99,7 +98,7 @@ def test_a_click_chooses_and_plays_a_song(full):  # noqa: F811
     assert shown_on_map(app) == f"explore_map: {song.id} {sorted(neighbours)}"
 
 
-def test_a_song_that_left_the_library_since_is_no_error(full):  # noqa: F811
+def test_a_song_that_left_the_library_since_is_no_error(full):
     song = full.songs()[5]
     app = open_page()
     full.files.mark(missing=[song.path], back=[])
@@ -107,7 +106,7 @@ def test_a_song_that_left_the_library_since_is_no_error(full):  # noqa: F811
     assert "Nothing chosen yet" in headings(app)
 
 
-def test_a_lasso_marks_songs_and_around_one_it_is_a_click(full):  # noqa: F811
+def test_a_lasso_marks_songs_and_around_one_it_is_a_click(full):
     songs = of_artist(full, "Artist noise")
     app = press(open_page(), "explore_map lasso Artist noise")
     assert headings(app)[0] == "4 songs marked"
@@ -120,7 +119,7 @@ def test_a_lasso_marks_songs_and_around_one_it_is_a_click(full):  # noqa: F811
     assert not any("marked" in heading for heading in headings(app))
 
 
-def test_of_very_many_marked_songs_some_have_a_ring_and_all_are_counted(full, monkeypatch):  # noqa: F811
+def test_of_very_many_marked_songs_some_have_a_ring_and_all_are_counted(full, monkeypatch):
     monkeypatch.setattr(song_map, "MAX_MARKED", 3)
     app = press(open_page(), "explore_map lasso Artist tones")
     assert headings(app)[0] == "4 songs marked"
@@ -128,7 +127,7 @@ def test_of_very_many_marked_songs_some_have_a_ring_and_all_are_counted(full, mo
     assert any(b.label == "Play 3 of them" for b in app.button)
 
 
-def test_a_title_is_chosen_and_an_artist_marked(full):  # noqa: F811
+def test_a_title_is_chosen_and_an_artist_marked(full):
     song = of_artist(full, "Artist clicks")[1]
     app = open_page(searched="clicks")
     assert [b.label for b in app.button if b.key.startswith("explore_find artist")] == ["Artist clicks"]
@@ -139,7 +138,7 @@ def test_a_title_is_chosen_and_an_artist_marked(full):  # noqa: F811
     assert f": {song.id} " in shown_on_map(app)
 
 
-def test_a_song_is_searched_with(full):  # noqa: F811
+def test_a_song_is_searched_with(full):
     song = full.songs()[7]
     app = open_page("search", searched=song.title)
     assert not [b for b in app.button if b.key.startswith("search_song artist")], "one song is searched with"
@@ -148,7 +147,7 @@ def test_a_song_is_searched_with(full):  # noqa: F811
     assert shown_on_map(app, "search_map") == f"search_map: {song.id} {sorted(listed(app))}"
 
 
-def test_filters_are_of_the_songs_that_are_there(full):  # noqa: F811
+def test_filters_are_of_the_songs_that_are_there(full):
     app = open_page("search", chosen=full.songs()[0].id)
     assert app.multiselect(key="search_artists").options == ["Artist clicks", "Artist noise", "Artist tones"]
     assert app.slider[0].value == (1970, 1993)
@@ -158,7 +157,7 @@ def test_filters_are_of_the_songs_that_are_there(full):  # noqa: F811
     assert listed(app) == [song.id for song in of_artist(full, "Artist noise") if song.year == 1980]
 
 
-def test_of_very_many_names_none_is_sent_before_one_types(full, monkeypatch):  # noqa: F811
+def test_of_very_many_names_none_is_sent_before_one_types(full, monkeypatch):
     monkeypatch.setattr(song_finder, "_FEW", 0)
     app = open_page("search", chosen=full.songs()[0].id)
     assert not app.multiselect

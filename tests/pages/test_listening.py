@@ -8,11 +8,11 @@ from streamlit.testing.v1 import AppTest
 
 from musicsim.library.importing import import_files
 from tests.library.listening import played, write_zip
-from tests.pages.test_pages import full, labels, open_page, show_section  # noqa: F401  # full is a fixture
+from tests.pages.actions import labels, open_page, show_section
 
 
 @pytest.fixture
-def section(full) -> AppTest:  # noqa: F811
+def section(full) -> AppTest:
     return show_section(open_page("library"), "listening")
 
 
@@ -50,7 +50,7 @@ def test_nothing_imported_is_a_state_with_words(section):
     assert "Drop a file or enter its path." in texts(section)
 
 
-def test_a_look_shows_what_would_come_and_writes_nothing(section, full):  # noqa: F811
+def test_a_look_shows_what_would_come_and_writes_nothing(section, full):
     first, second, third = full.songs()[:3]
     before = full.revision
     app = look(
@@ -75,7 +75,7 @@ def test_a_look_shows_what_would_come_and_writes_nothing(section, full):  # noqa
     assert not app.metric
 
 
-def test_no_table_is_handed_out_with_formulas(section, full, monkeypatch):  # noqa: F811
+def test_no_table_is_handed_out_with_formulas(section, full, monkeypatch):
     written = {}
     monkeypatch.setattr(
         "streamlit.download_button", lambda _, data, name, *__, **___: written.update({name: data()})
@@ -91,7 +91,7 @@ def test_no_table_is_handed_out_with_formulas(section, full, monkeypatch):  # no
             assert not any(cell.startswith(("=", "+", "-", "@")) for cell in row)
 
 
-def test_an_import_is_written_listed_and_undone(section, full):  # noqa: F811
+def test_an_import_is_written_listed_and_undone(section, full):
     song = full.songs()[0]
     app = press(look(section, ("plays.csv", plays_of([song], "bob,You,Other,9"))), "Import")
     assert "Import 1: 2 rows; 1 of 2 songs are in the library; 1 is kept and matched later." in texts(app)
@@ -107,7 +107,7 @@ def test_an_import_is_written_listed_and_undone(section, full):  # noqa: F811
     assert (played(full), full.listening.imports()) == ({}, [])
 
 
-def test_a_history_of_one_person_takes_the_name_and_the_format_that_are_given(section, full):  # noqa: F811
+def test_a_history_of_one_person_takes_the_name_and_the_format_that_are_given(section, full):
     song = full.songs()[0]
     section.text_input(key="listening_listener_0").set_value("Ann")
     section.selectbox(key="listening_format_0").set_value("lastfm")
@@ -118,7 +118,7 @@ def test_a_history_of_one_person_takes_the_name_and_the_format_that_are_given(se
     assert played(full) == {("Ann", song.id): 1}
 
 
-def test_a_file_on_this_machine_and_one_that_is_not_there(section, full, tmp_path):  # noqa: F811
+def test_a_file_on_this_machine_and_one_that_is_not_there(section, full, tmp_path):
     path = write_zip(tmp_path / "history.zip", **{"plays.csv": plays_of(full.songs()[:1])})
     section.text_input(key="listening_path_0").set_value(f'"{path}"')
     app = press(section, "Preview")
@@ -130,7 +130,7 @@ def test_a_file_on_this_machine_and_one_that_is_not_there(section, full, tmp_pat
 
 
 @pytest.mark.parametrize("is_typed", [True, False])
-def test_a_text_file_is_not_shown_as_a_playlist(section, full, tmp_path, is_typed):  # noqa: F811
+def test_a_text_file_is_not_shown_as_a_playlist(section, full, tmp_path, is_typed):
     path = tmp_path / "config.txt"
     path.write_text("api_key = SECRET-TOKEN-12345\n")
     section.selectbox(key="listening_format_0").set_value("m3u")
@@ -144,7 +144,7 @@ def test_a_text_file_is_not_shown_as_a_playlist(section, full, tmp_path, is_type
     assert "SECRET" not in error + texts(section) + str(tables(section))
 
 
-def test_what_is_wrong_with_an_upload_is_told_without_the_folder_it_lies_in(section, full):  # noqa: F811
+def test_what_is_wrong_with_an_upload_is_told_without_the_folder_it_lies_in(section, full):
     app = look(section, ("bad.csv", "listener,artist,title,plays\nann,Me,One,many\n"))
     (error,) = [e.value.replace("\\", "") for e in app.error]
     assert error.startswith("bad.csv: line 2: plays is 'many'")
@@ -152,7 +152,7 @@ def test_what_is_wrong_with_an_upload_is_told_without_the_folder_it_lies_in(sect
     assert full.listening.imports() == []
 
 
-def test_the_same_files_are_not_read_again(section, full, monkeypatch):  # noqa: F811
+def test_the_same_files_are_not_read_again(section, full, monkeypatch):
     reads = []
     from musicsim.ui.library import listening_import
 
@@ -164,7 +164,7 @@ def test_the_same_files_are_not_read_again(section, full, monkeypatch):  # noqa:
     assert (len(reads), len(app.metric)) == (1, 5)
 
 
-def test_close_spellings_of_what_waits_are_looked_for(section, full, tmp_path):  # noqa: F811
+def test_close_spellings_of_what_waits_are_looked_for(section, full, tmp_path):
     song = full.songs()[0]
     full.edits.edit([song.id], {"artist": "Queen", "title": "Bohemian Rhapsody"})
     path = tmp_path / "plays.csv"
@@ -182,7 +182,7 @@ def test_close_spellings_of_what_waits_are_looked_for(section, full, tmp_path): 
     assert full.listening.judged() == []
 
 
-def test_hub_reduction_is_a_setting(full):  # noqa: F811
+def test_hub_reduction_is_a_setting(full):
     app = show_section(open_page("library"), "settings")
     (switch,) = [t for t in app.toggle if t.label == "Hub reduction"]
     switch.set_value(False).run()
@@ -207,7 +207,7 @@ def m3u(*songs: tuple[str, str]) -> str:
     return f"#EXTM3U\n{entries}"
 
 
-def test_playlists_are_told_one_by_one_with_what_is_not_here(section, full, jobs_started):  # noqa: F811
+def test_playlists_are_told_one_by_one_with_what_is_not_here(section, full, jobs_started):
     one, two, *_ = [(song.artist, song.title) for song in full.songs()]
     app = look(
         section,
@@ -243,7 +243,7 @@ def test_playlists_are_told_one_by_one_with_what_is_not_here(section, full, jobs
     assert jobs_started == ["walk", "walk"], "the walk forgets them, too"
 
 
-def test_lists_of_a_kind_say_so_and_ticked_spellings_count(section, full, jobs_started, monkeypatch):  # noqa: F811
+def test_lists_of_a_kind_say_so_and_ticked_spellings_count(section, full, jobs_started, monkeypatch):
     from musicsim.ui.library import listening_import
 
     first, second = full.songs()[:2]
@@ -268,7 +268,7 @@ def test_lists_of_a_kind_say_so_and_ticked_spellings_count(section, full, jobs_s
     assert "1 of 1 playlists, with 2 of 2 entries" in texts(app)
 
 
-def test_while_a_job_is_at_work_the_walk_learns_when_it_is_asked_to(section, full, jobs_started, monkeypatch):  # noqa: F811
+def test_while_a_job_is_at_work_the_walk_learns_when_it_is_asked_to(section, full, jobs_started, monkeypatch):
     from musicsim.ui.library import listening_lists
 
     song = full.songs()[0]
@@ -285,7 +285,7 @@ def test_while_a_job_is_at_work_the_walk_learns_when_it_is_asked_to(section, ful
     assert "Learn from these playlists" not in labels(app)
 
 
-def test_a_list_of_which_nothing_is_here_teaches_nothing(section, full, jobs_started):  # noqa: F811
+def test_a_list_of_which_nothing_is_here_teaches_nothing(section, full, jobs_started):
     app = look(section, ("lost.m3u", m3u(("Nobody", "Nothing"))))
     press(app, "Import")
     assert "Import 1: 0 of 1 playlists" in texts(app)

@@ -14,12 +14,12 @@ from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library.embeddings.store import EmbeddingStore
 from musicsim.ui.base.frame import PAGES
 from tests.learning import hush
-from tests.pages.test_pages import full, model_choice, open_page  # noqa: F401  # a fixture
+from tests.pages.actions import model_choice, open_page
 from tests.sounds import write_song
 
 
 @pytest.fixture
-def mine(full, tmp_path):  # noqa: F811
+def mine(full, tmp_path):
     """The library with a second model, in use, of vectors of the listener's own; and what is known of these."""
     ids = [song.id for song in full.songs()]
     X = np.random.default_rng(0).standard_normal((len(ids), 5))
@@ -37,7 +37,7 @@ def lose(library, record, what):
 
 @pytest.mark.parametrize("what", ["folder", "vectors"])
 @pytest.mark.parametrize("page", PAGES)
-def test_every_page_opens_under_another_model_and_says_so(full, mine, page, what):  # noqa: F811
+def test_every_page_opens_under_another_model_and_says_so(full, mine, page, what):
     lose(full, mine[0], what)
     app = open_page(page)
     assert not app.exception
@@ -51,7 +51,7 @@ def test_every_page_opens_under_another_model_and_says_so(full, mine, page, what
     assert not app.error
 
 
-def test_a_model_without_its_files_is_deleted_on_the_train_page(full, mine):  # noqa: F811
+def test_a_model_without_its_files_is_deleted_on_the_train_page(full, mine):
     lose(full, mine[0], "folder")
     app = open_page("train")
     app.button(key=f"card_delete_{mine[0].id}").click().run()
@@ -61,7 +61,7 @@ def test_a_model_without_its_files_is_deleted_on_the_train_page(full, mine):  # 
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_without_any_other_model_pages_name_the_one_that_is_gone(full, page):  # noqa: F811
+def test_without_any_other_model_pages_name_the_one_that_is_gone(full, page):
     st.cache_resource.clear()
     lose(full, full.models.native(), "folder")
     app = open_page(page)
@@ -75,7 +75,7 @@ def test_without_any_other_model_pages_name_the_one_that_is_gone(full, page):  #
 
 
 @pytest.mark.parametrize("name", ["vectors.npy", "about.json"])
-def test_damaged_vectors_of_ones_own_leave_pages_and_songs_to_come(full, mine, tmp_path, name):  # noqa: F811
+def test_damaged_vectors_of_ones_own_leave_pages_and_songs_to_come(full, mine, tmp_path, name):
     record, about = mine
     target = EmbeddingStore(full).folder / about.key / name
     target.write_bytes(target.read_bytes()[:100] if name == "vectors.npy" else b"")

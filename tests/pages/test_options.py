@@ -20,7 +20,6 @@ from musicsim.explorer.requests.training import KINDS, TrainingRequest
 from musicsim.ui.base.frame import PAGES, SHELL
 from musicsim.ui.train import training_view
 from tests.command import run
-from tests.pages.test_playlist import full, taught  # noqa: F401
 
 WIDGETS = (
     "selectbox", "multiselect", "slider", "select_slider", "number_input", "text_input", "toggle", "checkbox", "radio",
@@ -75,7 +74,7 @@ def widgets(app: AppTest) -> dict[str, tuple[str, str]]:
 
 
 @pytest.mark.slow
-def test_the_playlist_form_has_every_option_with_its_help(taught):  # noqa: F811
+def test_the_playlist_form_has_every_option_with_its_help(taught):
     taught.add_tags([{"song_id": song.id, "tag": "calm", "weight": 1.0} for song in taught.songs()[:3]])
     app = AppTest.from_file(SHELL, default_timeout=60).run().switch_page(PAGES["playlist"]).run()
     shown = widgets(app)
@@ -85,7 +84,7 @@ def test_the_playlist_form_has_every_option_with_its_help(taught):  # noqa: F811
         assert shown[f"playlist_{field}"] == (option.label, option.help), field
 
 
-def test_the_search_form_has_every_option_with_its_help(full):  # noqa: F811
+def test_the_search_form_has_every_option_with_its_help(full):
     app = AppTest.from_file(SHELL, default_timeout=60)
     app.query_params["song"] = str(full.songs()[0].id)
     shown = widgets(app.run().switch_page(PAGES["search"]).run())
@@ -94,7 +93,7 @@ def test_the_search_form_has_every_option_with_its_help(full):  # noqa: F811
             assert shown[f"search_{field}"] == (option.label, option.help), field
 
 
-def test_the_training_form_has_every_option_with_its_help(full, monkeypatch):  # noqa: F811
+def test_the_training_form_has_every_option_with_its_help(full, monkeypatch):
     monkeypatch.setattr(
         training_view, "_coverage", lambda *_: [Coverage(kind, 30, 1.0, "") for kind in KINDS]
     )
@@ -107,7 +106,7 @@ def test_the_training_form_has_every_option_with_its_help(full, monkeypatch):  #
 
 
 @pytest.fixture
-def client(full, monkeypatch):  # noqa: F811
+def client(full, monkeypatch):
     with TestClient(Starlette(routes=routes())) as client:
         yield client
 
@@ -126,7 +125,7 @@ def client(full, monkeypatch):  # noqa: F811
 )  # fmt: skip
 def test_a_value_out_of_range_is_one_sentence_everywhere(
     client,
-    full,  # noqa: F811
+    full,
     field,
     wrong,
     said,
@@ -141,7 +140,7 @@ def test_a_value_out_of_range_is_one_sentence_everywhere(
     assert client.get(f"/api/playlist?{address}").status_code == 422
 
 
-def test_the_same_request_is_the_same_playlist_on_the_command_line_and_over_http(client, full):  # noqa: F811
+def test_the_same_request_is_the_same_playlist_on_the_command_line_and_over_http(client, full):
     told = json.loads(
         run("playlist", "-n", 4, "--seed", 3, "--no-artist", "Artist noise", "--years", 1970, 1990, "--tag",
             "Genre tones", "--tag", "Genre clicks", "--exclude", 1, "--json", library=full.folder)[0]
@@ -152,7 +151,7 @@ def test_the_same_request_is_the_same_playlist_on_the_command_line_and_over_http
     assert {song["artist"] for song in answer} <= {"Artist tones", "Artist clicks"}
 
 
-def test_the_same_search_has_the_same_results_on_the_command_line_and_over_http(client, full):  # noqa: F811
+def test_the_same_search_has_the_same_results_on_the_command_line_and_over_http(client, full):
     folder = full.songs()[3].folder
     for options, address in (
         (("--no-tag", "Genre noise"), "no_tag=Genre noise"),
@@ -168,7 +167,7 @@ def json_of(printed):
     return [(hit["song"]["id"], hit["similarity"]) for hit in json.loads(printed[0])]
 
 
-def test_a_training_is_started_over_http_as_on_the_page(client, full, monkeypatch):  # noqa: F811
+def test_a_training_is_started_over_http_as_on_the_page(client, full, monkeypatch):
     started = []
     monkeypatch.setattr(jobs, "start", lambda _, kind, arguments: started.append((kind, arguments)) or 1)
     answer = client.post("/api/models?source=genre&strength=10&use=true&k=3")
@@ -180,7 +179,7 @@ def test_a_training_is_started_over_http_as_on_the_page(client, full, monkeypatc
     assert "is for answers" in refused.json()["detail"]
 
 
-def test_a_job_says_over_http_how_far_it_is(client, full):  # noqa: F811
+def test_a_job_says_over_http_how_far_it_is(client, full):
     job_id = full.jobs.create("train", {})
     full.jobs.update(job_id, state="done", done=3, total=3)
     told = client.get(f"/api/jobs/{job_id}").json()
@@ -188,7 +187,7 @@ def test_a_job_says_over_http_how_far_it_is(client, full):  # noqa: F811
     assert client.get("/api/jobs/99").status_code == 404
 
 
-def test_more_songs_than_can_be_asked_for_can_still_be_redrawn(client, full):  # noqa: F811
+def test_more_songs_than_can_be_asked_for_can_still_be_redrawn(client, full):
     most = options_of(PlaylistRequest)["length"].max_asked
     assert PlaylistRequest(length=most + 1).length == most + 1, (
         "a long playlist that was imported is drawn again"

@@ -1,6 +1,5 @@
 """Every page runs without a browser: empty, with one song, and with a library."""
 
-import json
 import re
 import time
 
@@ -16,37 +15,8 @@ from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library.db import schema
 from musicsim.library.stores.duplicates import SamePair
 from musicsim.ui.base.frame import PAGES, SHELL
+from tests.pages.actions import labels, maps, model_choice, open_page, show_section
 from tests.sounds import write_song
-
-
-def open_page(name: str) -> AppTest:
-    """A page inside the shell, run once."""
-    app = AppTest.from_file(SHELL, default_timeout=60).run()
-    return app.switch_page(PAGES[name]).run() if name != "explore" else app
-
-
-def model_choice(app: AppTest):
-    """The widget of the side bar that chooses the model."""
-    return next(box for box in app.sidebar.selectbox if box.label == "Model")
-
-
-def maps(app: AppTest) -> list[dict]:
-    """Figures of the maps, as they are sent to the browser."""
-    protos = [element.proto for element in app.get("bidi_component")]
-    sent = [json.loads(proto.json) for proto in protos if proto.component_name.endswith("musicsim_map")]
-    return [json.loads(data["figure"]) for data in sent]
-
-
-@pytest.fixture
-def empty(store, monkeypatch):
-    monkeypatch.setenv("MUSICSIM_LIBRARY", str(store.folder))
-    return store
-
-
-@pytest.fixture
-def full(tiny_library, monkeypatch):
-    monkeypatch.setenv("MUSICSIM_LIBRARY", str(tiny_library.folder))
-    return tiny_library
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -118,16 +88,6 @@ def test_a_new_library_is_made_and_shown(full):
     assert not app.exception
     assert app.sidebar.selectbox[0].value == "Jazz"
     assert any("No songs yet" in info.value for info in app.info)
-
-
-def show_section(app: AppTest, name: str) -> AppTest:
-    """The Library page with another section."""
-    app.session_state["library_section"] = name
-    return app.run()
-
-
-def labels(app: AppTest) -> list[str]:
-    return [button.label for button in app.button]
 
 
 def test_every_section_of_the_library_has_words_when_there_is_nothing(full):

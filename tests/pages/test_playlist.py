@@ -21,26 +21,6 @@ from tests.sounds import write_song
 
 
 @pytest.fixture
-def full(tiny_library, monkeypatch):
-    monkeypatch.setenv("MUSICSIM_LIBRARY", str(tiny_library.folder))
-    return tiny_library
-
-
-@pytest.fixture
-def taught(full):
-    """The tiny library with playlists of two kinds: one artist on each, or songs of all."""
-    by_artist: dict[str, list[int]] = {}
-    for song in full.songs():
-        by_artist.setdefault(song.artist, []).append(song.id)
-    mixed = [ids[n] for n in range(4) for ids in by_artist.values()]
-    lists = [(f"{artist} {n}", "one artist", ids) for artist, ids in by_artist.items() for n in range(12)]
-    lists += [(f"mixed {n}", "mixed", mixed[n % 3 :]) for n in range(12)]
-    full.add_playlists(lists, source="test")
-    refresh(full)
-    return full
-
-
-@pytest.fixture
 def requests(monkeypatch):
     """All requests that are drawn for, in order."""
     seen: list[PlaylistRequest] = []

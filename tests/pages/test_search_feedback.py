@@ -5,8 +5,8 @@ import streamlit as st
 
 from musicsim.library.db import schema
 from musicsim.ui.components import song_list
-from tests.library.test_judgements import forget
-from tests.pages.test_pages import full, open_page  # noqa: F401  # full is a fixture
+from tests.library.forgetting import forget
+from tests.pages.actions import open_page
 from tests.sounds import write_song
 
 
@@ -25,7 +25,7 @@ def row_buttons(monkeypatch):
 
 
 @pytest.fixture
-def search(full):  # noqa: F811
+def search(full):
     app = open_page("search")
     app.session_state["chosen"] = full.songs()[0].id
     app.run()
@@ -64,7 +64,7 @@ def test_thumbs_re_rank_at_once_and_are_taken_back(search):
     assert press(search, "feedback_over") == before
 
 
-def test_what_is_kept_is_there_again_and_can_be_forgotten(search, full):  # noqa: F811
+def test_what_is_kept_is_there_again_and_can_be_forgotten(search, full):
     song = search.session_state["chosen"]
     first, second = (int(i) for i, _ in rows(search)[:2])
     press(search, f"like {first}")
@@ -91,7 +91,7 @@ def test_what_does_not_fit_can_be_taken_back_by_its_name(search):
     assert (first, "0") in rows(search)
 
 
-def test_an_upload_is_searched_on_but_not_kept(full, tmp_path):  # noqa: F811
+def test_an_upload_is_searched_on_but_not_kept(full, tmp_path):
     app = open_page("search")
     query = write_song(tmp_path / "query.ogg", "tones", seed=5)
     app.file_uploader[0].set_value((query.name, query.read_bytes(), "audio/ogg")).run()
@@ -101,7 +101,7 @@ def test_an_upload_is_searched_on_but_not_kept(full, tmp_path):  # noqa: F811
     assert app.button(key="feedback_keep").disabled
 
 
-def test_what_another_tab_keeps_is_there_and_is_not_lost(search, full):  # noqa: F811
+def test_what_another_tab_keeps_is_there_and_is_not_lost(search, full):
     song = search.session_state["chosen"]
     first, second = (int(i) for i, _ in rows(search)[:2])
     full.judgements.keep(song, {first: 1})
@@ -122,7 +122,7 @@ def test_what_another_tab_keeps_is_there_and_is_not_lost(search, full):  # noqa:
     assert (str(first), "1") in rows(search), "what was said here stays"
 
 
-def test_a_judged_song_that_is_gone_does_not_keep_the_others_from_being_kept(search, full):  # noqa: F811
+def test_a_judged_song_that_is_gone_does_not_keep_the_others_from_being_kept(search, full):
     song = search.session_state["chosen"]
     first, second, third = (int(i) for i, _ in rows(search)[:3])
     press(search, f"like {first}")
@@ -144,7 +144,7 @@ def test_a_judged_song_that_is_gone_does_not_keep_the_others_from_being_kept(sea
     assert "Use the thumbs to say what fits; the list updates right away." in said(search)
 
 
-def test_what_is_kept_of_a_song_whose_file_is_away_stays(search, full):  # noqa: F811
+def test_what_is_kept_of_a_song_whose_file_is_away_stays(search, full):
     song = search.session_state["chosen"]
     first, second = (int(i) for i, _ in rows(search)[:2])
     press(search, f"like {first}")

@@ -7,7 +7,7 @@ import soundfile
 from musicsim.library.processes.decoding import Decoder, DecodingDroppedError
 from musicsim.library.processes.workers import Limits
 from musicsim.ui.base.state import EXAMPLE
-from tests.pages.test_pages import full, open_page  # noqa: F401
+from tests.pages.actions import open_page
 from tests.sounds import write_song
 
 
@@ -21,7 +21,7 @@ def said(app):
 
 
 @pytest.mark.slow
-def test_a_long_upload_is_cut_and_can_be_analysed_whole(full, tmp_path):  # noqa: F811
+def test_a_long_upload_is_cut_and_can_be_analysed_whole(full, tmp_path):
     path = tmp_path / "long.flac"
     soundfile.write(path, np.zeros(25 * 60 * 8000, np.int16), 8000)
     app = send(open_page("search"), path)
@@ -36,7 +36,7 @@ def test_a_long_upload_is_cut_and_can_be_analysed_whole(full, tmp_path):  # noqa
     assert "Analyse the whole" not in [b.label for b in app.button]
 
 
-def test_an_upload_that_nobody_waited_for_is_taken_up_again(full, tmp_path):  # noqa: F811
+def test_an_upload_that_nobody_waited_for_is_taken_up_again(full, tmp_path):
     app = send(open_page("search"), write_song(tmp_path / "q.flac", "noise", seed=9))
     decoder = Decoder(n_workers=1)
     dropped = decoder.ask(lambda run: None, name="q.flac", limits=Limits(60.0, 1024))

@@ -25,7 +25,7 @@ from musicsim.ui.components.song_map import (
     map_figure,
     map_spec,
 )
-from tests.pages.test_pages import maps
+from tests.pages.actions import maps
 from tests.sounds import write_song
 
 N_LARGE = MAX_DRAWN + 1_000

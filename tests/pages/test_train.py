@@ -23,7 +23,7 @@ from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
 from musicsim.library.stores.duplicates import SamePair
 from tests.learning import Watcher, hush, write_styles
-from tests.pages.test_pages import model_choice, open_page
+from tests.pages.actions import model_choice, open_page
 from tests.sounds import open_library, write_song
 
 

@@ -8,8 +8,7 @@ from streamlit.testing.v1 import AppTest
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.refresh import refresh
-from tests.pages.test_blind import said
-from tests.pages.test_pages import empty, full  # noqa: F401  # fixtures
+from tests.pages.actions import said
 from tests.sounds import write_song
 
 
@@ -48,12 +47,12 @@ def teach(library) -> None:
 
 
 @pytest.fixture
-def taught(full):  # noqa: F811
+def taught(full):
     teach(full)
     return full
 
 
-def test_one_song_is_a_state_with_words(empty, tmp_path):  # noqa: F811
+def test_one_song_is_a_state_with_words(empty, tmp_path):
     empty.add(write_song(tmp_path / "one.flac", title="Only one"))
     refresh(empty)
     app = open_view()
@@ -61,7 +60,7 @@ def test_one_song_is_a_state_with_words(empty, tmp_path):  # noqa: F811
     assert not app.get("plotly_chart")
 
 
-def test_without_playlists_the_weights_are_said_to_be_defaults(full):  # noqa: F811
+def test_without_playlists_the_weights_are_said_to_be_defaults(full):
     app = open_view()
     assert "These weights are defaults" in said(app)
     walker = Walk(take_snapshot(full))
@@ -103,7 +102,7 @@ def test_the_gains_are_those_of_the_walk_the_best_first(taught):
     assert f"Of 2 dialects that could be evaluated, {ahead} predict" in said(app)
 
 
-def test_few_playlists_are_said_to_be_too_few_to_judge(full):  # noqa: F811
+def test_few_playlists_are_said_to_be_too_few_to_judge(full):
     songs = [song.id for song in full.songs()]
     full.add_playlists([(f"{n}", None, songs[n : n + 4]) for n in range(5)], source="test")
     refresh(full)

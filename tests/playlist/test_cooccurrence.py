@@ -16,7 +16,7 @@ from musicsim.playlist.cooccurrence import (
     group_vectors,
     nearest_by_direction,
 )
-from tests.playlist.test_model import YES_SMALL, read_yes
+from tests.playlist.graphs import YES_SMALL, read_yes
 
 
 def dense_information(playlists, n_songs, window):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from musicsim.playlist import PlaylistModel, build_edges
-from tests.playlist.test_model import random_graph
+from tests.playlist.graphs import random_graph
 
 
 def model_of(seed, *, n_songs=5, weighted=False, temperature=1.0):

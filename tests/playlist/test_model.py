@@ -1,7 +1,6 @@
 """The playlist model against its definition, an independent optimiser, and its own samples."""
 
 import itertools
-import lzma
 
 import numpy as np
 import pytest
@@ -11,26 +10,10 @@ from scipy import optimize
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from musicsim.playlist import Hypergraph, PlaylistModel, build_edges
-from tests.shared import SHARED
+from musicsim.playlist import PlaylistModel, build_edges
+from tests.playlist.graphs import YES_SMALL, random_graph, random_playlists, read_yes
 
-YES_SMALL = SHARED / "yes" / "yes_small"
 EDGE_PROBABILITIES = ["thesis", "bayes"]
-
-
-def random_graph(rng, n_songs=9, n_edges=6, *, weighted=False, uniform=True):
-    """Edges of at least two songs each, of very different sizes, and the uniform edge."""
-    matrix = rng.random((n_songs, n_edges)) < rng.uniform(0.2, 0.8, n_edges)
-    matrix[:2, :] |= matrix.sum(axis=0) < 2
-    names = [f"tag:{e}" for e in range(n_edges)]
-    if uniform:
-        matrix, names = np.hstack([matrix, np.ones((n_songs, 1), dtype=bool)]), [*names, "uniform:all"]
-    return Hypergraph(matrix, names, rng.uniform(0.2, 5.0, n_songs) if weighted else None)
-
-
-def random_playlists(rng, n_songs, count, longest=6):
-    """Playlists of 1 to `longest` different songs."""
-    return [rng.permutation(n_songs)[: rng.integers(1, longest + 1)].tolist() for _ in range(count)]
 
 
 class Definition:
@@ -583,16 +566,6 @@ def test_bad_weights_are_refused(weights):
 
 
 # --- public data ---------------------------------------------------------------------------------
-
-
-def read_yes(folder):
-    """Return the playlists and tags of a yes.com set; the format is told in its README."""
-    with lzma.open(folder / "train.txt.xz", "rt") as file:
-        lines = file.read().splitlines()
-    with lzma.open(folder / "tags.txt.xz", "rt") as file:
-        tags = [[] if line.strip() == "#" else line.split() for line in file]
-    playlists = [[int(song) for song in line.split()] for line in lines[2:] if line.strip()]
-    return playlists, tags
 
 
 @pytest.mark.slow

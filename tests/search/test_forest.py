@@ -13,8 +13,8 @@ from sklearn.base import clone
 from musicsim.search import ExactIndex, SpillForest
 from musicsim.search import forest as module
 from musicsim.search._kernels import RULES
+from tests.search.answers import assert_answers, assert_each_finds_itself, rows_of, shapes, songs
 from tests.search.naive_trees import same_answers
-from tests.search.test_spill_tree import assert_answers, assert_each_finds_itself, rows_of, shapes, songs
 
 SMALL = SpillForest(3, 8, 6, n_jobs=1, random_state=0)
 ALL_LEAVES = 10**6
