@@ -31,7 +31,7 @@ else
 	    echo "The numeric tests once more, with OpenBLAS's kernel $$kernel"; \
 	    OPENBLAS_CORETYPE=$$kernel $(RUN) -m "not browser and not slow" -n $(JOBS) --dist loadfile $(NUMERIC) || status=1; \
 	fi; \
-X
+	$(RUN) -m browser -n $(JOBS) --dist loadfile || status=1; \
 	exit $$status
 endif
 
