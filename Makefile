@@ -5,6 +5,8 @@ FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for p in python3 python3.12 python3.13 python3.11; do $$p -c '$(FITS)' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 JOBS ?= 2
+# They wait more than they work.
+BROWSERS ?= 3
 BIN := $(VENV)/bin
 RUN = $(BIN)/python -m pytest
 # What depends on how matrix products round.
@@ -31,7 +33,7 @@ else
 	    echo "The numeric tests once more, with OpenBLAS's kernel $$kernel"; \
 	    OPENBLAS_CORETYPE=$$kernel $(RUN) -m "not browser and not slow" -n $(JOBS) --dist loadfile $(NUMERIC) || status=1; \
 	fi; \
-	$(RUN) -m browser -n $(JOBS) --dist loadfile || status=1; \
+	$(RUN) -m browser -n $(BROWSERS) --dist loadfile || status=1; \
 	exit $$status
 endif
 

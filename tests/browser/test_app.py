@@ -262,7 +262,7 @@ def test_filters_and_limits_act_at_once(page, address, home):
     song = songs_of(home)[0]
     visit(page, address, "search", f"?song={song.id}")
     expect(rows(page)).to_have_count(6)
-    page.get_by_label(re.compile("Max. songs per artist")).fill("0")
+    page.get_by_role("spinbutton", name=re.compile("Max. songs per artist")).fill("0")
     page.keyboard.press("Enter")
     expect(rows(page)).to_have_count(10)
     page.get_by_role("radio", name="20").or_(page.get_by_role("button", name="20", exact=True)).first.click()

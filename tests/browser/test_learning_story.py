@@ -151,7 +151,7 @@ def test_a_training_outlives_the_tab_and_the_server(page, folder, history):
         expect(page.get_by_text("held-out artists").first).to_be_visible(timeout=4 * PATIENCE_MS)
         expect(page.get_by_role("heading", name="3 · Learning")).to_be_visible()
     with Library.open(folder) as library:
-        assert [record.kind for record in library.models.all()] == ["native", "learned"]
+        assert [record.kind for record in library.models.all()] == ["native", "codewords", "learned"]
         (job, *_) = library.jobs.recent()
         assert job.state == "done"
         assert len(library.jobs.trace(job.id)) > 3
