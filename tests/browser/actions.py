@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 from musicsim.library import Library
 
 APP = Path(__file__).parents[2] / "app.py"
+IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
 
 
 PAGES = {
@@ -31,6 +32,14 @@ def switch(page: Page, name: str) -> None:
     """Move to another page as a person does."""
     page.get_by_test_id("stSidebarNavLink").filter(has_text=PAGES[name]).click()
     expect(page.get_by_role("heading", name=PAGES[name], exact=True)).to_be_visible()
+
+
+def train_a_ranking(page: Page) -> None:
+    """Start a training that always ends with a model, where the automatic method may keep the sound alone."""
+    page.get_by_role("combobox", name=re.compile("Method")).click()
+    page.get_by_role("option", name=re.compile("A ranking")).click()
+    page.wait_for_selector(IDLE)
+    page.locator(".st-key-train_start button:visible").first.click()
 
 
 def wait_for_map(page: Page):
@@ -120,9 +129,6 @@ def lasso(page: Page, plot, corners: list[tuple[float, float]]) -> None:
     for x, y in [*points[1:], points[0]]:
         page.mouse.move(x, y, steps=8)
     page.mouse.up()
-
-
-IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
 
 
 def ask(page: Page, row: int = 0):

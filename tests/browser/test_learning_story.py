@@ -17,6 +17,7 @@ from tests.browser.actions import (
     row_ids,
     sound,
     switch,
+    train_a_ranking,
     visit,
     wait_for_map,
     wait_for_sound,
@@ -143,7 +144,7 @@ def test_a_training_outlives_the_tab_and_the_server(page, folder, history):
         visit(page, address, "train")
         page.get_by_text("Songs of one genre", exact=True).click()
         page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
-        page.locator(".st-key-train_start button:visible").first.click()
+        train_a_ranking(page)
         expect(page.get_by_role("heading", name="3 · Learning")).to_be_visible()
         page.goto("about:blank")
     with serve(APP, environment=environment) as address:

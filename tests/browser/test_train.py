@@ -1,6 +1,5 @@
 """Training in a real Chromium: start, watch the lines, keep the best, read the verdict, use the model."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
-from tests.browser.actions import IDLE
+from tests.browser.actions import train_a_ranking
 from tests.browser.serving import PATIENCE_MS, serve
 from tests.learning import write_styles
 from tests.sounds import open_library
@@ -49,10 +48,7 @@ def page(chromium, folder) -> Iterator[Page]:
 def test_a_model_is_learned_judged_and_used(page, folder):
     expect(page.get_by_role("heading", name="Train", exact=True)).to_be_visible()
     expect(page.get_by_text("Songs of one genre", exact=True)).to_be_visible()
-    page.get_by_role("combobox", name=re.compile("Method")).click()
-    page.get_by_role("option", name=re.compile("A ranking")).click()
-    page.wait_for_selector(IDLE)
-    page.locator(".st-key-train_start button:visible").first.click()
+    train_a_ranking(page)
     learning = page.get_by_role("heading", name="3 · Learning")
     expect(learning).to_be_visible()
     enough = page.locator(".st-key-train_finish button:visible")
