@@ -5,8 +5,8 @@ FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for p in python3 python3.12 python3.13 python3.11; do $$p -c '$(FITS)' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 JOBS ?= 2
-# They wait more than they work.
-BROWSERS ?= 3
+# Browsers want a core each: three of them on two cores take longer than two.
+BROWSERS ?= 2
 BIN := $(VENV)/bin
 RUN = $(BIN)/python -m pytest
 # What depends on how matrix products round.
