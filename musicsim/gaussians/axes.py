@@ -32,7 +32,7 @@ class Spread:
 
 
 def within_covariance(vectors: FloatingArray, songs: Int64Array) -> Float64Array:
-    """The covariance of parts about the means of their songs, float64 (d, d).
+    """The covariance of parts about the means of their songs, pooled over songs, float64 (d, d).
 
     Parameters
     ----------

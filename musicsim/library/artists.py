@@ -20,6 +20,7 @@ __all__ = [
     "fold_name",
     "known_artist",
     "similar_spellings",
+    "spelling_groups",
     "stand_in_name",
     "unaccented",
 ]
@@ -214,10 +215,15 @@ def similar_spellings(counts: Mapping[str, int]) -> list[SpellingGroup]:
     groups: dict[str, list[str]] = defaultdict(list)
     for key, hub in joined.items():
         groups[hub] += spellings[key]
+    return spelling_groups(groups.values(), counts)
+
+
+def spelling_groups(groups: Iterable[Iterable[str]], counts: Mapping[str, int]) -> list[SpellingGroup]:
+    """Groups of two names or more, the most used first, as are the names of each."""
     found = []
-    for names in groups.values():
+    for group in groups:
+        names = sorted(group, key=lambda name: (-counts[name], name))
         if len(names) > 1:
-            names.sort(key=lambda name: (-counts[name], name))
             found.append(SpellingGroup(tuple(names), names[0]))
     return sorted(found, key=lambda group: (-sum(counts[name] for name in group.names), group.names))
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from musicsim.library.artists import SpellingGroup, fold_name, unaccented
+from musicsim.library.artists import SpellingGroup, fold_name, spelling_groups, unaccented
 from musicsim.library.db.columns import Labels
 
 __all__ = ["folded", "genre_key", "genre_spellings"]
@@ -31,10 +31,9 @@ def genre_spellings(counts: Mapping[str, int]) -> list[SpellingGroup]:
         The most used group first; in each the most used spelling.
     """
     groups: dict[str, list[str]] = defaultdict(list)
-    for name in sorted(counts, key=lambda name: (-counts[name], name)):
+    for name in counts:
         groups[genre_key(name)].append(name)
-    found = [SpellingGroup(tuple(names), names[0]) for names in groups.values() if len(names) > 1]
-    return sorted(found, key=lambda group: (-sum(counts[name] for name in group.names), group.names))
+    return spelling_groups(groups.values(), counts)
 
 
 def folded(genres: Labels) -> Labels:

@@ -6,10 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from musicsim import gaussians
 from musicsim._arrays import Float64Array
 from musicsim.metric._learner import as_relevance
 from musicsim.metric._scatter import relevance_scatters
@@ -147,7 +147,4 @@ def within_covariance(X: npt.ArrayLike, y: Any) -> Float64Array:
     if freedom < 1:
         raise ValueError("y: no two songs are of one class; there is nothing to learn from.")
     known = codes >= 0
-    songs, codes = songs[known] - songs[known].mean(axis=0), codes[known]
-    members = sparse.csr_array((np.ones(len(codes)), (codes, np.arange(len(codes)))))
-    centred = songs - ((members @ songs) / sizes[:, None])[codes]
-    return np.asarray(centred.T @ centred) / freedom
+    return gaussians.within_covariance(songs[known] - songs[known].mean(axis=0), codes[known])
