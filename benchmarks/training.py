@@ -17,8 +17,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks._libraries import demo_library, generated_library
 from benchmarks._report import Claim, Settings, at_least, main
+from benchmarks.libraries import demo_library, generated_library
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot

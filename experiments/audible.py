@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks._libraries import demo_library
 from benchmarks._report import Claim, Progress, Settings, at_least, at_most, main, shared_data
+from benchmarks.libraries import demo_library
 from musicsim._arrays import Float64Array
 from musicsim.audio import KEYS, MODES, SAMPLE_RATE, decode, describe, harmony, key_of, mfcc, rhythm, tempo_of
 from musicsim.demo.collection import SongPlan, plan_collection

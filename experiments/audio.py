@@ -36,8 +36,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._libraries import demo_library
 from benchmarks._report import Claim, Progress, Settings, at_least, main
+from benchmarks.libraries import demo_library
 from experiments._audio import (
     GMM,
     GMM_SPACE,

@@ -29,8 +29,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from benchmarks._libraries import demo_library
 from benchmarks._report import Claim, Progress, Settings, at_least, main
+from benchmarks.libraries import demo_library
 from experiments._audio import VQ, Songs, Split, adjusted, codeword_vectors
 from experiments._descriptors import split_rows
 from musicsim._arrays import Float64Array, Int64Array

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._libraries import demo_library
 from benchmarks._report import Claim, Settings, at_least, main
+from benchmarks.libraries import demo_library
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.audio import SAMPLE_RATE, load
 from musicsim.codebook import Codebook

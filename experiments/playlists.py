@@ -36,8 +36,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._libraries import demo_library
 from benchmarks._report import Claim, Progress, Settings, at_least, main, shared_data
+from benchmarks.libraries import demo_library
 from experiments._playlist_models import (
     APP,
     BIGRAM,

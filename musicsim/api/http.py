@@ -21,7 +21,6 @@ from musicsim.explorer import jobs
 from musicsim.explorer.libraries import default_folder, library_folders, open_library
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.playlists.walk import Walk
-from musicsim.explorer.requests.filters import HEARD
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.requests.search import MAX_RESULTS, SearchRequest
 from musicsim.explorer.requests.training import TrainingRequest
@@ -30,6 +29,7 @@ from musicsim.explorer.search.uploads import MAX_MB, MAX_MINUTES, MINUTES, hear
 from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
 from musicsim.explorer.upkeep.model_text import name_for
 from musicsim.library import Song
+from musicsim.library.db.columns import HEARD
 from musicsim.library.disk.scratch import scratch_of
 
 __all__ = ["http_interface"]

@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from musicsim.library.db.columns import HEARD
 from musicsim.storage import writing_to
 
 __all__ = [
@@ -82,9 +83,9 @@ def show(table: Table) -> None:
 def song_json(song: Any) -> dict[str, Any]:
     """A song for machines."""
     names = (
-        "id", "title", "artist", "album", "track", "year", "genre", "duration_s", "folder", "notes", "tempo", "key",
-        "mode", "loudness", "brightness", "energy",
-    )  # fmt: skip
+        *("id", "title", "artist", "album", "track", "year", "genre", "duration_s", "folder", "notes"),
+        *("key", "mode", *HEARD),
+    )
     return {name: getattr(song, name) for name in names} | {"path": str(song.path)}
 
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from benchmarks._million import measure, write_library
+from benchmarks.large_library import write_library
+from benchmarks.million import measure
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.refresh import needs_fit
 from musicsim.explorer.upkeep.upgrade import pending_upgrade

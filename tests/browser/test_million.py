@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from benchmarks._million import write_library
+from benchmarks.large_library import write_library
 from musicsim.explorer.snapshot.map_view import SAMPLE
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library

@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from benchmarks._libraries import generated_library
 from benchmarks._report import Settings
+from benchmarks.libraries import generated_library
 from experiments import playlists
 from experiments._playlist_models import (
     APP,

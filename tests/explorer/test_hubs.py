@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks._million import write_library
+from benchmarks.large_library import write_library
 from musicsim.explorer.snapshot.hubs import HubReduction
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 

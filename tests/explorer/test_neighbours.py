@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from benchmarks._million import write_library
+from benchmarks.large_library import write_library
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot import neighbours

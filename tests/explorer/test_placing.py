@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
-from benchmarks._million import write_library
+from benchmarks.large_library import write_library
 from musicsim.explorer.jobs import Stopped
 from musicsim.explorer.models.artifacts import load_clusters, load_map, save_clusters, save_map
 from musicsim.explorer.snapshot.snapshot import take_snapshot

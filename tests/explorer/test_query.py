@@ -9,15 +9,16 @@ import pytest
 import soundfile
 from scipy.stats import norm
 
-from benchmarks._million import write_library
+from benchmarks.large_library import write_library
 from musicsim.audio import KEYS, MODES, Descriptors
 from musicsim.errors import AudioError, ModelError, NotFoundError
-from musicsim.explorer.requests.filters import HEARD, Filters
+from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.search.query import find_similar, read_example
 from musicsim.explorer.snapshot.filtering import filter_choices, passing
 from musicsim.explorer.snapshot.hubs import HubReduction
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library.db import schema
+from musicsim.library.db.columns import HEARD
 from tests.sounds import SAMPLE_RATE, sound, write_song
 
 

@@ -113,7 +113,7 @@ def test_old_playlists_have_no_details_until_they_are_given_some(tmp_path, make)
     with Library.open(tmp_path / "old") as old:
         (mine,) = old.playlists()
         assert (mine.name, mine.song_ids, mine.created_at, mine.details) == ("mine", (7,), 4.0, None)
-        old.saved_playlists.set_details(mine.id, {"seed": 3})
+        old.add_playlists([("mine", mine.category, [7], {"seed": 3})], mine.source)
         assert old.playlists()[0].details == {"seed": 3}
 
 

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from musicsim.errors import NotFoundError
 from musicsim.library import Library
 from musicsim.library.stores.preferences import PairSummary
 
@@ -102,18 +101,6 @@ def test_a_list_that_is_replaced_loses_its_details(tiny_library):
     tiny_library.add_playlists([("mine", None, [a], DETAILS)], source="saved")
     tiny_library.add_playlists([("mine", None, [a])], source="saved")
     assert details_of(tiny_library) == {"mine": None}
-
-
-def test_details_are_set_changed_and_taken_back(tiny_library):
-    tiny_library.add_playlists([("mine", None, [tiny_library.songs()[0].id])], source="saved")
-    (playlist,) = tiny_library.playlists()
-    for details in (DETAILS, {}, None):
-        before = tiny_library.revision
-        tiny_library.saved_playlists.set_details(playlist.id, details)
-        assert details_of(tiny_library) == {"mine": details}
-        assert tiny_library.revision == before + 1
-    with pytest.raises(NotFoundError, match="no playlist 999"):
-        tiny_library.saved_playlists.set_details(999, DETAILS)
 
 
 def test_details_that_are_no_json_leave_the_lists_as_they_were(tiny_library):

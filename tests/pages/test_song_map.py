@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from benchmarks._million import write_library
+from benchmarks.large_library import write_library
 from musicsim.audio import Descriptors
 from musicsim.explorer.search.query import read_example
 from musicsim.explorer.snapshot.map_view import MAX_DRAWN, SAMPLE, Window, map_view

@@ -5,10 +5,7 @@ from dataclasses import dataclass
 from musicsim.audio import KEYS, MODES
 from musicsim.explorer.requests.options import option, settle
 
-__all__ = ["HEARD", "Filters"]
-
-HEARD = ("tempo", "loudness", "brightness", "energy")
-"""What can be heard of songs as a number: filters, colours and orders of the same names."""
+__all__ = ["Filters"]
 
 
 @dataclass(frozen=True, kw_only=True)

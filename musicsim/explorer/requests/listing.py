@@ -2,25 +2,21 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 from musicsim.explorer.requests.options import option, settle
 from musicsim.library import Song
+from musicsim.library.db.columns import HEARD
 
 __all__ = ["ListRequest", "in_order"]
 
-SortKey = Literal[
-    "id", "title", "artist", "album", "year", "genre", "duration_s", "tempo", "key", "loudness", "brightness", "energy"
-]  # fmt: skip
+_SORT_KEYS = ("id", "title", "artist", "album", "year", "genre", "duration_s", "key", *HEARD)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ListRequest:
     """What a list of songs is sorted by."""
 
-    sort: SortKey = option(
-        "id", "What to sort by; songs of which it is not known come last.", choices=get_args(SortKey)
-    )
+    sort: str = option("id", "What to sort by; songs of which it is not known come last.", choices=_SORT_KEYS)
     descending: bool = option(False, "From the largest to the smallest.")
 
     def __post_init__(self) -> None:

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from musicsim.explorer.requests.filters import HEARD, Filters
+from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.options import option
+from musicsim.library.db.columns import HEARD
 
 __all__ = ["DIRECTIONS", "PREFERENCES", "Direction", "PlaylistRequest", "Preference"]
 

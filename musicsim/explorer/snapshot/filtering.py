@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim.audio import KEYS, MODES
-from musicsim.explorer.requests.filters import HEARD, Filters
+from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library.db.columns import Labels
+from musicsim.library.db.columns import HEARD, Labels
 from musicsim.library.genres import genre_key
 
 __all__ = ["FilterChoices", "filter_choices", "passing"]

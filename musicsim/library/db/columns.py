@@ -20,6 +20,7 @@ from musicsim.library.artists import artist_group, stand_in_name
 from musicsim.library.db import schema
 
 __all__ = [
+    "HEARD",
     "Labels",
     "SongColumns",
     "SongTable",
@@ -110,8 +111,9 @@ class SongColumns:
 
 
 _LABELS = ("artist", "genre", "folder", "group", "key", "mode")
-_HEARD = ("tempo", "loudness", "brightness", "energy")
-_NUMBERS = ("year", "duration_s", *_HEARD)
+HEARD = ("tempo", "loudness", "brightness", "energy")
+"""What can be heard of songs as a number: columns, and filters, colours and orders of the same names."""
+_NUMBERS = ("year", "duration_s", *HEARD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,7 +393,7 @@ def read_table(
     query = (
         sa.select(
             s.id, s.title, s.artist, s.genre, here.c.folder, s.key, s.mode, s.year, s.duration_s,
-            *(s[name] for name in _HEARD),
+            *(s[name] for name in HEARD),
         )
         .join(here, here.c.song_id == s.id)
         .where(which)
@@ -442,7 +444,7 @@ class _Reading:
         ids = numbers[:, 0].astype(np.int64)
         artist, genre, folder, key, mode = np.concatenate(self._codes, axis=1)
         artists, genres, stored, keys, modes = (list(places) for places in self._places)
-        heard = zip(_HEARD, numbers[:, 3:].T.astype(np.float32), strict=True)
+        heard = zip(HEARD, numbers[:, 3:].T.astype(np.float32), strict=True)
         paths = [schema.FilePath().process_result_value(name, _NO_DIALECT) for name in stored]
         columns = SongColumns(
             Labels(artist, artists),

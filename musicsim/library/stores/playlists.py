@@ -93,22 +93,6 @@ class PlaylistStore:
         with self._write() as connection:
             return put_playlists(connection, playlists, source)
 
-    def set_details(self, playlist_id: int, details: Mapping[str, Any] | None) -> None:
-        """Keep what a playlist was drawn with, in place of what was kept before; None forgets it.
-
-        Raises
-        ------
-        NotFoundError
-            If there is no such playlist.
-        ValueError
-            If JSON cannot hold the details.
-        """
-        which = schema.playlists.c.id == playlist_id
-        change = schema.playlists.update().where(which).values(details=checked_details(details))
-        with self._write() as connection:
-            if not connection.execute(change).rowcount:
-                raise NotFoundError(f"there is no playlist {playlist_id} in this library.")
-
     def rename(self, playlist_id: int, name: str) -> None:
         """Give a playlist another name; another one of its source and category that has it gives way.
 

@@ -16,10 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from musicsim.explorer.requests.filters import HEARD
 from musicsim.explorer.snapshot.map_view import OncePer, Shown, Window, map_view
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library.db.columns import Labels
+from musicsim.library.db.columns import HEARD, Labels
 from musicsim.ui.base.text import in_chart
 
 __all__ = [
