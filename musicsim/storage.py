@@ -41,7 +41,6 @@ def storage_error(error: BaseException, path: Path) -> StorageError | None:
 
     Parameters
     ----------
-    error : BaseException
     path : Path
         What was written, unless the error names another file. The sentence names the library it lies in, else its
         folder.

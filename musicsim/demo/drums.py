@@ -79,9 +79,7 @@ def play_drum(kit: Kit, name: str, seed: int, variant: int = 0) -> Sound:
 
     Parameters
     ----------
-    kit : Kit
     name : str, one of ``DRUMS``
-    seed : int
     variant : int
         Two hits of one drum never sound quite alike: the noise differs with the variant.
     """
@@ -161,7 +159,6 @@ def play_texture(name: str, n: int, rng: np.random.Generator, brightness: float 
     ----------
     name : str, one of ``TEXTURES``
     n : int, samples
-    rng : numpy.random.Generator
     brightness : float, octaves
 
     Returns

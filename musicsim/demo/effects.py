@@ -181,7 +181,6 @@ def room_tone(n: int, level_db: float, tilt_db: float, rng: np.random.Generator)
         RMS, full scale 0.
     tilt_db : float
         Change of the noise's density for each octave upwards: below 0 a rumbling room, above 0 hiss.
-    rng : numpy.random.Generator
 
     Returns
     -------

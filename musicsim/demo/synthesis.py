@@ -109,10 +109,6 @@ class _Mix:
 def render(plan: SongPlan) -> Sound:
     """Play a plan.
 
-    Parameters
-    ----------
-    plan : SongPlan
-
     Returns
     -------
     ndarray of shape (n_samples, 2), float32
@@ -368,7 +364,6 @@ def write_song(plan: SongPlan, folder: str | os.PathLike[str]) -> Path:
 
     Parameters
     ----------
-    plan : SongPlan
     folder : path
         The collection's folder; the artist's folder in it is created.
 

@@ -143,8 +143,6 @@ def vary_patch(patch: Patch, rng: np.random.Generator, amount: float, brightness
 
     Parameters
     ----------
-    patch : Patch
-    rng : numpy.random.Generator
     amount : float >= 0
         Standard deviation, in octaves, of what is drawn for the times and the filter.
     brightness : float
@@ -182,7 +180,6 @@ def play_note(patch: Patch, pitch: float, duration_s: float, seed: int) -> Sound
 
     Parameters
     ----------
-    patch : Patch
     pitch : float, MIDI number
     duration_s : float > 0
         Until the key is released; the sound is longer by the patch's release.
@@ -231,7 +228,6 @@ def sustain(patch: Patch, pitch: float, ratios: Sequence[float], rng: np.random.
     ratios : sequence of float >= 0.5
         The notes over `pitch` in just intonation, multiples of 0.5: their harmonics fall together,
         so that the chord stands still, as in the drone of a bagpipe.
-    rng : numpy.random.Generator
 
     Returns
     -------

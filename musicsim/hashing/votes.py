@@ -125,8 +125,6 @@ def bin_edges(distances: IntegerArray, n_bins: int, n_bits: int) -> Int64Array:
     ----------
     distances : int ndarray of shape (m, n), at most `n_bits`
         Negative ones do not count.
-    n_bins : int
-    n_bits : int
 
     Returns
     -------

@@ -132,10 +132,6 @@ def feedback_metric(
     weights : ndarray of shape (m,), optional
         Kept in the result; see :func:`adapt_weights`.
 
-    Returns
-    -------
-    Feedback
-
     Raises
     ------
     ValueError

@@ -21,7 +21,6 @@ class CleaningReport:
 
     Attributes
     ----------
-    n_given : int
     n_self : int
         Dropped since a song was compared with itself, or a pair with the same pair.
     n_repeated : int
@@ -32,7 +31,6 @@ class CleaningReport:
         Dropped since a chain of others says the opposite.
     n_redundant : int
         Dropped since a chain of others says the same.
-    n_kept : int
     n_pairs : int
         Different pairs of songs, the vertices of the graph that is left.
     """

@@ -73,7 +73,6 @@ def cooccurrence_vectors(
     Parameters
     ----------
     playlists : sequence of sequences of int, song rows; those of training only
-    n_songs : int
     window : int >= 1
         Songs up to this many places apart are neighbours.
     n_dimensions : int >= 1

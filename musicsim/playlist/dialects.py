@@ -40,7 +40,6 @@ class Dialects(BaseEstimator):
 
     Parameters
     ----------
-    hypergraph : Hypergraph
     prior : float >= 1, or array of shape (n_edges,)
         Of the walk of all playlists; see `PlaylistModel`.
     strength : float >= 0

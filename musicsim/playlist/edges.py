@@ -295,7 +295,6 @@ def build_edges(
 
     Parameters
     ----------
-    n_songs : int
     clusters, listener_clusters, cooccurrence_clusters : mapping from a label to an int array of shape (n_songs,)
         The cluster of each song by sound, by who listens to it (`listener_clusters` makes them from
         plays), or by the songs it is played with (`cooccurrence_clusters` makes them from playlists); -1 for
@@ -332,10 +331,6 @@ def build_edges(
         A conjunction that holds more than this share of either of its two edges is left out.
     song_weight : array of shape (n_songs,), positive, or None
         How likely a song is inside its edges; see `Hypergraph`.
-
-    Returns
-    -------
-    Hypergraph
 
     Raises
     ------

@@ -57,7 +57,6 @@ def reweighted(model: PlaylistModel, factors: Mapping[Kinds, float]) -> Playlist
 
     Parameters
     ----------
-    model : PlaylistModel
     factors : mapping
         Of `kind_factors`.
     """

@@ -70,7 +70,6 @@ class Hypergraph:
     Attributes
     ----------
     incidence : scipy.sparse.csr_array of shape (n_songs, n_edges), bool, indices sorted
-    names : list of str
     families : list of str
         The part of each name before the colon; ``tag & decade`` for a conjunction.
     n_songs, n_edges : int

@@ -40,7 +40,6 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
 
     Parameters
     ----------
-    hypergraph : Hypergraph
     weights : array of shape (n_edges,), non-negative, not all 0, or None
         Fixed weights, used as they are (scaled to sum 1, no floor) until `fit` is called. None: the
         weights must be learned.

@@ -83,10 +83,6 @@ def lyrics_topics(
         Passes over the songs.
     random_state : int, numpy Generator or None
 
-    Returns
-    -------
-    LyricsTopics
-
     Raises
     ------
     ValueError

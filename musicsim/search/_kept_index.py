@@ -61,7 +61,6 @@ class KeptIndex(VectorIndex):
 
         Parameters
         ----------
-        folder : path
         X : array-like of shape (n_samples, n_features)
             The rows it was made of. More rows at their end are added to it, in this process only.
 

@@ -165,7 +165,6 @@ def group_pairs(n: int, pairs: list[DuplicatePair]) -> Int64Array:
     ----------
     n : int >= 0
         Songs.
-    pairs : list of DuplicatePair
 
     Returns
     -------

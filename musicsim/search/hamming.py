@@ -269,10 +269,6 @@ class HammingIndex(Index):
     def load(cls, folder: str | Path) -> Self:
         """Map a saved index into memory; what is added or removed stays in this process.
 
-        Parameters
-        ----------
-        folder : path
-
         Raises
         ------
         ValueError

@@ -43,7 +43,6 @@ class Calibration:
 
     Attributes
     ----------
-    k, n_probes : int
     goal : float
         The recall that was asked for.
     recall : float
@@ -147,10 +146,6 @@ def calibrate(
         Rows that the number is chosen on, and as many others that it is checked on. Their true neighbours cost
         ``2 * n_queries`` exact searches.
     random_state : int, numpy.random.Generator or None
-
-    Returns
-    -------
-    Calibration
 
     Raises
     ------

@@ -154,10 +154,6 @@ def guess_labels(
         Nearest labelled songs that vote, :data:`N_VOTES` by default; with equal votes the label of the nearest among
         them counts.
 
-    Returns
-    -------
-    Guesses
-
     Raises
     ------
     ValueError

@@ -157,7 +157,6 @@ def source_shares(X: FloatArray, L: FloatArray, blocks: Sequence[slice]) -> list
     ----------
     X : ndarray of shape (n_songs, d)
     L : ndarray of shape (r, d)
-    blocks : sequence of slice
 
     Notes
     -----

@@ -23,7 +23,6 @@ class WithinSongs:
 
     Parameters
     ----------
-    snapshot : Snapshot
     task : Task
         Of the same songs.
 

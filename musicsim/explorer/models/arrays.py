@@ -92,7 +92,6 @@ class _Level:
 
     Parameters
     ----------
-    headers : mapping of Header by name
     read : callable of (name, what it has to be)
         Reads an array whose header has been compared.
     prefix : str

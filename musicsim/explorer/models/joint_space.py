@@ -47,7 +47,6 @@ class JointEncoder(Encoder):
         What the models were called.
     model_ids : tuple of str
         Which models of its library they were: as long as they are there, they are not asked for a song twice.
-    parts : tuple of SimilarityModel
     """
 
     needs = MODELS

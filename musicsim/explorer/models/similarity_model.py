@@ -295,7 +295,6 @@ class SimilarityModel:
 
         Parameters
         ----------
-        folder : path
         called : str
             What messages call it; the folder by default.
         remedy : str

@@ -70,8 +70,6 @@ class BlindPair:
 
     Attributes
     ----------
-    left, right : DrawnPlaylist
-    left_is, right_is : Contender
     request : PlaylistRequest
         What both were asked for, with the first song; each was asked in its own dialect.
     seed : int
@@ -155,7 +153,6 @@ def draw_pair(
 
     Parameters
     ----------
-    sides : two Contenders
     walks : two Walks
         Theirs, in the same order: :class:`Walk` of the model's snapshot, :class:`ShuffleWalk` for the shuffle.
     request : PlaylistRequest

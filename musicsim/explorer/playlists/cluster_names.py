@@ -31,7 +31,6 @@ class ClusterNames:
 
     Parameters
     ----------
-    snapshot : Snapshot
     plays : (n_indexed,)
         Plays of each row: the best-known artist has the most of them in a cluster, else the most songs.
     """

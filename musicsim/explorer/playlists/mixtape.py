@@ -102,10 +102,6 @@ def render_mix(
         Told before each song what is being done; what it raises
         (:class:`~musicsim.explorer.progress.Stopped`) ends the work, and nothing is written.
 
-    Returns
-    -------
-    Mix
-
     Raises
     ------
     ValueError

@@ -115,9 +115,7 @@ def learn_sources(snapshot: Snapshot, playlists: Sequence[Sequence[int]], tell: 
 
     Parameters
     ----------
-    snapshot : Snapshot
     playlists : lists of rows
-    tell : callable
 
     Returns
     -------

@@ -22,7 +22,6 @@ class Option:
 
     Attributes
     ----------
-    help : str
     label : str
         Of its widget in a form; empty where it has none.
     name : str
@@ -35,7 +34,6 @@ class Option:
         At most so much can be asked for; the program itself may go beyond, as when a long playlist is redrawn.
     choices : tuple of str
         Its values, where they are few.
-    field : str
     default : object
     element : type
         Of the value, or of one of several.

@@ -58,7 +58,6 @@ class Side:
         None for sound from outside of the library.
     tags : tuple of str
         Heaviest first.
-    listeners : frozenset of str
     features : float32 ndarray of shape (n_features,), or None
         Under the model in use; None where that compares the histogram.
     """
@@ -195,7 +194,6 @@ def describe_codewords(codebook: codebooks.Codebook, codewords: Sequence[int]) -
     Parameters
     ----------
     codebook : Codebook, fitted to delta-MFCC frames (39 columns)
-    codewords : sequence of int
 
     Returns
     -------
@@ -235,8 +233,6 @@ def explain_pair(
 
     Parameters
     ----------
-    one, other : Side
-    model : SimilarityModel
     codewords : SimilarityModel, optional
         The library's model of codewords, for a `model` that compares Gaussians.
     sample : array of shape (n, n_features), optional

@@ -29,7 +29,6 @@ def explained(snapshot: Snapshot, query: int | Example, other_id: int) -> tuple[
 
     Parameters
     ----------
-    snapshot : Snapshot
     query : int or Example
         A song id, or sound from outside.
 

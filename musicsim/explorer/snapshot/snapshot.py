@@ -34,7 +34,6 @@ class Found:
     Attributes
     ----------
     artists : list of (name, number of songs)
-    songs : list of Song
     """
 
     artists: list[tuple[str, int]]

@@ -145,11 +145,6 @@ def next_question(
         "odd" or "like".
     n_songs : int
         3 or 4; of "like", the song asked about is one of them.
-    rng : numpy Generator
-
-    Returns
-    -------
-    Question
 
     Raises
     ------

@@ -76,7 +76,6 @@ def sample_tastes(gaps: Floats, answer: Ints, rng: np.random.Generator) -> Float
         Squared differences of the pair that is farther apart less those of the nearer one, over the scale.
     answer : int64 ndarray of shape (n_comparisons,)
         Which answer each comparison comes from, from 0 on.
-    rng : numpy Generator
 
     Returns
     -------

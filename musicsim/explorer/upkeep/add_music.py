@@ -79,7 +79,6 @@ def add_and_refresh(
 
     Parameters
     ----------
-    sources : sequence of paths
     retry : bool
         Open files again that failed before.
     anyway : bool

@@ -27,7 +27,6 @@ def combine(library: Library, records: Sequence[ModelRecord], tell: Tell) -> Mod
     ----------
     records : sequence of ModelRecord
         Two or more.
-    tell : callable
 
     Notes
     -----

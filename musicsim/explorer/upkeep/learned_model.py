@@ -37,7 +37,6 @@ def learn(
     ----------
     name : str
         A model of this name is replaced.
-    watcher : Watcher
     use : bool
         Put it into use if it is better.
 

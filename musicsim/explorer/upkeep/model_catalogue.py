@@ -135,7 +135,6 @@ def add_own_vectors(
         See :mod:`musicsim.library.embeddings.files` for what is read.
     name : str
         Of the model.
-    tell : callable
     label : str
         What to call the file; its name by default.
 

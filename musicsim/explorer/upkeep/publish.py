@@ -36,7 +36,6 @@ def publish(
         New, see :func:`musicsim.explorer.upkeep.fitting.new_record`.
     fill : callable
         Gives the songs their vectors once the model is registered.
-    tell : callable
     report : mapping, optional
         JSON values for the model's card.
     walk : bool

@@ -103,10 +103,6 @@ def import_answers(library: Store, file: str | Path | BinaryIO) -> AnswersImport
     file : path, or binary file to read from
         What :func:`export_answers` wrote, or the odd-one-out survey of bliss.
 
-    Returns
-    -------
-    AnswersImport
-
     Raises
     ------
     LibraryError

@@ -230,10 +230,6 @@ def commit(library: Store, seen: Preview, accepted: Iterable[Proposal] = ()) -> 
         Earlier imports that it replaces are undone.
     accepted : iterable of Proposal
         Those of the preview's proposals that a person has confirmed; they are remembered, for imports to come.
-
-    Returns
-    -------
-    ImportReport
     """
     batch, song_ids = seen.batch, seen.song_ids.copy()
     confirmed = {p.song[:2]: p.song_id for p in accepted}

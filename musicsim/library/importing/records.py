@@ -83,7 +83,6 @@ class Batch:
         Where the times of each row begin; empty (of zeros) for tags and playlists.
     n_rows : int
         Rows that were read and kept, before they were summed.
-    skipped : tuple of Skipped
     first_at, last_at : float or None
         Seconds since 1970 of the first and last listen, where the files say.
     """

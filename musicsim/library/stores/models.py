@@ -198,7 +198,6 @@ class ModelStore:
 
         Parameters
         ----------
-        model_id : str
         activate : bool
             Put it into use even if the one that it replaces was not.
         keep_as : tuple of str, optional

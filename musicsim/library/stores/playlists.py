@@ -78,7 +78,6 @@ class PlaylistStore:
         ----------
         playlists : iterable of (name, category, song ids) or (name, category, song ids, details)
             Details are what :class:`SavedPlaylist` gives back: anything that JSON can hold.
-        source : str
 
         Returns
         -------

@@ -61,7 +61,6 @@ class TagEdits:
 
         Parameters
         ----------
-        song_ids : iterable of int
         changes : mapping of tag name to value
             Names of :data:`EDITABLE`; None empties a tag.
 
@@ -76,10 +75,6 @@ class TagEdits:
 
     def change(self, changes: Iterable[TagChange]) -> list[TagChange]:
         """Change tags of songs where they are as they were known, in one transaction.
-
-        Parameters
-        ----------
-        changes : iterable of TagChange
 
         Returns
         -------

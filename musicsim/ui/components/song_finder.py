@@ -104,10 +104,8 @@ def find_names(label: str, names: Sequence[str], *, key: str, help: str) -> list
     ----------
     label : str
         What they are, in the plural.
-    names : sequence of str
     key : str
         Unique on the page.
-    help : str
 
     Returns
     -------

@@ -82,7 +82,6 @@ def song_list(
 
     Parameters
     ----------
-    rows : sequence of Row
     key : str
         Unique on the page.
     on_action : callable of one Action

@@ -32,7 +32,6 @@ def show_lists(lists: Sequence[SeenList], key: str, *, is_open: bool) -> None:
 
     Parameters
     ----------
-    lists : sequence of SeenList
     key : str
         Unique on the page.
     is_open : bool

@@ -32,7 +32,6 @@ class PlaylistDraft:
 
     Attributes
     ----------
-    song_ids : tuple of int
     taken : mapping of (song id, next song id) to Edge
         Edges the walk took, also of pairs that no longer follow each other: a song that is moved back has its
         reason again.
