@@ -54,15 +54,15 @@ def nearest_among(X, q, rows, k):
 def test_retrieval_sets_are_those_of_algorithm_6_3(shape, tree, shift, depth):
     X, Q = rows_of(**shape), rows_of(**shape)[:5] + np.float32(shift)
     tree.fit(X)
-    sets = tree.retrieve(Q, depth=depth)
+    sets, root = tree.retrieve(Q, depth=depth), root_of(tree)
     for q, found in zip(Q.astype(np.float64), sets, strict=True):
         assert found.dtype == np.int64
         assert len(set(found.tolist())) == len(found)
         # a threshold that the query meets up to rounding leads to both sides, in float32 or a little further
-        assert retrieved(root_of(tree), q, depth=depth, rounding=0.0) <= set(found.tolist())
-        assert set(found.tolist()) <= retrieved(root_of(tree), q, depth=depth, rounding=2e-6)
+        assert retrieved(root, q, depth=depth, rounding=0.0) <= set(found.tolist())
+        assert set(found.tolist()) <= retrieved(root, q, depth=depth, rounding=2e-6)
         if tree.split == "kd":
-            assert set(found.tolist()) == retrieved(root_of(tree), q, depth=depth)
+            assert set(found.tolist()) == retrieved(root, q, depth=depth)
 
 
 @settings(deadline=None, max_examples=60)
@@ -81,8 +81,9 @@ def test_a_query_that_reaches_too_few_backs_up_to_the_parents(shape, spill, leaf
     else:
         distances, ids = tree.query(Q, k, allowed=shown)
     assert_answers(X, Q, (distances, ids), k, shown)
+    root = root_of(tree)
     for i, q in enumerate(Q.astype(np.float64)):
-        among = backed_up(root_of(tree), q, min(k, shown.sum()), set(np.flatnonzero(shown).tolist()))
+        among = backed_up(root, q, min(k, shown.sum()), set(np.flatnonzero(shown).tolist()))
         np.testing.assert_array_equal(ids[i], nearest_among(X, q, among, k)[1])
 
 
