@@ -2,16 +2,20 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import filelock
 import numpy as np
 import pytest
 
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
+from tests.learning import write_styles
 from tests.sounds import open_library, write_collection
+
+MakeOnce = Callable[[str, Callable[[Path], object]], Path]
 
 # workers and jobs of the tests inherit it: two cores are all there is
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -24,19 +28,52 @@ def rng() -> np.random.Generator:
 
 
 @pytest.fixture(scope="session")
-def collection(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with twelve songs of three artists; never changed by a test."""
-    return write_collection(tmp_path_factory.mktemp("collection"))
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> MakeOnce:
+    """Folders for all processes of a run: the first that asks for a name makes it, the others wait for it."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+
+    def made(name: str, make: Callable[[Path], object]) -> Path:
+        folder, done = shared / name, shared / f"{name}.done"
+        with filelock.FileLock(shared / f"{name}.lock"):
+            if not done.exists():
+                shutil.rmtree(folder, ignore_errors=True)  # of a process that failed half-way
+                make(folder)
+                done.touch()
+        return folder
+
+    return made
 
 
 @pytest.fixture(scope="session")
-def built_library(tmp_path_factory: pytest.TempPathFactory, collection: Path) -> Path:
+def collection(made_once: MakeOnce) -> Path:
+    """A folder with twelve songs of three artists; never changed by a test."""
+    return made_once("collection", write_collection)
+
+
+@pytest.fixture(scope="session")
+def built_library(made_once: MakeOnce, collection: Path) -> Path:
     """A library of the collection with model, map and clusters; never changed by a test."""
-    folder = tmp_path_factory.mktemp("built") / "library"
-    with open_library(folder) as library:
-        library.add(collection, n_workers=1)  # one worker enters songs in their order
-        assert refresh(library)
-    return folder
+
+    def build(folder: Path) -> None:
+        with open_library(folder) as library:
+            library.add(collection, n_workers=1)  # one worker enters songs in their order
+            assert refresh(library)
+
+    return made_once("library", build)
+
+
+@pytest.fixture(scope="session")
+def styles_library(made_once: MakeOnce) -> Path:
+    """A described library of thirty songs by fifteen artists of three genres; never changed by a test."""
+
+    def build(folder: Path) -> None:
+        with open_library(folder / "library") as library:
+            library.add(write_styles(folder / "music"), n_workers=1)
+            refresh(library)
+
+    return made_once("styles", build) / "library"
 
 
 @pytest.fixture

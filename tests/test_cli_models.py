@@ -10,27 +10,14 @@ import sys
 import numpy as np
 import pytest
 
-from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
 from tests.command import run
-from tests.learning import write_styles
-from tests.sounds import open_library
-
-
-@pytest.fixture(scope="module")
-def styles(tmp_path_factory):
-    """A library of fifteen artists of three genres; never changed by a test."""
-    folder = tmp_path_factory.mktemp("styles") / "library"
-    with open_library(folder) as library:
-        library.add(write_styles(tmp_path_factory.mktemp("music")), n_workers=1)
-        refresh(library)
-    return folder
 
 
 @pytest.fixture
-def library(styles, tmp_path):
-    """A copy of it that the test may change."""
-    return shutil.copytree(styles, tmp_path / "libraries" / "library")
+def library(styles_library, tmp_path):
+    """A library of three genres that the test may change."""
+    return shutil.copytree(styles_library, tmp_path / "libraries" / "library")
 
 
 def names(library) -> dict[str, bool]:
@@ -145,8 +132,8 @@ def test_vectors_of_ones_own_and_several_models_at_once(library, tmp_path):
         (("models", "import", __file__), 1, "no model of musicsim can be read"),
     ],
 )
-def test_what_cannot_be_done_is_said(styles, arguments, expect, words):
-    _, problem = run(*arguments, library=styles, expect=expect)
+def test_what_cannot_be_done_is_said(styles_library, arguments, expect, words):
+    _, problem = run(*arguments, library=styles_library, expect=expect)
     assert words in " ".join(problem.replace("│", " ").split())
 
 

@@ -1,6 +1,7 @@
 """One Chromium for all browser tests; without one they are skipped, with CI set they fail."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,20 +45,28 @@ def chromium(playwright_driver: Playwright, chromium_path: str) -> Iterator[Brow
     browser.close()
 
 
+@pytest.fixture(scope="session")
+def built_home(made_once) -> Path:
+    """Libraries side by side: one with twelve songs of 20 s, one with one song, two without any; never changed."""
+
+    def build(folder: Path) -> None:
+        music = write_collection(folder / "music", seconds=20)
+        with open_library(folder / "home" / "library") as library:
+            library.add(music, n_workers=1)
+            refresh(library)
+        with open_library(folder / "home" / "single") as library:
+            library.add(next(music.rglob("*.flac")))
+            refresh(library)
+        open_library(folder / "home" / "empty").close()
+        open_library(folder / "home" / "adding").close()
+
+    return made_once("browser", build) / "home"
+
+
 @pytest.fixture(scope="module")
-def home(tmp_path_factory) -> Path:
-    """Libraries side by side: one with twelve songs of 20 s, one with one song, one without any."""
-    folder = tmp_path_factory.mktemp("libraries")
-    music = write_collection(tmp_path_factory.mktemp("music"), seconds=20)
-    with open_library(folder / "library") as library:
-        library.add(music)
-        refresh(library)
-    with open_library(folder / "single") as library:
-        library.add(next(music.rglob("*.flac")))
-        refresh(library)
-    open_library(folder / "empty").close()
-    open_library(folder / "adding").close()
-    return folder
+def home(built_home, tmp_path_factory) -> Path:
+    """Copies of these libraries for the tests of a file."""
+    return shutil.copytree(built_home, tmp_path_factory.mktemp("home") / "home")
 
 
 @pytest.fixture(scope="module")

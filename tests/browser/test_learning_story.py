@@ -1,5 +1,6 @@
 """The whole story in a browser: a history comes in, a model is learned from it, used, compared, and explains itself."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,13 +32,20 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 START, MINUTE, HOUR = 1_700_000_000, 60, 3600
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def styles(tmp_path_factory) -> Path:
     """A described library of thirty songs by fifteen artists, each of one of three kinds of sound."""
-    with open_library(tmp_path / "library") as library:
-        library.add(write_styles(tmp_path / "music", seconds=6), n_workers=2)
+    folder = tmp_path_factory.mktemp("styles")
+    with open_library(folder / "library") as library:
+        library.add(write_styles(folder / "music", seconds=6), n_workers=2)
         refresh(library)
-    return tmp_path / "library"
+    return folder / "library"
+
+
+@pytest.fixture
+def folder(styles: Path, tmp_path: Path) -> Path:
+    """A copy of it that the test may change."""
+    return shutil.copytree(styles, tmp_path / "library")
 
 
 @pytest.fixture

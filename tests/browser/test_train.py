@@ -1,17 +1,15 @@
 """Training in a real Chromium: start, watch the lines, keep the best, read the verdict, use the model."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
 from tests.browser.actions import train_a_ranking
 from tests.browser.serving import PATIENCE_MS, serve
-from tests.learning import write_styles
-from tests.sounds import open_library
 
 pytestmark = pytest.mark.browser
 
@@ -20,13 +18,9 @@ TRAINING_MS = 4 * PATIENCE_MS
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
+def folder(styles_library, tmp_path_factory) -> Path:
     """A library of fifteen artists of three genres."""
-    folder = tmp_path_factory.mktemp("train") / "library"
-    with open_library(folder) as library:
-        library.add(write_styles(tmp_path_factory.mktemp("styles")), n_workers=1)
-        refresh(library)
-    return folder
+    return shutil.copytree(styles_library, tmp_path_factory.mktemp("train") / "library")
 
 
 @pytest.fixture

@@ -12,11 +12,13 @@ from tests.sounds import KINDS, open_library, write_song
 
 
 @pytest.fixture(scope="session")
-def taught_folder(tmp_path_factory):
+def taught_folder(made_once):
     """200 songs of 100 artists, 128 codewords, 600 listeners; never changed by a test."""
-    folder = tmp_path_factory.mktemp("taught") / "library"
-    generated_library(folder, 200, n_artists=100, n_listeners=600, n_codewords=128).close()
-    return folder
+
+    def generate(folder):
+        generated_library(folder, 200, n_artists=100, n_listeners=600, n_codewords=128).close()
+
+    return made_once("taught", generate)
 
 
 @pytest.fixture
@@ -29,20 +31,22 @@ def taught(taught_folder: Path, tmp_path: Path):
 
 
 @pytest.fixture(scope="session")
-def twelve_artists(tmp_path_factory):
+def twelve_artists(made_once):
     """A described library of 24 songs, four artists a kind of sound, with genres; never changed by a test."""
-    folder = tmp_path_factory.mktemp("twelve")
-    for a in range(12):
-        for s in range(2):
-            name = f"Artist {a}"
-            tags = {"title": f"Song {a}{s}", "artist": name, "genre": KINDS[a % 3]}
-            write_song(
-                folder / "music" / name / f"{s}.flac", KINDS[a % 3], seed=10 * a + s, seconds=3, **tags
-            )
-    with open_library(folder / "library") as library:
-        library.add(folder / "music", n_workers=1)
-        refresh(library)
-    return folder / "library"
+
+    def build(folder):
+        for a in range(12):
+            for s in range(2):
+                name, kind = f"Artist {a}", KINDS[a % 3]
+                path = folder / "music" / name / f"{s}.flac"
+                write_song(
+                    path, kind, seed=10 * a + s, seconds=3, title=f"Song {a}{s}", artist=name, genre=kind
+                )
+        with open_library(folder / "library") as library:
+            library.add(folder / "music", n_workers=1)
+            refresh(library)
+
+    return made_once("twelve", build) / "library"
 
 
 @pytest.fixture

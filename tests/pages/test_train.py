@@ -22,18 +22,16 @@ from musicsim.explorer.upkeep.model_catalogue import add_representation
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
 from musicsim.library.stores.duplicates import SamePair
-from tests.learning import Watcher, hush, write_styles
+from tests.learning import Watcher, hush
 from tests.pages.actions import model_choice, open_page
-from tests.sounds import open_library, write_song
+from tests.sounds import write_song
 
 
 @pytest.fixture(scope="module")
-def learned_folder(tmp_path_factory):
+def learned_folder(styles_library, tmp_path_factory):
     """A library of fifteen artists of three genres, with a model learned from genres."""
-    folder = tmp_path_factory.mktemp("learned") / "library"
-    with open_library(folder) as library:
-        library.add(write_styles(tmp_path_factory.mktemp("styles")), n_workers=1)
-        refresh(library)
+    folder = shutil.copytree(styles_library, tmp_path_factory.mktemp("learned") / "library")
+    with Library.open(folder) as library:
         learn(library, LearningSettings("genre", C=100.0), "Genres", Watcher())
     return folder
 
