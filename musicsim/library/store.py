@@ -35,6 +35,7 @@ from musicsim.library.db import schema
 from musicsim.library.db.changes import ChangeLog
 from musicsim.library.db.columns import SongTable, nobody, some_ids, song_label
 from musicsim.library.db.database import is_writable, open_engine, writer
+from musicsim.library.db.migrations import migrate
 from musicsim.library.disk.leftovers import sweep
 from musicsim.library.stores.answers import AnswerStore
 from musicsim.library.stores.descriptors import DescriptorStore
@@ -193,7 +194,7 @@ class Store:
             read_only = not is_writable(file)
             engine = open_engine(file, read_only=read_only)
             with (engine if read_only else writer(engine)).begin() as connection:
-                schema.migrate(connection, str(folder), read_only=read_only)
+                migrate(connection, str(folder), read_only=read_only)
                 if not read_only:
                     ChangeLog().begin(connection)
         except (OSError, sa.exc.DBAPIError) as error:

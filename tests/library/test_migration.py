@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from musicsim.library import Library
-from musicsim.library.db import schema
+from musicsim.library.db import migrations, schema
 from musicsim.library.scan.files import content_hash
 from musicsim.library.scan.lyrics import read_lyrics
 from tests.library.old_versions import make_version_1
@@ -48,7 +48,7 @@ def step_to(version, folder, *more):
         meta = schema.meta.c
         now = connection.scalar(sa.select(meta.value).where(meta.key == "schema_version"))
         for step in range(int(now), version):
-            for statement in schema.MIGRATIONS[step]:
+            for statement in migrations.MIGRATIONS[step]:
                 connection.exec_driver_sql(statement)
         connection.execute(
             schema.meta.update().where(meta.key == "schema_version").values(value=str(version))
@@ -88,7 +88,7 @@ def test_an_old_version_has_all_that_a_new_library_has(store, tmp_path, make):
         assert indexes(old) == indexes(store)
         with old.engine.connect() as connection:
             query = sa.select(schema.meta.c.value).where(schema.meta.c.key == "schema_version")
-            assert connection.scalar(query) == str(schema.SCHEMA_VERSION)
+            assert connection.scalar(query) == str(migrations.SCHEMA_VERSION)
 
 
 def test_songs_of_version_1_keep_all_that_was_said_of_them(tmp_path):
