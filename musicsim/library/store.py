@@ -294,17 +294,17 @@ class Store:
             connection.execute(schema.meta.insert().values(key="settings", value=settings))
 
     @contextmanager
-    def exclusive(self, timeout_s: float = 0.0) -> Iterator[None]:
+    def exclusive(self) -> Iterator[None]:
         """Be the one process that adds songs or fits models; what killed ones left behind is swept first.
 
         Raises
         ------
         StoreLockedError
-            If another process still is after `timeout_s` seconds.
+            If another process is.
         StorageError
             If the library cannot be written to.
         """
-        lock = filelock.FileLock(self.folder / "writer.lock", timeout=timeout_s)
+        lock = filelock.FileLock(self.folder / "writer.lock", timeout=0)
         try:
             with writing_to(self.folder):
                 held = lock.acquire()

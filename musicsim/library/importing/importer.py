@@ -35,6 +35,7 @@ __all__ = [
 
 _AT_ONCE = 10_000  # rows a statement
 _TELL_EVERY = 1000
+_MAX_PROPOSALS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,17 +361,11 @@ def match_waiting(library: Store) -> int:
     return library.listening.give(found)
 
 
-def waiting_proposals(
-    library: Store, limit: int = 100, progress: ProgressCallback | None = None
-) -> list[Proposal]:
+def waiting_proposals(library: Store, progress: ProgressCallback | None = None) -> list[Proposal]:
     """Close spellings for the most played songs that wait; to be confirmed with :func:`accept`, or refused.
-
-    Songs that wait are looked through from the most played one on, 5000 at most.
 
     Parameters
     ----------
-    limit : int
-        Proposals that are given back.
     progress : callable, optional
         Called with songs compared, songs in all and a message; True stops.
 
@@ -380,7 +375,7 @@ def waiting_proposals(
         If `progress` said so.
     """
     named = [(NamedSong(w.artist, w.title, w.album), w.count) for w in library.listening.unmatched()]
-    return Matcher(library).propose(named, progress)[:limit]
+    return Matcher(library).propose(named, progress)[:_MAX_PROPOSALS]
 
 
 def accept(library: Store, proposals: Iterable[Proposal]) -> int:

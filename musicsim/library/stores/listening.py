@@ -326,7 +326,7 @@ class ListeningStore:
 
     # --- what waits for its song --------------------------------------------------------------
 
-    def unmatched(self, limit: int | None = None) -> list[Waiting]:
+    def unmatched(self) -> list[Waiting]:
         """Songs that were imported and are not in the library, the most played first."""
         w, i = schema.waiting.c, schema.imports.c
         of_plays = sa.case((i.kind == "plays", w.value), else_=1)
@@ -336,7 +336,6 @@ class ListeningStore:
             .join(schema.imports, i.id == w.import_id)
             .group_by(w.artist, w.title)
             .order_by(count.desc(), w.artist, w.title)
-            .limit(limit)
         )
         with self._engine.connect() as connection:
             return [Waiting(*row[:3], int(row[3])) for row in connection.execute(query)]
