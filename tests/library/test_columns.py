@@ -13,7 +13,8 @@ from musicsim.audio import Descriptors
 from musicsim.library import Library
 from musicsim.library.db import cache as kept
 from musicsim.library.db import schema
-from musicsim.library.db.columns import Labels, SongTable, TextLines, read_table
+from musicsim.library.db.columns import Labels, SongTable, read_table
+from musicsim.library.db.packed_texts import PackedTexts
 from musicsim.library.stores import models as model_store
 from musicsim.library.stores import song_tables
 from musicsim.library.stores.duplicates import SamePair
@@ -487,7 +488,7 @@ lines = st.lists(st.text(alphabet="abAéßİ \n日\U0010ffff", max_size=6), max_
 def test_lines_that_hold_a_text_those_that_begin_with_it_first(texts, part, limit):
     right = [i for i, text in enumerate(texts) if text.startswith(part)]
     right += [i for i, text in enumerate(texts) if part in text and not text.startswith(part)]
-    assert TextLines.of(texts).holding(part, limit) == right[:limit]
+    assert PackedTexts.of(texts).holding(part, limit) == right[:limit]
 
 
 def test_a_text_that_many_lines_hold(rng):
@@ -495,7 +496,7 @@ def test_a_text_that_many_lines_hold(rng):
     for part in ("a", "ab", "abc", "cccc", "ba"):
         right = [i for i, text in enumerate(texts) if text.startswith(part)]
         right += [i for i, text in enumerate(texts) if part in text and not text.startswith(part)]
-        assert TextLines.of(texts).holding(part, 20) == right[:20]
+        assert PackedTexts.of(texts).holding(part, 20) == right[:20]
 
 
 @settings(deadline=None)
@@ -508,10 +509,10 @@ def test_lines_that_are_replaced(texts, data):
     right = left.copy()
     for shift, (place, text) in enumerate(zip(at, new, strict=True)):
         right.insert(place + shift, text)
-    replaced = TextLines.of(texts).replaced(
-        np.array(gone, dtype=np.int64), TextLines.of(new), np.array(at, dtype=np.int64)
+    replaced = PackedTexts.of(texts).replaced(
+        np.array(gone, dtype=np.int64), PackedTexts.of(new), np.array(at, dtype=np.int64)
     )
-    whole = TextLines.of(right)
+    whole = PackedTexts.of(right)
     assert replaced.text == whole.text
     np.testing.assert_array_equal(replaced.starts, whole.starts)
 

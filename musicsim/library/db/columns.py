@@ -5,10 +5,9 @@ A :class:`SongTable` has every song with a file, by id; a few songs of it are re
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,13 +17,13 @@ import sqlalchemy as sa
 
 from musicsim.library.artists import artist_group, stand_in_name
 from musicsim.library.db import schema
+from musicsim.library.db.packed_texts import PackedTexts
 
 __all__ = [
     "HEARD",
     "Labels",
     "SongColumns",
     "SongTable",
-    "TextLines",
     "nobody",
     "read_table",
     "some_ids",
@@ -35,9 +34,7 @@ Ints = npt.NDArray[np.int64]
 
 _NO_IDS = np.empty(0, dtype=np.int64)
 _AT_ONCE = 10_000  # rows taken from the database
-_FEW = 10  # times the lines that are asked for
 _FOLDER = "folder:"  # how the group of a folder begins
-_END = b"\xff"  # no text in UTF-8 holds it
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,101 +113,6 @@ HEARD = ("tempo", "loudness", "brightness", "energy")
 _NUMBERS = ("year", "duration_s", *HEARD)
 
 
-@dataclass(frozen=True, slots=True)
-class TextLines:
-    """Many short texts in one, UTF-8: their bytes and 9 more a line.
-
-    Attributes
-    ----------
-    text : bytes
-        Each line with a byte before it that no line holds, and one behind the last.
-    starts : int64 ndarray of shape (n_lines + 1,)
-        Where each line begins; the last entry is where another one would.
-    """
-
-    text: bytes
-    starts: Ints
-
-    @classmethod
-    def of(cls, lines: Iterable[str]) -> Self:
-        """Lines put together."""
-        encoded = [line.encode("utf-8", "surrogatepass") for line in lines]
-        lengths = np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded))
-        starts = np.concatenate([[1], 1 + np.cumsum(lengths + 1)])
-        return cls(_END.join([b"", *encoded, b""]) if encoded else _END, starts)
-
-    @classmethod
-    def joined(cls, parts: Sequence[Self]) -> Self:
-        """Lines of several, one after the other."""
-        lengths = [np.diff(part.starts) for part in parts]
-        text = b"".join([_END, *(part.text[1:] for part in parts)])
-        return cls(text, np.concatenate([[1], 1 + np.cumsum(np.concatenate([_NO_IDS, *lengths]))]))
-
-    def lines(self, rows: Iterable[int]) -> list[str]:
-        """Some lines, in the order asked for."""
-        chosen = np.fromiter(rows, dtype=np.int64)
-        ends = self.starts[chosen + 1] - 1
-        return [
-            self.text[start:end].decode("utf-8", "surrogatepass")
-            for start, end in zip(self.starts[chosen].tolist(), ends.tolist(), strict=True)
-        ]
-
-    def holding(self, part: str, limit: int) -> list[int]:
-        """The first `limit` lines that hold a text: those that begin with it before the others."""
-        wanted = part.encode("utf-8", "surrogatepass")
-        # what few lines hold is found in one pass; only where there is a choice those that begin with it are sought
-        found = list(islice(self._holding(wanted), _FEW * limit))
-        begin = [row for row in found if self._begins(row, wanted)]
-        if len(found) == _FEW * limit and len(begin) < limit:
-            begin = list(islice(self._beginning(wanted), limit))
-        return (begin + [row for row in found if not self._begins(row, wanted)])[:limit]
-
-    def _begins(self, row: int, wanted: bytes) -> bool:
-        return self.text.startswith(wanted, int(self.starts[row]))
-
-    def _holding(self, wanted: bytes) -> Iterator[int]:
-        at, n_lines = self.text.find(wanted, 1), len(self.starts) - 1
-        while at >= 0:
-            row = int(np.searchsorted(self.starts, at, side="right")) - 1
-            if row == n_lines:
-                return
-            yield row
-            at = self.text.find(wanted, int(self.starts[row + 1]))
-
-    def _beginning(self, wanted: bytes) -> Iterator[int]:
-        at, n_lines = self.text.find(_END + wanted), len(self.starts) - 1
-        while at >= 0:
-            row = int(np.searchsorted(self.starts, at + 1))
-            if row == n_lines:
-                return
-            yield row
-            at = self.text.find(_END + wanted, at + 1)
-
-    def replaced(self, rows: Ints, new: Self, at: Ints) -> Self:
-        """Without some lines, and with new ones before those that are at the places `at` of what is left."""
-        lengths = np.diff(self.starts)
-        kept = np.delete(lengths, rows)
-        text = b"".join(self._pieces(rows))
-        starts = np.concatenate([[1], 1 + np.cumsum(kept)])
-        cuts = np.concatenate([[0], starts[at], [len(text)]]).tolist()
-        added = [
-            new.text[a:b] for a, b in zip(new.starts[:-1].tolist(), new.starts[1:].tolist(), strict=True)
-        ]
-        pieces = [text[cuts[0] : cuts[1]]]
-        for line, start, end in zip(added, cuts[1:-1], cuts[2:], strict=True):
-            pieces += [line, text[start:end]]
-        lengths = np.insert(kept, at, np.diff(new.starts))
-        return type(self)(b"".join(pieces), np.concatenate([[1], 1 + np.cumsum(lengths)]))
-
-    def _pieces(self, without: Ints) -> Iterator[bytes]:
-        """The text in pieces between some lines."""
-        start = 0
-        for row in without.tolist():
-            yield self.text[start : int(self.starts[row])]
-            start = int(self.starts[row + 1])
-        yield self.text[start:]
-
-
 @dataclass(frozen=True)
 class SongTable:
     """Every song of a library that has a file; 0.2 kB a song.
@@ -218,14 +120,14 @@ class SongTable:
     Attributes
     ----------
     ids : int64 ndarray of shape (n_songs,), ascending
-    matched : TextLines
+    matched : PackedTexts
         What :meth:`Song.matches` looks into.
     """
 
     ids: Ints
     columns: SongColumns
-    titles: TextLines
-    matched: TextLines
+    titles: PackedTexts
+    matched: PackedTexts
 
     def places_of(self, ids: npt.ArrayLike) -> Ints:
         """Places of song ids in the table, int64 (n_ids,); -1 where there is none."""
@@ -286,13 +188,13 @@ class SongTable:
         return [(names[i], counts[i]) for i in lines.holding(text.casefold(), limit)]
 
     @cached_property
-    def _artists(self) -> tuple[list[str], list[int], TextLines]:
+    def _artists(self) -> tuple[list[str], list[int], PackedTexts]:
         """Artists from many songs to few: names, numbers of songs, and what is looked into."""
         artist = self.columns.artist
         counts = np.bincount(artist.codes + 1, minlength=len(artist.names) + 1)[1:]
         order = np.argsort(-counts, kind="stable")
         names = [artist.names[i] for i in order.tolist()]
-        return names, counts[order].tolist(), TextLines.of(name.casefold() for name in names)
+        return names, counts[order].tolist(), PackedTexts.of(name.casefold() for name in names)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Arrays for an archive without pickle."""
@@ -313,7 +215,7 @@ class SongTable:
             name: Labels(arrays[name], json.loads(arrays[f"{name}_names"].tobytes())) for name in _LABELS
         }
         titles, matched = (
-            TextLines(arrays[name].tobytes(), arrays[f"{name}_starts"]) for name in ("titles", "matched")
+            PackedTexts(arrays[name].tobytes(), arrays[f"{name}_starts"]) for name in ("titles", "matched")
         )
         columns |= {name: arrays[name] for name in _NUMBERS}
         return cls(arrays["ids"], SongColumns(**columns), titles, matched)
@@ -415,8 +317,8 @@ class _Reading:
         self._numbers: list[npt.NDArray[np.float64]] = [np.empty((0, 1 + len(_NUMBERS)))]
         self._codes: list[npt.NDArray[np.int32]] = [np.empty((5, 0), dtype=np.int32)]
         self._places: tuple[dict[str, int], ...] = ({}, {}, {}, {}, {})
-        self._titles: list[TextLines] = []
-        self._matched: list[TextLines] = []
+        self._titles: list[PackedTexts] = []
+        self._matched: list[PackedTexts] = []
 
     def add(self, rows: Sequence[Sequence[Any]]) -> None:
         """Take rows of id, title, artist, genre, folder, key, mode, year, length and what else can be heard."""
@@ -434,9 +336,9 @@ class _Reading:
                 dtype=np.int32,
             )
         )
-        self._titles.append(TextLines.of(titles))
+        self._titles.append(PackedTexts.of(titles))
         texts = (f"{title} {artist or ''}".casefold() for title, artist in zip(titles, artists, strict=True))
-        self._matched.append(TextLines.of(texts))
+        self._matched.append(PackedTexts.of(texts))
 
     def table(self, roots: Sequence[Path]) -> SongTable:
         """The songs that were taken."""
@@ -457,7 +359,7 @@ class _Reading:
             np.ascontiguousarray(numbers[:, 2]),
             **{name: np.ascontiguousarray(values) for name, values in heard},
         )
-        return SongTable(ids, columns, TextLines.joined(self._titles), TextLines.joined(self._matched))
+        return SongTable(ids, columns, PackedTexts.joined(self._titles), PackedTexts.joined(self._matched))
 
 
 _NO_DIALECT: Any = None  # paths are stored alike in all of them

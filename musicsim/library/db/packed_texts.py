@@ -1,0 +1,113 @@
+"""Many short texts in one, and those among them that hold a part: names of a million songs, looked through in one pass."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Self
+
+import numpy as np
+
+from musicsim._arrays import Int64Array
+
+__all__ = ["PackedTexts"]
+
+_FEW = 10  # times the lines that are asked for
+_END = b"\xff"  # no text in UTF-8 holds it
+
+
+@dataclass(frozen=True, slots=True)
+class PackedTexts:
+    """Texts in UTF-8, one after the other: their bytes and 9 more a line.
+
+    Attributes
+    ----------
+    text : bytes
+        Each line with a byte before it that no line holds, and one behind the last.
+    starts : int64 ndarray of shape (n_lines + 1,)
+        Where each line begins; the last entry is where another one would.
+    """
+
+    text: bytes
+    starts: Int64Array
+
+    @classmethod
+    def of(cls, lines: Iterable[str]) -> Self:
+        """Lines put together."""
+        encoded = [line.encode("utf-8", "surrogatepass") for line in lines]
+        lengths = np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded))
+        starts = np.concatenate([[1], 1 + np.cumsum(lengths + 1)])
+        return cls(_END.join([b"", *encoded, b""]) if encoded else _END, starts)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Lines of several, one after the other."""
+        lengths = [np.diff(part.starts) for part in parts]
+        text = b"".join([_END, *(part.text[1:] for part in parts)])
+        return cls(
+            text,
+            np.concatenate([[1], 1 + np.cumsum(np.concatenate([np.empty(0, dtype=np.int64), *lengths]))]),
+        )
+
+    def lines(self, rows: Iterable[int]) -> list[str]:
+        """Some lines, in the order asked for."""
+        chosen = np.fromiter(rows, dtype=np.int64)
+        ends = self.starts[chosen + 1] - 1
+        return [
+            self.text[start:end].decode("utf-8", "surrogatepass")
+            for start, end in zip(self.starts[chosen].tolist(), ends.tolist(), strict=True)
+        ]
+
+    def holding(self, part: str, limit: int) -> list[int]:
+        """The first `limit` lines that hold a text: those that begin with it before the others."""
+        wanted = part.encode("utf-8", "surrogatepass")
+        # what few lines hold is found in one pass; only where there is a choice those that begin with it are sought
+        found = list(islice(self._holding(wanted), _FEW * limit))
+        begin = [row for row in found if self._begins(row, wanted)]
+        if len(found) == _FEW * limit and len(begin) < limit:
+            begin = list(islice(self._beginning(wanted), limit))
+        return (begin + [row for row in found if not self._begins(row, wanted)])[:limit]
+
+    def _begins(self, row: int, wanted: bytes) -> bool:
+        return self.text.startswith(wanted, int(self.starts[row]))
+
+    def _holding(self, wanted: bytes) -> Iterator[int]:
+        at, n_lines = self.text.find(wanted, 1), len(self.starts) - 1
+        while at >= 0:
+            row = int(np.searchsorted(self.starts, at, side="right")) - 1
+            if row == n_lines:
+                return
+            yield row
+            at = self.text.find(wanted, int(self.starts[row + 1]))
+
+    def _beginning(self, wanted: bytes) -> Iterator[int]:
+        at, n_lines = self.text.find(_END + wanted), len(self.starts) - 1
+        while at >= 0:
+            row = int(np.searchsorted(self.starts, at + 1))
+            if row == n_lines:
+                return
+            yield row
+            at = self.text.find(_END + wanted, at + 1)
+
+    def replaced(self, rows: Int64Array, new: Self, at: Int64Array) -> Self:
+        """Without some lines, and with new ones before those that are at the places `at` of what is left."""
+        lengths = np.diff(self.starts)
+        kept = np.delete(lengths, rows)
+        text = b"".join(self._pieces(rows))
+        starts = np.concatenate([[1], 1 + np.cumsum(kept)])
+        cuts = np.concatenate([[0], starts[at], [len(text)]]).tolist()
+        added = [
+            new.text[a:b] for a, b in zip(new.starts[:-1].tolist(), new.starts[1:].tolist(), strict=True)
+        ]
+        pieces = [text[cuts[0] : cuts[1]]]
+        for line, start, end in zip(added, cuts[1:-1], cuts[2:], strict=True):
+            pieces += [line, text[start:end]]
+        lengths = np.insert(kept, at, np.diff(new.starts))
+        return type(self)(b"".join(pieces), np.concatenate([[1], 1 + np.cumsum(lengths)]))
+
+    def _pieces(self, without: Int64Array) -> Iterator[bytes]:
+        """The text in pieces between some lines."""
+        start = 0
+        for row in without.tolist():
+            yield self.text[start : int(self.starts[row])]
+            start = int(self.starts[row + 1])
+        yield self.text[start:]
