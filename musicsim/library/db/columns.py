@@ -32,7 +32,6 @@ __all__ = [
 
 Ints = npt.NDArray[np.int64]
 
-_NO_IDS = np.empty(0, dtype=np.int64)
 _AT_ONCE = 10_000  # rows taken from the database
 _FOLDER = "folder:"  # how the group of a folder begins
 

@@ -1,4 +1,4 @@
-"""Many short texts in one, and those among them that hold a part: names of a million songs, looked through in one pass."""
+"""Many short texts in one, and which of them hold a part: a million names, looked through in one pass."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
