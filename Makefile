@@ -4,9 +4,8 @@
 FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for p in python3 python3.12 python3.13 python3.11; do $$p -c '$(FITS)' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
-JOBS ?= 2
-# Browsers want a core each: three of them on two cores take longer than two.
-BROWSERS ?= 2
+# On two cores: tests with a browser, with processes and with disks wait for a third of their time.
+JOBS ?= 3
 BIN := $(VENV)/bin
 RUN = $(BIN)/python -m pytest
 # What depends on how matrix products round.
@@ -27,13 +26,12 @@ ifdef PYTEST_ARGS
 	$(RUN) $(PYTEST_ARGS)
 else
 	@status=0; \
-	$(RUN) -m "not browser" -n $(JOBS) --dist loadfile || status=1; \
+	$(RUN) -n $(JOBS) --dist loadfile --no-loadscope-reorder || status=1; \
 	kernel=$$($(BIN)/python tests/other_kernel.py); \
 	if [ -n "$$kernel" ]; then \
 	    echo "The numeric tests once more, with OpenBLAS's kernel $$kernel"; \
-	    OPENBLAS_CORETYPE=$$kernel $(RUN) -m "not browser and not slow" -n $(JOBS) --dist loadfile $(NUMERIC) || status=1; \
+	    OPENBLAS_CORETYPE=$$kernel $(RUN) -m "not browser and not slow" -n 2 --dist loadfile --no-loadscope-reorder $(NUMERIC) || status=1; \
 	fi; \
-	$(RUN) -m browser -n $(BROWSERS) --dist loadfile || status=1; \
 	exit $$status
 endif
 

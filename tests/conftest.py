@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,6 +20,26 @@ MakeOnce = Callable[[str, Callable[[Path], object]], Path]
 
 # workers and jobs of the tests inherit it: two cores are all there is
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long files begin early, or one worker ends alone; those with a browser, which wait, among those that compute."""
+
+    def has(item: pytest.Item, mark: str) -> bool:
+        return item.get_closest_marker(mark) is not None
+
+    seconds: Counter[Path] = Counter()
+    for item in items:
+        usual, slow = (6.0, 30.0) if has(item, "browser") else (0.1, 4.0)
+        seconds[item.path] += slow if has(item, "slow") else usual
+    begin: dict[Path, float] = {}
+    for browses in (False, True):
+        files = {item.path for item in items if has(item, "browser") == browses} - begin.keys()
+        total, before = sum(seconds[file] for file in files), 0.0
+        for file in sorted(files, key=lambda file: (-seconds[file], file)):
+            begin[file] = before / total
+            before += seconds[file]
+    items.sort(key=lambda item: (begin[item.path], item.path))
 
 
 @pytest.fixture
