@@ -1,6 +1,6 @@
 """Search by example: the songs most similar to a song, a file or a recording."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,11 +13,11 @@ from musicsim.errors import AudioTooShortError, ModelError, NotFoundError
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.search import SearchRequest
-from musicsim.explorer.search.explain import short_reason
 from musicsim.explorer.search.feedback import Thumbs, bent, thumbs_by_id
 from musicsim.explorer.snapshot.filtering import passing
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
+from musicsim.library.genres import genre_key
 from musicsim.library.scan.files import content_hash
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
 _CANDIDATES = 500
 # Of the nearest by one metric for all songs, from which the nearest by the metric of the query are taken.
 _BENT_CANDIDATES = 5_000
+_TAGS_COMPARED = 8  # of a song, the heaviest
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +308,38 @@ def _hits(
     song = songs.get(asked[0]) if asked else None
     tags = snapshot.tags_of(songs) if song else {}
     return [
-        Hit(songs[i], float(kernels.ppk_similarity(d)), float(d), short_reason(tags, song, songs[i]))
+        Hit(songs[i], float(kernels.ppk_similarity(d)), float(d), _short_reason(tags, song, songs[i]))
         for i, d in zip(ids, distances, strict=True)
         if i in songs
     ]
+
+
+def _short_reason(tags_of: Mapping[int, Sequence[tuple[str, float]]], song: Song | None, other: Song) -> str:
+    """At most two things that a query and an answer share; "close in sound" when nothing else is known.
+
+    Parameters
+    ----------
+    tags_of : mapping of song id to tags with weights, heaviest first
+        As :meth:`Snapshot.tags_of` gives them; a song without tags may be left out.
+    song : Song or None
+        The query; None for sound that is not in the library.
+    other : Song
+        The answer.
+    """
+    facts = []
+    if song is not None:
+        if song.artist and song.artist == other.artist:
+            facts.append("same artist")
+        tags = [tag for tag, _ in tags_of.get(song.id, ())[:_TAGS_COMPARED]]
+        others = {tag for tag, _ in tags_of.get(other.id, ())[:_TAGS_COMPARED]}
+        facts += [f"both {tag}" for tag in tags if tag in others]
+        if (
+            song.genre
+            and other.genre
+            and genre_key(song.genre) == genre_key(other.genre)
+            and f"both {song.genre.lower()}" not in facts
+        ):
+            facts.append(f"both {song.genre}")
+        if song.year and other.year and abs(song.year - other.year) <= 1:
+            facts.append("same years")
+    return " · ".join(facts[:2]) or "close in sound"
