@@ -137,19 +137,26 @@ def test_bad_arguments_are_named(arguments, message):
         cooccurrence_clusters(**given_)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not YES_SMALL.is_dir(), reason="no yes.com playlists: set MUSICSIM_SHARED_DATA")
-@pytest.mark.parametrize(("weighted", "prototype"), [(False, -6.735), (True, -6.436)])
-def test_company_explains_radio_playlists_better_than_a_prototype(weighted, prototype):
+@pytest.fixture(scope="module")
+def radio():
+    """Playlists to train on, others to test on, tags by song, and the groups of company that the first show."""
     playlists, tags = read_yes(YES_SMALL)
     order = np.random.default_rng(0).permutation(len(playlists))
     cut = int(0.8 * len(playlists))
     train, test = ([playlists[i] for i in part] for part in (order[:cut], order[cut:]))
+    return train, test, tags, cooccurrence_clusters(train, len(tags), random_state=0)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not YES_SMALL.is_dir(), reason="no yes.com playlists: set MUSICSIM_SHARED_DATA")
+@pytest.mark.parametrize(("weighted", "prototype"), [(False, -6.735), (True, -6.436)])
+def test_company_explains_radio_playlists_better_than_a_prototype(radio, weighted, prototype):
+    train, test, tags, clusters = radio
     plays = np.bincount(np.concatenate(train), minlength=len(tags)) if weighted else None
     graph = build_edges(
         len(tags),
         tags=tags,
-        cooccurrence_clusters=cooccurrence_clusters(train, len(tags), random_state=0),
+        cooccurrence_clusters=clusters,
         song_weight=None if plays is None else plays + 0.5,
     )
     model = PlaylistModel(graph).fit(train)
