@@ -50,7 +50,10 @@ def rng() -> np.random.Generator:
 
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory: pytest.TempPathFactory) -> MakeOnce:
-    """Folders for all processes of a run: the first that asks for a name makes it, the others wait for it."""
+    """Folders for all processes of a run: the first that asks for a name makes it, the others wait for it.
+
+    Others may be copying a library while a test runs, so that tests open copies only.
+    """
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent

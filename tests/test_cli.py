@@ -1,6 +1,7 @@
 """The command line as a person and a machine use it."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,8 @@ from tests.sounds import write_collection, write_song
 
 
 @pytest.fixture(scope="module")
-def library(built_library):
-    return built_library
+def library(built_library, tmp_path_factory):
+    return shutil.copytree(built_library, tmp_path_factory.mktemp("cli") / "library")
 
 
 def test_a_folder_goes_the_whole_way(tmp_path):

@@ -132,8 +132,8 @@ def test_vectors_of_ones_own_and_several_models_at_once(library, tmp_path):
         (("models", "import", __file__), 1, "no model of musicsim can be read"),
     ],
 )
-def test_what_cannot_be_done_is_said(styles_library, arguments, expect, words):
-    _, problem = run(*arguments, library=styles_library, expect=expect)
+def test_what_cannot_be_done_is_said(library, arguments, expect, words):
+    _, problem = run(*arguments, library=library, expect=expect)
     assert words in " ".join(problem.replace("│", " ").split())
 
 

@@ -12,7 +12,6 @@ from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.model_catalogue import add_own_vectors
 from musicsim.explorer.upkeep.placing import cluster_sizes
 from musicsim.explorer.upkeep.refresh import needs_fit, refresh
-from musicsim.library import Library
 from tests.learning import hush
 from tests.sounds import open_library, write_collection, write_song
 
@@ -44,11 +43,11 @@ def test_a_library_that_doubled_is_fitted_again(tiny_library, tmp_path):
     assert not tiny_library.models.path(before.id).exists()
 
 
-def test_the_same_songs_give_the_same_model(built_library, collection, tmp_path):
-    with open_library(tmp_path / "again") as again, Library.open(built_library) as built:
+def test_the_same_songs_give_the_same_model(tiny_library, collection, tmp_path):
+    with open_library(tmp_path / "again") as again:
         again.add(collection)
         refresh(again)
-        one, two = take_snapshot(built), take_snapshot(again)
+        one, two = take_snapshot(tiny_library), take_snapshot(again)
         by_title = {s.title: two.X[two.rows_of([s.id])[0]] for s in two.songs_at()}
         for song in one.songs_at():
             np.testing.assert_array_equal(one.X[one.rows_of([song.id])[0]], by_title[song.title])
