@@ -6,7 +6,8 @@ stemmer, snowballstemmer); similar are the ten artists that share most listeners
 Differences have 95 % intervals by drawing artists.
 
 musiXmatch's bags of words are stemmed by the same algorithm: the last row says how many of its 5,000 words
-the stemmer leaves as they are. There is no lyrics text among public data to stem, so that what it does to lyrics is not measured.
+the stemmer leaves as they are. The public data have no text of lyrics, so that what stemming does to those is not
+measured.
 """
 
 import lzma
