@@ -247,7 +247,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         progress("songs")
         by_song = [_row("figure 4.4", name, "AUC", [one[name] for one in found]) for name in found[0]]
         for row in by_song:
-            row["projections, thesis"] = PROJECTIONS_IN_THESIS.get(row["figure 4.4"])
+            row["thesis projections"] = PROJECTIONS_IN_THESIS.get(row["figure 4.4"])
         by_kernel: list[dict[str, Any]] = []
         if of_kernels:
             found = [task.result() for task in of_kernels]
@@ -255,7 +255,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
                 _row("table 4.1", name, "error, %", [one[name] for one in found]) for name in found[0]
             ]
             for row in by_kernel:
-                row["Graz-02, %"], row["Graz-02, s"] = GRAZ.get(row["table 4.1"], (None, None))
+                row["thesis error, %"], row["thesis CPU s"] = GRAZ.get(row["table 4.1"], (None, None))
             progress("kernels")
     return [*by_song, *by_kernel], list(_claims(by_song, by_kernel))
 

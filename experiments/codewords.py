@@ -97,7 +97,7 @@ def _row(found: list[Found], size: int, tau: int) -> dict[str, Any]:
     for name in (*COLUMNS, DIMENSIONS):
         row[name], row[f"{name} sd"] = _summary(found, name)
         if name in (VQ, LEARNED_PPK, DIMENSIONS):
-            row[f"{name}, thesis"] = thesis.get(name)
+            row[f"thesis {name}"] = thesis.get(name)
     return row | {"splits": len(found)}
 
 
@@ -155,7 +155,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
                 "tags": name,
                 "AUC": mean,
                 "AUC sd": sd,
-                "AUC, thesis": TAGS_IN_THESIS[name],
+                "thesis AUC": TAGS_IN_THESIS[name],
                 "splits": len(splits),
             }
         )

@@ -267,9 +267,9 @@ def measured_regression(part: Part, protocol: Protocol, seed: int) -> dict[str, 
 def _width_rows(found: dict[tuple[str, str, int], list[float]]) -> Iterator[Row]:
     for name, bits in dict.fromkeys((name, bits) for name, _, bits in found):
         row: dict[str, Any] = {
-            "table": "5, precision %" if name == SIFT else "4, error %",
-            "set": name,
+            "tables 4, 5": name,
             "bits": bits,
+            "in %": "precision" if name == SIFT else "error",
         }
         for method, paper in zip(METHODS, IN_PAPER[name, bits], strict=True):
             values = np.array(found[name, method, bits])
@@ -277,20 +277,20 @@ def _width_rows(found: dict[tuple[str, str, int], list[float]]) -> Iterator[Row]
                 method: float(values.mean()),
                 f"{method} sd": float(values.std(ddof=1)) if len(values) > 1 else None,
             }
-            row[f"{method}, paper"] = paper
+            row[f"paper {method}"] = paper
         yield row
 
 
 def _claims(
     rows: list[Row], cascade: dict[str, float], hidden: float, regression: dict[str, float]
 ) -> Iterator[Claim]:
-    widths = [row for row in rows if row.get("table", "").startswith(("4", "5"))]
+    widths = [row for row in rows if "tables 4, 5" in row]
     for name in (MNIST, COVTYPE, SIFT):
-        of = [row for row in widths if row["set"] == name and "bits" in row]
+        of = [row for row in widths if row["tables 4, 5"] == name]
         sign = 1 if name == SIFT else -1
         for better, worse in ((LAMBDARANK, RANKNET), (RANKNET, METHODS[1])):
             wins = sum(sign * (row[better] - row[worse]) > 0 for row in of)
-            paper = sum(sign * (row[f"{better}, paper"] - row[f"{worse}, paper"]) > 0 for row in of)
+            paper = sum(sign * (row[f"paper {better}"] - row[f"paper {worse}"]) > 0 for row in of)
             yield at_least(
                 f"{name}: widths of {len(of)} at which {better} is ahead of {worse} (goal: the paper's)",
                 wins,
@@ -298,7 +298,7 @@ def _claims(
             )
     lost = cascade["8 bits, then 256"] - cascade["256 bits"]
     yield at_most("cascade: points of error lost by 8 bits first (paper: almost none; .5 allowed)", lost, 0.5)
-    plain = next(row[LAMBDARANK] for row in widths if row["set"] == MNIST and row.get("bits") == 32)
+    plain = next(row[LAMBDARANK] for row in widths if row["tables 4, 5"] == MNIST and row["bits"] == 32)
     yield at_most("hidden units: error of digits at 32 bits, below that without them", hidden, plain)
     yield at_most(
         "regression: error of RankNet at 64 bits, below that of a line (paper's order)",
@@ -352,23 +352,17 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         for (name, rival), task in rivals.items():
             paper = RIVALS_IN_PAPER[rival].get(name)
             rows.append(
-                {"table": "4, error %", "set": name, "rival": rival, "error": task.result(), "paper": paper}
+                {"table 4, rivals": name, "rival": rival, "error, %": task.result(), "paper error, %": paper}
             )
         progress("rivals")
         for name, task in times.items():
             for rival, spent in task.result().items():
                 paper = TIME_IN_PAPER[rival][0 if name == MNIST else 1]
-                rows.append(
-                    {
-                        "table": "6, time",
-                        "set": name,
-                        "search by": rival,
-                        "ms": spent,
-                        "paper, s, all test rows": paper,
-                    }
-                )
+                rows.append({
+                    "table 6": name, "search by": rival, "ms of 1,000 rows": spent, "paper s, all test rows": paper,
+                })  # fmt: skip
         rows += [
-            {"figure": "4, SIFT, 32 bits", "passes": n, "precision, %": value}
+            {"figure 4": "SIFT, 32 bits", "passes": n, "precision, %": value}
             for n, value in (task.result() for task in passes)
         ]
         rows.append({"section 6": "cascade, digits, error %", **cascade.result()})

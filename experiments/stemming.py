@@ -107,7 +107,7 @@ def _rows(scores: dict[str, tuple[dict[str, Float64Array], int]], seed: int) -> 
         if name != WORDS:
             mean, low, high = paired_bootstrap(found["auc"], scores[WORDS][0]["auc"], random_state=seed)
             row["lead on words, AUC"] = f"{mean:+.4f} ({low:+.4f} to {high:+.4f})"
-        yield row | {"thesis, vocabulary": 7737 if name == STOPPED else None}
+        yield row | {"thesis vocabulary": 7737 if name == STOPPED else None}
 
 
 def stemmed_share(path: Path, stem: Callable[[str], str]) -> tuple[int, float]:
