@@ -51,7 +51,8 @@ class Settings:
     """What the command line asked for; `facts` takes what else the reader must know (sizes, splits).
 
     `library` is the folder of a library to measure instead of the script's own, `music` a folder of music and
-    `labels` a table of what is in it, for scripts that take them.
+    `labels` a table of what is in it, for scripts that take them. With `resume`, finished parts are kept, and those
+    that an earlier run kept are not measured again (:func:`benchmarks._parts.kept_parts`).
     """
 
     seed: int = 0
@@ -59,6 +60,7 @@ class Settings:
     library: Path | None = None
     music: Path | None = None
     labels: Path | None = None
+    resume: bool = False
     facts: dict[str, Any] = field(default_factory=dict)
 
 
@@ -118,6 +120,7 @@ def main(
     rivals: Iterable[str] = (),
     takes_library: bool = False,
     takes_music: bool = False,
+    has_parts: bool = False,
     arguments: Sequence[str] | None = None,
 ) -> None:
     """Read the command line, run, and print the report.
@@ -132,6 +135,8 @@ def main(
         Whether there is an option ``--library PATH``.
     takes_music : bool
         Whether there are options ``--music PATH`` and ``--labels PATH``.
+    has_parts : bool
+        Whether there is an option ``--resume``.
     arguments : sequence of str
         Instead of the command line.
     """
@@ -144,10 +149,13 @@ def main(
     if takes_music:
         parser.add_argument("--music", type=Path, metavar="PATH", help="a folder of music")
         parser.add_argument("--labels", type=Path, metavar="PATH", help="a CSV of what is in it")
-    given = parser.parse_args(arguments)
-    settings = Settings(
-        given.seed, given.full, *(getattr(given, name, None) for name in ("library", "music", "labels"))
-    )
+    if has_parts:
+        parser.add_argument(
+            "--resume", action="store_true", help="keep finished parts, and skip those kept before"
+        )
+    given = vars(parser.parse_args(arguments))
+    as_json = given.pop("json")
+    settings = Settings(**given)
     started = time.perf_counter()
 
     def progress(line: str) -> None:
@@ -168,7 +176,7 @@ def main(
         "claims": [asdict(claim) for claim in claims],
     }
     plain = _plain(report)
-    if given.json:
+    if as_json:
         print(json.dumps(plain, allow_nan=False, ensure_ascii=False))
     else:
         _print_tables(plain, description)

@@ -29,6 +29,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks._hamming_data import KINDS, bytes_of
+from benchmarks._parts import kept_parts
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, version
 from benchmarks._rival import Answer, RivalError, RivalProcess, timed
 from musicsim._arrays import Int64Array, Uint16Array, Uint64Array
@@ -384,6 +385,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         )
     rows: list[Row] = []
     made: list[Claim] = []
+    kept = kept_parts("hamming", settings).cache(measure, ignore=["progress"])
     with threadpool_limits(1):
         for n_bits in (32, 256):  # compiles what is ours
             X, Q = KINDS["clustered"](2_000, 4, n_bits, settings.seed)
@@ -394,7 +396,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
                     if built.within:
                         built.within(Q)
         for case in cases(settings):
-            measured = measure(case, settings.seed, progress)
+            measured = kept(case, settings.seed, progress)
             rows += measured
             if case.n_codes == N_CODES:
                 made += claims(case, measured)
@@ -403,4 +405,4 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main("hamming", "exact search in bit codes", run, rivals=("faiss-cpu", "usearch"))
+    main("hamming", "exact search in bit codes", run, rivals=("faiss-cpu", "usearch"), has_parts=True)

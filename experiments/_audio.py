@@ -46,7 +46,9 @@ __all__ = [
     "Split",
     "adjusted",
     "codeword_vectors",
+    "codeword_vectors_by_tau",
     "divergence_rows",
+    "effective_dimension",
     "learned_distances",
     "mean_distances",
     "measure_codewords",
@@ -156,18 +158,26 @@ def codeword_vectors(
     songs: Songs, train: Int64Array, most_codewords: int, tau: int, seed: int
 ) -> dict[str, Float64Array]:
     """Histograms of all songs over codewords of the training songs: raw, TF-IDF and PPK."""
+    return next(codeword_vectors_by_tau(songs, train, most_codewords, (tau,), seed))
+
+
+def codeword_vectors_by_tau(
+    songs: Songs, train: Int64Array, most_codewords: int, taus: Iterable[int], seed: int
+) -> Iterator[dict[str, Float64Array]]:
+    """:func:`codeword_vectors` of one codebook for each tau."""
     rng = np.random.default_rng(seed)
     quota = max(1, TRAINING_FRAMES // len(train))
     sample = np.concatenate([f[rng.permutation(len(f))[:quota]] for f in songs.frames(train)])
     n_codewords = suggest_n_codewords(len(sample), maximum=most_codewords)
-    codebook = Codebook(n_codewords, tau=tau, random_state=seed).fit(sample)
-    histograms = codebook.transform(songs.frames(range(len(songs.ids))))
-    found = {
-        VQ: histograms,
-        TFIDF: tfidf_map(histograms, inverse_document_frequency(histograms[train])),
-        PPK: ppk_map(histograms),
-    }
-    return {name: X.astype(np.float64) for name, X in found.items()}
+    codebook = Codebook(n_codewords, random_state=seed).fit(sample)
+    for tau in taus:
+        histograms = codebook.set_params(tau=tau).transform(songs.frames(range(len(songs.ids))))
+        found = {
+            VQ: histograms,
+            TFIDF: tfidf_map(histograms, inverse_document_frequency(histograms[train])),
+            PPK: ppk_map(histograms),
+        }
+        yield {name: X.astype(np.float64) for name, X in found.items()}
 
 
 def tag_vectors(songs: Songs, train: Int64Array, seed: int) -> dict[str, Float64Array]:
@@ -280,6 +290,12 @@ def _principal(X: Float64Array, split: Split) -> Float64Array:
     pca = PCA(0.95, svd_solver="full").fit(X[split.train])
     components: Float64Array = pca.transform(X) / np.sqrt(pca.explained_variance_.sum())
     return components
+
+
+def effective_dimension(X: Float64Array) -> int:
+    """How many principal components hold 95 % of the variance (thesis, figure 5.5)."""
+    variances = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2
+    return int(np.searchsorted(variances.cumsum(), 0.95 * variances.sum()) + 1)
 
 
 def adjusted(D: Float64Array, split: Split, rows: Int64Array) -> Float64Array:

@@ -55,11 +55,17 @@ def load_isolet(folder: Path) -> tuple[Float64Array, Int64Array, Float64Array, I
 
 
 def knn_errors(
-    X: Float64Array, y: Int64Array, X_test: Float64Array, y_test: Int64Array, ks: Sequence[int]
+    X: Float64Array,
+    y: Int64Array,
+    X_test: Float64Array,
+    y_test: Int64Array,
+    ks: Sequence[int],
+    weights: Float64Array | None = None,
 ) -> Float64Array:
     """Share of test rows that the majority of their k nearest rows of X puts into a wrong class.
 
-    Of classes with equally many votes, that of the nearest row wins.
+    Of classes with equally many votes, that of the nearest row wins. `weights` of shape (d,) of the squared differences
+    may be negative.
 
     Returns
     -------
@@ -67,7 +73,11 @@ def knn_errors(
     """
     from sklearn.neighbors import NearestNeighbors
 
-    neighbours = NearestNeighbors(n_neighbors=max(ks)).fit(X).kneighbors(X_test, return_distance=False)
+    if weights is None:
+        neighbours = NearestNeighbors(n_neighbors=max(ks)).fit(X).kneighbors(X_test, return_distance=False)
+    else:
+        distances = (X**2 @ weights)[None, :] - 2.0 * (X_test * weights) @ X.T  # but for the query's own term
+        neighbours = np.argsort(distances, axis=1, kind="stable")[:, : max(ks)]
     votes = np.zeros((*neighbours.shape, int(y.max()) + 1))
     # the fractions of all later ranks together are less than that of the first
     weights = 1.0 + 0.5 ** np.arange(1, max(ks) + 1)

@@ -36,6 +36,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks._parts import kept_parts
 from benchmarks._report import Claim, Progress, Settings, at_least, main, shared_data
 from benchmarks.libraries import demo_library
 from experiments._playlist_models import (
@@ -265,14 +266,15 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     by: By = {}
     by_edges: dict[str, list[Dialect]] = {}
     shares: list[Shares] = []
+    kept = kept_parts("playlists", settings)
     with one_core_each() as pool:
         futures: list[tuple[str, Future[Measured]]] = []
         for name, many in n_splits.items():
             for number in range(many if name in loaded else 0):
                 if name == DEMO:
-                    future = pool.submit(measure_demo, folder, loaded[name], number, seed)
+                    future = pool.submit(kept.cache(measure_demo), folder, loaded[name], number, seed)
                 else:
-                    future = pool.submit(measure_collection, loaded[name], number, seed)
+                    future = pool.submit(kept.cache(measure_collection), loaded[name], number, seed)
                 futures.append((name, future))
         for name, future in futures:
             results, dialects, weights = future.result()
@@ -287,4 +289,4 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main("playlists", __doc__.splitlines()[0], run, rivals=("scikit-learn",))
+    main("playlists", __doc__.splitlines()[0], run, rivals=("scikit-learn",), has_parts=True)

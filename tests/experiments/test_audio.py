@@ -26,7 +26,9 @@ from experiments._audio import (
     Split,
     adjusted,
     codeword_vectors,
+    codeword_vectors_by_tau,
     divergence_rows,
+    effective_dimension,
     learned_distances,
     mean_distances,
     measure_others,
@@ -34,6 +36,7 @@ from experiments._audio import (
     native_distances,
     tag_vectors,
 )
+from experiments.codewords import measured_codewords, measured_tags
 from musicsim.evaluation import query_scores
 from musicsim.evaluation.ranking import distance_scores
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -388,3 +391,33 @@ def test_a_library_can_be_named_where_a_script_takes_one(capsys):
     with pytest.raises(SystemExit):
         main("trial", "a trial", run, arguments=["--library", "some/where"])
     assert "--library" in capsys.readouterr().err
+
+
+# --- codebooks and tau --------------------------------------------------------------------------------------
+
+
+def test_effective_dimension_counts_the_components_that_pca_keeps(rng):
+    X = rng.normal(size=(50, 8)) * np.array([5, 3, 2, 1, 1, 0.5, 0.1, 0.1])
+    assert effective_dimension(X) == PCA(0.95, svd_solver="full").fit(X).n_components_
+
+
+def test_a_codebook_serves_every_tau(rng):
+    songs = held_songs(rng)
+    together = codeword_vectors_by_tau(songs, TRAIN, 32, (1, 2), 0)
+    for tau, found in zip((1, 2), together, strict=True):
+        alone = codeword_vectors(songs, TRAIN, 32, tau, 0)
+        for name, X in found.items():
+            np.testing.assert_array_equal(X, alone[name])
+
+
+def test_the_grid_of_codebooks_ranks_kinds_of_songs_that_are_plain_to_hear(rng):
+    songs, split = held_songs(rng), split_of_kinds()
+    protocol = replace(TINY, taus=(1, 2))
+    found = measured_codewords(songs, split, 3, 32, protocol, 0)
+    assert [one["codewords"] for one in found] == [16, 16]  # 1,200 frames
+    for one in found:
+        assert one[PPK] > 0.9
+        assert one["PPK, MLR"] > 0.9
+        assert 1 <= one["dimensions"] < 16
+    tags = measured_tags(songs, split, 3, 0)
+    assert tags == pytest.approx({TAGS: 1.0, f"{TAGS}, {TFIDF}": 1.0}, abs=0.3)

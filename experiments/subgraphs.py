@@ -1,0 +1,136 @@
+"""Ten random acyclic subgraphs of the artist survey: how far the learned space depends on them, figure 2.10.
+
+aset400, 9,107 comparisons of 412 artists. The thesis learns from biographies and tests on new artists; these are not
+to be had, so that genre labels take their place (new artists), and K = I (held-out comparisons of known artists). C
+is that of experiments.listeners. Each subgraph is maximal, from comparisons in another random order; what follows
+from others is left out.
+
+Beside them algorithm 2.5 with constant-shift embedding (2.A): it keeps every comparison of the subgraph, and shows
+that this alone foretells little.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks._parts import kept_parts
+from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, shared_data
+from experiments._orders import (
+    IN_ORDER,
+    everything,
+    kernel_learner,
+    levelled,
+    order_score,
+    questions_held_out,
+    songs_held_out,
+)
+from experiments._surveys import label_kernel, load_artists
+from experiments._total_order import constant_shift, levels
+from experiments._uci import one_core_each
+from musicsim.order import clean_comparisons
+
+LABELS, IDENTITY, SHIFT = (
+    "labels, full: new artists",
+    "K = I, full: new comparisons",
+    "constant shift: new comparisons",
+)
+C = {LABELS: 1e3, IDENTITY: 3e3}
+N_FOLDS = 10
+N_SUBGRAPHS = 10
+LARGEST_IN_THESIS = 0.007
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """Splits, and where a fit ends."""
+
+    splits: int
+    tol: float
+    max_iter: int
+
+
+SHORT = Protocol(splits=5, tol=2e-2, max_iter=60)
+FULL = Protocol(splits=10, tol=1e-2, max_iter=500)
+
+
+def _measure(folder: Path, kind: str, nth: int, protocol: Protocol, seed: int) -> list[dict[str, float]]:
+    """Of each subgraph: comparisons kept, and shares in order of held-out ones and of those kept."""
+    comparisons, labels = load_artists(folder)
+    n = len(labels)
+    whole, rng = everything(n, len(comparisons)), np.random.default_rng([seed])
+    if kind == LABELS:
+        split = songs_held_out(whole, comparisons, N_FOLDS, rng, is_anchored=True)[nth]
+    else:
+        split = questions_held_out(whole, np.arange(len(comparisons)), N_FOLDS, rng)[nth]
+    K = label_kernel(labels) if kind == LABELS else np.eye(n)
+    found = []
+    for subgraph in range(N_SUBGRAPHS):
+        kept = clean_comparisons(comparisons[split.train], random_state=subgraph)[0]
+        if kind == SHIFT:
+            points = constant_shift(levels(kept, n))
+        else:
+            learn = kernel_learner(
+                lambda songs: [levelled(K, songs)],
+                lambda _, kept=kept: kept,
+                tol=protocol.tol,
+                max_iter=protocol.max_iter,
+            )
+            points = learn(split.songs, split.train, C[kind]).points
+        found.append(
+            {
+                "kept": len(kept),
+                "kept in order": order_score(points, kept)[IN_ORDER],
+                IN_ORDER: order_score(points, comparisons[split.test])[IN_ORDER],
+            }
+        )
+    return found
+
+
+def _row(kind: str, nth: int, found: list[dict[str, float]]) -> Row:
+    scores = np.array([one[IN_ORDER] for one in found])
+    return {
+        "space": kind,
+        "split": nth + 1,
+        "subgraphs": len(found),
+        "comparisons kept": float(np.mean([one["kept"] for one in found])),
+        "kept ones in order": float(np.mean([one["kept in order"] for one in found])),
+        "held-out ones in order": float(scores.mean()),
+        "sd over subgraphs": float(scores.std(ddof=1)),
+        "thesis sd over subgraphs": LARGEST_IN_THESIS if kind == LABELS else None,
+    }
+
+
+def _claims(rows: list[Row]) -> Iterator[Claim]:
+    for kind in (LABELS, IDENTITY):
+        largest = max(row["sd over subgraphs"] for row in rows if row["space"] == kind)
+        yield at_most(f"{kind}: largest sd over subgraphs (thesis: .007)", largest, LARGEST_IN_THESIS)
+    kept = min(row["kept ones in order"] for row in rows if row["space"] == SHIFT)
+    yield at_least("constant shift: comparisons of the subgraph in order (theorem of 2.A)", kept, 1.0)
+
+
+def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
+    """Five splits; ten and closer fits with ``--full``."""
+    shared = shared_data()
+    if shared is None:
+        settings.facts["data"] = "absent: set MUSICSIM_SHARED_DATA to the folder of public data sets"
+        return [], []
+    protocol = FULL if settings.full else SHORT
+    settings.facts.update(asdict(protocol), C=C)
+    measure = kept_parts("subgraphs", settings).cache(_measure)
+    rows = []
+    with one_core_each() as pool:
+        tasks = [
+            (kind, nth, pool.submit(measure, shared / "aset400", kind, nth, protocol, settings.seed))
+            for kind in (LABELS, IDENTITY, SHIFT)
+            for nth in range(protocol.splits)
+        ]
+        for kind, nth, task in tasks:
+            rows.append(_row(kind, nth, task.result()))
+            progress(f"{kind}, split {nth + 1}")
+    return rows, list(_claims(rows))
+
+
+if __name__ == "__main__":
+    main("subgraphs", __doc__.splitlines()[0], run, has_parts=True)

@@ -1,0 +1,42 @@
+"""The experiment on solvers: kernels of families, the vote without oneself, and a run of every solver."""
+
+import numpy as np
+import pytest
+from sklearn.model_selection import LeaveOneOut, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+
+from experiments.admm import FAMILIES, SHORT, family_kernels, left_out_error, measured_kernels, solvers
+
+
+def test_families_share_out_all_columns():
+    columns = np.concatenate([np.arange(57)[part] for part in FAMILIES.values()])
+    assert columns.tolist() == list(range(57))
+
+
+def test_kernels_are_those_of_each_family_alone(rng):
+    X, train = rng.normal(size=(12, 57)), np.arange(8)
+    kernels = family_kernels(X, train)
+    assert [K.shape for K in kernels] == [(12, 8)] * 6
+    squares = ((X[:, None, 16] - X[None, train, 16]) ** 2) / np.mean(
+        (X[train, None, 16] - X[None, train, 16]) ** 2
+    )
+    np.testing.assert_allclose(kernels[4], np.exp(-squares))
+
+
+def test_a_row_does_not_vote_for_itself(rng):
+    Y, y = rng.normal(size=(40, 3)), rng.integers(2, size=40)
+    truth = 1 - cross_val_score(KNeighborsClassifier(5), Y, y, cv=LeaveOneOut()).mean()
+    assert left_out_error(Y, y) == pytest.approx(truth)
+
+
+@pytest.mark.slow
+def test_every_solver_learns_which_family_tells_the_classes(rng):
+    y = np.arange(60) % 2
+    X = rng.normal(size=(60, 57))
+    X[:, 16] += 6.0 * y
+    protocol = SHORT.__class__(1, (5,), (5,), (10.0,), (10.0,), 1, 5e-2, 30)
+    found = measured_kernels(X, y, 0, protocol, 0)
+    assert list(found) == list(solvers((5,)))
+    for one in found.values():
+        assert one["error, %"] <= 10.0
+        assert one["cuts"] >= 1

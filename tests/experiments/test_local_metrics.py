@@ -1,0 +1,33 @@
+"""Generated classes and boosted trees of the experiment on local metrics."""
+
+import numpy as np
+import pytest
+
+from experiments._letor_boosting import gbrt
+from experiments.local_metrics import COLUMNS, measured_gains, synthetic
+from tests.experiments.test_letor import fold
+
+
+def test_classes_have_covariances_of_their_own():
+    X, y = synthetic(3, 3000, np.random.default_rng(0))
+    assert X.shape == (3000, COLUMNS)
+    assert np.bincount(y).tolist() == [1000] * 3
+    covariances = [np.cov(X[y == k], rowvar=False) for k in range(3)]
+    for one, other in ((0, 1), (1, 2)):
+        apart = np.linalg.norm(covariances[one] - covariances[other])
+        assert apart > 0.5 * np.linalg.norm(covariances[one])
+
+
+def test_a_metric_for_every_place_gains_where_classes_differ_in_shape():
+    found = measured_gains(10, (1.0,), 0)
+    assert list(found) == [1, 10]
+    assert found[10] > found[1] + 0.05
+
+
+def test_regression_trees_find_the_column_that_labels_rise_with():
+    pytest.importorskip("lightgbm")
+    made = fold()
+    grid = [{"num_leaves": 4, "min_child_samples": 5}]
+    fitted = gbrt(made, grid, 0)
+    assert np.corrcoef(fitted.score(made.test), made.test.X[:, 0])[0, 1] > 0.7
+    assert np.array_equal(fitted.score(made.test), gbrt(made, grid, 0).score(made.test))
