@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from benchmarks._libraries import demo_library
 from benchmarks._parts import kept_parts
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, shared_data
+from benchmarks.libraries import demo_library
 from experiments._audio import PPK, Songs, Split, codeword_vectors
 from experiments._descriptors import load_gtzan
 from experiments._uci import knn_errors, one_core_each

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from benchmarks._libraries import demo_library
 from benchmarks._parts import kept_parts
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, main, shared_data
+from benchmarks.libraries import demo_library
 from experiments._audio import PPK, TAGS, Songs, codeword_vectors, tag_vectors
 from experiments._descriptors import LOADERS, Collection
 from experiments._uci import one_core_each

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._libraries import demo_library
 from benchmarks._parts import kept_parts
 from benchmarks._report import Claim, Progress, Settings, at_least, main
+from benchmarks.libraries import demo_library
 from experiments._audio import (
     PPK,
     TAGS,
