@@ -50,8 +50,8 @@ class Claim:
 class Settings:
     """What the command line asked for; `facts` takes what else the reader must know (sizes, splits).
 
-    `library` is the folder of a library to measure instead of the script's own, `music` a folder of music and
-    `labels` a table of what is in it, for scripts that take them.
+    `library` is the folder of a library to measure instead of the script's own, `music` a folder of music, `labels` a
+    table of what is in it and `cache` a folder for what is kept from run to run, for scripts that take them.
     """
 
     seed: int = 0
@@ -59,6 +59,7 @@ class Settings:
     library: Path | None = None
     music: Path | None = None
     labels: Path | None = None
+    cache: Path | None = None
     facts: dict[str, Any] = field(default_factory=dict)
 
 
@@ -131,7 +132,7 @@ def main(
     takes_library : bool
         Whether there is an option ``--library PATH``.
     takes_music : bool
-        Whether there are options ``--music PATH`` and ``--labels PATH``.
+        Whether there are options ``--music PATH``, ``--labels PATH`` and ``--cache PATH``.
     arguments : sequence of str
         Instead of the command line.
     """
@@ -144,9 +145,12 @@ def main(
     if takes_music:
         parser.add_argument("--music", type=Path, metavar="PATH", help="a folder of music")
         parser.add_argument("--labels", type=Path, metavar="PATH", help="a CSV of what is in it")
+        parser.add_argument("--cache", type=Path, metavar="PATH", help="a folder to keep what was computed")
     given = parser.parse_args(arguments)
     settings = Settings(
-        given.seed, given.full, *(getattr(given, name, None) for name in ("library", "music", "labels"))
+        given.seed,
+        given.full,
+        *(getattr(given, name, None) for name in ("library", "music", "labels", "cache")),
     )
     started = time.perf_counter()
 
