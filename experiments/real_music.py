@@ -95,7 +95,7 @@ def _measured(
 ) -> tuple[Rows, list[Claim]]:
     pieces = labelled(library, settings.labels or LABELS)
     composers = np.unique(pieces.composers[pieces.queries])
-    settings.facts |= {"pieces": len(pieces), "composers": len(composers), "queries": len(pieces.queries)}
+    settings.facts.update(pieces=len(pieces), composers=len(composers), queries=len(pieces.queries))
     spaces = dict(app_models(library, pieces, others=False))
     kept = KeptParts(cache / "parts" / _digest(pieces, spaces, settings))
     rows = kept.rows("models", lambda: _model_rows(library, pieces, settings, cache, progress))
