@@ -36,13 +36,13 @@ import numpy as np
 from benchmarks._report import Claim, Progress, Settings, at_least, at_most, main
 from experiments import descriptors
 from experiments._game_music import LABELS, FetchError, fetch
-from experiments._halves import gain_row, halves, learned_rows, nested_rows
+from experiments._halves import Gains, gain_row, halves, learned_rows, nested_rows
 from experiments._parts import KeptParts, Rows
 from experiments._pieces import MEASURES, Pieces, Scores, euclidean, labelled, scores, with_proximity
 from experiments._small_libraries import ARTISTS, KNOWN, SIZES, automatic_gains, small_claims, small_rows
 from experiments._sound_rivals import rival_distances
 from experiments._timbre import ablations, app_models, constants_of
-from musicsim._arrays import Float64Array
+from musicsim._arrays import BoolArray, Float64Array
 from musicsim.evaluation import paired_bootstrap
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
@@ -101,7 +101,7 @@ def _measured(
     rows = kept.rows("models", lambda: _model_rows(library, pieces, settings, cache, progress))
     claims = list(_claims({row["what"]: row for row in rows}))
     rows += kept.rows("learning", lambda: learned_rows(spaces, pieces, settings, progress))
-    rows += kept.rows("automatic", lambda: _automatic_rows(library, pieces, settings, progress))
+    rows.append(_automatic_row(library, pieces, settings, kept, progress))
     small: Rows = []
     for size in SIZES:
         for known in KNOWN:
@@ -164,15 +164,24 @@ def _row(name: str, of: Scores, reference: Scores, pieces: Pieces, seed: int) ->
     return row
 
 
-def _automatic_rows(library: Library, pieces: Pieces, settings: Settings, progress: Progress) -> Rows:
-    gains, kept = [], []
+def _automatic_row(
+    library: Library, pieces: Pieces, settings: Settings, kept: KeptParts, progress: Progress
+) -> dict[str, Any]:
+    gains, said = [], []
     for number, is_out in enumerate(halves(pieces, AUTOMATIC_SPLITS[settings.full], settings.seed), start=1):
-        of, said = automatic_gains(library, pieces, is_out, ARTISTS)
-        gains.append(of)
-        kept.append(said)
-        progress(f"automatic, split {number}: {said}")
+
+        def measured(is_out: BoolArray = is_out) -> Rows:
+            of, what = automatic_gains(library, pieces, is_out, ARTISTS)
+            by_query = {measure: values.tolist() for measure, values in of.by_query.items()}
+            return [{"kept": what, "skew": of.skew, "gains": by_query}]
+
+        row = kept.rows(f"automatic, split {number}", measured)[0]
+        by_query = {measure: np.array(values) for measure, values in row["gains"].items()}
+        gains.append(Gains(by_query, row["skew"]))
+        said.append(row["kept"])
+        progress(f"automatic, split {number}: {said[-1]}")
     row = gain_row("learning", "Sound, automatic, composers", gains, pieces, settings.seed)
-    return [row | {"kept": "; ".join(kept)}]
+    return row | {"kept": "; ".join(said)}
 
 
 def _descriptor_rows(settings: Settings, progress: Progress) -> Rows:
