@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -41,9 +42,13 @@ class SoundRanks:
 
     def __init__(self, X: npt.NDArray[np.floating]) -> None:
         self._X = X
-        self._squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
         self._last: tuple[int, FloatArray] | None = None  # a step asks three times
         self.nearest = max(_NEAR, 1.0 / max(1, len(X) - 1))
+
+    @cached_property
+    def _squares(self) -> FloatArray:
+        squares: FloatArray = np.einsum("ij,ij->i", self._X, self._X, dtype=np.float64)
+        return squares
 
     def shares(self, row: int) -> FloatArray:
         """Rank of every song as a share of the others: 0 for the song itself, 1 for the farthest."""

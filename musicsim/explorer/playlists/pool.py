@@ -31,8 +31,8 @@ class Pool:
     ranks : SoundRanks of X
     groups : int ndarray of shape (n,)
         Codes of their artists.
-    works : sequence of shape (n,)
-        What each is a version of.
+    works : sequence of shape (n,), or None
+        What each is a version of, where versions are kept apart.
     """
 
     rows: Rows
@@ -40,7 +40,7 @@ class Pool:
     X: npt.NDArray[np.float32]
     ranks: SoundRanks
     groups: npt.NDArray[np.integer]
-    works: Sequence[Hashable]
+    works: Sequence[Hashable] | None
 
     def place_of(self, row: int) -> int:
         """The number of a song that is in the pool, by its row."""

@@ -158,12 +158,13 @@ class Walk:
         snapshot, model = self.snapshot, self._model(request.dialect)
         groups = snapshot.columns.group.codes
         if not self._is_paced or not is_sampled(snapshot.n_indexed):
-            every = np.arange(snapshot.n_indexed)
-            return Pool(every, model, snapshot.X, self._ranks, groups, self._works)
+            works = self._works if request.versions_apart else None
+            return Pool(np.arange(snapshot.n_indexed), model, snapshot.X, self._ranks, groups, works)
         named = [*self._named(request), *(self._row(i) for i in request.like)]
         rows = sample_of(allowed, np.array(named, dtype=np.int64), seed)
         X = snapshot.vectors_at(rows)
-        return Pool(rows, model.among(rows), X, SoundRanks(X), groups[rows], works_of(snapshot, rows))
+        works = works_of(snapshot, rows) if request.versions_apart else None
+        return Pool(rows, model.among(rows), X, SoundRanks(X), groups[rows], works)
 
     def _model(self, dialect: str | None = None) -> playlist.PlaylistModel:
         graph = self._needed()
@@ -287,7 +288,7 @@ class Walk:
                 exclude=excluded,
                 groups=pool.groups.tolist(),
                 spacing=spacing,
-                works=pool.works if request.versions_apart else None,
+                works=pool.works,
                 weigh=weigh,
                 steer=steer,
                 within=pool.ranks.near if self._is_paced and not (jumps or request.along) else None,
