@@ -50,9 +50,10 @@ class Claim:
 class Settings:
     """What the command line asked for; `facts` takes what else the reader must know (sizes, splits).
 
-    `library` is the folder of a library to measure instead of the script's own, `music` a folder of music and
-    `labels` a table of what is in it, for scripts that take them. With `resume`, finished parts are kept, and those
-    that an earlier run kept are not measured again (:func:`benchmarks._parts.kept_parts`).
+    `library` is the folder of a library to measure instead of the script's own, `music` a folder of music, `labels` a
+    table of what is in it and `cache` a folder for what is kept from run to run, for scripts that take them. With
+    `resume`, finished parts are kept, and those that an earlier run kept are not measured again
+    (:func:`benchmarks._parts.kept_parts`).
     """
 
     seed: int = 0
@@ -61,6 +62,7 @@ class Settings:
     music: Path | None = None
     labels: Path | None = None
     resume: bool = False
+    cache: Path | None = None
     facts: dict[str, Any] = field(default_factory=dict)
 
 
@@ -134,7 +136,7 @@ def main(
     takes_library : bool
         Whether there is an option ``--library PATH``.
     takes_music : bool
-        Whether there are options ``--music PATH`` and ``--labels PATH``.
+        Whether there are options ``--music PATH``, ``--labels PATH`` and ``--cache PATH``.
     has_parts : bool
         Whether there is an option ``--resume``.
     arguments : sequence of str
@@ -149,6 +151,7 @@ def main(
     if takes_music:
         parser.add_argument("--music", type=Path, metavar="PATH", help="a folder of music")
         parser.add_argument("--labels", type=Path, metavar="PATH", help="a CSV of what is in it")
+        parser.add_argument("--cache", type=Path, metavar="PATH", help="a folder to keep what was computed")
     if has_parts:
         parser.add_argument(
             "--resume", action="store_true", help="keep finished parts, and skip those kept before"

@@ -1,7 +1,8 @@
 """Take the pictures of the pages: ``python docs/screenshots.py`` with the demo collection in ``data/library``.
 
 Serves the app as the browser tests do, plays a song, draws a playlist, and writes ``docs/images/*.png``. With
-``playlists`` or ``compare`` behind it only the pictures of playlists, or of comparing songs, are taken.
+``playlists`` or ``compare`` behind it only the pictures of playlists, or of comparing songs, are taken. With ``real``
+those that show real music: MUSICSIM_LIBRARY then names a library of it, such as experiments.real_music makes.
 """
 
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,8 +34,10 @@ PEOPLE = ("Ann", "Ben")
 def _shoot(page: Page, name: str) -> None:
     page.mouse.move(5, 5)
     page.wait_for_timeout(3000)
-    page.screenshot(path=IMAGES / f"{name}.png")
-    print(IMAGES / f"{name}.png")  # noqa: T201
+    target = IMAGES / f"{name}.png"
+    page.screenshot(path=target)
+    Image.open(target).quantize().save(target, optimize=True)  # 256 colours: a third of the bytes
+    print(target)  # noqa: T201
 
 
 def _switch(page: Page, title: str) -> None:
@@ -106,6 +110,29 @@ def take_comparison(page: Page) -> None:
     page.get_by_test_id("compare-last").get_by_text("You said").wait_for()
     page.get_by_test_id("compare-play").nth(1).click()
     _shoot(page, "compare")
+
+
+def take_real(page: Page) -> None:
+    """Ask why two songs are alike, let the automatic method learn, and draw a path from one song to another."""
+    page.get_by_test_id("song-row").first.wait_for()
+    page.get_by_role("button", name="Why ").first.click()
+    page.get_by_test_id("two-waves").wait_for()
+    _shoot(page, "real-why")
+    page.keyboard.press("Escape")
+    _switch(page, "Playlist")
+    for label, place in (("First song", 3), ("Pass through", 40)):
+        page.get_by_role("combobox", name=label).click()
+        page.get_by_role("option").nth(place).click()
+        page.keyboard.press("Escape")
+        page.wait_for_timeout(1000)
+    page.get_by_role("button", name="Generate a playlist").click()
+    page.get_by_test_id("transition").first.wait_for()
+    _shoot(page, "real-path")
+    _switch(page, "Train")
+    page.locator(".st-key-train_start button:visible").first.click()
+    page.get_by_text("held-out artists").first.wait_for(timeout=300_000)
+    page.get_by_role("heading", name="4 · Is it better?").scroll_into_view_if_needed()
+    _shoot(page, "real-verdict")
 
 
 def _learn(page: Page, history: Path) -> None:
@@ -186,7 +213,7 @@ def _write_history(songs: Sequence[Song], target: Path) -> Path:
 
 def main() -> None:
     """Take all pictures, or those of the parts that are named."""
-    known = {"playlists": take_playlists, "compare": take_comparison}
+    known = {"playlists": take_playlists, "compare": take_comparison, "real": take_real}
     parts = [take_part for name, take_part in known.items() if name in sys.argv[1:]]
     IMAGES.mkdir(exist_ok=True)
     with Library.open(default_folder(), create=False) as library:

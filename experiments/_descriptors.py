@@ -1,4 +1,4 @@
-"""Descriptors of real songs, and who is similar to whom in them: four public collections."""
+"""Descriptors of real songs, and who is similar to whom in them: five public collections."""
 
 import lzma
 from collections.abc import Callable
@@ -14,7 +14,16 @@ from musicsim._arrays import Float64Array, Int64Array
 from musicsim.evaluation import ArtistSplit
 from musicsim.relevance import Relevance, label_codes
 
-__all__ = ["LOADERS", "Collection", "load_cal500", "load_fma", "load_gtzan", "load_spotify", "split_rows"]
+__all__ = [
+    "LOADERS",
+    "Collection",
+    "load_cal500",
+    "load_fma",
+    "load_gtzan",
+    "load_lastfm",
+    "load_spotify",
+    "split_rows",
+]
 
 
 N_SIMILAR = 10
@@ -22,6 +31,9 @@ N_SIMILAR = 10
 
 MIN_SONGS = 3
 """Of an artist of spotify_msd."""
+
+_MIN_PLAYS = 10
+"""From which a listener counts as one of an artist, as in thesis 5.4."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +47,7 @@ class Collection:
     artists : ndarray of shape (n_songs,)
         Each song its own where artists are not known.
     tags : ndarray of shape (n_songs, n_tags), 0 or 1, or None
+        Or the listeners of each.
     inside : bool
         Test songs are searched for among themselves, since no song of theirs is relevant in training.
     """
@@ -68,11 +81,31 @@ def split_rows(artists: Int64Array, seed: int) -> tuple[Int64Array, Int64Array, 
 
 def load_spotify(shared: Path) -> Collection:
     """spotify_msd: the songs of artists with three or more, the artist as label; one row a title."""
-    parts = [_table(shared / f"spotify_msd/features_{size}.csv.xz") for size in ("15k", "5k")]
-    table = pd.concat(parts).drop_duplicates(["Artist", "Track"]).dropna(subset=["Artist", *SPOTIFY])
+    table = _spotify_songs(shared)
     table = table[table.groupby("Artist")["Track"].transform("size") >= MIN_SONGS]
     artists = label_codes(table["Artist"], "Artist")
     return Collection(table[list(SPOTIFY)].to_numpy(np.float64), artists, artists, inside=True)
+
+
+def load_lastfm(shared: Path) -> Collection:
+    """Artists of spotify_msd that hetrec2011-lastfm-2k has plays of: means of their songs, and their listeners."""
+    folder = shared / "hetrec2011-lastfm-2k"
+    options = {"sep": "\t", "encoding": "utf-8", "encoding_errors": "replace", "quoting": 3}
+    plays = _table(folder / "user_artists.dat.xz", **options)
+    names = _table(folder / "artists.dat.xz", **options).set_index("id")["name"].str.casefold()
+    plays = plays[plays["weight"] >= _MIN_PLAYS].assign(name=plays["artistID"].map(names))
+    songs = _spotify_songs(shared)
+    X = songs.groupby(songs["Artist"].str.casefold())[list(SPOTIFY)].mean()
+    heard = plays[plays["name"].isin(X.index)]
+    listeners = pd.crosstab(heard["name"], heard["userID"]).clip(upper=1)
+    listeners = listeners[listeners.sum(axis=1) > 1]  # of one listener nothing can be compared
+    return Collection(
+        X.loc[listeners.index].to_numpy(np.float64),
+        None,
+        np.arange(len(listeners)),
+        listeners.to_numpy(np.float64),
+        inside=True,
+    )
 
 
 def load_gtzan(shared: Path) -> Collection:
@@ -105,7 +138,13 @@ LOADERS: dict[str, Callable[[Path], Collection]] = {
     "gtzan": load_gtzan,
     "fma_ntds": load_fma,
     "cal500": load_cal500,
+    "lastfm": load_lastfm,
 }
+
+
+def _spotify_songs(shared: Path) -> pd.DataFrame:
+    parts = [_table(shared / f"spotify_msd/features_{size}.csv.xz") for size in ("15k", "5k")]
+    return pd.concat(parts).drop_duplicates(["Artist", "Track"]).dropna(subset=["Artist", *SPOTIFY])
 
 
 def _table(path: Path, **options: Any) -> pd.DataFrame:

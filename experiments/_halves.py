@@ -2,7 +2,9 @@
 
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,16 +12,33 @@ import numpy as np
 from benchmarks._report import Progress, Settings
 from experiments._pieces import MEASURES, Pieces, Scores, euclidean, scores, with_proximity
 from musicsim._arrays import BoolArray, Float64Array
+from musicsim.evaluation import paired_bootstrap
+from musicsim.explorer.learning.multi_kernel import SourceMLR
 from musicsim.metric import GMML, MLR, WCCN
+from musicsim.relevance import Relevance
 
-__all__ = ["learned_rows", "nested_rows"]
+__all__ = ["Gains", "gain_row", "gains_of", "halves", "learned_rows", "nested_rows"]
+
+Learn = Callable[[Float64Array, Any], Float64Array]
+"""From vectors and their labels to L, (r, d)."""
+
+N_SPLITS, N_SPLITS_FULL = 8, 20
 
 _CHOSEN_BY = ("P@1", "P@5", "within")
 _THIRD = 1 / 3
 _SHRINKAGES = (0.3, 0.5, 0.8, 0.9)
+_CS = {False: (10.0,), True: (10.0, 100.0)}  # of the short protocol, and of the full one
 
 
-def _halves(pieces: Pieces, n: int, seed: int) -> Iterator[BoolArray]:
+@dataclass(frozen=True, slots=True)
+class Gains:
+    """What a way of comparing gains over another: by measure of each piece, and its own skew."""
+
+    by_query: dict[str, Float64Array]
+    skew: float
+
+
+def halves(pieces: Pieces, n: int, seed: int) -> Iterator[BoolArray]:
     """Whether the composer of each piece is in the second half; unknown ones are in neither's queries."""
     composers = np.unique(pieces.composers[pieces.composers != ""])
     big = np.unique(pieces.composers[pieces.queries])
@@ -35,61 +54,87 @@ def nested_rows(
     found: dict[str, Scores], reference: str, pieces: Pieces, settings: Settings
 ) -> list[dict[str, Any]]:
     """The lead of what was chosen on other composers."""
-    gains: dict[str, list[float]] = {measure: [] for measure in MEASURES}
+    gains: list[Gains] = []
     chosen = []
-    for is_out in _halves(pieces, 40, settings.seed):
-        here, there = np.flatnonzero(~is_out), np.flatnonzero(is_out)
+    for is_out in halves(pieces, 40, settings.seed):
+        here = np.flatnonzero(~is_out)
         best = max(found, key=lambda name: sum(found[name].mean(m, here) for m in _CHOSEN_BY))
         chosen.append(best)
-        for measure in MEASURES:
-            gains[measure].append(found[best].mean(measure, there) - found[reference].mean(measure, there))
-    what = f"lead of the row chosen on the other half, most often {max(chosen, key=chosen.count)}"
-    return [_summed("nested choice", what, gains)]
+        gains.append(gains_of(found[best], found[reference], is_out))
+    what = f"the row that is best on the other half, most often {max(chosen, key=chosen.count)}"
+    return [gain_row("nested choice", what, gains, pieces, settings.seed)]
 
 
-def _summed(part: str, what: str, gains: dict[str, list[float]]) -> dict[str, Any]:
-    row: dict[str, Any] = {"part": part, "what": what}
-    for measure, values in gains.items():
+def gains_of(after: Scores, before: Scores, is_out: BoolArray) -> Gains:
+    """By measure, of the pieces held out; nan for the others. The skew is that of all pieces."""
+    gains = {
+        measure: np.where(is_out, after.by_query[measure] - before.by_query[measure], np.nan)
+        for measure in MEASURES
+    }
+    return Gains(gains, after.skew)
+
+
+def gain_row(part: str, what: str, splits: list[Gains], pieces: Pieces, seed: int) -> dict[str, Any]:
+    """Means over the splits with their deviation and the worst, and an interval over the composers.
+
+    A piece counts by its mean gain over the splits in which it was held out.
+    """
+    row: dict[str, Any] = {"part": part, "what": what, "splits": len(splits)}
+    for measure in MEASURES:
+        values = np.array([of.by_query[measure] for of in splits])
+        means = np.array([np.nanmean(split) for split in values if np.isfinite(split).any()])
+        asked = np.isfinite(values).any(axis=0)
+        gain = np.nanmean(values[:, asked], axis=0)
+        groups = (pieces.packages if measure == "package" else pieces.composers)[asked].tolist()
+        mean, low, high = paired_bootstrap(gain, np.zeros(len(gain)), groups, random_state=seed)
         row[f"lead {measure}"] = (
-            f"{np.mean(values):+.3f} (sd {np.std(values):.3f}, worst {np.min(values):+.3f})"
+            f"{mean:+.3f} ({low:+.3f} to {high:+.3f}), sd {means.std():.3f}, worst {means.min():+.3f}"
         )
-    return row
+    return row | {"skew": float(np.mean([of.skew for of in splits]))}
 
 
 def learned_rows(
     spaces: dict[str, Float64Array], pieces: Pieces, settings: Settings, progress: Progress
 ) -> list[dict[str, Any]]:
     """Of each model and way of learning, the mean gain over the model itself, on composers not learned from."""
-    n_splits = 20 if settings.full else 8
-    splits = list(_halves(pieces, n_splits, settings.seed))
+    splits = list(halves(pieces, N_SPLITS_FULL if settings.full else N_SPLITS, settings.seed))
     folders = np.array([f"{song.path.parent}" for song in pieces.songs])
     rows = []
-    for name, X in spaces.items():
-        plain = scores(with_proximity(euclidean(X), _THIRD), pieces)
-        for words, fit in _learners(full=settings.full):
+    for name, X, plain, learners in _tasks(spaces, full=settings.full):
+        before = scores(with_proximity(euclidean(plain), _THIRD), pieces)
+        for words, fit in learners:
             for kind, labels in (("composers", pieces.composers), ("folders", folders)):
-                gains: dict[str, list[float]] = {measure: [] for measure in ("P@1", "P@5", "within")}
-                skews = []
+                gains = []
                 for is_out in splits:
                     # folders that hold a composer of the other half are not learned from
                     known = ~is_out & (labels != "") & ~np.isin(labels, labels[is_out])
                     Y = X @ fit(X[known], labels[known]).T
-                    after = scores(with_proximity(euclidean(Y), _THIRD), pieces)
-                    skews.append(after.skew)
-                    there = np.flatnonzero(is_out)
-                    for measure, values in gains.items():
-                        values.append(after.mean(measure, there) - plain.mean(measure, there))
-                row = _summed("learning", f"{name}, {words}, {kind}", gains)
-                rows.append(row | {"skew": float(np.mean(skews))})
+                    gains.append(
+                        gains_of(scores(with_proximity(euclidean(Y), _THIRD), pieces), before, is_out)
+                    )
+                rows.append(gain_row("learning", f"{name}, {words}, {kind}", gains, pieces, settings.seed))
             progress(f"{name}, {words}")
     return rows
 
 
-def _learners(*, full: bool) -> Iterator[tuple[str, Callable[[Float64Array, Any], Float64Array]]]:
+def _tasks(
+    spaces: dict[str, Float64Array], *, full: bool
+) -> Iterator[tuple[str, Float64Array, Float64Array, list[tuple[str, Learn]]]]:
+    """Each model with what is learned on it, and all of them together as kernels, compared with the first alone."""
+    for name, X in spaces.items():
+        yield name, X, X, list(_learners(full=full))
+    stops = np.cumsum([X.shape[1] for X in spaces.values()]).tolist()
+    blocks = [slice(start, stop) for start, stop in pairwise([0, *stops])]
+    kernels = [(f"a kernel for each, C = {C:g}", partial(_of_kernels, C=C, blocks=blocks)) for C in _CS[full]]
+    first = next(iter(spaces.values()))
+    yield " and ".join(spaces), np.concatenate(list(spaces.values()), axis=1), first, kernels
+
+
+def _learners(*, full: bool) -> Iterator[tuple[str, Learn]]:
     for g in _SHRINKAGES:
         yield f"WCCN, g = {g:g}", partial(_whitened, shrinkage=g)
     yield "GMML, t = .3, reg = 1", _mean
-    for C in (10.0, 100.0) if full else (10.0,):
+    for C in _CS[full]:
         yield f"MLR, C = {C:g}", partial(_ranked, C=C)
         yield f"MLR, C = {C:g}, half of it", partial(_ranked, C=C, is_blended=True)
         yield f"MLR on WCCN, C = {C:g}, half of it", partial(_ranked, C=C, is_blended=True, is_whitened=True)
@@ -108,10 +153,19 @@ def _ranked(
 ) -> Float64Array:
     first = _whitened(X, y, 0.8) if is_whitened else np.eye(X.shape[1])
     Y = X @ first.T
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of gaps still open after 60 cuts
-        L = MLR(C=C, tol=1e-2, max_cuts=60, random_state=0).fit(Y, y.tolist()).components_
+    L = _fitted(MLR(C=C, tol=1e-2, max_cuts=60, random_state=0), Y, y)
     if is_blended:
         scale = np.sqrt(np.var(Y, axis=0).sum() / max(np.var(Y @ L.T, axis=0).sum(), 1e-300))
         L = np.concatenate([np.eye(X.shape[1]), scale * L])
     return L @ first
+
+
+def _of_kernels(X: Float64Array, y: Any, C: float, blocks: list[slice]) -> Float64Array:
+    return _fitted(SourceMLR(blocks, C=C, tol=1e-2, max_cuts=60, random_state=0), X, y)
+
+
+def _fitted(mlr: MLR | SourceMLR, X: Float64Array, y: Any) -> Float64Array:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of gaps still open after 60 cuts
+        L: Float64Array = mlr.fit(X, Relevance.from_labels(y.tolist())).components_
+    return L

@@ -9,9 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._report import Claim, Progress, Settings, at_most
-from experiments._pieces import Pieces
-from experiments._timbre import model_vectors
+from benchmarks._report import Claim, Settings, at_most
+from experiments._halves import Gains, gains_of
+from experiments._parts import Rows
+from experiments._pieces import Pieces, euclidean, scores, with_proximity
+from experiments._timbre import constants_of, model_vectors
+from musicsim._arrays import BoolArray, Float64Array
 from musicsim.errors import ModelError
 from musicsim.explorer.learning.verdict import MEASURES, Lead, compare, fallen
 from musicsim.explorer.models.artifacts import load_report
@@ -21,10 +24,12 @@ from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
 from musicsim.relevance import Relevance
 
-__all__ = ["small_rows"]
+__all__ = ["KNOWN", "SIZES", "automatic_gains", "small_claims", "small_rows"]
 
 SIZES = (30, 50, 80, 110, 150)
 FOLDERS, ARTISTS, NOTHING = "folders only", "artists only", "nothing"
+KNOWN = (FOLDERS, ARTISTS, NOTHING)
+BEFORE, ALONE = "codewords", "the sound alone"
 _KIND = {FOLDERS: "folder", ARTISTS: "artist"}
 _ROOT = Path("/music")
 
@@ -43,23 +48,45 @@ class _Quiet:
         return False
 
 
-def small_rows(
-    library: Library, pieces: Pieces, settings: Settings, progress: Progress
-) -> tuple[list[dict[str, Any]], list[Claim]]:
-    """What the app does by itself against codewords, on composers of hidden labels; and how often it is worse."""
-    rows, worse = [], {"today's": 0, "the sound alone": 0}
-    for size in SIZES:
-        for known in (FOLDERS, ARTISTS, NOTHING):
-            with _made(library, pieces, size, known, settings.seed) as (small, some, hidden):
-                row, leads = _judged(small, some, known, hidden)
-            for against, found in leads.items():
-                worse[against] += bool(fallen(found))
-            rows.append({"part": "small libraries", "what": f"{size} pieces, {known}"} | row)
-            progress(f"{size} pieces, {known}: {row['kept']}")
-    return rows, [
-        at_most(f"small libraries where what the app does is worse than {against} beyond its interval", n, 0)
-        for against, n in worse.items()
+def small_rows(library: Library, pieces: Pieces, size: int, known: str, settings: Settings) -> Rows:
+    """One small library: what the app does by itself there, on composers of hidden labels.
+
+    Returns
+    -------
+    list of one dict
+        ``worse`` has the measures that fell beyond their intervals, by what it is compared with.
+    """
+    rows, hidden = _chosen(pieces, size, settings.seed)
+    others = [song for row, song in enumerate(pieces.songs) if row not in set(rows)]
+    with (
+        constants_of(library, others),
+        _made(library, pieces, rows, known, hidden) as (small, some),
+    ):
+        row, leads = _judged(small, some, known, hidden)
+    worse = {against: fallen(found) for against, found in leads.items()}
+    return [{"part": "small libraries", "what": f"{size} pieces, {known}"} | row | {"worse": worse}]
+
+
+def small_claims(rows: Rows) -> list[Claim]:
+    """How many of the small libraries became worse."""
+    return [
+        at_most(
+            f"small libraries where what the app does is worse than {against} beyond its interval",
+            sum(bool(row["worse"][against]) for row in rows),
+            0,
+        )
+        for against in (BEFORE, ALONE)
     ]
+
+
+def automatic_gains(library: Library, pieces: Pieces, is_out: BoolArray, known: str) -> tuple[Gains, str]:
+    """What automatic learning gains over the sound alone where composers are hidden, and what it kept."""
+    hidden = set(pieces.composers[is_out].tolist())
+    everything = list(range(len(pieces)))
+    with constants_of(library, ()), _made(library, pieces, everything, known, hidden) as (small, some):
+        alone, _, kept, said = _learned(small, some, known)
+    before, after = (scores(with_proximity(euclidean(X), 1 / 3), some) for X in (alone, kept))
+    return gains_of(after, before, is_out), said
 
 
 def _chosen(pieces: Pieces, size: int, seed: int) -> tuple[list[int], set[str]]:
@@ -79,10 +106,9 @@ def _chosen(pieces: Pieces, size: int, seed: int) -> tuple[list[int], set[str]]:
 
 @contextmanager
 def _made(
-    library: Library, pieces: Pieces, size: int, known: str, seed: int
-) -> Iterator[tuple[Library, Pieces, set[str]]]:
+    library: Library, pieces: Pieces, rows: list[int], known: str, hidden: set[str]
+) -> Iterator[tuple[Library, Pieces]]:
     """A library of some of the pieces, with their labels but for those of some composers."""
-    rows, hidden = _chosen(pieces, size, seed)
     folder = library.folder.parent / "small"
     # frames are never written in place, so that links will do
     shutil.copytree(library.folder / "frames", folder / "frames", copy_function=os.link)
@@ -118,14 +144,15 @@ def _made(
                 pieces.composers[rows],
                 pieces.packages[rows],
             )
-            yield small, some, hidden
+            yield small, some
     finally:
         shutil.rmtree(folder)
 
 
-def _judged(
-    small: Library, pieces: Pieces, known: str, hidden: set[str]
-) -> tuple[dict[str, Any], dict[str, dict[str, Lead]]]:
+def _learned(
+    small: Library, pieces: Pieces, known: str
+) -> tuple[Float64Array, Float64Array, Float64Array, str]:
+    """Vectors by the sound alone, by codewords, and by what automatic learning keeps; and what that is."""
     native, codewords = small.models.native(), small.models.codewords()
     assert native is not None
     assert codewords is not None
@@ -136,14 +163,21 @@ def _judged(
             said = load_report(small.models.path(kept))["setting"]
         except ModelError as error:
             said = f"the sound alone: {error}"
-    today, alone, now = (
-        model_vectors(small, pieces, model_id) for model_id in (codewords.id, native.id, kept)
+    alone, by_codewords, now = (
+        model_vectors(small, pieces, model_id) for model_id in (native.id, codewords.id, kept)
     )
+    return alone, by_codewords, now, said
+
+
+def _judged(
+    small: Library, pieces: Pieces, known: str, hidden: set[str]
+) -> tuple[dict[str, Any], dict[str, dict[str, Lead]]]:
+    alone, by_codewords, now, said = _learned(small, pieces, known)
     relevance = Relevance.from_labels(pieces.composers.tolist())
     queries, database = np.flatnonzero(np.isin(pieces.composers, list(hidden))), np.arange(len(pieces))
     leads = {
         against: compare(before, now, relevance, queries, database, pieces.composers.tolist())
-        for against, before in (("today's", today), ("the sound alone", alone))
+        for against, before in ((BEFORE, by_codewords), (ALONE, alone))
     }
     row: dict[str, Any] = {"kept": said[:80], "queries": len(queries), "composers": len(hidden)}
     for against, found in leads.items():

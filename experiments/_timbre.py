@@ -1,36 +1,39 @@
-"""Pieces compared by the app's models, by these with a part left out, and by rivals: for experiments.real_music."""
+"""Pieces compared by the app's models, and by these with a part left out: for experiments.real_music."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 
-from benchmarks._report import Progress, version
-from benchmarks._rival import RivalError, RivalProcess
-from experiments._pieces import Pieces, euclidean
+from experiments._pieces import Pieces
+from experiments.sound_prior import N_SONGS
+from musicsim import gaussians
 from musicsim._arrays import Float64Array
+from musicsim.audio.features import N_MFCC
 from musicsim.explorer.upkeep.fitting import RepresentationSettings, song_parts
 from musicsim.explorer.upkeep.model_catalogue import add_representation
-from musicsim.gaussians import (
-    SongGaussians,
-    fit_embedding,
-    load_prior,
-    song_axes,
-)
-from musicsim.library import Library
+from musicsim.library import Library, Song
 
-__all__ = [
-    "Bliss",
-    "ablations",
-    "app_models",
-    "bliss_distances",
-    "gaussian_divergences",
-    "model_vectors",
-    "statistics",
-]
+__all__ = ["ablations", "app_models", "constants_of", "model_vectors"]
 
 _OTHERS = ("histogram", "tfidf", "gmm", "harmony", "rhythm")
-_N_MFCC = 13
+
+
+@contextmanager
+def constants_of(library: Library, songs: Sequence[Song]) -> Iterator[None]:
+    """What the model Sound knows of music before it sees a library is learned from these songs; nothing from none.
+
+    The constants that come with the program were learned from the very pieces that the experiment judges by.
+    """
+    if songs:
+        prior = gaussians.learn_prior(song_parts(library, songs, lambda *_: None), N_SONGS)
+    else:
+        known = gaussians.load_prior()
+        prior = gaussians.Prior(replace(known.population, n_songs=0.0), replace(known.spread, n_songs=0.0))
+    with patch.object(gaussians, "load_prior", return_value=prior):
+        yield
 
 
 def model_vectors(library: Library, pieces: Pieces, model_id: str) -> Float64Array:
@@ -53,110 +56,33 @@ def app_models(library: Library, pieces: Pieces, *, others: bool) -> Iterator[tu
 def ablations(library: Library, pieces: Pieces) -> Iterator[tuple[str, Float64Array]]:
     """Vectors by the model Sound made of these pieces alone, and with something left out or changed."""
     parts = song_parts(library, pieces.songs, lambda *_: None)
-    whole = SongGaussians.concatenate([some.merged() for some in parts])
-    prior = load_prior()
+    whole = gaussians.SongGaussians.concatenate([some.merged() for some in parts])
+    prior = gaussians.load_prior()
 
     def placed(
-        n_columns: int | None = None, shrinkage: float = 0.9, *, level: int | None = 0, known: bool
+        n_columns: int | None = None,
+        shrinkage: float = 0.9,
+        *,
+        level: int | None = 0,
+        known: gaussians.Prior | None = None,
     ) -> Float64Array:
         chosen = parts if n_columns is None else [_columns(some, n_columns) for some in parts]
         songs = whole if n_columns is None else _columns(whole, n_columns)
-        embedding, within = fit_embedding(chosen, prior.population if known else None)
+        embedding, within = gaussians.fit_embedding(chosen, known and known.population)
         if level is None:
             embedding.set_params(level=None).fit(songs)
             within = None
         X = embedding.transform(songs)
-        mean, axes = song_axes(X, within, prior.spread if known else None, shrinkage=shrinkage)
+        mean, axes = gaussians.song_axes(X, within, known and known.spread, shrinkage=shrinkage)
         return (X - mean) @ axes.T
 
-    yield "Sound, without the constants of the program", placed(known=False)
-    yield "Sound, no whitening within songs", placed(known=False, shrinkage=1.0)
+    yield "Sound, with the program's constants, which know these pieces", placed(known=prior)
+    yield "Sound, no whitening within songs", placed(shrinkage=1.0)
     for g in (0.5, 0.8):
-        yield f"Sound, whitening shrunk by {g:g}", placed(known=False, shrinkage=g)
-    yield "Sound, level kept, no whitening", placed(known=False, level=None, shrinkage=1.0)
-    yield "Sound, without slopes and curvatures", placed(_N_MFCC, known=False)
+        yield f"Sound, whitening shrunk by {g:g}", placed(shrinkage=g)
+    yield "Sound, level kept, no whitening", placed(level=None, shrinkage=1.0)
+    yield "Sound, without slopes and curvatures", placed(N_MFCC)
 
 
-def _columns(gaussians: SongGaussians, n: int) -> SongGaussians:
-    return SongGaussians(gaussians.means[:, :n], gaussians.covariances[:, :n, :n], gaussians.n_frames)
-
-
-# --- rivals ---------------------------------------------------------------------------------------
-
-
-def statistics(library: Library, pieces: Pieces) -> Float64Array:
-    """Means and deviations of the 39 columns, z-scored."""
-    songs = [library.frames(song).astype(np.float64) for song in pieces.songs]
-    X = np.array([np.concatenate([frames.mean(axis=0), frames.std(axis=0)]) for frames in songs])
-    return (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-12)
-
-
-def gaussian_divergences(library: Library, pieces: Pieces) -> dict[str, Float64Array]:
-    """Between single Gaussians of the MFCC: symmetrised Kullback-Leibler, and Musly's Jensen-Shannon.
-
-    Musly (Schnitzer, 2012) takes 25 MFCC; 13 are stored here. The mixture of two Gaussians is taken as the Gaussian of
-    its moments, as there; distances are the root.
-    """
-    songs = [library.frames(song)[:, :_N_MFCC].astype(np.float64) for song in pieces.songs]
-    means = np.array([frames.mean(axis=0) for frames in songs])
-    covariances = np.array([np.cov(frames.T) + 1e-3 * np.eye(_N_MFCC) for frames in songs])
-    inverses, logs = np.linalg.inv(covariances), np.linalg.slogdet(covariances)[1]
-    n = len(songs)
-    kl, js = np.zeros((n, n)), np.zeros((n, n))
-    for i in range(n):
-        apart = means - means[i]
-        outer = apart[:, :, None] * apart[:, None, :]
-        traces = np.einsum("jab,ba->j", covariances, inverses[i]) + np.einsum(
-            "jab,ab->j", inverses, covariances[i]
-        )
-        squares = np.einsum("ja,ab,jb->j", apart, inverses[i], apart) + np.einsum(
-            "ja,jab,jb->j", apart, inverses, apart
-        )
-        kl[i] = (traces + squares) / 4.0 - _N_MFCC / 2.0
-        middle = (covariances + covariances[i]) / 2.0 + outer / 4.0
-        js[i] = np.linalg.slogdet(middle)[1] / 2.0 - (logs + logs[i]) / 4.0
-    return {
-        "one Gaussian, symmetrised KL": np.sqrt(np.maximum((kl + kl.T) / 2.0, 0.0)),
-        "one Gaussian, Jensen-Shannon (Musly)": np.sqrt(np.maximum((js + js.T) / 2.0, 0.0)),
-    }
-
-
-class Bliss:
-    """The rival's numbers of a file."""
-
-    def __init__(self) -> None:
-        import bliss_audio
-
-        self._song = bliss_audio.Song
-
-    def analyse(self, path: str) -> list[float]:
-        """Some twenty numbers from -1 to 1."""
-        return [float(value) for value in self._song(path).analysis]
-
-
-def bliss_distances(pieces: Pieces, progress: Progress) -> tuple[Float64Array | None, str]:
-    """Euclidean distances of bliss's numbers, or None with the reason; a file it fails on is far from all."""
-    if not version("bliss-audio"):
-        return None, "bliss-audio is not installed (pip install 'musicsim[bench]')"
-    rows: list[list[float] | None] = []
-    with ExitStack() as held:
-        bliss: RivalProcess | None = None
-        for number, song in enumerate(pieces.songs):
-            try:
-                if bliss is None:
-                    bliss = held.enter_context(RivalProcess(Bliss))
-                rows.append(bliss.call("analyse", str(song.path)).value)
-            except RivalError as error:
-                rows.append(None)
-                bliss = None
-                if not any(rows) and number >= 3:
-                    return None, f"bliss: {error}"
-            if number % 50 == 49:
-                progress(f"bliss: {number + 1} of {len(pieces)}")
-    read = [row for row in rows if row is not None]
-    if not read:
-        return None, "bliss read none of the files"
-    failed = np.array([row is None for row in rows])
-    D = euclidean(np.array([row or read[0] for row in rows]))
-    D[failed] = D[:, failed] = 2.0 * D.max()
-    return D, f"bliss read {len(read)} of {len(rows)} files"
+def _columns(songs: gaussians.SongGaussians, n: int) -> gaussians.SongGaussians:
+    return gaussians.SongGaussians(songs.means[:, :n], songs.covariances[:, :n, :n], songs.n_frames)

@@ -4,108 +4,152 @@ For each piece of a composer with five or more: is the nearest piece of the same
 nearest are (P@5)? Of all pieces: is the nearest of the same package? Of the composers that share a package with
 others: is the nearest piece of the package theirs (within)? That figure is free of mastering, which a package may
 have in common. Skew is that of how often pieces are among the ten nearest. Distances are adjusted by mutual proximity
-over the nearest third; "all" is over all pieces, as until version 2 of the sound model.
+over the nearest third; "all" is over all pieces, as the app did before it had Sound.
 
-Leads are differences to "Codewords, all" with 95 % intervals over the composers. There are few composers, so
-intervals are wide, and two of them can decide a figure. Nested choice: the best row by the mean of P@1, P@5 and
-within on half of the composers, its lead on the other half, over many halves: what is left when the best of many is
-not taken on the same pieces. Learning: from the composers of one half, or from folders of other packages, judged on
-the other half. Small libraries: some packages, with folders only, artists only or neither; half of the labels are
-hidden, and what the app does by itself is judged on those.
+"Sound" is fitted on these pieces alone. The constants that come with the program were learned from the same pieces, so
+the row that has them is not a judgement. Leads are differences to "Codewords, all", the app before, with 95 % intervals
+over the composers. There are few composers, so intervals are wide, and two of them can decide a figure. Nested choice:
+the best row by the mean of P@1, P@5 and within on half of the composers, its lead on the other half, over many halves:
+what is left when the best of many is not taken on the same pieces. Learning: from the composers of one half, or from
+folders of other packages, judged on the other half against the same vectors before; "automatic" is what the app does,
+which chooses among the ways of learning on the composers that it may see. Small libraries: some packages, with folders
+only, artists only or neither; half of the labels are hidden, and what the app does by itself is judged on those; the
+constants are then learned from the other pieces. Descriptors: learning on published collections, as
+experiments.descriptors has it.
 
-Pieces: a library (``--library``, of which a copy is worked on) or a folder of music (``--music``, or
-MUSICSIM_REAL_MUSIC). Labels: ``--labels``, or game_music.csv in the folder of public data sets: columns path, label
-(the composer) and package. The short protocol uses what the library has stored; ``--full`` adds other models, bliss,
-more halves and MLR.
+Pieces: a library (``--library``, of which a copy is worked on), a folder of music (``--music``), or else 312 pieces of
+Debian's game packages, which are fetched. Labels: ``--labels``, a CSV with the columns path, label (the composer) and
+package; those of the 312 pieces come with the program. ``--cache`` keeps the pieces, what was computed of them and the
+parts that are done, so that a run goes on where it was stopped. ``--full`` adds models, splits and settings.
 """
 
-import os
+import hashlib
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from benchmarks._report import Claim, Progress, Settings, at_least, at_most, main, shared_data
-from experiments._halves import learned_rows, nested_rows
+from benchmarks._report import Claim, Progress, Settings, at_least, at_most, main
+from experiments import descriptors
+from experiments._game_music import LABELS, FetchError, fetch
+from experiments._halves import Gains, gain_row, halves, learned_rows, nested_rows
+from experiments._parts import KeptParts, Rows
 from experiments._pieces import MEASURES, Pieces, Scores, euclidean, labelled, scores, with_proximity
-from experiments._small_libraries import small_rows
-from experiments._timbre import ablations, app_models, bliss_distances, gaussian_divergences, statistics
-from musicsim._arrays import Float64Array
+from experiments._small_libraries import ARTISTS, KNOWN, SIZES, automatic_gains, small_claims, small_rows
+from experiments._sound_rivals import rival_distances
+from experiments._timbre import ablations, app_models, constants_of
+from musicsim._arrays import BoolArray, Float64Array
 from musicsim.evaluation import paired_bootstrap
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
 
 THIRD, ALL = 1 / 3, 1.0
+BEFORE = "Codewords, all"
 GOALS = {"P@1": 0.72, "P@5": 0.59, "package": 0.62, "within": 0.80}
 MAX_SKEW = 0.2
-MUSIC = "MUSICSIM_REAL_MUSIC"
+CACHE = Path(__file__).parents[1] / "data" / "experiments" / "real_music"
+AUTOMATIC_SPLITS = {False: 4, True: 20}  # of the short protocol, and of the full one
 
 
-def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], list[Claim]]:
-    """Measure every row; without music or labels one sentence says what is missing."""
-    shared = shared_data()
-    table = settings.labels or (shared / "game_music.csv" if shared else None)
-    music = settings.music or (Path(os.environ[MUSIC]) if os.environ.get(MUSIC) else None)
-    missing = []
-    if table is None or not table.is_file():
-        missing.append("labels (--labels, or MUSICSIM_SHARED_DATA)")
-    if settings.library is None and (music is None or not music.is_dir()):
-        missing.append(f"music (--library, --music, or {MUSIC})")
-    if missing:
-        settings.facts["skipped"] = f"nothing was measured, as there are no {' and no '.join(missing)}"
+def run(settings: Settings, progress: Progress) -> tuple[Rows, list[Claim]]:
+    """Measure every row; where the pieces cannot be had one sentence says why."""
+    cache = settings.cache or CACHE
+    try:
+        with _opened(settings, cache, progress) as library:
+            return _measured(library, settings, cache, progress)
+    except FetchError as error:
+        settings.facts["skipped"] = str(error)
         return [], [at_least("Sound: P@1", None, GOALS["P@1"])]
-    assert table is not None
-    with _opened(settings.library, music, progress) as library:
-        pieces = labelled(library, table)
-        composers = np.unique(pieces.composers[pieces.queries])
-        settings.facts |= {"pieces": len(pieces), "composers": len(composers), "queries": len(pieces.queries)}
-        found: dict[str, Scores] = {}
-        for name, D in _distances(library, pieces, settings, progress):
-            found[f"{name}, all"] = scores(with_proximity(D, ALL), pieces)
-            found[name] = scores(with_proximity(D, THIRD), pieces)
-            progress(name)
-        reference = found["Codewords, all"]
-        rows = [_row(name, of, reference, pieces, settings.seed) for name, of in found.items()]
-        rows += nested_rows(found, "Codewords, all", pieces, settings)
-        rows += learned_rows(dict(app_models(library, pieces, others=False)), pieces, settings, progress)
-        small, claims = small_rows(library, pieces, settings, progress)
-    return [*rows, *small], [*_claims(found), *claims]
 
 
 @contextmanager
-def _opened(library: Path | None, music: Path | None, progress: Progress) -> Iterator[Library]:
-    """A copy of the library, brought up to date, or a new one of the folder."""
-    with tempfile.TemporaryDirectory() as scratch:
+def _opened(settings: Settings, cache: Path, progress: Progress) -> Iterator[Library]:
+    """A copy of the library, or of the one that is made of the pieces, with models fitted on nothing but these."""
+    source = settings.library
+    if source is None:
+        music = settings.music
+        if music is None:
+            music = cache / "music"
+            fetch(music, progress)
+        source = cache / "library"
+        with Library.open(source) as made:
+            progress(f"analysing {music}")
+            made.add(music)
+    cache.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=cache) as scratch:
         folder = Path(scratch) / "library"
-        if library is not None:
-            shutil.copytree(library, folder)
+        shutil.copytree(source, folder)
         with Library.open(folder) as opened:
-            if library is None:
-                assert music is not None
-                progress(f"analysing {music}")
-                opened.add(music)
-            refresh(opened)
+            progress("fitting the models")
+            with constants_of(opened, ()):
+                refresh(opened, force=True)
             yield opened
 
 
+def _measured(
+    library: Library, settings: Settings, cache: Path, progress: Progress
+) -> tuple[Rows, list[Claim]]:
+    pieces = labelled(library, settings.labels or LABELS)
+    composers = np.unique(pieces.composers[pieces.queries])
+    settings.facts.update(pieces=len(pieces), composers=len(composers), queries=len(pieces.queries))
+    spaces = dict(app_models(library, pieces, others=False))
+    kept = KeptParts(cache / "parts" / _digest(pieces, spaces, settings))
+    rows = kept.rows("models", lambda: _model_rows(library, pieces, settings, cache, progress))
+    claims = list(_claims({row["what"]: row for row in rows}))
+    rows += kept.rows("learning", lambda: learned_rows(spaces, pieces, settings, progress))
+    rows.append(_automatic_row(library, pieces, settings, kept, progress))
+    small: Rows = []
+    for size in SIZES:
+        for known in KNOWN:
+            small += kept.rows(
+                f"{size} pieces, {known}",
+                lambda size=size, known=known: small_rows(library, pieces, size, known, settings),  # type: ignore[misc]
+            )
+            progress(f"{size} pieces, {known}: {small[-1]['kept']}")
+    rows += small
+    rows += kept.rows("descriptors", lambda: _descriptor_rows(settings, progress))
+    return rows, [*claims, *small_claims(small)]
+
+
+def _digest(pieces: Pieces, spaces: dict[str, Float64Array], settings: Settings) -> str:
+    """Of all that rows depend on but the program."""
+    of = hashlib.sha256(f"{settings.seed} {settings.full}".encode())
+    for values in (pieces.composers, pieces.packages):
+        of.update("\n".join(values.tolist()).encode())
+    for X in spaces.values():
+        of.update(np.round(X, 3).tobytes())
+    return of.hexdigest()[:16]
+
+
+def _model_rows(
+    library: Library, pieces: Pieces, settings: Settings, cache: Path, progress: Progress
+) -> Rows:
+    found: dict[str, Scores] = {}
+    missing: Rows = []
+    for name, D, said in _distances(library, pieces, settings, cache, progress):
+        if D is None:
+            missing.append({"part": "models", "what": f"{name}: {said}"})
+            continue
+        what = f"{name} ({said})" if said else name
+        found[f"{what}, all"] = scores(with_proximity(D, ALL), pieces)
+        found[what] = scores(with_proximity(D, THIRD), pieces)
+        progress(what)
+    rows = [_row(name, of, found[BEFORE], pieces, settings.seed) for name, of in found.items()]
+    return [*rows, *missing, *nested_rows(found, BEFORE, pieces, settings)]
+
+
 def _distances(
-    library: Library, pieces: Pieces, settings: Settings, progress: Progress
-) -> Iterator[tuple[str, Float64Array]]:
+    library: Library, pieces: Pieces, settings: Settings, cache: Path, progress: Progress
+) -> Iterator[tuple[str, Float64Array | None, str]]:
     for name, X in app_models(library, pieces, others=settings.full):
-        yield name, euclidean(X)
+        yield name, euclidean(X), ""
     for name, X in ablations(library, pieces):
-        yield name, euclidean(X)
-    yield "MFCC statistics", euclidean(statistics(library, pieces))
-    yield from gaussian_divergences(library, pieces).items()
-    if settings.full:
-        D, said = bliss_distances(pieces, progress)
-        settings.facts["bliss"] = said
-        if D is not None:
-            yield "bliss", D
+        yield name, euclidean(X), ""
+    yield from rival_distances(library, pieces, cache / "rivals", progress)
 
 
 def _row(name: str, of: Scores, reference: Scores, pieces: Pieces, seed: int) -> dict[str, Any]:
@@ -120,10 +164,38 @@ def _row(name: str, of: Scores, reference: Scores, pieces: Pieces, seed: int) ->
     return row
 
 
-def _claims(found: dict[str, Scores]) -> Iterator[Claim]:
+def _automatic_row(
+    library: Library, pieces: Pieces, settings: Settings, kept: KeptParts, progress: Progress
+) -> dict[str, Any]:
+    gains, said = [], []
+    for number, is_out in enumerate(halves(pieces, AUTOMATIC_SPLITS[settings.full], settings.seed), start=1):
+
+        def measured(is_out: BoolArray = is_out) -> Rows:
+            of, what = automatic_gains(library, pieces, is_out, ARTISTS)
+            by_query = {measure: values.tolist() for measure, values in of.by_query.items()}
+            return [{"kept": what, "skew": of.skew, "gains": by_query}]
+
+        row = kept.rows(f"automatic, split {number}", measured)[0]
+        by_query = {measure: np.array(values) for measure, values in row["gains"].items()}
+        gains.append(Gains(by_query, row["skew"]))
+        said.append(row["kept"])
+        progress(f"automatic, split {number}: {said[-1]}")
+    row = gain_row("learning", "Sound, automatic, composers", gains, pieces, settings.seed)
+    return row | {"kept": "; ".join(said)}
+
+
+def _descriptor_rows(settings: Settings, progress: Progress) -> Rows:
+    own = Settings(settings.seed, settings.full)
+    rows, _ = descriptors.run(own, progress)
+    if not rows:
+        return [{"part": "descriptors", "what": f"skipped: {own.facts['data']}"}]
+    return [{"part": "descriptors", "what": f"{row['set']}, {row['method']}"} | row for row in rows]
+
+
+def _claims(rows: dict[str, dict[str, Any]]) -> Iterator[Claim]:
     for measure, goal in GOALS.items():
-        yield at_least(f"Sound: {measure}", found["Sound"].mean(measure), goal)
-    yield at_most("Sound: skew", found["Sound"].skew, MAX_SKEW)
+        yield at_least(f"Sound: {measure}", rows["Sound"][measure], goal)
+    yield at_most("Sound: skew", rows["Sound"]["skew"], MAX_SKEW)
 
 
 if __name__ == "__main__":

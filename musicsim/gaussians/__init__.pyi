@@ -1,5 +1,7 @@
 from .axes import Spread as Spread
+from .axes import inverse_root as inverse_root
 from .axes import principal_axes as principal_axes
+from .axes import shrunk as shrunk
 from .axes import song_axes as song_axes
 from .axes import within_covariance as within_covariance
 from .embedding import GaussianEmbedding as GaussianEmbedding

@@ -6,7 +6,7 @@ import numpy as np
 
 from musicsim._arrays import Float64Array, FloatingArray, Int64Array
 
-__all__ = ["Spread", "principal_axes", "song_axes", "within_covariance"]
+__all__ = ["Spread", "inverse_root", "principal_axes", "shrunk", "song_axes", "within_covariance"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,19 @@ def principal_axes(covariance: Float64Array, variance: float) -> tuple[Float64Ar
     return values[:n_axes], vectors[:, :n_axes].T
 
 
+def shrunk(covariance: Float64Array, shrinkage: float) -> Float64Array:
+    """A covariance (d, d) moved towards a multiple of the identity of the same trace: not at all at 0, all at 1."""
+    d = len(covariance)
+    return (1 - shrinkage) * covariance + shrinkage * (np.trace(covariance) / d) * np.eye(d)
+
+
+def inverse_root(covariance: Float64Array) -> Float64Array:
+    """The symmetric matrix (d, d) that whitens: the inverse of the root of a positive definite covariance."""
+    values, vectors = np.linalg.eigh(covariance)
+    root: Float64Array = (vectors / np.sqrt(values)) @ vectors.T
+    return root
+
+
 def song_axes(
     X: FloatingArray,
     within: Float64Array | None = None,
@@ -105,9 +118,7 @@ def song_axes(
         onto = axes @ prior.axes.T
         parts.append((weight if parts else 1.0, onto @ prior.within @ onto.T))
     W: Float64Array = sum((share * part for share, part in parts), np.zeros((n_axes, n_axes)))
-    level = float(np.trace(W)) / n_axes
-    if level > 0:
-        spread, directions = np.linalg.eigh((1 - shrinkage) * W + shrinkage * level * np.eye(n_axes))
-        axes = (directions / np.sqrt(spread)) @ directions.T @ axes
+    if np.trace(W) > 0:
+        axes = inverse_root(shrunk(W, shrinkage)) @ axes
     apart = 2 * np.trace(axes @ total @ axes.T)
     return mean, axes / np.sqrt(apart) if apart > 0 else axes

@@ -9,7 +9,7 @@ import numpy as np
 from musicsim.library.artists import SpellingGroup, fold_name, spelling_groups, unaccented
 from musicsim.library.db.columns import Labels
 
-__all__ = ["folded", "genre_key", "genre_spellings"]
+__all__ = ["folded", "genre_key", "genre_spellings", "usual_spellings"]
 
 
 def genre_key(name: str) -> str:
@@ -36,11 +36,21 @@ def genre_spellings(counts: Mapping[str, int]) -> list[SpellingGroup]:
     return spelling_groups(groups.values(), counts)
 
 
+def usual_spellings(counts: Mapping[str, int]) -> dict[str, str]:
+    """The most used spelling of each genre that is spelled in several ways, by every one of them.
+
+    Parameters
+    ----------
+    counts : mapping of name to number of songs
+    """
+    return {name: group.suggested for group in genre_spellings(counts) for name in group.names}
+
+
 def folded(genres: Labels) -> Labels:
     """The genres of songs, each by its most used spelling."""
     sizes = np.bincount(genres.codes[genres.codes >= 0], minlength=len(genres.names))
     counts = dict(zip(genres.names, sizes.tolist(), strict=True))
-    usual = {name: group.suggested for group in genre_spellings(counts) for name in group.names}
+    usual = usual_spellings(counts)
     if not usual:
         return genres
     names = [usual.get(name, name) for name in genres.names]

@@ -102,14 +102,12 @@ class WCCN(LinearMetric, BaseEstimator):
             if not np.isfinite(W).all() or not np.trace(W) > 0:
                 raise ValueError("covariances: songs of one class should be finite, and differ.")
         within = np.mean([W * (d / np.trace(W)) for W in given], axis=0)
-        g = float(self.shrinkage)
-        self.covariance_ = (1.0 - g) * (within + within.T) / 2.0 + g * np.eye(d)
-        values, vectors = np.linalg.eigh(self.covariance_)
-        if not values[0] > _MIN_EIGENVALUE:
+        self.covariance_ = gaussians.shrunk((within + within.T) / 2.0, float(self.shrinkage))
+        if not np.linalg.eigvalsh(self.covariance_)[0] > _MIN_EIGENVALUE:
             raise ValueError(
                 f"the covariance within classes is singular; a shrinkage above {self.shrinkage!r} helps."
             )
-        self.components_ = (vectors / np.sqrt(values)) @ vectors.T
+        self.components_ = gaussians.inverse_root(self.covariance_)
         self.n_features_in_ = d
         return self
 

@@ -293,6 +293,26 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         total = joint.sum()
         return [(int(edges[k]), graph.names[edges[k]], float(joint[k] / total)) for k in order]
 
+    def among(self, songs: npt.ArrayLike) -> "PlaylistModel":
+        """The same walk among some of the songs, numbered from 0: edges keep their weights.
+
+        Parameters
+        ----------
+        songs : int array of shape (n,), n >= 2, each once
+            Edges that hold fewer than two of them are left out.
+        """
+        graph = self.hypergraph
+        chosen = np.asarray(songs, dtype=np.intp)
+        part = graph.incidence[chosen]
+        kept = np.flatnonzero(np.bincount(part.indices, minlength=graph.n_edges) >= 2)
+        song_weight = graph.song_weight[chosen] if graph.weighted else None
+        return PlaylistModel(
+            Hypergraph(part[:, kept], [graph.names[e] for e in kept], song_weight),
+            self.weights_[kept],
+            edge_probability=self.edge_probability,
+            random_state=self.random_state,
+        )
+
     def explain(self, i: int, j: int) -> Transition:
         """Return the most probable reason for song j to follow song i, whoever put it there.
 

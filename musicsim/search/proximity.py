@@ -269,12 +269,12 @@ def _block_moments(
 ) -> tuple[Float64Array, Float64Array]:
     """Moments of the distances from some rows to the `k` nearest of the sample, copies left out."""
     own = np.einsum("ij,ij->i", part, part)
-    scale = own[:, None] + norms
     squares = part @ sample.T
     squares *= -2.0
-    squares += scale
-    scale *= _COPY
-    squares[squares <= scale] = np.inf
+    squares += own[:, None]
+    squares += norms
+    if squares.min() <= _COPY * (own.max() + norms.max()):  # to look at each costs as much as the product
+        squares[squares <= _COPY * (own[:, None] + norms)] = np.inf
     if k < len(sample):
         squares.partition(k - 1, axis=1)
     distances = np.sqrt(squares[:, :k])

@@ -1,6 +1,13 @@
 """The measures of the experiment on real music against loops, and what it does where there is no music."""
 
 import csv
+import hashlib
+import io
+import lzma
+import tarfile
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +15,14 @@ import pytest
 from scipy.stats import norm
 
 from benchmarks._report import Settings
-from experiments import real_music
-from experiments._halves import _halves
+from experiments import _game_music, real_music
+from experiments._blocks import block_features, joined_distances
+from experiments._game_music import FetchError, fetch
+from experiments._halves import gain_row, gains_of, halves
+from experiments._parts import KeptParts
 from experiments._pieces import MIN_PIECES, Pieces, euclidean, labelled, scores, with_proximity
+from experiments._timbre import constants_of
+from musicsim import gaussians
 from musicsim.library import Library
 
 
@@ -77,22 +89,124 @@ def test_rows_of_the_table_are_found_by_folder_and_file_name(tiny_library, tmp_p
 
 
 def test_composers_are_in_one_half_or_the_other(pieces):
-    for is_out in _halves(pieces, 5, 0):
+    for is_out in halves(pieces, 5, 0):
         for composer in "abc":
             assert len(set(is_out[pieces.composers == composer].tolist())) == 1
         assert not is_out[pieces.composers == ""].any()
         assert {bool(is_out[0]), bool(is_out[6])} == {False, True}
 
 
-def test_without_music_or_labels_one_sentence_says_what_is_missing(monkeypatch, tmp_path):
-    monkeypatch.delenv("MUSICSIM_REAL_MUSIC", raising=False)
-    monkeypatch.setenv("MUSICSIM_SHARED_DATA", str(tmp_path))
-    settings = Settings()
+def test_a_gain_is_the_mean_over_the_splits_in_which_a_piece_was_held_out(pieces, rng):
+    before, after = (scores(euclidean(rng.normal(size=(24, 4))), pieces) for _ in range(2))
+    splits = list(halves(pieces, 4, 0))
+    row = gain_row("learning", "x", [gains_of(after, before, is_out) for is_out in splits], pieces, 0)
+    change = after.by_query["P@5"] - before.by_query["P@5"]
+    of_pieces = [change[i] for i in pieces.queries if any(is_out[i] for is_out in splits)]
+    of_splits = [np.nanmean(change[is_out]) for is_out in splits]
+    assert row["lead P@5"].startswith(f"{np.mean(of_pieces):+.3f} (")
+    assert row["lead P@5"].endswith(f"sd {np.std(of_splits):.3f}, worst {np.min(of_splits):+.3f}")
+    assert (row["splits"], row["skew"]) == (4, pytest.approx(after.skew))
+
+
+def test_parts_that_are_done_are_not_measured_again(tmp_path):
+    kept, calls = KeptParts(tmp_path), []
+
+    def measure():
+        calls.append(1)
+        return [{"what": "a", "value": np.float64(0.5)}]
+
+    assert kept.rows("a", measure) == KeptParts(tmp_path).rows("a", measure) == [{"what": "a", "value": 0.5}]
+    assert len(calls) == 1
+
+
+def test_block_level_features_do_not_hear_gain_and_tell_noise_from_clicks(rng):
+    noise = [rng.normal(size=22_050 * 8).astype(np.float32) for _ in range(2)]
+    clicks = np.zeros(22_050 * 8, dtype=np.float32)
+    clicks[::11_025] = 1.0
+    vectors = np.array([block_features(x) for x in (*noise, clicks, 0.5 * clicks)])
+    np.testing.assert_allclose(
+        block_features(0.5 * noise[0])[980:], vectors[0, 980:], rtol=1e-3, atol=1e-3
+    )  # but for the spectrum itself
+    D = joined_distances(vectors)
+    np.testing.assert_allclose(D, D.T, atol=1e-9)
+    assert D[0, 1] < min(D[0, 2], D[1, 2])
+    assert D[2, 3] < min(D[2, 0], D[2, 1])
+
+
+def package(path, files):
+    """A Debian package with these files."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w:xz") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(f"./{name}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    members = {"debian-binary": b"2.0\n", "control.tar.xz": b"odd", "data.tar.xz": data.getvalue()}
+    with path.open("wb") as stream:
+        stream.write(b"!<arch>\n")
+        for name, content in members.items():
+            stream.write(f"{name:<16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n".encode())
+            stream.write(content + b"\n" * (len(content) % 2))
+
+
+@pytest.fixture
+def mirror(tmp_path, monkeypatch):
+    """A mirror of Debian with one package, of whose files two are wanted; the folder that it serves."""
+    served = tmp_path / "served"
+    index = served / "dists/bookworm/main/binary-amd64"
+    index.mkdir(parents=True)
+    package(served / "x.deb", {"usr/share/x/music/a.ogg": b"a", "usr/share/x/b.ogg": b"b", "usr/c": b"c"})
+    digest = hashlib.sha256((served / "x.deb").read_bytes()).hexdigest()
+    text = f"Package: y\nFilename: y.deb\nSHA256: 0\n\nPackage: x\nFilename: x.deb\nSHA256: {digest}\n\n"
+    (index / "Packages.xz").write_bytes(lzma.compress(text.encode()))
+    labels = tmp_path / "labels.csv"
+    labels.write_text("package,path,label\nx,usr/share/x/music/a.ogg,\nx,usr/share/x/b.ogg,someone\n")
+    monkeypatch.setattr(_game_music, "LABELS", labels)
+    handler = partial(SimpleHTTPRequestHandler, directory=served)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("MUSICSIM_DEBIAN_MIRROR", f"http://127.0.0.1:{server.server_port}/")
+        yield served
+        server.shutdown()
+
+
+def test_wanted_files_of_packages_are_fetched_once(mirror, tmp_path):
+    music = tmp_path / "music"
+    fetch(music, lambda _: None)
+    files = {f"{path.relative_to(music)}": path.read_bytes() for path in music.rglob("*") if path.is_file()}
+    assert files == {"x/music/a.ogg": b"a", "x/x/b.ogg": b"b"}
+    (mirror / "x.deb").unlink()
+    fetch(music, lambda _: None)
+
+
+def test_what_cannot_be_fetched_is_said_in_one_sentence(mirror, tmp_path):
+    (mirror / "x.deb").write_bytes(b"!<arch>\nsomething else")
+    with pytest.raises(FetchError, match="not what the index of the archive says"):
+        fetch(tmp_path / "music", lambda _: None)
+    assert not (tmp_path / "music" / "x").exists()
+    (mirror / "dists/bookworm/main/binary-amd64/Packages.xz").unlink()
+    settings = Settings(cache=tmp_path / "cache")
     rows, claims = real_music.run(settings, print)
     assert rows == []
     assert not claims[0].holds
-    assert "no labels" in settings.facts["skipped"]
-    assert "no music" in settings.facts["skipped"]
+    assert "MUSICSIM_DEBIAN_MIRROR" in settings.facts["skipped"]
+
+
+def test_every_piece_of_the_labels_has_a_package_and_a_path():
+    with _game_music.LABELS.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len({(row["package"], row["path"]) for row in rows}) == len(rows) == 312
+
+
+def test_constants_are_those_of_other_songs_and_come_back(tiny_library):
+    shipped = gaussians.load_prior()
+    with constants_of(tiny_library, ()):
+        assert gaussians.load_prior().spread.n_songs == 0.0
+    songs = tiny_library.songs()
+    with constants_of(tiny_library, songs):
+        assert gaussians.load_prior().population.n_songs == shipped.population.n_songs
+        assert not np.allclose(gaussians.load_prior().population.mean, shipped.population.mean)
+    assert gaussians.load_prior() is shipped
 
 
 @pytest.mark.slow
@@ -103,7 +217,8 @@ def test_a_small_library_loses_the_labels_that_are_hidden(tiny_library):
     pieces = Pieces(
         songs, np.array([song.artist for song in songs]), np.array([song.genre for song in songs])
     )
-    with small._made(tiny_library, pieces, 8, small.ARTISTS, 0) as (library, some, hidden):
+    rows, hidden = small._chosen(pieces, 8, 0)
+    with small._made(tiny_library, pieces, rows, small.ARTISTS, hidden) as (library, some):
         assert len(some) == len(library.songs()) == 6, "two of each package"
         assert hidden
         for song, composer in zip(some.songs, some.composers, strict=True):
@@ -111,6 +226,6 @@ def test_a_small_library_loses_the_labels_that_are_hidden(tiny_library):
             assert song.path.parent == Path("/music")
         row, leads = small._judged(library, some, small.NOTHING, hidden)
         assert row["kept"].startswith("the sound alone")
-        assert set(leads) == {"today's", "the sound alone"}
+        assert set(leads) == {"codewords", "the sound alone"}
     with Library.open(tiny_library.folder) as untouched:
         assert len(untouched.songs()) == 12

@@ -6,6 +6,8 @@ from musicsim.explorer.evaluation.quality import measure_lists, measure_scores
 from musicsim.explorer.guessing.guess import MIN_RIGHT, Guesses
 from musicsim.explorer.guessing.guess_judging import Judged
 from musicsim.explorer.learning.supervision import Supervision
+from musicsim.explorer.playlists.edges import build_hypergraph
+from musicsim.explorer.playlists.song_labels import load_sources
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.snapshot.filtering import passing
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -51,3 +53,14 @@ def test_genres_of_fewer_than_five_songs_are_in_no_figure(twelve):
 def test_all_guesses_can_be_accepted_only_where_they_are_right_often_enough():
     found = Guesses("genre", [], Judged({1: 0.5, 6: MIN_RIGHT, 8: 0.95}, None, 50), 50)
     assert [found.can_accept_all(least) for least in (1, 6, 8, 10)] == [False, True, True, False]
+
+
+def test_spellings_are_one_edge_of_playlists(twelve):
+    def edges(now):
+        graph = build_hypergraph(now, load_sources(now), own=False)
+        return {name: graph.members(e).tolist() for e, name in enumerate(graph.names)}
+
+    before = edges(take_snapshot(twelve))
+    for song in twelve.songs()[::2]:
+        twelve.edits.edit([song.id], {"genre": f"  {song.genre.upper()}-"})
+    assert edges(take_snapshot(twelve)) == before

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from musicsim.explorer.playlists import pool
 from musicsim.explorer.playlists.fit import refit_walks
 from musicsim.explorer.playlists.pace import SoundRanks, at_pace, median_of
 from musicsim.explorer.playlists.walk import ShuffleWalk, Walk
@@ -22,6 +23,8 @@ def test_ranks_are_those_of_all_distances(rng):
         shares = np.array([np.count_nonzero(distance < d) for d in distance]) / 49
         np.testing.assert_allclose(ranks.shares(row), shares)
         assert ranks.near(row).tolist() == np.flatnonzero(shares <= 0.1).tolist()
+        between = [ranks.share_between(X[row], other) for other in X]
+        np.testing.assert_allclose(between, shares)
 
 
 def test_the_nearest_song_of_a_small_library_is_near():
@@ -96,3 +99,26 @@ def test_a_few_lists_do_not_say_how_far_steps_go_many_do(taught):
 
     assert is_paced_after(2)
     assert not is_paced_after(25)
+
+
+@pytest.mark.parametrize(("surprise", "low", "high"), [(0.0, 0.0, 0.06), (1.0, 0.2, 0.3)])
+def test_a_playlist_of_a_large_library_is_drawn_from_a_sample(taught, monkeypatch, surprise, low, high):
+    monkeypatch.setattr(pool, "_MAX_SONGS", 100)
+    snapshot = take_snapshot(taught)
+    walk, ids = Walk(snapshot), [song.id for song in taught.songs()]
+    assert len(ids) > 100
+    ranks, reasons = ranks_and_reasons(walk, surprise)
+    assert low <= np.median(ranks) <= high
+    assert reasons.count("random jump") <= (0.05 if surprise == 0.0 else 0.5) * len(reasons)
+    drawn = [walk.draw(PlaylistRequest(length=8), seed) for seed in range(40)]
+    assert len({song.id for one in drawn for song in one.songs}) > 100, (
+        "each playlist has a sample of its own"
+    )
+    named = PlaylistRequest(
+        length=9, first=ids[0], through=(ids[5], ids[-1]), keep={2: ids[9]}, like=(ids[3],)
+    )
+    for seed in range(5):
+        songs = [song.id for song in walk.draw(named, seed).songs]
+        assert (songs[0], songs[2], songs[-1]) == (ids[0], ids[9], ids[-1])
+        assert ids[5] in songs
+        assert len(set(songs)) == 9

@@ -173,16 +173,25 @@ def test_a_planted_confusion_is_named(rng):
     X = np.array([[centres[g]] * 8 for g in genres]) + 0.1 * rng.standard_normal((83, 8))
     X[30:50] = X[:20] + 0.01 * rng.standard_normal((20, 8))
     confusion = measure_lists(made(X, genres, [f"artist {i}" for i in range(83)])).plain.confusion
-    assert confusion.genres == ["jazz", "noise", "blues", "rare"]
+    assert confusion.genres == ["jazz", "noise", "blues"]
+    assert confusion.columns == ["jazz", "noise", "blues", "other genres"], "three songs say little"
     np.testing.assert_allclose(confusion.shares.sum(axis=1), 1.0)
     first = confusion.pairs(1)[0]
     assert (first.genre, first.other) == ("blues", "jazz")
     assert f"{100 * first.share:.0f} % of the songs nearest to blues are jazz" == first.words
-    assert all(pair.genre != "rare" for pair in confusion.pairs(100))  # three songs say little
+    assert all("rare" not in (pair.genre, pair.other) for pair in confusion.pairs(100))
     few = confusion.largest(2)
     assert (few.genres, few.columns) == (["jazz", "noise"], ["jazz", "noise", "other genres"])
     np.testing.assert_allclose(few.shares.sum(axis=1), 1.0)
     np.testing.assert_allclose(few.shares[:, :2], confusion.shares[:2, :2])
+
+
+def test_queries_of_rare_genres_do_not_count_in_the_share_of_the_same_genre(rng):
+    genres = ["jazz"] * 30 + ["rare"] * 4
+    X = np.array([[50.0 if g == "rare" else 0.0] * 8 for g in genres]) + rng.standard_normal((34, 8))
+    lists = measure_lists(made(X, genres, [f"artist {i}" for i in range(34)])).plain
+    assert lists.same_genre == 1.0
+    assert lists.same_genre_of == {"jazz": 1.0}
 
 
 def test_one_artist_gives_no_queries_and_no_genres_no_confusion(rng):

@@ -73,6 +73,25 @@ def test_probabilities_equal_the_definition(edge_probability, weighted, seed):
     np.testing.assert_allclose(model.log_probability(playlists), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("edge_probability", EDGE_PROBABILITIES)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_among_some_songs_edges_keep_their_weights(edge_probability, weighted):
+    rng = np.random.default_rng(1)
+    graph = random_graph(rng, weighted=weighted)
+    model = PlaylistModel(graph, rng.random(graph.n_edges), edge_probability=edge_probability)
+    songs = [1, 4, 5, 8]
+    truth = Definition(graph, model.weights, edge_probability)
+    place = {song: i for i, song in enumerate(songs)}
+    edges = [{place[x] for x in edge if x in place} for edge in truth.edges]
+    kept = [e for e, edge in enumerate(edges) if len(edge) > 1]
+    truth.edges, truth.w, truth.p = [edges[e] for e in kept], truth.w[kept], graph.song_weight[songs]
+    part = model.among(songs)
+    assert part.hypergraph.names == [graph.names[e] for e in kept]
+    for x in range(4):
+        row = [truth.move(x, y) for y in range(4)]
+        np.testing.assert_allclose(part.transition_probabilities(x), row, rtol=1e-12)
+
+
 @settings(max_examples=50, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),

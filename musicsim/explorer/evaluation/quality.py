@@ -8,7 +8,8 @@ stands in none. Genres are judged on lists without the query's own artist: a rec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -121,10 +122,10 @@ class Confusion:
     Attributes
     ----------
     genres : list of str
-        The largest first.
+        Those of five songs or more, the largest first.
     n_songs : int64 ndarray of shape (n_genres,)
     columns : list of str
-        The genres, and "no genre" at the end when a neighbour has none.
+        The genres; "other genres" when a neighbour has a smaller one, and "no genre" when one has none.
     shares : float64 ndarray of shape (n_genres, n_columns)
         Rows sum to 1; nan where no song of a genre has a neighbour.
     """
@@ -138,7 +139,7 @@ class Confusion:
         """The `n` largest genres; what the others have is summed up in a column of its own."""
         if len(self.genres) <= n:
             return self
-        rest = [i for i in range(n, len(self.columns)) if self.columns[i] != _UNKNOWN]
+        rest = [i for i, name in enumerate(self.columns) if i >= n and name != _UNKNOWN]
         kept = [i for i in range(len(self.columns)) if i not in set(rest)]
         shares = np.column_stack([self.shares[:n, kept], self.shares[:n, rest].sum(axis=1)])
         return Confusion(
@@ -146,12 +147,12 @@ class Confusion:
         )
 
     def pairs(self, n: int = 10) -> list[Mixed]:
-        """The `n` largest shares of another genre, among genres of at least five songs."""
+        """The `n` largest shares of another genre."""
         found = [
             Mixed(genre, other, float(self.shares[i, j]))
             for i, genre in enumerate(self.genres)
             for j, other in enumerate(self.genres)
-            if i != j and self.n_songs[i] >= _MIN_OF_GENRE and self.shares[i, j] > 0
+            if i != j and self.shares[i, j] > 0
         ]
         return sorted(found, key=lambda m: (-m.share, m.genre, m.other))[:n]
 
@@ -180,9 +181,10 @@ class Lists:
     orphans : list of int
         Ids of the songs that stand in none.
     same_genre : float
-        Share of the nearest songs of other artists that have the query's genre; nan without genres.
+        Share of the nearest songs of other artists that have the query's genre, of queries whose genre has five songs
+        or more; nan without such genres.
     same_genre_of : dict of float
-        The same by genre of the query; only of genres with five songs or more.
+        The same by genre of the query.
     """
 
     hubness: float
@@ -426,13 +428,12 @@ def _summary(
     n_artists = np.bincount(pairs[:, 0], minlength=len(ids))
     order = np.lexsort((ids, -counts))
     hubs = [Hub(int(ids[i]), int(counts[i]), int(n_artists[i])) for i in order if counts[i] > 0]
-    codes = relevance.label_codes(list(genres))
-    mean, shares = evaluation.share_of_same(near_others, codes)
-    confusion = _confusion(near_others, codes, genres)
+    sizes = Counter(genre for genre in genres if genre)
+    large = [genre if genre and sizes[genre] >= _MIN_OF_GENRE else None for genre in genres]
+    mean, shares = evaluation.share_of_same(near_others, relevance.label_codes(large))
+    confusion = _confusion(near_others, genres, sizes)
     same_of = {}
-    for genre, n_songs in zip(confusion.genres, confusion.n_songs.tolist(), strict=True):
-        if n_songs < _MIN_OF_GENRE:
-            continue
+    for genre in confusion.genres:
         own = shares[np.array([g == genre for g in genres])]
         if np.isfinite(own).any():
             same_of[genre] = float(np.nanmean(own))
@@ -447,23 +448,17 @@ def _summary(
     )
 
 
-def _confusion(near: IntArray, codes: IntArray, genres: Sequence[str | None]) -> Confusion:
-    """Shares of each genre among the neighbours of each; songs of unknown genre ask nothing."""
-    known, first = np.unique(codes[codes >= 0], return_index=True)
-    names = [str(genres[i]) for i in np.flatnonzero(codes >= 0)[first]]
-    sizes = np.bincount(codes[codes >= 0])[known] if len(known) else np.zeros(0, dtype=np.int64)
-    order = np.array(sorted(range(len(known)), key=lambda i: (-sizes[i], names[i])), dtype=np.int64)
-    place = np.full(int(codes.max(initial=-1)) + 2, len(known), dtype=np.int64)  # the last is for -1
-    place[known[order]] = np.arange(len(known))
-    query, rank = np.nonzero((near >= 0) & (codes >= 0)[:, None])
-    counts = np.zeros((len(known), len(known) + 1))
-    np.add.at(counts, (place[codes[query]], place[codes[near[query, rank]]]), 1.0)
-    columns = [names[i] for i in order]
-    if counts[:, -1].any():
-        shown = [*columns, _UNKNOWN]
-    else:
-        shown, counts = list(columns), counts[:, :-1]
+def _confusion(near: IntArray, genres: Sequence[str | None], sizes: Mapping[str, int]) -> Confusion:
+    """Shares of each genre among the neighbours of each; songs of unknown or rare genres ask nothing."""
+    names = sorted((g for g, n in sizes.items() if n >= _MIN_OF_GENRE), key=lambda g: (-sizes[g], g))
+    n = len(names)
+    place = {name: i for i, name in enumerate(names)}
+    columns = np.array([place.get(g, n) if g else n + 1 for g in genres], dtype=np.int64)
+    query, rank = np.nonzero((near >= 0) & (columns < n)[:, None])
+    counts = np.zeros((n, n + 2))
+    np.add.at(counts, (columns[query], columns[near[query, rank]]), 1.0)
+    shown = [*range(n), *(i for i in (n, n + 1) if counts[:, i].any())]
     with np.errstate(invalid="ignore"):
-        return Confusion(
-            columns, sizes[order].astype(np.int64), shown, counts / counts.sum(axis=1, keepdims=True)
-        )
+        shares = counts[:, shown] / counts.sum(axis=1, keepdims=True)
+    every = [*names, _OTHERS, _UNKNOWN]
+    return Confusion(names, np.array([sizes[g] for g in names], np.int64), [every[i] for i in shown], shares)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ from musicsim import playlist
 from musicsim.explorer.playlists.song_labels import Sources, play_counts
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist, Song
+from musicsim.library.genres import usual_spellings
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 
 __all__ = ["FAMILIES", "build_hypergraph", "default_weights", "own_playlists"]
@@ -47,10 +49,14 @@ def own_playlists(snapshot: Snapshot) -> dict[str, list[int]]:
     return found
 
 
-def _tags(song: Song, tags: Sequence[tuple[str, float]]) -> list[str]:
-    """The genre, then the tags, heaviest first; one of those that differ in capitals only."""
-    names = [*([song.genre] if song.genre else []), *(tag for tag, _ in tags)]
-    return list({name.casefold(): name.lower() for name in reversed(names)}.values())[::-1]
+def _tags(songs: Sequence[Song], tags: Mapping[int, Sequence[tuple[str, float]]]) -> list[list[str]]:
+    """Of each song the genre, then the tags, heaviest first: each by its most used spelling, in small letters."""
+    lists = [
+        [name.lower() for name in (song.genre, *(tag for tag, _ in tags.get(song.id, ()))) if name]
+        for song in songs
+    ]
+    usual = usual_spellings(Counter(name for names in lists for name in names))
+    return [list(dict.fromkeys(usual.get(name, name) for name in names)) for names in lists]
 
 
 def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> playlist.Hypergraph:
@@ -77,7 +83,7 @@ def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> play
         song_names=[f"{song.title} by {song.by}" for song in songs],
         artists=[song.artist for song in songs],
         albums=[f"{song.album} ({song.album_artist or song.by})" if song.album else None for song in songs],
-        tags=[_tags(song, tags.get(song.id, ())) for song in songs],
+        tags=_tags(songs, tags),
         years=[song.year for song in songs],
         familiarity=plays,
         topics=[[t for t in line if t >= 0] for line in sources.topics.tolist()] if words else None,

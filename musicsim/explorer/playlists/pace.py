@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ FloatArray = npt.NDArray[np.float64]
 _SMOOTH, _SURPRISING = 0.017, 0.25
 _SHARPEST, _WIDEST = 6.0, -3.0  # limits of the exponent: of exp(-x rank / median), and of exp(-x rank)
 _HALVINGS = 25
+_ROUNDING = 1e-6  # of squared distances, as a share of the squared norms
 _NEAR = 0.1  # share of the library that sounds like a song more than the rest does
 
 
@@ -40,9 +42,13 @@ class SoundRanks:
 
     def __init__(self, X: npt.NDArray[np.floating]) -> None:
         self._X = X
-        self._squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
         self._last: tuple[int, FloatArray] | None = None  # a step asks three times
         self.nearest = max(_NEAR, 1.0 / max(1, len(X) - 1))
+
+    @cached_property
+    def _squares(self) -> FloatArray:
+        squares: FloatArray = np.einsum("ij,ij->i", self._X, self._X, dtype=np.float64)
+        return squares
 
     def shares(self, row: int) -> FloatArray:
         """Rank of every song as a share of the others: 0 for the song itself, 1 for the farthest."""
@@ -57,6 +63,12 @@ class SoundRanks:
         shares = np.empty(len(distance))
         shares[np.argsort(distance, kind="stable")] = np.linspace(0.0, 1.0, len(distance))
         return shares
+
+    def share_between(self, here: npt.NDArray[np.floating], there: npt.NDArray[np.floating]) -> float:
+        """Share of the songs that are nearer to a vector than another one is."""
+        distance = self._squares - 2.0 * (self._X @ here)
+        limit = there @ there - 2.0 * (there @ here) - _ROUNDING * (here @ here + there @ there)
+        return np.count_nonzero(distance < limit) / max(1, len(distance) - 1)
 
     def near(self, row: int) -> npt.NDArray[np.intp]:
         """The songs near to one, itself among them, ascending."""

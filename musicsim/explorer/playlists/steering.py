@@ -61,9 +61,9 @@ def temperature_of(surprise: float) -> float:
     return float(_WIDEST ** (2.0 * surprise - 1.0))
 
 
-def works_of(snapshot: Snapshot) -> list[tuple[str, str] | None]:
-    """What a song is a version of: artist and title in their plainest spelling; None for an unknown artist."""
-    artists, names = snapshot.columns.artist.texts(), snapshot.names_at()
+def works_of(snapshot: Snapshot, rows: npt.NDArray[np.int64] | None = None) -> list[tuple[str, str] | None]:
+    """What songs are versions of: artist and title in their plainest spelling; None for an unknown artist."""
+    artists, names = snapshot.columns.artist.texts(rows), snapshot.names_at(rows)
     return [
         (plain_artist(artist), plain_title(title)[0]) if artist else None
         for artist, (title, _) in zip(artists, names, strict=True)

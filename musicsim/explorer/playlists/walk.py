@@ -18,6 +18,7 @@ from musicsim.explorer.playlists.cluster_names import ClusterNames
 from musicsim.explorer.playlists.edges import FAMILIES, build_hypergraph, default_weights
 from musicsim.explorer.playlists.pace import SoundRanks, at_pace, median_of
 from musicsim.explorer.playlists.paths import along, evenly, places_of, rising
+from musicsim.explorer.playlists.pool import Pool, is_sampled, sample_of
 from musicsim.explorer.playlists.song_labels import load_sources, play_counts
 from musicsim.explorer.playlists.steering import allowed_rows, song_weights, temperature_of, works_of
 from musicsim.explorer.requests.playlist import PlaylistRequest
@@ -35,6 +36,7 @@ _SEEDED = 0.02  # share of the weight that any song keeps beside what the seeds 
 _MAX_TRIES = 5
 _STRONGEST = 12
 _JUMPS_ABOVE = 0.5  # surprise
+_NOBODY = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,24 @@ class Walk:
 
     @cached_property
     def _ranks(self) -> SoundRanks:
-        return SoundRanks(self.snapshot.X)
+        """Of all songs, or of a sample of many."""
+        n = self.snapshot.n_indexed
+        if not is_sampled(n):
+            return SoundRanks(self.snapshot.X)
+        return SoundRanks(self.snapshot.vectors_at(sample_of(np.ones(n, np.bool_), _NOBODY, 0)))
+
+    def _pool(self, request: PlaylistRequest, allowed: Mask, seed: int | None) -> Pool:
+        """The songs that a list is drawn from."""
+        snapshot, model = self.snapshot, self._model(request.dialect)
+        groups = snapshot.columns.group.codes
+        if not self._is_paced or not is_sampled(snapshot.n_indexed):
+            works = self._works if request.versions_apart else None
+            return Pool(np.arange(snapshot.n_indexed), model, snapshot.X, self._ranks, groups, works)
+        named = [*self._named(request), *(self._row(i) for i in request.like)]
+        rows = sample_of(allowed, np.array(named, dtype=np.int64), seed)
+        X = snapshot.vectors_at(rows)
+        works = works_of(snapshot, rows) if request.versions_apart else None
+        return Pool(rows, model.among(rows), X, SoundRanks(X), groups[rows], works)
 
     def _model(self, dialect: str | None = None) -> playlist.PlaylistModel:
         graph = self._needed()
@@ -195,14 +214,16 @@ class Walk:
         ValueError
             If songs are to stand at places that the list does not have.
         """
-        model = self._model(request.dialect)
+        self._model(request.dialect)  # says what is wrong with it
         allowed = allowed_rows(self.snapshot, request)
         with_fixed = allowed.copy()
         with_fixed[self._named(request)] = True
         n_left = int(with_fixed.sum())
+        pool = self._pool(request, allowed, random_state)
+        allowed = allowed[pool.rows]
         if request.minutes is None:
-            return self._of_length(model, request, request.length, allowed, random_state, n_left)
-        return self._of_minutes(model, request, allowed, random_state, n_left)
+            return self._of_length(pool, request, request.length, allowed, random_state, n_left)
+        return self._of_minutes(pool, request, allowed, random_state, n_left)
 
     def _named(self, request: PlaylistRequest) -> list[int]:
         """Rows of all songs that a request names to come."""
@@ -215,7 +236,7 @@ class Walk:
 
     def _of_minutes(
         self,
-        model: playlist.PlaylistModel,
+        pool: Pool,
         request: PlaylistRequest,
         allowed: Mask,
         seed: int | None,
@@ -223,7 +244,7 @@ class Walk:
     ) -> DrawnPlaylist:
         """Try lengths until the list is as long as whole songs allow."""
         assert request.minutes is not None
-        lengths = self.snapshot.columns.duration_s[allowed]
+        lengths = self.snapshot.columns.duration_s[pool.rows[allowed]]
         usual = float(lengths.mean()) if len(lengths) else 240.0
         wanted, tried = 60.0 * request.minutes, dict[int, DrawnPlaylist]()
         length = max(
@@ -233,7 +254,7 @@ class Walk:
             len(self._named(request)),
         )
         while length not in tried and len(tried) < _MAX_TRIES:
-            tried[length] = self._of_length(model, request, length, allowed, seed, n_left)
+            tried[length] = self._of_length(pool, request, length, allowed, seed, n_left)
             got = tried[length]
             length = max(1, length + round((wanted - got.duration_s) / max(usual, 1.0)))
             length = max(length, *(place + 1 for place in request.keep), len(self._named(request)))
@@ -247,31 +268,30 @@ class Walk:
 
     def _of_length(
         self,
-        model: playlist.PlaylistModel,
+        pool: Pool,
         request: PlaylistRequest,
         length: int,
         allowed: Mask,
         seed: int | None,
         n_left: int,
     ) -> DrawnPlaylist:
-        fixed, weigh, steer, notes = self._steering(model, request, length, allowed)
+        fixed, weigh, steer, notes = self._steering(pool, request, length, allowed)
         length = max(length, *(place + 1 for place in fixed), 1)
-        artists = self.snapshot.columns.group.codes
         excluded = np.setdiff1d(np.flatnonzero(~allowed), list(fixed.values())).tolist()
-        n_artists = len(np.unique(artists[allowed]))
+        n_artists = len(np.unique(pool.groups[allowed]))
         asked = min(request.spacing, max(0, n_artists - 1))
         jumps = request.surprise > _JUMPS_ABOVE
         for spacing in range(asked, -1, -1):
-            drawn = model.generate(
+            drawn = pool.model.generate(
                 length,
                 fixed=fixed,
                 exclude=excluded,
-                groups=artists.tolist(),
+                groups=pool.groups.tolist(),
                 spacing=spacing,
-                works=self._works if request.versions_apart else None,
+                works=pool.works,
                 weigh=weigh,
                 steer=steer,
-                within=self._ranks.near if self._is_paced and not (jumps or request.along) else None,
+                within=pool.ranks.near if self._is_paced and not (jumps or request.along) else None,
                 temperature=1.0 if self._is_paced else temperature_of(request.surprise),
                 use_uniform=self._is_paced or jumps,
                 random_state=seed,
@@ -286,46 +306,53 @@ class Walk:
         if n_left < length:
             notes.append(f"only {n_left} song{'s match' if n_left != 1 else ' matches'} your request")
         steps = [*([drawn.opening] if drawn.songs else []), *drawn.transitions]
-        edges = tuple(self._edge(step) if step else None for step in steps)
-        return DrawnPlaylist(tuple(self.snapshot.songs_at(drawn.songs)), edges, tuple(notes))
+        edges = tuple(self._edge(step, pool.X) if step else None for step in steps)
+        rows = pool.rows[list(drawn.songs)]
+        return DrawnPlaylist(tuple(self.snapshot.songs_at(rows)), edges, tuple(notes))
 
     def _steering(
-        self, model: playlist.PlaylistModel, request: PlaylistRequest, length: int, allowed: Mask
+        self, pool: Pool, request: PlaylistRequest, length: int, allowed: Mask
     ) -> tuple[dict[int, int], playlist.Weighing | None, playlist.Steering | None, list[str]]:
-        """Rows by place, weights of songs by place, and what the song before adds to them."""
+        """Songs by place, weights of songs by place, and what the song before adds to them."""
         notes: list[str] = []
-        fixed = {place: self._row(i) for place, i in request.keep.items()}
+
+        def song(song_id: int) -> int:
+            return pool.place_of(self._row(song_id))
+
+        fixed = {place: song(i) for place, i in request.keep.items()}
         path: dict[int, int] = {}
         stops = [*([request.first] if request.first is not None else []), *request.through]
         if request.through and len(stops) > 1:
-            rows = [self._row(i) for i in stops]
-            if length < len(rows):
-                notes.append(f"{len(rows)} songs rather than {length}: so many were named to pass through")
-            length = max(length, len(rows))
-            path = dict(zip(places_of(self.snapshot.X, rows, length), rows, strict=True))
+            songs = [song(i) for i in stops]
+            if length < len(songs):
+                notes.append(f"{len(songs)} songs rather than {length}: so many were named to pass through")
+            length = max(length, len(songs))
+            path = dict(zip(places_of(pool.X, songs, length), songs, strict=True))
         elif request.through:
-            path = {length - 1: self._row(request.through[0])}
+            path = {length - 1: song(request.through[0])}
         elif request.first is not None:
-            path = {0: self._row(request.first)}
+            path = {0: song(request.first)}
         fixed = path | fixed
         path = path if len(path) > 1 else {}
-        lines = [along(self.snapshot.X, path)] if path else []
+        lines = [along(pool.X, path)] if path else []
         if request.along is not None:
-            values = getattr(self.snapshot.columns, request.along)
+            values = getattr(self.snapshot.columns, request.along)[pool.rows]
             values = values if request.direction == "rising" else -values
             rise = rising(values, allowed, length, fixed.get(0))
             lines += [rise] if rise else []
             notes += (
                 [] if rise else [f"{request.along} is not known of enough songs to be {request.direction}"]
             )
-        return fixed, self._weighing(model, request, lines), self._stepping(request, path), notes
+        return fixed, self._weighing(pool, request, lines), self._stepping(pool, request, path), notes
 
-    def _stepping(self, request: PlaylistRequest, path: Mapping[int, int]) -> playlist.Steering | None:
+    def _stepping(
+        self, pool: Pool, request: PlaylistRequest, path: Mapping[int, int]
+    ) -> playlist.Steering | None:
         """How far steps go: evenly on a path, freely on a rise, elsewhere as smooth or surprising as asked for."""
-        even = evenly(self.snapshot.X, path) if path else None
+        even = evenly(pool.X, path) if path else None
         if not self._is_paced or request.along is not None:
             return even
-        paced = at_pace(self._ranks.shares, median_of(request.surprise))
+        paced = at_pace(pool.ranks.shares, median_of(request.surprise))
 
         def steer(place: int, previous: int, probabilities: FloatArray) -> FloatArray | None:
             wanted = even(place, previous, probabilities) if even else None
@@ -334,12 +361,13 @@ class Walk:
         return steer
 
     def _weighing(
-        self, model: playlist.PlaylistModel, request: PlaylistRequest, lines: Sequence[playlist.Weighing]
+        self, pool: Pool, request: PlaylistRequest, lines: Sequence[playlist.Weighing]
     ) -> playlist.Weighing | None:
         """All that makes one song more wanted than another, as one product a place."""
         same = song_weights(self.snapshot, request, self._plays)
+        same = None if same is None else same[pool.rows]
         if request.like:
-            towards = self._around(model, [self._row(i) for i in request.like])
+            towards = self._around(pool, [pool.place_of(self._row(i)) for i in request.like])
             same = towards if same is None else same * towards
         if not lines:
             return None if same is None else lambda place: same
@@ -350,14 +378,14 @@ class Walk:
 
         return weigh
 
-    def _around(self, model: playlist.PlaylistModel, rows: Sequence[int]) -> FloatArray:
+    def _around(self, pool: Pool, songs: Sequence[int]) -> FloatArray:
         """How readily the walk goes from some songs to each song, on average; any song keeps a little."""
-        steps = [model.transition_probabilities(row) for row in rows]
+        steps = [pool.model.transition_probabilities(song) for song in songs]
         if self._is_paced:
-            pace = at_pace(self._ranks.shares, median_of(_AROUND))
-            steps = [p * pace(0, row, p) for row, p in zip(rows, steps, strict=True)]
+            pace = at_pace(pool.ranks.shares, median_of(_AROUND))
+            steps = [p * pace(0, song, p) for song, p in zip(songs, steps, strict=True)]
         reached = np.mean(steps, axis=0)
-        reached[list(rows)] = reached.max(initial=0.0)
+        reached[list(songs)] = reached.max(initial=0.0)
         top = reached.max(initial=0.0)
         return np.maximum(reached / top, _SEEDED) if top > 0 else np.ones_like(reached)
 
@@ -383,7 +411,7 @@ class Walk:
         for (here, there), pair in zip(pairwise(rows), pairwise(song_ids), strict=True):
             known = (taken or {}).get(pair)
             likeliest = model.explain(here, there)
-            edges.append(known or self._edge(likeliest))
+            edges.append(known or self._edge(likeliest, self.snapshot.X))
         return DrawnPlaylist(tuple(self.snapshot.songs_at(rows)), tuple(edges))
 
     @cached_property
@@ -393,11 +421,11 @@ class Walk:
     def _described(self, name: str, *, both: bool = True) -> str:
         return playlist.describe_edge(name, both=both, called=self._cluster_names.name)
 
-    def _edge(self, step: playlist.Transition) -> Edge:
-        """A step in words: one through the edge of all songs was taken for its sound, where it is near."""
+    def _edge(self, step: playlist.Transition, X: npt.NDArray[np.floating]) -> Edge:
+        """A step between songs of X in words: one through the edge of all songs was taken for its sound, if near."""
         reason = self._described(step.name, both=step.previous is not None) if step.name else step.reason
         if self._is_paced and step.name == playlist.UNIFORM and step.previous is not None:
-            share = self._ranks.shares(step.previous)[step.song]
+            share = self._ranks.share_between(X[step.previous], X[step.song])
             if share <= self._ranks.nearest:
                 reason = f"both with similar sound (among the nearest {max(1, math.ceil(100 * share))} %)"
         return Edge(reason, step.probability)
@@ -431,9 +459,11 @@ class ShuffleWalk(Walk):
         return super().draw(replace(request, surprise=1.0, like=(), dialect=None), random_state)
 
     def _weighing(
-        self, model: playlist.PlaylistModel, request: PlaylistRequest, lines: Sequence[playlist.Weighing]
+        self, pool: Pool, request: PlaylistRequest, lines: Sequence[playlist.Weighing]
     ) -> playlist.Weighing | None:
-        return super()._weighing(model, request, ())
+        return super()._weighing(pool, request, ())
 
-    def _stepping(self, request: PlaylistRequest, path: Mapping[int, int]) -> playlist.Steering | None:
+    def _stepping(
+        self, pool: Pool, request: PlaylistRequest, path: Mapping[int, int]
+    ) -> playlist.Steering | None:
         return None
