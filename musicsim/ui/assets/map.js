@@ -358,12 +358,12 @@ class SongMap {
     const ink = getComputedStyle(this.root).color;
     const ring = (row, more, colour, line) => {
       context.beginPath();
-      context.arc(...onScreen(this.places, row, this.view, width, height), (this.size + more) / 2, 0, 2 * Math.PI);
+      context.arc(...this.pixelsOf(row), (this.size + more) / 2, 0, 2 * Math.PI);
       Object.assign(context, { strokeStyle: colour, lineWidth: line });
       context.stroke();
     };
     const { chosen, found, path } = this.marks;
-    this.trace(context, path.map((row) => onScreen(this.places, row, this.view, width, height)), ink, []);
+    this.trace(context, path.map((row) => this.pixelsOf(row)), ink, []);
     for (const row of [...found, ...path]) ring(row, 6, ink, 1.5);
     for (const row of chosen) ring(row, 12, RED, 3);
     if (this.pointed !== null) ring(this.pointed, 5, ink, 2);
@@ -483,6 +483,11 @@ class SongMap {
     });
   }
 
+  /** Where a song is on the stage. */
+  pixelsOf(row) {
+    return onScreen(this.places, row, this.view, this.seen.width, this.seen.height);
+  }
+
   pixels(event) {
     const box = this.stage.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
@@ -516,7 +521,7 @@ class SongMap {
   async showTip(row) {
     const label = await this.label(row);
     if (!label || this.pointed !== row) return;
-    const [px, py] = onScreen(this.places, row, this.view, this.seen.width, this.seen.height);
+    const [px, py] = this.pixelsOf(row);
     this.tip.replaceChildren(element("b", "", label.title), element("span", "", label.by));
     this.tip.hidden = false;
     const isRight = px > this.seen.width / 2;
@@ -661,7 +666,7 @@ class SongMap {
       this.standOn(this.nearest(width / 2, height / 2, Infinity));
       return;
     }
-    const [px, py] = onScreen(this.places, from, this.view, width, height);
+    const [px, py] = this.pixelsOf(from);
     this.standOn(this.best((x, y) => {
       const along = (x - px) * right + (y - py) * down;
       const aside = Math.abs((x - px) * down) + Math.abs((y - py) * right);
@@ -673,7 +678,7 @@ class SongMap {
     if (row === null) return;
     this.at = row;
     const { width, height } = this.seen;
-    const [px, py] = onScreen(this.places, row, this.view, width, height);
+    const [px, py] = this.pixelsOf(row);
     const [x, y] = [this.places.x[row] / FULL, this.places.y[row] / FULL];
     const isSeen = px > 30 && py > 30 && px < width - 30 && py < height - 30;
     if (isSeen) this.paintMarks();
