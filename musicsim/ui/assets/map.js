@@ -153,6 +153,7 @@ class SongMap {
     this.component = component;
     this.data = component.data;
     if (!before) this.addTools(this.data);
+    this.root.toggleAttribute("data-fills", !this.data.height);
     this.fit();
     const { map, colour_by: by } = this.data;
     const isOther = JSON.stringify(before?.map) !== JSON.stringify(map);
@@ -179,7 +180,7 @@ class SongMap {
     if (this.isClosed) return;
     if (places.order !== colours.order) throw new Error("the library has just changed"); // a rerun is on its way
     if (colours.by !== this.colours?.by) this.isolated = null;
-    const isSame = this.places?.order === places.order && !isOtherMap;
+    const drawn = `${map.model} ${places.tag} ${by} ${colours.tag}`;
     const held = this.data.chosen && this.placeOf(this.data.chosen);
     this.size = Math.min(12, Math.max(3.5, 160 / Math.sqrt(Math.max(1, places.n))));
     this.levels = regions.levels.filter((level) => level.length);
@@ -192,8 +193,8 @@ class SongMap {
       this.keepInHand(held);
       await this.points.draw(...moved, this.size, true);
     }
-    if (!isSame || moved || this.drawnBy !== by) await this.points.draw(places, colours, this.size, false);
-    this.drawnBy = by;
+    if (drawn !== this.drawn || this.isNew) await this.points.draw(places, colours, this.size, false);
+    Object.assign(this, { drawn, drawnBy: by, isNew: false });
     this.points.look(colours, this.isolated, this.size);
     this.words.textContent = places.n ? "" : "No songs on the map yet.";
     this.drawLegend();
@@ -204,7 +205,7 @@ class SongMap {
   /** WebGL for all points where it is there and quick enough for them, the plain canvas otherwise. */
   async choosePoints(script, places, colours) {
     if (this.points && this.nChosenFor === places.n) return;
-    this.nChosenFor = places.n;
+    Object.assign(this, { nChosenFor: places.n, isNew: true });
     this.points?.close();
     this.points = null;
     if (places.n && canDrawGl()) {
@@ -260,7 +261,7 @@ class SongMap {
   room() {
     const main = document.querySelector("[data-testid=stMain]");
     const above = this.root.getBoundingClientRect().top + (main?.scrollTop ?? 0);
-    const below = (document.querySelector("[data-testid=stBottom]")?.offsetHeight ?? 0) + 24;
+    const below = (document.querySelector("[data-testid=stBottom]")?.offsetHeight ?? 0) + 64; // with a line of words below the map
     const narrow = window.innerWidth <= NARROW_PX ? 0.6 * window.innerHeight : Infinity;
     return Math.round(Math.max(MIN_HEIGHT_PX, Math.min(narrow, window.innerHeight - above - below)));
   }

@@ -19,14 +19,16 @@ async function fetchColumn(base, { model, library }, name) {
   if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
   const bytes = await answer.arrayBuffer();
   const end = new Uint8Array(bytes).indexOf(10) + 1;
-  return { ...JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 0, end))), bytes, end };
+  const said = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 0, end)));
+  return { ...said, tag: answer.headers.get("ETag"), bytes, end };
 }
 
 async function fetchPlaces(base, map) {
-  const { n, order, bytes, end } = await fetchColumn(base, map, "places");
+  const { n, order, tag, bytes, end } = await fetchColumn(base, map, "places");
   return {
     n,
     order,
+    tag,
     ids: new Uint32Array(bytes, end, n),
     x: new Uint16Array(bytes, end + 4 * n, n),
     y: new Uint16Array(bytes, end + 6 * n, n),
@@ -34,8 +36,8 @@ async function fetchPlaces(base, map) {
 }
 
 async function fetchColours(base, map, by) {
-  const { order, entries, scale, bytes, end } = await fetchColumn(base, map, by);
-  return { order, by, entries, scale, codes: new Uint8Array(bytes, end) };
+  const { order, entries, scale, tag, bytes, end } = await fetchColumn(base, map, by);
+  return { order, by, tag, entries, scale, codes: new Uint8Array(bytes, end) };
 }
 
 function canDrawGl() {
@@ -195,9 +197,10 @@ class PlainPoints {
     cells = smoothed(smoothed(cells, across, 1), across, across).map(Math.log1p);
     const top = 0.95 * cells.reduce((most, value) => Math.max(most, value), 0);
     const image = new ImageData(across, down);
-    cells.forEach((value, i) => {
-      image.data.set([...SHADE, Math.round(255 * DARKEST * Math.min(1, value / top))], 4 * i);
-    });
+    for (let i = 0; i < cells.length; i += 1) {
+      [image.data[4 * i], image.data[4 * i + 1], image.data[4 * i + 2]] = SHADE;
+      image.data[4 * i + 3] = Math.round(255 * DARKEST * Math.min(1, cells[i] / top));
+    }
     const small = new OffscreenCanvas(across, down);
     small.getContext("2d").putImageData(image, 0, 0);
     context.drawImage(small, 0, 0, across * CELL_PX, down * CELL_PX);
