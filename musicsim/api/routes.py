@@ -1,4 +1,4 @@
-"""Routes that stand beside Streamlit: ``/songs/{id}/audio``, ``/songs/{id}/peaks`` and ``/api``."""
+"""Routes that stand beside Streamlit: ``/songs/{id}/audio``, ``/songs/{id}/peaks``, ``/maps`` and ``/api``."""
 
 import logging
 from functools import cache
@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from musicsim import api
+from musicsim.api.maps import map_routes
 from musicsim.api.waiting import outcome
 from musicsim.audio import media_type, plays_in_browser
 from musicsim.errors import LibraryError, MusicsimError, NotFoundError
@@ -104,5 +105,6 @@ def routes(base: str = "") -> list[BaseRoute]:
     return [
         Route(prefix + "/songs/{song_id:song_id}/audio", _audio),
         Route(prefix + "/songs/{song_id:song_id}/peaks", _peaks),
+        *map_routes(prefix),
         Mount(prefix + "/api", _when_first_asked),
     ]

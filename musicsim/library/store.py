@@ -293,6 +293,21 @@ class Store:
             connection.execute(sa.text("DELETE FROM meta WHERE key = 'settings'"))
             connection.execute(schema.meta.insert().values(key="settings", value=settings))
 
+    def colours(self, kind: str) -> dict[str, int]:
+        """The places in a palette that labels of a kind, such as genres, were given."""
+        given: dict[str, int] = json.loads(self._meta("colours") or "{}").get(kind, {})
+        return given
+
+    def keep_colours(self, kind: str, given: Mapping[str, int]) -> None:
+        """Keep the places in a palette of labels of a kind; no change for readers."""
+        colours = json.loads(self._meta("colours") or "{}") | {kind: dict(given)}
+        with self._writer.begin() as connection:
+            connection.execute(
+                schema.meta.insert()
+                .prefix_with("OR REPLACE")
+                .values(key="colours", value=json.dumps(colours))
+            )
+
     @contextmanager
     def exclusive(self) -> Iterator[None]:
         """Be the one process that adds songs or fits models; what killed ones left behind is swept first.

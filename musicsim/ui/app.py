@@ -8,7 +8,7 @@ from starlette.middleware import Middleware
 from musicsim.api import Guard, named_hosts, routes
 from musicsim.ui.base.frame import SHELL
 from musicsim.ui.base.script_errors import show_error
-from musicsim.ui.components.chart_script import chart_routes
+from musicsim.ui.components.song_map import map_script_routes
 
 __all__ = ["SHELL", "app_options", "make_app"]
 
@@ -17,7 +17,7 @@ def app_options() -> dict[str, Any]:
     """Options of ``st.App`` for the script :data:`SHELL`."""
     base = st.get_option("server.baseUrlPath") or ""
     return {
-        "routes": [*routes(base), *chart_routes(base)],
+        "routes": [*routes(base), *map_script_routes(base)],
         "middleware": [Middleware(Guard, names=named_hosts())],
         "on_script_error": show_error,
     }

@@ -43,38 +43,46 @@ def train_a_ranking(page: Page) -> None:
 
 
 def wait_for_map(page: Page):
-    """The plot, once its points are drawn."""
-    plot = page.locator(".js-plotly-plot").first
-    plot.wait_for()
-    page.wait_for_function(
-        "() => { const p = document.querySelector('.js-plotly-plot');"
-        " return p && p._fullLayout && p.querySelector('.gl-canvas') && p.data.length > 0 }"
+    """The map, once its points are drawn."""
+    drawn = page.locator("[data-testid=map][data-state=drawn]").first
+    drawn.wait_for()
+    return drawn
+
+
+def names_on_map(drawn) -> list[str]:
+    """Entries of the legend and kinds of marks, with how many songs they have."""
+    return drawn.evaluate(
+        """({map}) => [
+            ...map.colours.entries.filter(e => e.name && e.n_songs).map(e => `${e.name}:${e.n_songs}`),
+            ...Object.entries(map.marks).filter(([, rows]) => rows.length).map(([k, rows]) => `${k}:${rows.length}`),
+            ...(map.data.query ? ["star:1"] : []),
+        ]"""
     )
-    return plot
 
 
-def names_on_map(plot) -> list[str]:
-    """Names of the traces with how many points they have."""
-    return plot.evaluate("p => p._fullData.map(t => `${t.name}:${t.x.length}`)")
+def wait_for_mark(page: Page, drawn, name: str, n: int = 1) -> None:
+    """Wait until so many songs are marked as chosen or found."""
+    page.wait_for_function(
+        "([{map}, name, n]) => map.marks[name].length === n", arg=[drawn.element_handle(), name, n]
+    )
 
 
-def click_song(page: Page, plot, song_id: int) -> None:
-    """Click the point of a song."""
-    x, y = plot.evaluate(
-        """(p, id) => {
-            for (const t of p._fullData) {
-                const i = (t.customdata || []).findIndex(c => c === id);
-                if (i < 0) continue;
-                const box = p.getBoundingClientRect(), l = p._fullLayout;
-                return [box.x + l._size.l + l.xaxis.l2p(t.x[i]), box.y + l._size.t + l.yaxis.l2p(t.y[i])];
-            }
+def place_of(drawn, song_id: int) -> tuple[float, float]:
+    """Where the point of a song is in the window, in pixels."""
+    x, y = drawn.evaluate(
+        """({map}, id) => {
+            const box = map.stage.getBoundingClientRect();
+            const [x, y] = map.pixelsOf(map.rowOf(id));
+            return [box.x + x, box.y + y];
         }""",
         song_id,
     )
-    page.mouse.move(x - 3, y)
-    page.mouse.move(x, y)
-    page.wait_for_timeout(600)  # plotly has to have seen the hover
-    page.mouse.click(x, y)
+    return x, y
+
+
+def click_song(page: Page, drawn, song_id: int) -> None:
+    """Click the point of a song."""
+    page.mouse.click(*place_of(drawn, song_id))
 
 
 def player_plays(page: Page, song_id: int | None = None):
@@ -100,33 +108,35 @@ def songs_of(home: Path, name: str = "library"):
         return library.songs()
 
 
-def map_range(plot) -> list[float]:
-    """What part of the map is looked at: left, right, bottom, top."""
-    return plot.evaluate("p => [...p._fullLayout.xaxis.range, ...p._fullLayout.yaxis.range]")
+def map_range(drawn) -> list[float]:
+    """What part of the map is looked at, in shares of it: left, right, bottom, top."""
+    return drawn.evaluate(
+        "({map: {view: {x, y, zoom}}}) => [x - 0.5 / zoom, x + 0.5 / zoom, y - 0.5 / zoom, y + 0.5 / zoom]"
+    )
 
 
-def zoom(page: Page, plot, turns: int = 3, at: tuple[float, float] = (0.5, 0.4)) -> list[float]:
+def zoom(page: Page, drawn, turns: int = 3, at: tuple[float, float] = (0.5, 0.4)) -> list[float]:
     """Turn the wheel over the map; give what is looked at then."""
-    box = plot.bounding_box()
+    box = drawn.locator(".stage").bounding_box()
     page.mouse.move(box["x"] + at[0] * box["width"], box["y"] + at[1] * box["height"])
     for _ in range(turns):
-        before = map_range(plot)
-        page.mouse.wheel(0, -400)
+        before = map_range(drawn)
+        page.mouse.wheel(0, -200)
         page.wait_for_function(
-            "([p, before]) => p._fullLayout.xaxis.range[0] > before[0]", arg=[plot.element_handle(), before]
+            "([{map}, left]) => map.view.x - 0.5 / map.view.zoom > left",
+            arg=[drawn.element_handle(), before[0]],
         )
-    page.wait_for_timeout(300)  # plotly ends a turn of the wheel a little after it
-    return map_range(plot)
+    return map_range(drawn)
 
 
-def lasso(page: Page, plot, corners: list[tuple[float, float]]) -> None:
-    """Draw an outline; corners in shares of the width and height that the songs have."""
-    page.locator(".modebar-btn[data-val=lasso]").click(force=True)
-    box, size = plot.bounding_box(), plot.evaluate("p => p._fullLayout._size")
-    points = [(box["x"] + x * size["w"], box["y"] + y * size["h"]) for x, y in corners]
+def outline(page: Page, drawn, corners: list[tuple[float, float]], tool: str = "Lasso") -> None:
+    """Draw an outline; corners in shares of the stage's width and height."""
+    drawn.get_by_role("button", name=tool).click()
+    box = drawn.locator(".stage").bounding_box()
+    points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
     page.mouse.move(*points[0])
     page.mouse.down()
-    for x, y in [*points[1:], points[0]]:
+    for x, y in points[1:]:
         page.mouse.move(x, y, steps=8)
     page.mouse.up()
 

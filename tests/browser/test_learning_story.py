@@ -102,8 +102,8 @@ def train_on_sittings(page: Page) -> None:
 def places_on_map(plot) -> list[list[float]]:
     """Places of the songs by id."""
     return plot.evaluate(
-        """p => p._fullData.filter(t => t.customdata && t.showlegend !== false)
-            .flatMap(t => Array.from(t.customdata).map((id, i) => [id, t.x[i], t.y[i]])).sort((a, b) => a[0] - b[0])"""
+        """({map: {places: {ids, x, y}}}) =>
+            Array.from(ids, (id, i) => [id, x[i], y[i]]).sort((a, b) => a[0] - b[0])"""
     )
 
 

@@ -8,15 +8,26 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from benchmarks.large_library import write_library
-from musicsim.explorer.snapshot.map_view import SAMPLE
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
-from tests.browser.actions import APP, click_song, lasso, map_range, rows, visit, wait_for_map, zoom
+from tests.browser.actions import (
+    APP,
+    click_song,
+    map_range,
+    outline,
+    rows,
+    visit,
+    wait_for_map,
+    wait_for_mark,
+    zoom,
+)
 from tests.browser.serving import serve
+from tests.browser.test_map import WITHOUT_WEBGL
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 N_SONGS = 60_000
+SAMPLE = 8_000
 
 
 @pytest.fixture(scope="module")
@@ -35,26 +46,26 @@ def address(folder) -> Iterator[str]:
         yield address
 
 
-def points(plot) -> dict[int, list[float]]:
-    """Places of the songs that are points, by id; rings are not asked for."""
-    found = plot.evaluate(
-        """p => p._fullData.filter(t => t.customdata && !['found', 'chosen'].includes(t.name))
-            .flatMap(t => Array.from(t.customdata).map((id, i) => [id, t.x[i], t.y[i]]))"""
-    )
-    return {int(song_id): [x, y] for song_id, x, y in found}
+@pytest.fixture
+def page(page) -> Page:
+    """Without WebGL: a sample is drawn, whatever this machine can do."""
+    page.add_init_script(WITHOUT_WEBGL)
+    return page
 
 
-def wait_for_points(page: Page, plot, previous: dict) -> dict[int, list[float]]:
-    """The points once others than those before have come."""
+def points(drawn) -> set[int]:
+    """Ids of the songs that are points."""
+    return set(drawn.evaluate("({map}) => map.shown.rows.map(row => map.places.ids[row])"))
+
+
+def wait_for_points(page: Page, drawn, previous: set[int]) -> set[int]:
+    """The points once others than those before are drawn."""
     page.wait_for_function(
-        """([p, n, first]) => {
-            const ids = p._fullData.filter(t => t.customdata && !['found', 'chosen'].includes(t.name))
-                .flatMap(t => Array.from(t.customdata));
-            return ids.length !== n || !ids.includes(first);
-        }""",
-        arg=[plot.element_handle(), len(previous), min(previous, key=lambda i: previous[i])],
+        "([{map}, before]) => map.painted === map.view && (map.shown.rows.length !== before.length"
+        " || map.shown.rows.some(row => !before.includes(map.places.ids[row])))",
+        arg=[drawn.element_handle(), list(previous)],
     )
-    return points(plot)
+    return points(drawn)
 
 
 def n_of(page: Page, pattern: str) -> int:
@@ -64,87 +75,82 @@ def n_of(page: Page, pattern: str) -> int:
     return int(re.search(pattern, said.inner_text()).group(1).replace(",", ""))
 
 
-def test_the_page_never_sends_all_songs(page, address):
+def density(drawn) -> float:
+    """The share of the map's pixels that are neither bare nor a point: those of the shade."""
+    return drawn.evaluate(
+        """({map: {canvas}}) => {
+            const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+            let n = 0;
+            for (let i = 3; i < data.length; i += 4) n += data[i] > 0 && data[i] < 120;
+            return n / (canvas.width * canvas.height);
+        }"""
+    )
+
+
+def test_a_sample_stands_before_the_density_and_no_song_goes_through_the_websocket(page, address):
     sent: list[int] = []
     page.on("websocket", lambda socket: socket.on("framereceived", lambda data: sent.append(len(data))))
     visit(page, address)
-    plot = wait_for_map(page)
-    assert len(points(plot)) == SAMPLE
+    drawn = wait_for_map(page)
+    expect(drawn).to_have_attribute("data-renderer", "canvas")
+    assert len(points(drawn)) == SAMPLE
     assert n_of(page, rf"{SAMPLE:,} of the ([\d,]+) songs are shown as points") == N_SONGS
-    assert plot.evaluate("p => p._fullLayout.images.length") == 1
-    assert sum(sent) < 2_000_000
-
-
-def look_into(page: Page, plot, low: float, high: float) -> list[float]:
-    """Zoom into a square of the plot, given in shares of its width and height; give what is looked at then."""
-    page.locator(".modebar-btn[data-val=zoom]").click(force=True)
-    before, box = map_range(plot), plot.bounding_box()
-    page.mouse.move(box["x"] + low * box["width"], box["y"] + low * box["height"])
-    page.mouse.down()
-    page.mouse.move(box["x"] + high * box["width"], box["y"] + high * box["height"], steps=5)
-    page.mouse.up()
-    page.wait_for_function(
-        "([p, before]) => p._fullLayout.xaxis.range[0] > before[0]", arg=[plot.element_handle(), before]
-    )
-    page.wait_for_timeout(500)  # plotly moves there
-    return map_range(plot)
+    assert density(drawn) > 0.1
+    assert sum(sent) < 500_000
 
 
 def test_looking_closer_brings_the_songs_that_are_there(page, address, folder):
     visit(page, address)
-    plot = wait_for_map(page)
-    whole, home = points(plot), map_range(plot)
-    seen = look_into(page, plot, 0.2, 0.7)
-    closer = wait_for_points(page, plot, whole)
-    assert map_range(plot) == seen, "new points move nothing"
+    drawn = wait_for_map(page)
+    whole, home = points(drawn), map_range(drawn)
+    seen = zoom(page, drawn, 1)
+    closer = wait_for_points(page, drawn, whole)
+    assert map_range(drawn) == seen, "new points move nothing"
     assert len(closer) == SAMPLE < n_of(page, r"of the ([\d,]+) songs in view are shown as points")
-    left, right, bottom, top = seen
-    assert {i for i, (x, y) in whole.items() if left < x < right and bottom < y < top} < set(closer)
-
-    seen = look_into(page, plot, 0.4, 0.6)
-    closest = wait_for_points(page, plot, closer)
-    assert map_range(plot) == seen
+    inside = drawn.evaluate(
+        """({map: {places: {ids, x, y}}}, [left, right, bottom, top]) => Array.from(ids).filter((_, i) =>
+            x[i] >= left * 65535 && x[i] <= right * 65535 && y[i] >= bottom * 65535 && y[i] <= top * 65535)""",
+        seen,
+    )
+    assert whole & set(inside) <= closer <= set(inside), "points stay"
+    for _ in range(8):
+        seen = zoom(page, drawn, 1)
+    page.wait_for_function("({map}) => map.painted === map.view", arg=drawn.element_handle())
+    closest = points(drawn)
     assert n_of(page, r"All ([\d,]+) songs in view are shown as points") == len(closest) > 0
-    left, right, bottom, top = seen
-    with Library.open(folder) as library:
-        now = take_snapshot(library)
-        x, y = now.map.T
-        inside = (x >= left) & (x <= right) & (y >= bottom) & (y <= top)
-        assert set(closest) == set(now.row_ids[inside].tolist())
-    assert plot.evaluate("p => p._fullLayout.images.length") == 0
-
-    page.locator(".modebar-btn[data-val=reset]").click(force=True)
-    assert wait_for_points(page, plot, closest) == whole
-    assert map_range(plot) == home
+    drawn.get_by_role("button", name="Whole map").click()
+    assert wait_for_points(page, drawn, closest) == whole
+    assert map_range(drawn) == home
 
 
 def test_a_song_that_is_no_point_is_found_and_marked(page, address, folder):
     visit(page, address)
-    plot = wait_for_map(page)
-    seen = zoom(page, plot, 1)
-    drawn = points(plot)
+    drawn = wait_for_map(page)
+    seen = zoom(page, drawn, 1)
+    known = points(drawn)
     with Library.open(folder) as library:
         songs = library.songs(range(1, 200))
-    song = next(s for s in songs if s.id not in drawn and s.artist)
+    song = next(s for s in songs if s.id not in known and s.artist)
     page.get_by_role("combobox", name="Search").fill(song.title)
     page.get_by_role("option", name=re.compile(f"{re.escape(song.title)} {re.escape(song.by)}")).first.click()
     expect(page.get_by_role("heading", name=song.title, exact=True)).to_be_visible()
     expect(rows(page)).to_have_count(10)
-    page.wait_for_function("p => p._fullData.some(t => t.name === 'chosen')", arg=plot.element_handle())
-    assert map_range(plot) == seen
-    assert plot.evaluate("p => Array.from(p._fullData.find(t => t.name === 'found').customdata).length") == 10
+    wait_for_mark(page, drawn, "chosen")
+    wait_for_mark(page, drawn, "found", 10)
+    assert map_range(drawn) == seen
 
 
 def test_a_point_is_chosen_and_a_lasso_takes_those_that_are_none(page, address, folder):
     visit(page, address)
-    plot = wait_for_map(page)
-    drawn = points(plot)
-    topmost = max(drawn, key=lambda song_id: drawn[song_id][1])  # nothing lies over it
-    click_song(page, plot, topmost)
+    drawn = wait_for_map(page)
+    lowest = drawn.evaluate(
+        "({map: {shown, places}}) => places.ids[shown.rows.reduce((a, b) => places.y[a] < places.y[b] ? a : b)]"
+    )  # nothing lies over it
+    click_song(page, drawn, lowest)
     with Library.open(folder) as library:
-        (song,) = library.songs([topmost])
+        (song,) = library.songs([lowest])
     expect(page.get_by_role("heading", name=song.title, exact=True)).to_be_visible()
-    lasso(page, plot, [(0.3, 0.2), (0.7, 0.2), (0.7, 0.6), (0.3, 0.6)])
+    outline(page, drawn, [(0.3, 0.2), (0.7, 0.2), (0.7, 0.7), (0.3, 0.7)])
     n_marked = n_of(page, r"([\d,]+) songs marked")
     assert n_marked > SAMPLE
     expect(page.get_by_text("2,000 shown with a ring.")).to_be_visible()

@@ -1,14 +1,12 @@
-"""Which songs of a large map are points: the sample, the density behind it, and what an outline holds."""
+"""In which order the songs of a map are drawn, and what an outline holds."""
 
 import numpy as np
 import pytest
 
 from musicsim.explorer.snapshot.map_view import (
-    MAX_DRAWN,
-    SAMPLE,
+    MAX_UNFOLDED,
     MapView,
     OncePer,
-    Window,
     place_by_neighbours,
     place_vector,
 )
@@ -28,36 +26,26 @@ def places(rng) -> np.ndarray:
     return lumps(rng)
 
 
-def within(places: np.ndarray, window: Window) -> np.ndarray:
-    x, y = places.T
-    return np.flatnonzero((x >= window.left) & (x <= window.right) & (y >= window.bottom) & (y <= window.top))
-
-
-def test_of_a_small_map_every_song_is_a_point(rng):
-    places = rng.normal(size=(MAX_DRAWN, 2)).astype(np.float32)
-    shown = MapView(places).shown(Window(0, 1, 0, 1))
-    assert sorted(shown.rows) == list(range(MAX_DRAWN)), "those outside of the window, too: it may be moved"
-    assert shown.density is None
+SAMPLE = 8_000
 
 
 def test_songs_without_a_place_are_left_out(rng):
     places = rng.normal(size=(50, 2)).astype(np.float32)
     places[7:9] = np.nan
-    view = MapView(places)
-    assert sorted(view.shown().rows) == [row for row in range(50) if row not in (7, 8)]
-    assert MapView(np.full((3, 2), np.nan, dtype=np.float32)).shown().n_here == 0
+    assert sorted(MapView(places).rows) == [row for row in range(50) if row not in (7, 8)]
+    assert len(MapView(np.full((3, 2), np.nan, dtype=np.float32)).rows) == 0
     assert len(MapView(np.empty((0, 2), dtype=np.float32)).inside([0, 1, 1], [0, 0, 1])) == 0
 
 
-def test_a_sample_is_drawn_once_and_for_all(places):
-    one, other = MapView(places), MapView(places)
-    np.testing.assert_array_equal(one.shown().rows, other.shown().rows)
-    assert len(set(one.shown().rows.tolist())) == SAMPLE
-    assert not np.array_equal(one.shown().rows, MapView(places, random_state=1).shown().rows)
+def test_the_order_is_the_same_each_time(places):
+    rows = MapView(places).rows
+    np.testing.assert_array_equal(rows, MapView(places).rows)
+    assert sorted(rows.tolist()) == list(range(len(places)))
+    assert not np.array_equal(rows, MapView(places, random_state=1).rows)
 
 
 def test_crowds_are_thinned_out_and_no_region_is_bare(places):
-    rows = MapView(places).shown().rows
+    rows = MapView(places).rows[:SAMPLE]
     n = len(places)
     assert set(rows.tolist()) & set(range(n - 5, n)), "the five far off have a point"
     share = {
@@ -77,56 +65,7 @@ def test_every_cell_of_the_coarse_grid_has_a_point(rng):
     home = view.home
     low, extent = [home.left, home.bottom], [home.right - home.left, home.top - home.bottom]
     cells = [tuple(cell) for cell in np.floor(64 * (places.astype(float) - low) / extent).tolist()]
-    drawn = view.shown().rows
-    assert len(drawn) == SAMPLE
-    assert {cells[row] for row in drawn} == set(cells)
-
-
-def test_a_window_with_few_songs_shows_all_of_them(places):
-    window = Window(-0.2, 0.2, -0.2, 0.2)
-    shown = MapView(places).shown(window)
-    assert 0 < shown.n_here <= SAMPLE
-    np.testing.assert_array_equal(np.sort(shown.rows), within(places, window))
-    assert shown.density is None
-
-
-def test_looking_closer_keeps_the_points_and_adds_others(places):
-    view = MapView(places)
-    window = Window(-3, 0.5, -3, 3)
-    before = set(view.shown().rows.tolist()) & set(within(places, window).tolist())
-    shown = view.shown(window)
-    assert shown.n_here == len(within(places, window)) > SAMPLE
-    assert before < set(shown.rows.tolist())
-    assert len(shown.rows) == SAMPLE
-
-
-def test_the_density_follows_the_counts(rng):
-    # three squares of 1 x 1, the second with ten times as many songs as the first, the third without any
-    left, right = rng.uniform(0, 1, (3_000, 2)), rng.uniform((2, 0), (3, 1), (30_000, 2))
-    view = MapView(np.vstack([left, right, [[5.0, 0.5]]]).astype(np.float32))
-    shown = view.shown()
-    assert shown.behind == view.home
-    height, width = shown.density.shape
-
-    def at(x: float, y: float) -> np.ndarray:
-        column = int(width * (x - view.home.left) / (view.home.right - view.home.left))
-        line = int(
-            height * (view.home.top - y) / (view.home.top - view.home.bottom)
-        )  # the first line is the top
-        return shown.density[line - 20 : line + 20, column - 20 : column + 20]
-
-    assert at(3.7, 0.5).max() == 0
-    # c and 10 c songs a cell; the logarithm of a smoothed count is not that of its mean: half of it as tolerance
-    c = 3_000 * (view.home.right - view.home.left) * (view.home.top - view.home.bottom) / (height * width)
-    assert at(0.5, 0.5).mean() / at(2.5, 0.5).mean() == pytest.approx(np.log1p(c) / np.log1p(10 * c), rel=0.5)
-    assert at(2.5, 0.5).mean() > 100
-
-
-def test_the_density_has_the_top_of_the_map_on_top(rng):
-    places = np.vstack([rng.normal((0, 10), 0.3, (25_000, 2)), [[-12, -10], [12, -10]]]).astype(np.float32)
-    density = MapView(places).shown().density
-    half = len(density) // 2
-    assert density[:half].sum() > 100 * density[half:].sum()
+    assert {cells[row] for row in view.rows[:SAMPLE]} == set(cells)
 
 
 def ray_count(point: np.ndarray, x: np.ndarray, y: np.ndarray) -> bool:
@@ -158,8 +97,9 @@ def test_an_outline_holds_more_than_the_sample(places):
     outer = np.flatnonzero(np.hypot(*places.T.astype(float)) < 2)
     assert set(inner) <= set(rows) <= set(outer)
     assert len(rows) > SAMPLE
-    drawn = np.isin(view.shown().rows, rows).sum()
-    assert set(rows[:drawn]) <= set(view.shown().rows), "those that are drawn come first"
+    sample = view.rows[:SAMPLE]
+    drawn = np.isin(sample, rows).sum()
+    assert set(rows[:drawn]) <= set(sample), "those that are drawn come first"
 
 
 def test_flat_and_far_outlines_hold_nothing(places):
@@ -175,7 +115,7 @@ def test_a_new_song_stands_amid_its_neighbours():
     assert np.isnan(place_by_neighbours(places, np.array([4]))).all()
 
 
-@pytest.mark.parametrize(("n_songs", "is_unfolded"), [(MAX_DRAWN, True), (MAX_DRAWN + 1, False)])
+@pytest.mark.parametrize(("n_songs", "is_unfolded"), [(MAX_UNFOLDED, True), (MAX_UNFOLDED + 1, False)])
 def test_a_song_from_outside_is_placed_by_the_maps_own_method_until_that_takes_too_long(
     rng, n_songs, is_unfolded
 ):
@@ -200,12 +140,3 @@ def test_what_was_made_of_an_array_is_made_once_and_the_oldest_goes():
     kept(one, "b")
     kept(one, "a")
     assert made == ["a", "b", "c", "a"], "the oldest one had gone"
-
-
-@pytest.mark.parametrize("high", [0.0, 1e-320])
-def test_a_window_without_extent_shows_the_songs_that_stand_there(high):
-    places = np.zeros((MAX_DRAWN + 1, 2), dtype=np.float32)
-    shown = MapView(places).shown(Window(0, high, 0, high))
-    assert (len(shown.rows), shown.n_here) == (SAMPLE, MAX_DRAWN + 1)
-    assert shown.density is not None
-    assert shown.density.max() == 255

@@ -19,10 +19,9 @@ def model_choice(app: AppTest):
 
 
 def maps(app: AppTest) -> list[dict]:
-    """Figures of the maps, as they are sent to the browser."""
+    """What the maps are told of the page."""
     protos = [element.proto for element in app.get("bidi_component")]
-    sent = [json.loads(proto.json) for proto in protos if proto.component_name.endswith("musicsim_map")]
-    return [json.loads(data["figure"]) for data in sent]
+    return [json.loads(proto.json) for proto in protos if proto.component_name.endswith("musicsim_map")]
 
 
 def show_section(app: AppTest, name: str) -> AppTest:

@@ -8,7 +8,8 @@ from streamlit.testing.v1 import AppTest
 
 from musicsim.library import Library, Song
 from musicsim.ui.base.frame import PAGES, SHELL
-from musicsim.ui.components import map_chart, song_finder, song_map
+from musicsim.ui.components import song_finder, song_map
+from musicsim.ui.explore import selection
 
 SEARCHED = "searched"
 
@@ -17,7 +18,7 @@ SEARCHED = "searched"
 def buttons(monkeypatch):
     """Texts to write into where AppTest cannot reach into a component: ids to click, to encircle, to choose."""
 
-    def chart(snapshot, *, key, on_pick=None, on_outline=None, **options):
+    def stand_in(snapshot, *, key, on_pick=None, on_outline=None, **options):
         by_artist: dict[str | None, list[int]] = {}
         for song in snapshot.library.songs():
             by_artist.setdefault(song.artist, []).append(song.id)
@@ -31,7 +32,7 @@ def buttons(monkeypatch):
                 args=(rows,),
                 disabled=not on_outline,
             )
-        st.caption(f"{key}: {options['chosen']} {sorted(options['found'])}")
+        st.caption(f"{key}: {options['chosen']} {sorted(int(i) for i in options['found'])}")
 
     def find(label, *, key, search, on_pick, is_labelled=True):
         for match in search(st.session_state.get(SEARCHED, "")):
@@ -42,7 +43,7 @@ def buttons(monkeypatch):
                 args=(match.kind, match.value),
             )
 
-    monkeypatch.setattr(map_chart, "map_chart", chart)
+    monkeypatch.setattr(song_map, "song_map", stand_in)
     monkeypatch.setattr(song_finder, "find_song", find)
 
 
@@ -120,7 +121,8 @@ def test_a_lasso_marks_songs_and_around_one_it_is_a_click(full):
 
 
 def test_of_very_many_marked_songs_some_have_a_ring_and_all_are_counted(full, monkeypatch):
-    monkeypatch.setattr(song_map, "MAX_MARKED", 3)
+    monkeypatch.setattr(selection, "MAX_MARKED", 3)
+    monkeypatch.setattr(selection, "MAX_PLAYED", 3)
     app = press(open_page(), "explore_map lasso Artist tones")
     assert headings(app)[0] == "4 songs marked"
     assert any(c.value == "3 shown with a ring." for c in app.caption)

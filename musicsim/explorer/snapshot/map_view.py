@@ -1,8 +1,7 @@
-"""What a map shows of a large library: which songs are points, and how dense all of them lie behind those.
+"""The songs of a map in the order in which they are drawn, and what an outline on it holds.
 
-Up to :data:`MAX_DRAWN` songs every one is a point. Beyond that a window of the map shows a sample of the songs
-in it. Songs stand in one order, and a window shows those of its songs that come first: a sample never changes
-from one look to the next, and the points of a window stay when one looks closer.
+A browser that cannot draw all of a large library draws a sample: the songs in view that come first in this order. So
+a sample never changes from one look to the next, and the points of a window stay when one looks closer.
 """
 
 import threading
@@ -18,28 +17,20 @@ import numpy.typing as npt
 from musicsim.explorer.snapshot.neighbours import Neighbours
 
 __all__ = [
-    "MAX_DRAWN",
-    "SAMPLE",
+    "MAX_UNFOLDED",
     "MapView",
     "OncePer",
-    "Shown",
     "Window",
     "map_view",
     "place_by_neighbours",
     "place_vector",
 ]
 
-MAX_DRAWN = 20_000
-"""Songs up to which all are drawn: as many points are 1.4 MB, and a browser without a graphics card moves them."""
-SAMPLE = 8_000
-"""Songs that are drawn of a window with more."""
+MAX_UNFOLDED = 20_000
+"""Songs up to which a new one is placed by the map's own method, which takes too long beyond."""
 
-_ROOM = 0.06  # of the map's width, around it: plotly's own limits cut marks at the edge
+_ROOM = 0.06  # of the map's width, around it: marks at the edge are whole
 _COARSE, _FINE = 64, 256  # cells a side
-_PIXELS = (360, 480)  # cells of the density, as high and wide as the plot to about two pixels
-_BINOMIAL = np.array([1.0, 4.0, 6.0, 4.0, 1.0]) / 16.0
-_BRIGHTEST = 99.8  # percentile of the density: a single spot does not make all else pale
-_WINDOWS_KEPT = 12
 _N_NEAREST = 10  # songs whose places give the place of a new one
 
 Rows = npt.NDArray[np.int64]
@@ -84,40 +75,6 @@ class Window:
     bottom: float
     top: float
 
-    def grown(self, by: float) -> "Window":
-        """With `by` times its width and height more on every side."""
-        x, y = by * (self.right - self.left), by * (self.top - self.bottom)
-        return Window(self.left - x, self.right + x, self.bottom - y, self.top + y)
-
-    def within(self, other: "Window") -> "Window":
-        """The part of it that lies in another one; of no extent where there is none."""
-        left, bottom = max(self.left, other.left), max(self.bottom, other.bottom)
-        return Window(
-            left, max(left, min(self.right, other.right)), bottom, max(bottom, min(self.top, other.top))
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What is to be drawn of a window.
-
-    Attributes
-    ----------
-    rows : int64 ndarray of shape (n_points,)
-        Rows of the songs that are points.
-    n_here : int
-        Songs in the window.
-    density : uint8 ndarray of shape (height, width), or None where every song is a point
-        0 where no songs are, 255 where most are; the logarithm of the smoothed density. The first line is the top.
-    behind : Window
-        What the density covers: more than the window, so that a map that is moved is not bare at once.
-    """
-
-    rows: Rows
-    n_here: int
-    density: npt.NDArray[np.uint8] | None
-    behind: Window
-
 
 class MapView:
     """The places of songs, in an order that makes any first part of them a fair sample.
@@ -139,52 +96,6 @@ class MapView:
         order = _fair_order(x, y, self.home, np.random.default_rng(random_state))
         self.rows: Rows = placed[order]
         self._x, self._y = x[order], y[order]
-        self._shown: OrderedDict[Window, Shown] = OrderedDict()
-        self._lock = threading.Lock()
-
-    @property
-    def is_sampled(self) -> bool:
-        """Whether the whole map shows a sample only."""
-        return len(self.rows) > MAX_DRAWN
-
-    def shown(self, window: Window | None = None) -> Shown:
-        """What is drawn of a window, or of the whole map.
-
-        Time: 5 ms for a window of 1 000 000 songs when all are points, 40 ms with the density, nothing for one that
-        was asked for just before.
-        """
-        if not self.is_sampled:
-            return Shown(self.rows, len(self.rows), None, self.home)
-        window = window or self.home
-        with self._lock:
-            if window not in self._shown:
-                self._shown[window] = self._show(window)
-            self._shown.move_to_end(window)
-            while len(self._shown) > _WINDOWS_KEPT:
-                self._shown.popitem(last=False)
-            return self._shown[window]
-
-    def _show(self, window: Window) -> Shown:
-        here = self._in(window)
-        rows = self.rows[here[:SAMPLE]]
-        behind = window.grown(0.5).within(self.home)
-        is_whole = len(here) <= SAMPLE
-        return Shown(rows, len(here), None if is_whole else self._density(behind), behind)
-
-    def _in(self, window: Window) -> Rows:
-        inside = (self._x >= window.left) & (self._x <= window.right)
-        inside &= (self._y >= window.bottom) & (self._y <= window.top)
-        return np.flatnonzero(inside)
-
-    def _density(self, window: Window) -> npt.NDArray[np.uint8]:
-        here = self._in(window)
-        height, width = _PIXELS
-        cells = _cells(self._y[here], window.bottom, window.top, height) * width
-        cells += _cells(self._x[here], window.left, window.right, width)
-        counts = np.bincount(cells, minlength=height * width).reshape(height, width)
-        smooth = np.log1p(_smoothed(counts.astype(np.float64)))
-        brightest = np.percentile(smooth[smooth > 0], _BRIGHTEST)
-        return np.round(255.0 * np.minimum(smooth / brightest, 1.0)).astype(np.uint8)[::-1]
 
     @cached_property
     def _by_height(self) -> Rows:
@@ -257,13 +168,13 @@ def place_vector(
     index : Neighbours
         The songs of the map.
     unfold : callable of vectors (n, n_dimensions)
-        Places by the map's own method; used up to :data:`MAX_DRAWN` songs, beyond which it takes too long.
+        Places by the map's own method; used up to :data:`MAX_UNFOLDED` songs, beyond which it takes too long.
 
     Returns
     -------
     float32 ndarray of shape (2,), nan where it has no place
     """
-    if len(places) <= MAX_DRAWN:
+    if len(places) <= MAX_UNFOLDED:
         return unfold(vector[None, :])[0]
     _, rows = index.query(vector[None, :], _N_NEAREST)
     return place_by_neighbours(places, rows[0])
@@ -303,13 +214,3 @@ def _fair_order(
     is_first = np.zeros(len(x), dtype=bool)
     is_first[first[first >= 0]] = True
     return np.concatenate([order[is_first], order[~is_first]])
-
-
-def _smoothed(image: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Spread over neighbouring cells, twice by (1 4 6 4 1) / 16 along both axes; what leaves the image is lost."""
-    for axis in (0, 1, 0, 1):
-        lines = np.moveaxis(image, axis, 0)
-        padded = np.pad(lines, ((2, 2), (0, 0)))
-        spread = sum(w * padded[k : k + len(lines)] for k, w in enumerate(_BINOMIAL))
-        image = np.moveaxis(np.asarray(spread), 0, axis)
-    return image

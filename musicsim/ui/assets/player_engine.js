@@ -421,7 +421,7 @@ function onKey(engine, event) {
   const actions = { " ": () => engine.toggle(), j: () => engine.previous(), k: () => engine.next() };
   const act = actions[event.key];
   // On a button or a list the space bar already has a meaning.
-  const taken = event.key === " " && target.closest("button, a[href], summary, input, [role]:not([role=slider], [role=document], [role=region], [role=main])");
+  const taken = event.key === " " && target.closest("button, a[href], summary, input, [role]:not([role=slider], [role=document], [role=region], [role=main], [role=application])");
   if (!act || event.shiftKey || event.repeat || taken || !engine.track) return;
   event.preventDefault();
   act();

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
+import numpy as np
+import numpy.typing as npt
 import streamlit as st
 
 from musicsim import codebook, playlist, search
@@ -119,7 +121,12 @@ LIBRARY: Key[str] = Key("library", lambda: library_folders()[0].name, "name of t
 CHOSEN: Key[int | None] = Key("chosen", lambda: None, "id of the song the pages talk about", per_library=True)
 COLOUR_BY: Key[str] = Key("colour_by", lambda: "genre", "what the map's colours mean")
 BESIDE: Key[str | None] = Key("beside", lambda: None, "id of the model whose map stands beside the other")
-FOUND: Key[list[int]] = Key("found", list, "ids of songs that a search or a lasso marked", per_library=True)
+FOUND: Key[npt.NDArray[np.int64]] = Key(
+    "found",
+    lambda: np.empty(0, dtype=np.int64),
+    "ids of all songs that a search or a lasso marked",
+    per_library=True,
+)
 EXAMPLE: Key[Upload | None] = Key(
     "example", lambda: None, "sound from outside that is searched with", per_library=True
 )

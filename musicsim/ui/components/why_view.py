@@ -14,18 +14,18 @@ from musicsim.explorer.search.query import Example, similarity_of
 from musicsim.explorer.search.why import CodewordShare, Side, Why
 from musicsim.explorer.search.why_groups import Share
 from musicsim.explorer.search.why_sides import explained
+from musicsim.explorer.snapshot.map_colours import PALETTE, UNKNOWN_COLOUR
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.asset import asset
 from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain, shown
-from musicsim.ui.components.song_map import UNKNOWN_COLOUR, colours_of
 
 __all__ = ["ask_why", "show_why", "why_dialog"]
 
 _LETTERS = "ABCDEF"
 _FIGURES = ("similarity_before", "similarity_after")
 _SMALLEST = 5e-4  # of a bar that is shown
-_COLOURS = [colour for colour, _ in colours_of(list(_LETTERS)).values()]
+_COLOURS = PALETTE[: len(_LETTERS)]
 _PLAIN = _COLOURS[0]
 _ASKED: Key[int | None] = Key("why_asked", lambda: None, "id of the answer that is to be explained")
 

@@ -21,6 +21,7 @@ from musicsim.explorer.evaluation.quality import (
 from musicsim.explorer.learning.supervision import Coverage, coverage
 from musicsim.explorer.learning.verdict import RANKED
 from musicsim.explorer.requests.training import ANSWERS, JUDGEMENTS, KINDS
+from musicsim.explorer.snapshot.map_colours import UNKNOWN_COLOUR, label_colours
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.models import ModelRecord
 from musicsim.ui.base.desk import Task, Tell, desk, result_of, value_of, wait_for
@@ -28,7 +29,6 @@ from musicsim.ui.base.state import Key, snapshot
 from musicsim.ui.base.text import in_chart, plain
 from musicsim.ui.components.listening import follow
 from musicsim.ui.components.song_list import Action, row_of, song_list
-from musicsim.ui.components.song_map import UNKNOWN_COLOUR, label_colours
 
 __all__ = ["SECTION", "SECTIONS", "show_library"]
 
@@ -244,13 +244,13 @@ def _by_genre(now: Snapshot, lists: Lists, scores: Scores | None) -> None:
         values = {g.genre: g.map if by == "average precision" else g.precision for g in scores.by_genre}
     largest = sorted(values, key=lambda genre: -sizes.get(genre, 0))[:_MAX_GENRES]
     ordered = sorted(largest, key=lambda genre: values[genre])
-    colours = label_colours(now.columns.genre)
+    colours = label_colours(now, "genre")
     figure = go.Figure(
         go.Bar(
             x=[values[g] for g in ordered],
             y=[in_chart(g, _MAX_LABEL) for g in ordered],
             orientation="h",
-            marker_color=[colours.get(g, (UNKNOWN_COLOUR, ""))[0] for g in ordered],
+            marker_color=[colours.get(g, UNKNOWN_COLOUR) for g in ordered],
             text=[f"{values[g]:.2f}" for g in ordered],
             textposition="outside",
             cliponaxis=False,

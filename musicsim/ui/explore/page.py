@@ -1,5 +1,6 @@
 """Explore: the map, the chosen song, and what is nearest to it."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -7,28 +8,24 @@ import numpy.typing as npt
 import streamlit as st
 
 from musicsim.explorer.search.query import Hit, find_similar
+from musicsim.explorer.snapshot.map_colours import COLOUR_BY as COLOURS
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.state import BESIDE, CHOSEN, COLOUR_BY, EXAMPLE, FOUND, Key, snapshot
+from musicsim.ui.base.state import BESIDE, CHOSEN, COLOUR_BY, EXAMPLE, FOUND, snapshot
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.components.listening import follow, play_songs
-from musicsim.ui.components.map_chart import map_chart
 from musicsim.ui.components.song_finder import find_song, song_matches
 from musicsim.ui.components.song_list import Action, clock, hit_rows, song_list
-from musicsim.ui.components.song_map import COLOUR_BY as COLOURS
-from musicsim.ui.components.song_map import MAX_MARKED
+from musicsim.ui.components.song_map import song_map
 from musicsim.ui.components.why_view import ask_why, show_why
+from musicsim.ui.explore.selection import show_selection
 from musicsim.ui.playlist.draft import PLAYLIST
 
 __all__ = ["draw"]
 
 MAP_KEY = "explore_map"
-MAX_PLAYED = 500  # songs that go into the player's queue at once
-N_FOUND: Key[int] = Key(
-    "n_found", int, "songs that a search or a lasso found, those without a ring among them"
-)
 
 
 def draw() -> None:
@@ -36,11 +33,11 @@ def draw() -> None:
     now = snapshot()
     st.title("Explore", anchor=False)
     stop_without_songs(now)
-    left, right = st.columns([9, 5], gap="medium")
+    left, right = st.columns([5, 2], gap="medium")
     with left:
         song, hits = _map_column(now)
     with right:
-        _marked_songs(now)
+        show_selection(now)
         _chosen_song(now, song, hits)
 
 
@@ -50,16 +47,10 @@ def _choose(now: Snapshot, song: Song) -> None:
     play_songs(now.library, [song], preview=True)
 
 
-def _mark(ids: npt.NDArray[np.int64]) -> None:
-    """Mark songs; where they are very many, the first of them."""
-    FOUND.set(ids[:MAX_MARKED].tolist())
-    N_FOUND.set(len(ids))
-
-
 def _clicked(now: Snapshot, song_id: int) -> None:
     """A click on a point of a map plays its song."""
     for song in now.songs_by_id([song_id]):
-        FOUND.set([])
+        FOUND.set(FOUND.default())
         _choose(now, song)
 
 
@@ -68,17 +59,17 @@ def _encircled(now: Snapshot, ids: npt.NDArray[np.int64]) -> None:
     if len(ids) == 1:
         _clicked(now, int(ids[0]))
     elif len(ids):
-        _mark(ids)
+        FOUND.set(ids)
 
 
 def _searched(now: Snapshot, kind: str, value: str) -> None:
     """A title chooses its song; an artist marks all of theirs."""
     if kind == "song":
-        FOUND.set([])
+        FOUND.set(FOUND.default())
         CHOSEN.set(next((song.id for song in now.songs_by_id([int(value)])), CHOSEN.get()))
     else:
-        _mark(now.row_ids[now.songs_of_artist(value)])
-        CHOSEN.set(next(iter(FOUND.get()), CHOSEN.get()))
+        FOUND.set(now.row_ids[now.songs_of_artist(value)])
+        CHOSEN.set(next(iter(FOUND.get().tolist()), CHOSEN.get()))
 
 
 def _map_column(now: Snapshot) -> tuple[Song | None, list[Hit]]:
@@ -88,8 +79,13 @@ def _map_column(now: Snapshot) -> tuple[Song | None, list[Hit]]:
     others = [model_id for model_id in whole if now.record is None or model_id != now.record.id]
     if BESIDE.get() not in others:
         BESIDE.set(None)
-    by, find = st.columns([4, 3], vertical_alignment="bottom")
-    by.pills("Colour by", COLOURS, key=COLOUR_BY.name, wrap=True)
+    by, find, second = st.columns([2, 4, 3], vertical_alignment="bottom")
+    by.selectbox("Colour by", COLOURS, key=COLOUR_BY.name)
+    if others:
+        second.selectbox(
+            "Compare with model", others, key=BESIDE.name, format_func=models.__getitem__, placeholder="none",
+            help="Shows the map of another model next to this one, with the same songs marked.",
+        )  # fmt: skip
     with find:
         find_song(
             "Search", key="explore_find", search=partial(song_matches, now), on_pick=partial(_searched, now),
@@ -98,37 +94,39 @@ def _map_column(now: Snapshot) -> tuple[Song | None, list[Hit]]:
     chosen = CHOSEN.get()
     song = next(iter(now.songs_by_id([chosen])), None) if chosen is not None else None
     hits = find_similar(now, song.id) if song is not None and now.rows_of([song.id])[0] >= 0 else []
-    _maps(now, models, song, FOUND.get() or [hit.song.id for hit in hits])
-    about, second = st.columns([7, 4], gap="large") if others else (st.container(), None)
-    about.caption(_facts(now, models))
-    if second is not None:
-        second.selectbox(
-            "Compare with model", others, key=BESIDE.name, format_func=models.__getitem__, placeholder="none",
-            help="Shows the map of another model next to this one, with the same songs marked.",
-        )  # fmt: skip
+    _maps(now, models, song, FOUND.get() if len(FOUND.get()) else [hit.song.id for hit in hits])
+    st.caption(_facts(now, models))
     return song, hits
 
 
-def _maps(now: Snapshot, models: dict[str, str], song: Song | None, marked: list[int]) -> None:
+def _maps(
+    now: Snapshot, models: dict[str, str], song: Song | None, marked: Sequence[int] | npt.NDArray[np.int64]
+) -> None:
     """The map under the model in use; on its left the one under another model, if one is chosen."""
     if BESIDE.get() is None:
-        _draw_map(now, MAP_KEY, now, song, marked, 600)
+        _draw_map(now, MAP_KEY, now, song, marked)
         return
     for column, seen in zip(st.columns(2), (snapshot(BESIDE.get()), now), strict=True):
         with column:
             model_id = seen.record.id if seen.record else ""
             st.markdown(f"**{plain(models[model_id])}**")
-            _draw_map(seen, f"{MAP_KEY}_{model_id}", now, song, marked, 480)
+            _draw_map(seen, f"{MAP_KEY}_{model_id}", now, song, marked)
 
 
 def _draw_map(
-    of: Snapshot, key: str, now: Snapshot, song: Song | None, marked: list[int], height: int
+    of: Snapshot, key: str, now: Snapshot, song: Song | None, marked: Sequence[int] | npt.NDArray[np.int64]
 ) -> None:
     """One map of the library, with the chosen song and what is marked."""
-    map_chart(
+    song_map(
         of, key=key, colour_by=COLOUR_BY.get() or "genre", chosen=song.id if song else None, found=marked,
-        height=height, on_pick=partial(_clicked, now), on_outline=partial(_encircled, now),
+        height=None, on_pick=partial(_clicked, now), on_hear=partial(_heard, now),
+        on_outline=partial(_encircled, now),
     )  # fmt: skip
+
+
+def _heard(now: Snapshot, song_id: int) -> None:
+    """A song under a resting pointer is played, and not chosen."""
+    play_songs(now.library, now.songs_by_id([song_id]), preview=True)
 
 
 def _facts(now: Snapshot, models: dict[str, str]) -> str:
@@ -148,21 +146,6 @@ def _facts(now: Snapshot, models: dict[str, str]) -> str:
     if n_waiting:
         facts += [f"{n_waiting:,} more are not on the map yet."]
     return " ".join(facts)
-
-
-def _marked_songs(now: Snapshot) -> None:
-    """How many songs are marked, and a button that plays them."""
-    if len(FOUND.get()) <= 1:
-        return
-    songs = now.songs_by_id(FOUND.get()[:MAX_PLAYED])
-    n_found = max(N_FOUND.get(), len(songs))
-    st.subheader(f"{n_found:,} songs marked", anchor=False)
-    if n_found > len(FOUND.get()):
-        st.caption(f"{len(FOUND.get()):,} shown with a ring.")
-    st.button(
-        "Play them" if len(songs) == n_found else f"Play {len(songs)} of them", icon=":material/play_arrow:",
-        on_click=play_songs, args=(now.library, songs),
-    )  # fmt: skip
 
 
 def _chosen_song(now: Snapshot, song: Song | None, hits: list[Hit]) -> None:

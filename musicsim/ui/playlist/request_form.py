@@ -19,7 +19,7 @@ from musicsim.ui.base.state import CHOSEN, Key, choices_of
 from musicsim.ui.base.text import plain
 from musicsim.ui.playlist.draft import PLAYLIST
 
-__all__ = ["MAX_SONGS", "playlists_of", "remember_drawn", "request_form", "request_of"]
+__all__ = ["MAX_SONGS", "STAY_AROUND", "playlists_of", "remember_drawn", "request_form", "request_of"]
 
 MAX_SONGS = options_of(PlaylistRequest)["length"].max_asked or 0
 _MAX_REMEMBERED = 100
@@ -40,6 +40,8 @@ _KEYS = {
 _KEYS["minutes"] = _MINUTES
 _KEYS["dialect"] = Key("playlist_dialect", str, "whose walk is followed; empty for that of all playlists")
 _DIALECT, _FIRST, _LENGTH, _SURPRISE = (_KEYS[name] for name in ("dialect", "first", "length", "surprise"))
+STAY_AROUND: Key[list[int]] = _KEYS["like"]
+"""Ids of the songs that the playlist stays close to."""
 _RANGES = ("years", "duration_s", *HEARD)
 _NAMES = ("artists", "no_artists", "genres", "tags", "no_tags", "folders", "keys", "modes")
 _LISTS = (*_NAMES, "exclude")  # limits, each of some values

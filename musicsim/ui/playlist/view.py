@@ -11,7 +11,7 @@ from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.listening import enqueue_songs, play_songs
 from musicsim.ui.components.song_list import Action, Row, clock, row_of, song_list
-from musicsim.ui.components.song_map import map_figure
+from musicsim.ui.components.song_map import song_map
 from musicsim.ui.playlist.actions import another_route, go_on, redraw_after, redraw_around, redraw_one, said
 from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, can_redo, can_undo, change, redo, undo
 from musicsim.ui.playlist.request_form import MAX_SONGS
@@ -181,7 +181,8 @@ def _why(now: Snapshot, walker: Walk, draft: PlaylistDraft, here: int, there: in
 
 def show_map(now: Snapshot, draft: PlaylistDraft) -> None:
     """The walk on the map."""
-    figure = map_figure(now, path=draft.song_ids, chosen=draft.song_ids[0], height=420, legend=False)
-    st.plotly_chart(figure, key="playlist_map", config={"displayModeBar": False})
-
+    song_map(
+        now, key="playlist_map", path=draft.song_ids, chosen=draft.song_ids[0], height=420, legend=False,
+        on_pick=lambda song_id: play_songs(now.library, now.songs_by_id([song_id]), preview=True),
+    )  # fmt: skip
     st.caption("The playlist on the map; the red ring marks its start.")

@@ -25,9 +25,9 @@ from musicsim.ui.base.text import plain
 from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.listening import follow, play_songs
-from musicsim.ui.components.map_chart import map_chart
 from musicsim.ui.components.song_finder import find_names, find_song, song_matches
 from musicsim.ui.components.song_list import Action, clock, hit_rows, song_list
+from musicsim.ui.components.song_map import song_map
 from musicsim.ui.components.why_view import ask_why, show_why
 from musicsim.ui.search.feedback import THUMBS, feedback_bar, feedback_on, say
 
@@ -245,7 +245,7 @@ def _answers(now: Snapshot, query: _Query, found_with: Callable[[Thumbs], list[H
         song_list(hit_rows(hits, can_explain=True, judged=said.judged), key="hits", on_action=act_on)
         show_why(now, query.of)
     with where:
-        map_chart(
+        song_map(
             now, key="search_map", chosen=query.seed_id if query.upload is None else None,
             found=[song.id for song in songs], query=query.place, height=480, legend=False,
             on_pick=partial(_heard, now),

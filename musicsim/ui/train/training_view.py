@@ -23,6 +23,7 @@ from musicsim.explorer.requests.training import (
     STRUCTURES,
     TrainingRequest,
 )
+from musicsim.explorer.snapshot.map_colours import UNKNOWN_COLOUR
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.upkeep.learned_model import LEARNED_KIND, preselected_models
 from musicsim.explorer.upkeep.model_text import name_for
@@ -34,9 +35,8 @@ from musicsim.ui.base.state import SECTION, Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.jobs_view import TITLES, start_job
 from musicsim.ui.components.song_list import clock
-from musicsim.ui.components.song_map import UNKNOWN_COLOUR
 
-__all__ = ["choices", "latest_training", "learn_from", "training_run"]
+__all__ = ["SUPERVISION", "choices", "latest_training", "learn_from", "training_run"]
 
 _DEFAULT = TrainingRequest()
 _CS = tuple(round(10 ** (half / 2), 1 if half < 2 else 0) for half in range(13))
@@ -51,6 +51,8 @@ _KEYS["C"] = Key("train_C", lambda: 1000.0, "C, where the listener chooses it")
 _KIND, _METHOD, _LOSS, _ON, _LISTENER, _C = (
     _KEYS[field] for field in ("supervision", "method", "loss", "on", "listener", "C")
 )
+SUPERVISION: Key[str] = _KIND
+"""What is learned from."""
 _BY_HAND: Key[bool] = Key("train_by_hand", lambda: False, "whether the listener chooses C")
 _LAST_KIND: Key[str] = Key("train_last_kind", str, "what was chosen when the page was drawn last")
 _WATCHED: Key[int | None] = Key("train_watched", lambda: None, "id of the training that was seen at work")

@@ -1,0 +1,736 @@
+// The map, second part: what is looked at, pointed at, marked and named. One instance lives through all reruns of its
+// page; a click, an outline and a song that is to be heard go back to Python. Texts are set as text, never as markup.
+
+const PATIENCE_MS = 5000;
+const SETTLED_MS = 140; // after the last move, where a frame takes long
+const SLOW_FRAME_MS = 50;
+const HEARD_MS = 500;
+const LABEL_MS = 60;
+const NEAR_PX = 14;
+const TAP_PX = 4;
+const ZOOM = [0.1, 60];
+const ROOM = 0.06; // between the edge and a query outside of the map
+const STEP = 1.5; // of a button or key
+const MAX_NAMES = 24;
+const MIN_HEIGHT_PX = 360;
+const NARROW_PX = 640;
+const RED = "#d4002a";
+const LIBRARY = Symbol.for("musicsim.map-library");
+const SPACE = "http://www.w3.org/2000/svg";
+const ICONS = {
+  lasso: "M12 5c4.4 0 8 2 8 4.5S16.4 14 12 14 4 12 4 9.5 7.6 5 12 5zM8 13.5c-2 1-2 3.5 0 4s2 2 1 3",
+  rectangle: "M4 6h16v12H4z",
+  zoomIn: "M12 5v14M5 12h14",
+  zoomOut: "M5 12h14",
+  home: "M4 11l8-7 8 7M6 10v9h12v-9",
+  names: "M5 7V5h14v2M12 5v14M9 19h6",
+  hear: "M4 10v4h4l5 4V6L8 10zM16 9c1.5 2 1.5 4 0 6M18.5 7c3 3.5 3 6.5 0 10",
+  expand: "M4 9V4h5M15 4h5v5M20 15v5h-5M9 20H4v-5",
+  fold: "M4 5h16v14H4zM14 5v14M18 10l-2 2 2 2",
+};
+const WALKS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const isStill = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+/** Where the app is served: the player knows it under any base path, and is on every page. */
+async function appBase() {
+  for (const start = Date.now(); Date.now() - start < PATIENCE_MS; ) {
+    const player = window[Symbol.for("musicsim.player")];
+    if (player) return player.base;
+    await new Promise((done) => setTimeout(done, 20));
+  }
+  return document.baseURI;
+}
+
+function element(name, className, ...children) {
+  const made = document.createElement(name);
+  made.className = className;
+  made.append(...children);
+  return made;
+}
+
+function iconButton(name, label, act) {
+  const drawing = document.createElementNS(SPACE, "svg");
+  drawing.setAttribute("viewBox", "0 0 24 24");
+  drawing.setAttribute("aria-hidden", "true");
+  const path = document.createElementNS(SPACE, "path");
+  path.setAttribute("d", ICONS[name]);
+  drawing.append(path);
+  const made = element("button", "tool", drawing);
+  Object.assign(made, { type: "button", title: label });
+  made.setAttribute("aria-label", label);
+  made.dataset.tool = name;
+  made.addEventListener("click", act);
+  return made;
+}
+
+class SongMap {
+  constructor(root) {
+    this.root = root;
+    this.view = { x: 0.5, y: 0.5, zoom: 1 };
+    this.labels = new Map();
+    this.isolated = null;
+    this.at = null; // row that the keys are at
+    this.pointed = null; // row below the pointer
+    this.fingers = null;
+    this.closing = new AbortController();
+    this.build();
+    this.wire();
+    this.resizing = new ResizeObserver(() => this.fit());
+    this.resizing.observe(this.stage);
+  }
+
+  // ------------------------------------------------------------------------------------- elements
+
+  build() {
+    this.overlay = element("canvas", "marks");
+    this.names = element("div", "names");
+    this.names.setAttribute("aria-hidden", "true");
+    this.tip = element("div", "tip");
+    this.tip.hidden = true;
+    this.words = element("div", "words", "Drawing the map…");
+    this.tools = element("div", "tools");
+    this.stage = element("div", "stage", this.overlay, this.names, this.words, this.tip);
+    this.stage.tabIndex = 0;
+    this.stage.setAttribute("role", "application");
+    this.stage.setAttribute("aria-roledescription", "map");
+    this.legend = element("div", "legend");
+    this.status = element("div", "status");
+    this.said = element("div", "said");
+    this.said.setAttribute("role", "status");
+    this.root.append(element("div", "frame", this.stage, this.tools), this.legend, this.status, this.said);
+  }
+
+  addTools({ can_select: canSelect, can_hear: canHear, height }) {
+    const toggle = (name, label, act) => {
+      const made = iconButton(name, label, () => {
+        made.setAttribute("aria-pressed", String(made.getAttribute("aria-pressed") !== "true"));
+        act(made.getAttribute("aria-pressed") === "true");
+      });
+      made.setAttribute("aria-pressed", "false");
+      return made;
+    };
+    const outline = (name, label) => iconButton(name, label, () => this.use(this.tool === name ? null : name));
+    this.tools.replaceChildren(
+      ...(canSelect ? [outline("lasso", "Lasso"), outline("rectangle", "Rectangle")] : []),
+      iconButton("zoomIn", "Zoom in", () => this.zoom(STEP)),
+      iconButton("zoomOut", "Zoom out", () => this.zoom(1 / STEP)),
+      iconButton("home", "Whole map", () => this.goHome()),
+      toggle("names", "Names of regions", (isOn) => { this.hasNames = isOn; this.paint(); }),
+      ...(canHear ? [toggle("hear", "Play the song under the pointer", (isOn) => { this.isHearing = isOn; })] : []),
+      ...(document.fullscreenEnabled ? [iconButton("expand", "Full screen", () => this.expand())] : []),
+      ...(height || !this.columns() ? [] : [toggle("fold", "Hide the list", (isOn) => this.fold(isOn))]),
+    );
+    this.hasNames = !height;
+    this.tools.querySelector("[data-tool=names]").setAttribute("aria-pressed", String(this.hasNames));
+  }
+
+  columns() {
+    return this.root.closest("[data-testid=stHorizontalBlock]");
+  }
+
+  /** Hide what stands beside the map; by an attribute, which Streamlit leaves alone. */
+  fold(isFolded) {
+    this.columns()?.toggleAttribute("data-map-alone", isFolded);
+  }
+
+  use(tool) {
+    this.tool = tool;
+    this.stage.dataset.tool = tool ?? "";
+    for (const button of this.tools.querySelectorAll("[data-tool=lasso], [data-tool=rectangle]")) {
+      button.setAttribute("aria-pressed", String(button.dataset.tool === tool));
+    }
+  }
+
+  expand() {
+    if (document.fullscreenElement) document.exitFullscreen();
+    else this.root.requestFullscreen();
+  }
+
+  // ----------------------------------------------------------------------------------------- data
+
+  receive(component) {
+    const before = this.data;
+    this.component = component;
+    this.data = component.data;
+    if (!before) this.addTools(this.data);
+    this.root.toggleAttribute("data-fills", !this.data.height);
+    this.fit();
+    const { map, colour_by: by } = this.data;
+    const isOther = JSON.stringify(before?.map) !== JSON.stringify(map);
+    if (JSON.stringify(before?.query ?? null) !== JSON.stringify(this.data.query)) this.goHome();
+    if (!before || isOther || before.colour_by !== by) this.load(before && before.map.model !== map.model);
+    else if (this.places) this.mark();
+  }
+
+  /** Fetch what is to be drawn and draw it, one change after the other. */
+  load(isOtherMap) {
+    this.loading = (this.loading ?? Promise.resolve()).then(() => this.loadNow(isOtherMap)).catch((error) => {
+      console.error("map", error);
+      this.words.textContent = "The map cannot be drawn: reload the page.";
+    });
+  }
+
+  async loadNow(isOtherMap) {
+    const { map, colour_by: by, script } = this.data;
+    this.base ??= await appBase();
+    if (this.isClosed) return;
+    const [places, colours, regions] = await Promise.all([
+      fetchPlaces(this.base, map), fetchColours(this.base, map, by), fetchColumn(this.base, map, "regions"),
+    ]);
+    if (this.isClosed) return;
+    if (places.order !== colours.order) throw new Error("the library has just changed"); // a rerun is on its way
+    if (colours.by !== this.colours?.by) this.isolated = null;
+    const drawn = `${map.model} ${places.tag} ${by} ${colours.tag}`;
+    const held = this.data.chosen && this.placeOf(this.data.chosen);
+    this.size = Math.min(12, Math.max(3.5, 160 / Math.sqrt(Math.max(1, places.n))));
+    this.levels = regions.levels.filter((level) => level.length);
+    await this.choosePoints(script, places, colours);
+    if (this.isClosed) return;
+    const moved = isOtherMap && !isStill() && this.places && inOrderOf(this.places, places, colours);
+    Object.assign(this, { places, colours });
+    this.mark();
+    if (moved) {
+      this.keepInHand(held);
+      await this.points.draw(...moved, this.size, true);
+    }
+    if (drawn !== this.drawn || this.isNew) await this.points.draw(places, colours, this.size, false);
+    Object.assign(this, { drawn, drawnBy: by, isNew: false });
+    this.points.look(colours, this.isolated, this.size);
+    this.words.textContent = places.n ? "" : "No songs on the map yet.";
+    this.drawLegend();
+    this.paint();
+    this.root.dataset.state = "drawn";
+  }
+
+  /** WebGL for all points where it is there and quick enough for them, the plain canvas otherwise. */
+  async choosePoints(script, places, colours) {
+    if (this.points && this.nChosenFor === places.n) return;
+    Object.assign(this, { nChosenFor: places.n, isNew: true });
+    this.points?.close();
+    this.points = null;
+    if (places.n && canDrawGl()) {
+      window[LIBRARY] ??= import(new URL(script, this.base).href);
+      const points = new GlPoints(await window[LIBRARY], this.newCanvas(), this.extent());
+      const frameMs = places.n > MAX_PLAIN ? await points.probe(places, colours, this.size) : 0;
+      if (frameMs <= MAX_FRAME_MS) this.points = points;
+      else points.close();
+    }
+    this.points ??= new PlainPoints(this.newCanvas());
+    this.root.dataset.renderer = this.points instanceof GlPoints ? "webgl" : "canvas";
+  }
+
+  newCanvas() {
+    this.canvas?.remove();
+    this.canvas = element("canvas", "points");
+    this.stage.prepend(this.canvas);
+    return this.canvas;
+  }
+
+  rowOf(id) {
+    return this.places ? this.places.ids.indexOf(id) : -1;
+  }
+
+  placeOf(id) {
+    const row = this.rowOf(id);
+    return row < 0 ? null : [this.places.x[row] / FULL, this.places.y[row] / FULL];
+  }
+
+  /** Keep the chosen song where it is on the screen while all others move to another map. */
+  keepInHand(before) {
+    const after = before && this.placeOf(this.data.chosen);
+    if (after && this.view.zoom > 1) this.look({ x: this.view.x + after[0] - before[0], y: this.view.y + after[1] - before[1] });
+  }
+
+  // --------------------------------------------------------------------------------------- the view
+
+  extent() {
+    return { width: Math.max(1, this.stage.clientWidth), height: Math.max(1, this.stage.clientHeight) };
+  }
+
+  fit() {
+    if (!this.data || !this.root.isConnected) return;
+    this.root.style.height = document.fullscreenElement === this.root ? "100vh" : `${this.data.height ?? this.room()}px`;
+    const { width, height } = this.extent();
+    if (width === this.seen?.width && height === this.seen?.height) return;
+    this.seen = { width, height };
+    this.points?.resize(width, height);
+    this.paint();
+  }
+
+  /** What is left of the window below what stands above the map, and above the player. */
+  room() {
+    const main = document.querySelector("[data-testid=stMain]");
+    const above = this.root.getBoundingClientRect().top + (main?.scrollTop ?? 0);
+    const below = (document.querySelector("[data-testid=stBottom]")?.offsetHeight ?? 0) + 64; // with a line of words below the map
+    const narrow = window.innerWidth <= NARROW_PX ? 0.6 * window.innerHeight : Infinity;
+    return Math.round(Math.max(MIN_HEIGHT_PX, Math.min(narrow, window.innerHeight - above - below)));
+  }
+
+  look({ x = this.view.x, y = this.view.y, zoom = this.view.zoom }) {
+    const between = (value, low, high) => Math.min(high, Math.max(low, value));
+    this.view = { x: between(x, -9, 10), y: between(y, -9, 10), zoom: between(zoom, ...ZOOM) };
+    this.hideTip();
+    this.move();
+  }
+
+  /** Zoom by a factor; the place at some pixels, or the centre, stays. */
+  zoom(by, [px, py] = [this.seen.width / 2, this.seen.height / 2]) {
+    const { x, y, zoom: before } = this.view;
+    const zoom = Math.min(ZOOM[1], Math.max(ZOOM[0], before * by));
+    const [right, up] = [px / this.seen.width - 0.5, 0.5 - py / this.seen.height];
+    this.look({ x: x + right * (1 / before - 1 / zoom), y: y + up * (1 / before - 1 / zoom), zoom });
+  }
+
+  pan(right, down) {
+    const { width, height } = this.seen;
+    const { x, y, zoom } = this.view;
+    this.look({ x: x - right / width / zoom, y: y + down / height / zoom });
+  }
+
+  /** All songs, and the query where it lies outside of them. */
+  goHome() {
+    const query = this.data.query ?? [0.5, 0.5];
+    const [low, high] = [query.map((at) => Math.min(0, at - ROOM)), query.map((at) => Math.max(1, at + ROOM))];
+    const isOutside = query.some((at) => at < 0 || at > 1);
+    const [[left, bottom], [right, top]] = isOutside ? [low, high] : [[0, 0], [1, 1]];
+    this.look({ x: (left + right) / 2, y: (bottom + top) / 2, zoom: 1 / Math.max(right - left, top - bottom) });
+  }
+
+  /** Draw at the next frame; where that takes long, move the picture meanwhile and draw once all is at rest. */
+  move() {
+    if (!this.seen) return;
+    if (!this.painted || this.points?.frameMs <= SLOW_FRAME_MS) { this.paint(); return; }
+    const { width, height } = this.seen;
+    const [from, to] = [this.painted, this.view];
+    const scale = to.zoom / from.zoom;
+    const right = width * (0.5 - 0.5 * scale + (from.x - to.x) * to.zoom);
+    const down = height * (0.5 - 0.5 * scale - (from.y - to.y) * to.zoom);
+    this.canvas.style.transform = `translate(${right}px, ${down}px) scale(${scale})`;
+    this.paintMarks();
+    clearTimeout(this.settling);
+    this.settling = setTimeout(() => this.paint(), SETTLED_MS);
+  }
+
+  paint() {
+    this.painting ??= requestAnimationFrame(() => {
+      this.painting = null;
+      if (this.isClosed || !this.colours || !this.points) return;
+      const { width, height } = this.extent();
+      this.shown = this.points.paint(this.view, width, height);
+      this.painted = this.view;
+      this.canvas.style.transform = "";
+      this.paintMarks();
+      this.say();
+    });
+  }
+
+  say() {
+    const { rows, nHere } = this.shown;
+    const number = (n) => n.toLocaleString("en");
+    const where = nHere === this.places.n ? "" : " in view";
+    this.status.textContent = !rows || rows.length === this.places.n ? ""
+      : rows.length === nHere ? (nHere ? `All ${number(nHere)} songs in view are shown as points.` : "No songs in view.")
+      : `${number(rows.length)} of the ${number(nHere)} songs${where} are shown as points; darker areas hold more songs. Zoom in to see the rest.`;
+    Object.assign(this.root.dataset, {
+      points: String(rows ? rows.length : nHere), frameMs: String(Math.round(this.points.frameMs)),
+    });
+  }
+
+  // ---------------------------------------------------------------------------------- marks, names
+
+  /** Rows of what Python marks; the others of a list are not on the map. */
+  mark() {
+    const rows = new Map();
+    const { chosen, found, path } = this.data;
+    const wanted = new Set([...found, ...path, chosen]);
+    this.places.ids.forEach((id, row) => wanted.has(id) && rows.set(id, row));
+    const here = (ids) => ids.map((id) => rows.get(id)).filter((row) => row !== undefined);
+    this.marks = { chosen: here([chosen]), found: here(found), path: here(path) };
+    this.paintMarks();
+  }
+
+  paintMarks() {
+    if (!this.places || !this.seen) return;
+    const { width, height } = this.seen;
+    const ratio = window.devicePixelRatio || 1;
+    Object.assign(this.overlay, { width: width * ratio, height: height * ratio });
+    const context = this.overlay.getContext("2d");
+    context.scale(ratio, ratio);
+    const ink = getComputedStyle(this.root).color;
+    const ring = (row, more, colour, line) => {
+      context.beginPath();
+      context.arc(...this.pixelsOf(row), (this.size + more) / 2, 0, 2 * Math.PI);
+      Object.assign(context, { strokeStyle: colour, lineWidth: line });
+      context.stroke();
+    };
+    const { chosen, found, path } = this.marks;
+    this.trace(context, path.map((row) => this.pixelsOf(row)), ink, []);
+    for (const row of [...found, ...path]) ring(row, 6, ink, 1.5);
+    for (const row of chosen) ring(row, 12, RED, 3);
+    if (this.pointed !== null) ring(this.pointed, 5, ink, 2);
+    if (this.at !== null && document.activeElement === this.stage) {
+      ring(this.at, 10, getComputedStyle(this.root).backgroundColor, 5);
+      ring(this.at, 10, getComputedStyle(this.root).getPropertyValue("--st-primary-color") || ink, 3);
+    }
+    if (this.data.query) star(context, ...toScreen(this.data.query, this.view, width, height));
+    if (this.outline) this.trace(context, this.corners(), ink, [4, 3]);
+    this.placeNames();
+  }
+
+  trace(context, points, colour, dashes) {
+    context.beginPath();
+    for (const point of points) context.lineTo(...point);
+    Object.assign(context, { strokeStyle: colour, lineWidth: 1.5 });
+    context.setLineDash(dashes);
+    context.stroke();
+    context.setLineDash([]);
+  }
+
+  /** Names of the regions in view, of smaller ones the closer one looks; where two collide, the larger region's. */
+  placeNames() {
+    const depth = this.view.zoom < 2 ? 0 : this.view.zoom < 5 ? 1 : 2;
+    const level = this.hasNames && this.levels?.length ? this.levels[Math.min(depth, this.levels.length - 1)] : [];
+    const { width, height } = this.seen;
+    const taken = [];
+    const spans = [];
+    for (const { name, x, y } of [...level].sort((a, b) => b.n - a.n)) {
+      const [px, py] = toScreen([x, y], this.view, width, height);
+      const half = 3.6 * name.length + 6;
+      if (px < half || px > width - half || py < 12 || py > height - 12 || spans.length >= MAX_NAMES) continue;
+      if (taken.some((t) => (Math.abs(t.px - px) < t.half + half && Math.abs(t.py - py) < 22) || t.name === name)) continue;
+      taken.push({ px, py, half, name });
+      const span = element("span", "", name);
+      span.style.transform = `translate(-50%, -50%) translate(${px}px, ${py}px)`;
+      spans.push(span);
+    }
+    this.names.replaceChildren(...spans);
+  }
+
+  drawLegend() {
+    const { entries, scale } = this.colours;
+    this.legend.hidden = !this.data.legend;
+    const made = [];
+    entries.forEach(({ name, colour, n_songs: n }, code) => {
+      if (!name || !n) return;
+      const dot = element("i", "");
+      dot.style.background = colour;
+      const button = element("button", "entry", dot, name);
+      Object.assign(button, { type: "button", title: `${name}: ${n.toLocaleString("en")} songs. Click: only these; with Shift: these too.` });
+      button.dataset.code = code;
+      button.addEventListener("click", (event) => this.isolate(code, event.shiftKey));
+      made.push(button);
+    });
+    if (scale) {
+      const bar = element("span", "scale");
+      const colours = entries.filter(({ name }) => !name).map(({ colour }) => colour);
+      bar.style.background = `linear-gradient(to right, ${colours.join(", ")})`;
+      const words = (value) => `${Math.round(value)}${scale.unit ? ` ${scale.unit}` : ""}`;
+      made.unshift(element("span", "ends", String(Math.round(scale.low)), bar, words(scale.high)));
+    }
+    this.legend.replaceChildren(...made);
+    this.showIsolated();
+  }
+
+  showIsolated() {
+    for (const button of this.legend.querySelectorAll("button")) {
+      button.setAttribute("aria-pressed", String(Boolean(this.isolated?.has(Number(button.dataset.code)))));
+    }
+    this.legend.toggleAttribute("data-isolates", Boolean(this.isolated));
+  }
+
+  /** Show one entry alone, or with Shift one more; all of them where the last one is taken away. */
+  isolate(code, isAdded) {
+    const others = new Set(isAdded ? this.isolated : []);
+    const isAlone = this.isolated?.size === 1 && this.isolated.has(code);
+    if (isAdded && others.has(code)) others.delete(code);
+    else if (!isAlone || isAdded) others.add(code);
+    this.showOnly(others.size ? others : null);
+  }
+
+  showOnly(codes) {
+    this.isolated = codes;
+    this.points.look(this.colours, codes, this.size);
+    this.showIsolated();
+    this.paint();
+  }
+
+  // -------------------------------------------------------------------------------------- pointing
+
+  isShown(row) {
+    return !this.isolated || this.isolated.has(this.colours.codes[row]);
+  }
+
+  /** The row for which a measure of its pixels is smallest, of those that are drawn; null where none has one. */
+  best(measure) {
+    if (!this.places || !this.shown) return null;
+    const { x, y, n } = this.places;
+    const { width, height } = this.seen;
+    const { zoom, x: vx, y: vy } = this.view;
+    const { rows } = this.shown;
+    let [found, least] = [null, Infinity];
+    for (let i = 0; i < (rows ? rows.length : n); i += 1) {
+      const row = rows ? rows[i] : i;
+      const value = measure(((x[row] / FULL - vx) * zoom + 0.5) * width, (0.5 - (y[row] / FULL - vy) * zoom) * height);
+      if (value < least && this.isShown(row)) [found, least] = [row, value];
+    }
+    return found;
+  }
+
+  nearest(px, py, most = NEAR_PX) {
+    const limit = most ** 2;
+    return this.best((x, y) => {
+      const distance = (x - px) ** 2 + (y - py) ** 2;
+      return distance <= limit ? distance : Infinity;
+    });
+  }
+
+  /** Where a song is on the stage. */
+  pixelsOf(row) {
+    return onScreen(this.places, row, this.view, this.seen.width, this.seen.height);
+  }
+
+  pixels(event) {
+    const box = this.stage.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top];
+  }
+
+  point(event) {
+    const row = this.nearest(...this.pixels(event));
+    if (row === this.pointed) return;
+    this.pointed = row;
+    clearTimeout(this.hearing);
+    clearTimeout(this.naming);
+    this.stage.style.cursor = row === null ? "" : "pointer";
+    this.paintMarks();
+    if (row === null) { this.hideTip(); return; }
+    this.naming = setTimeout(() => this.showTip(row), LABEL_MS);
+    if (this.isHearing) {
+      this.hearing = setTimeout(() => this.component.setTriggerValue("heard", this.places.ids[row]), HEARD_MS);
+    }
+  }
+
+  async label(row) {
+    const id = this.places.ids[row];
+    if (!this.labels.has(id)) {
+      const answer = await fetch(new URL(`songs/${id}/label?library=${encodeURIComponent(this.data.map.library)}`, this.base));
+      if (!answer.ok) return null;
+      this.labels.set(id, await answer.json());
+    }
+    return this.labels.get(id);
+  }
+
+  async showTip(row) {
+    const label = await this.label(row);
+    if (!label || this.pointed !== row) return;
+    const [px, py] = this.pixelsOf(row);
+    this.tip.replaceChildren(element("b", "", label.title), element("span", "", label.by));
+    this.tip.hidden = false;
+    const isRight = px > this.seen.width / 2;
+    this.tip.style.transform = `translate(${px}px, ${py}px) translate(${isRight ? "calc(-100% - 10px)" : "10px"}, -50%)`;
+  }
+
+  hideTip() {
+    this.tip.hidden = true;
+    this.pointed = null;
+    clearTimeout(this.hearing);
+    clearTimeout(this.naming);
+  }
+
+  pick(row) {
+    if (row !== null) this.component.setTriggerValue("picked", this.places.ids[row]);
+  }
+
+  // ---------------------------------------------------------------------- mouse, fingers and keys
+
+  wire() {
+    const on = (target, name, act, options = {}) => {
+      target.addEventListener(name, act, { signal: this.closing.signal, ...options });
+    };
+    on(this.stage, "wheel", (event) => {
+      if (!this.places) return;
+      event.preventDefault();
+      this.zoom(Math.exp(-event.deltaY / 400), this.pixels(event));
+    }, { passive: false });
+    on(this.stage, "pointerdown", (event) => this.down(event));
+    on(this.stage, "pointermove", (event) => this.drag(event));
+    on(this.stage, "pointerup", (event) => this.up(event));
+    on(this.stage, "pointercancel", () => this.letGo());
+    on(this.stage, "pointerleave", () => { if (!this.held) { this.hideTip(); this.paintMarks(); } });
+    on(this.stage, "dblclick", () => this.goHome());
+    on(this.stage, "touchstart", (event) => this.touch(event), { passive: false });
+    on(this.stage, "touchmove", (event) => this.touch(event), { passive: false });
+    on(this.stage, "touchend", () => { this.fingers = null; });
+    on(this.stage, "keydown", (event) => this.key(event));
+    on(this.stage, "focus", () => this.paintMarks());
+    on(this.stage, "blur", () => this.paintMarks());
+    on(window, "resize", () => this.fit());
+    on(document, "fullscreenchange", () => this.fit());
+  }
+
+  down(event) {
+    if (event.button !== 0 || !this.places || this.fingers) return;
+    const at = this.pixels(event);
+    this.held = { start: at, last: at, isMoved: false };
+    const isMouse = event.pointerType !== "touch";
+    if (this.data.can_select && (this.tool || (isMouse && event.shiftKey))) this.outline = [at];
+    else if (!isMouse) return; // one finger scrolls the page; a tap is a click
+    this.stage.setPointerCapture(event.pointerId);
+  }
+
+  drag(event) {
+    if (!this.held) {
+      if (event.pointerType !== "touch" && this.places) this.point(event);
+      return;
+    }
+    const at = this.pixels(event);
+    const [[x0, y0], [x1, y1]] = [this.held.last, at];
+    this.held.isMoved ||= Math.hypot(at[0] - this.held.start[0], at[1] - this.held.start[1]) > TAP_PX;
+    if (!this.held.isMoved) return;
+    this.held.last = at;
+    if (this.outline) {
+      this.outline.push(at);
+      this.paintMarks();
+    } else if (event.pointerType !== "touch" && !this.fingers) {
+      this.pan(x1 - x0, y1 - y0);
+    }
+  }
+
+  up(event) {
+    const { held, outline } = this;
+    if (held && outline && held.isMoved) this.encircle();
+    else if (held && !held.isMoved && !this.fingers) {
+      const row = this.nearest(...this.pixels(event), event.pointerType === "touch" ? 2 * NEAR_PX : NEAR_PX);
+      this.at = row;
+      this.pick(row);
+    }
+    this.letGo();
+  }
+
+  letGo() {
+    this.held = null;
+    this.outline = null;
+    this.paintMarks();
+  }
+
+  /** Corners of the outline that is drawn, in pixels. */
+  corners() {
+    if (this.tool !== "rectangle") return [...this.outline, this.outline[0]];
+    const [[x0, y0], [x1, y1]] = [this.outline[0], this.outline.at(-1)];
+    return [[x0, y0], [x1, y0], [x1, y1], [x0, y1], [x0, y0]];
+  }
+
+  /** Ask for the songs inside, of the entries that are shown. */
+  encircle() {
+    const { width, height } = this.seen;
+    const { x, y, zoom } = this.view;
+    const corners = this.corners();
+    this.component.setTriggerValue("outline", {
+      x: corners.map(([px]) => (px / width - 0.5) / zoom + x),
+      y: corners.map(([, py]) => (0.5 - py / height) / zoom + y),
+      only: this.isolated ? [...this.isolated] : null,
+    });
+    this.use(null);
+  }
+
+  /** Two fingers move and zoom the map; one scrolls the page, but for an outline. */
+  touch(event) {
+    if (this.outline) { event.preventDefault(); return; }
+    if (event.touches.length !== 2 || !this.seen) return;
+    event.preventDefault();
+    const [a, b] = [...event.touches].map((touch) => this.pixels(touch));
+    const now = { at: [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2], apart: Math.hypot(a[0] - b[0], a[1] - b[1]) };
+    this.held = null;
+    if (this.fingers && event.type === "touchmove") {
+      this.pan(now.at[0] - this.fingers.at[0], now.at[1] - this.fingers.at[1]);
+      this.zoom(now.apart / Math.max(1, this.fingers.apart), now.at);
+    }
+    this.fingers = now;
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || !this.places) return;
+    const acts = {
+      Enter: () => this.pick(this.at), Escape: () => { this.use(null); this.showOnly(null); },
+      "+": () => this.zoom(STEP), "-": () => this.zoom(1 / STEP), 0: () => this.goHome(),
+    };
+    const act = event.key in WALKS ? () => this.walk(...WALKS[event.key]) : acts[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act();
+  }
+
+  /** Go to the nearest song in a direction: the way there counts, and twice how far it leads aside. */
+  walk(right, down) {
+    const { width, height } = this.seen;
+    const from = this.at ?? this.marks.chosen[0];
+    if (from === undefined) {
+      this.standOn(this.nearest(width / 2, height / 2, Infinity));
+      return;
+    }
+    const [px, py] = this.pixelsOf(from);
+    this.standOn(this.best((x, y) => {
+      const along = (x - px) * right + (y - py) * down;
+      const aside = Math.abs((x - px) * down) + Math.abs((y - py) * right);
+      return along > 0.01 && aside <= along ? along + 2 * aside : Infinity;
+    }));
+  }
+
+  async standOn(row) {
+    if (row === null) return;
+    this.at = row;
+    const { width, height } = this.seen;
+    const [px, py] = this.pixelsOf(row);
+    const [x, y] = [this.places.x[row] / FULL, this.places.y[row] / FULL];
+    const isSeen = px > 30 && py > 30 && px < width - 30 && py < height - 30;
+    if (isSeen) this.paintMarks();
+    else this.look({ x, y });
+    const label = await this.label(row);
+    if (this.at !== row || !label) return;
+    const name = `${label.title}, ${label.by}`;
+    this.stage.setAttribute("aria-label", `${name}. Arrow keys go to the next song, Enter plays.`);
+    this.said.textContent = name;
+    this.pointed = row;
+    this.showTip(row);
+  }
+
+  close() {
+    this.isClosed = true;
+    clearTimeout(this.settling);
+    clearTimeout(this.hearing);
+    clearTimeout(this.naming);
+    this.closing.abort();
+    this.resizing.disconnect();
+    this.fold(false);
+    this.points?.close();
+    this.root.remove();
+  }
+}
+
+/** The query: a star of five points. */
+function star(context, px, py) {
+  context.beginPath();
+  for (let k = 0; k < 10; k += 1) {
+    const radius = k % 2 ? 5 : 12;
+    const angle = (k * Math.PI) / 5 - Math.PI / 2;
+    context.lineTo(px + radius * Math.cos(angle), py + radius * Math.sin(angle));
+  }
+  context.closePath();
+  Object.assign(context, { fillStyle: RED, strokeStyle: "white", lineWidth: 1.5 });
+  context.fill();
+  context.stroke();
+}
+
+export default function (component) {
+  const { parentElement } = component;
+  let root = parentElement.querySelector(".musicsim-map");
+  if (!root) {
+    root = element("div", "musicsim-map");
+    root.dataset.testid = "map";
+    root.map = new SongMap(root);
+    parentElement.append(root);
+  }
+  const { map } = root;
+  map.stage.ariaLabel ??= component.data.alt;
+  map.receive(component);
+  return () => map.close();
+}

@@ -1,0 +1,254 @@
+// The map, first part: its columns, and what draws its points. With WebGL all of them are drawn; where it is missing,
+// or too slow for so many, a plain canvas shows a sample before an image of how dense all songs lie.
+
+const FULL = 65535; // of a place along each axis
+const SAMPLE = 8000; // songs that are points of a view with more, on the plain canvas
+const MAX_PLAIN = 20000; // songs up to which the plain canvas draws all
+const PROBE = 20000; // points by which WebGL's speed is measured
+const MAX_FRAME_MS = 400; // a map that takes longer to draw is sampled
+const MOVE_MS = 600;
+const CELL_PX = 3; // of the density
+const DARKEST = 0.42; // opacity of the density where most songs are
+const SHADE = [77, 110, 120]; // the ink with some of the accent, so that no genre has its colour
+const BINOMIAL = [1, 4, 6, 4, 1].map((part) => part / 16);
+const NO_INDEX = new Uint8Array([0xdb, 0x17, 16, 0, 0, 0, 0, 0]).buffer; // the library's own search, not needed here
+
+/** A column as /maps sends it: a line of JSON, then arrays. */
+async function fetchColumn(base, { model, library }, name) {
+  const answer = await fetch(new URL(`maps/${model}/${name}?library=${encodeURIComponent(library)}`, base));
+  if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
+  const bytes = await answer.arrayBuffer();
+  const end = new Uint8Array(bytes).indexOf(10) + 1;
+  const said = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 0, end)));
+  return { ...said, tag: answer.headers.get("ETag"), bytes, end };
+}
+
+async function fetchPlaces(base, map) {
+  const { n, order, tag, bytes, end } = await fetchColumn(base, map, "places");
+  return {
+    n,
+    order,
+    tag,
+    ids: new Uint32Array(bytes, end, n),
+    x: new Uint16Array(bytes, end + 4 * n, n),
+    y: new Uint16Array(bytes, end + 6 * n, n),
+  };
+}
+
+async function fetchColours(base, map, by) {
+  const { order, entries, scale, tag, bytes, end } = await fetchColumn(base, map, by);
+  return { order, by, tag, entries, scale, codes: new Uint8Array(bytes, end) };
+}
+
+function canDrawGl() {
+  const context = document.createElement("canvas").getContext("webgl");
+  const can = Boolean(context?.getExtension("OES_texture_float"));
+  context?.getExtension("WEBGL_lose_context")?.loseContext();
+  return can;
+}
+
+/** All points by regl-scatterplot, which is used to draw only: what is pointed at is the map's business. */
+class GlPoints {
+  constructor({ default: createScatterplot, createRenderer }, canvas, { width, height }) {
+    this.renderer = createRenderer();
+    this.plot = createScatterplot({
+      canvas, width, height, renderer: this.renderer, aspectRatio: width / height, cameraIsFixed: true,
+      pointScaleMode: "constant", colorBy: "category", opacityBy: "category", sizeBy: "category",
+      deselectOnDblClick: false, deselectOnEscape: false,
+    });
+    this.frameMs = 0;
+  }
+
+  /** Measure what a frame of all points will take, by some of them. */
+  async probe(places, colours, size) {
+    const n = Math.min(places.n, PROBE);
+    await this.draw({ n, x: places.x.subarray(0, n), y: places.y.subarray(0, n) }, colours, size, false);
+    const gl = this.renderer.regl._gl;
+    const times = [];
+    for (let turn = 0; turn < 3; turn += 1) {
+      times.push(await new Promise((done) => {
+        this.plot.subscribe("drawing", () => {
+          const start = performance.now();
+          gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4)); // waits for the frame
+          done(performance.now() - start);
+        }, 1);
+        this.plot.redraw();
+      }));
+    }
+    this.frameMs = (times.sort((a, b) => a - b)[1] * places.n) / n;
+    return this.frameMs;
+  }
+
+  async draw(places, colours, size, moves) {
+    this.look(colours, null, size);
+    const toView = (values) => Float32Array.from(values, (value) => (2 * value) / FULL - 1);
+    const points = { x: toView(places.x), y: toView(places.y), z: colours.codes.subarray(0, places.n) };
+    await this.plot.draw(points, {
+      zDataType: "categorical", spatialIndex: NO_INDEX, transition: moves, transitionDuration: MOVE_MS,
+    });
+    this.n = places.n;
+  }
+
+  look({ entries }, isolated, size) {
+    const isShown = (code) => !isolated || isolated.has(code);
+    this.plot.set({
+      pointColor: entries.map(({ colour }) => colour),
+      opacity: entries.map((_, code) => (isShown(code) ? 0.85 : 1e-4)),
+      pointSize: entries.map(({ is_known: isKnown }) => (isKnown ? size : 0.7 * size)),
+    });
+  }
+
+  paint({ x, y, zoom }, width, height) {
+    const matrix = new Float32Array(16);
+    [matrix[0], matrix[5], matrix[10], matrix[15]] = [zoom, zoom, 1, 1];
+    matrix[12] = (width / height) * zoom * (1 - 2 * x);
+    matrix[13] = zoom * (1 - 2 * y);
+    this.plot.view(matrix, { preventEvent: true });
+    return { rows: null, nHere: this.n };
+  }
+
+  resize(width, height) {
+    this.plot.set({ width, height, aspectRatio: width / height });
+  }
+
+  close() {
+    this.plot.destroy();
+    this.renderer.destroy();
+  }
+}
+
+/** A sample of the points and the density of all, on a plain canvas. */
+class PlainPoints {
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.frameMs = 0;
+  }
+
+  draw(places, colours, size) {
+    this.places = places;
+    this.look(colours, null, size);
+  }
+
+  look(colours, isolated, size) {
+    Object.assign(this, { colours, isolated, size });
+  }
+
+  paint(view, width, height) {
+    const start = performance.now();
+    const ratio = window.devicePixelRatio || 1;
+    Object.assign(this.canvas, { width: width * ratio, height: height * ratio });
+    const context = this.canvas.getContext("2d");
+    context.scale(ratio, ratio);
+    const { rows, nHere } = this.inView(view);
+    if (nHere > rows.length) this.paintDensity(context, view, width, height);
+    this.paintPoints(context, rows, view, width, height, nHere > rows.length);
+    this.frameMs = performance.now() - start;
+    return { rows, nHere };
+  }
+
+  /** Rows that are points: of a large map the first of those in view. */
+  inView({ x, y, zoom }) {
+    const { n, x: xs, y: ys } = this.places;
+    const most = n <= MAX_PLAIN ? n : SAMPLE;
+    const [left, right, bottom, top] = [x - 0.5 / zoom, x + 0.5 / zoom, y - 0.5 / zoom, y + 0.5 / zoom]
+      .map((share) => share * FULL);
+    const { codes } = this.colours;
+    const rows = [];
+    let nHere = 0;
+    for (let i = 0; i < n; i += 1) {
+      if (xs[i] < left || xs[i] > right || ys[i] < bottom || ys[i] > top) continue;
+      if (this.isolated && !this.isolated.has(codes[i])) continue;
+      nHere += 1;
+      if (rows.length < most) rows.push(i);
+    }
+    return { rows, nHere };
+  }
+
+  paintPoints(context, rows, view, width, height, isSample) {
+    const of = this.colours.entries.map(() => []);
+    for (const row of rows) of[this.colours.codes[row]].push(row);
+    context.globalAlpha = isSample ? 0.8 : 0.85;
+    of.forEach((some, code) => {
+      if (!some.length) return;
+      const { colour, is_known: isKnown } = this.colours.entries[code];
+      const radius = ((isKnown ? 1 : 0.7) * this.size) / 2;
+      context.fillStyle = colour;
+      context.beginPath();
+      for (const row of some) {
+        const [px, py] = onScreen(this.places, row, view, width, height);
+        context.moveTo(px + radius, py);
+        context.arc(px, py, radius, 0, 2 * Math.PI);
+      }
+      context.fill();
+    });
+    context.globalAlpha = 1;
+  }
+
+  paintDensity(context, view, width, height) {
+    const [across, down] = [Math.ceil(width / CELL_PX), Math.ceil(height / CELL_PX)];
+    let cells = new Float32Array(across * down);
+    const { places, isolated, colours: { codes } } = this;
+    for (let i = 0; i < places.n; i += 1) {
+      if (isolated && !isolated.has(codes[i])) continue;
+      const column = Math.floor((((places.x[i] / FULL - view.x) * view.zoom + 0.5) * width) / CELL_PX);
+      const line = Math.floor(((0.5 - (places.y[i] / FULL - view.y) * view.zoom) * height) / CELL_PX);
+      if (column >= 0 && column < across && line >= 0 && line < down) cells[line * across + column] += 1;
+    }
+    cells = smoothed(smoothed(cells, across, 1), across, across).map(Math.log1p);
+    const top = 0.95 * cells.reduce((most, value) => Math.max(most, value), 0);
+    const image = new ImageData(across, down);
+    for (let i = 0; i < cells.length; i += 1) {
+      [image.data[4 * i], image.data[4 * i + 1], image.data[4 * i + 2]] = SHADE;
+      image.data[4 * i + 3] = Math.round(255 * DARKEST * Math.min(1, cells[i] / top));
+    }
+    const small = new OffscreenCanvas(across, down);
+    small.getContext("2d").putImageData(image, 0, 0);
+    context.drawImage(small, 0, 0, across * CELL_PX, down * CELL_PX);
+  }
+
+  resize() {}
+
+  close() {}
+}
+
+/** Spread over neighbouring cells along lines (step 1) or columns (step: cells of a line), twice. */
+function smoothed(cells, across, step) {
+  let from = cells;
+  for (let turn = 0; turn < 2; turn += 1) {
+    const spread = new Float32Array(from.length);
+    for (let i = 0; i < from.length; i += 1) {
+      if (!from[i]) continue;
+      for (let k = -2; k <= 2; k += 1) {
+        const at = i + k * step;
+        if (at < 0 || at >= from.length) continue;
+        if (step === 1 && Math.floor(at / across) !== Math.floor(i / across)) continue;
+        spread[at] += BINOMIAL[k + 2] * from[i];
+      }
+    }
+    from = spread;
+  }
+  return from;
+}
+
+/** Where a song is on the screen, in pixels of the stage. */
+function onScreen({ x, y }, row, view, width, height) {
+  return toScreen([x[row] / FULL, y[row] / FULL], view, width, height);
+}
+
+function toScreen([x, y], view, width, height) {
+  return [((x - view.x) * view.zoom + 0.5) * width, (0.5 - (y - view.y) * view.zoom) * height];
+}
+
+/** The entries of one map in the order of another, so that each point can move; null where songs differ. */
+function inOrderOf(old, places, colours) {
+  if (old.n !== places.n) return null;
+  const rowOf = new Map();
+  places.ids.forEach((id, row) => rowOf.set(id, row));
+  const rows = Uint32Array.from(old.ids, (id) => rowOf.get(id) ?? 0);
+  if (rows.some((row, i) => places.ids[row] !== old.ids[i])) return null;
+  const taken = (values) => values.constructor.from(rows, (row) => values[row]);
+  return [
+    { ...places, ids: old.ids, x: taken(places.x), y: taken(places.y) },
+    { ...colours, codes: taken(colours.codes) },
+  ];
+}

@@ -1,0 +1,91 @@
+"""The songs that a lasso or a search marked: their table, and what can be done with all of them."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.library import Song
+from musicsim.library.db.columns import HEARD
+from musicsim.library.exporters import MIME, m3u8
+from musicsim.ui.base.frame import PAGES
+from musicsim.ui.base.state import FOUND, Key
+from musicsim.ui.components.listening import enqueue_songs, play_songs
+from musicsim.ui.components.song_map import MAX_MARKED
+from musicsim.ui.components.table_download import table_download
+from musicsim.ui.playlist.draft import PLAYLIST
+from musicsim.ui.playlist.request_form import STAY_AROUND
+from musicsim.ui.train.training_view import SUPERVISION
+
+__all__ = ["show_selection"]
+
+MAX_PLAYED = 500  # songs that go into the player's queue at once
+_MAX_LISTED = 200
+_MAX_AROUND = 25  # songs that a playlist stays close to
+_MAX_TAG = 60
+_TAG: Key[str] = Key("selection_tag", str, "the tag that marked songs are given")
+
+
+def show_selection(now: Snapshot) -> None:
+    """How many songs are marked, which, and what can be done with them; nothing where it is one or none."""
+    ids = FOUND.get()
+    if len(ids) <= 1:
+        return
+    st.subheader(f"{len(ids):,} songs marked", anchor=False)
+    if len(ids) > MAX_MARKED:
+        st.caption(f"{MAX_MARKED:,} shown with a ring.")
+    first = _songs(now, MAX_PLAYED)
+    words = "Play them" if len(first) == len(ids) else f"Play {len(first)} of them"
+    with st.container(horizontal=True):
+        st.button(words, icon=":material/play_arrow:", on_click=play_songs, args=(now.library, first))
+        st.button("Queue", icon=":material/playlist_add:", on_click=enqueue_songs, args=(now.library, first))
+        if st.button("Playlist around them", icon=":material/queue_music:"):
+            PLAYLIST.set(None)
+            some = np.unique(np.linspace(0, len(ids) - 1, _MAX_AROUND).astype(int))
+            STAY_AROUND.set(ids[some].tolist())
+            st.switch_page(PAGES["playlist"])
+        st.button("Clear", icon=":material/close:", on_click=FOUND.set, args=(FOUND.default(),))
+    with st.expander("Table, export and tag", icon=":material/table_rows:"):
+        st.dataframe(_table(now, _MAX_LISTED), hide_index=True, height=240)
+        if len(ids) > _MAX_LISTED:
+            st.caption(f"The first {_MAX_LISTED} of them; a download has all.")
+        with st.container(horizontal=True):
+            table_download("selection", lambda: _table(now), key="selection_csv")
+            st.download_button(
+                "Download as M3U", lambda: m3u8("Selection", _songs(now)), "selection.m3u8", MIME["m3u8"],
+                key="selection_m3u", icon=":material/download:", type="tertiary", on_click="ignore",
+            )  # fmt: skip
+        _tagging(now)
+
+
+def _tagging(now: Snapshot) -> None:
+    """Give the songs a tag, which Train can learn from."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        tag = st.text_input("Tag", key=_TAG.name, max_chars=_MAX_TAG).strip()
+        st.button("Add tag", disabled=not tag, on_click=_give_tag, args=(now, tag))
+        if st.button("Add and train", disabled=not tag, help="Learns from tags which songs are similar."):
+            _give_tag(now, tag)
+            SUPERVISION.set("tags")
+            st.switch_page(PAGES["train"])
+
+
+def _give_tag(now: Snapshot, tag: str) -> None:
+    ids = FOUND.get().tolist()
+    now.library.add_tags([{"song_id": song_id, "tag": tag, "weight": 1.0} for song_id in ids])
+    st.toast(f"{len(ids):,} songs have the tag “{tag}”.")
+
+
+def _songs(now: Snapshot, most: int | None = None) -> list[Song]:
+    return now.songs_by_id(FOUND.get()[:most].tolist())
+
+
+def _table(now: Snapshot, most: int | None = None) -> pd.DataFrame:
+    """What is known of the songs, from columns: a million of them are no million objects."""
+    rows = now.rows_of(FOUND.get()[:most])
+    rows = rows[rows >= 0]
+    names = now.names_at(rows)
+    columns = now.columns
+    table = {"title": [title for title, _ in names], "artist": [by for _, by in names]}
+    table |= {name: getattr(columns, name).texts(rows) for name in ("genre", "key", "mode")}
+    table |= {"year": pd.array([y or None for y in columns.year[rows].tolist()], dtype="Int64")}
+    return pd.DataFrame(table | {name: np.round(getattr(columns, name)[rows], 2) for name in HEARD})

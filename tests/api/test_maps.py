@@ -1,0 +1,98 @@
+"""Columns of maps: what they hold, and that a browser gets each of them once."""
+
+import json
+
+import numpy as np
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from musicsim.api import routes
+from musicsim.explorer.snapshot.map_colours import COLOUR_BY
+from musicsim.explorer.snapshot.map_columns import from_unit
+from musicsim.explorer.snapshot.map_view import map_view
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+
+
+@pytest.fixture
+def client(tiny_library, monkeypatch):
+    monkeypatch.setenv("MUSICSIM_LIBRARY", str(tiny_library.folder))
+    with TestClient(Starlette(routes=routes())) as client:
+        yield client
+
+
+def column(client, model: str, name: str) -> tuple[dict, bytes]:
+    """What a column says, and its arrays."""
+    answer = client.get(f"/maps/{model}/{name}")
+    assert answer.status_code == 200
+    said, _, arrays = answer.content.partition(b"\n")
+    assert (len(said) + 1) % 4 == 0, "arrays begin where browsers can read numbers of four bytes"
+    return json.loads(said), arrays
+
+
+def test_places_are_those_of_the_map(client, tiny_library):
+    now = take_snapshot(tiny_library)
+    said, arrays = column(client, now.record.id, "places")
+    n = said["n"]
+    assert (n, len(arrays)) == (12, 8 * 12)
+    ids = np.frombuffer(arrays, "<u4", n)
+    x, y = (np.frombuffer(arrays, "<u2", n, offset) / 65_535 for offset in (4 * n, 6 * n))
+    true = now.map[now.rows_of(ids.astype(np.int64))]
+    step = (true.max(axis=0) - true.min(axis=0)) / 60_000  # of 65,535 for the map and the room around it
+    found = np.column_stack(from_unit(map_view(now.map).home, x, y))
+    assert (np.abs(found - true) <= step).all()
+    assert sorted(ids.tolist()) == [song.id for song in tiny_library.songs()]
+
+
+@pytest.mark.parametrize("by", COLOUR_BY)
+def test_colours_are_in_the_order_of_places(client, tiny_library, by):
+    now = take_snapshot(tiny_library)
+    places, arrays = column(client, now.record.id, "places")
+    ids = np.frombuffer(arrays, "<u4", 12).tolist()
+    said, codes = column(client, now.record.id, by)
+    assert said["order"] == places["order"]
+    assert np.bincount(list(codes), minlength=len(said["entries"])).tolist() == [
+        entry["n_songs"] for entry in said["entries"]
+    ]
+    if by in ("genre", "artist"):
+        songs = {song.id: song for song in tiny_library.songs()}
+        for song_id, code in zip(ids, codes, strict=True):
+            assert said["entries"][code]["name"] == getattr(songs[song_id], by)
+
+
+def test_what_a_browser_has_is_not_sent_again_until_it_changes(client, tiny_library):
+    model = tiny_library.models.active().id
+    first = client.get(f"/maps/{model}/genre")
+    tag = first.headers["etag"]
+    again = client.get(f"/maps/{model}/genre", headers={"If-None-Match": f'"other", W/{tag}'})
+    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
+    tiny_library.edits.edit([tiny_library.songs()[0].id], {"genre": "Tango"})
+    changed = client.get(f"/maps/{model}/genre", headers={"If-None-Match": tag})
+    assert changed.status_code == 200
+    assert changed.headers["etag"] != tag
+
+
+def test_columns_are_compressed_for_those_who_can_read_that(client, tiny_library):
+    address = f"/maps/{tiny_library.models.active().id}/places"
+    packed = client.get(address, headers={"Accept-Encoding": "gzip"})
+    plain = client.get(address, headers={"Accept-Encoding": "identity"})
+    assert packed.headers["content-encoding"] == "gzip"
+    assert "content-encoding" not in plain.headers
+    assert packed.content == plain.content
+    assert packed.headers["vary"] == plain.headers["vary"] == "Accept-Encoding"
+
+
+@pytest.mark.parametrize(
+    "path", ["/maps/none/places", "/maps/{model}/none", "/maps/{model}/places?library=../x"]
+)
+def test_what_is_not_there_is_404_with_a_reason(client, tiny_library, path):
+    answer = client.get(path.format(model=tiny_library.models.active().id))
+    assert answer.status_code == 404
+    assert answer.json()["error"]
+
+
+def test_a_song_says_its_name(client, tiny_library):
+    song = tiny_library.songs()[3]
+    assert client.get(f"/songs/{song.id}/label").json() == {"title": song.title, "by": song.by}
+    assert client.get("/songs/999/label").status_code == 404
+    assert client.get(f"/songs/{10**30}/label").status_code == 404

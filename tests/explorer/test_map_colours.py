@@ -1,0 +1,156 @@
+"""What colours mean: a label keeps its own, folders have names of their own, no number looks unknown."""
+
+import colorsys
+
+import numpy as np
+import pytest
+
+from musicsim.audio import Descriptors
+from musicsim.errors import StorageError
+from musicsim.explorer.snapshot.map_colours import (
+    PALETTE,
+    UNKNOWN_COLOUR,
+    Colouring,
+    colouring,
+    label_colours,
+)
+from musicsim.explorer.snapshot.map_regions import regions_of
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.library import Library
+from tests.sounds import write_song
+
+
+def names_of(made: Colouring) -> list[str]:
+    return [made.entries[code].name for code in made.codes]
+
+
+def test_a_genre_keeps_its_colour_when_others_come_and_overtake_it(tiny_library):
+    ids = [song.id for song in tiny_library.songs()]
+    before = label_colours(take_snapshot(tiny_library), "genre")
+    tiny_library.edits.edit(ids[:6], {"genre": "A tango"})
+    after = label_colours(take_snapshot(tiny_library), "genre")
+    assert after["A tango"] not in before.values()
+    assert {name: after[name] for name in after if name in before} == {
+        name: before[name] for name in before if name in after
+    }
+    tiny_library.edits.edit(ids, {"genre": "A tango"})
+    assert label_colours(take_snapshot(tiny_library), "genre") == {"A tango": after["A tango"]}
+    tiny_library.edits.edit(ids, {"genre": None})
+    assert label_colours(take_snapshot(tiny_library), "genre") == before, "those that come back have theirs"
+
+
+def test_a_song_more_repaints_nothing(tiny_library, tmp_path):
+    before = colouring(take_snapshot(tiny_library), "genre")
+    colour = {entry.name: entry.colour for entry in before.entries}
+    for n in range(6):
+        tiny_library.add(write_song(tmp_path / f"{n}.flac", "noise", seed=50 + n, seconds=3))
+    with Library.open(tiny_library.folder) as again:
+        after = colouring(take_snapshot(again), "genre")
+        assert {entry.name: entry.colour for entry in after.entries} == colour
+
+
+def test_colours_run_out_for_the_rarest(tiny_library):
+    ids = [song.id for song in tiny_library.songs()]
+    for n, song_id in enumerate(ids):
+        tiny_library.edits.edit([song_id], {"genre": f"genre {n}"})
+    tiny_library.keep_colours("genre", {f"gone {n}": n for n in range(len(PALETTE))})
+    made = colouring(take_snapshot(tiny_library), "genre")
+    assert sorted(names_of(made)) == sorted(f"genre {n}" for n in range(12)), (
+        "colours of labels that have gone"
+    )
+    assert len({entry.colour for entry in made.entries}) == 14
+    tiny_library.keep_colours("genre", {"genre 3": 3, "genre 4": 999})
+    assert label_colours(take_snapshot(tiny_library), "genre")["genre 3"] == PALETTE[3]
+
+
+def test_a_library_that_cannot_be_written_to_has_colours_too(tiny_library, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise StorageError("the disk is full")
+
+    monkeypatch.setattr(tiny_library, "keep_colours", refuse)
+    assert len(label_colours(take_snapshot(tiny_library), "genre")) == 3
+
+
+def test_songs_without_a_label_are_unknown(tiny_library):
+    tiny_library.edits.edit([tiny_library.songs()[0].id], {"genre": ""})
+    made = colouring(take_snapshot(tiny_library), "genre")
+    assert names_of(made).count("unknown") == 1
+    assert made.entries[-1].colour == UNKNOWN_COLOUR
+    assert [entry.is_known for entry in made.entries] == [True] * (len(made.entries) - 1) + [False]
+
+
+def test_folders_of_one_name_are_told_apart_by_their_parents(tiny_library, collection):
+    moved = {}
+    for n, song in enumerate(tiny_library.songs()):
+        place = "a/music" if n < 4 else "b/music" if n < 8 else "b/sounds"
+        moved[song.id] = collection / place / song.path.name
+    with tiny_library.write() as connection:
+        for song_id, path in moved.items():
+            connection.exec_driver_sql(
+                "UPDATE files SET path = ?, folder = ? WHERE song_id = ?",
+                (str(path), str(path.parent), song_id),
+            )
+    now = take_snapshot(tiny_library)
+    names = dict(zip(now.row_ids.tolist(), names_of(colouring(now, "folder")), strict=True))
+    assert names == {
+        i: path.parent.name if "sounds" in str(path) else "/".join(path.parts[-3:-1])
+        for i, path in moved.items()
+    }
+
+
+def test_no_step_of_a_scale_is_grey_and_songs_without_a_number_are(tiny_library):
+    ids = [song.id for song in tiny_library.songs()]
+    beats = {song_id: Descriptors(tempo=100.0 + n) for n, song_id in enumerate(ids[:8])}
+    tiny_library.descriptors.save(beats | {song_id: Descriptors() for song_id in ids[8:]})
+    now = take_snapshot(tiny_library)
+    made = colouring(now, "tempo")
+    of_song = dict(zip(now.row_ids.tolist(), made.codes.tolist(), strict=True))
+    unknown = len(made.entries) - 1
+    assert {i for i, code in of_song.items() if code == unknown} == set(ids[8:])
+    assert (np.diff([of_song[i] for i in ids[:8]]) >= 0).all()
+    assert 100 <= made.scale.low < made.scale.high <= 107
+    for entry in made.entries[:-1]:
+        rgb = [int(entry.colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+        assert colorsys.rgb_to_hsv(*rgb)[1] > 0.5, f"{entry.colour} looks like what is unknown"
+
+
+def test_the_heaviest_tag_is_a_songs_colour(tiny_library):
+    song, other = tiny_library.songs()[:2]
+    tiny_library.add_tags([
+        {"song_id": song.id, "tag": "slow", "weight": 0.2}, {"song_id": song.id, "tag": "sad", "weight": 0.9},
+        {"song_id": other.id, "tag": "slow", "weight": 0.1},
+    ])  # fmt: skip
+    now = take_snapshot(tiny_library)
+    names = dict(zip(now.row_ids.tolist(), names_of(colouring(now, "tag")), strict=True))
+    assert (names[song.id], names[other.id]) == ("sad", "slow")
+    assert list(names.values()).count("unknown") == 10
+
+
+@pytest.fixture
+def clustered(tiny_library):
+    """The tiny library in two clusters by what can be heard: the first artist's songs are slow, all others fast."""
+    now = take_snapshot(tiny_library)
+    first = now.columns.artist.codes == now.columns.artist.codes[0]
+    tempo = {
+        i: Descriptors(tempo=60.0 if slow else 150.0)
+        for i, slow in zip(now.row_ids.tolist(), first, strict=True)
+    }
+    tiny_library.descriptors.save(tempo)
+    now = take_snapshot(tiny_library)
+    now.__dict__["clusters"] = {"2": np.where(first, 0, 1)}
+    return now
+
+
+def test_regions_are_named_by_what_is_typical_and_stand_amid_their_songs(clustered):
+    (level,) = regions_of(clustered)
+    genre = clustered.columns.genre.texts()[0]
+    slow, fast = level
+    assert slow.name == f"{genre}, slow"
+    assert fast.name in ("fast", "")
+    assert "slow" not in fast.name
+    where = clustered.clusters["2"] == 0
+    assert (slow.x, slow.y) == tuple(np.median(clustered.map[where], axis=0).tolist())
+    assert (slow.n_songs, fast.n_songs) == (4, 8)
+    made = colouring(clustered, "cluster")
+    assert made.entries[0].name == slow.name
+    assert made.entries[0].n_songs == 4
