@@ -1,5 +1,6 @@
 """Short reasons in words: what two songs have in common besides their sound."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from musicsim.library import Song
@@ -8,6 +9,8 @@ from musicsim.library.genres import genre_key
 __all__ = ["short_reason"]
 
 _TAGS_COMPARED = 8
+_SAME_TEMPO = 1.04
+"""Tempos within 4 % are told apart by few listeners, and by no estimate of them."""
 
 
 def short_reason(tags_of: Mapping[int, Sequence[tuple[str, float]]], song: Song | None, other: Song) -> str:
@@ -38,4 +41,8 @@ def short_reason(tags_of: Mapping[int, Sequence[tuple[str, float]]], song: Song 
             facts.append(f"both {song.genre}")
         if song.year and other.year and abs(song.year - other.year) <= 1:
             facts.append("same years")
+        if song.key and (song.key, song.mode) == (other.key, other.mode):
+            facts.append(f"both in {song.key} {song.mode}")
+        if song.tempo and other.tempo and abs(math.log(song.tempo / other.tempo)) <= math.log(_SAME_TEMPO):
+            facts.append(f"both about {song.tempo:.0f} beats/min")
     return " · ".join(facts[:2]) or "close in sound"
