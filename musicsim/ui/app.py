@@ -4,6 +4,9 @@ from typing import Any
 
 import streamlit as st
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import RedirectResponse
+from starlette.routing import Route
 
 from musicsim.api import Guard, named_hosts, routes
 from musicsim.ui.base.frame import SHELL
@@ -13,11 +16,18 @@ from musicsim.ui.components.song_map import map_script_routes
 __all__ = ["SHELL", "app_options", "make_app"]
 
 
+def _explore(request: Request) -> RedirectResponse:
+    """Explore is the first page, which Streamlit serves at the root only."""
+    root = request.url.path.rstrip("/").removesuffix("explore")
+    return RedirectResponse(root + (f"?{request.url.query}" if request.url.query else ""))
+
+
 def app_options() -> dict[str, Any]:
     """Options of ``st.App`` for the script :data:`SHELL`."""
     base = st.get_option("server.baseUrlPath") or ""
+    first_page = Route("/" + f"{base}/explore".strip("/"), _explore)
     return {
-        "routes": [*routes(base), *map_script_routes(base)],
+        "routes": [*routes(base), *map_script_routes(base), first_page],
         "middleware": [Middleware(Guard, names=named_hosts())],
         "on_script_error": show_error,
     }

@@ -9,6 +9,7 @@ from musicsim.ui.base.state import (
     COLOUR_BY,
     LIBRARY,
     MODEL,
+    NOT_HERE,
     active_library,
     active_model,
     chosen_model,
@@ -83,6 +84,16 @@ def _lost_model() -> None:
             st.button(plain(record.name), key=f"instead_{record.id}", on_click=MODEL.set, args=(record.id,))
 
 
+def _not_here() -> None:
+    """Say once what a link names that is not here."""
+    missing = NOT_HERE.get()
+    if missing:
+        st.warning(
+            f"Not found: {plain(', '.join(missing))}. It may have been deleted.", icon=":material/link_off:"
+        )
+        NOT_HERE.set([])
+
+
 def draw() -> None:
     """Draw the frame with the page of the address inside."""
     st.set_page_config(page_title="musicsim", page_icon=ICON, layout="wide")
@@ -96,13 +107,14 @@ def draw() -> None:
     try:
         COLOUR_BY.keep()
         active_library()
-        take_address()
+        take_address(page.url_path)
         active_model()
         with st.sidebar:
             _sidebar()
         with st.bottom:
             player.mount(on_event=on_player_event, thumbs=thumbs())
         _lost_model()
+        _not_here()
         page.run()
         warm_up()
     except MusicsimError as error:

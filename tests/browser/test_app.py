@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from musicsim.library import Library
@@ -354,6 +355,21 @@ def test_no_page_shows_a_red_box(page, address, name, library):
     page.wait_for_timeout(1000)
     assert page.get_by_test_id("stException").count() == 0
     assert page.get_by_test_id("stAlert").filter(has_text="error").count() == 0
+    for scheme in ("light", "dark") if library == "library" else ():
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_timeout(500)
+        assert not hindrances(page), scheme
+
+
+def hindrances(page):
+    """What keeps people from reading or working a page, by axe-core's rules: the serious and the critical ones."""
+    found = Axe().run(page).response["violations"]
+    return [
+        (rule["id"], node["html"][:200], [check["message"] for check in node["any"]])
+        for rule in found
+        if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"]
+    ]
 
 
 @needs_recordings

@@ -2,6 +2,7 @@
 
 import io
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from benchmarks.large_library import write_library
 from musicsim.audio import KEYS, MODES, Descriptors
 from musicsim.errors import AudioError, ModelError, NotFoundError
 from musicsim.explorer.requests.filters import Filters
-from musicsim.explorer.search.query import find_similar, read_example
+from musicsim.explorer.search.query import find_similar, read_example, short_reason
 from musicsim.explorer.snapshot.filtering import filter_choices, passing
 from musicsim.explorer.snapshot.hubs import HubReduction
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -162,6 +163,17 @@ def test_reasons_name_what_is_shared(tiny_library):
     snapshot = take_snapshot(tiny_library)
     hits = find_similar(snapshot, snapshot.library.songs()[0].id, 3, max_per_artist=None)
     assert {hit.reason for hit in hits} == {"same artist · both calm"}
+
+
+def test_reasons_name_what_can_be_heard_where_no_tag_is_shared(tiny_library):
+    a, b, c = tiny_library.songs()[0], *tiny_library.songs()[4:6]  # of other artists
+    plain = dict.fromkeys(("artist", "genre", "year"))
+    first, second, third = (
+        replace(song, **plain, tempo=tempo, key=key, mode="minor")
+        for song, tempo, key in ((a, 120.0, "C"), (b, 123.0, "C"), (c, 127.0, "D"))
+    )
+    assert short_reason({}, first, second) == "both in C minor · both about 120 beats/min"
+    assert short_reason({}, first, third) == "close in sound"
 
 
 def mutual_order(X, row):

@@ -1,5 +1,6 @@
 """Search by example: the songs most similar to a song, a file or a recording."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,7 @@ __all__ = [
     "find_similar",
     "model_to_compare_with",
     "read_example",
+    "short_reason",
     "similarity_of",
 ]
 
@@ -38,6 +40,7 @@ _CANDIDATES = 500
 # Of the nearest by one metric for all songs, from which the nearest by the metric of the query are taken.
 _BENT_CANDIDATES = 5_000
 _TAGS_COMPARED = 8  # of a song, the heaviest
+_SAME_TEMPO = 1.04  # few listeners tell tempos within 4 % apart, and no estimate of them does
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,13 +311,13 @@ def _hits(
     song = songs.get(asked[0]) if asked else None
     tags = snapshot.tags_of(songs) if song else {}
     return [
-        Hit(songs[i], float(kernels.ppk_similarity(d)), float(d), _short_reason(tags, song, songs[i]))
+        Hit(songs[i], float(kernels.ppk_similarity(d)), float(d), short_reason(tags, song, songs[i]))
         for i, d in zip(ids, distances, strict=True)
         if i in songs
     ]
 
 
-def _short_reason(tags_of: Mapping[int, Sequence[tuple[str, float]]], song: Song | None, other: Song) -> str:
+def short_reason(tags_of: Mapping[int, Sequence[tuple[str, float]]], song: Song | None, other: Song) -> str:
     """At most two things that a query and an answer share; "close in sound" when nothing else is known.
 
     Parameters
@@ -342,4 +345,8 @@ def _short_reason(tags_of: Mapping[int, Sequence[tuple[str, float]]], song: Song
             facts.append(f"both {song.genre}")
         if song.year and other.year and abs(song.year - other.year) <= 1:
             facts.append("same years")
+        if song.key and (song.key, song.mode) == (other.key, other.mode):
+            facts.append(f"both in {song.key} {song.mode}")
+        if song.tempo and other.tempo and abs(math.log(song.tempo / other.tempo)) <= math.log(_SAME_TEMPO):
+            facts.append(f"both about {song.tempo:.0f} beats/min")
     return " · ".join(facts[:2]) or "close in sound"

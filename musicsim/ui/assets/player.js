@@ -218,6 +218,12 @@ class View {
     this.noticeTimer = setTimeout(() => notice.hidePopover(), NOTICE_MS);
   }
 
+  showKeys() {
+    const sheet = this.part("keys");
+    sheet.togglePopover();
+    if (sheet.matches(":popover-open")) sheet.focus();
+  }
+
   announce() {
     const { track } = this.engine;
     this.part("live").textContent = track ? `Now: ${track.title}, ${track.artist}` : EMPTY_TEXT;

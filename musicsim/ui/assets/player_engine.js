@@ -77,11 +77,15 @@ class Engine {
     this.startAt = 0; // where to start once the sound is loaded
     this.peaks = new Map();
     this.view = null;
+    this.otherTabs = new BroadcastChannel(this.storageKey);
+    this.otherTabs.onmessage = () => this.pause();
     this.audio = this.makeAudio();
     this.preloader = new Audio();
     this.preloader.preload = "auto";
     this.addPageStyle();
     document.addEventListener("keydown", (event) => onKey(this, event));
+    // "play" does not bubble: it is caught on its way down
+    document.addEventListener("play", ({ target }) => target !== this.audio && this.pause(), { capture: true });
     window.addEventListener("pagehide", () => this.persist());
     this.restore();
     this.announceHandlers();
@@ -99,12 +103,19 @@ class Engine {
     on("timeupdate", () => this.tick());
     on("loadedmetadata", () => this.begin());
     on("playing", () => this.failed.clear());
+    on("play", () => this.silenceOthers());
     on("ended", () => this.ended());
     on("error", () => this.fail());
     on("volumechange", () =>
       stored("localStorage", "musicsim.player volume", { level: audio.volume, muted: audio.muted }),
     );
     return audio;
+  }
+
+  /** One sound at a time: neither another tab nor another player of this page goes on. */
+  silenceOthers() {
+    this.otherTabs.postMessage("playing");
+    for (const other of document.querySelectorAll("audio")) if (other !== this.audio) other.pause();
   }
 
   addPageStyle() {
@@ -416,6 +427,11 @@ function onKey(engine, event) {
     const box = searchBox();
     box?.focus();
     if (box) event.preventDefault();
+    return;
+  }
+  if (event.key === "?") {
+    engine.view?.showKeys();
+    event.preventDefault();
     return;
   }
   const actions = { " ": () => engine.toggle(), j: () => engine.previous(), k: () => engine.next() };

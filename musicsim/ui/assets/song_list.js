@@ -160,7 +160,8 @@ function songRow(row, index, data, list, send) {
   play.classList.add("play");
   const words = element("div", "words");
   words.append(element("div", "title", row.title), element("div", "sub", row.sub));
-  words.title = `${row.title}\n${row.sub}`;
+  if (row.reason) words.append(element("div", "reason", row.reason));
+  words.title = [row.title, row.sub, row.reason].filter(Boolean).join("\n");
   item.append(element("span", "rank", String(index + 1)), play, words, measure(row));
   if (list.classList.contains("crowded")) item.append(opener(item, row, list));
   if (data.editable) draggable(item, index, send);
@@ -188,6 +189,19 @@ function focused(list) {
   return row && list.contains(row) ? { song: row.dataset.songId, icon: button.dataset.icon } : null;
 }
 
+// Arrow keys go from row to row, on the same button where both have it; Home and End to the ends.
+function walkRows(event) {
+  const step = { ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinity }[event.key];
+  const button = event.composedPath()[0];
+  const row = button.closest?.(".row");
+  if (!step || !row || event.ctrlKey || event.metaKey || event.altKey) return;
+  const all = [...event.currentTarget.querySelectorAll(".row")];
+  const next = all[Math.max(0, Math.min(all.length - 1, all.indexOf(row) + step))];
+  const at = [...row.querySelectorAll("button")].indexOf(button);
+  (next.querySelectorAll("button")[at] ?? next.querySelector("button")).focus();
+  event.preventDefault();
+}
+
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
   const send = (kind, index, to = -1) =>
@@ -196,6 +210,7 @@ export default function (component) {
   const list = element("ol", data.editable ? "list editable" : "list");
   list.classList.toggle("crowded", data.editable || data.rows.some((row) => row.judged !== null));
   list.dataset.testid = "song-list";
+  list.addEventListener("keydown", walkRows);
   list.dataset.open = old?.dataset.open ?? "";
   data.rows.forEach((row, index) => {
     if (row.link) list.append(chip(row, index, send));

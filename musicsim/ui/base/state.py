@@ -38,6 +38,7 @@ __all__ = [
     "FOUND",
     "LIBRARY",
     "MODEL",
+    "NOT_HERE",
     "QUEUE_LIBRARY",
     "SECTION",
     "Key",
@@ -131,7 +132,10 @@ EXAMPLE: Key[Upload | None] = Key(
     "example", lambda: None, "sound from outside that is searched with", per_library=True
 )
 QUEUE_LIBRARY: Key[str] = Key("queue_library", str, "name of the library whose songs the player holds")
-_ADDRESS_READ: Key[bool] = Key("address_read", lambda: False, "whether the link was followed")
+NOT_HERE: Key[list[str]] = Key("not_here", list, "what the address names and is not here")
+_ADDRESS: Key[tuple[str, dict[str, str]] | None] = Key(
+    "address", lambda: None, "the page and the query that the browser shows"
+)
 SECTION: Key[str] = Key("library_section", lambda: "songs", "what the Library page shows")
 
 
@@ -258,31 +262,62 @@ def _wait_for(of: Snapshot, upload: Upload) -> Heard:
             upload.decoding = None
 
 
-def take_address() -> None:
-    """Follow a link such as ``?library=jazz&song=12`` once, and keep the address at what is shown."""
-    if not _ADDRESS_READ.get() and st.query_params.get("library") in {f.name for f in library_folders()}:
-        LIBRARY.set(st.query_params["library"])
-    model = st.query_params.get("model")
-    if model is not None and not _ADDRESS_READ.get():
-        MODEL.set(next((m.id for m in active_library().models.all() if m.name == model), None))
-    asked = st.query_params.get("song")
-    if asked is not None and asked != str(CHOSEN.get()) and not _ADDRESS_READ.get():
-        known = asked.isascii() and asked.isdigit() and active_library().songs([int(asked)])
-        CHOSEN.set(int(asked) if known else None)
-    _ADDRESS_READ.set(True)
+def take_address(page: str) -> None:
+    """Follow the address where the browser changed it (a link, Back, Forward), then keep it at what is shown.
+
+    Parameters
+    ----------
+    page : str
+        Path of the page that is shown. A link to another page of the app comes without a query: what is shown stays.
+    """
+    asked, last = dict(st.query_params), _ADDRESS.get()
+    is_plain = (last is None or last[0] != page) and not asked
+    if last != (page, asked) and not is_plain:
+        _follow(asked)
+    shown = _shown()
+    for name in ("library", "model", "song"):
+        if name not in shown:
+            st.query_params.pop(name, None)
+        elif asked.get(name) != shown[name]:
+            st.query_params[name] = shown[name]
+    _ADDRESS.set((page, dict(st.query_params)))
+
+
+def _follow(asked: dict[str, str]) -> None:
+    """Show what an address names; what it names and is not here is put into :data:`NOT_HERE`."""
+    names = [folder.name for folder in library_folders()]
+    missing = []
+    name = asked.get("library", names[0])
+    if name not in names:
+        missing.append(f"the library “{name}”")
+    elif name != LIBRARY.get():
+        LIBRARY.set(name)
+        forget_library_state()
+    models = {record.name: record.id for record in active_library().models.all()}
+    model, song = asked.get("model"), asked.get("song")
+    if model is not None and model not in models:
+        missing.append(f"the model “{model}”")
+    MODEL.set(models.get(model) if model is not None else None)
+    known = (
+        song is not None and song.isascii() and song.isdigit() and bool(active_library().songs([int(song)]))
+    )
+    if song is not None and not known:
+        missing.append(f"song {song}")
+    CHOSEN.set(int(song) if song is not None and known else None)
+    NOT_HERE.set(missing)
+
+
+def _shown() -> dict[str, str]:
+    """What the address of the page should name."""
+    shown = {}
     record = chosen_model()
-    if record is None or record.is_active:
-        st.query_params.pop("model", None)
-    else:
-        st.query_params["model"] = record.name
-    if LIBRARY.get() == library_folders()[0].name:
-        st.query_params.pop("library", None)
-    else:
-        st.query_params["library"] = LIBRARY.get()
-    if CHOSEN.get() is None:
-        st.query_params.pop("song", None)
-    else:
-        st.query_params["song"] = str(CHOSEN.get())
+    if record is not None and not record.is_active:
+        shown["model"] = record.name
+    if LIBRARY.get() != library_folders()[0].name:
+        shown["library"] = LIBRARY.get()
+    if CHOSEN.get() is not None:
+        shown["song"] = str(CHOSEN.get())
+    return shown
 
 
 @st.cache_resource(show_spinner=False)

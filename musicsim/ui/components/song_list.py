@@ -28,6 +28,7 @@ class Row:
     song_id: int
     title: str
     sub: str
+    reason: str
     length: str
     similarity: float | None = None
     link: str | None = None
@@ -54,11 +55,10 @@ def clock(seconds: float) -> str:
 
 
 def row_of(song: Song, *, similarity: float | None = None, why: str = "", link: str | None = None) -> Row:
-    """A row of a song with what is known of it in the second line."""
-    facts = [song.by, why or song.genre or "", str(song.year or "")]
-    return Row(
-        song.id, song.title, " · ".join(f for f in facts if f), clock(song.duration_s), similarity, link
-    )
+    """A row of a song: what is known of it in the second line, why it is here in a third."""
+    facts = [song.by, song.genre or "", str(song.year or "")]
+    sub = " · ".join(fact for fact in facts if fact)
+    return Row(song.id, song.title, sub, why, clock(song.duration_s), similarity, link)
 
 
 def hit_rows(

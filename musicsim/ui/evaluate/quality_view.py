@@ -279,7 +279,7 @@ def _confusions(whole: Confusion) -> None:
     figure = go.Figure(
         go.Heatmap(
             z=confusion.shares, x=columns, y=rows, zmin=0, zmax=1, showscale=False,
-            colorscale=[[0, "#fbfaf7"], [0.05, "#d7ebec"], [0.4, "#5fb0b7"], [1, "#0f6b75"]],
+            colorscale=[[0, "rgba(95,176,183,0)"], [0.05, "rgba(95,176,183,0.25)"], [0.4, "#5fb0b7"], [1, "#0f6b75"]],
             text=written if is_written else None, texttemplate="%{text}" if is_written else None,
             hovertemplate="%{z:.0%} of the songs nearest to %{y} are %{x}<extra></extra>", xgap=1, ygap=1,
         )

@@ -18,7 +18,17 @@ __all__ = ["songs_table"]
 
 _KEY = "library_songs"
 _SEVERAL = "several values: unchanged"
+# Widths in pixels: Streamlit's own follow the first rows, which may have no artist.
 _COLUMNS: dict[str, Any] = {
+    "title": st.column_config.TextColumn(width=220),
+    "artist": st.column_config.TextColumn(width=170),
+    "album": st.column_config.TextColumn(width=170),
+    "track": st.column_config.NumberColumn(width=50),
+    "year": st.column_config.NumberColumn(width=60, format="%d"),
+    "genre": st.column_config.TextColumn(width=130),
+    "edited": st.column_config.TextColumn(
+        width=70, help="Tags that were corrected here; the file is as it was."
+    ),
     "tempo": st.column_config.NumberColumn(
         help="Beats per minute; empty where there is no beat.", format="%d"
     ),
@@ -27,6 +37,8 @@ _COLUMNS: dict[str, Any] = {
     "brightness": st.column_config.NumberColumn(help="Centroid of the spectrum, in Hz.", format="%d"),
     "energy": st.column_config.NumberColumn(help="How much the level rises, in dB per second.", format="%d"),
 }
+_ROW_PX = 35
+_MAX_ROWS_SHOWN = 16
 _LABELS = {name: name.replace("_", " ").capitalize() for name in EDITABLE}
 
 
@@ -46,7 +58,7 @@ def _table(songs: Sequence[Song], edited: set[int]) -> pd.DataFrame:
             "brightness": [_rounded(s.brightness) for s in songs],
             "energy": [_rounded(s.energy) for s in songs],
             "notes": [s.notes for s in songs],
-            "edited": [s.id in edited for s in songs],
+            "edited": ["edited" if s.id in edited else "" for s in songs],
             "file": [shown(s.path) for s in songs],
         }
     )
@@ -86,7 +98,8 @@ def songs_table(now: Snapshot) -> None:
     )  # above: a long table has its end far below
     event = st.dataframe(
         _table(songs, edited), hide_index=True, key=_KEY, on_select="rerun", selection_mode="multi-row",
-        column_config=_COLUMNS | ({} if any(s.notes for s in songs) else {"notes": None}),
+        column_config=_COLUMNS | ({} if any(s.notes for s in songs) else {"notes": None}), placeholder="",
+        height=_ROW_PX * (min(len(songs), _MAX_ROWS_SHOWN) + 1) + 3,
     )  # fmt: skip
     # a filter may have been typed since the rows were marked
     chosen = [songs[row] for row in event.selection.rows if row < len(songs)]

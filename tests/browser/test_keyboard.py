@@ -1,0 +1,49 @@
+"""The app without a mouse."""
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.actions import player_plays, rows, songs_of, visit
+
+
+def test_arrow_keys_go_through_a_list_of_songs(page, address, home):
+    visit(page, address, "search", f"?song={songs_of(home)[0].id}")
+    list_ = rows(page)
+    list_.nth(0).get_by_role("button", name=re.compile("^Play")).focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    expect(list_.nth(2).get_by_role("button", name=re.compile("^Play"))).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    expect(list_.nth(1).get_by_role("button", name=re.compile("^Play"))).to_be_focused()
+    page.keyboard.press("End")
+    expect(list_.last.get_by_role("button", name=re.compile("^Play"))).to_be_focused()
+    page.keyboard.press("ArrowDown")  # there is none below
+    expect(list_.last.get_by_role("button", name=re.compile("^Play"))).to_be_focused()
+    box, player = list_.last.bounding_box(), page.get_by_test_id("player").bounding_box()
+    assert box["y"] + box["height"] <= player["y"], "what has the focus is behind the player"
+    page.keyboard.press("Enter")
+    player_plays(page, int(list_.last.get_attribute("data-song-id")))
+
+
+def test_a_question_mark_lists_the_keys(page, address):
+    visit(page, address)
+    expect(page.get_by_test_id("player")).to_be_visible()
+    sheet = page.get_by_test_id("player-keys")
+    page.keyboard.press("?")
+    expect(sheet).to_be_visible()
+    expect(sheet).to_contain_text("previous song, next song")
+    page.keyboard.press("Escape")
+    expect(sheet).to_be_hidden()
+
+
+def test_only_one_tab_plays(page, address, home):
+    songs = songs_of(home)
+    visit(page, address, "search", f"?song={songs[0].id}")
+    page.get_by_test_id("stMain").get_by_role("button", name="Play", exact=True).first.click()
+    first = player_plays(page, songs[0].id)
+    other = page.context.new_page()
+    visit(other, address, "search", f"?song={songs[1].id}")
+    other.get_by_test_id("stMain").get_by_role("button", name="Play", exact=True).first.click()
+    player_plays(other, songs[1].id)
+    expect(first).to_have_attribute("data-state", "paused")
