@@ -4,7 +4,7 @@
 FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for p in python3 python3.12 python3.13 python3.11; do $$p -c '$(FITS)' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
-# On two cores: tests with a browser, with processes and with disks wait for a third of their time.
+# One more than two cores: tests with a browser, with processes and with disks wait while others compute.
 JOBS ?= 3
 BIN := $(VENV)/bin
 RUN = $(BIN)/python -m pytest

@@ -14,6 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from musicsim.library.db import schema
+from musicsim.library.db.columns import HEARD
 
 __all__ = ["NOTHING", "ChangeLog", "Changes", "Moment"]
 
@@ -27,7 +28,7 @@ _EVERY_SONG = -1
 _TRIGGERS = (
     ("songs", "INSERT", "songs", ("new.id",)),
     (
-        "songs", "UPDATE OF id, title, artist, genre, year, duration_s, tempo, key, mode, loudness, brightness, energy",
+        "songs", f"UPDATE OF id, title, artist, genre, year, duration_s, key, mode, {', '.join(HEARD)}",
         "songs", ("old.id", "new.id"),
     ),
     ("songs", "DELETE", "songs", ("old.id",)),
