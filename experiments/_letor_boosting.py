@@ -1,5 +1,6 @@
 """Gradient-boosted regression trees on the labels of documents: GBRT of SIGIR 2017, tables 4 and 5."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -37,12 +38,12 @@ def gbrt(fold: Fold, grid: list[dict[str, Any]], seed: int, n_trees: int | None 
                     **parameters,
                 )  # fmt: skip
                 stop = [] if n_trees else [lightgbm.early_stopping(_PATIENCE, verbose=False)]
-                trees.fit(
-                    fold.train.X,
-                    fold.train.y,
-                    eval_set=[(fold.validation.X, fold.validation.y)],
-                    callbacks=stop,
-                )
+                validation = fold.validation
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", FutureWarning)  # eval_set, as of lambdarank
+                    trees.fit(
+                        fold.train.X, fold.train.y, eval_set=[(validation.X, validation.y)], callbacks=stop
+                    )
                 return lambda rows: np.asarray(trees.predict(rows.X), dtype=np.float64)
 
             yield ", ".join(f"{name} {value}" for name, value in parameters.items()), fit

@@ -43,7 +43,7 @@ def collapsing_loss(W: Float64Array, X: Float64Array, y: Int64Array) -> tuple[fl
 
 
 def collapse_classes(
-    X: Float64Array, y: Int64Array, *, tol: float = 1e-5, max_iter: int = 300
+    X: Float64Array, y: Int64Array, *, tol: float = 1e-4, max_iter: int = 200
 ) -> tuple[Float64Array, float]:
     """Metric learning by collapsing classes (Globerson and Roweis, NIPS 2006), by projected gradients.
 

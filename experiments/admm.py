@@ -64,12 +64,12 @@ class Protocol:
 
 
 SHORT = Protocol(
-    splits=3, steps=(1, 5, 10, 25, 50, 100), kernel_steps=(1, 5, 10, 25), Cs=(100.0, 1e3), Cs_of_kernels=(1.0, 10.0),
+    splits=3, steps=(1, 5, 10, 25, 50, 100), kernel_steps=(1, 5, 10, 25), Cs=(100.0, 1e3), Cs_of_kernels=(10.0, 100.0),
     kernel_splits=1, tol=5e-2, max_cuts=60,
 )  # fmt: skip
 FULL = Protocol(
     splits=10, steps=(1, 5, 10, 25, 50, 100), kernel_steps=(1, 5, 10, 25), Cs=(100.0, 1e3, 1e4),
-    Cs_of_kernels=(0.1, 1.0, 10.0, 100.0), kernel_splits=10, tol=1e-2, max_cuts=200,
+    Cs_of_kernels=(10.0, 100.0, 1e3, 1e4), kernel_splits=10, tol=1e-2, max_cuts=200,
 )  # fmt: skip
 
 Found = dict[str, float]
@@ -162,6 +162,7 @@ def measured_kernels(
             )
             seconds = _fitted(learner, [K[train] for K in kernels], y[train])
             Y = learner.transform(kernels)
+            Y = Y if Y.shape[1] else np.zeros((len(Y), 1))  # W = 0: nothing is near
             chosen_by = left_out_error(Y[train], y[train])
             error = 100.0 * float(knn_errors(Y[train], y[train], Y[test], y[test], [NEIGHBOURS])[0])
             if best is None or chosen_by < best[0]:

@@ -51,7 +51,7 @@ class Protocol:
     max_iter: int
 
 
-SHORT = Protocol(splits=5, tol=2e-2, max_iter=60)
+SHORT = Protocol(splits=2, tol=2e-2, max_iter=60)
 FULL = Protocol(splits=10, tol=1e-2, max_iter=500)
 
 
@@ -111,7 +111,7 @@ def _claims(rows: list[Row]) -> Iterator[Claim]:
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
-    """Five splits; ten and closer fits with ``--full``."""
+    """Two splits; ten and closer fits with ``--full``."""
     shared = shared_data()
     if shared is None:
         settings.facts["data"] = "absent: set MUSICSIM_SHARED_DATA to the folder of public data sets"

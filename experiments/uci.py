@@ -73,16 +73,18 @@ class Protocol:
     lmnn_neighbours: tuple[int, ...]
     lmnn_regularization: tuple[float, ...]
     lmnn_max_iter: int
+    mlcc_max_iter: int
 
 
 SHORT = Protocol(
     splits=5, isolet_splits=1, folds=2, Cs=(10.0, 100.0, 1e3), Cs_isolet=(100.0, 1e3), max_cuts=30, tol=1e-2,
     choosing_cuts=20, choosing_tol=2e-2, lmnn_neighbours=(3,), lmnn_regularization=(0.1, 0.5), lmnn_max_iter=100,
+    mlcc_max_iter=50,
 )  # fmt: skip
 FULL = Protocol(
     splits=50, isolet_splits=10, folds=3, Cs=(1.0, 10.0, 100.0, 1e3, 1e4, 1e5), Cs_isolet=(10.0, 100.0, 1e3, 1e4),
     max_cuts=200, tol=1e-3, choosing_cuts=100, choosing_tol=1e-2,
-    lmnn_neighbours=(3, 5), lmnn_regularization=(0.1, 0.3, 0.5, 0.7, 0.9), lmnn_max_iter=1000,
+    lmnn_neighbours=(3, 5), lmnn_regularization=(0.1, 0.3, 0.5, 0.7, 0.9), lmnn_max_iter=1000, mlcc_max_iter=500,
 )  # fmt: skip
 
 
@@ -144,7 +146,7 @@ def _learner(
     """A function of X and y that returns one fit a setting."""
     without_settings: dict[str, Callable[..., Float64Array]] = {
         "Euclidean": lambda X, _: np.eye(X.shape[1]),
-        "MLCC": lambda X, y: collapse_classes(X, y)[0],
+        "MLCC": lambda X, y: collapse_classes(X, y, max_iter=protocol.mlcc_max_iter)[0],
         "NCA, scikit-learn": partial(_fit_nca, seed=seed),
     }
     if method in without_settings:
