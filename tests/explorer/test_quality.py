@@ -168,7 +168,7 @@ def test_a_planted_hub_and_an_orphan_are_found(rng):
 
 
 def test_a_planted_confusion_is_named(rng):
-    centres = {"jazz": 0.0, "blues": 0.3, "noise": 50.0, "rare": 51.0}
+    centres = {"jazz": 0.0, "blues": 0.3, "noise": 50.0, "rare": 50.0}
     genres = ["jazz"] * 30 + ["blues"] * 20 + ["noise"] * 30 + ["rare"] * 3
     X = np.array([[centres[g]] * 8 for g in genres]) + 0.1 * rng.standard_normal((83, 8))
     X[30:50] = X[:20] + 0.01 * rng.standard_normal((20, 8))

@@ -58,7 +58,7 @@ def _albums(snapshot: Snapshot) -> Levels:
     artist = snapshot.columns.artist
     album = snapshot.library.albums()
     paths = [
-        () if code < 0 else (artist.names[code], *([album[i]] if i in album else []))
+        () if code < 0 else (artist.names[code], *album.get(i, ())[:1])
         for i, code in zip(snapshot.row_ids.tolist(), artist.codes.tolist(), strict=True)
     ]
     codes, names = _numbered(paths, np.arange(len(paths)))

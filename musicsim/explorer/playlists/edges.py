@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from musicsim import playlist
 from musicsim.explorer.playlists.song_labels import Sources, play_counts
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library import SavedPlaylist, Song
+from musicsim.library import SavedPlaylist
 from musicsim.library.genres import usual_spellings
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 
@@ -49,14 +49,25 @@ def own_playlists(snapshot: Snapshot) -> dict[str, list[int]]:
     return found
 
 
-def _tags(songs: Sequence[Song], tags: Mapping[int, Sequence[tuple[str, float]]]) -> list[list[str]]:
+def _tags(snapshot: Snapshot) -> list[list[str]]:
     """Of each song the genre, then the tags, heaviest first: each by its most used spelling, in small letters."""
+    tags = snapshot.tags_of()
     lists = [
-        [name.lower() for name in (song.genre, *(tag for tag, _ in tags.get(song.id, ()))) if name]
-        for song in songs
+        [name.lower() for name in (genre, *(tag for tag, _ in tags.get(song_id, ()))) if name]
+        for song_id, genre in zip(snapshot.row_ids.tolist(), snapshot.columns.genre.texts(), strict=True)
     ]
     usual = usual_spellings(Counter(name for names in lists for name in names))
     return [list(dict.fromkeys(usual.get(name, name) for name in names)) for names in lists]
+
+
+def _albums(snapshot: Snapshot, names: Sequence[tuple[str, str]]) -> list[str | None]:
+    """Of each song its album and whose it is."""
+    albums = snapshot.library.albums()
+    known = (albums.get(song_id) for song_id in snapshot.row_ids.tolist())
+    return [
+        f"{album[0]} ({album[1] or by})" if album else None
+        for album, (_, by) in zip(known, names, strict=True)
+    ]
 
 
 def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> playlist.Hypergraph:
@@ -69,8 +80,8 @@ def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> play
     own : bool
         The listener's own playlists as edges; not while weights are fitted on those very lists.
     """
-    songs, tags = snapshot.songs_at(), snapshot.tags_of()
-    n = len(songs)
+    columns, names = snapshot.columns, snapshot.names_at()
+    n = len(names)
     plays = play_counts(snapshot)
     fewest = max(2, n // _MIN_SHARE)
     words: dict[Hashable, str] = dict(enumerate(sources.topic_words))
@@ -80,11 +91,11 @@ def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> play
         listener_clusters=sources.listeners,
         cooccurrence_clusters=sources.company,
         cooccurrence_neighbours=sources.neighbours if sources.neighbours.shape[1] else None,
-        song_names=[f"{song.title} by {song.by}" for song in songs],
-        artists=[song.artist for song in songs],
-        albums=[f"{song.album} ({song.album_artist or song.by})" if song.album else None for song in songs],
-        tags=_tags(songs, tags),
-        years=[song.year for song in songs],
+        song_names=[f"{title} by {by}" for title, by in names],
+        artists=columns.artist.texts(),
+        albums=_albums(snapshot, names),
+        tags=_tags(snapshot),
+        years=columns.year.tolist(),
         familiarity=plays,
         topics=[[t for t in line if t >= 0] for line in sources.topics.tolist()] if words else None,
         topic_words=words or None,
