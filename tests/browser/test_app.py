@@ -132,7 +132,7 @@ def test_the_map_keeps_its_zoom_when_a_song_is_chosen(page, address, home):
 def test_a_lasso_around_all_marks_all(page, address):
     visit(page, address)
     plot = wait_for_map(page)
-    outline(page, plot, [(0.01, 0.09), (0.99, 0.09), (0.99, 0.99), (0.01, 0.99)])
+    outline(page, plot, [(0.01, 0.01), (0.99, 0.01), (0.99, 0.99), (0.01, 0.99)])
     expect(page.get_by_role("heading", name="12 songs marked")).to_be_visible()
     wait_for_mark(page, plot, "found", 12)
 

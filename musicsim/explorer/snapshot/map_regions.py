@@ -18,7 +18,7 @@ _WORDS = {
 }
 _TYPICAL = 0.6  # standard deviations of all songs by which the mean of a region must differ
 _MAX_WORDS = 2
-_MAIN_SHARE = 0.4  # of a region's songs that have a genre: one that so many have names it
+_MAIN_SHARE = 0.5  # of a region's songs that have a genre: one that more have names it
 _MAIN_LEAD = 1.5  # times its share among all songs
 
 Floats = npt.NDArray[np.float64]
@@ -107,5 +107,5 @@ def _main_genres(clusters: npt.NDArray[np.int64], genre: Labels) -> dict[int, li
     of_all = counts.sum(axis=0) / counts.sum()
     most = counts.argmax(axis=1)
     share = counts.max(axis=1) / np.maximum(counts.sum(axis=1), 1)
-    names = (share >= _MAIN_SHARE) & (share >= np.minimum(_MAIN_LEAD * of_all[most], 0.9))
+    names = (share > _MAIN_SHARE) & (share >= np.minimum(_MAIN_LEAD * of_all[most], 0.9))
     return {cluster: [genre.names[most[cluster]]] for cluster in np.flatnonzero(names).tolist()}

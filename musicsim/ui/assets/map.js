@@ -124,8 +124,9 @@ class SongMap {
     this.tools.querySelector("[data-tool=names]").setAttribute("aria-pressed", String(this.hasNames));
   }
 
+  /** The columns of the page that the map is in; of nested ones the outermost. */
   columns() {
-    return this.root.closest("[data-testid=stHorizontalBlock]");
+    return [...document.querySelectorAll("[data-testid=stHorizontalBlock]")].find((row) => row.contains(this.root));
   }
 
   /** Hide what stands beside the map; by an attribute, which Streamlit leaves alone. */
@@ -179,7 +180,7 @@ class SongMap {
     ]);
     if (this.isClosed) return;
     if (places.order !== colours.order) throw new Error("the library has just changed"); // a rerun is on its way
-    if (colours.by !== this.colours?.by) this.isolated = null;
+    this.isolated = this.keptIsolated(colours);
     const drawn = `${map.model} ${places.tag} ${by} ${colours.tag}`;
     const held = this.data.chosen && this.placeOf(this.data.chosen);
     this.size = Math.min(12, Math.max(3.5, 160 / Math.sqrt(Math.max(1, places.n))));
@@ -445,6 +446,14 @@ class SongMap {
     if (isAdded && others.has(code)) others.delete(code);
     else if (!isAlone || isAdded) others.add(code);
     this.showOnly(others.size ? others : null);
+  }
+
+  /** The codes of the isolated entries among other colours. */
+  keptIsolated({ by, entries }) {
+    if (!this.isolated || by !== this.colours.by) return null;
+    const names = new Set([...this.isolated].map((code) => this.colours.entries[code].name));
+    const codes = entries.flatMap(({ name }, code) => (names.has(name) ? [code] : []));
+    return codes.length ? new Set(codes) : null;
   }
 
   showOnly(codes) {
