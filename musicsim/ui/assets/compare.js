@@ -54,7 +54,9 @@ class Comparison {
     this.content = element("div");
     this.status = element("div", { className: "status" }); // stays, or readers of screens would not hear of changes
     this.status.setAttribute("role", "status");
-    root.append(this.content, this.status);
+    this.reminder = element("div", { className: "reminder" });
+    this.reminder.setAttribute("role", "status");
+    root.append(this.content, this.reminder, this.status);
     this.closing = new AbortController();
     const { signal } = this.closing;
     // what a card does with a key comes before the page and its player hear of it
@@ -64,6 +66,8 @@ class Comparison {
   }
 
   close() {
+    // elsewhere "Song 1" is no name
+    if (this.data?.songs.some((song) => song.title === null && this.isCurrent(song))) pagePlayer().clear();
     this.closing.abort();
     clearInterval(this.looking);
     clearTimeout(this.unlocking);
@@ -79,6 +83,8 @@ class Comparison {
     if (isNew) {
       this.broken.clear();
       this.heard.clear();
+      this.isReminded = false;
+      this.reminder.textContent = "";
       this.unlock();
     }
     this.draw(isNew);
@@ -124,7 +130,18 @@ class Comparison {
 
   choose(index) {
     if (index === 0 && this.data.form === "like") this.play(0);
-    else if (index < this.cards.length) this.answer("choose", index);
+    else if (index < this.cards.length && !this.isLocked && !this.reminds()) this.answer("choose", index);
+  }
+
+  /** Once a turn: an answer about a song that nobody has heard says nothing. Who chooses again means it. */
+  reminds() {
+    const unheard = this.cards.filter(({ song }) => song.track && ![this.heard, this.broken].some((set) => set.has(song.track.url)));
+    if (this.isReminded || !unheard.length) return false;
+    this.isReminded = true;
+    const names = unheard.map((card) => card.name);
+    const [listed, has] = names.length > 1 ? [`${names.slice(0, -1).join(", ")} and ${names.at(-1)}`, "have"] : [names[0], "has"];
+    this.reminder.textContent = `${listed} ${has} not been played yet. Listen first, or choose again to answer anyway.`;
+    return true;
   }
 
   /** One answer a turn, however often a key is pressed before the next question is here. */

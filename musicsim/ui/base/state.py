@@ -239,7 +239,8 @@ def example(of: Snapshot, upload: Upload) -> Example:
         If the library has no model yet.
     """
     heard = _wait_for(of, upload)
-    key = (of.library.folder, of.model_id, upload.name, upload.digest, upload.is_whole)
+    # the revision: the library may have the upload by now
+    key = (of.library.folder, of.revision, of.model_id, upload.name, upload.digest, upload.is_whole)
     return _example(key, of, heard)
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import streamlit as st
 
-from musicsim.audio import AUDIO_EXTENSIONS
 from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
 from musicsim.explorer.libraries import create_library
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.upkeep.add_music import keep_upload
 from musicsim.library import Failure, Library, Song
+from musicsim.ui.base.option_widgets import UPLOAD_TYPES
 from musicsim.ui.base.state import LIBRARY, SECTION, snapshot
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.empty import demo_button
@@ -125,7 +125,7 @@ def _ways_in(now: Snapshot, *, busy: bool) -> None:
         )  # fmt: skip
     with upload:
         files = st.file_uploader(
-            "Or upload files", type=sorted(e.lstrip(".") for e in AUDIO_EXTENSIONS), accept_multiple_files=True,
+            "Or upload files", type=UPLOAD_TYPES, accept_multiple_files=True,
             key="library_files",
         )  # fmt: skip
         if files:

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
-from musicsim.audio import AUDIO_EXTENSIONS
 from musicsim.errors import MusicsimError
+from musicsim.explorer import jobs
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.feedback import Thumbs
 from musicsim.explorer.search.query import Example, Hit, find_requested
@@ -19,7 +19,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.upkeep.add_music import keep_upload
 from musicsim.library import Song
 from musicsim.library.scan.files import content_hash
-from musicsim.ui.base.option_widgets import labelled, limits
+from musicsim.ui.base.option_widgets import UPLOAD_TYPES, labelled, limits
 from musicsim.ui.base.state import CHOSEN, EXAMPLE, Upload, choices_of, example, map_placer, snapshot
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.empty import stop_without_songs
@@ -95,7 +95,7 @@ def _ways_in(now: Snapshot) -> None:
     drop, record, choose = st.columns([2, 1, 1], gap="medium")
     drop.file_uploader(
         "Drop a file",
-        type=sorted(e.lstrip(".") for e in AUDIO_EXTENSIONS),
+        type=UPLOAD_TYPES,
         key=FILE_KEY,
         on_change=_took,
         args=(FILE_KEY,),
@@ -159,10 +159,18 @@ def _about(now: Snapshot, query: _Query) -> None:
                 )
             if seed is not None:
                 act.caption(f"This recording is in your collection: {plain(seed.label)}.")
-            elif upload.name != _RECORDING:
                 act.button(
-                    "Add to the collection", icon=":material/add:", on_click=_add_upload, args=(now, upload)
+                    "Show it",
+                    icon=":material/scatter_plot:",
+                    on_click=_took_song,
+                    args=(now, "", str(seed.id)),
                 )
+            elif upload.name != _RECORDING:
+                busy = jobs.current(now.library) is not None
+                act.button(
+                    "Add to the collection", icon=":material/add:", on_click=_add_upload, args=(now, upload),
+                    disabled=busy, help="Another job is running: see the Library page." if busy else None,
+                )  # fmt: skip
         elif seed is not None:
             what.markdown(f"**{plain(seed.title)}** · {plain(seed.by)} · {clock(seed.duration_s)}")
             act.button(
