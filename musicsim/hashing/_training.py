@@ -184,9 +184,7 @@ def descend(
         if course.n_targets is not None:
             keep_targets(batch.gains, rows[drawn], batch.documents, course.n_targets)
         neighbourhood = course.neighbourhood if phase == "lambdarank" else None
-        *slopes, wrong = batch.slopes(
-            weights, bias, course.temperature, neighbourhood, course.normalize
-        )
+        *slopes, wrong = batch.slopes(weights, bias, course.temperature, neighbourhood, course.normalize)
         for i, (move, slope) in enumerate(zip(moves, slopes, strict=True)):
             moves[i] = course.momentum * move - step_size * slope
         weights += moves[0]
