@@ -58,7 +58,7 @@ def gmm_kernel(
     The integral of p q is the sum over pairs of components of w w' N(m; m', v + v'); divided by the square roots of
     the integrals of p^2 and q^2. In 39 dimensions songs are nearly disjoint, and the kernel is close to the identity,
     with the exponent 1/2 less so. The sampled kernel is an inner product of n_samples values a song, hence positive
-    semi-definite, and about 1 / sqrt(n_samples / n) off. Time: 64 pairs of components a pair of songs of 8, or 8
+    semi-definite, and off by less than sqrt(n / n_samples). Time: 64 pairs of components a pair of songs of 8, or 8
     densities a song and sample; memory: the result and float64 copies of the mixtures, or 8 n_samples bytes a song.
     """
     left = _mixture_parts(A)

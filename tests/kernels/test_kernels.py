@@ -240,8 +240,8 @@ def test_the_exponent_of_a_half_is_the_bhattacharyya_coefficient(rng):
         return between * np.exp(-0.25 * np.sum((m - m_) ** 2 / (v + v_)))
 
     expected = [[coefficient(A, i, B, j) for j in range(2)] for i in range(3)]
-    # five songs share the samples: deviations of about 1 / sqrt(40,000 / 5)
-    np.testing.assert_allclose(gmm_kernel(A, B, exponent=0.5, n_samples=40_000), expected, atol=5 * 0.011)
+    # over seeds the deviation is .0013 at most
+    np.testing.assert_allclose(gmm_kernel(A, B, exponent=0.5, n_samples=40_000), expected, atol=0.007)
 
 
 def test_the_exponent_of_a_half_of_mixtures_equals_quadrature(rng):
@@ -257,7 +257,7 @@ def test_the_exponent_of_a_half_of_mixtures_equals_quadrature(rng):
     roots = np.sqrt(np.array(density, dtype=float))
     expected = roots @ roots.T * (grid[1] - grid[0])
     kernel = gmm_kernel(A, exponent=0.5, n_samples=40_000)
-    np.testing.assert_allclose(kernel, expected / np.sqrt(np.outer(*2 * [np.diag(expected)])), atol=5 * 0.009)
+    np.testing.assert_allclose(kernel, expected / np.sqrt(np.outer(*2 * [np.diag(expected)])), atol=0.01)
     np.testing.assert_allclose(np.diag(kernel), 1.0, rtol=1e-12)
     assert np.linalg.eigvalsh(kernel).min() > -1e-12
     np.testing.assert_array_equal(kernel, gmm_kernel(A, exponent=0.5, n_samples=40_000))

@@ -75,7 +75,6 @@ def test_the_other_solvers_reach_the_optimum_of_all_rankings(solver, structure):
 
 
 # with rho by (4.15) alone all of these stood still or cycled, 5 % to 60 times above the optimum
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "C", "seed", "n_steps"),
     [
