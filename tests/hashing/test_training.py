@@ -137,11 +137,11 @@ def test_lambdarank_slopes_as_printed_are_those_of_equation_5(batch, rng):
 
 
 def test_a_radius_is_an_absolute_threshold():
-    distances = np.array([[0, 3, 9, 9], [5, 5, 6, 8]], dtype=np.int16)
-    inner, outer = Neighbourhood(None, 2).edges(distances, 5)
+    distances = np.array([[0, 3, 6, 6], [5, 5, 6, 4]], dtype=np.int16)
+    inner, outer = Neighbourhood(None, 2).edges(distances, 6)
     assert (inner.tolist(), outer.tolist()) == ([2, 2], [4, 4])
     # the nearest two bins that are not empty
-    assert Neighbourhood(None, 2, beyond=False).edges(distances, 5)[1].tolist() == [3, 6]
+    assert Neighbourhood(None, 2, beyond=False).edges(distances, 6)[1].tolist() == [3, 5]
 
 
 def test_batches_without_pairs_have_no_slope(rng):
