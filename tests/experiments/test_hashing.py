@@ -91,6 +91,7 @@ def small(rng, monkeypatch):
 
     monkeypatch.setattr(experiment, "_part", part)
     monkeypatch.setattr("experiments._hashing.N_NEAREST", 10)
+    monkeypatch.setattr(experiment, "PRINTED_STEPS", 40)
 
 
 @pytest.mark.parametrize("name", [experiment.GTZAN, experiment.ARTISTS, experiment.SIFT])
