@@ -55,7 +55,7 @@ def order_lambdas(scores, gains, order, known, lambdas, totals):
     known : int64 ndarray of shape (n_queries,)
         How many of the places in `order` count.
     lambdas : ndarray of the shape of scores
-        Set to the slopes of the cost by the scores, divided by the sum of weights of the query's pairs.
+        Set to the slopes of the cost by the scores.
     totals : ndarray of shape (n_queries, 2)
         Set to the sum of weights of each query's pairs, and of weights times probabilities to be wrong.
     """
@@ -82,8 +82,7 @@ def order_lambdas(scores, gains, order, known, lambdas, totals):
             totals[q, 1] += wrong
             start = end
         lambdas[q] = 0.0
-        if totals[q, 0] > 0:
-            lambdas[q][places] = pulls / totals[q, 0]
+        lambdas[q][places] = pulls
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -110,6 +109,5 @@ def swap_lambdas(scores, gains, distances, inner, outer, lambdas, totals):
             powers[near], gain[near], powers[far], gain[far], True, pulls, other_pulls
         )
         lambdas[q] = 0.0
-        if totals[q, 0] > 0:
-            lambdas[q][near] = pulls / totals[q, 0]
-            lambdas[q][far] = other_pulls / totals[q, 0]
+        lambdas[q][near] = pulls
+        lambdas[q][far] = other_pulls

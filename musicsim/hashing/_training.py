@@ -19,26 +19,36 @@ from musicsim.hashing.votes import bin_edges
 
 __all__ = ["Batch", "Course", "Neighbourhood", "StepCallback", "descend", "relaxed_bits"]
 
+_TINY = np.finfo(np.float64).tiny
+
 StepCallback = Callable[[dict[str, Any]], object]
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """Neighbours of a query: the documents of the `n_bins` nearest bins, or at distances up to `radius`."""
+    """Neighbours of a query: the documents of the `n_bins` nearest bins, or at distances up to `radius`.
+
+    They are swapped with documents up to a third of the bits beyond the last of them, or, unless `beyond`, with
+    those of the nearest bins, a third of the bits in number, theirs included.
+    """
 
     n_bins: int | None
     radius: int
+    beyond: bool = True
 
-    def edges(self, distances: Int16Array, n_bits: int) -> Int64Array:
-        """The largest distance of a neighbour of each query; negative distances do not count."""
+    def edges(self, distances: Int16Array, n_bits: int) -> tuple[Int64Array, Int64Array]:
+        """The largest distance of a neighbour of each query, and of a swap; negative distances do not count."""
         if self.n_bins is None:
-            return np.full(len(distances), self.radius)
-        return bin_edges(distances, self.n_bins, n_bits)
+            inner = np.full(len(distances), self.radius)
+        else:
+            inner = bin_edges(distances, self.n_bins, n_bits)
+        third = -(-n_bits // 3)
+        return inner, inner + third if self.beyond else bin_edges(distances, third, n_bits)
 
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """Settings of a descent: steps of each phase, sizes of batches, length of a step."""
+    """Settings of a descent: steps of each phase, sizes of batches, length of a step; the rest as of RankHash."""
 
     ranknet_steps: int
     lambdarank_steps: int
@@ -51,12 +61,14 @@ class Course:
     noise: float
     n_targets: int | None
     neighbourhood: Neighbourhood
+    decay: bool = True
+    normalize: bool = True
 
     def phases(self) -> Iterator[tuple[str, int, float]]:
         """Phase, documents of a batch and step size of each step."""
         n_steps = self.ranknet_steps + self.lambdarank_steps
         for t in range(n_steps):
-            step_size = self.step_size * (1.0 - t / n_steps)
+            step_size = self.step_size * (1.0 - t / n_steps if self.decay else 1.0)
             if t < self.ranknet_steps:
                 yield "ranknet", self.ranknet_documents, step_size
             else:
@@ -82,6 +94,7 @@ class Batch:
         bias: Float64Array,
         temperature: float,
         neighbourhood: Neighbourhood | None,
+        normalize: bool = True,
     ) -> tuple[Float64Array, Float64Array, float]:
         """Slopes of the mean cost of the queries by weights and bias; the share of pairs in the wrong order.
 
@@ -93,6 +106,8 @@ class Batch:
             Scores are divided by it.
         neighbourhood : Neighbourhood or None
             None for RankNet.
+        normalize : bool
+            Divide the cost of a query by the sum of the weights of its pairs.
 
         Notes
         -----
@@ -113,8 +128,9 @@ class Batch:
             ours, theirs = (np.where(bits > 0.5, 1.0, -1.0).astype(np.float32) for bits in (h, g))
             distances = ((n_bits - ours @ theirs.T) / 2.0).astype(np.int16)
             distances[~is_known] = -1
-            inner = neighbourhood.edges(distances, n_bits)
-            swap_lambdas(scores, gains, distances, inner, inner + -(-n_bits // 3), lambdas, totals)
+            swap_lambdas(scores, gains, distances, *neighbourhood.edges(distances, n_bits), lambdas, totals)
+        if normalize:
+            lambdas /= np.maximum(totals[:, :1], _TINY)
         lambdas /= len(lambdas) * temperature
         by_h = lambdas.sum(axis=1)[:, None] - 2.0 * lambdas @ g
         by_g = lambdas.sum(axis=0)[:, None] - 2.0 * lambdas.T @ h
@@ -168,7 +184,7 @@ def descend(
         if course.n_targets is not None:
             keep_targets(batch.gains, rows[drawn], batch.documents, course.n_targets)
         neighbourhood = course.neighbourhood if phase == "lambdarank" else None
-        *slopes, wrong = batch.slopes(weights, bias, course.temperature, neighbourhood)
+        *slopes, wrong = batch.slopes(weights, bias, course.temperature, neighbourhood, course.normalize)
         for i, (move, slope) in enumerate(zip(moves, slopes, strict=True)):
             moves[i] = course.momentum * move - step_size * slope
         weights += moves[0]

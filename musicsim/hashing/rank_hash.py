@@ -45,7 +45,16 @@ class RankHash(BitHash):
     ranknet_steps, lambdarank_steps : int >= 0
         Steps of each phase.
     step_size : float > 0
-        Of rows scaled to a mean squared length of 1. Falls to 0 over all steps.
+        Of rows scaled to a mean squared length of 1.
+    decay : bool
+        Whether steps fall to 0 over the descent.
+    start : float > 0
+        Standard deviation of the first weights, along principal axes of rows of that scale.
+    normalize : bool
+        Divide the slopes of a query by the sum of the weights of its pairs, so that each query counts the same.
+    swap_beyond : bool
+        Neighbours are swapped with documents up to a third of the bits beyond the last of them; if False, with those
+        in the nearest bins, a third of the bits in number.
     momentum : float in [0, 1)
     n_queries, ranknet_documents, lambdarank_documents : int
         Queries of a batch, and documents that they share, in each phase.
@@ -71,9 +80,10 @@ class RankHash(BitHash):
 
     Notes
     -----
-    Departs from the paper in that a query has only the nearest documents of its own class as targets. With all of
-    them the codes of a class fall together, and which songs of it are near each other is lost: of 10,000 digits with
-    64 bits about 7 % of the votes were wrong, with targets 5.5 %. `n_targets=None`, `noise=0` is the paper's way.
+    The defaults depart from the paper in many points, of which the targets matter most: with all documents of its class
+    as targets of a query the codes of a class fall together, and which songs of it are near each other is lost: of
+    10,000 digits with 64 bits about 7 % of the votes were wrong, with targets 5.5 %. The whole list, with the parameters
+    that are the paper's own way: ``docs/hashing.md``.
 
     O(steps x queries x documents x (bits + documents)); the number of songs only counts where batches are drawn.
     Memory: 24 n d bytes besides X, 240 MB for 100 000 songs of 100 columns, 32 n d if X is not float64; and of a batch
@@ -105,6 +115,10 @@ class RankHash(BitHash):
         ranknet_steps: int = 2500,
         lambdarank_steps: int = 500,
         step_size: float = 300.0,
+        decay: bool = True,
+        start: float = 1.0,
+        normalize: bool = True,
+        swap_beyond: bool = True,
         momentum: float = 0.8,
         n_queries: int = 100,
         ranknet_documents: int = 500,
@@ -123,6 +137,10 @@ class RankHash(BitHash):
         self.ranknet_steps = ranknet_steps
         self.lambdarank_steps = lambdarank_steps
         self.step_size = step_size
+        self.decay = decay
+        self.start = start
+        self.normalize = normalize
+        self.swap_beyond = swap_beyond
         self.momentum = momentum
         self.n_queries = n_queries
         self.ranknet_documents = ranknet_documents
@@ -159,7 +177,7 @@ class RankHash(BitHash):
             centered = rows - rows.mean(axis=0)
             variances, axes = principal_axes(centered, self.n_components)
             axes /= np.sqrt(variances.sum())
-            start = rng.normal(size=(axes.shape[1], self.n_bits))
+            start = rng.normal(0.0, self.start, size=(axes.shape[1], self.n_bits))
             weights, bias, self.history_ = descend(
                 centered @ axes, gains, start, self._course(), rng, callback
             )
@@ -215,7 +233,9 @@ class RankHash(BitHash):
             float(self.temperature),
             float(self.noise),
             self.n_targets if self.score == "classification" else None,
-            Neighbourhood(None if self.score == "retrieval" else self.n_bins, self.radius),
+            Neighbourhood(None if self.score == "retrieval" else self.n_bins, self.radius, self.swap_beyond),
+            self.decay,
+            self.normalize,
         )
 
     def _check_parameters(self) -> None:
@@ -228,7 +248,7 @@ class RankHash(BitHash):
             check_whole(name, getattr(self, name), bound)
         if self.n_targets is not None:
             check_whole("n_targets", self.n_targets, 1)
-        for name in ("step_size", "temperature"):
+        for name in ("step_size", "start", "temperature"):
             if not (isinstance(getattr(self, name), Real) and 0 < float(getattr(self, name)) < np.inf):
                 raise ValueError(f"{name}={getattr(self, name)!r} should be a number greater than 0.")
         if self.n_bits > 2 * MAX_SCORE * self.temperature:

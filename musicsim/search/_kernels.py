@@ -124,26 +124,17 @@ def _kd_direction(A, w):
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _two_means_direction(A, w):
-    """Difference of two centroids (6.3) after one online pass with Hartigan's rule (appendix B).
+def _two_means_direction(A, state, w):
+    """Difference of two centroids (6.3) after one pass of online k-means with Hartigan's rule (algorithm B.1).
 
-    The first centroid starts at the first row, the second at the row farthest from it.
+    Rows come in random order, so that the centroids start at two rows that are drawn.
     """
     m, d = A.shape
-    farthest, best = 0, np.float32(0.0)
-    for i in range(m):
-        distance = np.float32(0.0)
-        for j in range(d):
-            distance += (A[i, j] - A[0, j]) ** 2
-        if distance > best:
-            farthest, best = i, distance
-    if farthest == 0:
-        return False
-    centres, sizes = np.empty((2, d), np.float32), np.ones(2, np.float32)
-    centres[0], centres[1] = A[0], A[farthest]
-    for i in range(1, m):
-        if i == farthest:
-            continue
+    order = np.arange(m)
+    centres, sizes = np.zeros((2, d), np.float32), np.zeros(2, np.float32)
+    for t in range(m):
+        drawn = t + int(_uniform(state) * (m - t))
+        i, order[drawn] = order[drawn], order[t]
         first, second = np.float32(0.0), np.float32(0.0)
         for j in range(d):
             first += (A[i, j] - centres[0, j]) ** 2
@@ -155,6 +146,8 @@ def _two_means_direction(A, w):
         step = np.float32(1.0) / sizes[nearer]
         for j in range(d):
             centres[nearer, j] += step * (A[i, j] - centres[nearer, j])
+    if sizes[1] == 0:  # all rows are equal
+        return False
     for j in range(d):
         w[j] = centres[0, j] - centres[1, j]
     return _normalised(w)
@@ -253,7 +246,7 @@ def _direction(A, rule, n_iterations, n_directions, state, w):
     if rule == 1:
         return _kd_direction(A, w)
     if rule == 2:
-        return _two_means_direction(A, w)
+        return _two_means_direction(A, state, w)
     return _random_direction(A, n_directions, state, w)
 
 

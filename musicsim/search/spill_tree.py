@@ -26,7 +26,7 @@ class SpillTree(TreeIndex):
     ----------
     split : {"pca", "kd", "2means", "random"}
         The direction of a node: of greatest variance (6.2), the coordinate of greatest variance (6.1), from one of two
-        centroids to the other (6.3), or of 64 random ones that of the largest projected diameter (6.5).
+        centroids to the other (6.3, B.1), or of 64 random ones that of the largest projected diameter (6.5).
     spill : float in [0, 1/2)
         tau of algorithm 6.2: each side gets the share 1/2 + spill of a node's rows.
     max_depth : int or None

@@ -91,13 +91,15 @@ def small(rng, monkeypatch):
 
     monkeypatch.setattr(experiment, "_part", part)
     monkeypatch.setattr("experiments._hashing.N_NEAREST", 10)
+    monkeypatch.setattr(experiment, "PRINTED_STEPS", 40)
 
 
 @pytest.mark.parametrize("name", [experiment.GTZAN, experiment.ARTISTS, experiment.SIFT])
 def test_every_method_is_fitted_and_measured(small, tmp_path, name):
     short = {**experiment.LEARNED[name], "ranknet_steps": 60, "lambdarank_steps": 40}
     values = {}
-    for method in (*experiment.METHODS, experiment.HIERARCHY)[: 5 if name == experiment.ARTISTS else 4]:
+    methods = (*experiment.METHODS, experiment.PRINTED, experiment.HIERARCHY)
+    for method in methods[: 6 if name == experiment.ARTISTS else 5]:
         result = experiment._run_job(experiment.Job(name, method, 8, 0), tmp_path, short, 0)
         values[method] = result.value
         assert 0 <= result.value <= 100

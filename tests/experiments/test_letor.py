@@ -22,9 +22,12 @@ from experiments._letor import (
     within_queries,
 )
 from experiments._letor_files import RankingRows
+from experiments._lgmml_printed import closeness, local_metrics
+from musicsim.evaluation.graded import graded_scores
 
 TINY = letor.Protocol(
     seeds=2, lgmml={"n_metrics": 5, "n_epochs": 2}, lgmml_grid=[{"n_queries": 5, "max_features": 0.5}], regs=(0.1,),
+    printed={"n_metrics": 4, "n_epochs": 2}, printed_grid=[{"reg": 1e-3, "phi": 1.0, "margin": 0.1}],
     Cs=(1.0,), mlr_queries=5, mlr_cuts=3, ridges=(0.1,), trees=[{"num_leaves": 4, "min_child_samples": 5}],
 )  # fmt: skip
 
@@ -123,6 +126,35 @@ def test_known_queries_are_ranked_by_both_kinds_of_weights():
     assert all(scores["ndcg@10"].shape == (25,) for scores in found.values())
 
 
+def test_metrics_and_anchors_as_printed_are_those_of_algorithms_1_and_2():
+    rows = made_up(0)
+    X, y = rows.X.astype(float), rows.y
+    starts = np.concatenate([[0], np.cumsum(rows.group)])
+    reg = 0.1
+    local = local_metrics(X, y, rows.group, 6, reg, np.random.default_rng(0))
+    for M, anchor in zip(local.metrics, local.anchors, strict=True):
+        place = int(np.flatnonzero((anchor == X).all(axis=1))[0])
+        q = int(np.searchsorted(starts, place, side="right")) - 1
+        here = np.arange(starts[q], starts[q + 1])
+        ups, downs = X[here][y[here] > 0], X[here][y[here] == 0]
+        S, D = reg * np.eye(4), reg * np.eye(4)
+        for p in ups:
+            S += sum(np.outer(p - other, p - other) for other in ups)
+            D += sum(np.outer(p - other, p - other) for other in downs)
+        np.testing.assert_allclose(M @ S @ M, D, atol=1e-8)  # (8)
+        size = len(here)
+        ndcgs = [
+            graded_scores(-np.array([(x - p) @ M @ (x - p) for x in X[here]]), y[here], [size], (size,))
+            for p in ups
+        ]
+        best = max(float(found[f"ndcg@{size}"][0]) for found in ndcgs)
+        chosen = ups.tolist().index(anchor.tolist())
+        assert float(ndcgs[chosen][f"ndcg@{size}"][0]) == best
+        t = np.sqrt([(x - anchor) @ M @ (x - anchor) for x in X])
+        r = local.anchors.tolist().index(anchor.tolist())
+        np.testing.assert_allclose(closeness(local, X)[:, r], t * np.exp(-t), atol=1e-6)
+
+
 def test_trees_rank_by_the_column_that_counts():
     pytest.importorskip("lightgbm")
     data = fold()
@@ -140,10 +172,10 @@ def test_a_run_ranks_by_every_method_and_names_the_one_that_is_not_installed(mon
     monkeypatch.setattr(letor, "lambdarank", none)
     rows, claims = letor.run(Settings(), lambda line: None)
     of_test = {row["method"]: row for row in rows if row["data"] == "made up"}
-    assert len(of_test) == 12
+    assert len(of_test) == 13
     assert of_test[letor.LINEAR]["NDCG@10"] > 0.9  # a column is all there is to find
     assert of_test[letor.WARP]["seeds"] == 2
-    assert of_test[letor.WARP]["paper, MSLR-WEB10K"] == 0.5390
+    assert of_test[letor.AS_PRINTED]["paper, MSLR-WEB10K"] == 0.5390
     assert of_test[letor.TREES]["chosen"] == "lightgbm is not installed"
     assert [row["method"] for row in rows if "known" in row["data"]] == [
         f"{letor.WARP}, shared phi", f"{letor.WARP}, phi of the query",

@@ -47,7 +47,7 @@ def ranknet_cost(batch, weights, bias, temperature):
     return total / len(scores)
 
 
-def lambdarank_cost(batch, weights, bias, temperature, frozen):
+def lambdarank_cost(batch, weights, bias, temperature, frozen, normalize=True):
     """The same with the weights |Delta S| of `frozen` weights and bias, which are no function of the slopes' own."""
     scores = relaxed_scores(batch, weights, bias) / temperature
     total = 0.0
@@ -56,20 +56,23 @@ def lambdarank_cost(batch, weights, bias, temperature, frozen):
             weight * np.log1p(np.exp((s[a] - s[b]) * np.sign(gain[a] - gain[b])))
             for (a, b), weight in swaps.items()
         ]
-        total += sum(costs) / sum(swaps.values()) if sum(swaps.values()) else 0.0
+        total += sum(costs) / ((sum(swaps.values()) or 1.0) if normalize else 1.0)
     return total / len(scores)
 
 
-def swaps_by_definition(batch, weights, bias, n_bins, score):
+def swaps_by_definition(batch, weights, bias, n_bins, score, beyond=True):
     """|Delta S| of every swap of a neighbour and a document within a third of the bits, by swapping (figure 3)."""
+    third = -(-N_BITS // 3)
     codes = [bits(rows, weights, bias) > 0.5 for rows in (batch.queries, batch.documents)]
     found = []
     for code, gain in zip(codes[0], batch.gains, strict=True):
         distance = (code != codes[1]).sum(axis=1)
         known = np.flatnonzero(~np.isnan(gain))
-        edge = sorted(set(distance[known].tolist()))[:n_bins][-1]
+        bins = sorted(set(distance[known].tolist()))
+        edge = bins[:n_bins][-1]
+        reach = edge + third if beyond else bins[:third][-1]
         inside = [i for i in known if distance[i] <= edge]
-        outside = [i for i in known if edge < distance[i] <= edge + -(-N_BITS // 3)]
+        outside = [i for i in known if edge < distance[i] <= reach]
         swaps = {}
         for a, b in itertools.product(inside, outside):
             swapped = [i for i in inside if i != a] + [b]
@@ -118,9 +121,27 @@ def test_lambdarank_slopes_have_the_weights_of_swaps(batch, rng, score, n_bins):
     np.testing.assert_allclose(by_bias, truth[1], rtol=0, atol=1e-8)
 
 
-def test_a_radius_is_an_absolute_threshold(rng):
-    distances = rng.integers(10, size=(4, 6)).astype(np.int16)
-    assert Neighbourhood(None, 2).edges(distances, 10).tolist() == [2, 2, 2, 2]
+def test_lambdarank_slopes_as_printed_are_those_of_equation_5(batch, rng):
+    # neither divided by the weights of a query's pairs, nor with swaps beyond the nearest third of the bins
+    weights, bias = rng.normal(size=(D, N_BITS)), rng.normal(size=N_BITS)
+    frozen = swaps_by_definition(batch, weights, bias, 1, np.sum, beyond=False)
+    assert sum(map(len, frozen)) > N_QUERIES
+    truth = differences(
+        lambda: lambdarank_cost(batch, weights, bias, 1.0, frozen, normalize=False), weights, bias
+    )
+    by_weights, by_bias, _ = batch.slopes(
+        weights, bias, 1.0, Neighbourhood(1, 0, beyond=False), normalize=False
+    )
+    np.testing.assert_allclose(by_weights, truth[0], rtol=0, atol=1e-7)
+    np.testing.assert_allclose(by_bias, truth[1], rtol=0, atol=1e-7)
+
+
+def test_a_radius_is_an_absolute_threshold():
+    distances = np.array([[0, 3, 6, 6], [5, 5, 6, 4]], dtype=np.int16)
+    inner, outer = Neighbourhood(None, 2).edges(distances, 6)
+    assert (inner.tolist(), outer.tolist()) == ([2, 2], [4, 4])
+    # the nearest two bins that are not empty
+    assert Neighbourhood(None, 2, beyond=False).edges(distances, 6)[1].tolist() == [3, 5]
 
 
 def test_batches_without_pairs_have_no_slope(rng):

@@ -173,6 +173,18 @@ def test_two_means_points_from_one_cluster_to_the_other(rng):
     assert len({row < 300 for row in root.left.rows}) == 1
 
 
+def test_a_row_far_from_all_others_does_not_decide_two_means(rng):
+    # centroids start at rows that are drawn; the farthest row would be one of two, alone
+    blobs = rng.standard_normal((2, 300, 8)).astype(np.float32)
+    blobs[1, :, 0] += 8.0
+    X = np.vstack([*blobs, [[4.0, *[0.0] * 6, 300.0]]]).astype(np.float32)
+    along = [
+        abs(root_of(SpillTree("2means", 0.0, 1, 1, n_sample=None, n_jobs=1, random_state=seed).fit(X)).w[0])
+        for seed in range(20)
+    ]
+    assert np.median(along) > 0.95
+
+
 def test_random_has_the_largest_projected_diameter_of_64(rng):
     X = songs(300, 20)
     directions = rng.standard_normal((4000, 20))
