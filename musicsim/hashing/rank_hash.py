@@ -82,8 +82,8 @@ class RankHash(BitHash):
     -----
     The defaults depart from the paper in many points, of which the targets matter most: with all documents of its class
     as targets of a query the codes of a class fall together, and which songs of it are near each other is lost: of
-    10,000 digits with 64 bits about 7 % of the votes were wrong, with targets 5.5 %. The whole list, with the parameters
-    that are the paper's own way: ``docs/hashing.md``.
+    10,000 digits with 64 bits about 7 % of the votes were wrong, with targets 5.5 %. The whole list, with the
+    parameters of the paper's own way: ``docs/hashing.md``.
 
     O(steps x queries x documents x (bits + documents)); the number of songs only counts where batches are drawn.
     Memory: 24 n d bytes besides X, 240 MB for 100 000 songs of 100 columns, 32 n d if X is not float64; and of a batch
