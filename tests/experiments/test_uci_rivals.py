@@ -83,6 +83,7 @@ def test_support_vectors_rank_a_class_together_where_one_column_tells_it():
 def test_dimensions_are_those_that_hold_95_percent():
     assert spectral_dimensions(np.diag(np.sqrt([90.0, 4.0, 3.0, 3.0]))) == 3
     assert spectral_dimensions(np.eye(4)) == 4
+    assert spectral_dimensions(np.empty((0, 3))) == 0
     assert np.isnan(spectral_dimensions(np.ones(4)))
 
 
