@@ -167,6 +167,7 @@ def test_discriminants_are_scikit_learn_s_map(rng):
         ("gtzan", 1000, 57, 10),
         ("fma_ntds", 1990, 140, 2),
         ("cal500", 502, 68, 0),
+        ("lastfm", 2002, 13, 0),
     ],
 )
 def test_collections_have_the_stated_sizes(name, n_songs, d, n_labels):
