@@ -79,8 +79,7 @@ def _opened(settings: Settings, cache: Path, progress: Progress) -> Iterator[Lib
         with Library.open(source) as made:
             progress(f"analysing {music}")
             made.add(music)
-    cache.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=cache) as scratch:
+    with TemporaryDirectory() as scratch:
         folder = Path(scratch) / "library"
         shutil.copytree(source, folder)
         with Library.open(folder) as opened:

@@ -13,10 +13,11 @@ from experiments._descriptors import (
     load_cal500,
     load_fma,
     load_gtzan,
+    load_lastfm,
     load_spotify,
     split_rows,
 )
-from experiments.descriptors import discriminants
+from experiments.descriptors import Result, _automatic, discriminants
 from tests.shared import SHARED
 
 needs_descriptors = pytest.mark.skipif(
@@ -45,6 +46,34 @@ def test_spotify_keeps_artists_of_three_songs_and_no_title_twice(tmp_path):
     songs = load_spotify(tmp_path)
     assert songs.X.tolist() == [[i] * 13 for i in (0, 1, 4)]  # b has two titles, one of them twice
     assert songs.artists.tolist() == songs.labels.tolist() == [0, 0, 0]
+
+
+def test_lastfm_has_artists_of_two_listeners_with_means_of_their_songs(tmp_path):
+    header = ",".join(["Artist", "Track", *SPOTIFY])
+    rows = [("One", 1), ("One", 3), ("Two", 5), ("Alone", 7), ("Unheard", 9)]
+    lines = [f"{artist},{i},{','.join([str(value)] * 13)}" for i, (artist, value) in enumerate(rows)]
+    write(tmp_path / "spotify_msd/features_15k.csv.xz", "\n".join([header, *lines]))
+    write(tmp_path / "spotify_msd/features_5k.csv.xz", header)
+    names = ["id\tname", "1\tONE", "2\ttwo", "3\tAlone", "4\tElsewhere"]
+    plays = [(7, 1, 10), (8, 1, 99), (7, 2, 50), (9, 2, 12), (8, 2, 9), (9, 3, 80), (9, 4, 80), (8, 4, 80)]
+    write(tmp_path / "hetrec2011-lastfm-2k/artists.dat.xz", "\n".join(names))
+    said = ["userID\tartistID\tweight", *("\t".join(map(str, play)) for play in plays)]
+    write(tmp_path / "hetrec2011-lastfm-2k/user_artists.dat.xz", "\n".join(said))
+    artists = load_lastfm(tmp_path)
+    assert artists.X.tolist() == [[2.0] * 13, [5.0] * 13]
+    assert artists.tags.tolist() == [[1, 1, 0], [1, 0, 1]], "nine plays are too few"
+    assert artists.inside
+
+
+def test_automatic_is_the_method_that_is_best_in_validation_and_native_where_none_is_better():
+    def result(method, split, validation):
+        return Result("x", method, split, {}, np.zeros(0, np.int64), 0.0, 1, "", np.nan, validation)
+
+    native = [result("native", split, 0.5) for split in range(3)]
+    learned = [result("MLR", split, of) for split, of in enumerate((0.4, 0.5, 0.6))]
+    found = _automatic([native, learned])
+    assert [of.chosen for of in found] == ["native", "native", "MLR"]
+    assert {of.method for of in found} == {"automatic"}
 
 
 def test_gtzan_leaves_out_the_length(tmp_path):
@@ -138,6 +167,7 @@ def test_discriminants_are_scikit_learn_s_map(rng):
         ("gtzan", 1000, 57, 10),
         ("fma_ntds", 1990, 140, 2),
         ("cal500", 502, 68, 0),
+        ("lastfm", 2002, 13, 0),
     ],
 )
 def test_collections_have_the_stated_sizes(name, n_songs, d, n_labels):
