@@ -49,9 +49,8 @@ def entry_colours(drawn) -> dict[str, tuple[int, ...]]:
 
 
 def is_like(seen: tuple[int, ...], said: tuple[int, ...]) -> bool:
-    """Whether a colour is that of the legend, drawn at 0.85 over a light page."""
-    expected = 0.85 * np.array(said) + 0.15 * np.array((251, 250, 247))
-    return bool(np.abs(np.array(seen) - expected).max() < 24)
+    """Whether a colour is that of the legend: points let through 0.15 of a light page, at most 38 of 255."""
+    return bool(np.abs(np.array(seen) - np.array(said)).max() < 45)
 
 
 @pytest.mark.parametrize("renderer", ["webgl", "canvas"])
@@ -63,14 +62,7 @@ def test_every_song_is_a_point_of_its_genres_colour(page, address, home, rendere
     expect(drawn).to_have_attribute("data-renderer", renderer)
     drawn.get_by_role("button", name="Names of regions").click()
     songs, said = songs_of(home), entry_colours(drawn)
-    page.wait_for_timeout(500)
-    page.screenshot(path=f"/tmp/regl/pix-{renderer}.png")
     seen = colours_seen(page, drawn, [song.id for song in songs])
-    print(
-        [place_of(drawn, s.id) for s in songs],
-        drawn.evaluate("({map})=>[map.size,map.seen,map.stage.getBoundingClientRect().toJSON()]"),
-    )
-    print(list(zip(songs_of(home), seen)), said)
     wrong = [s.title for s, colour in zip(songs, seen, strict=True) if not is_like(colour, said[s.genre])]
     assert not wrong
 
@@ -196,8 +188,9 @@ def test_one_finger_scrolls_the_page_and_two_zoom_the_map(chromium, address):
     fingers("touchEnd")
     assert map_range(drawn) == before
     touch_action = drawn.locator(".stage").evaluate("stage => getComputedStyle(stage).touchAction")
-    assert touch_action == "pan-x pan-y", "the browser scrolls"
-    print("scrolled", page.get_by_test_id("stMain").evaluate("main => main.scrollTop"))
+    assert touch_action == "pan-x pan-y"
+    scrolled = page.get_by_test_id("stMain").evaluate("main => main.scrollTop")
+    assert scrolled > 50
     fingers("touchStart", (x - 30, y), (x + 30, y))
     for apart in (40, 60, 80):
         fingers("touchMove", (x - apart, y), (x + apart, y))

@@ -97,7 +97,7 @@ class SongMap {
     this.status = element("div", "status");
     this.said = element("div", "said");
     this.said.setAttribute("role", "status");
-    this.root.append(element("div", "frame", this.stage, this.tools), this.legend, this.status, this.said);
+    this.root.append(this.tools, element("div", "frame", this.stage), this.legend, this.status, this.said);
   }
 
   addTools({ can_select: canSelect, can_hear: canHear, height }) {
