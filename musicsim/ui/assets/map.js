@@ -12,6 +12,7 @@ const ZOOM = [0.1, 60];
 const ROOM = 0.06; // between the edge and a query outside of the map
 const STEP = 1.5; // of a button or key
 const MAX_NAMES = 24;
+const MANY = 100; // marks
 const MIN_HEIGHT_PX = 360;
 const NARROW_PX = 640;
 const RED = "#d4002a";
@@ -183,7 +184,9 @@ class SongMap {
     this.isolated = this.keptIsolated(colours);
     const drawn = `${map.model} ${places.tag} ${by} ${colours.tag}`;
     const held = this.data.chosen && this.placeOf(this.data.chosen);
-    this.size = Math.min(12, Math.max(3.5, 160 / Math.sqrt(Math.max(1, places.n))));
+    const { width, height } = this.extent();
+    const large = Math.max(1, Math.sqrt(width * height) / 800); // points of large windows are larger
+    this.size = large * Math.min(12, Math.max(3.5, 160 / Math.sqrt(Math.max(1, places.n))));
     this.levels = regions.levels.filter((level) => level.length);
     await this.choosePoints(script, places, colours);
     if (this.isClosed) return;
@@ -366,7 +369,10 @@ class SongMap {
     };
     const { chosen, found, path } = this.marks;
     this.trace(context, path.map((row) => this.pixelsOf(row)), ink, []);
-    for (const row of [...found, ...path]) ring(row, 6, ink, 1.5);
+    context.globalAlpha = found.length > MANY ? 0.4 : 1; // what is marked keeps its colour
+    for (const row of found) ring(row, found.length > MANY ? 2 : 6, ink, found.length > MANY ? 1 : 1.5);
+    context.globalAlpha = 1;
+    for (const row of path) ring(row, 6, ink, 1.5);
     for (const row of chosen) ring(row, 12, RED, 3);
     if (this.pointed !== null) ring(this.pointed, 5, ink, 2);
     if (this.at !== null && document.activeElement === this.stage) {
