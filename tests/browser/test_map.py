@@ -23,12 +23,6 @@ from tests.browser.actions import (
 
 pytestmark = pytest.mark.browser
 
-WITHOUT_WEBGL = """
-    const context = HTMLCanvasElement.prototype.getContext;
-    HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
-        return kind.startsWith("webgl") ? null : context.call(this, kind, ...rest);
-    };
-"""
 ALL = [(0.01, 0.01), (0.99, 0.01), (0.99, 0.99), (0.01, 0.99)]
 
 
@@ -53,13 +47,10 @@ def is_like(seen: tuple[int, ...], said: tuple[int, ...]) -> bool:
     return bool(np.abs(np.array(seen) - np.array(said)).max() < 45)
 
 
-@pytest.mark.parametrize("renderer", ["webgl", "canvas"])
-def test_every_song_is_a_point_of_its_genres_colour(page, address, home, renderer):
-    if renderer == "canvas":
-        page.add_init_script(WITHOUT_WEBGL)
+def test_every_song_is_a_point_of_its_genres_colour(page, address, home):
     visit(page, address)
     drawn = wait_for_map(page)
-    expect(drawn).to_have_attribute("data-renderer", renderer)
+    expect(drawn).to_have_attribute("data-renderer", "canvas")
     drawn.get_by_role("button", name="Names of regions").click()
     songs, said = songs_of(home), entry_colours(drawn)
     seen = colours_seen(page, drawn, [song.id for song in songs])
