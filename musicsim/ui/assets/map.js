@@ -476,13 +476,13 @@ class SongMap {
     return !this.isolated || this.isolated.has(this.colours.codes[row]);
   }
 
-  /** The row for which a measure of its pixels is smallest, of those that are drawn; null where none has one. */
-  best(measure) {
+  /** The row for which a measure of its pixels is smallest, of those that are points or of all; null where none has one. */
+  best(measure, isOfAll = false) {
     if (!this.places || !this.shown) return null;
     const { x, y, n } = this.places;
     const { width, height } = this.seen;
     const { zoom, x: vx, y: vy } = this.view;
-    const { rows } = this.shown;
+    const rows = isOfAll ? null : this.shown.rows;
     let [found, least] = [null, Infinity];
     for (let i = 0; i < (rows ? rows.length : n); i += 1) {
       const row = rows ? rows[i] : i;
@@ -688,7 +688,7 @@ class SongMap {
       const along = (x - px) * right + (y - py) * down;
       const aside = Math.abs((x - px) * down) + Math.abs((y - py) * right);
       return along > 0.01 && aside <= along ? along + 2 * aside : Infinity;
-    }));
+    }, true));
   }
 
   async standOn(row) {
