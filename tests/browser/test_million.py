@@ -1,10 +1,13 @@
 """A library too large to be drawn, in the browser: a sample before its density, and the songs of where one looks."""
 
+import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 from playwright.sync_api import Page, expect
 
 from benchmarks.large_library import write_library
@@ -22,12 +25,18 @@ from tests.browser.actions import (
     zoom,
 )
 from tests.browser.serving import serve
-from tests.browser.test_map import WITHOUT_WEBGL
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 N_SONGS = 60_000
 SAMPLE = 8_000
+WITHOUT_WEBGL = """
+    const context = HTMLCanvasElement.prototype.getContext;
+    HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
+        return kind.startsWith("webgl") ? null : context.call(this, kind, ...rest);
+    };
+"""
+HOWEVER_SLOW = "window[Symbol.for('musicsim.map-max-frame-ms')] = Infinity"
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +109,26 @@ def test_a_sample_stands_before_the_density_and_no_song_goes_through_the_websock
     assert n_of(page, rf"{SAMPLE:,} of the ([\d,]+) songs are shown as points") == N_SONGS
     assert density(drawn) > 0.1
     assert sum(sent) < 500_000
+
+
+def test_webgl_draws_every_song(chromium, address):
+    context = chromium.new_context(viewport={"width": 800, "height": 700})
+    page = context.new_page()
+    page.add_init_script(HOWEVER_SLOW)
+    visit(page, address)
+    drawn = wait_for_map(page)
+    expect(drawn).to_have_attribute("data-renderer", "webgl")
+    expect(drawn).to_have_attribute("data-points", str(N_SONGS))
+    drawn.get_by_role("button", name="Names of regions").click()
+    colours = drawn.evaluate("({map}) => map.colours.entries.slice(0, 12).map(e => e.colour)")
+    page.wait_for_timeout(2_000)
+    image = np.asarray(Image.open(io.BytesIO(drawn.locator(".stage").screenshot())).convert("RGB")).astype(
+        int
+    )
+    for colour in colours:
+        rgb = np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)])
+        assert (np.abs(image - rgb).max(axis=2) < 45).sum() > 100, f"songs of {colour} are points"
+    context.close()
 
 
 def test_looking_closer_brings_the_songs_that_are_there(page, address, folder):

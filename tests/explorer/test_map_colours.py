@@ -7,6 +7,7 @@ import pytest
 
 from musicsim.audio import Descriptors
 from musicsim.errors import StorageError
+from musicsim.explorer.snapshot import map_colours
 from musicsim.explorer.snapshot.map_colours import (
     PALETTE,
     UNKNOWN_COLOUR,
@@ -63,6 +64,16 @@ def test_colours_run_out_for_the_rarest(tiny_library):
     assert len({entry.colour for entry in made.entries}) == 14
     tiny_library.keep_colours("genre", {"genre 3": 3, "genre 4": 999})
     assert label_colours(take_snapshot(tiny_library), "genre")["genre 3"] == PALETTE[3]
+
+
+def test_a_label_that_many_have_overtaken_gives_its_colour_back(tiny_library, monkeypatch):
+    monkeypatch.setattr(map_colours, "PALETTE", PALETTE[:3])
+    ids = [song.id for song in tiny_library.songs()]
+    tiny_library.keep_colours("genre", {"rare": 0, "genre 9": 1})
+    for n, song_id in enumerate(ids):
+        tiny_library.edits.edit([song_id], {"genre": f"genre {n % 10}"})  # of 0 and 1 two songs
+    slots = label_colours(take_snapshot(tiny_library), "genre")
+    assert slots == {"genre 0": PALETTE[2], "genre 1": PALETTE[0], "genre 2": PALETTE[1]}
 
 
 def test_a_library_that_cannot_be_written_to_has_colours_too(tiny_library, monkeypatch):

@@ -6,6 +6,7 @@ Labels keep the colour they were once given, in the library's settings: a song m
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from heapq import nsmallest
 from pathlib import PurePath
 
 import numpy as np
@@ -150,15 +151,18 @@ def _folder_names(names: Sequence[str]) -> list[str]:
 
 
 def _kept_slots(library: Library, by: str, labels: Labels) -> dict[str, int]:
-    """Places in the palette of labels that songs have: those given before, then the most frequent others."""
+    """Places in the palette of labels that songs have: those given before, then the most frequent others.
+
+    A label that many others have overtaken gives its place back.
+    """
     n_songs = labels.counts()
     n_songs.pop("", None)
     given = {name: slot for name, slot in library.colours(by).items() if slot < len(PALETTE)}
-    slots = {name: slot for name, slot in given.items() if name in n_songs}
+    frequent = nsmallest(2 * len(PALETTE), n_songs, key=lambda name: (-n_songs[name], name))
+    slots = {name: slot for name, slot in given.items() if name in frequent}
     taken = set(slots.values())
     # a colour that no label ever had comes before one whose songs have gone, which may come back
     free = sorted(set(range(len(PALETTE))) - taken, key=lambda slot: (slot in given.values(), slot))
-    frequent = sorted(n_songs, key=lambda name: (-n_songs[name], name))
     slots |= dict(zip([name for name in frequent if name not in slots], free, strict=False))
     kept = {name: slot for name, slot in given.items() if slot not in slots.values()} | slots
     if kept != library.colours(by):

@@ -12,10 +12,12 @@ const ZOOM = [0.1, 60];
 const ROOM = 0.06; // between the edge and a query outside of the map
 const STEP = 1.5; // of a button or key
 const MAX_NAMES = 24;
+const MANY = 100; // marks
 const MIN_HEIGHT_PX = 360;
 const NARROW_PX = 640;
 const RED = "#d4002a";
 const LIBRARY = Symbol.for("musicsim.map-library");
+const MAX_FRAME = Symbol.for("musicsim.map-max-frame-ms"); // set by tests, for whom any speed will do
 const SPACE = "http://www.w3.org/2000/svg";
 const ICONS = {
   lasso: "M12 5c4.4 0 8 2 8 4.5S16.4 14 12 14 4 12 4 9.5 7.6 5 12 5zM8 13.5c-2 1-2 3.5 0 4s2 2 1 3",
@@ -97,7 +99,7 @@ class SongMap {
     this.status = element("div", "status");
     this.said = element("div", "said");
     this.said.setAttribute("role", "status");
-    this.root.append(element("div", "frame", this.stage, this.tools), this.legend, this.status, this.said);
+    this.root.append(this.tools, element("div", "frame", this.stage), this.legend, this.status, this.said);
   }
 
   addTools({ can_select: canSelect, can_hear: canHear, height }) {
@@ -183,7 +185,9 @@ class SongMap {
     this.isolated = this.keptIsolated(colours);
     const drawn = `${map.model} ${places.tag} ${by} ${colours.tag}`;
     const held = this.data.chosen && this.placeOf(this.data.chosen);
-    this.size = Math.min(12, Math.max(3.5, 160 / Math.sqrt(Math.max(1, places.n))));
+    const { width, height } = this.extent();
+    const large = Math.max(1, Math.sqrt(width * height) / 800); // points of large windows are larger
+    this.size = large * Math.min(12, Math.max(3.5, 160 / Math.sqrt(Math.max(1, places.n))));
     this.levels = regions.levels.filter((level) => level.length);
     await this.choosePoints(script, places, colours);
     if (this.isClosed) return;
@@ -203,17 +207,17 @@ class SongMap {
     this.root.dataset.state = "drawn";
   }
 
-  /** WebGL for all points where it is there and quick enough for them, the plain canvas otherwise. */
+  /** WebGL for many points where it is there and quick enough for them, the plain canvas otherwise. */
   async choosePoints(script, places, colours) {
     if (this.points && this.nChosenFor === places.n) return;
     Object.assign(this, { nChosenFor: places.n, isNew: true });
     this.points?.close();
     this.points = null;
-    if (places.n && canDrawGl()) {
+    if (places.n > MAX_PLAIN && canDrawGl()) {
       window[LIBRARY] ??= import(new URL(script, this.base).href);
       const points = new GlPoints(await window[LIBRARY], this.newCanvas(), this.extent());
-      const frameMs = places.n > MAX_PLAIN ? await points.probe(places, colours, this.size) : 0;
-      if (frameMs <= MAX_FRAME_MS) this.points = points;
+      const frameMs = await points.probe(places, colours, this.size);
+      if (frameMs <= (window[MAX_FRAME] ?? MAX_FRAME_MS)) this.points = points;
       else points.close();
     }
     this.points ??= new PlainPoints(this.newCanvas());
@@ -366,7 +370,10 @@ class SongMap {
     };
     const { chosen, found, path } = this.marks;
     this.trace(context, path.map((row) => this.pixelsOf(row)), ink, []);
-    for (const row of [...found, ...path]) ring(row, 6, ink, 1.5);
+    context.globalAlpha = found.length > MANY ? 0.4 : 1; // what is marked keeps its colour
+    for (const row of found) ring(row, found.length > MANY ? 2 : 6, ink, found.length > MANY ? 1 : 1.5);
+    context.globalAlpha = 1;
+    for (const row of path) ring(row, 6, ink, 1.5);
     for (const row of chosen) ring(row, 12, RED, 3);
     if (this.pointed !== null) ring(this.pointed, 5, ink, 2);
     if (this.at !== null && document.activeElement === this.stage) {
@@ -469,13 +476,13 @@ class SongMap {
     return !this.isolated || this.isolated.has(this.colours.codes[row]);
   }
 
-  /** The row for which a measure of its pixels is smallest, of those that are drawn; null where none has one. */
-  best(measure) {
+  /** The row for which a measure of its pixels is smallest, of those that are points or of all; null where none has one. */
+  best(measure, isOfAll = false) {
     if (!this.places || !this.shown) return null;
     const { x, y, n } = this.places;
     const { width, height } = this.seen;
     const { zoom, x: vx, y: vy } = this.view;
-    const { rows } = this.shown;
+    const rows = isOfAll ? null : this.shown.rows;
     let [found, least] = [null, Infinity];
     for (let i = 0; i < (rows ? rows.length : n); i += 1) {
       const row = rows ? rows[i] : i;
@@ -681,7 +688,7 @@ class SongMap {
       const along = (x - px) * right + (y - py) * down;
       const aside = Math.abs((x - px) * down) + Math.abs((y - py) * right);
       return along > 0.01 && aside <= along ? along + 2 * aside : Infinity;
-    }));
+    }, true));
   }
 
   async standOn(row) {

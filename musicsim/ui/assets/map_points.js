@@ -1,5 +1,6 @@
-// The map, first part: its columns, and what draws its points. With WebGL all of them are drawn; where it is missing,
-// or too slow for so many, a plain canvas shows a sample before an image of how dense all songs lie.
+// The map, first part: its columns, and what draws its points. A plain canvas draws up to 20,000 of them, as quickly as
+// anything does; WebGL draws more. Where it is missing, or too slow for so many, the plain canvas shows a sample before
+// an image of how dense all songs lie.
 
 const FULL = 65535; // of a place along each axis
 const SAMPLE = 8000; // songs that are points of a view with more, on the plain canvas
@@ -123,9 +124,22 @@ class PlainPoints {
     this.frameMs = 0;
   }
 
-  draw(places, colours, size) {
+  async draw(places, colours, size, moves) {
+    if (moves && this.last && places.n <= MAX_PLAIN) await this.glide(this.places, places);
     this.places = places;
     this.look(colours, null, size);
+  }
+
+  /** Have every point go from one place to another. */
+  async glide(from, to) {
+    const start = performance.now();
+    for (let share = 0; share < 1; ) {
+      share = Math.min(1, (await new Promise(requestAnimationFrame) - start) / MOVE_MS);
+      const eased = Math.max(0, share) ** 2 * (3 - 2 * share);
+      const between = (a, b) => Uint16Array.from(b, (value, i) => a[i] + (value - a[i]) * eased);
+      this.places = { ...from, x: between(from.x, to.x), y: between(from.y, to.y) };
+      this.paint(...this.last);
+    }
   }
 
   look(colours, isolated, size) {
@@ -134,6 +148,7 @@ class PlainPoints {
 
   paint(view, width, height) {
     const start = performance.now();
+    this.last = [view, width, height];
     const ratio = window.devicePixelRatio || 1;
     Object.assign(this.canvas, { width: width * ratio, height: height * ratio });
     const context = this.canvas.getContext("2d");

@@ -1,11 +1,11 @@
 """The songs that a lasso or a search marked: their table, and what can be done with all of them."""
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import streamlit as st
 
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library import Song
 from musicsim.library.db.columns import HEARD
 from musicsim.library.exporters import MIME, m3u8
 from musicsim.ui.base.frame import PAGES
@@ -34,7 +34,7 @@ def show_selection(now: Snapshot) -> None:
     st.subheader(f"{len(ids):,} songs marked", anchor=False)
     if len(ids) > MAX_MARKED:
         st.caption(f"{MAX_MARKED:,} shown with a ring.")
-    first = _songs(now, MAX_PLAYED)
+    first = now.songs_by_id(ids[:MAX_PLAYED].tolist())
     words = "Play them" if len(first) == len(ids) else f"Play {len(first)} of them"
     with st.container(horizontal=True):
         st.button(words, icon=":material/play_arrow:", on_click=play_songs, args=(now.library, first))
@@ -46,14 +46,15 @@ def show_selection(now: Snapshot) -> None:
             st.switch_page(PAGES["playlist"])
         st.button("Clear", icon=":material/close:", on_click=FOUND.set, args=(FOUND.default(),))
     with st.expander("Table, export and tag", icon=":material/table_rows:"):
-        st.dataframe(_table(now, _MAX_LISTED), hide_index=True, height=240)
+        st.dataframe(_table(now, ids[:_MAX_LISTED]), hide_index=True, height=240)
         if len(ids) > _MAX_LISTED:
             st.caption(f"The first {_MAX_LISTED} of them; a download has all.")
         with st.container(horizontal=True):
-            table_download("selection", lambda: _table(now), key="selection_csv")
+            table_download("selection", lambda: _table(now, ids), key="selection_csv")
             st.download_button(
-                "Download as M3U", lambda: m3u8("Selection", _songs(now)), "selection.m3u8", MIME["m3u8"],
-                key="selection_m3u", icon=":material/download:", type="tertiary", on_click="ignore",
+                "Download as M3U", lambda: m3u8("Selection", now.songs_by_id(ids.tolist())), "selection.m3u8",
+                MIME["m3u8"], key="selection_m3u", icon=":material/download:", type="tertiary",
+                on_click="ignore",
             )  # fmt: skip
         _tagging(now)
 
@@ -75,13 +76,9 @@ def _give_tag(now: Snapshot, tag: str) -> None:
     st.toast(f"{len(ids):,} songs have the tag “{tag}”.")
 
 
-def _songs(now: Snapshot, most: int | None = None) -> list[Song]:
-    return now.songs_by_id(FOUND.get()[:most].tolist())
-
-
-def _table(now: Snapshot, most: int | None = None) -> pd.DataFrame:
+def _table(now: Snapshot, ids: npt.NDArray[np.int64]) -> pd.DataFrame:
     """What is known of the songs, from columns: a million of them are no million objects."""
-    rows = now.rows_of(FOUND.get()[:most])
+    rows = now.rows_of(ids)
     rows = rows[rows >= 0]
     names = now.names_at(rows)
     columns = now.columns
