@@ -67,7 +67,7 @@ def measure(folder: Path) -> list[dict[str, float | str]]:
     before = library.songs(ids[6:7])[0]
     for change, do in (
         ("a thumb", lambda: library.set_feedback(before.id, 0)),
-        ("a playlist", lambda: library.delete_playlist(0)),
+        ("a playlist", lambda: library.saved_playlists.delete(0)),
         ("a new title", lambda: library.edits.edit([before.id], {"title": f"{before.title} again"})),
         ("the old title", lambda: library.edits.undo([before.id])),
     ):

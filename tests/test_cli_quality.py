@@ -32,7 +32,7 @@ def test_machines_get_every_figure(library):
         lists = model["lists"][order]
         assert len(lists["hubs"]) == 3
         assert lists["hubs"][0]["song"]["title"].startswith("Song")
-        assert lists["confusion"]["genres"] == ["Pitched", "Genre noise"]
+        assert lists["confusion"]["genres"] == ["Pitched"]  # four songs of another are too few to say
         assert all(sum(row) == pytest.approx(1.0) for row in lists["confusion"]["shares"])
 
 

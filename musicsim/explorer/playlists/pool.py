@@ -1,5 +1,7 @@
 """The songs that a playlist is drawn from: all of a library, or a sample of a large one."""
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
