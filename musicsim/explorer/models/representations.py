@@ -6,7 +6,7 @@ Gaussians, semantic multinomials, and the tags that people gave. And harmony, rh
 that the listener brought, and several models together.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -15,6 +15,8 @@ import numpy.typing as npt
 
 from musicsim import gaussians, kernels
 from musicsim.explorer.models.encoders import (
+    FLUCTUATION,
+    TIMBRE,
     AspectEncoder,
     CodewordEncoder,
     Encoder,
@@ -23,11 +25,12 @@ from musicsim.explorer.models.encoders import (
     LyricEncoder,
     MixtureEncoder,
     SemanticEncoder,
+    SoundEncoder,
     TagEncoder,
     VectorEncoder,
 )
 from musicsim.explorer.models.joint_space import JointEncoder, fill, statistics
-from musicsim.explorer.models.schema import SOUND
+from musicsim.explorer.models.schema import OLDER_SOUND, SOUND, SOUNDS
 
 __all__ = [
     "CODEWORDS",
@@ -40,6 +43,7 @@ __all__ = [
     "Weights",
 ]
 
+_FLUCTUATION_SHARE = 1 / 3  # of the squared distances
 OWN, COMBINED = "own", "combined"
 """Representations that are made of what the listener brought, and of other models."""
 
@@ -78,7 +82,7 @@ class Representation:
         Whether mapped features have unit length, so that distances need no scale.
     n_mapped : int or None
         Columns of mapped features; None where they are those of the features.
-    fit_axes : callable of (mapped features, covariance within songs or None, share of the variance), or None
+    fit_axes : callable of (mapped features, covariances within songs or None, share of the variance), or None
         Axes of its own, with their scale; None for principal axes.
     """
 
@@ -88,7 +92,7 @@ class Representation:
     weights: Weights | None = None
     is_unit: bool = False
     n_mapped: int | None = None
-    fit_axes: Callable[[Floats, npt.NDArray[np.float64] | None, float], Axes] | None = None
+    fit_axes: Callable[[Floats, Sequence[npt.NDArray[np.float64]] | None, float], Axes] | None = None
 
 
 def _root(features: Floats, _weights: object) -> Floats:
@@ -121,15 +125,31 @@ def _unit(features: Floats, _weights: object) -> Floats:
     return (X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(float).tiny)).astype(np.float32)
 
 
-def _song_axes(mapped: Floats, within: npt.NDArray[np.float64] | None, variance: float) -> Axes:
-    return gaussians.song_axes(mapped, within, gaussians.load_prior().spread, variance=variance)
+def _sound_axes(mapped: Floats, within: Sequence[npt.NDArray[np.float64]] | None, variance: float) -> Axes:
+    """Axes of timbre, and beside them those of fluctuation; the mean squared distance of two songs is 1 by both."""
+    from scipy.linalg import block_diag
+
+    prior = gaussians.load_prior()
+    timbre, fluctuation = (
+        gaussians.song_axes(mapped[:, columns], of_parts, spread, variance=variance)
+        for columns, of_parts, spread in zip(
+            (TIMBRE, FLUCTUATION), within or (None, None), (prior.timbre, prior.fluctuation), strict=True
+        )
+    )
+    share = np.sqrt([1 - _FLUCTUATION_SHARE, _FLUCTUATION_SHARE])
+    return np.concatenate([timbre[0], fluctuation[0]]), block_diag(
+        share[0] * timbre[1], share[1] * fluctuation[1]
+    )
 
 
 _RARITY = Weights(_rarity, ("f",))
 _STATISTICS = Weights(statistics, ("1 + f", "f"))
 
 REPRESENTATIONS = {
-    SOUND: Representation("timbre and how it changes", GaussianEncoder, _as_they_are, fit_axes=_song_axes),
+    SOUND: Representation(
+        "timbre, how it changes, and rhythm", SoundEncoder, _as_they_are, fit_axes=_sound_axes
+    ),
+    OLDER_SOUND: Representation("timbre and how it changes", GaussianEncoder, _as_they_are),
     "ppk": Representation("codewords of its sound", CodewordEncoder, _root, is_unit=True),
     "histogram": Representation("plain counts of codewords", CodewordEncoder, _as_they_are),
     "tfidf": Representation("codewords weighted by rarity", CodewordEncoder, _tfidf, _RARITY, is_unit=True),
@@ -145,7 +165,7 @@ REPRESENTATIONS = {
     COMBINED: Representation("several models together", JointEncoder, fill, _STATISTICS),
 }
 """By name; the six from "ppk" on are those of thesis 5.4.3."""
-OFFERED = tuple(name for name in REPRESENTATIONS if name not in (SOUND, OWN, COMBINED))
+OFFERED = tuple(name for name in REPRESENTATIONS if name not in (*SOUNDS, OWN, COMBINED))
 """Those that a library may have next to its built-in models."""
 CODEWORDS = tuple(name for name, kind in REPRESENTATIONS.items() if kind.encoder is CodewordEncoder)
 """Those whose features are histograms of codewords."""

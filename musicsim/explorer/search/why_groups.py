@@ -1,16 +1,19 @@
-"""What each part of the sound gives to the similarity of two songs that are compared by their Gaussians.
+"""What each part of the sound gives to the similarity of two songs that are compared by Gaussians and fluctuation.
 
 A Gaussian's logarithm has a number for each pair of columns of the frames, and for each column by itself. They are put
 together to what can be said in a word: level, tone colour, their movement, and what goes with what. Whitening mixes the
 columns of frames a little; the groups are those of the columns after it, each of which is closest to one before.
+Fluctuation is a group by itself.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from musicsim.audio.features import N_MFCC
+from musicsim.audio import FLUCTUATION_SIZE
+from musicsim.audio.features import N_KEPT_MFCC, N_MFCC
 
 __all__ = ["GROUPS", "Share", "group_shares", "largest_shares"]
 
@@ -39,8 +42,9 @@ GROUPS = {
         for moves in (_LEVEL_MOVES, _TONE_MOVES, _TONE_TURNS)
     ]
     + [(moves, _MEAN) for moves in (_LEVEL_MOVES, _TONE_MOVES, _TONE_TURNS)],
+    "rhythm and fluctuation": [],
 }
-"""Pairs of kinds of columns, by what they say; each pair is in one of them."""
+"""Pairs of kinds of columns, by what they say; each pair is in one of them. The last is no pair of columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +75,12 @@ def group_shares(
 
     Parameters
     ----------
-    a, b : arrays of shape (820,)
-        Mapped features.
-    sample : array of shape (n, 820)
+    a, b : arrays of shape (n_features,)
+        Mapped features of a :class:`~musicsim.explorer.models.encoders.SoundEncoder`, or of the
+        :class:`~musicsim.explorer.models.encoders.GaussianEncoder` of older versions.
+    sample : array of shape (n, n_features)
         Those of songs of the library.
-    components : array of shape (r, 820)
+    components : array of shape (r, n_features)
         L of the metric M = L^T L.
 
     Returns
@@ -126,21 +131,29 @@ def largest_shares(before: tuple[Floats, Floats], after: tuple[Floats, Floats] |
     )
 
 
-def _kinds() -> npt.NDArray[np.int64]:
+def _kinds(n_mfcc: int) -> npt.NDArray[np.int64]:
     """The kind of each column of a Gaussian's matrix: cepstra, their slopes, their curvatures, the mean."""
-    kinds = np.empty(3 * N_MFCC + 1, dtype=np.int64)
-    kinds[0], kinds[1:_N_COARSE], kinds[_N_COARSE:N_MFCC] = _LEVEL, _TONE, _DETAIL
-    kinds[N_MFCC : 2 * N_MFCC], kinds[2 * N_MFCC : -1] = _TONE_MOVES, _TONE_TURNS
-    kinds[[N_MFCC, 2 * N_MFCC]] = _LEVEL_MOVES
+    kinds = np.empty(3 * n_mfcc + 1, dtype=np.int64)
+    kinds[0], kinds[1:_N_COARSE], kinds[_N_COARSE:n_mfcc] = _LEVEL, _TONE, _DETAIL
+    kinds[n_mfcc : 2 * n_mfcc], kinds[2 * n_mfcc : -1] = _TONE_MOVES, _TONE_TURNS
+    kinds[[n_mfcc, 2 * n_mfcc]] = _LEVEL_MOVES
     kinds[-1] = _MEAN
     return kinds
 
 
-def _by_group(values: Floats) -> Floats:
-    """Sums over the numbers of each group, (n, n_groups), of values (n, 820)."""
-    kinds = _kinds()
+@lru_cache(maxsize=4)
+def _groups(n_mfcc: int) -> npt.NDArray[np.int64]:
+    """The group of each number of a Gaussian's logarithm."""
+    kinds = _kinds(n_mfcc)
     rows, columns = np.triu_indices(len(kinds))
     group_of = {frozenset(pair): g for g, pairs in enumerate(GROUPS.values()) for pair in pairs}
     pairs = zip(kinds[rows].tolist(), kinds[columns].tolist(), strict=True)
-    group = np.array([group_of[frozenset(pair)] for pair in pairs])
+    return np.array([group_of[frozenset(pair)] for pair in pairs])
+
+
+def _by_group(values: Floats) -> Floats:
+    """Sums over the numbers of each group, (n, n_groups), of values (n, n_features)."""
+    group = _groups(N_MFCC)
+    if values.shape[1] != len(group):
+        group = np.append(_groups(N_KEPT_MFCC), np.full(FLUCTUATION_SIZE, len(GROUPS) - 1))
     return np.stack([np.bincount(group, row, len(GROUPS)) for row in values])
