@@ -8,15 +8,14 @@ import numpy as np
 from benchmarks._report import Progress, version
 from benchmarks._rival import RivalError, RivalProcess
 from experiments._pieces import Pieces, euclidean
-from musicsim._arrays import Float64Array
-from musicsim.explorer.upkeep.fitting import RepresentationSettings, song_parts
+from musicsim._arrays import Float32Array, Float64Array, Int64Array
+from musicsim.audio.features import N_KEPT_MFCC
+from musicsim.explorer.models.encoders import FLUCTUATION, TIMBRE
+from musicsim.explorer.models.representations import FLUCTUATION_SHARE
+from musicsim.explorer.upkeep.fitting import RepresentationSettings
 from musicsim.explorer.upkeep.model_catalogue import add_representation
-from musicsim.gaussians import (
-    SongGaussians,
-    fit_embedding,
-    load_prior,
-    song_axes,
-)
+from musicsim.explorer.upkeep.sound import fit_sound, song_parts
+from musicsim.gaussians import SongGaussians, fit_embedding, song_axes
 from musicsim.library import Library
 
 __all__ = [
@@ -53,32 +52,35 @@ def app_models(library: Library, pieces: Pieces, *, others: bool) -> Iterator[tu
 def ablations(library: Library, pieces: Pieces) -> Iterator[tuple[str, Float64Array]]:
     """Vectors by the model Sound made of these pieces alone, and with something left out or changed."""
     parts = song_parts(library, pieces.songs, lambda *_: None)
-    whole = SongGaussians.concatenate([some.merged() for some in parts])
-    prior = load_prior()
+    timbre = [song.timbre for song in parts]
+    whole = SongGaussians.concatenate([some.merged() for some in timbre])
+    encoder, (of_timbre, of_fluctuation) = fit_sound(parts, use_prior=False)
+    features = encoder.encode_frames(library.frame_files.frames(song.content_hash) for song in pieces.songs)
 
-    def placed(
-        n_columns: int | None = None, shrinkage: float = 0.9, *, level: int | None = 0, known: bool
-    ) -> Float64Array:
-        chosen = parts if n_columns is None else [_columns(some, n_columns) for some in parts]
-        songs = whole if n_columns is None else _columns(whole, n_columns)
-        embedding, within = fit_embedding(chosen, prior.population if known else None)
-        if level is None:
-            embedding.set_params(level=None).fit(songs)
-            within = None
-        X = embedding.transform(songs)
-        mean, axes = song_axes(X, within, prior.spread if known else None, shrinkage=shrinkage)
-        return (X - mean) @ axes.T
+    def joined(shrinkage: float = 0.9) -> Float64Array:
+        X = _placed(features[:, TIMBRE], of_timbre, shrinkage)
+        Y = _placed(features[:, FLUCTUATION], of_fluctuation, shrinkage)
+        return np.hstack([np.sqrt(1 - FLUCTUATION_SHARE) * X, np.sqrt(FLUCTUATION_SHARE) * Y])
 
-    yield "Sound, without the constants of the program", placed(known=False)
-    yield "Sound, no whitening within songs", placed(known=False, shrinkage=1.0)
-    for g in (0.5, 0.8):
-        yield f"Sound, whitening shrunk by {g:g}", placed(known=False, shrinkage=g)
-    yield "Sound, level kept, no whitening", placed(known=False, level=None, shrinkage=1.0)
-    yield "Sound, without slopes and curvatures", placed(_N_MFCC, known=False)
+    yield "Sound, without the constants of the program", joined()
+    yield "Sound, no whitening within songs", joined(1.0)
+    yield "Sound, whitening shrunk by 0.8", joined(0.8)
+    yield "Sound, timbre alone", _placed(features[:, TIMBRE], of_timbre)
+    yield "Sound, fluctuation alone", _placed(features[:, FLUCTUATION], of_fluctuation)
+    for words, n_mfcc, n_kinds in (("13 MFCC", _N_MFCC, 3), ("no slopes, no curvatures", N_KEPT_MFCC, 1)):
+        columns = np.add.outer(N_KEPT_MFCC * np.arange(n_kinds), np.arange(n_mfcc)).ravel()
+        embedding, within = fit_embedding([_columns(some, columns) for some in timbre])
+        yield f"timbre alone, {words}", _placed(embedding.transform(_columns(whole, columns)), within)
 
 
-def _columns(gaussians: SongGaussians, n: int) -> SongGaussians:
-    return SongGaussians(gaussians.means[:, :n], gaussians.covariances[:, :n, :n], gaussians.n_frames)
+def _placed(X: Float32Array, within: Float64Array, shrinkage: float = 0.9) -> Float64Array:
+    mean, axes = song_axes(X, within, shrinkage=shrinkage)
+    return (X - mean) @ axes.T
+
+
+def _columns(gaussians: SongGaussians, which: Int64Array) -> SongGaussians:
+    chosen = gaussians.covariances[:, which][:, :, which]
+    return SongGaussians(gaussians.means[:, which], chosen, gaussians.n_frames)
 
 
 # --- rivals ---------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ __all__ = ["FLUCTUATION_SIZE", "N_BANDS", "N_MODULATIONS", "PATTERN_S", "Fluctua
 
 N_BANDS, N_MODULATIONS = 33, 18
 FLUCTUATION_SIZE = N_BANDS * N_MODULATIONS
-PATTERN_S = 5.944
+PATTERN_S = (1 << 17) / SAMPLE_RATE
 """Seconds from one pattern to the next."""
 
 _SPECTRUM_S = 0.0929

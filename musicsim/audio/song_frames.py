@@ -6,6 +6,7 @@ feature version 2 hold 13 coefficients and end behind them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,10 +62,11 @@ class SongFrames:
         """The frames from `start` to `stop`, and the patterns of the blocks whose middle they hold, or the nearest."""
         patterns = self.fluctuation
         if patterns is not None:
-            # a block is as long as two steps: its middle is where the next begins
-            frames_a_step = PATTERN_S * SAMPLE_RATE / HOP
-            first = min(max(round(start / frames_a_step - 1), 0), len(patterns) - 1)
-            patterns = patterns[first : max(round(stop / frames_a_step - 1), first + 1)]
+            # a block is as long as two steps, so that its middle is where the next one begins
+            step = PATTERN_S * SAMPLE_RATE / HOP
+            first, end = (math.ceil(frame / step) - 1 for frame in (start, stop))
+            first = min(max(first, 0), len(patterns) - 1)
+            patterns = patterns[first : max(end, first + 1)]
         return SongFrames(self.mfcc[start:stop], patterns)
 
 

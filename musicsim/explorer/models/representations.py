@@ -35,15 +35,18 @@ from musicsim.explorer.models.schema import OLDER_SOUND, SOUND, SOUNDS
 __all__ = [
     "CODEWORDS",
     "COMBINED",
+    "FLUCTUATION_SHARE",
     "OFFERED",
     "OWN",
     "REPRESENTATIONS",
     "Axes",
     "Representation",
     "Weights",
+    "sound_axes",
 ]
 
-_FLUCTUATION_SHARE = 1 / 3  # of the squared distances
+FLUCTUATION_SHARE = 1 / 3
+"""Of the squared distances of Sound."""
 OWN, COMBINED = "own", "combined"
 """Representations that are made of what the listener brought, and of other models."""
 
@@ -125,18 +128,37 @@ def _unit(features: Floats, _weights: object) -> Floats:
     return (X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(float).tiny)).astype(np.float32)
 
 
-def _sound_axes(mapped: Floats, within: Sequence[npt.NDArray[np.float64]] | None, variance: float) -> Axes:
-    """Axes of timbre, and beside them those of fluctuation; the mean squared distance of two songs is 1 by both."""
+def sound_axes(
+    features: Floats,
+    within: Sequence[npt.NDArray[np.float64]] | None,
+    variance: float = 0.95,
+    *,
+    use_prior: bool = True,
+) -> Axes:
+    """Axes of timbre, and beside them those of fluctuation; the mean squared distance of two songs is 1.
+
+    Parameters
+    ----------
+    features : float32 ndarray of shape (n_songs, n_features)
+        Of a :class:`~musicsim.explorer.models.encoders.SoundEncoder`.
+    within : pair of square float64 ndarrays, optional
+        How parts of songs vary about their songs, in timbre and in fluctuation.
+    variance : float in (0, 1]
+        Share of the variance that is kept.
+    use_prior : bool
+        Join what the program knows of music, for songs that may be few.
+    """
     from scipy.linalg import block_diag
 
-    prior = gaussians.load_prior()
+    prior = gaussians.load_prior() if use_prior else None
+    spreads = (None, None) if prior is None else (prior.timbre, prior.fluctuation)
     timbre, fluctuation = (
-        gaussians.song_axes(mapped[:, columns], of_parts, spread, variance=variance)
+        gaussians.song_axes(features[:, columns], of_parts, spread, variance=variance)
         for columns, of_parts, spread in zip(
-            (TIMBRE, FLUCTUATION), within or (None, None), (prior.timbre, prior.fluctuation), strict=True
+            (TIMBRE, FLUCTUATION), within or (None, None), spreads, strict=True
         )
     )
-    share = np.sqrt([1 - _FLUCTUATION_SHARE, _FLUCTUATION_SHARE])
+    share = np.sqrt([1 - FLUCTUATION_SHARE, FLUCTUATION_SHARE])
     return np.concatenate([timbre[0], fluctuation[0]]), block_diag(
         share[0] * timbre[1], share[1] * fluctuation[1]
     )
@@ -147,7 +169,7 @@ _STATISTICS = Weights(statistics, ("1 + f", "f"))
 
 REPRESENTATIONS = {
     SOUND: Representation(
-        "timbre, how it changes, and rhythm", SoundEncoder, _as_they_are, fit_axes=_sound_axes
+        "timbre, how it changes, and rhythm", SoundEncoder, _as_they_are, fit_axes=sound_axes
     ),
     OLDER_SOUND: Representation("timbre and how it changes", GaussianEncoder, _as_they_are),
     "ppk": Representation("codewords of its sound", CodewordEncoder, _root, is_unit=True),
