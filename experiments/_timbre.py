@@ -9,7 +9,6 @@ from benchmarks._report import Progress, version
 from benchmarks._rival import RivalError, RivalProcess
 from experiments._pieces import Pieces, euclidean
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
-from musicsim.audio.features import N_KEPT_MFCC
 from musicsim.explorer.models.encoders import FLUCTUATION, TIMBRE
 from musicsim.explorer.models.representations import FLUCTUATION_SHARE
 from musicsim.explorer.upkeep.fitting import RepresentationSettings
@@ -67,10 +66,12 @@ def ablations(library: Library, pieces: Pieces) -> Iterator[tuple[str, Float64Ar
     yield "Sound, whitening shrunk by 0.8", joined(0.8)
     yield "Sound, timbre alone", _placed(features[:, TIMBRE], of_timbre)
     yield "Sound, fluctuation alone", _placed(features[:, FLUCTUATION], of_fluctuation)
-    for words, n_mfcc, n_kinds in (("13 MFCC", _N_MFCC, 3), ("no slopes, no curvatures", N_KEPT_MFCC, 1)):
-        columns = np.add.outer(N_KEPT_MFCC * np.arange(n_kinds), np.arange(n_mfcc)).ravel()
-        embedding, within = fit_embedding([_columns(some, columns) for some in timbre])
-        yield f"timbre alone, {words}", _placed(embedding.transform(_columns(whole, columns)), within)
+    columns = np.arange(_N_MFCC)
+    embedding, within = fit_embedding([_columns(some, columns) for some in timbre])
+    yield (
+        "timbre alone, no slopes, no curvatures",
+        _placed(embedding.transform(_columns(whole, columns)), within),
+    )
 
 
 def _placed(X: Float32Array, within: Float64Array, shrinkage: float = 0.9) -> Float64Array:

@@ -27,7 +27,6 @@ import soxr
 from benchmarks._report import Claim, Progress, Settings, at_least, at_most, main, shared_data
 from musicsim._arrays import Float32Array
 from musicsim.audio import SAMPLE_RATE, SongFrames, decode, fluctuation, load, mfcc
-from musicsim.audio.features import N_KEPT_MFCC
 from musicsim.demo import SAMPLE_RATE as DEMO_RATE
 from musicsim.demo import SongPlan, plan_collection, render
 from musicsim.explorer.models.schema import SOUND
@@ -105,7 +104,7 @@ def _copies(y: Float32Array, sr: int) -> Iterator[tuple[str, bytes]]:
 
 
 def _song(y: Float32Array) -> Song:
-    kept = mfcc(y, n_mfcc=N_KEPT_MFCC).astype(np.float16)
+    kept = mfcc(y).astype(np.float16)
     return len(y) / SAMPLE_RATE, SongFrames(kept, fluctuation(y))
 
 

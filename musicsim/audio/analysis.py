@@ -20,7 +20,7 @@ import numpy as np
 
 from musicsim._arrays import Float16Array, Float32Array, Float64Array
 from musicsim.audio._mono import MonoSound, check_duration, read_mono
-from musicsim.audio.features import HOP, N_KEPT_MFCC, N_MELS, N_MFCC, SAMPLE_RATE, LevelStream, cepstra
+from musicsim.audio.features import HOP, N_MELS, N_MFCC, SAMPLE_RATE, LevelStream, cepstra
 from musicsim.audio.fluctuation import FluctuationStream
 from musicsim.audio.harmony import HarmonyStream
 from musicsim.audio.reader import AudioSource, open_source
@@ -68,9 +68,9 @@ class Sound:
     typical_s : float
         Where the most typical 30 seconds start, in whole seconds; 0 in shorter songs.
     sound_hash : str
-        32 hexadecimal digits, BLAKE2b of the first 13 coefficients: equal for files of one sound whose tags or
+        32 hexadecimal digits, BLAKE2b of the coefficients: equal for files of one sound whose tags or
         lossless containers differ.
-    mfcc : ndarray of shape (n_frames, 20), float16, or None
+    mfcc : ndarray of shape (n_frames, 13), float16, or None
         None if they were written to a file.
     fluctuation : ndarray of shape (n_patterns, 594), float16
         See :func:`musicsim.audio.fluctuation`.
@@ -141,9 +141,9 @@ def analyse_sound(
 
     Notes
     -----
-    The coefficients are those of ``mfcc(decode(source, sr=sr).samples, sr, 20)`` rounded to float16, bit
+    The coefficients are those of ``mfcc(decode(source, sr=sr).samples, sr)`` rounded to float16, bit
     for bit, and the outline is that of ``peaks``. A sound of 10 hours takes 125 MB of memory with all
-    imports (240 MB where the coefficients are returned), and 500 MB of disk while it is read.
+    imports (200 MB where the coefficients are returned), and 500 MB of disk while it is read.
     """
     if not (np.isfinite(sr) and sr >= 8000):
         raise ValueError(f"sr={sr} should be at least 8000 samples a second.")
@@ -160,11 +160,11 @@ def analyse_sound(
         sound = read_mono(opened, label, sr, new_sink, duration=duration)
         sound.sink.finish()
         if frames_to is None:
-            kept = np.empty((sound.sink.n_frames, N_KEPT_MFCC), np.float16)
+            kept = np.empty((sound.sink.n_frames, N_MFCC), np.float16)
             return _describe(sound, kept, None)
         try:
             with frames_to.open("wb") as file:
-                shape = (sound.sink.n_frames, N_KEPT_MFCC)
+                shape = (sound.sink.n_frames, N_MFCC)
                 header = {"descr": "<f2", "fortran_order": False, "shape": shape}
                 np.lib.format.write_array_header_1_0(file, header)
                 return _describe(sound, None, file)
@@ -180,9 +180,8 @@ def _describe(sound: MonoSound[_Levels], kept: Float16Array | None, file: IO[byt
     seconds = _Seconds(levels.n_frames, levels.sr)
     start = 0
     for block in levels.coefficients():
-        first = np.ascontiguousarray(block[:, :N_MFCC])
-        digest.update(first.data)
-        seconds.add(start, first)
+        digest.update(block.data)
+        seconds.add(start, block)
         if kept is not None:
             kept[start : start + len(block)] = block
         if file is not None:
@@ -262,7 +261,7 @@ class _Levels:
         for start in range(0, self.n_frames, _BLOCK_FRAMES):
             levels = np.empty((min(_BLOCK_FRAMES, self.n_frames - start), N_MELS), np.float32)
             levels.reshape(-1).view(np.uint8)[:] = np.frombuffer(self.spool.read(levels.nbytes), np.uint8)
-            coefficients = cepstra(levels, self._stream.loudest, N_KEPT_MFCC).astype("<f2")
+            coefficients = cepstra(levels, self._stream.loudest).astype("<f2")
             if self.rhythm is not None:
                 self.rhythm.add(levels)
             yield coefficients

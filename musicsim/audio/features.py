@@ -4,8 +4,8 @@ Conventions: mono samples, frames of 512 samples every 256, the signal padded wi
 `i` is centred on sample 256 * i; 1 + n_samples // 256 frames. The reference is librosa
 (``feature.mfcc(y=y, sr=sr, n_mfcc=13, n_fft=512, hop_length=256, n_mels=40)`` and ``feature.delta`` of
 orders 1 and 2); this module computes the same numbers with fewer passes over the memory and block by
-block, from whole signals and from streams alike. Of each song 20 coefficients are kept; whatever takes 13 takes the
-first 13 of them, which are the same numbers bit for bit. A change of any number here needs a new `FEATURE_VERSION`.
+block, from whole signals and from streams alike. A change of any number here needs a new
+`FEATURE_VERSION`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ __all__ = [
     "FRAME",
     "HOP",
     "MIN_FEATURE_VERSION",
-    "N_KEPT_MFCC",
     "N_MELS",
     "N_MFCC",
     "SAMPLE_RATE",
@@ -48,7 +47,7 @@ MIN_FEATURE_VERSION = 2
 FEATURE_CHANGES = {
     2: "songs are known again by their sound when files move or change their tags, and previews start at the most "
     "typical 30 seconds",
-    3: "songs are compared by finer timbre, and by their rhythm",
+    3: "songs are compared by their rhythm, too",
 }
 SAMPLE_RATE = 22050
 FRAME = 512
@@ -56,9 +55,6 @@ HOP = 256
 
 N_MELS = 40
 N_MFCC = 13
-"""Coefficients of the thesis's frames."""
-N_KEPT_MFCC = 20
-"""Those that are kept of a song."""
 DELTA_WIDTH = 9
 _AMIN = np.float32(1e-10)
 _TOP_DB = np.float32(80.0)
@@ -77,19 +73,18 @@ _DERIVATIVE_BLOCK = 8192
 _MAX_SAMPLE = 1e15
 
 
-def mfcc(y: FloatingArray, sr: float = SAMPLE_RATE, n_mfcc: int = N_MFCC) -> Float32Array:
-    """Compute Mel-frequency cepstral coefficients of each frame.
+def mfcc(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
+    """Compute 13 Mel-frequency cepstral coefficients a frame.
 
     Parameters
     ----------
     y : ndarray of shape (n_samples,), floating, finite, full scale 1.0
     sr : float > 0
         Samples per second.
-    n_mfcc : int from 13 to 40
 
     Returns
     -------
-    ndarray of shape (1 + n_samples // 256, n_mfcc), float32, dB (orthonormal DCT of 40 levels in dB)
+    ndarray of shape (1 + n_samples // 256, 13), float32, dB (orthonormal DCT of 40 levels in dB)
 
     Raises
     ------
@@ -108,7 +103,7 @@ def mfcc(y: FloatingArray, sr: float = SAMPLE_RATE, n_mfcc: int = N_MFCC) -> Flo
         for block in blocks:
             levels[start : start + len(block)] = block
             start += len(block)
-    return cepstra(levels, stream.loudest, n_mfcc)
+    return cepstra(levels, stream.loudest)
 
 
 def derivatives(mfcc: FloatingArray) -> Float32Array:
@@ -332,8 +327,8 @@ class LevelStream:
         return levels
 
 
-def cepstra(levels: Float32Array, loudest: float, n_mfcc: int = N_MFCC) -> Float32Array:
-    """Turn levels into coefficients, 13 or more.
+def cepstra(levels: Float32Array, loudest: float) -> Float32Array:
+    """Turn levels into coefficients.
 
     Parameters
     ----------
@@ -345,16 +340,13 @@ def cepstra(levels: Float32Array, loudest: float, n_mfcc: int = N_MFCC) -> Float
 
     Returns
     -------
-    ndarray of shape (n_frames, n_mfcc), float32
+    ndarray of shape (n_frames, 13), float32
     """
     raise_to_floor(levels, loudest)
-    result = np.empty((len(levels), n_mfcc), np.float32)
-    # the first 13 by themselves: a product of more columns may round them differently
-    first, more = dct_basis(), np.ascontiguousarray(dct_basis(n_mfcc)[:, N_MFCC:])
+    result = np.empty((len(levels), N_MFCC), np.float32)
     for start in range(0, len(levels), _BLOCK_FRAMES):
         block = slice(start, start + _BLOCK_FRAMES)
-        result[block, :N_MFCC] = levels[block] @ first
-        result[block, N_MFCC:] = levels[block] @ more
+        np.matmul(levels[block], dct_basis(), out=result[block])
     return result
 
 
@@ -409,10 +401,10 @@ def _mel_to_hz(mel: Float64Array) -> Float64Array:
     return np.where(mel < _LINEAR_MEL, mel * 200 / 3, _LINEAR_HZ * np.exp(_LOG_STEP * (mel - _LINEAR_MEL)))
 
 
-@lru_cache(maxsize=2)
-def dct_basis(n_mfcc: int = N_MFCC) -> Float32Array:
-    """Return the first columns of the orthonormal DCT-II: (40, n_mfcc)."""
-    angles = np.outer(np.arange(N_MELS) + 0.5, np.arange(n_mfcc)) * (np.pi / N_MELS)
+@lru_cache(maxsize=1)
+def dct_basis() -> Float32Array:
+    """Return the first columns of the orthonormal DCT-II: (40, 13)."""
+    angles = np.outer(np.arange(N_MELS) + 0.5, np.arange(N_MFCC)) * (np.pi / N_MELS)
     basis = np.sqrt(2 / N_MELS) * np.cos(angles)
     basis[:, 0] = np.sqrt(1 / N_MELS)
     return basis.astype(np.float32)

@@ -1,7 +1,7 @@
 """What is kept of a song's sound to compare it by: its coefficients frame by frame, and its fluctuation.
 
 In a file both are arrays in NumPy's format, one after the other, so that neither is there without the other; files of
-feature version 2 hold 13 coefficients and end behind them.
+feature version 2 end behind the first.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from musicsim._arrays import Float16Array, Float32Array, FloatingArray
-from musicsim.audio.features import HOP, N_KEPT_MFCC, N_MFCC, SAMPLE_RATE, derivative_blocks
+from musicsim.audio.features import HOP, SAMPLE_RATE, derivative_blocks
 from musicsim.audio.fluctuation import PATTERN_S
 
 __all__ = ["SongFrames", "read_song_frames"]
@@ -26,7 +26,7 @@ class SongFrames:
 
     Attributes
     ----------
-    mfcc : ndarray of shape (n_frames, 20), floating; (n_frames, 13) of feature version 2
+    mfcc : ndarray of shape (n_frames, 13), floating
     fluctuation : ndarray of shape (n_patterns, 594), or None of feature version 2
         See :func:`musicsim.audio.fluctuation`.
     """
@@ -38,25 +38,20 @@ class SongFrames:
         return len(self.mfcc)
 
     @property
-    def is_current(self) -> bool:
-        """Whether it holds all that this version of the program takes."""
-        return self.fluctuation is not None and self.mfcc.shape[1] == N_KEPT_MFCC
-
-    @property
     def mean_fluctuation(self) -> Float32Array:
         """The mean pattern, (594,), of a song that has patterns."""
         assert self.fluctuation is not None
         return self.fluctuation.mean(axis=0, dtype=np.float32)
 
-    def blocks(self, n_mfcc: int = N_MFCC) -> Iterator[Float32Array]:
-        """Coefficients, slopes and curvatures, float32 (n, 3 * n_mfcc) at a time; the thesis's 39 by default.
+    def blocks(self) -> Iterator[Float32Array]:
+        """Delta-MFCC in blocks, float32 (n, 39); of a song of hours, too, some MB at a time.
 
         Raises
         ------
         AudioTooShortError
             If there are fewer than 9 frames.
         """
-        return derivative_blocks(self.mfcc[:, :n_mfcc])
+        return derivative_blocks(self.mfcc)
 
     def part(self, start: int, stop: int) -> SongFrames:
         """The frames from `start` to `stop`, and the patterns of the blocks whose middle they hold, or the nearest."""
@@ -78,8 +73,7 @@ def read_song_frames(path: Path) -> SongFrames:
     FileNotFoundError
     """
     mfcc = np.load(path, mmap_mode="r", allow_pickle=False)
-    if mfcc.shape[1] == N_MFCC:
-        return SongFrames(mfcc, None)
     with path.open("rb") as file:
-        file.seek(mfcc.offset + mfcc.nbytes)
+        if file.seek(mfcc.offset + mfcc.nbytes) == path.stat().st_size:
+            return SongFrames(mfcc, None)
         return SongFrames(mfcc, np.lib.format.read_array(file, allow_pickle=False))

@@ -15,9 +15,9 @@ def seconds(n):
 
 
 def trembling(hz, rate, n=30.0):
-    """A tone that rises and falls, over noise 60 dB softer."""
+    """A tone that rises and falls, over noise 80 dB softer."""
     t = seconds(n)
-    noise = 1e-3 * np.random.default_rng(0).standard_normal(len(t))
+    noise = 1e-4 * np.random.default_rng(0).standard_normal(len(t))
     return (np.sin(2 * np.pi * hz * t) * (1 + 0.8 * np.sin(2 * np.pi * rate * t)) + noise).astype(np.float32)
 
 

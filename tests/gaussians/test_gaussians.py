@@ -196,10 +196,10 @@ def test_few_songs_take_the_axes_of_the_prior():
 
 def test_the_prior_that_comes_with_the_program_fits_the_frames():
     prior = gaussians.load_prior()
-    assert prior.population.covariance.shape == (60, 60)
+    assert prior.population.covariance.shape == (39, 39)
     assert np.linalg.eigvalsh(prior.population.covariance).min() > 0
     for spread, width in (
-        (prior.timbre, gaussians.embedding_size(60)),
+        (prior.timbre, gaussians.embedding_size(39)),
         (prior.fluctuation, FLUCTUATION_SIZE),
     ):
         assert spread.axes.shape[1] == width

@@ -37,7 +37,7 @@ def make_version_1(folder, music, digest="abc"):
 
 
 def make_feature_version_2(library):
-    """Turn a library into one of feature version 2: 13 coefficients a frame, and Gaussians of those.
+    """Turn a library into one of feature version 2: nothing kept of fluctuation, Sound without it.
 
     Returns
     -------

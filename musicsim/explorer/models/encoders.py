@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from musicsim import codebook, gaussians, kernels, mixtures
 from musicsim.audio import FLUCTUATION_SIZE, HARMONY_SIZE, RHYTHM_SIZE, SongFrames
-from musicsim.audio.features import N_KEPT_MFCC, N_MFCC
+from musicsim.audio.features import N_MFCC
 from musicsim.explorer.models.schema import AboutModel
 
 __all__ = [
@@ -209,20 +209,16 @@ def _delta_mfcc(list_of_frames: Iterable[Frames]) -> Iterator[Floats | Iterator[
     return (frames.blocks() if isinstance(frames, SongFrames) else frames for frames in list_of_frames)
 
 
-def _population(n_columns: int) -> dict[str, StoredArray]:
-    return {
-        "population_mean": StoredArray((n_columns,)),
-        "population_covariance": StoredArray((n_columns, n_columns)),
-        "population_songs": StoredArray((), least=0.0),
-    }
-
-
 @dataclass(frozen=True, slots=True)
 class GaussianEncoder(Encoder):
-    """The logarithm of each song's Gaussian of 39 columns, as the native model was before feature version 3."""
+    """The logarithm of each song's Gaussian: a column for each pair of columns of the frames."""
 
     needs = FRAMES
-    stored: ClassVar = _population(_N_COLUMNS)
+    stored: ClassVar = {
+        "population_mean": StoredArray((_N_COLUMNS,)),
+        "population_covariance": StoredArray((_N_COLUMNS, _N_COLUMNS)),
+        "population_songs": StoredArray((), least=0.0),
+    }
 
     embedding: gaussians.GaussianEmbedding
 
@@ -257,28 +253,25 @@ class GaussianEncoder(Encoder):
 
 @dataclass(frozen=True, slots=True)
 class SoundEncoder(GaussianEncoder):
-    """The logarithm of each song's Gaussian of 60 columns, and behind it the mean of its patterns of fluctuation."""
-
-    stored: ClassVar = _population(3 * N_KEPT_MFCC)
+    """The logarithm of each song's Gaussian, and behind it the mean of its patterns of fluctuation."""
 
     @property
     def n_features(self) -> int:
-        return gaussians.embedding_size(3 * N_KEPT_MFCC) + FLUCTUATION_SIZE
+        return gaussians.embedding_size(_N_COLUMNS) + FLUCTUATION_SIZE
 
     def encode_frames(self, list_of_frames: Iterable[Frames], /) -> Floats:
-        """Features of songs; NaN where frames are those of an older version."""
-        rows = [self._encoded(frames) for frames in list_of_frames]
-        return np.array(rows, dtype=np.float32).reshape(len(rows), self.n_features)
-
-    def _encoded(self, frames: Frames) -> Floats:
-        if not (isinstance(frames, SongFrames) and frames.is_current):
-            return np.full(self.n_features, np.nan, dtype=np.float32)
-        timbre = self.embedding.transform(gaussians.fit_parts(frames.blocks(N_KEPT_MFCC)))[0]
-        return np.concatenate([timbre, frames.mean_fluctuation])
+        """Features of songs; NaN where frames are of feature version 2."""
+        songs = list(list_of_frames)
+        features = np.full((len(songs), self.n_features), np.nan, dtype=np.float32)
+        for row, song in enumerate(songs):
+            if isinstance(song, SongFrames) and song.fluctuation is not None:
+                features[row, TIMBRE] = GaussianEncoder.encode_frames(self, [song])[0]
+                features[row, FLUCTUATION] = song.mean_fluctuation
+        return features
 
     @classmethod
     def n_stored_features(cls, _about: AboutModel, _model: StoredModel, /) -> int:
-        return gaussians.embedding_size(3 * N_KEPT_MFCC) + FLUCTUATION_SIZE
+        return gaussians.embedding_size(_N_COLUMNS) + FLUCTUATION_SIZE
 
 
 @dataclass(frozen=True, slots=True)

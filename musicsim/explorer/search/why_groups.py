@@ -7,13 +7,11 @@ Fluctuation is a group by itself.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from musicsim.audio import FLUCTUATION_SIZE
-from musicsim.audio.features import N_KEPT_MFCC, N_MFCC
+from musicsim.audio.features import N_MFCC
 
 __all__ = ["GROUPS", "Share", "group_shares", "largest_shares"]
 
@@ -131,29 +129,22 @@ def largest_shares(before: tuple[Floats, Floats], after: tuple[Floats, Floats] |
     )
 
 
-def _kinds(n_mfcc: int) -> npt.NDArray[np.int64]:
+def _kinds() -> npt.NDArray[np.int64]:
     """The kind of each column of a Gaussian's matrix: cepstra, their slopes, their curvatures, the mean."""
-    kinds = np.empty(3 * n_mfcc + 1, dtype=np.int64)
-    kinds[0], kinds[1:_N_COARSE], kinds[_N_COARSE:n_mfcc] = _LEVEL, _TONE, _DETAIL
-    kinds[n_mfcc : 2 * n_mfcc], kinds[2 * n_mfcc : -1] = _TONE_MOVES, _TONE_TURNS
-    kinds[[n_mfcc, 2 * n_mfcc]] = _LEVEL_MOVES
+    kinds = np.empty(3 * N_MFCC + 1, dtype=np.int64)
+    kinds[0], kinds[1:_N_COARSE], kinds[_N_COARSE:N_MFCC] = _LEVEL, _TONE, _DETAIL
+    kinds[N_MFCC : 2 * N_MFCC], kinds[2 * N_MFCC : -1] = _TONE_MOVES, _TONE_TURNS
+    kinds[[N_MFCC, 2 * N_MFCC]] = _LEVEL_MOVES
     kinds[-1] = _MEAN
     return kinds
 
 
-@lru_cache(maxsize=4)
-def _groups(n_mfcc: int) -> npt.NDArray[np.int64]:
-    """The group of each number of a Gaussian's logarithm."""
-    kinds = _kinds(n_mfcc)
+def _by_group(values: Floats) -> Floats:
+    """Sums over the numbers of each group, (n, n_groups), of values (n, n_features)."""
+    kinds = _kinds()
     rows, columns = np.triu_indices(len(kinds))
     group_of = {frozenset(pair): g for g, pairs in enumerate(GROUPS.values()) for pair in pairs}
     pairs = zip(kinds[rows].tolist(), kinds[columns].tolist(), strict=True)
-    return np.array([group_of[frozenset(pair)] for pair in pairs])
-
-
-def _by_group(values: Floats) -> Floats:
-    """Sums over the numbers of each group, (n, n_groups), of values (n, n_features)."""
-    group = _groups(N_MFCC)
-    if values.shape[1] != len(group):
-        group = np.append(_groups(N_KEPT_MFCC), np.full(FLUCTUATION_SIZE, len(GROUPS) - 1))
+    group = np.full(values.shape[1], len(GROUPS) - 1)  # what is behind the pairs
+    group[: len(rows)] = [group_of[frozenset(pair)] for pair in pairs]
     return np.stack([np.bincount(group, row, len(GROUPS)) for row in values])

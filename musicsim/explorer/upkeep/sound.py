@@ -8,7 +8,6 @@ import numpy.typing as npt
 
 from musicsim import gaussians
 from musicsim.audio import HOP, SAMPLE_RATE, SongFrames
-from musicsim.audio.features import N_KEPT_MFCC
 from musicsim.explorer.models.encoders import SoundEncoder
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.upkeep.placing import SEED
@@ -18,7 +17,7 @@ __all__ = ["SongParts", "fit_sound", "parts_of", "song_parts"]
 
 _MAX_SONGS = 1_000
 _FRAMES_A_PART = 20.0 * SAMPLE_RATE / HOP
-_MIN_PARTS, _MAX_PARTS = 2, 8  # of a song: 17 kB each
+_MIN_PARTS, _MAX_PARTS = 2, 8  # of a song: 9 kB each
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class SongParts:
     Attributes
     ----------
     timbre : SongGaussians
-        Of 60 columns, a row a part.
+        Of the 39 columns of frames, a row a part.
     fluctuation : float32 ndarray of shape (n_parts, 594)
         The mean pattern of each.
     """
@@ -38,7 +37,7 @@ class SongParts:
 
 
 def song_parts(library: Library, songs: Sequence[Song], tell: Tell) -> list[SongParts]:
-    """The parts of each of a seeded sample of songs that this version has described; 130 MB for 1,000 songs."""
+    """The parts of each of a seeded sample of songs that this version has described; 70 MB for 1,000 songs."""
     chosen = np.sort(np.random.default_rng(SEED).permutation(len(songs))[:_MAX_SONGS]).tolist()
     parts = []
     for done, i in enumerate(chosen):
@@ -52,7 +51,7 @@ def parts_of(frames: SongFrames) -> SongParts:
     """A song's parts: of 20 s where that makes two to eight of them."""
     n_parts = int(np.clip(round(len(frames) / _FRAMES_A_PART), _MIN_PARTS, _MAX_PARTS))
     length = -(-len(frames) // n_parts)
-    timbre = gaussians.fit_parts(frames.blocks(N_KEPT_MFCC), length)
+    timbre = gaussians.fit_parts(frames.blocks(), length)
     patterns = [frames.part(i * length, (i + 1) * length).mean_fluctuation for i in range(len(timbre))]
     return SongParts(timbre, np.array(patterns))
 

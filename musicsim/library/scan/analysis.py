@@ -6,17 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from musicsim.audio import (
-    DELTA_WIDTH,
-    HOP,
-    SAMPLE_RATE,
-    Descriptors,
-    Sound,
-    analyse_sound,
-    describe,
-    read_song_frames,
-)
-from musicsim.audio.features import N_MFCC
+from musicsim.audio import DELTA_WIDTH, HOP, SAMPLE_RATE, Descriptors, Sound, analyse_sound, describe
 from musicsim.errors import AudioError, AudioTooShortError
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.scan.files import content_hash
@@ -133,7 +123,7 @@ def _read(task: Task, size: int, mtime_ns: int) -> Analysis | Same | Skipped:
         with atomic_path(store.path(digest)) as frames:
             sound = analyse_sound(task.path, frames_to=frames, aspects=task.aspects)
             _check_song(task, sound)
-            heard = describe(read_song_frames(frames).mfcc[:, :N_MFCC], sound.harmony, sound.rhythm)
+            heard = describe(np.load(frames, allow_pickle=False), sound.harmony, sound.rhythm)
             if sound.harmony is not None and sound.rhythm is not None:
                 store.keep_aspects(digest, sound.harmony, sound.rhythm)
     except _NoSong as no_song:

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim.audio import ASPECT_VERSION, HARMONY_SIZE, RHYTHM_SIZE, SongFrames, read_song_frames
-from musicsim.audio.features import N_MFCC
 from musicsim.errors import FeatureVersionError
 from musicsim.library.disk.arrays import atomic_path
 
@@ -89,8 +88,8 @@ class FrameStore:
             ) from error
 
     def mfcc(self, content_hash: str) -> npt.NDArray[np.floating]:
-        """The first 13 coefficients of a song, float16 (n_frames, 13), of a memory map; raises as :meth:`frames`."""
-        return self.frames(content_hash).mfcc[:, :N_MFCC]
+        """The MFCC of a song, float16 (n_frames, 13), as a read-only memory map; raises as :meth:`frames`."""
+        return self.frames(content_hash).mfcc
 
     def blocks(self, content_hash: str) -> Iterator[npt.NDArray[np.float32]]:
         """Delta-MFCC frames of a song in blocks, float32 (n, 39); of a song of hours, too, some MB at a time."""
