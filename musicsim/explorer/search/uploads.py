@@ -75,7 +75,7 @@ def hear(snapshot: Snapshot, source: Path | bytes, name: str, minutes: float = M
             path = source if isinstance(source, Path) else _written(scratch / "upload", source)
             frames = scratch / "frames.npy"
             sound = run(analyse_sound, path, name=name, frames_to=frames, duration=60 * minutes)
-            sound = replace(sound, mfcc=np.load(frames, allow_pickle=False))
+            sound = replace(sound, mfcc=np.load(frames))
             digest = content_hash(source)
         if sound.is_cut:
             part = "minute was" if minutes == 1 else f"{minutes:g} minutes were"
