@@ -45,7 +45,7 @@ __all__ = [
     "sound_axes",
 ]
 
-FLUCTUATION_SHARE = 1 / 3
+FLUCTUATION_SHARE = 1 / 4
 """Of the squared distances of Sound."""
 OWN, COMBINED = "own", "combined"
 """Representations that are made of what the listener brought, and of other models."""
