@@ -83,7 +83,7 @@ def test_until_all_is_done_everything_works_as_before(older, collection, tmp_pat
     assert len(take_snapshot(older).songs_at()) == 13
 
 
-def test_then_sound_is_fitted_anew_on_what_was_analysed(older):
+def test_then_sound_is_fitted_again_on_what_was_analysed(older):
     old = older.models.active()
     bring_up_to_date(older, report=report)
     snapshot = take_snapshot(older)

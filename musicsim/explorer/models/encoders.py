@@ -264,7 +264,8 @@ class SoundEncoder(GaussianEncoder):
         songs = list(list_of_frames)
         features = np.full((len(songs), self.n_features), np.nan, dtype=np.float32)
         for row, song in enumerate(songs):
-            if isinstance(song, SongFrames) and song.fluctuation is not None:
+            assert isinstance(song, SongFrames), "frames alone do not say how a song fluctuates"
+            if song.fluctuation is not None:
                 features[row, TIMBRE] = GaussianEncoder.encode_frames(self, [song])[0]
                 features[row, FLUCTUATION] = song.mean_fluctuation
         return features
