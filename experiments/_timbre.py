@@ -10,10 +10,13 @@ import numpy as np
 from experiments._pieces import Pieces
 from experiments.sound_prior import N_SONGS
 from musicsim import gaussians
-from musicsim._arrays import Float64Array
+from musicsim._arrays import Float32Array, Float64Array
 from musicsim.audio.features import N_MFCC
-from musicsim.explorer.upkeep.fitting import RepresentationSettings, song_parts
+from musicsim.explorer.models.encoders import FLUCTUATION, TIMBRE
+from musicsim.explorer.models.representations import FLUCTUATION_SHARE
+from musicsim.explorer.upkeep.fitting import RepresentationSettings
 from musicsim.explorer.upkeep.model_catalogue import add_representation
+from musicsim.explorer.upkeep.sound import fit_sound, song_parts
 from musicsim.library import Library, Song
 
 __all__ = ["ablations", "app_models", "constants_of", "model_vectors"]
@@ -28,10 +31,15 @@ def constants_of(library: Library, songs: Sequence[Song]) -> Iterator[None]:
     The constants that come with the program were learned from the very pieces that the experiment judges by.
     """
     if songs:
-        prior = gaussians.learn_prior(song_parts(library, songs, lambda *_: None), N_SONGS)
+        parts = song_parts(library, songs, lambda *_: None)
+        prior = gaussians.learn_prior(
+            [song.timbre for song in parts], [song.fluctuation for song in parts], N_SONGS
+        )
     else:
         known = gaussians.load_prior()
-        prior = gaussians.Prior(replace(known.population, n_songs=0.0), replace(known.spread, n_songs=0.0))
+        prior = gaussians.Prior(
+            *(replace(of, n_songs=0.0) for of in (known.population, known.timbre, known.fluctuation))
+        )
     with patch.object(gaussians, "load_prior", return_value=prior):
         yield
 
@@ -56,33 +64,49 @@ def app_models(library: Library, pieces: Pieces, *, others: bool) -> Iterator[tu
 def ablations(library: Library, pieces: Pieces) -> Iterator[tuple[str, Float64Array]]:
     """Vectors by the model Sound made of these pieces alone, and with something left out or changed."""
     parts = song_parts(library, pieces.songs, lambda *_: None)
-    whole = gaussians.SongGaussians.concatenate([some.merged() for some in parts])
-    prior = gaussians.load_prior()
 
-    def placed(
-        n_columns: int | None = None,
-        shrinkage: float = 0.9,
-        *,
-        level: int | None = 0,
-        known: gaussians.Prior | None = None,
-    ) -> Float64Array:
-        chosen = parts if n_columns is None else [_columns(some, n_columns) for some in parts]
-        songs = whole if n_columns is None else _columns(whole, n_columns)
-        embedding, within = gaussians.fit_embedding(chosen, known and known.population)
-        if level is None:
-            embedding.set_params(level=None).fit(songs)
-            within = None
-        X = embedding.transform(songs)
-        mean, axes = gaussians.song_axes(X, within, known and known.spread, shrinkage=shrinkage)
-        return (X - mean) @ axes.T
+    def described(*, use_prior: bool) -> tuple[Float32Array, list[Float64Array]]:
+        encoder, within = fit_sound(parts, use_prior=use_prior)
+        frames = (library.frame_files.frames(song.content_hash) for song in pieces.songs)
+        return encoder.encode_frames(frames), within
 
-    yield "Sound, with the program's constants, which know these pieces", placed(known=prior)
-    yield "Sound, no whitening within songs", placed(shrinkage=1.0)
-    for g in (0.5, 0.8):
-        yield f"Sound, whitening shrunk by {g:g}", placed(shrinkage=g)
-    yield "Sound, level kept, no whitening", placed(level=None, shrinkage=1.0)
-    yield "Sound, without slopes and curvatures", placed(N_MFCC)
+    features, (of_timbre, of_fluctuation) = described(use_prior=False)
+
+    def sound(shrinkage: float) -> Float64Array:
+        return _joined(
+            _placed(features[:, TIMBRE], of_timbre, shrinkage=shrinkage),
+            _placed(features[:, FLUCTUATION], of_fluctuation, shrinkage=shrinkage),
+        )
+
+    known = gaussians.load_prior()
+    knowing, (timbre, fluctuation) = described(use_prior=True)
+    yield (
+        "Sound, with the program's constants, which know these pieces",
+        _joined(
+            _placed(knowing[:, TIMBRE], timbre, known.timbre),
+            _placed(knowing[:, FLUCTUATION], fluctuation, known.fluctuation),
+        ),
+    )
+    yield "Sound, no whitening within songs", sound(1.0)
+    yield "Sound, whitening shrunk by 0.8", sound(0.8)
+    yield "Sound, timbre alone", _placed(features[:, TIMBRE], of_timbre)
+    yield "Sound, fluctuation alone", _placed(features[:, FLUCTUATION], of_fluctuation)
+    embedding, within = gaussians.fit_embedding([_cepstra(song.timbre) for song in parts])
+    whole = gaussians.SongGaussians.concatenate([_cepstra(song.timbre.merged()) for song in parts])
+    yield "timbre alone, no slopes, no curvatures", _placed(embedding.transform(whole), within)
 
 
-def _columns(songs: gaussians.SongGaussians, n: int) -> gaussians.SongGaussians:
-    return gaussians.SongGaussians(songs.means[:, :n], songs.covariances[:, :n, :n], songs.n_frames)
+def _joined(timbre: Float64Array, fluctuation: Float64Array) -> Float64Array:
+    return np.hstack([np.sqrt(1 - FLUCTUATION_SHARE) * timbre, np.sqrt(FLUCTUATION_SHARE) * fluctuation])
+
+
+def _placed(
+    X: Float32Array, within: Float64Array, known: gaussians.Spread | None = None, *, shrinkage: float = 0.9
+) -> Float64Array:
+    mean, axes = gaussians.song_axes(X, within, known, shrinkage=shrinkage)
+    return (X - mean) @ axes.T
+
+
+def _cepstra(songs: gaussians.SongGaussians) -> gaussians.SongGaussians:
+    which = slice(N_MFCC)
+    return gaussians.SongGaussians(songs.means[:, which], songs.covariances[:, which, which], songs.n_frames)

@@ -18,11 +18,12 @@ import numpy as np
 from benchmarks._report import Claim, Settings, at_least, main
 from benchmarks.libraries import demo_library
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
-from musicsim.audio import SAMPLE_RATE, load
+from musicsim.audio import SAMPLE_RATE, SongFrames, load
 from musicsim.codebook import Codebook
 from musicsim.evaluation import hubness, nearest_neighbours, share_of_same
-from musicsim.explorer.upkeep.fitting import parts_of
-from musicsim.gaussians import fit_embedding, fit_gaussians, song_axes
+from musicsim.explorer.models.schema import SOUND
+from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.upkeep.sound import fit_sound, parts_of
 from musicsim.kernels import ppk_map
 
 K = 10
@@ -61,17 +62,18 @@ def _histograms(frames: list[Float32Array], seed: int) -> Float32Array:
     return Codebook(N_CODEWORDS, tau=TAU, random_state=seed).fit(sample).transform(frames)
 
 
-def _sound(frames: list[Float32Array]) -> Float32Array:
-    embedding, within = fit_embedding([parts_of(song, len(song)) for song in frames])
-    X = embedding.transform(fit_gaussians(frames))
-    mean, axes = song_axes(X, within)
-    return ((X - mean) @ axes.T).astype(np.float32)
+def _sound(songs: list[SongFrames]) -> Float32Array:
+    encoder, within = fit_sound([parts_of(song) for song in songs])
+    model = SimilarityModel(SOUND).use_encoder(encoder)
+    features = model.features(songs)
+    return model.fit_space(features, within).vectors(features)
 
 
 def _descriptions(
-    frames: list[Float32Array], paths: list[Path], seeds: range, progress: Progress
+    songs: list[SongFrames], paths: list[Path], seeds: range, progress: Progress
 ) -> Iterator[tuple[str, int, FloatingArray]]:
     """Name, seed and vectors of each description; the seeds are those of the codebook."""
+    frames = [np.concatenate(list(song.blocks())) for song in songs]
     for seed in seeds:
         progress(f"codebook with seed {seed}")
         histograms = _histograms(frames, seed)
@@ -79,7 +81,7 @@ def _descriptions(
         yield "raw histograms", seed, histograms
         yield "chance", seed, np.random.default_rng(seed).standard_normal((len(frames), 50))
     progress("Gaussians of all songs")
-    yield "Sound", 0, _sound(frames)
+    yield "Sound", 0, _sound(songs)
     yield "statistics, 39 columns", 0, _z_scored(np.array([_mean_and_deviation(f) for f in frames]))
     progress("decoding all songs for librosa's MFCC")
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
@@ -155,7 +157,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
     with demo_library(settings.seed, progress) as library:
         songs = library.songs()
         progress(f"reading the frames of {len(songs)} songs")
-        frames = [library.frames(song) for song in songs]
+        frames = [library.frame_files.frames(song.content_hash) for song in songs]
     styles, artists = _codes([s.genre or "" for s in songs]), _codes([s.artist or "" for s in songs])
     seeds = range(settings.seed, settings.seed + (10 if settings.full else 3))
     settings.facts.update(

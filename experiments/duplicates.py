@@ -25,15 +25,13 @@ import soundfile
 import soxr
 
 from benchmarks._report import Claim, Progress, Settings, at_least, at_most, main, shared_data
-from musicsim._arrays import Float16Array, Float32Array
-from musicsim.audio import SAMPLE_RATE, decode, derivatives, load, mfcc
+from musicsim._arrays import Float32Array
+from musicsim.audio import SAMPLE_RATE, SongFrames, decode, fluctuation, load, mfcc
 from musicsim.demo import SAMPLE_RATE as DEMO_RATE
 from musicsim.demo import SongPlan, plan_collection, render
-from musicsim.explorer.models.encoders import GaussianEncoder
 from musicsim.explorer.models.schema import SOUND
 from musicsim.explorer.models.similarity_model import SimilarityModel
-from musicsim.explorer.upkeep.fitting import parts_of
-from musicsim.gaussians import fit_embedding, load_prior
+from musicsim.explorer.upkeep.sound import fit_sound, parts_of
 from musicsim.search import DuplicatePair, find_duplicates, group_pairs
 
 RATES = (32000, 44100, 48000)
@@ -41,7 +39,7 @@ REAL_S = 30.0
 """Seconds of each real recording that are copied."""
 MANY, COLUMNS = 20_000, 200
 
-Song = tuple[float, Float16Array]  # seconds, MFCC
+Song = tuple[float, SongFrames]  # seconds, what is kept
 Songs = dict[str, Song]  # kind -> song; "original" is one
 Pool = ProcessPoolExecutor
 
@@ -106,7 +104,8 @@ def _copies(y: Float32Array, sr: int) -> Iterator[tuple[str, bytes]]:
 
 
 def _song(y: Float32Array) -> Song:
-    return len(y) / SAMPLE_RATE, mfcc(y).astype(np.float16)
+    kept = mfcc(y).astype(np.float16)
+    return len(y) / SAMPLE_RATE, SongFrames(kept, fluctuation(y))
 
 
 def _songs(copies: Iterator[tuple[str, bytes]]) -> Songs:
@@ -170,25 +169,20 @@ class _Space:
     """Song vectors of the built-in model, fitted to the originals alone."""
 
     def __init__(self, originals: Sequence[Song], seed: int) -> None:
-        frames = [self._frames(song) for song in originals]
-        parts = [parts_of(of_song, len(of_song)) for of_song in frames]
-        embedding, within = fit_embedding(parts, load_prior().population)
-        self._model = SimilarityModel(SOUND, random_state=seed).use_encoder(GaussianEncoder(embedding))
+        frames = [of_song for _, of_song in originals]
+        encoder, within = fit_sound([parts_of(of_song) for of_song in frames])
+        self._model = SimilarityModel(SOUND, random_state=seed).use_encoder(encoder)
         self._model.fit_space(self._model.features(frames), within)
 
-    @staticmethod
-    def _frames(song: Song) -> Float32Array:
-        return derivatives(song[1].astype(np.float32))
-
     def vectors(self, songs: Sequence[Song]) -> Float32Array:
-        return self._model.transform(self._frames(song) for song in songs)
+        return self._model.transform(of_song for _, of_song in songs)
 
 
 def _pairs(
     X: Float32Array, songs: Sequence[Song], frames: bool = True, **options: Any
 ) -> list[DuplicatePair]:
     durations = np.array([seconds for seconds, _ in songs])
-    return find_duplicates(X, durations, lambda row: songs[row][1] if frames else None, **options)
+    return find_duplicates(X, durations, lambda row: songs[row][1].mfcc if frames else None, **options)
 
 
 def _by_kind(

@@ -8,7 +8,8 @@ import argparse
 from pathlib import Path
 
 from musicsim import gaussians
-from musicsim.explorer.upkeep.fitting import song_parts, songs_with_frames
+from musicsim.explorer.upkeep.fitting import songs_with_frames
+from musicsim.explorer.upkeep.sound import song_parts
 from musicsim.library import Library
 
 TARGET = Path(gaussians.__file__).with_name("prior.npz")
@@ -22,10 +23,14 @@ def main() -> None:
     parser.add_argument("library", type=Path, help="a library whose audio features are stored")
     with Library.open(parser.parse_args().library) as library:
         songs = songs_with_frames(library, library.songs())
-        prior = gaussians.learn_prior(song_parts(library, songs, lambda *_: None), N_SONGS)
+        parts = song_parts(library, songs, lambda *_: None)
+    prior = gaussians.learn_prior(
+        [song.timbre for song in parts], [song.fluctuation for song in parts], N_SONGS
+    )
     with TARGET.open("wb") as stream:
         gaussians.save_prior(prior, stream)
-    print(f"{TARGET}: {TARGET.stat().st_size >> 10} kB, {len(prior.spread.axes)} axes of {len(songs)} songs")
+    n_axes = f"{len(prior.timbre.axes)} and {len(prior.fluctuation.axes)} axes"
+    print(f"{TARGET}: {TARGET.stat().st_size >> 10} kB, {n_axes} of {len(songs)} songs")
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ import numpy as np
 from musicsim._arrays import Float16Array, Float32Array, Float64Array
 from musicsim.audio._mono import MonoSound, check_duration, read_mono
 from musicsim.audio.features import HOP, N_MELS, N_MFCC, SAMPLE_RATE, LevelStream, cepstra
+from musicsim.audio.fluctuation import FluctuationStream
 from musicsim.audio.harmony import HarmonyStream
 from musicsim.audio.reader import AudioSource, open_source
 from musicsim.audio.rhythm import RhythmStream
@@ -71,6 +72,8 @@ class Sound:
         lossless containers differ.
     mfcc : ndarray of shape (n_frames, 13), float16, or None
         None if they were written to a file.
+    fluctuation : ndarray of shape (n_patterns, 594), float16
+        See :func:`musicsim.audio.fluctuation`.
     is_cut : bool
         Whether the sound goes on behind the part that was asked for.
     harmony : ndarray of shape (156,), float32, or None
@@ -89,6 +92,7 @@ class Sound:
     typical_s: float
     sound_hash: str
     mfcc: Float16Array | None
+    fluctuation: Float16Array
     is_cut: bool
     harmony: Float32Array | None = None
     rhythm: Float32Array | None = None
@@ -109,17 +113,18 @@ def analyse_sound(
     ----------
     source : path, bytes-like or binary file object
         As for :func:`musicsim.audio.decode`; only a path keeps the file itself out of memory.
-    sr : int > 0
+    sr : int >= 8000
         Samples per second at which the sound is described.
     duration : float, seconds
         Of its beginning, as for :func:`musicsim.audio.decode`; None reads all to the end.
     name : str, optional
         What messages call the source; default is its path or its `name`.
     frames_to : Path, optional
-        Where to write the coefficients, as a .npy file (version 1.0), instead of returning them. What
-        is there is overwritten, and removed if the writing fails: give a path that nobody else uses.
+        Where to write coefficients and fluctuation, for :func:`musicsim.audio.read_song_frames`, instead of
+        returning the coefficients. What is there is overwritten, and removed if the writing fails: give a path
+        that nobody else uses.
     aspects : bool
-        Whether harmony and rhythm are taken, too; `sr` is then at least 8000.
+        Whether harmony and rhythm are taken, too.
 
     Returns
     -------
@@ -137,11 +142,11 @@ def analyse_sound(
     Notes
     -----
     The coefficients are those of ``mfcc(decode(source, sr=sr).samples, sr)`` rounded to float16, bit
-    for bit, and the outline is that of ``peaks``. A sound of 10 hours takes 115 MB of memory with all
-    imports (190 MB where the coefficients are returned), and 500 MB of disk while it is read.
+    for bit, and the outline is that of ``peaks``. A sound of 10 hours takes 125 MB of memory with all
+    imports (200 MB where the coefficients are returned), and 500 MB of disk while it is read.
     """
-    if not (np.isfinite(sr) and sr >= 1):
-        raise ValueError(f"sr={sr} must be at least 1 sample a second.")
+    if not (np.isfinite(sr) and sr >= 8000):
+        raise ValueError(f"sr={sr} should be at least 8000 samples a second.")
     check_duration(duration)
     opened, label = open_source(source, name)
     folder = None if frames_to is None else str(frames_to.parent)
@@ -182,6 +187,9 @@ def _describe(sound: MonoSound[_Levels], kept: Float16Array | None, file: IO[byt
         if file is not None:
             file.write(block.data)
         start += len(block)
+    fluctuation = levels.fluctuation.finish()
+    if file is not None:
+        np.lib.format.write_array(file, fluctuation, version=(1, 0))
     return Sound(
         levels.n_samples / levels.sr,
         sound.expected_s,
@@ -193,6 +201,7 @@ def _describe(sound: MonoSound[_Levels], kept: Float16Array | None, file: IO[byt
         seconds.typical_start(levels.n_samples // levels.sr - TYPICAL_S + 1),
         digest.hexdigest(),
         kept,
+        fluctuation,
         sound.is_cut,
         None if levels.harmony is None else levels.harmony.finish(),
         None if levels.rhythm is None else levels.rhythm.finish(),
@@ -200,13 +209,14 @@ def _describe(sound: MonoSound[_Levels], kept: Float16Array | None, file: IO[byt
 
 
 class _Levels:
-    """A sink that keeps outline and harmony in memory and the mel levels, of which rhythm is taken, in a file."""
+    """A sink that keeps outline, fluctuation and harmony in memory and the mel levels, for rhythm too, in a file."""
 
     def __init__(self, sr: int, spool: IO[bytes], aspects: bool) -> None:
         self.sr, self.spool = sr, spool
         self.n_samples = self.n_frames = 0
         self.energy = 0.0
         self.outline = Outline()
+        self.fluctuation = FluctuationStream(sr)
         self.harmony = HarmonyStream(sr) if aspects else None
         self.rhythm = RhythmStream(sr) if aspects else None
         self._stream = LevelStream(sr)
@@ -235,6 +245,7 @@ class _Levels:
             part = samples[start : start + _DOT]
             self.energy += float(part @ part)
         self.outline.add(samples)
+        self.fluctuation.add(samples)
         if self.harmony is not None:
             self.harmony.add(samples)
         self._keep(self._stream.add(samples))

@@ -24,6 +24,7 @@ __all__ = [
     "FEATURE_VERSION",
     "FRAME",
     "HOP",
+    "MIN_FEATURE_VERSION",
     "N_MELS",
     "N_MFCC",
     "SAMPLE_RATE",
@@ -39,11 +40,14 @@ __all__ = [
     "raise_to_floor",
 ]
 
-FEATURE_VERSION = 2
+FEATURE_VERSION = 3
+MIN_FEATURE_VERSION = 2
+"""The oldest that songs and models may have: its numbers are among those of this one."""
 # What a song gains by being analysed again, by the version that brought it: shown to people after an update.
 FEATURE_CHANGES = {
     2: "songs are known again by their sound when files move or change their tags, and previews start at the most "
     "typical 30 seconds",
+    3: "songs are compared by their rhythm, too",
 }
 SAMPLE_RATE = 22050
 FRAME = 512

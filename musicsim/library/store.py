@@ -3,7 +3,7 @@
 A library is one folder::
 
     library.sqlite        songs, files, tags, plays, playlists, models, jobs
-    frames/ab/<hash>.npy  MFCC frames of a song, float16 (n_frames, 13): a codebook is refitted without decoding
+    frames/ab/<hash>.npy  MFCC and fluctuation of a song, float16: models are refitted without decoding
     models/<id>/          a similarity model with the histograms and vectors of every song
     jobs/<id>.log         what a background job wrote
     cache/                what can be made again: copies for browsers, the songs of a large library as columns
@@ -59,7 +59,7 @@ __all__ = ["DEFAULTS", "Song", "Store"]
 _REFRESH_VERSION = 2  # grows when a refresh makes of the same songs more than before
 
 DEFAULTS: dict[str, Any] = {
-    "keep_frames": True,  # keep MFCC frames on the disk: a codebook is fitted again without decoding
+    "keep_frames": True,  # keep MFCC frames on the disk: models are fitted again without decoding
     "aspects": True,  # take harmony and rhythm beside timbre, for about a tenth of the time
     "shortest_s": 20.0,  # what is shorter is no song
     "n_workers": 0,  # worker processes of a scan; 0: one a core
@@ -435,7 +435,7 @@ class Store:
     def frames(self, song: Song) -> npt.NDArray[np.float32]:
         """Delta-MFCC frames of a song, float32 (n_frames, 39), from the kept MFCC; 13 kB a second.
 
-        Of a song of hours take :meth:`FrameStore.blocks`.
+        Of a song of hours take :meth:`FrameStore.blocks`; all that is kept gives :meth:`FrameStore.frames`.
 
         Raises
         ------

@@ -9,7 +9,7 @@ import soundfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from musicsim.audio import AudioDecodeError, analyse_sound, decode, harmony, mfcc, peaks, rhythm
+from musicsim.audio import AudioDecodeError, analyse_sound, decode, fluctuation, harmony, mfcc, peaks, rhythm
 from musicsim.audio.features import LevelStream
 from musicsim.audio.waveform import Outline
 from tests.shared import RECORDINGS, needs_recordings
@@ -49,6 +49,7 @@ def assert_same_as_plain(source, sound):
     assert sound.loudest == np.abs(decoded.samples).max()
     # 1e-6: squares are summed in float32 over 8,192 samples at a time
     assert sound.rms == pytest.approx(np.sqrt(np.mean(decoded.samples.astype(np.float64) ** 2)), rel=1e-6)
+    np.testing.assert_array_equal(sound.fluctuation, fluctuation(decoded.samples))
     assert sound.sound_hash == hashlib.blake2b(expected.tobytes(), digest_size=16).hexdigest()
 
 
@@ -162,7 +163,7 @@ def test_aspects_need_a_rate():
 # --- files ---
 
 
-def test_coefficients_are_written_as_a_plain_npy_file(tmp_path):
+def test_coefficients_are_written_first_as_a_plain_npy_file(tmp_path):
     data = wav(melody(30))
     expected = analyse_sound(data)
     sound = analyse_sound(data, frames_to=tmp_path / "frames.tmp")

@@ -1,12 +1,18 @@
 """After an update: songs of an older version are analysed again, and nothing is lost on the way."""
 
-import json
+import os
+import signal
 
 import numpy as np
 import pytest
 
 from musicsim.audio import FEATURE_CHANGES, FEATURE_VERSION
+from musicsim.explorer import jobs
 from musicsim.explorer.learning.task import LearningSettings
+from musicsim.explorer.models.schema import OLDER_SOUND, SOUND
+from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.search.query import find_similar, read_example
+from musicsim.explorer.search.why_sides import explained
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.learned_model import learn
 from musicsim.explorer.upkeep.model_catalogue import stale_reason
@@ -14,7 +20,9 @@ from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.explorer.upkeep.upgrade import bring_up_to_date, pending_upgrade
 from musicsim.library.db import schema
 from tests.learning import Watcher
-from tests.sounds import write_song
+from tests.library.old_versions import make_feature_version_2
+from tests.sounds import write_collection, write_song
+from tests.waiting import until
 
 
 def report(**_values):
@@ -24,12 +32,7 @@ def report(**_values):
 @pytest.fixture
 def older(tiny_library):
     """A library as the version before this one left it."""
-    with tiny_library.write() as connection:
-        connection.execute(schema.songs.update().values(feature_version=FEATURE_VERSION - 1))
-    about = tiny_library.models.path(tiny_library.models.active().id) / "model.json"
-    told = json.loads(about.read_text()) | {"feature_version": FEATURE_VERSION - 1}
-    about.write_text(json.dumps(told))
-    return tiny_library
+    return make_feature_version_2(tiny_library)
 
 
 def test_every_version_says_what_became_better():
@@ -58,12 +61,93 @@ def test_all_songs_are_analysed_again_and_keep_their_ids(older):
     assert snapshot.model is not None, "a model of this version is in use"
 
 
-def test_until_all_is_done_the_old_model_stays(older):
-    old = older.models.active().id
+def test_until_all_is_done_everything_works_as_before(older, collection, tmp_path):
+    old, before = older.models.active().id, take_snapshot(older)
+    song = older.songs()[0]
+    assert refresh(older)
     assert not bring_up_to_date(older, report=lambda **values: values.get("done", 0) >= 4)
     assert 0 < pending_upgrade(older).n_songs < 12
+    assert refresh(older)
     assert older.models.active().id == old
-    assert len(take_snapshot(older).songs_at()) == 12
+    snapshot = take_snapshot(older)
+    assert snapshot.model.representation == OLDER_SOUND
+    np.testing.assert_array_equal(snapshot.vectors_at(np.arange(12)), before.vectors_at(np.arange(12)))
+    example = read_example(snapshot, song.path, "a copy")
+    np.testing.assert_allclose(example.vector, snapshot.vectors_at(snapshot.rows_of([song.id]))[0], atol=1e-4)
+    hit = find_similar(snapshot, example, 1, max_per_artist=None)[0]
+    _, _, why = explained(snapshot, example, hit.song.id)
+    assert sum(part.similarity for part in why.parts) == pytest.approx(why.similarity_before, abs=1e-5)
+    older.add(write_song(tmp_path / "new.flac", "noise", seed=77))
+    assert refresh(older)
+    assert older.models.active().id == old
+    assert len(take_snapshot(older).songs_at()) == 13
+
+
+def test_then_sound_is_fitted_again_on_what_was_analysed(older):
+    old = older.models.active()
+    bring_up_to_date(older, report=report)
+    snapshot = take_snapshot(older)
+    assert snapshot.record.id != old.id
+    assert (snapshot.record.kind, snapshot.record.name) == ("native", "Sound")
+    assert snapshot.model.representation == SOUND
+    assert all(older.frame_files.frames(song.content_hash).fluctuation is not None for song in older.songs())
+    assert np.isfinite(snapshot.vectors_at(np.arange(12))).all()
+
+
+def test_codewords_are_the_same_before_and_after(older):
+    codewords = older.models.codewords()
+    model, before = (
+        SimilarityModel.load(older.models.path(codewords.id)),
+        older.vectors(codewords.id).X.copy(),
+    )
+    bring_up_to_date(older, report=report)
+    assert older.models.codewords() == codewords
+    np.testing.assert_array_equal(older.vectors(codewords.id).X, before)
+    songs = {song.id: song for song in older.songs()}
+    frames = [
+        older.frame_files.frames(songs[i].content_hash) for i in older.vectors(codewords.id).song_ids.tolist()
+    ]
+    np.testing.assert_array_equal(model.transform(frames), before)
+
+
+def test_a_file_that_can_be_read_no_more_does_not_hold_up_the_rest(older):
+    broken = older.songs()[0]
+    copy = broken.path.read_bytes()
+    path = older.folder / "broken.flac"
+    path.write_bytes(copy)
+    with older.write() as connection:
+        files = schema.files
+        connection.execute(files.update().where(files.c.song_id == broken.id).values(path=path))
+    path.write_bytes(b"no music any more")
+    bring_up_to_date(older, report=report)
+    assert pending_upgrade(older) is None
+    assert take_snapshot(older).model.representation == SOUND
+    assert len(take_snapshot(older).songs_at()) == 11
+
+
+@pytest.mark.slow
+def test_a_killed_update_goes_on_where_it_was(store, tmp_path):
+    store.add(write_collection(tmp_path / "music", n_songs=8, seconds=40))
+    refresh(store)
+    make_feature_version_2(store)
+    old = store.models.active().id
+
+    def n_done():
+        return 24 - len(store.files.outdated())
+
+    job_id = jobs.start(store, "upgrade")
+    until(lambda: n_done() >= 3 or not store.jobs.get(job_id).is_active)
+    os.killpg(store.jobs.get(job_id).pid, signal.SIGKILL)
+    until(lambda: jobs.current(store) is None)
+    had = n_done()
+    assert 3 <= had < 24
+    assert store.models.active().id == old
+    assert len(take_snapshot(store).songs_at()) == 24
+    job_id = jobs.start(store, "upgrade")
+    until(lambda: jobs.current(store) is None)
+    job = store.jobs.get(job_id)
+    assert (job.state, n_done()) == ("done", 24)
+    assert take_snapshot(store).model.representation == SOUND
 
 
 def test_adding_a_song_first_brings_up_what_is_old(older, tmp_path):
@@ -115,7 +199,7 @@ def test_the_native_model_is_updated_without_reading_a_file(of_codewords):
     assert pending_upgrade(of_codewords) is None
     snapshot = take_snapshot(of_codewords)
     assert (snapshot.record.kind, snapshot.record.name) == ("native", "Sound")
-    assert snapshot.model.representation == "gaussian"
+    assert snapshot.model.representation == SOUND
     assert len(snapshot.row_ids) == 24
     kept = of_codewords.models.codewords()
     assert (kept.id, kept.name) == (old.id, "Codewords")

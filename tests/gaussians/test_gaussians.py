@@ -8,6 +8,7 @@ from scipy.linalg import logm, sqrtm
 from sklearn.decomposition import PCA
 
 from musicsim import gaussians
+from musicsim.audio import FLUCTUATION_SIZE
 from musicsim.gaussians import GaussianEmbedding, Population, SongGaussians, Spread
 
 
@@ -197,17 +198,22 @@ def test_the_prior_that_comes_with_the_program_fits_the_frames():
     prior = gaussians.load_prior()
     assert prior.population.covariance.shape == (39, 39)
     assert np.linalg.eigvalsh(prior.population.covariance).min() > 0
-    p = len(prior.spread.axes)
-    np.testing.assert_allclose(
-        prior.spread.axes @ prior.spread.axes.T, np.eye(p), atol=0.01
-    )  # half precision
-    assert (np.diff(prior.spread.between) <= 0).all()
-    assert np.linalg.eigvalsh(prior.spread.within).min() > 0
+    for spread, width in (
+        (prior.timbre, gaussians.embedding_size(39)),
+        (prior.fluctuation, FLUCTUATION_SIZE),
+    ):
+        assert spread.axes.shape[1] == width
+        # half precision
+        np.testing.assert_allclose(spread.axes @ spread.axes.T, np.eye(len(spread.axes)), atol=0.01)
+        assert (np.diff(spread.between) <= 0).all()
+        assert np.linalg.eigvalsh(spread.within).min() > 0
 
 
 def test_a_prior_says_what_its_songs_say():
     songs = [gaussians.fit_parts(frames, 20) for frames in _songs()]
-    prior = gaussians.learn_prior(songs, 1e9, variance=1.0)
+    rng = np.random.default_rng(0)
+    patterns = [rng.normal(size=(1, 7)) + 0.1 * rng.normal(size=(len(song), 7)) for song in songs]
+    prior = gaussians.learn_prior(songs, patterns, 1e9, variance=1.0)
     file = BytesIO()
     gaussians.save_prior(prior, file)
     stored = gaussians.read_prior(BytesIO(file.getvalue()))
@@ -216,5 +222,10 @@ def test_a_prior_says_what_its_songs_say():
     _, of_songs = gaussians.song_axes(X, within)
     few, _ = gaussians.fit_embedding(songs[:1], stored.population)
     np.testing.assert_allclose(few.transform(gaussians.fit_gaussians(_songs())), X, atol=1e-3)
-    _, of_one = gaussians.song_axes(X[:1], None, stored.spread)
+    _, of_one = gaussians.song_axes(X[:1], None, stored.timbre)
     np.testing.assert_allclose(_distances(X @ of_one.T), _distances(X @ of_songs.T), rtol=0.05, atol=0.02)
+    F = np.array([some.mean(axis=0) for some in patterns])
+    song_of = np.repeat(np.arange(len(songs)), [len(song) for song in songs])
+    _, of_songs = gaussians.song_axes(F, gaussians.within_covariance(np.concatenate(patterns), song_of))
+    _, of_one = gaussians.song_axes(F[:1], None, stored.fluctuation)
+    np.testing.assert_allclose(_distances(F @ of_one.T), _distances(F @ of_songs.T), rtol=0.05, atol=0.02)

@@ -4,8 +4,9 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim import metric
-from musicsim.audio import FEATURE_VERSION, HOP, SAMPLE_RATE
+from musicsim.audio import DELTA_WIDTH, HOP, SAMPLE_RATE
 from musicsim.explorer.learning.task import FloatArray, Rows, Task
+from musicsim.explorer.models.encoders import has_features
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
 __all__ = ["SONGS", "WithinSongs"]
@@ -82,16 +83,18 @@ def _parts(snapshot: Snapshot) -> tuple[FloatArray, npt.NDArray[np.int64]]:
         return nothing
     kept = snapshot.library.frame_files.kept()
     some = np.sort(np.random.default_rng(_SEED).permutation(snapshot.n_indexed)[:_MAX_SONGS])
-    drawn = snapshot.songs_at(some)
-    songs = [s for s in drawn if s.content_hash in kept and s.feature_version == FEATURE_VERSION]
+    songs = [song for song in snapshot.songs_at(some) if song.content_hash in kept]
     vectors, of = [], []
     for number, song in enumerate(songs):
-        frames = snapshot.library.frames(song)
+        frames = snapshot.library.frame_files.frames(song.content_hash)
         length = min(_PART, len(frames) // 2)
-        if not length:
+        if length < DELTA_WIDTH:
             continue
         starts = np.linspace(0, len(frames) - length, min(_MAX_PARTS, len(frames) // length)).astype(int)
-        vectors.append(model.transform([frames[start : start + length] for start in starts]))
+        features = model.features([frames.part(start, start + length) for start in starts.tolist()])
+        if not has_features(features).all():  # frames of an older version
+            continue
+        vectors.append(model.vectors(features))
         of += [number] * len(starts)
     if not vectors:
         return nothing

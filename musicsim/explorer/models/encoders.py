@@ -1,7 +1,8 @@
 """Encoders: what makes the features that a model keeps of each song, and how they are stored.
 
-One class for each thing that can be compared: one Gaussian per song, codewords, mixtures of Gaussians, semantic
-multinomials, tags that people gave, harmony and rhythm, the words of lyrics, and vectors that the listener brought.
+One class for each thing that can be compared: one Gaussian per song and how it fluctuates, codewords, mixtures of
+Gaussians, semantic multinomials, tags that people gave, harmony and rhythm, the words of lyrics, and vectors that the
+listener brought.
 Another representation is one more :class:`Encoder`, and one more row of
 :data:`musicsim.explorer.models.representations.REPRESENTATIONS`.
 
@@ -19,18 +20,20 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim import codebook, gaussians, kernels, mixtures
-from musicsim.audio import HARMONY_SIZE, RHYTHM_SIZE
+from musicsim.audio import FLUCTUATION_SIZE, HARMONY_SIZE, RHYTHM_SIZE, SongFrames
 from musicsim.audio.features import N_MFCC
 from musicsim.explorer.models.schema import AboutModel
 
 __all__ = [
     "ASPECTS",
+    "FLUCTUATION",
     "FRAMES",
     "LYRICS",
     "MAX_NUMBER",
     "MIN_SCALE",
     "MODELS",
     "TAGS",
+    "TIMBRE",
     "VECTORS",
     "Arrays",
     "AspectEncoder",
@@ -44,6 +47,7 @@ __all__ = [
     "MixtureEncoder",
     "Part",
     "SemanticEncoder",
+    "SoundEncoder",
     "StoredArray",
     "StoredModel",
     "TagEncoder",
@@ -54,7 +58,9 @@ __all__ = [
 ]
 
 Floats: TypeAlias = npt.NDArray[np.float32]
-Frames: TypeAlias = Floats | Iterator[Floats]
+Frames: TypeAlias = SongFrames | Floats | Iterator[Floats]
+"""Of a song: what is kept of it, or for encoders that take no more than these its delta-MFCC, (n, 39), at once or in
+blocks."""
 Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
 
 FRAMES, TAGS, ASPECTS, LYRICS, VECTORS, MODELS = "frames", "tags", "aspects", "lyrics", "vectors", "models"
@@ -66,6 +72,8 @@ MAX_NUMBER = 1e9
 MIN_SCALE = 1e-12
 """The smallest stored number that is divided by."""
 _N_COLUMNS = 3 * N_MFCC  # of frames
+TIMBRE, FLUCTUATION = slice(None, -FLUCTUATION_SIZE), slice(-FLUCTUATION_SIZE, None)
+"""Columns of the features of :class:`SoundEncoder`."""
 
 
 # --- the protocol ---------------------------------------------------------------------------------
@@ -196,6 +204,11 @@ def has_features(features: Floats) -> npt.NDArray[np.bool_]:
 # --- of sound -------------------------------------------------------------------------------------
 
 
+def _delta_mfcc(list_of_frames: Iterable[Frames]) -> Iterator[Floats | Iterator[Floats]]:
+    """The thesis's 39 columns of each song."""
+    return (frames.blocks() if isinstance(frames, SongFrames) else frames for frames in list_of_frames)
+
+
 @dataclass(frozen=True, slots=True)
 class GaussianEncoder(Encoder):
     """The logarithm of each song's Gaussian: a column for each pair of columns of the frames."""
@@ -214,7 +227,7 @@ class GaussianEncoder(Encoder):
         return gaussians.embedding_size(_N_COLUMNS)
 
     def encode_frames(self, list_of_frames: Iterable[Frames], /) -> Floats:
-        return self.embedding.transform(gaussians.fit_gaussians(list_of_frames))
+        return self.embedding.transform(gaussians.fit_gaussians(_delta_mfcc(list_of_frames)))
 
     def arrays(self) -> Arrays:
         population = self.embedding.population_
@@ -239,6 +252,30 @@ class GaussianEncoder(Encoder):
 
 
 @dataclass(frozen=True, slots=True)
+class SoundEncoder(GaussianEncoder):
+    """The logarithm of each song's Gaussian, and behind it the mean of its patterns of fluctuation."""
+
+    @property
+    def n_features(self) -> int:
+        return gaussians.embedding_size(_N_COLUMNS) + FLUCTUATION_SIZE
+
+    def encode_frames(self, list_of_frames: Iterable[Frames], /) -> Floats:
+        """Features of songs; NaN where frames are of feature version 2."""
+        songs = list(list_of_frames)
+        features = np.full((len(songs), self.n_features), np.nan, dtype=np.float32)
+        for row, song in enumerate(songs):
+            assert isinstance(song, SongFrames), "frames alone do not say how a song fluctuates"
+            if song.fluctuation is not None:
+                features[row, TIMBRE] = GaussianEncoder.encode_frames(self, [song])[0]
+                features[row, FLUCTUATION] = song.mean_fluctuation
+        return features
+
+    @classmethod
+    def n_stored_features(cls, _about: AboutModel, _model: StoredModel, /) -> int:
+        return gaussians.embedding_size(_N_COLUMNS) + FLUCTUATION_SIZE
+
+
+@dataclass(frozen=True, slots=True)
 class CodewordEncoder(Encoder):
     """Histograms of codewords: a column a codeword."""
 
@@ -257,7 +294,7 @@ class CodewordEncoder(Encoder):
         return len(self.codebook.codewords_)
 
     def encode_frames(self, list_of_frames: Iterable[Frames], /) -> Floats:
-        return self.codebook.transform(list_of_frames)
+        return self.codebook.transform(_delta_mfcc(list_of_frames))
 
     def arrays(self) -> Arrays:
         book = self.codebook
@@ -311,7 +348,9 @@ class MixtureEncoder(Encoder):
         return self.space.projection_.shape[1]
 
     def encode_frames(self, list_of_frames: Iterable[Frames], /) -> Floats:
-        return self.space.transform(mixtures.fit_mixtures(list_of_frames, random_state=self.space.seed_))
+        return self.space.transform(
+            mixtures.fit_mixtures(_delta_mfcc(list_of_frames), random_state=self.space.seed_)
+        )
 
     def arrays(self) -> Arrays:
         return with_prefix(_PREFIX, self.space.arrays())
@@ -340,7 +379,7 @@ class SemanticEncoder(Encoder):
         return len(self.multinomials.tags_)
 
     def encode_frames(self, list_of_frames: Iterable[Frames], /) -> Floats:
-        return self.multinomials.transform(list_of_frames)
+        return self.multinomials.transform(_delta_mfcc(list_of_frames))
 
     def arrays(self) -> Arrays:
         return with_prefix(_PREFIX, self.multinomials.arrays())

@@ -9,7 +9,7 @@ from what is known, as if all vectors were drawn from one normal distribution; f
 every other song that lacks the same.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -76,12 +76,12 @@ class JointEncoder(Encoder):
         """Joined vectors of songs, float32 (n_songs, n_features); NaN of models that do not use audio."""
         rows = []
         for frames in list_of_frames:
-            # each source reads them from the start: 8 MB for ten minutes
-            kept = [frames] if isinstance(frames, np.ndarray) else list(frames)
+            # each source reads them from the start; blocks of ten minutes are 8 MB
+            kept = np.concatenate(list(frames)) if isinstance(frames, Iterator) else frames
             rows.append(
                 np.concatenate(
                     [
-                        part.transform([iter(kept)])[0]
+                        part.transform([kept])[0]
                         if part.encoder_.uses_audio
                         else np.full(part.n_dimensions, np.nan)
                         for part in self.parts

@@ -6,7 +6,7 @@ Gaussians, semantic multinomials, and the tags that people gave. And harmony, rh
 that the listener brought, and several models together.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -15,6 +15,8 @@ import numpy.typing as npt
 
 from musicsim import gaussians, kernels
 from musicsim.explorer.models.encoders import (
+    FLUCTUATION,
+    TIMBRE,
     AspectEncoder,
     CodewordEncoder,
     Encoder,
@@ -23,23 +25,28 @@ from musicsim.explorer.models.encoders import (
     LyricEncoder,
     MixtureEncoder,
     SemanticEncoder,
+    SoundEncoder,
     TagEncoder,
     VectorEncoder,
 )
 from musicsim.explorer.models.joint_space import JointEncoder, fill, statistics
-from musicsim.explorer.models.schema import SOUND
+from musicsim.explorer.models.schema import OLDER_SOUND, SOUND, SOUNDS
 
 __all__ = [
     "CODEWORDS",
     "COMBINED",
+    "FLUCTUATION_SHARE",
     "OFFERED",
     "OWN",
     "REPRESENTATIONS",
     "Axes",
     "Representation",
     "Weights",
+    "sound_axes",
 ]
 
+FLUCTUATION_SHARE = 1 / 4
+"""Of the squared distances of Sound."""
 OWN, COMBINED = "own", "combined"
 """Representations that are made of what the listener brought, and of other models."""
 
@@ -78,7 +85,7 @@ class Representation:
         Whether mapped features have unit length, so that distances need no scale.
     n_mapped : int or None
         Columns of mapped features; None where they are those of the features.
-    fit_axes : callable of (mapped features, covariance within songs or None, share of the variance), or None
+    fit_axes : callable of (mapped features, covariances within songs or None, share of the variance), or None
         Axes of its own, with their scale; None for principal axes.
     """
 
@@ -88,7 +95,7 @@ class Representation:
     weights: Weights | None = None
     is_unit: bool = False
     n_mapped: int | None = None
-    fit_axes: Callable[[Floats, npt.NDArray[np.float64] | None, float], Axes] | None = None
+    fit_axes: Callable[[Floats, Sequence[npt.NDArray[np.float64]] | None, float], Axes] | None = None
 
 
 def _root(features: Floats, _weights: object) -> Floats:
@@ -121,15 +128,50 @@ def _unit(features: Floats, _weights: object) -> Floats:
     return (X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(float).tiny)).astype(np.float32)
 
 
-def _song_axes(mapped: Floats, within: npt.NDArray[np.float64] | None, variance: float) -> Axes:
-    return gaussians.song_axes(mapped, within, gaussians.load_prior().spread, variance=variance)
+def sound_axes(
+    features: Floats,
+    within: Sequence[npt.NDArray[np.float64]] | None,
+    variance: float = 0.95,
+    *,
+    use_prior: bool = True,
+) -> Axes:
+    """Axes of timbre, and beside them those of fluctuation; the mean squared distance of two songs is 1.
+
+    Parameters
+    ----------
+    features : float32 ndarray of shape (n_songs, n_features)
+        Of a :class:`~musicsim.explorer.models.encoders.SoundEncoder`.
+    within : pair of square float64 ndarrays, optional
+        How parts of songs vary about their songs, in timbre and in fluctuation.
+    variance : float in (0, 1]
+        Share of the variance that is kept.
+    use_prior : bool
+        Join what the program knows of music, for songs that may be few.
+    """
+    from scipy.linalg import block_diag
+
+    prior = gaussians.load_prior() if use_prior else None
+    spreads = (None, None) if prior is None else (prior.timbre, prior.fluctuation)
+    timbre, fluctuation = (
+        gaussians.song_axes(features[:, columns], of_parts, spread, variance=variance)
+        for columns, of_parts, spread in zip(
+            (TIMBRE, FLUCTUATION), within or (None, None), spreads, strict=True
+        )
+    )
+    share = np.sqrt([1 - FLUCTUATION_SHARE, FLUCTUATION_SHARE])
+    return np.concatenate([timbre[0], fluctuation[0]]), block_diag(
+        share[0] * timbre[1], share[1] * fluctuation[1]
+    )
 
 
 _RARITY = Weights(_rarity, ("f",))
 _STATISTICS = Weights(statistics, ("1 + f", "f"))
 
 REPRESENTATIONS = {
-    SOUND: Representation("timbre and how it changes", GaussianEncoder, _as_they_are, fit_axes=_song_axes),
+    SOUND: Representation(
+        "timbre, how it changes, and rhythm", SoundEncoder, _as_they_are, fit_axes=sound_axes
+    ),
+    OLDER_SOUND: Representation("timbre and how it changes", GaussianEncoder, _as_they_are),
     "ppk": Representation("codewords of its sound", CodewordEncoder, _root, is_unit=True),
     "histogram": Representation("plain counts of codewords", CodewordEncoder, _as_they_are),
     "tfidf": Representation("codewords weighted by rarity", CodewordEncoder, _tfidf, _RARITY, is_unit=True),
@@ -145,7 +187,7 @@ REPRESENTATIONS = {
     COMBINED: Representation("several models together", JointEncoder, fill, _STATISTICS),
 }
 """By name; the six from "ppk" on are those of thesis 5.4.3."""
-OFFERED = tuple(name for name in REPRESENTATIONS if name not in (SOUND, OWN, COMBINED))
+OFFERED = tuple(name for name in REPRESENTATIONS if name not in (*SOUNDS, OWN, COMBINED))
 """Those that a library may have next to its built-in models."""
 CODEWORDS = tuple(name for name, kind in REPRESENTATIONS.items() if kind.encoder is CodewordEncoder)
 """Those whose features are histograms of codewords."""

@@ -10,7 +10,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 __all__ = [
     "MAX_JSON",
+    "OLDER_SOUND",
     "SOUND",
+    "SOUNDS",
     "AboutFile",
     "AboutModel",
     "AboutSources",
@@ -22,8 +24,9 @@ __all__ = [
 
 MAX_JSON = 1 << 20
 """Bytes of a file of JSON; those that the program writes have some thousands."""
-SOUND = "gaussian"
-"""The representation of the native model."""
+SOUND, OLDER_SOUND = "sound", "gaussian"
+"""The representation of the native model, and what that was before feature version 3."""
+SOUNDS = (SOUND, OLDER_SOUND)
 _MAX_PARTS = 256
 _LARGEST = 1e12
 _MAX_SEED = 2**63 - 1

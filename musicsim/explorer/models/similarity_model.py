@@ -5,7 +5,7 @@ Features are what is kept of each song: a histogram of codewords, or what else a
 """
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim import __version__, codebook
-from musicsim.audio import FEATURE_VERSION
+from musicsim.audio import FEATURE_VERSION, MIN_FEATURE_VERSION
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.arrays import read_arrays
 from musicsim.explorer.models.encoders import CodewordEncoder, Encoder, Frames
@@ -120,15 +120,16 @@ class SimilarityModel:
         return self
 
     def fit_space(
-        self, features: npt.NDArray[np.float32], within: npt.NDArray[np.float64] | None = None
+        self, features: npt.NDArray[np.float32], within: Sequence[npt.NDArray[np.float64]] | None = None
     ) -> "SimilarityModel":
         """Learn the map's weights and the axes from the features of songs.
 
         Parameters
         ----------
         features : float32 ndarray of shape (n_songs, n_features)
-        within : float64 ndarray of shape (n_mapped, n_mapped), optional
-            How parts of songs vary about their songs, for representations whose axes take it into account.
+        within : sequence of square float64 ndarrays, optional
+            How parts of songs vary about their songs, for representations whose axes take it into account: a
+            covariance for each kind of columns.
         """
         self.n_songs_ = len(features)
         self.weights_ = None if self.kind.weights is None else self.kind.weights.fit(features)
@@ -218,8 +219,8 @@ class SimilarityModel:
     def features(self, list_of_frames: Iterable[Frames]) -> npt.NDArray[np.float32]:
         """Features of songs by their sound, float32 (n_songs, n_features).
 
-        Frames of a song are one array (n_frames, 39), or an iterator of arrays where the song is long. Of several
-        models together, those columns that are heard; the others are NaN.
+        Frames of a song as :data:`musicsim.explorer.models.encoders.Frames` has them. Of several models together,
+        those columns that are heard; the others are NaN.
 
         Raises
         ------
@@ -311,7 +312,8 @@ class SimilarityModel:
         called = called or str(folder)
         try:
             versions = read_json_file(Versions, folder / "model.json")
-            if versions.format_version not in _READABLE or versions.feature_version != FEATURE_VERSION:
+            known = range(MIN_FEATURE_VERSION, FEATURE_VERSION + 1)
+            if versions.format_version not in _READABLE or versions.feature_version not in known:
                 raise FeatureVersionError(
                     f"{called}: this model has format {versions.format_version} and features "
                     f"{versions.feature_version}; this program has {FORMAT_VERSION} and {FEATURE_VERSION}. {remedy}"

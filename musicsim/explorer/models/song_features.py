@@ -79,7 +79,7 @@ def _known_rows(ids: npt.NDArray[np.int64], rows: Callable[[Any], Floats], width
 
 
 def _frames(library: Library, encoder: Encoder, _tell: Tell) -> _Read:
-    return lambda songs: encoder.encode_frames(library.frame_files.blocks(s.content_hash) for s in songs)
+    return lambda songs: encoder.encode_frames(library.frame_files.frames(s.content_hash) for s in songs)
 
 
 def _tags(library: Library, encoder: TagEncoder, _tell: Tell) -> _Read:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim import kernels
-from musicsim.audio import Sound, analyse_sound, derivative_blocks
+from musicsim.audio import SongFrames, Sound, analyse_sound
 from musicsim.errors import AudioTooShortError, ModelError, NotFoundError
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.requests.filters import Filters
@@ -66,8 +66,7 @@ class Example:
     song_id : int or None
         The song of the library that has the very same bytes or sound.
     features : float32 ndarray of shape (n_features,)
-    mfcc : ndarray of shape (n_frames, 13)
-        As :func:`musicsim.audio.derivative_blocks` takes them.
+    frames : SongFrames
     is_cut : bool
         Whether the sound goes on behind what was analysed.
     """
@@ -77,7 +76,7 @@ class Example:
     peaks: npt.NDArray[np.float32]
     duration_s: float
     features: npt.NDArray[np.float32]
-    mfcc: npt.NDArray[np.floating]
+    frames: SongFrames
     notes: tuple[str, ...] = field(default=())
     song_id: int | None = None
     is_cut: bool = False
@@ -128,18 +127,18 @@ def example_of(snapshot: Snapshot, sound: Sound, digest: str, name: str) -> Exam
     model = model_to_compare_with(snapshot)
     if sound.mfcc is None:
         raise ValueError("sound.mfcc is None: read the coefficients from their file.")
+    frames = SongFrames(sound.mfcc, sound.fluctuation)
     try:
-        frames = derivative_blocks(sound.mfcc)
+        features = model.features([frames])
     except AudioTooShortError as error:
         raise AudioTooShortError(f"{name}: {error}") from error
-    features = model.features([frames])
     return Example(
         name,
         model.vectors(features)[0],
         sound.outline,
         sound.duration_s,
         features[0],
-        sound.mfcc,
+        frames,
         sound.notes,
         snapshot.library.song_with_sound(digest, sound.sound_hash),
         sound.is_cut,

@@ -21,7 +21,7 @@ from musicsim import codebook as codebooks
 from musicsim import kernels
 from musicsim.audio import HOP, SAMPLE_RATE
 from musicsim.errors import ModelError
-from musicsim.explorer.models.schema import SOUND
+from musicsim.explorer.models.schema import SOUNDS
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.search.why_groups import Share, group_shares, largest_shares
 
@@ -253,7 +253,7 @@ def explain_pair(
     Memory: 32 bytes a frame and the blocks of frames as they come, 2 MB a song of ten minutes. Of longer songs
     the first ten minutes are listened through.
     """
-    if model.representation == SOUND:
+    if model.representation in SOUNDS:
         before, after = _sound_shares(one, other, model, sample)
         parts = largest_shares(before, after)
         heard = _Heard() if codewords is None else _Heard.of(one, other, codewords, None)

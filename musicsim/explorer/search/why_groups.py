@@ -1,8 +1,9 @@
-"""What each part of the sound gives to the similarity of two songs that are compared by their Gaussians.
+"""What each part of the sound gives to the similarity of two songs that are compared by Gaussians and fluctuation.
 
 A Gaussian's logarithm has a number for each pair of columns of the frames, and for each column by itself. They are put
 together to what can be said in a word: level, tone colour, their movement, and what goes with what. Whitening mixes the
 columns of frames a little; the groups are those of the columns after it, each of which is closest to one before.
+Fluctuation is a group by itself.
 """
 
 from dataclasses import dataclass
@@ -39,8 +40,9 @@ GROUPS = {
         for moves in (_LEVEL_MOVES, _TONE_MOVES, _TONE_TURNS)
     ]
     + [(moves, _MEAN) for moves in (_LEVEL_MOVES, _TONE_MOVES, _TONE_TURNS)],
+    "rhythm and fluctuation": [],
 }
-"""Pairs of kinds of columns, by what they say; each pair is in one of them."""
+"""Pairs of kinds of columns, by what they say; each pair is in one of them. The last is no pair of columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +73,12 @@ def group_shares(
 
     Parameters
     ----------
-    a, b : arrays of shape (820,)
-        Mapped features.
-    sample : array of shape (n, 820)
+    a, b : arrays of shape (n_features,)
+        Mapped features of a :class:`~musicsim.explorer.models.encoders.SoundEncoder`, or of the
+        :class:`~musicsim.explorer.models.encoders.GaussianEncoder` of older versions.
+    sample : array of shape (n, n_features)
         Those of songs of the library.
-    components : array of shape (r, 820)
+    components : array of shape (r, n_features)
         L of the metric M = L^T L.
 
     Returns
@@ -137,10 +140,11 @@ def _kinds() -> npt.NDArray[np.int64]:
 
 
 def _by_group(values: Floats) -> Floats:
-    """Sums over the numbers of each group, (n, n_groups), of values (n, 820)."""
+    """Sums over the numbers of each group, (n, n_groups), of values (n, n_features)."""
     kinds = _kinds()
     rows, columns = np.triu_indices(len(kinds))
     group_of = {frozenset(pair): g for g, pairs in enumerate(GROUPS.values()) for pair in pairs}
     pairs = zip(kinds[rows].tolist(), kinds[columns].tolist(), strict=True)
-    group = np.array([group_of[frozenset(pair)] for pair in pairs])
+    group = np.full(values.shape[1], len(GROUPS) - 1)  # what is behind the pairs
+    group[: len(rows)] = [group_of[frozenset(pair)] for pair in pairs]
     return np.stack([np.bincount(group, row, len(GROUPS)) for row in values])

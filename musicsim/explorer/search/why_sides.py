@@ -6,9 +6,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from musicsim.audio import derivative_blocks
 from musicsim.errors import AudioTooShortError, FeatureVersionError, NotFoundError
-from musicsim.explorer.models.schema import SOUND
+from musicsim.explorer.models.schema import SOUNDS
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.search.query import Example, model_to_compare_with
 from musicsim.explorer.search.why import Side, Why, explain_pair
@@ -41,7 +40,7 @@ def explained(snapshot: Snapshot, query: int | Example, other_id: int) -> tuple[
     """
     model = model_to_compare_with(snapshot)
     one, other = sides_of(snapshot, query, other_id)
-    if model.representation != SOUND:
+    if model.representation not in SOUNDS:
         return one, other, explain_pair(one, other, model)
     stored = _features(snapshot.library, snapshot.record.id if snapshot.record else None, snapshot.revision)
     rows = np.random.default_rng(0).permutation(len(stored.X))[:_SAMPLE]
@@ -65,10 +64,10 @@ def _outside(snapshot: Snapshot, example: Example) -> Side:
     features: Floats | None = None
     if _compares_gaussians(snapshot):
         codewords, features = _codewords(snapshot), example.features
-        histogram = None if codewords is None else codewords.features([derivative_blocks(example.mfcc)])[0]
+        histogram = None if codewords is None else codewords.features([example.frames])[0]
     return Side(
         histogram=histogram,
-        frame_blocks=None if example.mfcc is None else derivative_blocks(example.mfcc),
+        frame_blocks=example.frames.blocks(),
         peaks=example.peaks,
         duration_s=example.duration_s,
         title=example.name,
@@ -111,7 +110,7 @@ def _songs(snapshot: Snapshot, song_ids: list[int]) -> list[Side]:
 
 
 def _compares_gaussians(snapshot: Snapshot) -> bool:
-    return snapshot.model is not None and snapshot.model.representation == SOUND
+    return snapshot.model is not None and snapshot.model.representation in SOUNDS
 
 
 def _codewords(snapshot: Snapshot) -> SimilarityModel | None:

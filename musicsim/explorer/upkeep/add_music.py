@@ -121,13 +121,15 @@ def scan_and_refresh(
 ) -> AddReport:
     """Look through the sources, with the options of :class:`Scan`, and bring the model up to what was found."""
     report(message="looking for music")
-    # A model fits all songs or none: what an older version has described is analysed along with the rest.
-    outdated = [path for path, _ in library.files.outdated() if path.exists()]
-    scan = Scan(library, [*sources, *outdated], **options)
+    # A model fits all songs or none: what an older version has described is analysed, too, after what is new.
+    outdated = {path for path, _ in library.files.outdated() if path.exists()}
+    scan = Scan(library, [*sources, *sorted(outdated)], **options)
+    scan.todo.sort(key=lambda task: task.path in outdated)
+    n_new = sum(task.path not in outdated for task in scan.todo)
     library.files.add_roots(sources)
     total = scan.report.n_unchanged + len(scan.todo)
-    ends = _first_maps(len(scan.todo)) if library.models.active() is None else []
-    for start, end in pairwise([0, *ends, len(scan.todo)]):
+    ends = _first_maps(n_new) if library.models.active() is None else []
+    for start, end in pairwise([0, *ends, n_new, len(scan.todo)]):
         if not scan.run(_tell(report, total), n_files=end - start) or not _refresh(library, report):
             scan.report.cancelled = True
             return scan.report

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from musicsim import gaussians, mixtures
-from musicsim.audio import FEATURE_VERSION, HOP, SAMPLE_RATE
+from musicsim import mixtures
+from musicsim.audio import MIN_FEATURE_VERSION
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.encoders import (
     ASPECTS,
@@ -19,7 +19,6 @@ from musicsim.explorer.models.encoders import (
     TAGS,
     VECTORS,
     AspectEncoder,
-    GaussianEncoder,
     LyricEncoder,
     MixtureEncoder,
     SemanticEncoder,
@@ -33,6 +32,7 @@ from musicsim.explorer.models.song_features import feature_blocks
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.upkeep.placing import SEED, follow_owner
 from musicsim.explorer.upkeep.publish import publish
+from musicsim.explorer.upkeep.sound import fit_sound, song_parts
 from musicsim.library import Library, Song
 from musicsim.library.embeddings.store import EmbeddingStore
 from musicsim.library.scan.lyrics import read_lyrics
@@ -49,8 +49,6 @@ __all__ = [
     "fit_representation",
     "free_name",
     "new_record",
-    "parts_of",
-    "song_parts",
     "songs_to_describe",
     "songs_with_frames",
 ]
@@ -59,21 +57,18 @@ NATIVE, CODEWORDS_NAME = "Sound", "Codewords"
 REPRESENTATION_KIND = "representation"
 _TRAINING_FRAMES = 200_000  # 31 MB; 195 a codeword at 1,024 codewords
 _MIN_FRAMES_A_SONG = 50  # beyond 4,000 songs a seeded sample of the songs is used
-SONGS_FOR_AXES = 20_000  # 82 MB of histograms at 1,024 codewords
-_SONGS_FOR_PARTS = 1_000
-_FRAMES_A_PART = 20.0 * SAMPLE_RATE / HOP
-_MIN_PARTS, _MAX_PARTS = 2, 8  # of a song: 6 kB each
+SONGS_FOR_AXES = 20_000  # 113 MB of features of Sound
 _SONGS_FOR_MIXTURES = 1_000
 _MAX_TAGS, _MAX_WORDS = 300, 1_000
 _MIN_SONGS_A_TAG = 2
 
 
 def songs_with_frames(library: Library, songs: list[Song]) -> list[Song]:
-    """Songs whose frames are kept, described by this version of the program."""
+    """Songs whose frames are kept, in a version that this one can read."""
     kept = library.frame_files.kept()
-    current = (s for s in songs if s.content_hash in kept and s.feature_version == FEATURE_VERSION)
+    readable = (s for s in songs if s.content_hash in kept and s.feature_version >= MIN_FEATURE_VERSION)
     # by hash: the same songs give the same model, in whatever order they were added
-    return sorted(current, key=lambda song: song.content_hash)
+    return sorted(readable, key=lambda song: song.content_hash)
 
 
 def songs_to_describe(library: Library, representation: str) -> list[Song]:
@@ -143,10 +138,8 @@ def fit_native(library: Library, songs: Sequence[Song], tell: Tell) -> None:
 
     One of codewords, which is what older versions made, goes on as the model of codewords.
     """
-    embedding, within = gaussians.fit_embedding(
-        song_parts(library, songs, tell), gaussians.load_prior().population
-    )
-    model = SimilarityModel(SOUND, random_state=SEED).use_encoder(GaussianEncoder(embedding))
+    encoder, within = fit_sound(song_parts(library, songs, tell))
+    model = SimilarityModel(SOUND, random_state=SEED).use_encoder(encoder)
     before = library.models.native()
     keep_as = None
     if before is not None and library.models.codewords() is None and _compares_codewords(library, before):
@@ -172,24 +165,6 @@ def fit_codewords(library: Library, songs: Sequence[Song], tell: Tell) -> None:
     before = library.models.codewords()
     name = before.name if before is not None else free_name(library, CODEWORDS_NAME)
     _fit_rest(library, model, songs, CODEWORDS_KIND, name, {}, tell, walk=False)
-
-
-def song_parts(library: Library, songs: Sequence[Song], tell: Tell) -> list[gaussians.SongGaussians]:
-    """The Gaussians of the parts of each of a seeded sample of songs; 50 MB for 1,000 songs."""
-    chosen = np.sort(np.random.default_rng(SEED).permutation(len(songs))[:_SONGS_FOR_PARTS]).tolist()
-    parts = []
-    for done, i in enumerate(chosen):
-        if done % 16 == 0:
-            tell("comparing parts of songs", done, len(chosen))
-        digest = songs[i].content_hash
-        parts.append(parts_of(library.frame_files.blocks(digest), len(library.frame_files.mfcc(digest))))
-    return parts
-
-
-def parts_of(frames: gaussians.FrameBlocks, n_frames: int) -> gaussians.SongGaussians:
-    """The Gaussians of a song's parts: of 20 s where that makes two to eight of them."""
-    n_parts = int(np.clip(round(n_frames / _FRAMES_A_PART), _MIN_PARTS, _MAX_PARTS))
-    return gaussians.fit_parts(frames, -(-n_frames // n_parts))
 
 
 def free_name(library: Library, wanted: str) -> str:
@@ -354,7 +329,7 @@ def _fit_rest(
     settings: dict[str, Any],
     tell: Tell,
     *,
-    within: npt.NDArray[np.float64] | None = None,
+    within: Sequence[npt.NDArray[np.float64]] | None = None,
     walk: bool = True,
     activate: bool = False,
     keep_as: tuple[str, str] | None = None,

@@ -7,7 +7,7 @@ __all__ = ["native_is_outdated"]
 
 
 def native_is_outdated(library: Library) -> bool:
-    """Whether it compares what older versions did, and the audio features of all songs are there to refit it."""
+    """Whether it compares what older versions did, and all songs are analysed, and kept, as a new one needs them."""
     native = library.models.native()
     if native is None:
         return False
@@ -15,4 +15,8 @@ def native_is_outdated(library: Library) -> bool:
         about = read_json_file(AboutModel, library.models.path(native.id) / "model.json")
     except (OSError, ValueError):  # gone or damaged: the next refresh fits it whatever it was
         return False
-    return about.representation != SOUND and set(library.content_hashes()) <= library.frame_files.kept()
+    return (
+        about.representation != SOUND
+        and not library.files.outdated()
+        and set(library.content_hashes()) <= library.frame_files.kept()
+    )

@@ -8,6 +8,7 @@ new songs are placed under the model as it is.
 import logging
 from typing import Any
 
+from musicsim.audio import FEATURE_VERSION
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.playlists.fit import fit_walk
@@ -85,6 +86,7 @@ def refresh(library: Library, *, force: bool = False, progress: StepCallback | N
 def _bring_up(library: Library, songs: list[Song], force: bool, tell: Tell) -> None:
     match_waiting(library)
     with_frames = songs_with_frames(library, songs)
+    current = [song for song in with_frames if song.feature_version == FEATURE_VERSION]
     complete = len(with_frames) == len(songs)
     if force and not complete:
         raise FeatureVersionError(
@@ -94,12 +96,16 @@ def _bring_up(library: Library, songs: list[Song], force: bool, tell: Tell) -> N
         )
     # without all frames a new model would lose songs that the one in use can compare
     n_songs = len(songs) if complete else 0
-    if with_frames:
-        # the native model of an older version goes on as that of codewords, and need not be fitted as such
-        if force or native_is_outdated(library) or needs_fit(library, library.models.native(), n_songs):
-            fit_native(library, with_frames, tell)
-        if force or needs_fit(library, library.models.codewords(), n_songs):
-            fit_codewords(library, with_frames, tell)
+    n_current = n_songs if len(current) == len(songs) else 0
+    # the native model of an older version goes on as that of codewords, and need not be fitted as such
+    if current and (
+        (force and n_current)
+        or native_is_outdated(library)
+        or needs_fit(library, library.models.native(), n_current)
+    ):
+        fit_native(library, current, tell)
+    if with_frames and (force or needs_fit(library, library.models.codewords(), n_songs)):
+        fit_codewords(library, with_frames, tell)
     native = library.models.native()
     if native is None:
         raise FeatureVersionError(

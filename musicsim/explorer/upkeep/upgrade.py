@@ -13,9 +13,7 @@ __all__ = ["Upgrade", "bring_up_to_date", "pending_upgrade"]
 _AT_ONCE = 200  # songs that are described in one transaction
 
 
-_MODEL_CHANGE = (
-    "by timbre and how it changes, whatever the loudness, where it was by counts of typical moments"
-)
+_MODEL_CHANGE = "by timbre, how it changes, and rhythm, whatever the loudness"
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,6 +150,7 @@ def outcomes(
     *,
     n_workers: int,
     limits: Limits,
+    preload: tuple[str, ...] = (),
 ) -> Generator[tuple[T, Any] | None, None, None]:
     """Call a function of this package for each task in worker processes; yield results as they come.
 
@@ -163,6 +164,8 @@ def outcomes(
         Taken from only when a worker has room, so that it may be endless.
     limits : Limits
         A task that crashes its process, takes too long or too much costs itself and nothing else.
+    preload : tuple of str
+        Modules that workers share.
 
     Yields
     ------
@@ -174,15 +177,16 @@ def outcomes(
     LibraryError
         If no worker can be started.
     """
+    modules = (function.__module__, *preload)
     suspects: list[T] = []
-    crew = _Crew(function, limits, n_workers, in_flight=_IN_FLIGHT, tasks_a_worker=_TASKS_A_WORKER)
+    crew = _Crew(function, limits, modules, n_workers, in_flight=_IN_FLIGHT, tasks_a_worker=_TASKS_A_WORKER)
     with closing(crew.run(tasks)) as found:
         for item in found:
             if item is not None and isinstance(item[1], WorkerDied | MemoryError):
                 suspects.append(item[0])
             else:
                 yield item
-    alone = _Crew(function, limits, 1, in_flight=1, tasks_a_worker=1)
+    alone = _Crew(function, limits, modules, 1, in_flight=1, tasks_a_worker=1)
     with closing(alone.run(suspects)) as found:
         yield from found
 
@@ -194,12 +198,13 @@ class _Crew(Generic[T]):
         self,
         function: Callable[[T], Any],
         limits: Limits,
+        modules: tuple[str, ...],
         n_workers: int,
         *,
         in_flight: int,
         tasks_a_worker: int,
     ) -> None:
-        self._function, self._limits, self._context = function, limits, worker_context(function.__module__)
+        self._function, self._limits, self._context = function, limits, worker_context(*modules)
         self._n_workers, self._in_flight, self._tasks_a_worker = n_workers, in_flight, tasks_a_worker
         self._workers: list[Worker[T]] = []
         self._returned: deque[T] = deque()  # tasks of workers that have gone

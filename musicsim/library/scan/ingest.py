@@ -304,7 +304,9 @@ def _analyse_all(
     settings = library.settings
     limits = Limits(settings["file_seconds"], settings["file_memory_mb"])
     started = time.monotonic()
-    with closing(outcomes(analyse, tasks, n_workers=n_workers, limits=limits)) as items:
+    # the transform of fluctuation is loaded when it is used: 20 MB, which workers share
+    preload = ("scipy.fft",)
+    with closing(outcomes(analyse, tasks, n_workers=n_workers, limits=limits, preload=preload)) as items:
         for item in items:
             if item is not None:
                 task, outcome = item

@@ -98,12 +98,16 @@ class FileStore:
             }
 
     def outdated(self) -> list[tuple[Path, int]]:
-        """A file of every song that an older version of the program has described, and that version."""
-        f, s = schema.files.c, schema.songs.c
+        """A file of every song that an older version of the program has described, and that version.
+
+        Those that could not be analysed again are left out: a scan opens them when they have changed.
+        """
+        f, s, bad = schema.files.c, schema.songs.c, schema.failures.c
         query = (
             sa.select(sa.func.min(f.path, type_=schema.FilePath()), s.feature_version)
             .join(schema.songs, s.id == f.song_id)
             .where(f.missing_since.is_(None), s.feature_version < FEATURE_VERSION)
+            .where(f.path.not_in(sa.select(bad.path)))
             .group_by(s.id)
         )
         with self._engine.connect() as connection:

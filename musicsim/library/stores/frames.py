@@ -1,8 +1,8 @@
-"""What songs sound like, on disk, named by the hash of the file's bytes: MFCC frames, and aspects beside them.
+"""What songs sound like, on disk, named by the hash of the file's bytes: frames, and aspects beside them.
 
-Frames are one float16 array a song. Aspects, harmony and rhythm, are 2 kB in a file of their own, whose name holds
-their version, so that one listing tells which songs lack them: those of libraries of older versions, until
-their folders are added again.
+Frames are a file a song (:mod:`musicsim.audio.song_frames`). Aspects, harmony and rhythm, are 2 kB in a file of their
+own, whose name holds their version, so that one listing tells which songs lack them: those of libraries of older
+versions, until their folders are added again.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from musicsim.audio import ASPECT_VERSION, HARMONY_SIZE, RHYTHM_SIZE, derivative_blocks
+from musicsim.audio import ASPECT_VERSION, HARMONY_SIZE, RHYTHM_SIZE, SongFrames, read_song_frames
 from musicsim.errors import FeatureVersionError
 from musicsim.library.disk.arrays import atomic_path
 
@@ -70,8 +70,8 @@ class FrameStore:
         for path in self.folder.glob(".*.npy"):
             path.unlink(missing_ok=True)
 
-    def mfcc(self, content_hash: str) -> npt.NDArray[np.float16]:
-        """The MFCC of a song, float16 (n_frames, 13), as a read-only memory map.
+    def frames(self, content_hash: str) -> SongFrames:
+        """Coefficients, as a read-only memory map, and fluctuation of a song.
 
         Raises
         ------
@@ -79,7 +79,7 @@ class FrameStore:
             If they were not kept.
         """
         try:
-            return np.load(self.path(content_hash), mmap_mode="r", allow_pickle=False)
+            return read_song_frames(self.path(content_hash))
         except FileNotFoundError as error:
             raise FeatureVersionError(
                 f"{self.path(content_hash)}: the audio features of this song were not stored. Turn on "
@@ -87,9 +87,13 @@ class FrameStore:
                 "its folder again."
             ) from error
 
+    def mfcc(self, content_hash: str) -> npt.NDArray[np.floating]:
+        """The MFCC of a song, float16 (n_frames, 13), as a read-only memory map; raises as :meth:`frames`."""
+        return self.frames(content_hash).mfcc
+
     def blocks(self, content_hash: str) -> Iterator[npt.NDArray[np.float32]]:
         """Delta-MFCC frames of a song in blocks, float32 (n, 39); of a song of hours, too, some MB at a time."""
-        return derivative_blocks(self.mfcc(content_hash))
+        return self.frames(content_hash).blocks()
 
     def _aspects_path(self, content_hash: str) -> Path:
         return self.folder / content_hash[:2] / (content_hash + _ASPECTS)

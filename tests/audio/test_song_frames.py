@@ -1,0 +1,63 @@
+"""What is kept of a song: the frames of the thesis, parts, and files of this version and the last."""
+
+import numpy as np
+import pytest
+
+from musicsim.audio import (
+    SAMPLE_RATE,
+    SongFrames,
+    analyse_sound,
+    derivatives,
+    fluctuation,
+    load,
+    mfcc,
+    read_song_frames,
+)
+from tests.sounds import write_song
+
+
+@pytest.fixture(scope="module")
+def song(tmp_path_factory):
+    return write_song(tmp_path_factory.mktemp("song") / "song.flac", "tones", seed=3, seconds=70.0)
+
+
+@pytest.fixture(scope="module")
+def kept(song):
+    sound = analyse_sound(song)
+    return SongFrames(sound.mfcc, sound.fluctuation)
+
+
+def test_the_columns_of_the_thesis_are_those_of_the_coefficients(song, kept):
+    expected = derivatives(mfcc(load(song)).astype(np.float16).astype(np.float32))
+    np.testing.assert_array_equal(np.concatenate(list(kept.blocks())), expected)
+
+
+def test_a_file_holds_coefficients_and_fluctuation(song, kept, tmp_path):
+    sound = analyse_sound(song, frames_to=tmp_path / "frames.npy")
+    read = read_song_frames(tmp_path / "frames.npy")
+    assert isinstance(read.mfcc, np.memmap)
+    np.testing.assert_array_equal(read.mfcc, kept.mfcc)
+    np.testing.assert_array_equal(read.fluctuation, kept.fluctuation)
+    np.testing.assert_array_equal(sound.fluctuation, fluctuation(load(song)))
+
+
+def test_a_file_of_feature_version_2_is_read(kept, tmp_path):
+    np.save(tmp_path / "frames.npy", kept.mfcc)
+    read = read_song_frames(tmp_path / "frames.npy")
+    assert read.fluctuation is None
+    np.testing.assert_array_equal(np.concatenate(list(read.blocks())), np.concatenate(list(kept.blocks())))
+    assert read.part(0, 100).fluctuation is None
+
+
+def test_parts_have_the_patterns_of_their_seconds(kept):
+    n_patterns = len(kept.fluctuation)
+    parts = [kept.part(i * len(kept) // 3, (i + 1) * len(kept) // 3) for i in range(3)]
+    np.testing.assert_array_equal(np.concatenate([part.mfcc for part in parts]), kept.mfcc)
+    np.testing.assert_array_equal(np.concatenate([part.fluctuation for part in parts]), kept.fluctuation)
+    assert [len(part.fluctuation) for part in parts] == pytest.approx([n_patterns / 3] * 3, abs=1)
+    first, last = kept.part(0, 50), kept.part(len(kept) - 50, len(kept))
+    np.testing.assert_array_equal(first.fluctuation, kept.fluctuation[:1])
+    np.testing.assert_array_equal(last.fluctuation, kept.fluctuation[-1:])
+    second = round(SAMPLE_RATE / 256)
+    middle = kept.part(29 * second, 31 * second)  # around 30 s: blocks begin every 6 s and last 12
+    np.testing.assert_array_equal(middle.fluctuation, kept.fluctuation[4:5])
