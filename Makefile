@@ -26,12 +26,15 @@ ifdef PYTEST_ARGS
 	$(RUN) $(PYTEST_ARGS)
 else
 	@status=0; \
-	$(RUN) -n $(JOBS) --dist loadfile --no-loadscope-reorder || status=1; \
+	$(RUN) -m browser -n $(BROWSERS) --dist loadfile --no-loadscope-reorder > $(VENV)/browser.log 2>&1 & browsers=$$!; \
+	$(RUN) -m "not browser" -n $(JOBS) --dist loadfile --no-loadscope-reorder || status=1; \
 	kernel=$$($(BIN)/python tests/other_kernel.py); \
 	if [ -n "$$kernel" ]; then \
 	    echo "The numeric tests once more, with OpenBLAS's kernel $$kernel"; \
 	    OPENBLAS_CORETYPE=$$kernel $(RUN) -m "not browser and not slow" -n 2 --dist loadfile --no-loadscope-reorder $(NUMERIC) || status=1; \
 	fi; \
+	echo "The tests with a browser, which ran beside them"; \
+	wait $$browsers || status=1; cat $(VENV)/browser.log; \
 	exit $$status
 endif
 

@@ -201,7 +201,8 @@ def test_every_piece_of_the_labels_has_a_package_and_a_path():
 def test_constants_are_those_of_other_songs_and_come_back(tiny_library):
     shipped = gaussians.load_prior()
     with constants_of(tiny_library, ()):
-        assert gaussians.load_prior().spread.n_songs == 0.0
+        nothing = gaussians.load_prior()
+        assert [of.n_songs for of in (nothing.population, nothing.timbre, nothing.fluctuation)] == [0.0] * 3
     songs = tiny_library.songs()
     with constants_of(tiny_library, songs):
         assert gaussians.load_prior().population.n_songs == shipped.population.n_songs

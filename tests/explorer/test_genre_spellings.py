@@ -61,6 +61,6 @@ def test_spellings_are_one_edge_of_playlists(twelve):
         return {name: graph.members(e).tolist() for e, name in enumerate(graph.names)}
 
     before = edges(take_snapshot(twelve))
-    for song in twelve.songs()[::2]:
+    for song in twelve.songs()[:5:2]:  # the usual spelling stays the name of the edge
         twelve.edits.edit([song.id], {"genre": f"  {song.genre.upper()}-"})
     assert edges(take_snapshot(twelve)) == before

@@ -55,7 +55,8 @@ def test_a_genre_is_within_what_others_begin_with(genres, paths):
 def test_albums_are_of_an_artist_and_songs_of_one_are_apart():
     levels = LEVELS_OF["artist"](
         snapshot_of(
-            artists=["A", "A", "B", "B", None, "B"], albums={1: "Hits", 2: "Hits", 3: "Hits", 5: "Lost"}
+            artists=["A", "A", "B", "B", None, "B"],
+            albums={i: (name, None) for i, name in {1: "Hits", 2: "Hits", 3: "Hits", 5: "Lost"}.items()},
         )
     )
     assert said(levels) == [("A", "Hits"), ("A", "Hits"), ("B", "Hits"), ("B",), (), ("B",)]

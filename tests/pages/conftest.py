@@ -1,16 +1,8 @@
 """Libraries that pages open on."""
 
-import sys
-
 import pytest
 
 from musicsim.explorer.upkeep.refresh import refresh
-
-
-@pytest.fixture(autouse=True)
-def own_main(monkeypatch):
-    """Streamlit leaves the script of a test as the main module, which processes that are started later would run."""
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
 
 
 @pytest.fixture
