@@ -4,8 +4,10 @@
 FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for p in python3 python3.12 python3.13 python3.11; do $$p -c '$(FITS)' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
-# One more than two cores: tests with a browser, with processes and with disks wait while others compute.
-JOBS ?= 3
+# On two cores. Tests with a browser wait for much of their time; they have processes of their own, for playwright leaves an
+# event loop running in which no other test could start one.
+JOBS ?= 2
+BROWSERS ?= 2
 BIN := $(VENV)/bin
 RUN = $(BIN)/python -m pytest
 # What depends on how matrix products round.
