@@ -4,9 +4,9 @@
 FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for p in python3 python3.12 python3.13 python3.11; do $$p -c '$(FITS)' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
-# On two cores. Tests with a browser wait for much of their time; they have processes of their own, for playwright leaves an
-# event loop running in which no other test could start one.
-JOBS ?= 2
+# On two cores: tests with processes and with disks wait for a third of their time. Those with a browser have processes of their own, for playwright leaves an
+# loop of events running in which no other test could start one.
+JOBS ?= 3
 BROWSERS ?= 2
 BIN := $(VENV)/bin
 RUN = $(BIN)/python -m pytest
