@@ -31,6 +31,7 @@ import numpy as np
 import soundfile
 
 from benchmarks._encoding import encode
+from benchmarks._memory import family_memory
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, version
 from benchmarks.extraction import demo_pieces, librosa_frames
 from musicsim.audio import analyse_sound
@@ -169,29 +170,13 @@ def command(arguments: Sequence[str], progress: Progress) -> dict[str, Any]:
     )
     peak = {"pss": 0, "rss": 0}
     while process.poll() is None:
-        total = {"pss": 0, "rss": 0}
-        for member in _family(process):
-            try:
-                memory = member.memory_full_info()
-            except psutil.Error:  # it has ended meanwhile
-                continue
-            for kind in total:
-                total[kind] += getattr(memory, kind, memory.rss)
+        total = family_memory(process)
         peak = {kind: max(peak[kind], total[kind]) for kind in peak}
         time.sleep(_SAMPLE_S)
     seconds = time.perf_counter() - start
     told = json.loads(process.stdout.read())
     progress(f"{arguments[0]}: {seconds:.1f} s, {peak['pss'] / 1e6:.0f} MB")
     return {"wall_s": seconds, "peak_mb": peak["pss"] / 1e6, "peak_rss_mb": peak["rss"] / 1e6, "told": told}
-
-
-def _family(process: Any) -> list[Any]:
-    import psutil
-
-    try:
-        return [process, *process.children(recursive=True)]
-    except psutil.Error:
-        return []
 
 
 def memory(

@@ -24,6 +24,7 @@ from statistics import median
 import psutil
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from benchmarks._memory import family_memory
 from benchmarks._report import Claim, Progress, Row, Settings, at_most, main
 from benchmarks.large_library import write_library
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -179,17 +180,6 @@ def _type_a_letter(browser: Browser, address: str) -> list[float]:
     return seconds[1:]
 
 
-def _memory_mb(server: psutil.Process) -> float:
-    """Of the server and its workers; what they share is counted once."""
-    total = 0
-    for process in [server, *server.children(recursive=True)]:
-        try:
-            total += process.memory_full_info().pss
-        except psutil.NoSuchProcess:
-            continue
-    return total / 1e6
-
-
 def _hello(browser: Browser) -> float:
     script = subprocess.run(
         [sys.executable, "-c", _HELLO], capture_output=True, text=True, check=True
@@ -249,7 +239,14 @@ def _measured(browser: Browser, n_songs: int, folder: Path, progress: Progress) 
                 "slowest_s": max(letters),
             }
         )
-        rows.append({"songs": n_songs, "page": "all", "what": "server memory", "mb": _memory_mb(server)})
+        rows.append(
+            {
+                "songs": n_songs,
+                "page": "all",
+                "what": "server memory",
+                "mb": family_memory(server)["pss"] / 1e6,
+            }
+        )
     return rows
 
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from musicsim.library import Library
 from tests.browser.actions import APP, switch, visit, wait_for_map
-from tests.browser.serving import PATIENCE_MS, serve
+from tests.browser.serving import serve
 from tests.sounds import open_library, write_song
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
