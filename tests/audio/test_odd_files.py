@@ -661,7 +661,7 @@ def test_four_hours_take_no_more_memory_than_one(tmp_path):
         assert frames.shape == (1 + hours * 3600 * 22050 // 256, 13)
         peaks[hours] = report["peak_mb"]
     assert peaks[4] < 300
-    # what grows are sums over seconds, at most 4 MB an hour while windows are compared; peaks differ by 2 MB from run to run
+    # what grows are sums over seconds, at most 4 MB an hour while windows are compared; runs differ by 2 MB
     assert peaks[4] < peaks[1] + 16
 
 
