@@ -17,6 +17,11 @@ from tests.sounds import open_library, write_collection
 expect.set_options(timeout=PATIENCE_MS)
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """All that is tested here needs the browser, and runs in processes of its own."""
+    item.add_marker("browser")
+
+
 @pytest.fixture(scope="session")
 def chromium_path() -> str:
     """Where the browser is."""

@@ -33,8 +33,6 @@ from tests.browser.serving import PATIENCE_MS
 from tests.shared import FORMATS, SHARED, needs_recordings
 from tests.sounds import open_library, write_collection, write_song
 
-pytestmark = pytest.mark.browser
-
 STAR = "star"
 
 

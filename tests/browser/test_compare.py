@@ -14,8 +14,6 @@ from musicsim.library.stores.answers import Answer
 from tests.browser.actions import player_plays, switch
 from tests.browser.serving import PATIENCE_MS
 
-pytestmark = pytest.mark.browser
-
 IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
 
 

@@ -21,8 +21,6 @@ from tests.browser.actions import (
     wait_for_mark,
 )
 
-pytestmark = pytest.mark.browser
-
 ALL = [(0.01, 0.01), (0.99, 0.01), (0.99, 0.99), (0.01, 0.99)]
 
 

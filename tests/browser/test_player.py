@@ -15,7 +15,6 @@ from musicsim.ui.components.player import Track, enqueue, play
 from tests.browser.serving import PATIENCE_MS, serve
 
 APP = Path(__file__).parent / "player_app" / "app.py"
-needs_browser = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +96,6 @@ DIARY = """audio => {
 }"""
 
 
-@needs_browser
 def test_one_sound_through_reruns_and_pages(player):
     player.press("Play in body")
     player.expect(state="playing", song_id=1, queue_length=3)
@@ -119,7 +117,6 @@ def test_one_sound_through_reruns_and_pages(player):
     assert played > elapsed - 0.5
 
 
-@needs_browser
 def test_player_stays_and_does_not_fade_on_a_slow_page_that_stops(player):
     player.press("Play in body")
     player.expect(state="playing")
@@ -135,7 +132,6 @@ def test_player_stays_and_does_not_fade_on_a_slow_page_that_stops(player):
     expect(player.root).to_be_visible()
 
 
-@needs_browser
 def test_play_from_a_callback_before_a_rerun_and_in_fragments(player):
     player.press("Play in callback")
     player.expect(state="playing", song_id=2, queue_length=3)
@@ -150,7 +146,6 @@ def test_play_from_a_callback_before_a_rerun_and_in_fragments(player):
     player.expect(state="playing", song_id=3, queue_length=3)
 
 
-@needs_browser
 def test_at_the_end_the_next_song_starts_without_a_rerun(player):
     with player.page.expect_request(lambda request: "/songs/1/audio" in request.url):
         player.press("Play short")  # 2 s long: the next song is fetched at once
@@ -161,7 +156,6 @@ def test_at_the_end_the_next_song_starts_without_a_rerun(player):
     expect(player.page.get_by_text("runs: 2")).to_be_visible()
 
 
-@needs_browser
 def test_queue_is_listed_changed_and_cleared(player):
     player.press("Play in body")
     player.expect(queue_length=3)
@@ -201,7 +195,6 @@ def test_queue_is_listed_changed_and_cleared(player):
     player.expect(state="playing")
 
 
-@needs_browser
 def test_click_on_the_waveform_seeks_and_a_rerun_does_not_restart(player):
     player.press("Play in body")
     wave = player.part("wave")
@@ -229,7 +222,6 @@ def test_click_on_the_waveform_seeks_and_a_rerun_does_not_restart(player):
     assert player.position == pytest.approx(30, abs=40 / box["width"])
 
 
-@needs_browser
 def test_keys_act_once_and_not_while_typing(player):
     for _ in range(3):
         player.press("Just rerun")  # a listener registered twice would toggle twice
@@ -254,7 +246,6 @@ def test_keys_act_once_and_not_while_typing(player):
     player.expect(song_id=1, state="playing")
 
 
-@needs_browser
 def test_previous_restarts_the_song_after_three_seconds(player):
     player.press("Play in callback")
     player.part("next").click()
@@ -270,7 +261,6 @@ def test_previous_restarts_the_song_after_three_seconds(player):
     player.expect(song_id=2)
 
 
-@needs_browser
 def test_a_preview_starts_where_it_should_and_previous_goes_to_the_beginning(player):
     player.press("Play preview")
     player.expect(song_id=1, state="playing")
@@ -286,7 +276,6 @@ def test_a_preview_starts_where_it_should_and_previous_goes_to_the_beginning(pla
     assert player.position < 3, "the next one has no start of its own"
 
 
-@needs_browser
 def test_thumbs_open_and_more_arrive_in_python_once(player):
     player.press("Play in body")
     player.expect(song_id=1)
@@ -311,7 +300,6 @@ def test_thumbs_open_and_more_arrive_in_python_once(player):
     player.expect(state="playing", song_id=1)
 
 
-@needs_browser
 def test_mounted_again_on_the_same_elements_a_click_still_counts_once(player):
     player.press("Play in body")
     player.expect(song_id=1)
@@ -329,7 +317,6 @@ def test_mounted_again_on_the_same_elements_a_click_still_counts_once(player):
     player.expect(state="paused")
 
 
-@needs_browser
 def test_hostile_title_is_shown_as_text(player):
     player.press("Play hostile")
     player.expect(state="playing", queue_length=2)
@@ -343,7 +330,6 @@ def test_hostile_title_is_shown_as_text(player):
     assert player.root.locator("img").count() == 0
 
 
-@needs_browser
 def test_song_that_fails_is_named_and_skipped(player):
     player.press("Play failing")
     player.expect(state="playing", song_id=1)
@@ -353,7 +339,6 @@ def test_song_that_fails_is_named_and_skipped(player):
     expect(player.part("message")).to_contain_text("“Missing, too” cannot be played:")
 
 
-@needs_browser
 def test_reload_brings_the_queue_back_paused_where_it_was(player):
     player.press("Play in body")
     player.part("next").click()
@@ -374,7 +359,6 @@ def test_reload_brings_the_queue_back_paused_where_it_was(player):
     player.expect(state="playing", song_id=2)
 
 
-@needs_browser
 def test_two_tabs_are_independent(player, player_app, player_context):
     player.press("Play in body")
     player.expect(state="playing")
@@ -387,7 +371,6 @@ def test_two_tabs_are_independent(player, player_app, player_context):
     page.close()
 
 
-@needs_browser
 def test_autoplay_refused_leaves_a_player_that_is_ready(player):
     player.page.evaluate(
         """() => {
@@ -405,7 +388,6 @@ def test_autoplay_refused_leaves_a_player_that_is_ready(player):
     player.expect(state="playing")
 
 
-@needs_browser
 @pytest.mark.parametrize("width", [380, 1280])
 def test_fits_the_window_and_hides_no_content(player, width):
     player.page.set_viewport_size({"width": width, "height": 640})
@@ -430,7 +412,6 @@ def test_fits_the_window_and_hides_no_content(player, width):
     assert panel["y"] + panel["height"] <= box["y"]
 
 
-@needs_browser
 def test_sound_without_controls_stops(player):
     player.press("Play in body")
     player.expect(state="playing")
@@ -439,7 +420,6 @@ def test_sound_without_controls_stops(player):
     player.page.wait_for_function("() => document.querySelector('[data-testid=player-audio]').paused")
 
 
-@needs_browser
 def test_base_path(chromium):
     with serve(APP, base="deep/music") as address:
         context = chromium.new_context()

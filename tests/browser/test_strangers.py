@@ -11,8 +11,6 @@ from playwright.sync_api import expect
 from tests.browser.chromium import FLAGS
 from tests.browser.serving import PATIENCE_MS, serve
 
-pytestmark = pytest.mark.browser
-
 APP = Path(__file__).parents[2] / "app.py"
 PAGES = ("", "search", "playlist", "train", "compare", "evaluate", "library")
 

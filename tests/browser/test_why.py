@@ -3,13 +3,10 @@
 import re
 from itertools import pairwise
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.actions import ask, passages, player_plays, rows, songs_of, sound, visit, wait_for_sound
 from tests.sounds import write_song
-
-pytestmark = pytest.mark.browser
 
 
 def seconds_of(button) -> tuple[int, int]:
