@@ -4,8 +4,6 @@ import numpy as np
 
 from musicsim._arrays import Float32Array, Float64Array
 
-__all__ = ["joined_histograms"]
-
 
 def joined_histograms(*sums: Float64Array) -> Float32Array:
     """Join histograms, each of which sums to 1; of sums that are all 0 all entries are equal.

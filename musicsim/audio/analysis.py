@@ -27,8 +27,6 @@ from musicsim.audio.reader import AudioSource, open_source
 from musicsim.audio.rhythm import RhythmStream
 from musicsim.audio.waveform import Outline
 
-__all__ = ["ASPECT_VERSION", "TYPICAL_S", "Sound", "analyse_sound"]
-
 ASPECT_VERSION = 1
 """Of the numbers of harmony and rhythm, which songs may lack; those of timbre have `FEATURE_VERSION`."""
 TYPICAL_S = 30

@@ -17,8 +17,6 @@ from musicsim._arrays import Float32Array
 from musicsim.audio._mono import check_duration, read_mono
 from musicsim.audio.reader import AudioSource, open_source
 
-__all__ = ["AUDIO_EXTENSIONS", "AudioSource", "Decoded", "decode", "load"]
-
 # What a scan of folders looks at. Containers that mostly carry films (mp4, webm, mkv, avi, ts) are left
 # out: `decode` reads their sound all the same.
 AUDIO_EXTENSIONS = frozenset(

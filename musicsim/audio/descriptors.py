@@ -21,8 +21,6 @@ from musicsim.audio.features import FRAME, HOP, N_MFCC, SAMPLE_RATE, dct_basis, 
 from musicsim.audio.harmony import HARMONY_SIZE, N_CLASSES
 from musicsim.audio.rhythm import RHYTHM_SIZE, TEMPOS
 
-__all__ = ["DESCRIPTOR_VERSION", "KEYS", "MODES", "Descriptors", "describe", "key_of", "tempo_of"]
-
 DESCRIPTOR_VERSION = 1
 KEYS = ("C", "C#", "D", "Eb", "E", "F", "F#", "G", "Ab", "A", "Bb", "B")
 MODES = ("major", "minor")

@@ -18,28 +18,6 @@ import numpy as np
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray
 from musicsim.errors import AudioTooShortError
 
-__all__ = [
-    "DELTA_WIDTH",
-    "FEATURE_CHANGES",
-    "FEATURE_VERSION",
-    "FRAME",
-    "HOP",
-    "MIN_FEATURE_VERSION",
-    "N_MELS",
-    "N_MFCC",
-    "SAMPLE_RATE",
-    "LevelStream",
-    "cepstra",
-    "checked_samples",
-    "dct_basis",
-    "delta_mfcc",
-    "derivative_blocks",
-    "derivatives",
-    "mel_corners",
-    "mfcc",
-    "raise_to_floor",
-]
-
 FEATURE_VERSION = 3
 MIN_FEATURE_VERSION = 2
 """The oldest that songs and models may have: its numbers are among those of this one."""

@@ -19,8 +19,6 @@ from musicsim._arrays import Float32Array, Float64Array, FloatingArray
 from musicsim.audio._histogram import joined_histograms
 from musicsim.audio.features import SAMPLE_RATE, checked_samples
 
-__all__ = ["HARMONY_SIZE", "N_CLASSES", "HarmonyStream", "harmony"]
-
 N_CLASSES = 12
 HARMONY_SIZE = N_CLASSES + N_CLASSES**2
 

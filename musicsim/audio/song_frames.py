@@ -17,8 +17,6 @@ from musicsim._arrays import Float16Array, Float32Array, FloatingArray
 from musicsim.audio.features import HOP, SAMPLE_RATE, derivative_blocks
 from musicsim.audio.fluctuation import PATTERN_S
 
-__all__ = ["SongFrames", "read_song_frames"]
-
 
 @dataclass(frozen=True, slots=True)
 class SongFrames:

@@ -16,25 +16,6 @@ from rich.table import Table
 from musicsim.library.db.columns import HEARD
 from musicsim.storage import writing_to
 
-__all__ = [
-    "SOME_FAILED",
-    "STORAGE_FAILED",
-    "JsonOption",
-    "LibraryOption",
-    "ModelOption",
-    "clock",
-    "emit",
-    "errors",
-    "open_library",
-    "plain",
-    "progress_bar",
-    "safe",
-    "show",
-    "show_failures",
-    "song_json",
-    "whole",
-]
-
 SOME_FAILED, STORAGE_FAILED = 3, 4
 _MAX_LISTED = 50
 

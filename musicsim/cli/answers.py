@@ -16,8 +16,6 @@ from musicsim.cli._console import (
     safe,
 )
 
-__all__ = ["register"]
-
 _answers = typer.Typer(help="Export and import what listeners answered about songs.", no_args_is_help=True)
 
 

@@ -27,8 +27,6 @@ from musicsim.cli._options import taking
 from musicsim.errors import NotFoundError
 from musicsim.explorer.requests.listing import ListRequest, in_order
 
-__all__ = ["register"]
-
 _Retry = Annotated[bool, typer.Option("--retry", help="Try files again that failed before.")]
 _Anyway = Annotated[bool, typer.Option("--anyway", help="Add short and silent files, too.")]
 _Workers = Annotated[

@@ -17,8 +17,6 @@ from musicsim.cli._console import (
     song_json,
 )
 
-__all__ = ["register"]
-
 
 class _Target(StrEnum):
     GENRE = "genre"

@@ -18,8 +18,6 @@ from musicsim.cli._console import (
     show,
 )
 
-__all__ = ["register"]
-
 _MAX_LISTED = 20
 
 

@@ -19,8 +19,6 @@ from musicsim.cli._console import (
 from musicsim.cli._options import taking
 from musicsim.explorer.requests.search import SearchRequest
 
-__all__ = ["register"]
-
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module to the program."""

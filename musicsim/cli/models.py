@@ -24,8 +24,6 @@ from musicsim.cli._console import (
 from musicsim.cli._options import taking
 from musicsim.explorer.requests.training import TrainingRequest
 
-__all__ = ["register"]
-
 _Name = Annotated[str, typer.Argument(help="Name of a model, as `musicsim models list` shows it.")]
 _STOPPED = 130
 

@@ -20,8 +20,6 @@ from musicsim.cli._console import (
 from musicsim.cli._options import taking
 from musicsim.explorer.requests.playlist import PlaylistRequest
 
-__all__ = ["register"]
-
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module to the program."""

@@ -23,8 +23,6 @@ from musicsim.explorer.requests.training import KINDS
 if TYPE_CHECKING:
     from musicsim.explorer.evaluation.quality import Figure, Lists, Quality
 
-__all__ = ["register"]
-
 _MEASURES = ("auc", "map", "mrr", "precision")
 _TITLES = ("AUC", "MAP", "MRR", "P@10")
 

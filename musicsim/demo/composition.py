@@ -13,9 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from musicsim.demo.styles import SCALES, Part, Style
-
-__all__ = ["FIGURES", "Note", "Score", "Section", "compose_drums", "compose_score"]
+from musicsim.demo.style_types import SCALES, Part, Style
 
 
 class Note(NamedTuple):

@@ -14,8 +14,6 @@ import numpy.typing as npt
 from musicsim.demo.effects import glide
 from musicsim.demo.voices import SAMPLE_RATE
 
-__all__ = ["DRUMS", "KITS", "TEXTURES", "Kit", "play_drum", "play_texture", "vary_kit"]
-
 Sound = npt.NDArray[np.float32]
 
 DRUMS = ("kick", "snare", "clap", "rim", "hat", "open", "ride", "crash", "tom", "shaker")

@@ -8,19 +8,6 @@ import numpy.typing as npt
 
 from musicsim.demo.voices import SAMPLE_RATE
 
-__all__ = [
-    "add_echo",
-    "balance",
-    "compress",
-    "ducking",
-    "glide",
-    "master",
-    "pan_gains",
-    "reverberate",
-    "room_tone",
-    "sweep_filter",
-]
-
 Sound = npt.NDArray[np.float32]
 
 

@@ -18,8 +18,6 @@ import numpy.typing as npt
 from musicsim.demo.collection import SongPlan
 from musicsim.demo.styles import STYLES, style_named
 
-__all__ = ["CATEGORIES", "Category", "write_listening"]
-
 
 @dataclass(frozen=True, slots=True)
 class Category:

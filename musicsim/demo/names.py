@@ -7,8 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-__all__ = ["artist_names", "titles"]
-
 _ADJECTIVES = [
     "Amber",
     "Velvet",

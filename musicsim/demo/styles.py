@@ -2,9 +2,7 @@
 
 from musicsim.demo import styles_acoustic as acoustic
 from musicsim.demo import styles_electronic as electronic
-from musicsim.demo.style_types import SCALES, Part, Style
-
-__all__ = ["SCALES", "STYLES", "Part", "Style", "style_named"]
+from musicsim.demo.style_types import Style
 
 STYLES: tuple[Style, ...] = (
     electronic.AMBIENT,

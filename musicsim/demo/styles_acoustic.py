@@ -10,8 +10,6 @@ from musicsim.demo.style_types import (
     Style,
 )
 
-__all__ = ["BAROQUE", "BOSSA", "CHORAL", "FOLK", "JAZZ", "PIANO", "ROCK"]
-
 FOLK = Style(
     "Folk",
     (88, 118),

@@ -9,8 +9,6 @@ from musicsim.demo.style_types import (
     Style,
 )
 
-__all__ = ["AMBIENT", "DNB", "HOUSE", "LOFI", "TECHNO"]
-
 AMBIENT = Style(
     "Ambient",
     (58, 82),

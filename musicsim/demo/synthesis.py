@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from musicsim.demo.collection import SongPlan, plan_collection
+from musicsim.demo.collection import SongPlan
 from musicsim.demo.composition import FIGURES, Note, Score, compose_drums, compose_score
 from musicsim.demo.drums import KITS, Kit, play_drum, play_texture, vary_kit
 from musicsim.demo.effects import (
@@ -39,10 +39,9 @@ from musicsim.demo.effects import (
     room_tone,
     sweep_filter,
 )
-from musicsim.demo.styles import Part, Style, style_named
+from musicsim.demo.style_types import Part, Style
+from musicsim.demo.styles import style_named
 from musicsim.demo.voices import PATCHES, SAMPLE_RATE, Patch, play_note, softer, sustain, vary_patch
-
-__all__ = ["SAMPLE_RATE", "SongPlan", "plan_collection", "render", "scale_of", "write_song"]
 
 _VERSION = 2  # raise when the sound of a plan changes: files of an older version are then written anew
 _ABANDONED_S = 3600.0

@@ -16,8 +16,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["PATCHES", "SAMPLE_RATE", "Patch", "play_note", "softer", "sustain", "vary_patch"]
-
 SAMPLE_RATE = 32_000
 _CYCLE = 2048
 _HIGHEST_HZ = 15_000.0

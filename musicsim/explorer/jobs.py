@@ -32,8 +32,6 @@ from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
 from musicsim.storage import writing_to
 
-__all__ = ["cancel", "current", "finish", "pause", "resume", "run", "start"]
-
 _log = logging.getLogger(__name__)
 _WRITE_EVERY_S = 0.25
 _START_WITHIN_S = 30.0

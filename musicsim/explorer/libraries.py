@@ -9,8 +9,6 @@ from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library import Library
 
-__all__ = ["create_library", "default_folder", "library_folders", "open_library"]
-
 _opened: dict[Path, Library] = {}
 _opening = threading.Lock()
 

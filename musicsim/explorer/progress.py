@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["Step", "StepCallback", "Stopped", "Tell", "teller"]
-
 Tell = Callable[..., None]
 """Told a message and how much of it is done; raises :class:`Stopped` when it is to end."""
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from musicsim._arrays import Float64Array, FloatingArray, Int64Array
 
-__all__ = ["Spread", "inverse_root", "principal_axes", "shrunk", "song_axes", "within_covariance"]
-
 
 @dataclass(frozen=True)
 class Spread:

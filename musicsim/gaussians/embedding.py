@@ -16,8 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 from musicsim._arrays import Float32Array, Float64Array
 from musicsim.gaussians.songs import SongGaussians
 
-__all__ = ["GaussianEmbedding", "Population", "embedding_size", "upper_triangle"]
-
 _MIN_EIGENVALUE = 1e-8
 _BLOCK = 64  # songs whose matrices are decomposed at once: 0.8 MB of 40 x 40 each
 

@@ -13,8 +13,6 @@ from musicsim.gaussians.axes import Spread, principal_axes, within_covariance
 from musicsim.gaussians.embedding import GaussianEmbedding, Population
 from musicsim.gaussians.songs import SongGaussians
 
-__all__ = ["Prior", "fit_embedding", "learn_prior", "load_prior", "read_prior", "save_prior"]
-
 _SPREADS = ("timbre", "fluctuation")  # fields of Prior
 
 

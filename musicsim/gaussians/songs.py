@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
 
-__all__ = ["FrameBlocks", "SongGaussians", "fit_gaussians", "fit_parts"]
-
 FrameBlocks = npt.ArrayLike | Iterator[npt.ArrayLike]
 """Frames of a song: one array of shape (n_frames, n_features), or an iterator of such arrays."""
 

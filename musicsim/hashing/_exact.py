@@ -12,9 +12,6 @@ import numpy as np
 
 from musicsim._arrays import Float64Array, Int64Array
 
-__all__ = ["ExactProjection"]
-
-
 _ROW_BITS = 24
 """Of an entry of a row, as many as float32 has; beyond ``2 ** _HEADROOM`` times what training rows reach it is cut."""
 _HEADROOM = 3

@@ -18,9 +18,6 @@ import numpy.typing as npt
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.relevance import Relevance, label_codes
 
-__all__ = ["SCORES", "Gains", "gains_of", "keep_targets"]
-
-
 SCORES = ("classification", "retrieval", "hierarchy", "regression")
 
 

@@ -5,8 +5,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-__all__ = ["term_counts", "unit_rows"]
-
 
 def term_counts(rows: Any, name: str) -> Any:
     """Float64 rows that are finite and not negative; CSR where they were sparse."""

@@ -7,8 +7,6 @@ import numpy.typing as npt
 
 from musicsim._arrays import Float64Array, FloatingArray
 
-__all__ = ["check_same_width", "cosines", "root"]
-
 _SUM_TOLERANCE = 1e-3
 """Distance from 1 that sums of float32 histograms may have, for rounding or a few stored digits."""
 

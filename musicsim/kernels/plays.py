@@ -8,8 +8,6 @@ from musicsim._arrays import Float64Array
 from musicsim.kernels._counts import term_counts, unit_rows
 from musicsim.kernels._histograms import cosines
 
-__all__ = ["plays_cosine_kernel"]
-
 
 def plays_cosine_kernel(plays: Any, other: Any = None) -> Float64Array:
     """Cosine between the listeners of items.

@@ -10,14 +10,6 @@ from musicsim._arrays import Float32Array, Float64Array
 from musicsim.kernels._counts import term_counts, unit_rows
 from musicsim.kernels._histograms import check_same_width, cosines
 
-__all__ = [
-    "chi2_rbf_kernel",
-    "human_tag_vectors",
-    "inverse_document_frequency",
-    "tfidf_cosine_kernel",
-    "tfidf_map",
-]
-
 
 def inverse_document_frequency(histograms: Any) -> Float64Array:
     """Rarity of each codeword (or word) among songs.

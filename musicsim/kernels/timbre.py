@@ -6,8 +6,6 @@ import numpy.typing as npt
 from musicsim._arrays import Float32Array, Float64Array
 from musicsim.kernels._histograms import check_same_width, cosines, root
 
-__all__ = ["ppk_kernel", "ppk_map", "ppk_similarity"]
-
 
 def ppk_map(histograms: npt.ArrayLike) -> Float32Array:
     """Map histograms to the unit sphere, where the inner product is the probability product kernel.

@@ -13,18 +13,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePath
 
-__all__ = [
-    "SpellingGroup",
-    "artist_group",
-    "artist_words",
-    "fold_name",
-    "known_artist",
-    "similar_spellings",
-    "spelling_groups",
-    "stand_in_name",
-    "unaccented",
-]
-
 # Names that name nobody, as programs for music write them: in the language of the words. Letters and digits
 # alone are compared, so "<Unknown>", "V.A." and "n/a" are among them.
 _PLACEHOLDERS = (

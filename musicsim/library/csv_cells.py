@@ -9,8 +9,6 @@ import io
 import re
 from collections.abc import Iterable, Sequence
 
-__all__ = ["as_csv", "harmless", "restored"]
-
 # what spreadsheets begin a formula with, also after an apostrophe that we wrote ourselves
 _FORMULA = re.compile(r"[\s']*[=+\-@＝＋－＠]|'*[\t\r\n]")
 

@@ -54,8 +54,6 @@ from musicsim.library.stores.song_tables import SongTables
 from musicsim.library.stores.tag_edits import TagEdits
 from musicsim.storage import writing_to
 
-__all__ = ["DEFAULTS", "Song", "Store"]
-
 _REFRESH_VERSION = 2  # grows when a refresh makes of the same songs more than before
 
 DEFAULTS: dict[str, Any] = {

@@ -20,8 +20,6 @@ from typing import Any, BinaryIO
 
 from musicsim.audio.reader import SAFE_OPTIONS, TAGS_MAY_BE_BROKEN
 
-__all__ = ["FileTags", "read_lyric_tags", "read_tags"]
-
 _log = logging.getLogger(__name__)
 _LONGEST = 300  # characters; what is longer is no name but a mistake
 _MAX_BYTES = 64 << 20  # that one kind of tags may have read: pictures in Ogg and MP4 come along

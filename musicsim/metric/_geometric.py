@@ -9,9 +9,6 @@ from scipy import linalg
 
 from musicsim._arrays import Float64Array
 
-__all__ = ["check_mean_parameters", "checked_prior", "geometric_mean", "geometric_mean_metric", "regularized"]
-
-
 _SYMMETRY = 1e-8
 """Largest difference of a matrix to its transpose, relative to its largest entry, that counts as rounding."""
 _MIN_SHARE = 1e-12

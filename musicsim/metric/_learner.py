@@ -21,9 +21,6 @@ from musicsim.metric._subgradient import Subgradient
 from musicsim.metric.cone import Cone
 from musicsim.relevance import Relevance
 
-__all__ = ["RankingLearner", "as_relevance"]
-
-
 _CHOICES = {
     "loss": LOSSES,
     "structure": ("full", "diagonal"),

@@ -9,17 +9,6 @@ from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.metric._geometric import geometric_mean_metric, regularized
 from musicsim.metric._scatter import cross_scatter, within_scatter
 
-__all__ = [
-    "QUANTILE",
-    "LocalMetrics",
-    "Queries",
-    "closeness",
-    "learn_local_metrics",
-    "squared_lengths",
-    "weighted_sums",
-]
-
-
 QUANTILE = 0.95
 """Share of the documents that lie within distance 1 of an anchor, on average."""
 _MAX_CANDIDATES = 100

@@ -17,9 +17,6 @@ from musicsim._arrays import Float64Array, FloatingArray
 from musicsim.metric._geometric import geometric_mean_metric
 from musicsim.metric.linear import factor
 
-__all__ = ["Feedback", "adapt_weights", "feedback_metric"]
-
-
 _BLOCK_ENTRIES = 4_000_000
 """Of songs less the query that are held at once: 32 MB."""
 _STRONGEST = 1e9

@@ -16,8 +16,6 @@ from musicsim.metric.cone import Cone
 from musicsim.metric.coordinates import Axes, Columns
 from musicsim.metric.linear import LinearMetric, factor
 
-__all__ = ["MLR"]
-
 
 class MLR(LinearMetric, RankingLearner):
     """A Mahalanobis metric by which each song has its relevant songs near and the irrelevant ones far.

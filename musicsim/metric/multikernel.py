@@ -9,8 +9,6 @@ from musicsim.metric._learner import RankingLearner, as_relevance
 from musicsim.metric._problem import StepCallback
 from musicsim.metric.kernel_spaces import KernelProjections, KernelSpaces, training_kernels
 
-__all__ = ["MultipleKernelMLR"]
-
 
 class MultipleKernelMLR(KernelProjections, RankingLearner):
     """A metric in the feature spaces of several kernels together.

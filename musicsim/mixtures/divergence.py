@@ -12,8 +12,6 @@ from musicsim._arrays import Float64Array
 from musicsim.mixtures._kernels import mean_log_sums
 from musicsim.mixtures.songs import SongMixtures, fixed_seed, quadratic_form
 
-__all__ = ["cross_entropy", "draw_samples", "kl_divergences"]
-
 _BLOCK_ENTRIES = 1 << 18
 """Log-densities held at once, 1 MB of float32: they stay in the cache while they are summed up."""
 

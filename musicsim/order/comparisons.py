@@ -8,9 +8,6 @@ import numpy.typing as npt
 from musicsim._arrays import BoolArray, Int64Array
 from musicsim.order._kernels import acyclic_edges, redundant_edges
 
-__all__ = ["CleaningReport", "checked_comparisons", "clean_comparisons"]
-
-
 _REACH_BYTES = 1 << 28
 """Memory for the bits of what vertices reach; more is not faster."""
 

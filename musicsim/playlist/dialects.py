@@ -15,8 +15,6 @@ from musicsim.playlist.held_out import reweighted
 from musicsim.playlist.hypergraph import Hypergraph
 from musicsim.playlist.model import PlaylistModel
 
-__all__ = ["DialectGain", "Dialects"]
-
 
 @dataclass(frozen=True, slots=True)
 class DialectGain:

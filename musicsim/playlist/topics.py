@@ -14,8 +14,6 @@ import numpy as np
 from musicsim._arrays import Float64Array
 from musicsim.playlist._tables import counted
 
-__all__ = ["LyricsTopics", "lyrics_topics"]
-
 
 @dataclass(frozen=True, slots=True)
 class LyricsTopics:

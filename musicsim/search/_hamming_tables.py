@@ -10,8 +10,6 @@ from musicsim._arrays import BoolArray, Int64Array, Uint8Array, Uint32Array, Uin
 from musicsim.search import _hamming_kernels as kernels
 from musicsim.search._rows import read_only
 
-__all__ = ["Heaps", "Tables"]
-
 Heaps = tuple[Int64Array, Int64Array]
 """The nearest of each query and how many they are; see :func:`musicsim.search._hamming_kernels.scan`."""
 

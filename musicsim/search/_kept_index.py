@@ -19,8 +19,6 @@ from musicsim.search._folders import (
 )
 from musicsim.search._rows import VectorIndex
 
-__all__ = ["KeptIndex"]
-
 _META_KEYS = ("kind", "options", "shape", "built", "fingerprint")
 
 

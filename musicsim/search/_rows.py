@@ -11,8 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import BoolArray, Float32Array, Int64Array, Uint8Array
 
-__all__ = ["Answers", "Index", "VectorIndex", "checked", "read_only"]
-
 _BLOCK_ROWS = 65_536
 _FEW_ROWS = 16
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)

@@ -13,8 +13,6 @@ from musicsim._arrays import Float32Array, Int64Array
 from musicsim.search._kept_index import KeptIndex
 from musicsim.search._trees import Growth, Trees, n_threads
 
-__all__ = ["TreeIndex"]
-
 # Queries for each thread, below which it costs more than it gives.
 _QUERIES_A_THREAD = 16
 

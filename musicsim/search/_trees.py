@@ -28,8 +28,6 @@ from musicsim._arrays import Float32Array, Int8Array, Int32Array, Int64Array, In
 from musicsim.search import _kernels as kernels
 from musicsim.search._rows import read_only
 
-__all__ = ["Growth", "Trees", "grow_trees", "n_threads"]
-
 _DEEPEST = 1 << 30
 _UINT64 = (1 << 64) - 1  # numbers of nodes far down are cut to it, as the kernels do
 _PARTS: dict[str, type[np.generic]] = {

@@ -16,8 +16,6 @@ from musicsim.search._rows import checked
 from musicsim.search.exact import ExactIndex
 from musicsim.search.hamming import HammingIndex
 
-__all__ = ["CompactIndex"]
-
 _BLOCK_ROWS = 65_536
 # Of the sample that codes are learned on: the nearest that a query's code should be near to, and the steps of the fit.
 _RELEVANT, _STEPS = 50, 400

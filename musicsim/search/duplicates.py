@@ -18,8 +18,6 @@ import numpy.typing as npt
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.audio import HOP, SAMPLE_RATE
 
-__all__ = ["DuplicatePair", "find_duplicates", "group_pairs"]
-
 _TOLERANCE_S, _TOLERANCE_SHARE = 3.0, 0.03
 
 _N_MFCC, _N_MELS = 13, 40

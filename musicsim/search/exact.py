@@ -9,8 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 from musicsim._arrays import Float32Array, Int64Array, Uint8Array
 from musicsim.search._rows import VectorIndex, checked
 
-__all__ = ["ExactIndex"]
-
 # Rows whose distances are held at once; of single queries more, so that the loop over parts costs nothing.
 _PART_ENTRIES = 1 << 22
 

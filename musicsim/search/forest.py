@@ -14,8 +14,6 @@ from musicsim.search._rows import Answers, checked, read_only
 from musicsim.search._tree_index import TreeIndex
 from musicsim.search._trees import Growth, Trees, grow_trees, n_threads
 
-__all__ = ["SpillForest"]
-
 _BASIS_ROWS = 20_000
 _BLOCK_ROWS = 16_384
 # A forest that has grown by more is rebuilt: its axes, codes and leaves are those of the first rows.

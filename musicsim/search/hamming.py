@@ -18,8 +18,6 @@ from musicsim.search._hamming_tables import Tables
 from musicsim.search._rows import Index, read_only
 from musicsim.search._trees import n_threads
 
-__all__ = ["HammingIndex", "checked_codes"]
-
 METHODS = ("scan", "balls")
 
 _FORMAT = 1

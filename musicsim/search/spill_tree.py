@@ -11,8 +11,6 @@ from musicsim.search._rows import checked
 from musicsim.search._tree_index import TreeIndex
 from musicsim.search._trees import Growth, Trees, grow_trees, n_threads
 
-__all__ = ["SpillTree"]
-
 
 class SpillTree(TreeIndex):
     """Approximate neighbours from the leaves that a query falls into.

@@ -19,8 +19,6 @@ from musicsim.search._rows import Answers, checked
 from musicsim.search.exact import ExactIndex
 from musicsim.search.forest import SpillForest
 
-__all__ = ["EXACT_BELOW", "Calibration", "calibrate", "tune"]
-
 EXACT_BELOW = 5_000
 """Rows below which nothing is tried: comparing with every one takes a fraction of a millisecond."""
 

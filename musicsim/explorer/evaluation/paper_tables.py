@@ -24,16 +24,6 @@ import musicsim
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library.disk.arrays import atomic_path
 
-__all__ = [
-    "Experiment",
-    "PaperTable",
-    "experiments",
-    "load_table",
-    "ordered_columns",
-    "parted",
-    "run_experiment",
-]
-
 Row = Mapping[str, Any]
 
 _PAPERS = ("paper", "thesis")

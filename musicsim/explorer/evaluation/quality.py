@@ -24,24 +24,6 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
 
-__all__ = [
-    "Confusion",
-    "Figure",
-    "GenreScores",
-    "HeldOut",
-    "Hub",
-    "K",
-    "Lists",
-    "ListsOfBoth",
-    "Mixed",
-    "Quality",
-    "Scores",
-    "evaluate",
-    "held_out",
-    "measure_lists",
-    "measure_scores",
-]
-
 K = 10
 _CANDIDATES = 500  # as a search of the app reorders
 _MAX_QUERIES = 2_000

@@ -16,18 +16,6 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.library.stores.tag_edits import TagChange
 
-__all__ = [
-    "MIN_RIGHT",
-    "N_VOTES",
-    "TARGETS",
-    "USUAL_VOTES",
-    "VOTERS",
-    "Guess",
-    "Guesses",
-    "enter_guesses",
-    "guess_labels",
-]
-
 N_VOTES = {"genre": 10, "artist": 3}
 """Songs that vote, by what is guessed: of an artist a library has few."""
 

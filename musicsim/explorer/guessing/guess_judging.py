@@ -10,8 +10,6 @@ from musicsim.errors import ModelError
 from musicsim.explorer.guessing.label_levels import Levels
 from musicsim.explorer.guessing.voters import Voters, elected
 
-__all__ = ["Judged", "judge"]
-
 _MAX_JUDGED = 1_000
 _JUDGED = 0.2  # of the labelled songs, where others are learned from
 _REACH = 100  # neighbours among which those that are not alike for other reasons are sought

@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
-__all__ = ["LEVELS_OF", "Levels"]
-
 Codes = npt.NDArray[np.int64]
 Path = tuple[str, ...]
 

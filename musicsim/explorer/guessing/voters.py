@@ -10,8 +10,6 @@ from musicsim import hashing, search
 from musicsim.errors import ModelError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
-__all__ = ["CodeVoters", "VectorVoters", "Voters", "elected"]
-
 Rows = npt.NDArray[np.int64]
 
 _BITS, _STEPS, _NOISE = 128, 500, 0.6

@@ -36,8 +36,6 @@ from musicsim.explorer.learning.verdict import RANKED, fallen, leads_of
 from musicsim.explorer.learning.within import WithinSongs
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
-__all__ = ["SOUND_ALONE", "learn_automatically"]
-
 SOUND_ALONE = "the sound alone"
 _FOLDS = 3
 _MAX_CHOSEN_ON = 1_500  # that the choice is made on, whole artists of them

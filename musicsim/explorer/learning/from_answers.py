@@ -23,8 +23,6 @@ from musicsim.explorer.requests.training import ORDER
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.answers import comparisons, question_key
 
-__all__ = ["Answered", "Judged", "learn_from_answers", "relevance_of", "shares_in_order", "too_few"]
-
 _FEWEST = 6
 _OUTER, _INNER = 5, 3
 _TOLERANCE, _MAX_STEPS = 3e-2, 150

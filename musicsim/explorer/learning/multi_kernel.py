@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 from musicsim import metric, order
 
-__all__ = ["SourceEmbedding", "SourceMLR", "source_shares"]
-
 FloatArray = npt.NDArray[np.float64]
 
 

@@ -21,8 +21,6 @@ from musicsim.explorer.learning.from_answers import Answered, relevance_of, too_
 from musicsim.explorer.requests.training import ANSWERS, JUDGEMENTS, KINDS
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
-__all__ = ["Coverage", "Supervision", "coverage", "preselected"]
-
 _SIMILAR_BY_TAGS = 10
 _MIN_QUERIES = 10
 _MAX_HELD = 16

@@ -17,23 +17,6 @@ from musicsim.explorer.learning.verdict import Lead, changed_queries, is_better,
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
-__all__ = [
-    "CS",
-    "MAX_OF_KERNELS",
-    "MAX_SONGS",
-    "MAX_TESTED",
-    "MAX_VALIDATED",
-    "FloatArray",
-    "Rows",
-    "Task",
-    "Watcher",
-    "about",
-    "sampled",
-    "to_choose_on",
-    "to_learn_from",
-    "what_changed",
-]
-
 CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 """Values of C that are tried, from weak to strong."""
 

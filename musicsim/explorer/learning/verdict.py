@@ -12,21 +12,6 @@ import numpy.typing as npt
 from musicsim import evaluation, relevance
 from musicsim.explorer.requests.training import ORDER
 
-__all__ = [
-    "BETTER",
-    "MEASURES",
-    "NO_DIFFERENCE",
-    "RANKED",
-    "WORSE",
-    "Lead",
-    "changed_queries",
-    "compare",
-    "fallen",
-    "is_better",
-    "leads_of",
-    "space_hubness",
-]
-
 RANKED = {"auc": "AUC", "map": "MAP", "mrr": "MRR", "precision": "P@10"}
 MEASURES = RANKED | {ORDER: "comparisons in order"}
 BETTER, WORSE, NO_DIFFERENCE = "better", "worse", "no difference shown"

@@ -9,8 +9,6 @@ from musicsim.explorer.learning.task import FloatArray, Rows, Task
 from musicsim.explorer.models.encoders import has_features
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
-__all__ = ["SONGS", "WithinSongs"]
-
 SONGS = "songs"
 _LABELS = {"genre": "genres", "artist": "artists", "folder": "folders"}
 _PART = round(20 * SAMPLE_RATE / HOP)  # frames; a shorter song is halved

@@ -14,22 +14,6 @@ from musicsim.explorer.models.schema import Report, read_json_file
 from musicsim.library.db.cache import load_arrays, save_arrays
 from musicsim.library.disk.arrays import atomic_path
 
-__all__ = [
-    "FittedWalk",
-    "drop_walk",
-    "load_clusters",
-    "load_map",
-    "load_report",
-    "load_walk",
-    "read_report",
-    "readable_arrays",
-    "save_arrays",
-    "save_clusters",
-    "save_map",
-    "save_report",
-    "save_walk",
-]
-
 _log = logging.getLogger(__name__)
 
 

@@ -24,39 +24,6 @@ from musicsim.audio import FLUCTUATION_SIZE, HARMONY_SIZE, RHYTHM_SIZE, SongFram
 from musicsim.audio.features import N_MFCC
 from musicsim.explorer.models.schema import AboutModel
 
-__all__ = [
-    "ASPECTS",
-    "FLUCTUATION",
-    "FRAMES",
-    "LYRICS",
-    "MAX_NUMBER",
-    "MIN_SCALE",
-    "MODELS",
-    "TAGS",
-    "TIMBRE",
-    "VECTORS",
-    "Arrays",
-    "AspectEncoder",
-    "CodewordEncoder",
-    "Encoder",
-    "Floats",
-    "Frames",
-    "GaussianEncoder",
-    "LoadPart",
-    "LyricEncoder",
-    "MixtureEncoder",
-    "Part",
-    "SemanticEncoder",
-    "SoundEncoder",
-    "StoredArray",
-    "StoredModel",
-    "TagEncoder",
-    "VectorEncoder",
-    "has_features",
-    "with_prefix",
-    "without_prefix",
-]
-
 Floats: TypeAlias = npt.NDArray[np.float32]
 Frames: TypeAlias = SongFrames | Floats | Iterator[Floats]
 """Of a song: what is kept of it, or for encoders that take no more than these its delta-MFCC, (n, 39), at once or in

@@ -14,8 +14,6 @@ from musicsim.library import Library
 from musicsim.library.disk.archives import DAMAGED, open_archive, unpack
 from musicsim.library.disk.arrays import atomic_path
 
-__all__ = ["FILE_ENDING", "SentModel", "read_model_file", "save_model_file"]
-
 FILE_ENDING = ".musicsim"
 # 2,048 codewords of few songs, with a metric, are 67 MB; four local metrics on embeddings of 2,048 numbers 200 MB
 _MAX_ARRAYS = 512 << 20

@@ -32,8 +32,6 @@ from musicsim.explorer.models.encoders import (
 )
 from musicsim.explorer.models.schema import AboutModel, AboutSources, read_json
 
-__all__ = ["JointEncoder", "column_scales", "fill", "statistics"]
-
 _RIDGE = 1e-6  # of the mean variance: columns that repeat others have a solution, too
 
 

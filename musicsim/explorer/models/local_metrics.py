@@ -8,8 +8,6 @@ import numpy.typing as npt
 
 from musicsim import metric
 
-__all__ = ["LocalMetrics"]
-
 FloatArray = npt.NDArray[np.float64]
 
 _PREFIX = "local_"

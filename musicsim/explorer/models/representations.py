@@ -32,19 +32,6 @@ from musicsim.explorer.models.encoders import (
 from musicsim.explorer.models.joint_space import JointEncoder, fill, statistics
 from musicsim.explorer.models.schema import OLDER_SOUND, SOUND, SOUNDS
 
-__all__ = [
-    "CODEWORDS",
-    "COMBINED",
-    "FLUCTUATION_SHARE",
-    "OFFERED",
-    "OWN",
-    "REPRESENTATIONS",
-    "Axes",
-    "Representation",
-    "Weights",
-    "sound_axes",
-]
-
 FLUCTUATION_SHARE = 1 / 4
 """Of the squared distances of Sound."""
 OWN, COMBINED = "own", "combined"

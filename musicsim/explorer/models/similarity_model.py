@@ -23,8 +23,6 @@ from musicsim.explorer.models.representations import REPRESENTATIONS, Representa
 from musicsim.explorer.models.schema import AboutModel, Versions, read_json_file
 from musicsim.library.disk.arrays import atomic_folder
 
-__all__ = ["FORMAT_VERSION", "SimilarityModel"]
-
 FORMAT_VERSION = 2
 _READABLE = (1, 2)  # version 1 knew one representation, and no metric
 # Below this many songs their principal axes say more about the sample than about music: the whole

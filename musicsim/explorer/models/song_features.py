@@ -30,8 +30,6 @@ from musicsim.library import Library, Song
 from musicsim.library.embeddings.store import EmbeddingStore
 from musicsim.library.scan.lyrics import read_lyrics
 
-__all__ = ["BLOCK", "feature_blocks"]
-
 BLOCK = 64
 
 _Read = Callable[[Sequence[Song]], Floats]

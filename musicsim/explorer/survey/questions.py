@@ -33,8 +33,6 @@ from musicsim.library.stores.answers import (
     question_key,
 )
 
-__all__ = ["Question", "Rate", "Standing", "foreseen", "next_question", "standing"]
-
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 

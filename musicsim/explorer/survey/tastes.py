@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from musicsim._blas import one_blas_thread
 
-__all__ = ["costs", "information", "pairs_apart", "sample_tastes", "softness"]
-
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 

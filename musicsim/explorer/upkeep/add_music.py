@@ -21,16 +21,6 @@ from musicsim.library.processes.workers import worker_context
 from musicsim.library.scan.files import content_hash
 from musicsim.library.scan.ingest import Scan, add_stream
 
-__all__ = [
-    "Report",
-    "add_and_refresh",
-    "build_demo",
-    "forget_leftovers",
-    "keep_upload",
-    "scan_again",
-    "scan_and_refresh",
-]
-
 _FIRST_MAP = 60
 _DEMO_WORKERS = 2
 _UPLOADS = "uploads"

@@ -14,8 +14,6 @@ from musicsim.explorer.upkeep.placing import SEED
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
 
-__all__ = ["COMBINED_KIND", "combine", "hide", "replaced_sources"]
-
 COMBINED_KIND = "combined"
 _ROWS = 4_096
 

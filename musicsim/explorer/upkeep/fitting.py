@@ -38,21 +38,6 @@ from musicsim.library.embeddings.store import EmbeddingStore
 from musicsim.library.scan.lyrics import read_lyrics
 from musicsim.library.stores.models import CODEWORDS_KIND, MAX_NAME, NATIVE_KIND, ModelRecord
 
-__all__ = [
-    "CODEWORDS_NAME",
-    "NATIVE",
-    "REPRESENTATION_KIND",
-    "SONGS_FOR_AXES",
-    "RepresentationSettings",
-    "fit_codewords",
-    "fit_native",
-    "fit_representation",
-    "free_name",
-    "new_record",
-    "songs_to_describe",
-    "songs_with_frames",
-]
-
 NATIVE, CODEWORDS_NAME = "Sound", "Codewords"
 REPRESENTATION_KIND = "representation"
 _TRAINING_FRAMES = 200_000  # 31 MB; 195 a codeword at 1,024 codewords

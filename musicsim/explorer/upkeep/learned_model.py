@@ -22,8 +22,6 @@ from musicsim.explorer.upkeep.publish import publish
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
 
-__all__ = ["LEARNED_KIND", "learn", "learn_unlocked", "preselected_models"]
-
 LEARNED_KIND = "learned"
 _MIN_COVERAGE = 0.9  # of the songs, for a model that is learned on without being asked for
 

@@ -8,8 +8,6 @@ import numpy.typing as npt
 
 from musicsim import search
 
-__all__ = ["MAX_LAID_OUT", "MapPlacer", "align", "fit_map"]
-
 MAX_LAID_OUT = 20_000
 """Songs that t-SNE lays out, a minute and a half of one core; more are placed beside these."""
 

@@ -31,16 +31,6 @@ from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.embeddings.store import AboutEmbedding, EmbeddingStore, Matched
 from musicsim.library.stores.models import ModelRecord
 
-__all__ = [
-    "TAKEN_KIND",
-    "add_own_vectors",
-    "add_representation",
-    "make_again",
-    "stale_models",
-    "stale_reason",
-    "take_model",
-]
-
 _log = logging.getLogger(__name__)
 
 TAKEN_KIND = "taken"

@@ -19,20 +19,6 @@ from musicsim.library import Library
 from musicsim.library.embeddings.store import AboutEmbedding, EmbeddingStore, Matched
 from musicsim.library.stores.models import CODEWORDS_KIND, NATIVE_KIND, ModelRecord
 
-__all__ = [
-    "facts",
-    "figures",
-    "headline",
-    "judged_on",
-    "kind_words",
-    "match_words",
-    "name_for",
-    "path_rows",
-    "report_of",
-    "settings_words",
-    "source_rows",
-]
-
 
 def name_for(library: Library, supervision: str, typed: str = "") -> str:
     """The name that was typed, or one that says what was learned from; with a number where it is taken."""

@@ -3,8 +3,6 @@
 from musicsim.explorer.models.schema import SOUND, AboutModel, read_json_file
 from musicsim.library import Library
 
-__all__ = ["native_is_outdated"]
-
 
 def native_is_outdated(library: Library) -> bool:
     """Whether it compares what older versions did, and all songs are analysed, and kept, as a new one needs them."""

@@ -15,15 +15,6 @@ from musicsim.explorer.upkeep.map_layout import MapPlacer, fit_map
 from musicsim.library import Library, Song
 from musicsim.library.stores.models import ModelRecord
 
-__all__ = [
-    "SEED",
-    "cluster_sizes",
-    "follow_owner",
-    "place_new",
-    "save_clusters_and_map",
-    "update_clusters_and_map",
-]
-
 SEED = 0
 _ROWS = 4096
 _CLUSTERS = (16, 64, 256)

@@ -22,8 +22,6 @@ from musicsim.library import Library, Song
 from musicsim.library.importing import match_waiting
 from musicsim.library.stores.models import ModelRecord
 
-__all__ = ["needs_fit", "refresh"]
-
 _log = logging.getLogger(__name__)
 
 

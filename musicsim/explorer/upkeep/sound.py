@@ -13,8 +13,6 @@ from musicsim.explorer.progress import Tell
 from musicsim.explorer.upkeep.placing import SEED
 from musicsim.library import Library, Song
 
-__all__ = ["SongParts", "fit_sound", "parts_of", "song_parts"]
-
 _MAX_SONGS = 1_000
 _FRAMES_A_PART = 20.0 * SAMPLE_RATE / HOP
 _MIN_PARTS, _MAX_PARTS = 2, 8  # of a song: 9 kB each

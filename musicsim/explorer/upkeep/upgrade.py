@@ -8,8 +8,6 @@ from musicsim.explorer.upkeep.add_music import Report, scan_and_refresh
 from musicsim.explorer.upkeep.outdated import native_is_outdated
 from musicsim.library import Library
 
-__all__ = ["Upgrade", "bring_up_to_date", "pending_upgrade"]
-
 _AT_ONCE = 200  # songs that are described in one transaction
 
 

@@ -16,8 +16,6 @@ from musicsim.errors import StorageError
 from musicsim.library.db.changes import NOTHING, ChangeLog, Changes, Moment
 from musicsim.library.disk.arrays import atomic_path
 
-__all__ = ["Archive", "Kept", "load_arrays", "save_arrays"]
-
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")

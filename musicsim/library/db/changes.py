@@ -16,8 +16,6 @@ import sqlalchemy as sa
 from musicsim.library.db import schema
 from musicsim.library.db.columns import HEARD
 
-__all__ = ["NOTHING", "ChangeLog", "Changes", "Moment"]
-
 _MAX_SONGS = 1000  # of one change; more are as good as all
 _KEPT = 10_000  # changes; 0.1 kB each
 _TIDIED_EVERY = 100  # changes

@@ -19,17 +19,6 @@ from musicsim.library.artists import artist_group, stand_in_name
 from musicsim.library.db import schema
 from musicsim.library.db.packed_texts import PackedTexts
 
-__all__ = [
-    "HEARD",
-    "Labels",
-    "SongColumns",
-    "SongTable",
-    "nobody",
-    "read_table",
-    "some_ids",
-    "song_label",
-]
-
 Ints = npt.NDArray[np.int64]
 
 _AT_ONCE = 10_000  # rows taken from the database

@@ -13,8 +13,6 @@ from sqlalchemy import event
 from musicsim.errors import LibraryError
 from musicsim.storage import storage_error
 
-__all__ = ["Write", "is_writable", "open_engine", "writer"]
-
 Write = Callable[[], AbstractContextManager[sa.Connection]]
 """Opens a transaction that changes a library."""
 

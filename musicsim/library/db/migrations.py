@@ -8,8 +8,6 @@ from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError
 from musicsim.library.db import schema
 
-__all__ = ["MIGRATIONS", "SCHEMA_VERSION", "migrate"]
-
 # Columns and tables that came with version 2, as they were then: later versions may have changed them.
 _VERSION_2 = (
     "ALTER TABLE songs ADD COLUMN mb_recording_id TEXT",

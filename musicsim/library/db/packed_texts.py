@@ -9,8 +9,6 @@ import numpy as np
 
 from musicsim._arrays import Int64Array
 
-__all__ = ["PackedTexts"]
-
 _FEW = 10  # times the lines that are asked for
 _END = b"\xff"  # no text in UTF-8 holds it
 

@@ -7,36 +7,6 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.types import TypeDecorator
 
-__all__ = [
-    "ANSWER_SONGS",
-    "FilePath",
-    "aliases",
-    "answers",
-    "duplicates",
-    "failures",
-    "feedback",
-    "files",
-    "ids_with_file",
-    "imports",
-    "jobs",
-    "judgements",
-    "listens",
-    "lyrics",
-    "meta",
-    "metadata",
-    "models",
-    "playlist_songs",
-    "playlists",
-    "plays",
-    "preferences",
-    "roots",
-    "songs",
-    "spellings",
-    "tags",
-    "vectors",
-    "waiting",
-]
-
 # Bytes of a file name that are not UTF-8 reach Python as lone surrogates, which no database stores
 # as text. They are kept as characters of a private plane that no real name uses.
 _SURROGATE, _PRIVATE = 0xDC00, 0x10FE00

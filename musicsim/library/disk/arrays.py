@@ -16,8 +16,6 @@ import numpy.typing as npt
 
 from musicsim.storage import writing_to
 
-__all__ = ["RowFile", "atomic_folder", "atomic_path"]
-
 
 @contextmanager
 def atomic_path(target: Path) -> Iterator[Path]:

@@ -28,8 +28,6 @@ from musicsim.errors import LibraryError
 from musicsim.library.disk.npy_headers import read_header
 from musicsim.library.importing.problems import shortened
 
-__all__ = ["ENDINGS", "EmbeddingFile", "read_embedding"]
-
 ENDINGS = (".npz", ".npy", ".parquet")
 _VECTORS = ("vectors", "vector", "embeddings", "embedding")
 _NAMES = (

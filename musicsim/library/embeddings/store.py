@@ -24,8 +24,6 @@ from musicsim.library.embeddings.files import read_embedding
 from musicsim.library.importing.places import PlaceIndex
 from musicsim.library.store import Store
 
-__all__ = ["AboutEmbedding", "EmbeddingStore", "Matched"]
-
 T = TypeVar("T")
 
 _UNUSED_S = 24 * 3600.0  # what nobody uses is kept for a day: it may have just come

@@ -29,8 +29,6 @@ from musicsim.library.csv_cells import as_csv, restored
 from musicsim.library.importing.places import spelled_out
 from musicsim.library.importing.reading import ME
 
-__all__ = ["FiledAnswer", "FiledSong", "read_answers", "write_answers"]
-
 _MAX_SONGS = 4
 _OF_ANSWER = ("answered_at", "listener", "form", "chosen", "is_random", "foreseen", "model")
 _OF_SONG = ("hash", "artist", "title", "path")

@@ -23,8 +23,6 @@ from musicsim.library.importing.records import NamedSong
 from musicsim.library.store import Store
 from musicsim.library.stores.answers import Answer, answer_row
 
-__all__ = ["AnswersImport", "export_answers", "import_answers"]
-
 
 @dataclass(frozen=True, slots=True)
 class AnswersImport:

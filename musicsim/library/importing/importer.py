@@ -20,19 +20,6 @@ from musicsim.library.importing.sources import ProgressCallback
 from musicsim.library.store import Store
 from musicsim.library.stores.listening import ImportEntry, Waiting, playlists_source
 
-__all__ = [
-    "ImportReport",
-    "Preview",
-    "accept",
-    "commit",
-    "import_files",
-    "match_waiting",
-    "preview",
-    "refuse",
-    "undo",
-    "waiting_proposals",
-]
-
 _AT_ONCE = 10_000  # rows a statement
 _TELL_EVERY = 1000
 _MAX_PROPOSALS = 100

@@ -22,8 +22,6 @@ from musicsim.library.importing.sources import ProgressCallback
 from musicsim.library.importing.spelling import exact, plain_artist, plain_title
 from musicsim.library.store import Store
 
-__all__ = ["How", "Match", "Matcher", "Proposal"]
-
 How = Literal["path", "path end", "confirmed", "mbid", "exact", "loose"]
 """By what a song was found: the path of its file, the end of that path, what a person has said, the recording's id,
 artist and title, or their plainest spelling."""

@@ -23,18 +23,6 @@ from musicsim.library.importing.places import from_address, is_web, resolved, sp
 from musicsim.library.importing.records import Gatherer, NamedSong
 from musicsim.library.importing.sources import LONGEST, RawBytes, Source, TextLines
 
-__all__ = [
-    "HLS",
-    "NO_SONGS",
-    "keep_list",
-    "list_folder",
-    "list_name",
-    "read_m3u",
-    "read_pls",
-    "read_xspf",
-    "recording_id",
-]
-
 HLS = "belongs to a stream in parts (HLS), which names no songs. Import playlists of songs."
 NO_SONGS = "list without songs"
 _EXTINF = re.compile(r'#EXTINF:[^",]*(?:"[^"]*"[^",]*)*,(.*)', re.IGNORECASE)

@@ -1,7 +1,5 @@
 """What is wrong with the rows of a file, in a list that a person can read."""
 
-__all__ = ["shortened"]
-
 _MAX_PROBLEMS = 20
 
 

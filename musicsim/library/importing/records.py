@@ -16,8 +16,6 @@ import numpy.typing as npt
 
 from musicsim.errors import LibraryError
 
-__all__ = ["Batch", "Gatherer", "ImportStoppedError", "Kind", "NamedSong", "Skipped", "day_of"]
-
 Kind = Literal["plays", "tags", "playlists"]
 
 _MAX_LINES = 20  # lines that are named of each reason for leaving rows out

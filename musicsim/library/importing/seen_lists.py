@@ -8,8 +8,6 @@ import numpy.typing as npt
 from musicsim.library.importing.places import file_name, is_web
 from musicsim.library.importing.records import Batch, NamedSong
 
-__all__ = ["Absent", "SeenList", "seen_lists"]
-
 
 @dataclass(frozen=True, slots=True)
 class Absent:

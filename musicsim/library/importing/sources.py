@@ -20,20 +20,6 @@ from typing import IO, Any
 from musicsim.errors import LibraryError
 from musicsim.library.importing.records import ImportStoppedError
 
-__all__ = [
-    "ENCODINGS",
-    "HEAD_LENGTH",
-    "LIST_SUFFIXES",
-    "LONGEST",
-    "READ_SUFFIXES",
-    "JsonStream",
-    "ProgressCallback",
-    "RawBytes",
-    "Source",
-    "TextLines",
-    "find_sources",
-]
-
 ProgressCallback = Callable[[int, int, str], bool | None]
 """Called with how much is done, of how much, and what; True stops."""
 

@@ -29,16 +29,6 @@ from typing import Any, Generic, TypeVar
 
 from musicsim.errors import LibraryError
 
-__all__ = [
-    "Limits",
-    "OverTimeError",
-    "Worker",
-    "WorkerDied",
-    "limit_memory",
-    "outcomes",
-    "worker_context",
-]
-
 T = TypeVar("T")
 
 # Not numba: it reads its number again whenever it compiles, and cannot change it once its threads run.

@@ -14,8 +14,6 @@ from musicsim.library.stores.failure import SHORT, SILENT
 from musicsim.library.stores.frames import FrameStore
 from musicsim.library.tags import FileTags, read_tags
 
-__all__ = ["Analysis", "Same", "Skipped", "Task", "analyse"]
-
 _SILENT = 1e-4  # -80 dB of full scale: dither, not music
 _READS = 2
 

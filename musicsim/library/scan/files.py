@@ -19,14 +19,6 @@ from typing import NamedTuple
 from musicsim.audio import AUDIO_EXTENSIONS
 from musicsim.errors import LibraryError
 
-__all__ = [
-    "IGNORE_FILE",
-    "Found",
-    "FoundFile",
-    "content_hash",
-    "find_audio",
-]
-
 IGNORE_FILE = ".musicsimignore"
 
 # What systems and storage boxes keep beside the music: previews, bins, rescued pieces. In lower case.

@@ -27,8 +27,6 @@ from musicsim.library.store import Store
 from musicsim.library.stores.failure import ERROR, NO_SOUND, SHORT, SKIPPED, Failure
 from musicsim.library.stores.files import KnownFile
 
-__all__ = ["AddReport", "Progress", "ProgressCallback", "Scan", "add", "add_stream"]
-
 _log = logging.getLogger(__name__)
 
 

@@ -13,17 +13,6 @@ from musicsim.errors import NotFoundError
 from musicsim.library.db import schema
 from musicsim.library.stores.opinions import NumberedOpinionStore
 
-__all__ = [
-    "FORMS",
-    "Answer",
-    "AnswerStore",
-    "QuestionKey",
-    "answer_row",
-    "comparisons",
-    "listener_name",
-    "question_key",
-]
-
 FORMS = ("odd", "like")
 """Which one does not belong? Which one is more like the first?"""
 

@@ -9,8 +9,6 @@ from musicsim.audio import DESCRIPTOR_VERSION, Descriptors
 from musicsim.library.db import schema
 from musicsim.library.db.database import Write
 
-__all__ = ["DescriptorStore"]
-
 
 class DescriptorStore:
     """Descriptors of the songs of one library."""

@@ -8,8 +8,6 @@ import sqlalchemy as sa
 from musicsim.library.db import schema
 from musicsim.library.db.database import Write
 
-__all__ = ["DuplicateStore", "SamePair"]
-
 
 @dataclass(frozen=True, slots=True)
 class SamePair:

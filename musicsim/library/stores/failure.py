@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["BLAMED", "ERROR", "NO_SOUND", "SHORT", "SILENT", "SKIPPED", "Failure"]
-
 ERROR, NO_SOUND, SHORT, SILENT = "error", "no sound", "short", "silent"
 SKIPPED = (SHORT, SILENT)
 """Kinds of files that could be added, were they asked for."""

@@ -14,8 +14,6 @@ from musicsim.library.db.database import Write
 from musicsim.library.disk.paths import absolute, is_below
 from musicsim.library.stores.failure import BLAMED, Failure
 
-__all__ = ["FileStore", "KnownFile"]
-
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:

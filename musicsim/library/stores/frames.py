@@ -16,8 +16,6 @@ from musicsim.audio import ASPECT_VERSION, HARMONY_SIZE, RHYTHM_SIZE, SongFrames
 from musicsim.errors import FeatureVersionError
 from musicsim.library.disk.arrays import atomic_path
 
-__all__ = ["Aspects", "FrameStore"]
-
 _ASPECTS = f".v{ASPECT_VERSION}.npz"
 
 

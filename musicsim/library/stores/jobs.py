@@ -13,8 +13,6 @@ from musicsim.errors import NotFoundError
 from musicsim.library.db import schema
 from musicsim.library.db.database import writer
 
-__all__ = ["ACTIVE_STATES", "Job", "JobStore"]
-
 ACTIVE_STATES = ("waiting", "running", "paused")
 
 

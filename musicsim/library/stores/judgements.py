@@ -9,8 +9,6 @@ from musicsim.errors import NotFoundError
 from musicsim.library.db import schema
 from musicsim.library.stores.opinions import OpinionStore
 
-__all__ = ["JudgementStore"]
-
 
 class JudgementStore(OpinionStore):
     """Judgements of the songs of one library, as answers to one another."""

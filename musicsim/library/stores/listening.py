@@ -16,16 +16,6 @@ from musicsim.library.db.database import Write
 from musicsim.library.stores.playlists import put_playlists
 from musicsim.library.stores.sittings import MAX_PAUSE_S, sittings_of
 
-__all__ = [
-    "OTHER_SOURCE",
-    "ImportEntry",
-    "ListeningStore",
-    "Plays",
-    "Waiting",
-    "playlists_source",
-    "source_of",
-]
-
 OTHER_SOURCE = "import"  # of plays and tags that no recorded import brought
 _AT_ONCE = 10_000  # rows a statement
 _TIME = np.dtype("<u4")

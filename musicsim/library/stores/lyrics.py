@@ -21,8 +21,6 @@ from musicsim.library.db.database import Write
 if TYPE_CHECKING:
     from scipy import sparse
 
-__all__ = ["LRC_ENDINGS", "LyricsStore", "ReadWords", "UnreadSong", "WordTable"]
-
 _log = logging.getLogger(__name__)
 LRC_ENDINGS = (".lrc", ".LRC")
 """Endings of files beside a song that hold its lyrics."""

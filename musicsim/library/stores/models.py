@@ -23,17 +23,6 @@ from musicsim.library.db.changes import ChangeLog, Changes
 from musicsim.library.db.database import Write
 from musicsim.library.disk.arrays import RowFile
 
-__all__ = [
-    "BUILT_IN",
-    "CODEWORDS_KIND",
-    "MAX_NAME",
-    "NATIVE_KIND",
-    "ModelRecord",
-    "ModelStore",
-    "SongRows",
-    "Vectors",
-]
-
 MAX_NAME = 60
 
 

@@ -6,8 +6,6 @@ from typing import Any, ClassVar
 
 import sqlalchemy as sa
 
-__all__ = ["NumberedOpinionStore", "OpinionStore", "checked_details"]
-
 
 class OpinionStore:
     """Opinions of one kind in one library.

@@ -12,8 +12,6 @@ from musicsim.library.db import schema
 from musicsim.library.db.database import Write
 from musicsim.library.stores.opinions import checked_details
 
-__all__ = ["OWN_PLAYLISTS", "NewPlaylist", "PlaylistStore", "SavedPlaylist", "put_playlists"]
-
 OWN_PLAYLISTS = "saved"  # the source of playlists that the listener keeps here
 
 NewPlaylist = (

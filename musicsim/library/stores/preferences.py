@@ -10,8 +10,6 @@ import sqlalchemy as sa
 from musicsim.library.db import schema
 from musicsim.library.stores.opinions import NumberedOpinionStore, checked_details
 
-__all__ = ["CHOICES", "PairSummary", "Preference", "PreferenceStore"]
-
 CHOICES = ("a", "b", "same")
 
 

@@ -3,8 +3,6 @@
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["MAX_PAUSE_S", "sittings_of"]
-
 MAX_PAUSE_S = 30 * 60
 """Seconds between two starts within one sitting: the custom for visits to web pages, where Catledge and Pitkow
 (1995, "Characterizing browsing strategies in the World-Wide Web") found 25.5 minutes. Few songs last longer."""

@@ -11,8 +11,6 @@ from musicsim.library.db.changes import ChangeLog, Changes
 from musicsim.library.db.columns import SongTable, read_table
 from musicsim.library.stores.duplicates import DuplicateStore, SamePair
 
-__all__ = ["SongTables"]
-
 _MIN_KEPT = 50_000  # songs: fewer are read in less than half a second
 
 

@@ -15,8 +15,6 @@ from musicsim.library.db import schema
 from musicsim.library.db.database import Write
 from musicsim.library.tags import FileTags
 
-__all__ = ["EDITABLE", "TagChange", "TagEdits", "effective_tags"]
-
 EDITABLE = ("title", "artist", "album_artist", "album", "track", "year", "genre")
 _LARGEST = {"track": 9999, "year": 2999}
 _TAGS = tuple(field.name for field in fields(FileTags))
