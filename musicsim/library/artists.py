@@ -152,18 +152,10 @@ def stand_in_name(folder: Path, roots: Iterable[Path]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class SpellingGroup:
-    """Names that are very likely one artist.
+    """Names that are very likely one artist."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Two or more, most used first.
-    suggested : str
-        The one to keep: the most used.
-    """
-
-    names: tuple[str, ...]
-    suggested: str
+    names: tuple[str, ...]  # two or more, most used first
+    suggested: str  # the one to keep: the most used
 
 
 def similar_spellings(counts: Mapping[str, int]) -> list[SpellingGroup]:

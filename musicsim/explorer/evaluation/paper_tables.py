@@ -44,29 +44,16 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True)
 class PaperTable:
-    """What an experiment printed.
-
-    Attributes
-    ----------
-    date : str
-        ISO 8601.
-    machine, settings : dict
-        As printed: cores, CPU, versions; seed, splits, protocol, seconds.
-    rows : list of dict
-        Lines of the table.
-    claims : list of dict
-        claim, value, goal, holds.
-    is_own : bool
-        Whether it was run here, not kept with the program.
-    """
+    """What an experiment printed."""
 
     name: str
-    date: str
+    date: str  # ISO 8601
+    # as printed: cores, CPU, versions; seed, splits, protocol, seconds
     machine: dict[str, Any]
     settings: dict[str, Any]
-    rows: list[dict[str, Any]]
-    claims: list[dict[str, Any]]
-    is_own: bool
+    rows: list[dict[str, Any]]  # lines of the table
+    claims: list[dict[str, Any]]  # claim, value, goal, holds
+    is_own: bool  # whether it was run here, not kept with the program
 
 
 def _checkout() -> Path | None:

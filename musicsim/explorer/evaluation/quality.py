@@ -59,28 +59,15 @@ class GenreScores:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """How well a model ranks what a kind of supervision calls similar.
+    """How well a model ranks what a kind of supervision calls similar."""
 
-    Attributes
-    ----------
-    kind : str
-        One of :data:`musicsim.explorer.learning.supervision.KINDS`.
-    figures : dict of Figure
-        By measure: auc, map, mrr, precision (at 10); in 0..1.
-    n_queries, n_skipped : int
-        Songs in the means, and songs without anything relevant to them.
-    n_left_out : int
-        Songs that could have been asked but were not drawn.
-    by_genre : list of GenreScores
-        The best average precision first.
-    """
-
-    kind: str
-    figures: dict[str, Figure]
+    kind: str  # one of KINDS
+    figures: dict[str, Figure]  # by measure: auc, map, mrr, precision (at 10); in 0..1
+    # songs in the means, and songs without anything relevant to them
     n_queries: int
     n_skipped: int
-    n_left_out: int
-    by_genre: list[GenreScores]
+    n_left_out: int  # songs that could have been asked but were not drawn
+    by_genre: list[GenreScores]  # the best average precision first
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,23 +86,13 @@ class Mixed:
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """Which genres the nearest songs of other artists have.
+    """Which genres the nearest songs of other artists have."""
 
-    Attributes
-    ----------
-    genres : list of str
-        Those of five songs or more, the largest first.
-    n_songs : int64 ndarray of shape (n_genres,)
-    columns : list of str
-        The genres; "other genres" when a neighbour has a smaller one, and "no genre" when one has none.
-    shares : float64 ndarray of shape (n_genres, n_columns)
-        Rows sum to 1; nan where no song of a genre has a neighbour.
-    """
-
-    genres: list[str]
-    n_songs: IntArray
+    genres: list[str]  # those of five songs or more, the largest first
+    n_songs: IntArray  # (n_genres,)
+    # the genres; "other genres" when a neighbour has a smaller one, and "no genre" when one has none
     columns: list[str]
-    shares: FloatArray
+    shares: FloatArray  # (n_genres, n_columns): rows sum to 1; nan where no song of a genre has a neighbour
 
     def largest(self, n: int = 30) -> Confusion:
         """The `n` largest genres; what the others have is summed up in a column of its own."""
@@ -150,31 +127,16 @@ class Hub:
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """The ten nearest of every song, in one order.
+    """The ten nearest of every song, in one order."""
 
-    Attributes
-    ----------
-    hubness : float
-        Skew of how often songs stand in lists; above 1 a few are near everything.
-    coverage : float
-        Share of the songs that stand in some list.
-    hubs : list of Hub
-        All songs that stand in a list, the most frequent first.
-    orphans : list of int
-        Ids of the songs that stand in none.
-    same_genre : float
-        Share of the nearest songs of other artists that have the query's genre, of queries whose genre has five songs
-        or more; nan without such genres.
-    same_genre_of : dict of float
-        The same by genre of the query.
-    """
-
-    hubness: float
-    coverage: float
-    hubs: list[Hub]
-    orphans: list[int]
+    hubness: float  # skew of how often songs stand in lists; above 1 a few are near everything
+    coverage: float  # share of the songs that stand in some list
+    hubs: list[Hub]  # all songs that stand in a list, the most frequent first
+    orphans: list[int]  # ids of the songs that stand in none
+    # share of the nearest songs of other artists that have the query's genre, of queries whose genre has five
+    # songs or more; nan without such genres
     same_genre: float
-    same_genre_of: dict[str, float]
+    same_genre_of: dict[str, float]  # the same by genre of the query
     confusion: Confusion
 
 
@@ -190,20 +152,12 @@ class ListsOfBoth:
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """What a learned model showed on artists that it had not heard when it was judged.
+    """What a learned model showed on artists that it had not heard when it was judged."""
 
-    Attributes
-    ----------
-    kind : str
-        What it was taught, and asked.
-    leads : dict of Lead
-        By measure; empty where too few artists were held out.
-    """
-
-    kind: str
+    kind: str  # what it was taught, and asked
     n_songs: int
     n_artists: int
-    leads: dict[str, Lead]
+    leads: dict[str, Lead]  # by measure; empty where too few artists were held out
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,22 +36,15 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """What most of a song's nearest neighbours are labelled with.
-
-    Attributes
-    ----------
-    names, votes : tuples of one entry a level
-        From the widest class to the narrowest: the name that most voters have who agree on the wider ones, and how
-        many these are.
-    tags : tuple of str
-        The tag that each name is entered as.
-    """
+    """What most of a song's nearest neighbours are labelled with."""
 
     song: Song
+    # from the widest class to the narrowest: the name that most voters have who agree on the wider ones, and
+    # how many these are
     names: tuple[str, ...]
     votes: tuple[int, ...]
     n_voters: int
-    tags: tuple[str, ...]
+    tags: tuple[str, ...]  # the tag that each name is entered as
 
     def entered(self, least: int) -> dict[str, str]:
         """Tags to enter when at least so many votes are asked for: only such as the song is without."""
@@ -62,22 +55,12 @@ class Guess:
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """Guesses, and how often such guesses are right.
+    """Guesses, and how often such guesses are right."""
 
-    Attributes
-    ----------
-    target : str
-        What was guessed.
-    guesses : list of Guess
-        Most votes first.
-    n_known : int
-        How many songs have a label.
-    """
-
-    target: str
-    guesses: list[Guess]
+    target: str  # what was guessed
+    guesses: list[Guess]  # most votes first
     judged: Judged
-    n_known: int
+    n_known: int  # how many songs have a label
 
     def kept(self, least: int) -> list[Guess]:
         """Guesses with so many votes at least."""

@@ -20,24 +20,16 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """How often guesses are right.
+    """How often guesses are right."""
 
-    Attributes
-    ----------
-    right : dict of int to float
-        Of labelled songs, each left out: the share that is right among guesses with at least so many votes; only
-        where there was one. A guess is right where all levels are that it says with so many votes and that the song
-        has a label of.
-    right_apart : float or None
-        The share of the widest levels that are right when songs of the same artist (of a genre), or album (of an
-        artist), do not vote; None where nobody else could.
-    n_judged : int
-        How many songs `right` was found on; 0 where too few have a label.
-    """
-
+    # Dict of int to float: of labelled songs, each left out: the share that is right among guesses with at
+    # least so many votes; only where there was one. A guess is right where all levels are that it says with
+    # so many votes and that the song has a label of.
     right: dict[int, float]
+    # the share of the widest levels that are right when songs of the same artist (of a genre), or album (of
+    # an artist), do not vote; None where nobody else could
     right_apart: float | None
-    n_judged: int
+    n_judged: int  # how many songs `right` was found on; 0 where too few have a label
 
 
 def judge(

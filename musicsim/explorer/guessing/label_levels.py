@@ -19,24 +19,14 @@ _BETWEEN = re.compile(r"\s*(?:::|[/\\>›»|;,])\s*")
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """Labels of many songs.
+    """Labels of many songs."""
 
-    Attributes
-    ----------
-    codes : int64 ndarray of shape (n_songs, n_levels)
-        Places in `names`, by level; -1 where unknown, and then on all narrower levels.
-    names : list of list of str
-        Of each level.
-    tags : tuple of str
-        The tag that the name of each level is entered as.
-    apart : int64 ndarray of shape (n_songs,)
-        Songs with the same number are alike for other reasons than the label: an honest figure is one for which they
-        do not vote for each other.
-    """
-
+    # (n_songs, n_levels): places in `names`, by level; -1 where unknown, and then on all narrower levels
     codes: Codes
-    names: list[list[str]]
-    tags: tuple[str, ...]
+    names: list[list[str]]  # of each level
+    tags: tuple[str, ...]  # the tag that the name of each level is entered as
+    # (n_songs,): songs with the same number are alike for other reasons than the label: an honest figure is
+    # one for which they do not vote for each other
     apart: Codes
 
 

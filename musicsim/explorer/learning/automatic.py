@@ -56,19 +56,11 @@ Learn = Callable[[Rows, int], FloatArray]
 
 @dataclass(slots=True)
 class Way:
-    """A way of learning, and what came of it on the folds so far.
-
-    Attributes
-    ----------
-    words : str
-    learn : callable
-        Raises ValueError where the rows hold nothing to learn from.
-    scores : list of dict of ndarray
-        Of the queries of each fold, by measure.
-    """
+    """A way of learning, and what came of it on the folds so far."""
 
     words: str
-    learn: Learn
+    learn: Learn  # raises ValueError where the rows hold nothing to learn from
+    # of the queries of each fold, by measure
     scores: list[dict[str, FloatArray]] = field(default_factory=list)
 
 

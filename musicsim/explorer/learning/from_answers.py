@@ -36,17 +36,11 @@ Told = Callable[[dict[str, Any]], bool]
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Answers about the songs of a snapshot, each as its comparisons of rows.
+    """Answers about the songs of a snapshot, each as its comparisons of rows."""
 
-    Attributes
-    ----------
-    comparisons : list of int64 ndarrays of shape (m, 4)
-        One array an answer, (i, j, k, l) for d(i, j) < d(k, l).
-    questions : list of tuple
-        What tells questions apart: the same songs in any order are one, and a copy is the song it is a copy of.
-    """
-
+    # list of int64 ndarrays of shape (m, 4): one array an answer, (i, j, k, l) for d(i, j) < d(k, l)
     comparisons: list[IntArray]
+    # what tells questions apart: the same songs in any order are one, and a copy is the song it is a copy of
     questions: list[tuple[Any, ...]]
 
     @classmethod
@@ -109,25 +103,14 @@ def relevance_of(asked: IntArray, n_songs: int) -> relevance.Relevance:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What came of learning from answers.
+    """What came of learning from answers."""
 
-    Attributes
-    ----------
-    L : ndarray of shape (r, d)
-        The metric learned from all answers.
-    path : list of dict
-        What came of every C.
-    lead : Lead or None
-        Share of comparisons in order on answers that were held out, before and after; None where none could be.
-    untrained : float
-        Share of all comparisons that are in order without learning.
-    """
-
-    L: FloatArray
+    L: FloatArray  # (r, d): the metric learned from all answers
     C: float
-    path: list[dict[str, Any]]
+    path: list[dict[str, Any]]  # what came of every C
+    # share of comparisons in order on answers that were held out, before and after; None where none could be
     lead: Lead | None
-    untrained: float
+    untrained: float  # share of all comparisons that are in order without learning
 
 
 @dataclass(frozen=True, slots=True)

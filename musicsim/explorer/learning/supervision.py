@@ -33,25 +33,13 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much of a library a kind of supervision speaks of.
-
-    Attributes
-    ----------
-    n_songs : int
-        Songs that have a relevant song.
-    share : float
-        Of all songs.
-    detail : str
-        What it stands on, in words.
-    lacks : str
-        Why it is not enough to learn from; empty where it is.
-    """
+    """How much of a library a kind of supervision speaks of."""
 
     kind: str
-    n_songs: int
-    share: float
-    detail: str
-    lacks: str = ""
+    n_songs: int  # songs that have a relevant song
+    share: float  # of all songs
+    detail: str  # what it stands on, in words
+    lacks: str = ""  # why it is not enough to learn from; empty where it is
 
     @property
     def is_enough(self) -> bool:

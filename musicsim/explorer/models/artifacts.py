@@ -54,21 +54,13 @@ def readable_arrays(source: Path) -> dict[str, npt.NDArray[Any]]:
 
 @dataclass(frozen=True, slots=True)
 class FittedWalk:
-    """Weights of the walk of all playlists and of each dialect, as they were fitted.
+    """Weights of the walk of all playlists and of each dialect, as they were fitted."""
 
-    Attributes
-    ----------
-    names : list of str
-        Edges that have a weight worth keeping in some of the walks.
-    weights : float64 (1 + n_dialects, n_edges)
-        The walk of all playlists first, then the dialects.
-    facts : mapping
-        JSON values: ``n_playlists``, ``n_judged``, ``gain``, and ``dialects``, a list of mappings with ``name``,
-        ``n_playlists``, ``gain``, ``gain_global``.
-    """
-
-    names: list[str]
+    names: list[str]  # edges that have a weight worth keeping in some of the walks
+    # (1 + n_dialects, n_edges): the walk of all playlists first, then the dialects
     weights: npt.NDArray[np.float64]
+    # JSON values: `n_playlists`, `n_judged`, `gain`, and `dialects`, a list of mappings with `name`,
+    # `n_playlists`, `gain`, `gain_global`
     facts: dict[str, Any]
 
 

@@ -48,20 +48,13 @@ TIMBRE, FLUCTUATION = slice(None, -FLUCTUATION_SIZE), slice(-FLUCTUATION_SIZE, N
 
 @dataclass(frozen=True, slots=True)
 class StoredArray:
-    """What a stored array has to be.
+    """What a stored array has to be."""
 
-    Attributes
-    ----------
-    shape : tuple of int or str
-        Names stand for lengths that are equal wherever they come: ``f`` features, ``m`` columns that they are mapped
-        to, ``a`` axes, ``r`` rows of a metric, ``d`` dimensions of a vector.
-    least : float
-        The smallest number that it may hold.
-    """
-
+    # names stand for lengths that are equal wherever they come: `f` features, `m` columns that they are
+    # mapped to, `a` axes, `r` rows of a metric, `d` dimensions of a vector
     shape: tuple[int | str, ...]
     dtype: type = np.float64
-    least: float = -MAX_NUMBER
+    least: float = -MAX_NUMBER  # the smallest number that it may hold
 
 
 class StoredModel(Protocol):
@@ -410,18 +403,12 @@ _ASPECT_SIZES = {"harmony": HARMONY_SIZE, "rhythm": RHYTHM_SIZE}
 
 @dataclass(frozen=True, slots=True)
 class AspectEncoder(Encoder):
-    """Harmony or rhythm as it was kept beside the frames.
-
-    Attributes
-    ----------
-    aspect : str
-        The representation's name, and an attribute of :class:`musicsim.library.stores.frames.Aspects`.
-    """
+    """Harmony or rhythm as it was kept beside the frames."""
 
     needs = ASPECTS
     stored: ClassVar = {"aspect": StoredArray((), np.str_)}
 
-    aspect: str
+    aspect: str  # the representation's name, and an attribute of Aspects
 
     @property
     def n_features(self) -> int:
@@ -443,18 +430,12 @@ class AspectEncoder(Encoder):
 
 @dataclass(frozen=True, slots=True)
 class VectorEncoder(Encoder):
-    """Vectors that the listener brought.
-
-    Attributes
-    ----------
-    key : str
-        As of :class:`musicsim.library.embeddings.store.EmbeddingStore`.
-    """
+    """Vectors that the listener brought."""
 
     needs = VECTORS
     stored: ClassVar = {"key": StoredArray((), np.str_), "n_dimensions": StoredArray((), np.int64, 1)}
 
-    key: str
+    key: str  # as of EmbeddingStore
     n_dimensions: int
 
     @property

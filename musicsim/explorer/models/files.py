@@ -29,19 +29,11 @@ _REMEDY = "Export it again with the same version of the program as this one, and
 
 @dataclass(frozen=True, slots=True)
 class SentModel:
-    """A model from a file.
+    """A model from a file."""
 
-    Attributes
-    ----------
-    name : str
-        What it was called where it was made.
-    report : mapping
-        As :func:`musicsim.explorer.models.artifacts.load_report` gives it; empty of a model that was not learned.
-    """
-
-    name: str
+    name: str  # what it was called where it was made
     model: SimilarityModel
-    report: dict[str, Any]
+    report: dict[str, Any]  # as load_report() gives it; empty of a model that was not learned
 
 
 def save_model_file(library: Library, model_id: str, target: Path) -> None:

@@ -37,20 +37,13 @@ _RIDGE = 1e-6  # of the mean variance: columns that repeat others have a solutio
 
 @dataclass(frozen=True, slots=True)
 class JointEncoder(Encoder):
-    """Joined vectors of models; whole by itself, so that it outlives them and can be sent.
-
-    Attributes
-    ----------
-    names : tuple of str
-        What the models were called.
-    model_ids : tuple of str
-        Which models of its library they were: as long as they are there, they are not asked for a song twice.
-    """
+    """Joined vectors of models; whole by itself, so that it outlives them and can be sent."""
 
     needs = MODELS
     stored: ClassVar = {"front_about": StoredArray((), np.str_)}
 
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # what the models were called
+    # which models of its library they were: as long as they are there, they are not asked for a song twice
     model_ids: tuple[str, ...]
     parts: tuple[Part, ...]
 

@@ -15,20 +15,11 @@ _PREFIX = "local_"
 
 @dataclass(frozen=True, slots=True)
 class LocalMetrics:
-    """Metrics on the vectors of a model, whose mean over songs is plain distance (SIGIR 2017, 4.4).
+    """Metrics on the vectors of a model, whose mean over songs is plain distance (SIGIR 2017, 4.4)."""
 
-    Attributes
-    ----------
-    anchors : float64 ndarray of shape (m, d)
-        Where each belongs.
-    metrics : float64 ndarray of shape (m, d, d)
-    decay : float
-        The weight of metric r at x falls as ``exp(-decay (x - p_r)^T M_r (x - p_r))`` (equation 11).
-    """
-
-    anchors: FloatArray
-    metrics: FloatArray
-    decay: float
+    anchors: FloatArray  # (m, d): where each belongs
+    metrics: FloatArray  # (m, d, d)
+    decay: float  # the weight of metric r at x falls as `exp(-decay (x - p_r)^T M_r (x - p_r))` (equation 11)
 
     @classmethod
     def of(cls, learned: "metric.LGMMLByExample", components: FloatArray) -> "LocalMetrics":

@@ -43,45 +43,25 @@ Axes: TypeAlias = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What a map needs to know of the collection.
+    """What a map needs to know of the collection."""
 
-    Attributes
-    ----------
-    fit : callable of the features of all songs
-    shape : tuple of str
-        As of :class:`musicsim.explorer.models.encoders.StoredArray`.
-    """
-
-    fit: Callable[[Floats], npt.NDArray[np.float64]]
-    shape: tuple[str, ...]
+    fit: Callable[[Floats], npt.NDArray[np.float64]]  # callable of the features of all songs
+    shape: tuple[str, ...]  # as of StoredArray
 
 
 @dataclass(frozen=True, slots=True)
 class Representation:
-    """One way to compare songs.
+    """One way to compare songs."""
 
-    Attributes
-    ----------
-    description : str
-        What is compared, to stand in a sentence.
-    encoder : type of Encoder
-        What makes the features.
-    map : callable of (features, weights)
-        Features as their distances are taken.
-    is_unit : bool
-        Whether mapped features have unit length, so that distances need no scale.
-    n_mapped : int or None
-        Columns of mapped features; None where they are those of the features.
-    fit_axes : callable of (mapped features, covariances within songs or None, share of the variance), or None
-        Axes of its own, with their scale; None for principal axes.
-    """
-
-    description: str
-    encoder: type[Encoder]
+    description: str  # what is compared, to stand in a sentence
+    encoder: type[Encoder]  # what makes the features
+    # callable of (features, weights): features as their distances are taken
     map: Callable[[Floats, npt.NDArray[np.float64] | None], Floats]
     weights: Weights | None = None
-    is_unit: bool = False
-    n_mapped: int | None = None
+    is_unit: bool = False  # whether mapped features have unit length, so that distances need no scale
+    n_mapped: int | None = None  # columns of mapped features; None where they are those of the features
+    # callable of (mapped features, covariances within songs or None, share of the variance), or None: axes of
+    # its own, with their scale; None for principal axes
     fit_axes: Callable[[Floats, Sequence[npt.NDArray[np.float64]] | None, float], Axes] | None = None
 
 

@@ -48,73 +48,38 @@ _Z = 1.959964  # 95 % of a normal variable lie within so many deviations
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What to ask.
+    """What to ask."""
 
-    Attributes
-    ----------
-    form : str
-        "odd": which one does not belong? "like": which one is more like the first?
-    song_ids : tuple of int
-        As they are to be shown; of "like", the song asked about comes first.
-    is_random : bool
-        Whether chance alone drew the songs; to be kept with the answer.
-    is_repeat : bool
-        Whether this listener has answered it before, the songs in another order.
-    """
-
-    form: str
-    song_ids: tuple[int, ...]
-    is_random: bool
-    is_repeat: bool
+    form: str  # "odd": which one does not belong? "like": which one is more like the first?
+    song_ids: tuple[int, ...]  # as they are to be shown; of "like", the song asked about comes first
+    is_random: bool  # whether chance alone drew the songs; to be kept with the answer
+    is_repeat: bool  # whether this listener has answered it before, the songs in another order
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A share of some cases, with its interval.
+    """A share of some cases, with its interval."""
 
-    Attributes
-    ----------
-    share : float or None
-        None where there are no cases.
-    n : int
-        Cases.
-    low, high : float
-        Wilson's interval at 95 %; 0 and 1 where there are no cases.
-    chance : float or None
-        The share that guessing would reach; None where there are no cases.
-    """
-
-    share: float | None
-    n: int
+    share: float | None  # None where there are no cases
+    n: int  # cases
+    # Wilson's interval at 95 %; 0 and 1 where there are no cases
     low: float
     high: float
-    chance: float | None
+    chance: float | None  # the share that guessing would reach; None where there are no cases
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What answers are worth so far.
+    """What answers are worth so far."""
 
-    Attributes
-    ----------
-    n_answers : int
-        Answers, unsure ones among them.
-    n_listeners : int
-        People who have answered.
-    consistency : Rate
-        Of questions that one listener answered again: how often the answer was the same as the one before.
-    agreement : Rate
-        Of two people who answered one question: how often their answers are the same; of each, the first counts.
-    foreseen : Rate
-        Of questions drawn by chance: how often the model then in use would have said the same.
-    """
-
-    n_answers: int
+    n_answers: int  # answers, unsure ones among them
     n_unsure: int
-    n_listeners: int
+    n_listeners: int  # people who have answered
+    # of questions that one listener answered again: how often the answer was the same as the one before
     consistency: Rate
+    # of two people who answered one question: how often their answers are the same; of each, the first counts
     agreement: Rate
-    foreseen: Rate
+    foreseen: Rate  # of questions drawn by chance: how often the model then in use would have said the same
 
 
 # --- the next question ----------------------------------------------------------------------------

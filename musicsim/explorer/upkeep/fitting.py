@@ -65,25 +65,14 @@ def songs_to_describe(library: Library, representation: str) -> list[Song]:
 
 @dataclass(frozen=True, slots=True)
 class RepresentationSettings:
-    """A representation to compare with.
+    """A representation to compare with."""
 
-    Attributes
-    ----------
-    representation : str
-        By its name in ``REPRESENTATIONS``.
-    n_codewords, tau : int
-        Of those that are made of codewords.
-    vectors : str
-        Of vectors of the listener's own, the key of :class:`musicsim.library.embeddings.store.EmbeddingStore`.
-    label : str
-        What these are called.
-    """
-
-    representation: str = "ppk"
+    representation: str = "ppk"  # by its name in `REPRESENTATIONS`
+    # of those that are made of codewords
     n_codewords: int = 1024
     tau: int = 4
-    vectors: str = ""
-    label: str = ""
+    vectors: str = ""  # of vectors of the listener's own, the key of EmbeddingStore
+    label: str = ""  # what these are called
 
     def __post_init__(self) -> None:
         if self.representation not in (*OFFERED, OWN):

@@ -20,18 +20,10 @@ _MIN_PARTS, _MAX_PARTS = 2, 8  # of a song: 9 kB each
 
 @dataclass(frozen=True, slots=True)
 class SongParts:
-    """Parts of a song.
+    """Parts of a song."""
 
-    Attributes
-    ----------
-    timbre : SongGaussians
-        Of the 39 columns of frames, a row a part.
-    fluctuation : float32 ndarray of shape (n_parts, 594)
-        The mean pattern of each.
-    """
-
-    timbre: gaussians.SongGaussians
-    fluctuation: npt.NDArray[np.float32]
+    timbre: gaussians.SongGaussians  # of the 39 columns of frames, a row a part
+    fluctuation: npt.NDArray[np.float32]  # (n_parts, 594): the mean pattern of each
 
 
 def song_parts(library: Library, songs: Sequence[Song], tell: Tell) -> list[SongParts]:

@@ -16,21 +16,11 @@ _MODEL_CHANGE = "by timbre, how it changes, and rhythm, whatever the loudness"
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """Songs that an older version of the program has described.
+    """Songs that an older version of the program has described."""
 
-    Attributes
-    ----------
-    n_songs : int
-        To be analysed again; 0 where the stored audio features do.
-    reasons : tuple of str
-        What became better since, one a version.
-    n_undescribed : int
-        Those whose tempo, key and so on are worked out from what is kept of them.
-    """
-
-    n_songs: int
-    reasons: tuple[str, ...]
-    n_undescribed: int = 0
+    n_songs: int  # to be analysed again; 0 where the stored audio features do
+    reasons: tuple[str, ...]  # what became better since, one a version
+    n_undescribed: int = 0  # those whose tempo, key and so on are worked out from what is kept of them
 
     @property
     def words(self) -> str:

@@ -66,17 +66,11 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What has been touched between two moments.
+    """What has been touched between two moments."""
 
-    Attributes
-    ----------
-    songs : frozenset of int or None
-        Ids of songs that were added, forgotten or changed in what all songs are listed with; None for any.
-    grown, shrunk : frozenset of str
-        Ids of models that got rows, and of those that lost some.
-    """
-
+    # ids of songs that were added, forgotten or changed in what all songs are listed with; None for any
     songs: frozenset[int] | None
+    # ids of models that got rows, and of those that lost some
     grown: frozenset[str]
     shrunk: frozenset[str]
 

@@ -27,18 +27,10 @@ _FOLDER = "folder:"  # how the group of a folder begins
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """A text for each song, each distinct text held once.
+    """A text for each song, each distinct text held once."""
 
-    Attributes
-    ----------
-    codes : int32 ndarray of shape (n_songs,)
-        Places in `names`; -1 where there is none.
-    names : list of str
-        Each is of some song of the library, though perhaps of none among these.
-    """
-
-    codes: npt.NDArray[np.int32]
-    names: list[str]
+    codes: npt.NDArray[np.int32]  # (n_songs,): places in `names`; -1 where there is none
+    names: list[str]  # each is of some song of the library, though perhaps of none among these
 
     def among(self, wanted: Iterable[str]) -> npt.NDArray[np.bool_]:
         """Which songs have one of some texts, bool (n_songs,)."""
@@ -63,25 +55,18 @@ class Labels:
 
 @dataclass(frozen=True, slots=True)
 class SongColumns:
-    """What filters, limits and colours look at, one entry a song: 50 bytes a song, and the names.
+    """What filters, limits and colours look at, one entry a song: 50 bytes a song, and the names."""
 
-    Attributes
-    ----------
-    artist, genre, folder, group, key, mode : Labels
-        As :class:`musicsim.library.Song` has them.
-    year : int16 ndarray of shape (n_songs,), 0 where unknown
-    duration_s : float64 ndarray of shape (n_songs,)
-    tempo, loudness, brightness, energy : float32 ndarrays of shape (n_songs,), nan where unknown
-    """
-
+    # as musicsim.library.Song has them
     artist: Labels
     genre: Labels
     folder: Labels
     group: Labels
     key: Labels
     mode: Labels
-    year: npt.NDArray[np.int16]
-    duration_s: npt.NDArray[np.float64]
+    year: npt.NDArray[np.int16]  # (n_songs,), 0 where unknown
+    duration_s: npt.NDArray[np.float64]  # (n_songs,)
+    # (n_songs,), nan where unknown
     tempo: npt.NDArray[np.float32]
     loudness: npt.NDArray[np.float32]
     brightness: npt.NDArray[np.float32]
@@ -103,19 +88,12 @@ _NUMBERS = ("year", "duration_s", *HEARD)
 
 @dataclass(frozen=True)
 class SongTable:
-    """Every song of a library that has a file; 0.2 kB a song.
+    """Every song of a library that has a file; 0.2 kB a song."""
 
-    Attributes
-    ----------
-    ids : int64 ndarray of shape (n_songs,), ascending
-    matched : PackedTexts
-        What :meth:`Song.matches` looks into.
-    """
-
-    ids: Ints
+    ids: Ints  # (n_songs,), ascending
     columns: SongColumns
     titles: PackedTexts
-    matched: PackedTexts
+    matched: PackedTexts  # what Song.matches looks into
 
     def places_of(self, ids: npt.ArrayLike) -> Ints:
         """Places of song ids in the table, int64 (n_ids,); -1 where there is none."""

@@ -58,26 +58,16 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingFile:
-    """What a file of vectors says.
+    """What a file of vectors says."""
 
-    Attributes
-    ----------
-    names : list of int or str, or None
-        A song id, or a hash or path, for each vector; None where the rows are the songs by rising id.
-    vectors : float32 ndarray of shape (n, d)
-        Finite, and none of them 0.
-    n_read : int
-        Rows of the file, those that were left out among them.
-    problems : tuple of str
-        Why rows were left out, a sentence each; the first 20, and how many more there are.
-    note : str
-        One sentence on which columns of a table were taken as names and numbers; empty where none had to be chosen.
-    """
-
+    # a song id, or a hash or path, for each vector; None where the rows are the songs by rising id
     names: list[int] | list[str] | None
-    vectors: Floats
-    n_read: int
+    vectors: Floats  # (n, d): finite, and none of them 0
+    n_read: int  # rows of the file, those that were left out among them
+    # why rows were left out, a sentence each; the first 20, and how many more there are
     problems: tuple[str, ...]
+    # one sentence on which columns of a table were taken as names and numbers; empty where none had to be
+    # chosen
     note: str = ""
 
 

@@ -32,50 +32,25 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class AboutEmbedding:
-    """What is known of kept vectors.
+    """What is known of kept vectors."""
 
-    Attributes
-    ----------
-    key : str
-        The hash of what they say.
-    label : str
-        Name of the file they came in.
-    problems : tuple of str
-        Why rows of the file were left out.
-    note : str
-        One sentence on which of its columns were taken; see :class:`musicsim.library.embeddings.files.EmbeddingFile`.
-    """
-
-    key: str
-    label: str
+    key: str  # the hash of what they say
+    label: str  # name of the file they came in
     n_rows: int
     n_dimensions: int
-    problems: tuple[str, ...]
-    note: str = ""
+    problems: tuple[str, ...]  # why rows of the file were left out
+    note: str = ""  # one sentence on which of its columns were taken; see EmbeddingFile
 
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """Whose the vectors are.
+    """Whose the vectors are."""
 
-    Attributes
-    ----------
-    song_ids : int64 ndarray of shape (n,), ascending
-    rows : int64 ndarray of shape (n,)
-        The row of each song's vector.
-    n_unmatched : int
-        Rows of songs that are not here.
-    unmatched : tuple of str
-        The names of the first 20 of them.
-    n_double : int
-        Rows of a song that has an earlier row.
-    """
-
-    song_ids: npt.NDArray[np.int64]
-    rows: npt.NDArray[np.int64]
-    n_unmatched: int
-    unmatched: tuple[str, ...]
-    n_double: int
+    song_ids: npt.NDArray[np.int64]  # (n,), ascending
+    rows: npt.NDArray[np.int64]  # (n,): the row of each song's vector
+    n_unmatched: int  # rows of songs that are not here
+    unmatched: tuple[str, ...]  # the names of the first 20 of them
+    n_double: int  # rows of a song that has an earlier row
 
 
 class EmbeddingStore:

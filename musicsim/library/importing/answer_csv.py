@@ -53,15 +53,9 @@ class FiledSong:
 
 @dataclass(frozen=True, slots=True)
 class FiledAnswer:
-    """An answer as it stands in a file; see :class:`musicsim.library.stores.answers.Answer`.
+    """An answer as it stands in a file; see :class:`musicsim.library.stores.answers.Answer`."""
 
-    Attributes
-    ----------
-    created_at : float or None
-        None where the file does not say when.
-    """
-
-    created_at: float | None
+    created_at: float | None  # None where the file does not say when
     listener: str
     form: str
     songs: tuple[FiledSong, ...]

@@ -26,26 +26,13 @@ from musicsim.library.stores.answers import Answer, answer_row
 
 @dataclass(frozen=True, slots=True)
 class AnswersImport:
-    """What became of a file of answers.
+    """What became of a file of answers."""
 
-    Attributes
-    ----------
-    n_read : int
-        Answers in the file.
-    n_added : int
-        Answers that are new to the library.
-    n_known : int
-        Answers that it has already.
-    n_unmatched : int
-        Answers about a song that it does not have.
-    problems : tuple of str
-        Why rows were left out, a sentence each with the row's line; the first 20, and how many more there are.
-    """
-
-    n_read: int
-    n_added: int
-    n_known: int
-    n_unmatched: int
+    n_read: int  # answers in the file
+    n_added: int  # answers that are new to the library
+    n_known: int  # answers that it has already
+    n_unmatched: int  # answers about a song that it does not have
+    # why rows were left out, a sentence each with the row's line; the first 20, and how many more there are
     problems: tuple[str, ...]
 
 

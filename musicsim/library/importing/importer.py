@@ -27,39 +27,22 @@ _MAX_PROPOSALS = 100
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What would come of an import; nothing is written yet.
-
-    Attributes
-    ----------
-    song_ids : int64 (n_songs,)
-        The library's song for each of the batch's; -1 where there is none.
-    n_rows, n_songs : int
-        Rows that were read and kept, and distinct songs in them.
-    n_plays : int
-        Plays in all; of tags and playlists the rows.
-    songs_by, plays_by : dict
-        Songs, and plays of them, that were found, by :data:`How`.
-    loose : tuple of int
-        Rows of the songs that were found by their plainest spelling, the most played first.
-    proposals : tuple of Proposal
-        To be confirmed one by one.
-    unmatched : tuple of Waiting
-        Songs that the library does not have, the most played first; those proposals are made for among them.
-    replaces : tuple of ImportEntry
-        Earlier imports of the same files, that give way.
-    overlaps : tuple of ImportEntry
-        Earlier imports of the same service and listener from the same time: plays may count twice.
-    """
+    """What would come of an import; nothing is written yet."""
 
     batch: Batch
+    # (n_songs,): the library's song for each of the batch's; -1 where there is none
     song_ids: npt.NDArray[np.int64]
-    n_plays: int
+    n_plays: int  # plays in all; of tags and playlists the rows
+    # songs, and plays of them, that were found, by How
     songs_by: dict[How, int]
     plays_by: dict[How, int]
+    # rows of the songs that were found by their plainest spelling, the most played first
     loose: tuple[int, ...]
-    proposals: tuple[Proposal, ...]
+    proposals: tuple[Proposal, ...]  # to be confirmed one by one
+    # songs that the library does not have, the most played first; those proposals are made for among them
     unmatched: tuple[Waiting, ...]
-    replaces: tuple[ImportEntry, ...]
+    replaces: tuple[ImportEntry, ...]  # earlier imports of the same files, that give way
+    # earlier imports of the same service and listener from the same time: plays may count twice
     overlaps: tuple[ImportEntry, ...]
 
     @property

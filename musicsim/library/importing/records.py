@@ -52,53 +52,29 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What was read from one import's files.
-
-    Attributes
-    ----------
-    kind : "plays", "tags" or "playlists"
-    format : str
-        Name of the format, or of the formats, of the files.
-    name : str
-        Names of the files.
-    listener : str
-        Who listened where the files do not say so; "" where they do.
-    digest : str
-        Hash of all below: the same files give the same one.
-    songs : tuple of NamedSong
-        Distinct.
-    groups : tuple of (str, str)
-        By kind: (listener, ""), (tag, "") or (playlist, category).
-    song, group : int32 (n_sums,)
-        Rows into `songs` and `groups`. Of plays and tags each pair is there once; of playlists the songs of
-        each list stand in their order.
-    value : float64 (n_sums,)
-        Plays, the weight of the tag, or the position in the list.
-    times : uint32 (n_listens,)
-        Seconds since 1970 of single listens, as far as the files say and 32 bits reach (1970 to 2106): most services
-        give the start, Spotify the end. Those of one row stand together, in the order of the rows.
-    first_time : int64 (n_sums + 1,)
-        Where the times of each row begin; empty (of zeros) for tags and playlists.
-    n_rows : int
-        Rows that were read and kept, before they were summed.
-    first_at, last_at : float or None
-        Seconds since 1970 of the first and last listen, where the files say.
-    """
+    """What was read from one import's files."""
 
     kind: Kind
-    format: str
-    name: str
-    listener: str
-    digest: str
-    songs: tuple[NamedSong, ...]
-    groups: tuple[tuple[str, str], ...]
+    format: str  # name of the format, or of the formats, of the files
+    name: str  # names of the files
+    listener: str  # who listened where the files do not say so; "" where they do
+    digest: str  # hash of all below: the same files give the same one
+    songs: tuple[NamedSong, ...]  # distinct
+    groups: tuple[tuple[str, str], ...]  # by kind: (listener, ""), (tag, "") or (playlist, category)
+    # (n_sums,): rows into `songs` and `groups`. Of plays and tags each pair is there once; of playlists the
+    # songs of each list stand in their order.
     song: npt.NDArray[np.int32]
     group: npt.NDArray[np.int32]
-    value: npt.NDArray[np.float64]
+    value: npt.NDArray[np.float64]  # (n_sums,): plays, the weight of the tag, or the position in the list
+    # (n_listens,): seconds since 1970 of single listens, as far as the files say and 32 bits reach (1970 to
+    # 2106): most services give the start, Spotify the end. Those of one row stand together, in the order of
+    # the rows.
     times: npt.NDArray[np.uint32]
+    # (n_sums + 1,): where the times of each row begin; empty (of zeros) for tags and playlists
     first_time: npt.NDArray[np.int64]
-    n_rows: int
+    n_rows: int  # rows that were read and kept, before they were summed
     skipped: tuple[Skipped, ...]
+    # seconds since 1970 of the first and last listen, where the files say
     first_at: float | None
     last_at: float | None
 

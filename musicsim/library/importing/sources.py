@@ -36,24 +36,13 @@ READ_SUFFIXES = (".json", ".jsonl", ".csv", ".tsv", ".txt", *LIST_SUFFIXES)
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file, or one member of an archive.
-
-    Attributes
-    ----------
-    member : str or None
-        Its name in the archive.
-    size : int
-        Bytes, unpacked.
-    encoding : str or None
-        As it was named; None: UTF-8, or what the byte order mark says.
-    is_named : bool
-        Whether it was asked for by its name: what was found in a folder or an archive may be of another kind.
-    """
+    """One file, or one member of an archive."""
 
     path: Path
-    member: str | None
-    size: int
-    encoding: str | None
+    member: str | None  # its name in the archive
+    size: int  # bytes, unpacked
+    encoding: str | None  # as it was named; None: UTF-8, or what the byte order mark says
+    # whether it was asked for by its name: what was found in a folder or an archive may be of another kind
     is_named: bool = True
 
     @property

@@ -86,18 +86,11 @@ def worker_context(*modules: str) -> BaseContext:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one task may take.
+    """What one task may take."""
 
-    Attributes
-    ----------
-    seconds : float
-        Wall time; a task that takes longer is killed.
-    memory_mb : int
-        Memory of its process, imports included; what goes beyond raises ``MemoryError`` (where the system
-        keeps count: Linux).
-    """
-
-    seconds: float
+    seconds: float  # wall time; a task that takes longer is killed
+    # memory of its process, imports included; what goes beyond raises `MemoryError` (where the system keeps
+    # count: Linux)
     memory_mb: int
 
 

@@ -20,29 +20,16 @@ _READS = 2
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A file to be analysed, and what is wanted of it.
-
-    Attributes
-    ----------
-    frames_folder : Path
-        Where frames are kept.
-    known_hashes : tuple of str
-        Songs of the library with as many bytes: if the file is one of them, it is not decoded.
-    shortest_s : float
-        What is shorter is skipped.
-    take_silent : bool
-        Whether silence is wanted, too.
-    aspects : bool
-        Whether harmony and rhythm are.
-    """
+    """A file to be analysed, and what is wanted of it."""
 
     path: Path
     size: int
-    frames_folder: Path
+    frames_folder: Path  # where frames are kept
+    # songs of the library with as many bytes: if the file is one of them, it is not decoded
     known_hashes: tuple[str, ...] = ()
-    shortest_s: float = 0.0
-    take_silent: bool = True
-    aspects: bool = True
+    shortest_s: float = 0.0  # what is shorter is skipped
+    take_silent: bool = True  # whether silence is wanted, too
+    aspects: bool = True  # whether harmony and rhythm are
 
 
 @dataclass(frozen=True, slots=True)

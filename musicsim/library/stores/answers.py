@@ -21,35 +21,21 @@ _FEWEST, _MOST = 3, len(schema.ANSWER_SONGS)  # songs of a question
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer.
-
-    Attributes
-    ----------
-    created_at : float
-        Seconds since 1970, to the microsecond.
-    form : str
-        One of :data:`FORMS`.
-    song_ids : tuple of int
-        Three or four, as they were shown; of "like", the song asked about comes first.
-    chosen : int or None
-        The place in `song_ids`, from 1 on where the form is "like"; None where the listener was unsure.
-    is_random : bool
-        Whether chance alone drew the songs: such answers estimate without bias how often a model is right.
-    foreseen : bool or None
-        Whether the model then in use would have said the same; None where there was none, or nothing to say.
-    model : str
-        The name of that model, which outlives it.
-    """
+    """One answer."""
 
     id: int
-    created_at: float
+    created_at: float  # seconds since 1970, to the microsecond
     listener: str
-    form: str
+    form: str  # one of FORMS
+    # three or four, as they were shown; of "like", the song asked about comes first
     song_ids: tuple[int, ...]
+    # the place in `song_ids`, from 1 on where the form is "like"; None where the listener was unsure
     chosen: int | None
+    # whether chance alone drew the songs: such answers estimate without bias how often a model is right
     is_random: bool
+    # whether the model then in use would have said the same; None where there was none, or nothing to say
     foreseen: bool | None
-    model: str
+    model: str  # the name of that model, which outlives it
 
 
 def comparisons(answer: Answer) -> list[tuple[int, int, int, int]]:

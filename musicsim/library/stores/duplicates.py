@@ -11,25 +11,14 @@ from musicsim.library.db.database import Write
 
 @dataclass(frozen=True, slots=True)
 class SamePair:
-    """Two songs that hold the same sound.
+    """Two songs that hold the same sound."""
 
-    Attributes
-    ----------
-    first_id, second_id : int
-        Song ids, the smaller one first.
-    similarity : float
-        Agreement of their frames, at most 1.
-    offset_s : float
-        How much later the sound begins in the second one.
-    is_same : bool
-        False when a listener said that these are two songs.
-    """
-
+    # song ids, the smaller one first
     first_id: int
     second_id: int
-    similarity: float
-    offset_s: float
-    is_same: bool = True
+    similarity: float  # agreement of their frames, at most 1
+    offset_s: float  # how much later the sound begins in the second one
+    is_same: bool = True  # False when a listener said that these are two songs
 
 
 class DuplicateStore:

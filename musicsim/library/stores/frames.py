@@ -21,18 +21,10 @@ _ASPECTS = f".v{ASPECT_VERSION}.npz"
 
 @dataclass(frozen=True, slots=True)
 class Aspects:
-    """Harmony and rhythm of songs.
+    """Harmony and rhythm of songs."""
 
-    Attributes
-    ----------
-    harmony : ndarray of shape (n_songs, 156), float32
-        See :func:`musicsim.audio.harmony`.
-    rhythm : ndarray of shape (n_songs, 240), float32
-        See :func:`musicsim.audio.rhythm`.
-    """
-
-    harmony: npt.NDArray[np.float32]
-    rhythm: npt.NDArray[np.float32]
+    harmony: npt.NDArray[np.float32]  # (n_songs, 156): see musicsim.audio.harmony()
+    rhythm: npt.NDArray[np.float32]  # (n_songs, 240): see musicsim.audio.rhythm()
 
 
 class FrameStore:

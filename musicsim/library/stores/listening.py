@@ -33,60 +33,33 @@ _HEAR = "INSERT INTO listens (import_id, listener, song_id, times) VALUES (?, ?,
 
 @dataclass(frozen=True, slots=True)
 class Plays:
-    """Who played what how often, summed over the sources; 24 bytes a row.
+    """Who played what how often, summed over the sources; 24 bytes a row."""
 
-    Attributes
-    ----------
-    listeners : list of str
-        Names, sorted.
-    listener : int64 (n_rows,)
-        Rows into `listeners`.
-    song_id, count : int64 (n_rows,)
-        Sorted by listener, then by song.
-    """
-
-    listeners: list[str]
-    listener: npt.NDArray[np.int64]
+    listeners: list[str]  # names, sorted
+    listener: npt.NDArray[np.int64]  # (n_rows,): rows into `listeners`
+    # (n_rows,): sorted by listener, then by song
     song_id: npt.NDArray[np.int64]
     count: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class ImportEntry:
-    """One import, as the library remembers it.
-
-    Attributes
-    ----------
-    name : str
-        Names of the files.
-    kind : str
-        plays, tags or playlists.
-    listener : str
-        Who listened, where the files did not say; else "".
-    created_at : float
-        Seconds since 1970.
-    n_rows, n_songs, n_matched : int
-        Rows that were read; distinct songs in them; how many of these the library has by now.
-    n_plays : int
-        Plays in all, whether their songs are here or not; 0 of tags and playlists.
-    n_skipped : int
-        Rows that were left out.
-    first_at, last_at : float or None
-        When the first and last listen was, where the files say.
-    """
+    """One import, as the library remembers it."""
 
     id: int
-    name: str
-    kind: str
+    name: str  # names of the files
+    kind: str  # plays, tags or playlists
     format: str
-    listener: str
+    listener: str  # who listened, where the files did not say; else ""
     digest: str
-    created_at: float
+    created_at: float  # seconds since 1970
+    # rows that were read; distinct songs in them; how many of these the library has by now
     n_rows: int
     n_songs: int
     n_matched: int
-    n_plays: int
-    n_skipped: int
+    n_plays: int  # plays in all, whether their songs are here or not; 0 of tags and playlists
+    n_skipped: int  # rows that were left out
+    # when the first and last listen was, where the files say
     first_at: float | None
     last_at: float | None
 

@@ -30,22 +30,12 @@ _AT_ONCE = 1_000  # rows
 
 @dataclass(frozen=True, slots=True)
 class UnreadSong:
-    """A song whose words were not looked for, or not since its file changed.
-
-    Attributes
-    ----------
-    path : Path
-        A file that holds the song.
-    mtime_ns : int
-        When that file changed last, as the last scan saw it.
-    lrc_mtime_ns : int or None
-        The same of the ``.lrc`` file beside it; None where there is none.
-    """
+    """A song whose words were not looked for, or not since its file changed."""
 
     song_id: int
-    path: Path
-    mtime_ns: int
-    lrc_mtime_ns: int | None
+    path: Path  # a file that holds the song
+    mtime_ns: int  # when that file changed last, as the last scan saw it
+    lrc_mtime_ns: int | None  # the same of the `.lrc` file beside it; None where there is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +48,12 @@ class ReadWords:
 
 @dataclass(frozen=True, slots=True)
 class WordTable:
-    """How often which song says which word; 8 bytes a word of a song, about 1 kB a song.
+    """How often which song says which word; 8 bytes a word of a song, about 1 kB a song."""
 
-    Attributes
-    ----------
-    song_ids : int64 (n,)
-        Songs that have words, ascending; those whose files are missing, too.
-    vocabulary : list of str
-        Sorted.
-    counts : scipy CSR array (n, n_words), int32
-        The row of a song that has none of these words is empty.
-    """
-
+    # (n,): songs that have words, ascending; those whose files are missing, too
     song_ids: npt.NDArray[np.int64]
-    vocabulary: list[str]
-    counts: "sparse.csr_array"
+    vocabulary: list[str]  # sorted
+    counts: "sparse.csr_array"  # (n, n_words): the row of a song that has none of these words is empty
 
 
 class LyricsStore:

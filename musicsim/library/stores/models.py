@@ -35,19 +35,7 @@ _MODELS_HELD = 8
 
 @dataclass(frozen=True, slots=True)
 class ModelRecord:
-    """A stored model.
-
-    Attributes
-    ----------
-    kind : str
-        One of :data:`BUILT_IN`; others are the explorer's business.
-    base_id : str or None
-        The model whose features it shares; None when it keeps its own.
-    settings : dict
-        JSON values: how to make it again.
-    is_retired : bool
-        Replaced or deleted, and kept only because other models share its features.
-    """
+    """A stored model."""
 
     id: str
     name: str
@@ -57,10 +45,10 @@ class ModelRecord:
     n_dimensions: int
     is_active: bool = False
     is_complete: bool = False
-    kind: str = NATIVE_KIND
-    base_id: str | None = None
-    settings: dict[str, Any] = field(default_factory=dict)
-    is_retired: bool = False
+    kind: str = NATIVE_KIND  # one of BUILT_IN; others are the explorer's business
+    base_id: str | None = None  # the model whose features it shares; None when it keeps its own
+    settings: dict[str, Any] = field(default_factory=dict)  # JSON values: how to make it again
+    is_retired: bool = False  # replaced or deleted, and kept only because other models share its features
 
     @property
     def features_of(self) -> str:
@@ -70,31 +58,19 @@ class ModelRecord:
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """Rows of all songs under one model, in the order in which they were added.
-
-    Attributes
-    ----------
-    song_ids : int64 ndarray of shape (n_songs,)
-    X : float32 ndarray of shape (n_songs, n_dimensions), a read-only memory map
-    """
+    """Rows of all songs under one model, in the order in which they were added."""
 
     model_id: str
-    song_ids: npt.NDArray[np.int64]
-    X: npt.NDArray[np.float32]
+    song_ids: npt.NDArray[np.int64]  # (n_songs,)
+    X: npt.NDArray[np.float32]  # (n_songs, n_dimensions), a read-only memory map
 
 
 @dataclass(frozen=True, slots=True)
 class SongRows:
-    """Where the vectors and features of songs under one model lie; 16 bytes a song.
+    """Where the vectors and features of songs under one model lie; 16 bytes a song."""
 
-    Attributes
-    ----------
-    song_ids : int64 ndarray of shape (n_songs,)
-    rows : int64 ndarray of shape (n_songs,), ascending
-        Rows of the files; what is left out are songs that have been forgotten.
-    """
-
-    song_ids: npt.NDArray[np.int64]
+    song_ids: npt.NDArray[np.int64]  # (n_songs,)
+    # (n_songs,), ascending: rows of the files; what is left out are songs that have been forgotten
     rows: npt.NDArray[np.int64]
 
 

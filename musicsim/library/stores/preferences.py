@@ -15,29 +15,16 @@ CHOICES = ("a", "b", "same")
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """One answer.
-
-    Attributes
-    ----------
-    created_at : float
-        Seconds since 1970.
-    question : str
-        What was compared, such as "playlists".
-    model_a, model_b : str
-        Names of the models, in the order in which they were shown.
-    chosen : str
-        a, b or same.
-    details : mapping or None
-        What was shown: songs, seed, settings.
-    """
+    """One answer."""
 
     id: int
-    created_at: float
-    question: str
+    created_at: float  # seconds since 1970
+    question: str  # what was compared, such as "playlists"
+    # names of the models, in the order in which they were shown
     model_a: str
     model_b: str
-    chosen: str
-    details: Mapping[str, Any] | None = field(hash=False)
+    chosen: str  # a, b or same
+    details: Mapping[str, Any] | None = field(hash=False)  # what was shown: songs, seed, settings
 
     @property
     def winner(self) -> str | None:

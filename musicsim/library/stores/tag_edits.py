@@ -33,18 +33,14 @@ def effective_tags(
 
 @dataclass(frozen=True, slots=True)
 class TagChange:
-    """What some tags of a song become if they still are as they were known.
-
-    Attributes
-    ----------
-    known : mapping of tag name to value
-        As the song showed them. If one is another by now, the song stays as it is.
-    edits : mapping of tag name to value
-        Edits of the known tags; None empties a tag. Known tags that are not among them lose their edit.
-    """
+    """What some tags of a song become if they still are as they were known."""
 
     song_id: int
+    # Mapping of tag name to value: as the song showed them. If one is another by now, the song stays as it
+    # is.
     known: Mapping[str, Any]
+    # Mapping of tag name to value: edits of the known tags; None empties a tag. Known tags that are not among
+    # them lose their edit.
     edits: Mapping[str, Any]
 
 
