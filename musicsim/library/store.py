@@ -274,10 +274,7 @@ class Store:
     def set_setting(self, name: str, value: Any) -> None:
         """Change one setting.
 
-        Raises
-        ------
-        ValueError
-            If there is none of this name, or the value is of another kind or out of range.
+        Raises ValueError if there is none of this name, or the value is of another kind or out of range.
         """
         if name not in DEFAULTS:
             raise ValueError(f"{name!r} is not a setting: choose from {', '.join(DEFAULTS)}.")
@@ -310,12 +307,7 @@ class Store:
     def exclusive(self) -> Iterator[None]:
         """Be the one process that adds songs or fits models; what killed ones left behind is swept first.
 
-        Raises
-        ------
-        StoreLockedError
-            If another process is.
-        StorageError
-            If the library cannot be written to.
+        Raises StoreLockedError if another process is; StorageError if the library cannot be written to.
         """
         lock = filelock.FileLock(self.folder / "writer.lock", timeout=0)
         try:
@@ -392,13 +384,7 @@ class Store:
         return self._tables.same_pairs()
 
     def song(self, song_id: int) -> Song:
-        """One song, with a file or without.
-
-        Raises
-        ------
-        NotFoundError
-            If there is none of this id.
-        """
+        """One song, with a file or without. Raises NotFoundError if there is none of this id."""
         found = self.songs([song_id], missing=True)
         if not found:
             raise NotFoundError(
@@ -409,10 +395,7 @@ class Store:
     def outline(self, song_id: int) -> npt.NDArray[np.float32]:
         """The song's peaks for drawing, float32 (n_bins,), in [0, 1].
 
-        Raises
-        ------
-        NotFoundError
-            If there is no such song.
+        Raises NotFoundError if there is no such song.
         """
         with self.engine.connect() as connection:
             stored = connection.scalar(sa.select(schema.songs.c.outline).where(schema.songs.c.id == song_id))
@@ -435,10 +418,7 @@ class Store:
 
         Of a song of hours take :meth:`FrameStore.blocks`; all that is kept gives :meth:`FrameStore.frames`.
 
-        Raises
-        ------
-        FeatureVersionError
-            If they were not kept.
+        Raises FeatureVersionError if they were not kept.
         """
         return derivatives(self.frame_files.mfcc(song.content_hash).astype(np.float32))
 

@@ -80,10 +80,7 @@ def _title(file: Path) -> str:
 def load_table(name: str) -> PaperTable | None:
     """The newest result of an experiment, None before there is one.
 
-    Raises
-    ------
-    LibraryError
-        If a result cannot be read; the file is named.
+    Raises LibraryError if a result cannot be read; the file is named.
     """
     checkout = _checkout()
     if checkout is None:

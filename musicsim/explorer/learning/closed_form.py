@@ -74,10 +74,7 @@ def fitted(
 ) -> metric.GMML | metric.LGMMLByExample:
     """One metric, or local ones, of songs and who is similar to whom among them.
 
-    Raises
-    ------
-    ValueError
-        If no song has both a similar and a dissimilar one.
+    Raises ValueError if no song has both a similar and a dissimilar one.
     """
 
     learner = (

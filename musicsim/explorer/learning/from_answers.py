@@ -283,10 +283,7 @@ class _Fits:
     def fit(self, answered: Answered, C: float, message: str) -> tuple[FloatArray, dict[str, Any]]:
         """L, and what is told of the fit.
 
-        Raises
-        ------
-        _Enough
-            If it was cut short: a metric of some steps may be worse than none.
+        Raises _Enough if it was cut short: a metric of some steps may be worse than none.
         """
         is_cut = False
 
@@ -319,11 +316,7 @@ class _Fits:
 def _learned(fits: _Fits, answered: Answered, Cs: Sequence[float], random_state: int) -> _Kept:
     """Judge on each part what was learned from the others, then learn from all.
 
-    Raises
-    ------
-    _Enough
-    ModelError
-        If nothing is learned.
+    Raises _Enough if there is none; ModelError if nothing is learned.
     """
     folds = answered.folds(_OUTER, random_state)
     for n_done, (rest, judged) in enumerate(folds, 1):
@@ -344,12 +337,7 @@ def _learned(fits: _Fits, answered: Answered, Cs: Sequence[float], random_state:
 def _chosen(
     fits: _Fits, answered: Answered, Cs: Sequence[float], random_state: int, message: str
 ) -> tuple[float, list[dict[str, Any]]]:
-    """The C that is best on parts held out, and what came of every one.
-
-    Raises
-    ------
-    _Enough
-    """
+    """The C that is best on parts held out, and what came of every one. Raises _Enough if there is none."""
     folds = answered.folds(_INNER, random_state + 1) if len(Cs) > 1 else []
     path: list[dict[str, Any]] = []
     for C in Cs:

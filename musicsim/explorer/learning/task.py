@@ -159,10 +159,7 @@ def to_learn_from(task: Task) -> tuple[Rows, relevance.Relevance]:
 def to_choose_on(task: Task, most: int) -> tuple[Rows, Rows, float]:
     """Queries by held-out artists that settings are chosen on, their database, and what plain distance comes to there.
 
-    Raises
-    ------
-    ModelError
-        If none of the queries can be judged: then no setting is better than another.
+    Raises ModelError if none of the queries can be judged: then no setting is better than another.
     """
     queries, database = task.queries(task.split.validation, most)
     untrained = task.score(None, queries, database)

@@ -138,10 +138,7 @@ class Encoder(Protocol):
     def n_stored_features(cls, _about: AboutModel, model: StoredModel, /) -> int:
         """Columns of the features of a stored encoder, before it is read.
 
-        Raises
-        ------
-        ValueError
-            If the arrays do not fit the description.
+        Raises ValueError if the arrays do not fit the description.
         """
         return model.lengths["f"]
 

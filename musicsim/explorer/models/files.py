@@ -39,12 +39,7 @@ class SentModel:
 def save_model_file(library: Library, model_id: str, target: Path) -> None:
     """Write a model, without any song, as one file for other libraries.
 
-    Raises
-    ------
-    NotFoundError
-        If there is no such model.
-    ModelError
-        If its files are gone.
+    Raises NotFoundError if there is no such model; ModelError if its files are gone.
     """
     record = library.models.get(model_id)
     folder = library.models.path(model_id)

@@ -205,10 +205,7 @@ _Schema = TypeVar("_Schema", bound=_Said)
 def read_json(schema: type[_Schema], text: bytes | str) -> _Schema:
     """JSON as a schema has it.
 
-    Raises
-    ------
-    ValueError
-        If it is none, or says something else; in one line, with the place.
+    Raises ValueError if it is none, or says something else; in one line, with the place.
     """
     try:
         return schema.model_validate_json(text)

@@ -99,10 +99,7 @@ class SimilarityModel:
     def fit_codebook(self, frames: npt.NDArray[np.float32]) -> "SimilarityModel":
         """Learn the codewords from frames sampled evenly over the songs, float32 (n_frames, 39).
 
-        Raises
-        ------
-        ModelError
-            If there are fewer frames than `tau`.
+        Raises ModelError if there are fewer frames than `tau`.
         """
         if len(frames) < self.tau:
             raise ModelError(
@@ -220,10 +217,7 @@ class SimilarityModel:
         Frames of a song as :data:`musicsim.explorer.models.encoders.Frames` has them. Of several models together,
         those columns that are heard; the others are NaN.
 
-        Raises
-        ------
-        ModelError
-            If the representation does not use audio.
+        Raises ModelError if the representation does not use audio.
         """
         if not self.encoder_.uses_audio:
             raise ModelError(
@@ -249,10 +243,7 @@ class SimilarityModel:
     def save(self, folder: str | Path) -> None:
         """Write the model as ``model.json`` and ``model.npz`` into `folder`, whole or not at all.
 
-        Raises
-        ------
-        ModelError
-            If the folder holds something already.
+        Raises ModelError if the folder holds something already.
         """
         folder = Path(folder)
         if folder.exists():

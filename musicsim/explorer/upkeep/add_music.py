@@ -141,10 +141,7 @@ def _first_maps(n_songs: int) -> list[int]:
 def keep_upload(library: Library, name: str, data: bytes) -> Path:
     """Write an uploaded file into the library's folder and return where; another file of the name is kept.
 
-    Raises
-    ------
-    StorageError
-        If the library's folder cannot be written to.
+    Raises StorageError if the library's folder cannot be written to.
     """
     plain = re.sub(r"[^\w .()&'+-]", "_", Path(name).name).lstrip(". ")[-120:] or "upload"
     folder = library.folder / _UPLOADS

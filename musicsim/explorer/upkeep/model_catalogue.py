@@ -89,14 +89,8 @@ def make_again(library: Library, record: ModelRecord, watcher: Watcher) -> bool:
 def add_representation(library: Library, settings: RepresentationSettings, name: str, tell: Tell) -> str:
     """Make a model of another representation for all songs; returns its id.
 
-    Raises
-    ------
-    ModelError
-        If the library lacks what the representation is made of.
-    FeatureVersionError
-        If the frames of some songs were not kept.
-    StoreLockedError
-        If another process is adding to this library.
+    Raises ModelError if the library lacks what the representation is made of; FeatureVersionError if the
+    frames of some songs were not kept; StoreLockedError if another process is adding to this library.
     """
     with library.exclusive():
         try:

@@ -164,11 +164,8 @@ SCHEMA_VERSION = max(MIGRATIONS) + 1
 def migrate(connection: sa.Connection, place: str, *, read_only: bool = False) -> None:
     """Bring the tables of an open store to :data:`SCHEMA_VERSION`, in the caller's transaction.
 
-    Raises
-    ------
-    LibraryError
-        If the store was written by a newer version of the program, or by something else; where it can only be read,
-        also if an older version wrote it.
+    Raises LibraryError if the store was written by a newer version of the program, or by something else;
+    where it can only be read, also if an older version wrote it.
     """
     version = _version(connection, place)
     if version == SCHEMA_VERSION:

@@ -23,10 +23,7 @@ def atomic_path(target: Path) -> Iterator[Path]:
 
     A kill at any moment leaves the old file or the new one, never a part.
 
-    Raises
-    ------
-    StorageError
-        If there is no room, or no right to write; also where the block is what finds out.
+    Raises StorageError if there is no room, or no right to write; also where the block is what finds out.
     """
     with writing_to(target):
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -43,10 +40,7 @@ def atomic_path(target: Path) -> Iterator[Path]:
 def atomic_folder(target: Path) -> Iterator[Path]:
     """Give a temporary folder beside `target`, which is not there yet, that becomes it when the block ends well.
 
-    Raises
-    ------
-    StorageError
-        As :func:`atomic_path`.
+    Raises StorageError as :func:`atomic_path`.
     """
     with writing_to(target):
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -129,12 +129,7 @@ class EmbeddingStore:
     def about(self, key: str) -> AboutEmbedding:
         """What is known of kept vectors, without reading them.
 
-        Raises
-        ------
-        NotFoundError
-            If this library does not have them.
-        LibraryError
-            If they are damaged.
+        Raises NotFoundError if this library does not have them; LibraryError if they are damaged.
         """
         n_rows, n_dimensions = self.vectors(key).shape
 
@@ -148,12 +143,7 @@ class EmbeddingStore:
     def vectors(self, key: str) -> npt.NDArray[np.float32]:
         """Vectors, float32 (n_rows, n_dimensions), a read-only memory map.
 
-        Raises
-        ------
-        NotFoundError
-            If this library does not have them.
-        LibraryError
-            If they are damaged.
+        Raises NotFoundError if this library does not have them; LibraryError if they are damaged.
         """
 
         def read(path: Path) -> npt.NDArray[np.float32]:
@@ -192,12 +182,7 @@ class EmbeddingStore:
     def match(self, key: str) -> Matched:
         """Find the songs of kept vectors: by id, by the hash of a file's bytes, by path from the root or from a folder.
 
-        Raises
-        ------
-        NotFoundError
-            If this library does not have them.
-        LibraryError
-            If they are damaged.
+        Raises NotFoundError if this library does not have them; LibraryError if they are damaged.
         """
         names = self._names(key)
         found = self._found(names)

@@ -182,10 +182,8 @@ def _filed_row(
 ) -> tuple[dict[str, Any], bool]:
     """An answer of a file as the table has it, and whether the file says when it was given.
 
-    Raises
-    ------
-    ValueError
-        If the file could not be read there, or the answer makes no sense, or a song of it was not found.
+    Raises ValueError if the file could not be read there, or the answer makes no sense, or a song of it was
+    not found.
     """
     if isinstance(answer, str):
         raise ValueError(f"{answer}.")

@@ -295,10 +295,7 @@ def _playlists(batch: Batch, song_ids: npt.NDArray[np.int64]) -> list[tuple[str,
 def undo(library: Store, import_id: int) -> ImportEntry:
     """Take an import back with all it brought, what waits for its song too.
 
-    Raises
-    ------
-    NotFoundError
-        If there is none of this number.
+    Raises NotFoundError if there is none of this number.
     """
     return library.listening.undo(import_id)
 

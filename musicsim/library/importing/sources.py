@@ -113,10 +113,7 @@ def find_sources(paths: Sequence[Path], encoding: str | None) -> list[Source]:
 
     Of a folder, those below it count as well; hidden ones do not.
 
-    Raises
-    ------
-    LibraryError
-        If a file cannot be read, or an archive would unpack to more than it should.
+    Raises LibraryError if a file cannot be read, or an archive would unpack to more than it should.
     """
     if encoding is not None and encoding not in ENCODINGS:
         raise ValueError(f"encoding={encoding!r}: choose from {', '.join(ENCODINGS)}.")

@@ -323,10 +323,7 @@ class Worker(Generic[T]):
     def receive(self) -> Any:
         """What the worker has sent: first that it is ready, then a result or exception for each task.
 
-        Raises
-        ------
-        EOFError
-            If it has died.
+        Raises EOFError if it has died.
         """
         try:
             answer = self.pipe.recv()

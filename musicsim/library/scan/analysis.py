@@ -75,12 +75,8 @@ class _NoSong(Exception):
 def analyse(task: Task) -> Analysis | Same | Skipped:
     """Decode a file, keep its frames and aspects, take its tags and name.
 
-    Raises
-    ------
-    AudioError
-        If the file gives no features, or somebody is writing to it; the message names it.
-    OSError
-        If it cannot be read.
+    Raises AudioError if the file gives no features, or somebody is writing to it; the message names it;
+    OSError if it cannot be read.
     """
     started = time.perf_counter()
     for _ in range(_READS):

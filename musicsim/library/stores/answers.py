@@ -141,10 +141,7 @@ class AnswerStore(NumberedOpinionStore):
     def rename(self, old: str, new: str) -> None:
         """Give a listener another name; who has it already becomes one with this one.
 
-        Raises
-        ------
-        ValueError
-            If `new` is no name.
+        Raises ValueError if `new` is no name.
         """
         change = schema.answers.update().where(schema.answers.c.listener == old)
         with self._writing.begin() as connection:
@@ -177,13 +174,7 @@ def answer_row(
     foreseen: bool | None,
     model: str,
 ) -> dict[str, Any]:
-    """An answer as the table has it.
-
-    Raises
-    ------
-    ValueError
-        If it makes no sense.
-    """
+    """An answer as the table has it. Raises ValueError if it makes no sense."""
     if form not in FORMS:
         raise ValueError(f"form={form!r} must be one of {', '.join(FORMS)}.")
     ids = [int(song_id) for song_id in song_ids]
@@ -211,10 +202,7 @@ def answer_row(
 def listener_name(name: str) -> str:
     """A listener's name as it is kept: spaces are one each, and none stand around it.
 
-    Raises
-    ------
-    ValueError
-        If nothing is left of it, or UTF-8 cannot hold it.
+    Raises ValueError if nothing is left of it, or UTF-8 cannot hold it.
     """
     kept = " ".join(_storable("listener", name).split())
     if not kept:

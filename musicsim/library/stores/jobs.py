@@ -91,12 +91,7 @@ class JobStore:
             )
 
     def get(self, job_id: int) -> Job:
-        """One job.
-
-        Raises
-        ------
-        NotFoundError
-        """
+        """One job. Raises NotFoundError if there is none."""
         with self._engine.connect() as connection:
             row = (
                 connection.execute(sa.select(schema.jobs).where(schema.jobs.c.id == job_id))

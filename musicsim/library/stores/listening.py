@@ -214,13 +214,7 @@ class ListeningStore:
             return [ImportEntry(*row) for row in connection.execute(query)]
 
     def find_import(self, import_id: int) -> ImportEntry:
-        """One import.
-
-        Raises
-        ------
-        NotFoundError
-            If there is none of this number.
-        """
+        """One import. Raises NotFoundError if there is none of this number."""
         for entry in self.imports():
             if entry.id == import_id:
                 return entry
@@ -277,10 +271,7 @@ class ListeningStore:
     def undo(self, import_id: int) -> ImportEntry:
         """Take an import back, with all it brought; it is given back as it was.
 
-        Raises
-        ------
-        NotFoundError
-            If there is none of this number.
+        Raises NotFoundError if there is none of this number.
         """
         entry = self.find_import(import_id)
         with self._write() as connection:

@@ -110,12 +110,7 @@ class ModelStore:
         return next((record for record in self.all() if record.kind == kind), None)
 
     def get(self, model_id: str | None = None) -> ModelRecord:
-        """A model by id; without one, the active model.
-
-        Raises
-        ------
-        NotFoundError
-        """
+        """A model by id; without one, the active model. Raises NotFoundError if there is none."""
         if model_id is None:
             record = self.active()
             if record is None:
@@ -127,13 +122,7 @@ class ModelStore:
         raise NotFoundError(f"there is no model {model_id!r} in this library.")
 
     def named(self, name: str) -> ModelRecord:
-        """A model by its name, or by its id.
-
-        Raises
-        ------
-        NotFoundError
-            It lists the names there are.
-        """
+        """A model by its name, or by its id. Raises NotFoundError: it lists the names there are."""
         models = self.all()
         found = next((m for m in models if m.name == name), None)
         found = found or next((m for m in models if m.id == name), None)
@@ -145,10 +134,7 @@ class ModelStore:
     def register(self, record: ModelRecord) -> None:
         """Enter a model that is not finished: rows can be added, nobody uses it yet.
 
-        Raises
-        ------
-        LibraryError
-            If it is to have the name of a built-in model and is none.
+        Raises LibraryError if it is to have the name of a built-in model and is none.
         """
         taken = {other.name for other in self.all() if other.kind in BUILT_IN}
         if record.name in taken and record.kind not in BUILT_IN:
@@ -202,10 +188,7 @@ class ModelStore:
     def rename(self, model_id: str, name: str) -> None:
         """Give a model another name.
 
-        Raises
-        ------
-        LibraryError
-            If the name is empty, too long or taken, or the model is built in.
+        Raises LibraryError if the name is empty, too long or taken, or the model is built in.
         """
         name = " ".join(name.split())
         if self.get(model_id).kind in BUILT_IN:
@@ -220,10 +203,7 @@ class ModelStore:
     def delete(self, model_id: str) -> None:
         """Forget a model; when it was in use, the native one is from now on.
 
-        Raises
-        ------
-        LibraryError
-            If it is a built-in model.
+        Raises LibraryError if it is a built-in model.
         """
         record = self.get(model_id)
         if record.kind in BUILT_IN:
@@ -281,10 +261,7 @@ class ModelStore:
     ) -> None:
         """Add the rows of songs to a model: all of them or none; `features` of one that shares them are None.
 
-        Raises
-        ------
-        ModelError
-            If the rows that it has are gone from its files, or some of them.
+        Raises ModelError if the rows that it has are gone from its files, or some of them.
         """
         record = self.get(model_id)
         with self._write() as connection:
@@ -363,10 +340,7 @@ class ModelStore:
     def vector_file(self, model_id: str, known: SongRows) -> npt.NDArray[np.float32]:
         """A model's file of vectors up to the last row that is known, a read-only memory map.
 
-        Raises
-        ------
-        ModelError
-            If the file is gone, or cut off.
+        Raises ModelError if the file is gone, or cut off.
         """
         record = self.get(model_id)
         return _known_rows(record, self._vector_file(record), known)
@@ -379,10 +353,7 @@ class ModelStore:
     def features(self, model_id: str | None = None) -> Vectors:
         """Features under a model (the active one by default): codeword histograms, or what it has instead.
 
-        Raises
-        ------
-        ModelError
-            If their file is gone, or cut off.
+        Raises ModelError if their file is gone, or cut off.
         """
         owner = self.get(self.get(model_id).features_of)
         return self._read(owner, self._feature_file(owner))

@@ -42,13 +42,7 @@ class NumberedOpinionStore(OpinionStore):
 
 
 def checked_details(details: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Details as JSON will give them back.
-
-    Raises
-    ------
-    ValueError
-        If JSON cannot hold them.
-    """
+    """Details as JSON will give them back. Raises ValueError if JSON cannot hold them."""
     if details is None:
         return None
     try:

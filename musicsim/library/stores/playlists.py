@@ -93,10 +93,7 @@ class PlaylistStore:
     def rename(self, playlist_id: int, name: str) -> None:
         """Give a playlist another name; another one of its source and category that has it gives way.
 
-        Raises
-        ------
-        NotFoundError
-            If there is no such playlist.
+        Raises NotFoundError if there is no such playlist.
         """
         p = schema.playlists.c
         with self._write() as connection:
