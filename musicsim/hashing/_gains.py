@@ -95,13 +95,7 @@ class RelevanceGains:
 
 
 def gains_of(score: str, y: Any, n_rows: int) -> Gains:
-    """The gains of a score.
-
-    Raises
-    ------
-    ValueError
-        If `y` is not what `score` needs, or not of `n_rows` rows.
-    """
+    """The gains of a score. Raises ValueError if `y` is not what `score` needs, or not of `n_rows` rows."""
     if score == "retrieval":
         return RelevanceGains(_relevance(y, n_rows))
     if isinstance(y, Relevance):

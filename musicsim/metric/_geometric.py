@@ -138,10 +138,7 @@ def _spread(L: Float64Array) -> float:
 def checked_prior(prior: Any, X: Float64Array) -> Float64Array:
     """The metric that a parameter `prior` names, shape (d, d).
 
-    Raises
-    ------
-    ValueError
-        If it is no metric of the columns of X.
+    Raises ValueError if it is no metric of the columns of X.
     """
     d = X.shape[1]
     if prior is None:
@@ -175,10 +172,7 @@ def regularized(
 
     ``S + reg s P^-1`` and ``D + reg e P`` with s and e the means of the eigenvalues of S P and of D P^-1.
 
-    Raises
-    ------
-    ValueError
-        If both are 0.
+    Raises ValueError if both are 0.
     """
     if not (S.any() or D.any()):
         raise ValueError("All pairs are of equal rows; there is nothing to learn from.")

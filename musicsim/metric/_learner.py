@@ -32,10 +32,7 @@ _CHOICES = {
 def as_relevance(y: Any, n: int) -> Relevance:
     """A Relevance as it is, anything else as labels.
 
-    Raises
-    ------
-    ValueError
-        If its queries are not these `n` songs, in their order.
+    Raises ValueError if its queries are not these `n` songs, in their order.
     """
     relevance = y if isinstance(y, Relevance) else Relevance.from_labels(y)
     if len(relevance) != n or relevance.n_items != n:

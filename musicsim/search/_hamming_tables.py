@@ -110,13 +110,7 @@ class Tables:
 
     @classmethod
     def load(cls, folder: Path, n_bits: int) -> Self:
-        """Map the arrays of a folder into memory.
-
-        Raises
-        ------
-        ValueError
-            If they do not fit each other.
-        """
+        """Map the arrays of a folder into memory. Raises ValueError if they do not fit each other."""
         arrays: dict[str, Any] = {
             name: np.load(folder / f"{name}.npy", mmap_mode="c", allow_pickle=False).view(np.ndarray)
             for name in _KEPT

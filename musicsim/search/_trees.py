@@ -94,10 +94,7 @@ class Growth:
 def n_threads(n_jobs: int | None) -> int:
     """Threads for `n_jobs` as scikit-learn reads it: None is one, -1 all cores.
 
-    Raises
-    ------
-    ValueError
-        If it is 0.
+    Raises ValueError if it is 0.
     """
     from joblib import effective_n_jobs
 
@@ -262,10 +259,7 @@ class Trees:
     def load(cls, folder: Path) -> Self:
         """Map the arrays of a folder into memory; what is changed stays in this process.
 
-        Raises
-        ------
-        ValueError
-            If the files are of another format.
+        Raises ValueError if the files are of another format.
         """
         meta = json.loads((folder / _META).read_text(encoding="utf-8"))
         if not isinstance(meta, dict) or meta.get("format") != _FORMAT:
