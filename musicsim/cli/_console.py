@@ -116,7 +116,7 @@ def plain(text: str) -> str:
 
 def show_failures(failures: Sequence[Any]) -> None:
     """Files that were not added, on stderr: the first that could not be read, and how many were skipped."""
-    from musicsim.library.stores.failure import SKIPPED
+    from musicsim.library.stores.files import SKIPPED
 
     broken = [f for f in failures if f.kind not in SKIPPED]
     lines = [f"[yellow]not added:[/yellow] {safe(failure.reason)}" for failure in broken[:_MAX_LISTED]]

@@ -103,7 +103,7 @@ def scan(
 def _tell(lib: Any, report: Any, sources: list[Path], as_json: bool) -> None:
     """What came of a scan; leaves with exit code 3 where files failed."""
     from musicsim.library.disk.paths import absolute, is_below
-    from musicsim.library.stores.failure import SKIPPED
+    from musicsim.library.stores.files import SKIPPED
 
     below = [absolute(source) for source in sources]
     listed = [f for f in lib.files.failures() if any(is_below(f.path, place) for place in below)]
@@ -209,7 +209,7 @@ def list_songs(
 
 def failed(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """List files that were not added, each with its reason: failed or skipped."""
-    from musicsim.library.stores.failure import SKIPPED
+    from musicsim.library.stores.files import SKIPPED
 
     with open_library(library) as lib:
         failures = lib.files.failures()

@@ -25,8 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim.errors import LibraryError
+from musicsim.library.csv_cells import shortened
 from musicsim.library.disk.npy_headers import read_header
-from musicsim.library.importing.problems import shortened
 
 ENDINGS = (".npz", ".npy", ".parquet")
 _VECTORS = ("vectors", "vector", "embeddings", "embedding")

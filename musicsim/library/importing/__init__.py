@@ -9,8 +9,10 @@
 """
 
 from musicsim.library.importing.importer import (
+    Absent,
     ImportReport,
     Preview,
+    SeenList,
     accept,
     commit,
     import_files,
@@ -23,7 +25,6 @@ from musicsim.library.importing.importer import (
 from musicsim.library.importing.matching import Matcher, Proposal
 from musicsim.library.importing.reading import FORMATS, ME, read_listening
 from musicsim.library.importing.records import Batch, ImportStoppedError, NamedSong, Skipped, day_of
-from musicsim.library.importing.seen_lists import Absent, SeenList
 from musicsim.library.importing.sources import READ_SUFFIXES
 
 __all__ = [

@@ -10,7 +10,7 @@ from musicsim.audio import DELTA_WIDTH, HOP, SAMPLE_RATE, Descriptors, Sound, an
 from musicsim.errors import AudioError, AudioTooShortError
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.scan.files import content_hash
-from musicsim.library.stores.failure import SHORT, SILENT
+from musicsim.library.stores.files import SHORT, SILENT
 from musicsim.library.stores.frames import FrameStore
 from musicsim.library.tags import FileTags, read_tags
 

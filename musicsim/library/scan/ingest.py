@@ -24,8 +24,7 @@ from musicsim.library.scan.catalogue import enter_known, enter_song
 from musicsim.library.scan.files import Found, FoundFile, find_audio
 from musicsim.library.scan.forecast import Forecast
 from musicsim.library.store import Store
-from musicsim.library.stores.failure import ERROR, NO_SOUND, SHORT, SKIPPED, Failure
-from musicsim.library.stores.files import KnownFile
+from musicsim.library.stores.files import ERROR, NO_SOUND, SHORT, SKIPPED, Failure, KnownFile
 
 _log = logging.getLogger(__name__)
 

@@ -101,7 +101,7 @@ class AnswerStore(NumberedOpinionStore):
         """
         row = answer_row(time.time(), listener, form, song_ids, chosen, is_random, foreseen, model)
         try:
-            with self._writing.begin() as connection:
+            with self._write() as connection:
                 key = connection.execute(schema.answers.insert().values(**row)).inserted_primary_key
         except sa.exc.IntegrityError as error:
             raise NotFoundError(
@@ -112,31 +112,24 @@ class AnswerStore(NumberedOpinionStore):
     def all(self, listener: str | None = None) -> list[Answer]:
         """Answers, oldest first; all, or those of one listener."""
         a = schema.answers.c
-        songs = schema.ANSWER_SONGS
-        query = sa.select(
-            a.id, a.created_at, a.listener, a.form, a.chosen, a.is_random, a.foreseen, a.model, *songs
-        ).order_by(a.created_at, a.id)
+        query = sa.select(schema.answers).order_by(a.created_at, a.id)
         if listener is not None:
             query = query.where(a.listener == listener)
-        with self._engine.connect() as connection:
-            rows = connection.execute(query).all()
-        return [Answer(*row[:4], tuple(i for i in row[8:] if i is not None), *row[4:8]) for row in rows]
+        return [_answer(row._asdict()) for row in self._rows(query)]
 
     def count(self, listener: str | None = None) -> int:
         """How many answers there are; all, or those of one listener."""
         query = sa.select(sa.func.count()).select_from(schema.answers)
         if listener is not None:
             query = query.where(schema.answers.c.listener == listener)
-        with self._engine.connect() as connection:
-            return connection.scalar(query) or 0
+        return self._value(query) or 0
 
     # --- listeners ----------------------------------------------------------------------------
 
     def listeners(self) -> list[str]:
         """Everybody who has answered, by name."""
         listener = schema.answers.c.listener
-        with self._engine.connect() as connection:
-            return list(connection.scalars(sa.select(listener).distinct().order_by(listener)))
+        return self._values(sa.select(listener).distinct().order_by(listener))
 
     def rename(self, old: str, new: str) -> None:
         """Give a listener another name; who has it already becomes one with this one.
@@ -144,12 +137,12 @@ class AnswerStore(NumberedOpinionStore):
         Raises ValueError if `new` is no name.
         """
         change = schema.answers.update().where(schema.answers.c.listener == old)
-        with self._writing.begin() as connection:
+        with self._write() as connection:
             connection.execute(change.values(listener=listener_name(new)))
 
     def forget_listener(self, name: str) -> int:
         """Forget all answers of a listener; how many they were."""
-        with self._writing.begin() as connection:
+        with self._write() as connection:
             return connection.execute(
                 schema.answers.delete().where(schema.answers.c.listener == name)
             ).rowcount
@@ -157,8 +150,13 @@ class AnswerStore(NumberedOpinionStore):
     def insert(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Add answers that :func:`answer_row` has checked, in one transaction."""
         if rows:
-            with self._writing.begin() as connection:
+            with self._write() as connection:
                 connection.execute(schema.answers.insert(), list(rows))
+
+
+def _answer(row: dict[str, Any]) -> Answer:
+    ids = [row.pop(song.name) for song in schema.ANSWER_SONGS]
+    return Answer(**row, song_ids=tuple(i for i in ids if i is not None))
 
 
 # --- checks ---------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import sqlalchemy as sa
 
 from musicsim.library.db import schema
-from musicsim.library.db.database import Write
+from musicsim.library.db.database import Tables
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -56,11 +56,8 @@ class WordTable:
     counts: "sparse.csr_array"  # (n, n_words): the row of a song that has none of these words is empty
 
 
-class LyricsStore:
+class LyricsStore(Tables):
     """Words of the songs of one library."""
-
-    def __init__(self, engine: sa.Engine, write: Write) -> None:
-        self._engine, self._write = engine, write
 
     def unread(self) -> list[UnreadSong]:
         """Songs with a file whose words were not looked for, or whose files have changed since, by id.
@@ -76,9 +73,8 @@ class LyricsStore:
             .order_by(f.song_id, f.path)
         )
         first: dict[int, Any] = {}
-        with self._engine.connect() as connection:
-            for row in connection.execute(places):
-                first.setdefault(row.song_id, row)
+        for row in self._rows(places):
+            first.setdefault(row.song_id, row)
         beside = _lrc_times({row.path.parent for row in first.values()})
         found = []
         for row in first.values():
@@ -115,8 +111,7 @@ class LyricsStore:
     def words(self, song_id: int) -> dict[str, int]:
         """How often a song says each word; empty where nothing is known."""
         w = schema.lyrics.c
-        with self._engine.connect() as connection:
-            return connection.scalar(sa.select(w.words).where(w.song_id == song_id)) or {}
+        return self._value(sa.select(w.words).where(w.song_id == song_id)) or {}
 
     def table(self, *, min_songs: int = 2, max_share: float = 0.5) -> WordTable:
         """Words of all songs that have some.

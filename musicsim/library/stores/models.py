@@ -20,7 +20,7 @@ from musicsim.errors import LibraryError, ModelError, NotFoundError
 from musicsim.library.db import schema
 from musicsim.library.db.cache import Archive, Kept
 from musicsim.library.db.changes import ChangeLog, Changes
-from musicsim.library.db.database import Write
+from musicsim.library.db.database import Tables, Write
 from musicsim.library.disk.arrays import RowFile
 
 MAX_NAME = 60
@@ -74,11 +74,12 @@ class SongRows:
     rows: npt.NDArray[np.int64]
 
 
-class ModelStore:
+class ModelStore(Tables):
     """Models of one library."""
 
     def __init__(self, folder: Path, engine: sa.Engine, write: Write, log: ChangeLog) -> None:
-        self.folder, self._engine, self._write, self._log = folder, engine, write, log
+        super().__init__(engine, write)
+        self.folder, self._log = folder, log
         self._song_rows: dict[str, Kept[SongRows]] = {}
 
     def path(self, model_id: str) -> Path:
@@ -90,8 +91,7 @@ class ModelStore:
         return [r for r in self._records() if r.is_complete and (retired or not r.is_retired)]
 
     def _records(self) -> list[ModelRecord]:
-        with self._engine.connect() as connection:
-            rows = connection.execute(sa.select(schema.models).order_by(schema.models.c.created_at)).all()
+        rows = self._rows(sa.select(schema.models).order_by(schema.models.c.created_at))
         return [ModelRecord(*row) for row in rows]
 
     def active(self) -> ModelRecord | None:

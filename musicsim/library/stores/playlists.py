@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from musicsim.errors import NotFoundError
 from musicsim.library.db import schema
-from musicsim.library.db.database import Write
+from musicsim.library.db.database import Tables
 from musicsim.library.stores.opinions import checked_details
 
 OWN_PLAYLISTS = "saved"  # the source of playlists that the listener keeps here
@@ -45,11 +45,8 @@ class SavedPlaylist:
         return self.source == OWN_PLAYLISTS and "seed" in (self.details or {})
 
 
-class PlaylistStore:
+class PlaylistStore(Tables):
     """Playlists of one library."""
-
-    def __init__(self, engine: sa.Engine, write: Write) -> None:
-        self._engine, self._write = engine, write
 
     def all(self, source: str | None = None) -> list[SavedPlaylist]:
         """Playlists with their songs in order; all, or those of one source."""

@@ -91,7 +91,7 @@ class PreferenceStore(NumberedOpinionStore):
             "chosen": chosen,
             "details": checked_details(details),
         }
-        with self._writing.begin() as connection:
+        with self._write() as connection:
             key = connection.execute(schema.preferences.insert().values(**row)).inserted_primary_key
         return int(key[0])  # type: ignore[index]
 
@@ -101,8 +101,7 @@ class PreferenceStore(NumberedOpinionStore):
         query = sa.select(*(p[f.name] for f in fields(Preference))).order_by(p.id)
         if question is not None:
             query = query.where(p.question == question)
-        with self._engine.connect() as connection:
-            return [Preference(*row) for row in connection.execute(query)]
+        return [Preference(*row) for row in self._rows(query)]
 
     def summary(self, question: str | None = None) -> list[PairSummary]:
         """Wins and ties of each pair of models, by their names."""

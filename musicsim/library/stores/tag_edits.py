@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from musicsim.library.artists import SpellingGroup, known_artist, similar_spellings
 from musicsim.library.db import schema
-from musicsim.library.db.database import Write
+from musicsim.library.db.database import Tables
 from musicsim.library.tags import FileTags
 
 EDITABLE = ("title", "artist", "album_artist", "album", "track", "year", "genre")
@@ -44,11 +44,8 @@ class TagChange:
     edits: Mapping[str, Any]
 
 
-class TagEdits:
+class TagEdits(Tables):
     """Edits of tags and aliases of artists in one library."""
-
-    def __init__(self, engine: sa.Engine, write: Write) -> None:
-        self._engine, self._write = engine, write
 
     def edit(self, song_ids: Iterable[int], changes: Mapping[str, Any]) -> None:
         """Change tags of songs.
@@ -104,8 +101,7 @@ class TagEdits:
     def edited(self) -> dict[int, dict[str, Any]]:
         """Edits by song id."""
         s = schema.songs.c
-        with self._engine.connect() as connection:
-            rows = connection.execute(sa.select(s.id, s.edits).where(s.edits.is_not(None))).all()
+        rows = self._rows(sa.select(s.id, s.edits).where(s.edits.is_not(None)))
         return {row.id: row.edits for row in rows if row.edits}
 
     def _change(self, connection: sa.Connection, song_ids: Iterable[int], change: Any) -> None:
@@ -152,8 +148,7 @@ class TagEdits:
         """Artists of the library that are very likely one, spelt in several ways."""
         a = schema.songs.c.artist
         query = sa.select(a, sa.func.count()).where(a.is_not(None)).group_by(a)
-        with self._engine.connect() as connection:
-            return similar_spellings({row[0]: row[1] for row in connection.execute(query)})
+        return similar_spellings({row[0]: row[1] for row in self._rows(query)})
 
 
 def _row(connection: sa.Connection, song_id: int) -> Any:

@@ -10,7 +10,7 @@ from musicsim.explorer.snapshot.same_sound import groups
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Failure, Library, Song
 from musicsim.library.genres import genre_spellings
-from musicsim.library.stores.failure import SKIPPED
+from musicsim.library.stores.files import SKIPPED
 from musicsim.library.stores.tag_edits import TagChange
 from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain, shown
