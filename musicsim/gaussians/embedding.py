@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from musicsim._arrays import Float32Array, Float64Array
+from musicsim._arrays import Float32Array, Float64Array, FloatingArray
 from musicsim.gaussians.songs import SongGaussians
 
 _MIN_EIGENVALUE = 1e-8
@@ -162,7 +161,7 @@ def embedding_size(n_columns: int) -> int:
     return (n_columns + 1) * (n_columns + 2) // 2
 
 
-def upper_triangle(matrices: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+def upper_triangle(matrices: FloatingArray) -> FloatingArray:
     """The upper triangles of symmetric matrices (n, d, d), row by row, as vectors of the same norm."""
     rows, columns = np.triu_indices(matrices.shape[1])
     return matrices[:, rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2.0))

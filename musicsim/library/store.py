@@ -24,10 +24,10 @@ from typing import Any, Self
 
 import filelock
 import numpy as np
-import numpy.typing as npt
 import sqlalchemy as sa
 
 from musicsim import LIBRARY_FILE, __version__
+from musicsim._arrays import Float32Array
 from musicsim.audio import derivatives
 from musicsim.errors import LibraryError, NotFoundError, StoreLockedError
 from musicsim.library.artists import artist_group, stand_in_name
@@ -387,7 +387,7 @@ class Store(Tables):
             )
         return found[0]
 
-    def outline(self, song_id: int) -> npt.NDArray[np.float32]:
+    def outline(self, song_id: int) -> Float32Array:
         """The song's peaks for drawing, float32 (n_bins,), in [0, 1].
 
         Raises NotFoundError if there is no such song.
@@ -406,7 +406,7 @@ class Store(Tables):
 
     # --- features -----------------------------------------------------------------------------
 
-    def frames(self, song: Song) -> npt.NDArray[np.float32]:
+    def frames(self, song: Song) -> Float32Array:
         """Delta-MFCC frames of a song, float32 (n_frames, 39), from the kept MFCC; 13 kB a second.
 
         Of a song of hours take :meth:`FrameStore.blocks`; all that is kept gives :meth:`FrameStore.frames`.

@@ -8,7 +8,7 @@ differences between queries carry less noise. Within a row they are independent 
 import numpy as np
 import numpy.typing as npt
 
-from musicsim._arrays import Float64Array
+from musicsim._arrays import Float64Array, IntpArray
 from musicsim.mixtures._kernels import mean_log_sums
 from musicsim.mixtures.songs import SongMixtures, fixed_seed, quadratic_form
 
@@ -122,7 +122,7 @@ def kl_divergences(
     return result
 
 
-def _equal_rows(queries: SongMixtures, i: int, database: SongMixtures) -> npt.NDArray[np.intp]:
+def _equal_rows(queries: SongMixtures, i: int, database: SongMixtures) -> IntpArray:
     """Rows of the database that are the mixture i of the queries, number by number."""
     if queries.weights.shape[1] != database.weights.shape[1]:
         return np.empty(0, dtype=np.intp)

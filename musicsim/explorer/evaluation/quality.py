@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import evaluation, relevance, search
+from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.verdict import RANKED, Lead
 from musicsim.explorer.models.artifacts import load_report
@@ -33,8 +33,6 @@ _MIN_OF_GENRE = 5  # of fewer songs, a share says little
 _UNKNOWN = "no genre"
 _OTHERS = "other genres"
 
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 Tell = Callable[[str, int, int], None]
 
 
@@ -89,10 +87,10 @@ class Confusion:
     """Which genres the nearest songs of other artists have."""
 
     genres: list[str]  # those of five songs or more, the largest first
-    n_songs: IntArray  # (n_genres,)
+    n_songs: Int64Array  # (n_genres,)
     # the genres; "other genres" when a neighbour has a smaller one, and "no genre" when one has none
     columns: list[str]
-    shares: FloatArray  # (n_genres, n_columns): rows sum to 1; nan where no song of a genre has a neighbour
+    shares: Float64Array  # (n_genres, n_columns): rows sum to 1; nan where no song of a genre has a neighbour
 
     def largest(self, n: int = 30) -> Confusion:
         """The `n` largest genres; what the others have is summed up in a column of its own."""
@@ -256,13 +254,13 @@ def _tell(tell: Tell | None, message: str, done: int, total: int) -> None:
         tell(message, done, total)
 
 
-def _sampled(rows: IntArray, most: int, random_state: int) -> IntArray:
+def _sampled(rows: Int64Array, most: int, random_state: int) -> Int64Array:
     if len(rows) <= most:
         return rows
     return np.sort(np.random.default_rng(random_state).permutation(rows)[:most])
 
 
-def _figure(values: FloatArray, artists: Sequence[str], random_state: int) -> Figure:
+def _figure(values: Float64Array, artists: Sequence[str], random_state: int) -> Figure:
     if not len(values):
         return Figure(float("nan"))
     if len(set(artists)) < 2:
@@ -272,7 +270,7 @@ def _figure(values: FloatArray, artists: Sequence[str], random_state: int) -> Fi
     )
 
 
-def _by_genre(genres: Sequence[str | None], scores: dict[str, FloatArray]) -> list[GenreScores]:
+def _by_genre(genres: Sequence[str | None], scores: dict[str, Float64Array]) -> list[GenreScores]:
     rows_of: dict[str, list[int]] = {}
     for row, genre in enumerate(genres):
         if genre:
@@ -328,12 +326,12 @@ def measure_lists(
 
 
 def _nearest(
-    X: npt.NDArray[np.float32],
+    X: Float32Array,
     index: search.ExactIndex | Neighbours,
     proximity: search.MutualProximity,
-    artists: IntArray,
+    artists: Int64Array,
     tell: Tell | None,
-) -> list[tuple[IntArray, IntArray]]:
+) -> list[tuple[Int64Array, Int64Array]]:
     """Plain and reduced order: rows of the ten nearest, of any artist and of others; -1 where there are fewer."""
     n = len(X)
     reach = min(n, max(_CANDIDATES, K + int(np.bincount(artists).max())) + 1)
@@ -356,7 +354,11 @@ def _nearest(
 
 
 def _summary(
-    near: IntArray, near_others: IntArray, ids: IntArray, artists: IntArray, genres: Sequence[str | None]
+    near: Int64Array,
+    near_others: Int64Array,
+    ids: Int64Array,
+    artists: Int64Array,
+    genres: Sequence[str | None],
 ) -> Lists:
     counts = evaluation.k_occurrence(near, len(ids))
     query, place = np.nonzero(near >= 0)
@@ -384,7 +386,7 @@ def _summary(
     )
 
 
-def _confusion(near: IntArray, genres: Sequence[str | None], sizes: Mapping[str, int]) -> Confusion:
+def _confusion(near: Int64Array, genres: Sequence[str | None], sizes: Mapping[str, int]) -> Confusion:
     """Shares of each genre among the neighbours of each; songs of unknown or rare genres ask nothing."""
     names = sorted((g for g, n in sizes.items() if n >= _MIN_OF_GENRE), key=lambda g: (-sizes[g], g))
     n = len(names)

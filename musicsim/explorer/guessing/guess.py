@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Int64Array
 from musicsim.explorer.guessing.guess_judging import Judged, judge
 from musicsim.explorer.guessing.label_levels import LEVELS_OF, Levels
 from musicsim.explorer.guessing.voters import CodeVoters, VectorVoters, Voters, elected
@@ -30,8 +30,6 @@ MIN_RIGHT = 0.8
 
 VOTERS = ("vectors", "codes")
 """Who votes: what the model finds near, or what shares most bits of codes learned from the labels."""
-
-Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +147,7 @@ def guess_labels(
     if not len(unknown) or not len(known):
         return Guesses(target, [], Judged({}, None, 0), len(known))
 
-    def voters_of(rows: Rows) -> Voters:
+    def voters_of(rows: Int64Array) -> Voters:
         return (
             CodeVoters(snapshot, rows, levels.codes[rows]) if by == "codes" else VectorVoters(snapshot, rows)
         )
@@ -158,7 +156,9 @@ def guess_labels(
     return Guesses(target, _guessed(snapshot, voters_of(known), unknown, levels, n_votes), judged, len(known))
 
 
-def _guessed(snapshot: Snapshot, voters: Voters, unknown: Rows, levels: Levels, n_votes: int) -> list[Guess]:
+def _guessed(
+    snapshot: Snapshot, voters: Voters, unknown: Int64Array, levels: Levels, n_votes: int
+) -> list[Guess]:
     ids = snapshot.row_ids[unknown].tolist()
     songs = {song.id: song for song in snapshot.songs_by_id(ids)}
     guesses = []

@@ -8,9 +8,9 @@ from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import __version__, evaluation, relevance
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.errors import ModelError
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.verdict import Lead, changed_queries, is_better, space_hubness
@@ -28,8 +28,8 @@ MAX_OF_KERNELS = (
 )
 _MIN_ARTISTS = 5
 
-FloatArray = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
+FloatArray = Float64Array
+Rows = Int64Array
 
 
 class Watcher(Protocol):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import evaluation, relevance
+from musicsim._arrays import Float64Array, FloatingArray, Int64Array
 from musicsim.explorer.requests.training import ORDER
 
 RANKED = {"auc": "AUC", "map": "MAP", "mrr": "MRR", "precision": "P@10"}
@@ -17,8 +17,6 @@ MEASURES = RANKED | {ORDER: "comparisons in order"}
 BETTER, WORSE, NO_DIFFERENCE = "better", "worse", "no difference shown"
 _MAX_FOR_HUBS = 5_000
 _SHOWN = 5
-
-Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +36,11 @@ class Lead:
 
 
 def compare(
-    before: npt.NDArray[np.floating],
-    after: npt.NDArray[np.floating],
+    before: FloatingArray,
+    after: FloatingArray,
     relevance: relevance.Relevance,
-    queries: Rows,
-    database: Rows,
+    queries: Int64Array,
+    database: Int64Array,
     groups: Any,
     random_state: int = 0,
 ) -> dict[str, Lead]:
@@ -66,8 +64,8 @@ def compare(
 
 
 def leads_of(
-    before: Mapping[str, npt.NDArray[np.float64]],
-    after: Mapping[str, npt.NDArray[np.float64]],
+    before: Mapping[str, Float64Array],
+    after: Mapping[str, Float64Array],
     groups: Sequence[Any],
     random_state: int = 0,
 ) -> dict[str, Lead]:
@@ -96,7 +94,7 @@ def fallen(leads: Mapping[str, Lead]) -> list[str]:
     return [name for name, lead in leads.items() if lead.high < 0]
 
 
-def space_hubness(X: npt.NDArray[np.floating], random_state: int = 0) -> float:
+def space_hubness(X: FloatingArray, random_state: int = 0) -> float:
     """Skew of the 10-occurrence, of a seeded sample of 5 000 songs where there are more."""
     if len(X) > _MAX_FOR_HUBS:
         X = X[np.sort(np.random.default_rng(random_state).permutation(len(X))[:_MAX_FOR_HUBS])]
@@ -104,8 +102,8 @@ def space_hubness(X: npt.NDArray[np.floating], random_state: int = 0) -> float:
 
 
 def changed_queries(
-    before: npt.NDArray[np.floating],
-    after: npt.NDArray[np.floating],
+    before: FloatingArray,
+    after: FloatingArray,
     n: int = 10,
     *,
     most: int = 2_000,

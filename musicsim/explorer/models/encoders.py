@@ -20,11 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim import codebook, gaussians, kernels, mixtures
+from musicsim._arrays import BoolArray, Float32Array
 from musicsim.audio import FLUCTUATION_SIZE, HARMONY_SIZE, RHYTHM_SIZE, SongFrames
 from musicsim.audio.features import N_MFCC
 from musicsim.explorer.models.schema import AboutModel
 
-Floats: TypeAlias = npt.NDArray[np.float32]
+Floats: TypeAlias = Float32Array
 Frames: TypeAlias = SongFrames | Floats | Iterator[Floats]
 """Of a song: what is kept of it, or for encoders that take no more than these its delta-MFCC, (n, 39), at once or in
 blocks."""
@@ -153,7 +154,7 @@ def without_prefix(prefix: str, arrays: Arrays) -> Arrays:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
-def has_features(features: Floats) -> npt.NDArray[np.bool_]:
+def has_features(features: Floats) -> BoolArray:
     """Which songs have something to be compared by, (n_songs,)."""
     return np.any(np.nan_to_num(features) != 0, axis=1)
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import gaussians, kernels
+from musicsim._arrays import Float64Array
 from musicsim.explorer.models.encoders import (
     FLUCTUATION,
     TIMBRE,
@@ -37,7 +37,7 @@ FLUCTUATION_SHARE = 1 / 4
 OWN, COMBINED = "own", "combined"
 """Representations that are made of what the listener brought, and of other models."""
 
-Axes: TypeAlias = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
+Axes: TypeAlias = tuple[Float64Array, Float64Array]
 """The mean of mapped features, and rows that they are multiplied by."""
 
 
@@ -45,7 +45,7 @@ Axes: TypeAlias = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 class Weights:
     """What a map needs to know of the collection."""
 
-    fit: Callable[[Floats], npt.NDArray[np.float64]]  # callable of the features of all songs
+    fit: Callable[[Floats], Float64Array]  # callable of the features of all songs
     shape: tuple[str, ...]  # as of StoredArray
 
 
@@ -56,13 +56,13 @@ class Representation:
     description: str  # what is compared, to stand in a sentence
     encoder: type[Encoder]  # what makes the features
     # callable of (features, weights): features as their distances are taken
-    map: Callable[[Floats, npt.NDArray[np.float64] | None], Floats]
+    map: Callable[[Floats, Float64Array | None], Floats]
     weights: Weights | None = None
     is_unit: bool = False  # whether mapped features have unit length, so that distances need no scale
     n_mapped: int | None = None  # columns of mapped features; None where they are those of the features
     # callable of (mapped features, covariances within songs or None, share of the variance), or None: axes of
     # its own, with their scale; None for principal axes
-    fit_axes: Callable[[Floats, Sequence[npt.NDArray[np.float64]] | None, float], Axes] | None = None
+    fit_axes: Callable[[Floats, Sequence[Float64Array] | None, float], Axes] | None = None
 
 
 def _root(features: Floats, _weights: object) -> Floats:
@@ -73,11 +73,11 @@ def _as_they_are(features: Floats, _weights: object) -> Floats:
     return np.asarray(features, dtype=np.float32)
 
 
-def _rarity(features: Floats) -> npt.NDArray[np.float64]:
+def _rarity(features: Floats) -> Float64Array:
     return kernels.inverse_document_frequency(features)
 
 
-def _tfidf(features: Floats, weights: npt.NDArray[np.float64] | None) -> Floats:
+def _tfidf(features: Floats, weights: Float64Array | None) -> Floats:
     assert weights is not None
     return kernels.tfidf_map(features, weights).astype(np.float32)
 
@@ -97,7 +97,7 @@ def _unit(features: Floats, _weights: object) -> Floats:
 
 def sound_axes(
     features: Floats,
-    within: Sequence[npt.NDArray[np.float64]] | None,
+    within: Sequence[Float64Array] | None,
     variance: float = 0.95,
     *,
     use_prior: bool = True,

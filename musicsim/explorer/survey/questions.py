@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.errors import ModelError, NotFoundError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.survey.tastes import costs, information, pairs_apart, sample_tastes, softness
@@ -32,9 +32,6 @@ from musicsim.library.stores.answers import (
     listener_name,
     question_key,
 )
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _KINDS, _SHARES = ("telling", "random", "repeat"), (0.7, 0.2, 0.1)
 _SHARED = 1 / 2  # of the random ones: a question that chance drew for somebody else
@@ -153,7 +150,7 @@ def next_question(
     return asked.to_repeat(rng, least_between=0) or asked.any(rng)
 
 
-def _pool(snapshot: Snapshot, n_songs: int, rng: np.random.Generator) -> tuple[Ints, Floats]:
+def _pool(snapshot: Snapshot, n_songs: int, rng: np.random.Generator) -> tuple[Int64Array, Float64Array]:
     """Rows that questions are drawn from, and their vectors (n_pool, n_dimensions)."""
     if snapshot.n_indexed >= n_songs:
         rows = rng.choice(snapshot.n_indexed, min(snapshot.n_indexed, _N_POOL), replace=False)
@@ -166,7 +163,7 @@ def _pool(snapshot: Snapshot, n_songs: int, rng: np.random.Generator) -> tuple[I
     )
 
 
-def _candidates(n_pool: int, n_songs: int, rng: np.random.Generator) -> Ints:
+def _candidates(n_pool: int, n_songs: int, rng: np.random.Generator) -> Int64Array:
     """Places of different songs in the pool, every question as likely as any other, (n_candidates, n_songs)."""
     places = rng.integers(n_pool, size=(_N_CANDIDATES, n_songs))
     ordered = np.sort(places, axis=1)
@@ -174,7 +171,7 @@ def _candidates(n_pool: int, n_songs: int, rng: np.random.Generator) -> Ints:
     return places if len(places) else rng.permutation(n_pool)[None, :n_songs]
 
 
-def _gaps(snapshot: Snapshot, answers: Sequence[Answer]) -> tuple[Floats, Ints]:
+def _gaps(snapshot: Snapshot, answers: Sequence[Answer]) -> tuple[Float64Array, Int64Array]:
     """What answers say by dimension, as :func:`sample_tastes` takes it, but for the scale; the last ones count."""
     last = answers[-_MAX_COMPARISONS:]
     said = [(c, at) for at, answer in enumerate(last) for c in comparisons(answer)][-_MAX_COMPARISONS:]
@@ -210,7 +207,7 @@ class _Asked:
                 self._others.append((question_key(form, of_answer), answer))
         self.keys = {key for key, _ in self._mine}
 
-    def times(self, rows: Ints) -> Ints:
+    def times(self, rows: Int64Array) -> Int64Array:
         """How often the listener was asked about songs, (n_rows,)."""
         asked, counts = np.unique(np.array(self._rows_of_mine, dtype=np.int64), return_counts=True)
         if not len(asked):

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import mixtures
+from musicsim._arrays import Float32Array, Float64Array
 from musicsim.audio import MIN_FEATURE_VERSION
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.encoders import (
@@ -201,7 +201,7 @@ def _mixture_encoder(
     chosen = np.random.default_rng(SEED).permutation(len(songs))[:_SONGS_FOR_MIXTURES]
     some = [songs[i] for i in np.sort(chosen)]
 
-    def frames() -> Iterator[Iterator[npt.NDArray[np.float32]]]:
+    def frames() -> Iterator[Iterator[Float32Array]]:
         for done, song in enumerate(some):
             if done % 16 == 0:
                 tell("fitting mixtures of Gaussians", done, len(some))
@@ -303,7 +303,7 @@ def _fit_rest(
     settings: dict[str, Any],
     tell: Tell,
     *,
-    within: Sequence[npt.NDArray[np.float64]] | None = None,
+    within: Sequence[Float64Array] | None = None,
     walk: bool = True,
     activate: bool = False,
     keep_as: tuple[str, str] | None = None,
@@ -325,7 +325,7 @@ def _fit_rest(
     )
 
 
-def _sample_frames(library: Library, songs: Sequence[Song], tell: Tell) -> npt.NDArray[np.float32]:
+def _sample_frames(library: Library, songs: Sequence[Song], tell: Tell) -> Float32Array:
     """Frames drawn evenly over the songs, at most :data:`_TRAINING_FRAMES`, seeded."""
     rng = np.random.default_rng(SEED)
     most = _TRAINING_FRAMES // _MIN_FRAMES_A_SONG

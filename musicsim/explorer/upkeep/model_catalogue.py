@@ -3,9 +3,7 @@
 import logging
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
+from musicsim._arrays import Float32Array
 from musicsim.errors import FeatureVersionError, ModelError, MusicsimError
 from musicsim.explorer.learning.task import Watcher
 from musicsim.explorer.models.files import read_model_file
@@ -198,7 +196,7 @@ def take_model(library: Library, source: Path, tell: Tell) -> str:
             library.models.discard_unfinished()
 
 
-def _check_vectors(X: npt.NDArray[np.float32], file: str, model: SimilarityModel) -> None:
+def _check_vectors(X: Float32Array, file: str, model: SimilarityModel) -> None:
     """Refuse a model that no song of this library has a place under, or that takes songs to where none can be."""
     if not len(X):
         raise ModelError(f"{file}: no song of this library has what it compares, {model.kind.description}.")

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import gaussians
+from musicsim._arrays import Float32Array, Float64Array
 from musicsim.audio import HOP, SAMPLE_RATE, SongFrames
 from musicsim.explorer.models.encoders import SoundEncoder
 from musicsim.explorer.progress import Tell
@@ -23,7 +23,7 @@ class SongParts:
     """Parts of a song."""
 
     timbre: gaussians.SongGaussians  # of the 39 columns of frames, a row a part
-    fluctuation: npt.NDArray[np.float32]  # (n_parts, 594): the mean pattern of each
+    fluctuation: Float32Array  # (n_parts, 594): the mean pattern of each
 
 
 def song_parts(library: Library, songs: Sequence[Song], tell: Tell) -> list[SongParts]:
@@ -48,7 +48,7 @@ def parts_of(frames: SongFrames) -> SongParts:
 
 def fit_sound(
     songs: Sequence[SongParts], *, use_prior: bool = True
-) -> tuple[SoundEncoder, list[npt.NDArray[np.float64]]]:
+) -> tuple[SoundEncoder, list[Float64Array]]:
     """What the native model describes songs by, of songs in parts, and how these vary about their songs.
 
     Parameters

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import Float32Array
 from musicsim.storage import writing_to
 
 
@@ -83,7 +84,7 @@ class RowFile:
                 stream.flush()
                 os.fsync(stream.fileno())
 
-    def read(self, n_rows: int) -> npt.NDArray[np.float32]:
+    def read(self, n_rows: int) -> Float32Array:
         """The first `n_rows` rows, read-only; pages come from the disk when they are touched."""
         if n_rows == 0:
             return np.empty((0, self.width), dtype=np.float32)

@@ -24,6 +24,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import BoolArray, Float32Array
 from musicsim.errors import LibraryError
 from musicsim.library.csv_cells import shortened
 from musicsim.library.disk.npy_headers import read_header
@@ -53,8 +54,6 @@ _MAX_NAME = 4_096
 _BATCH = 4_096  # rows of a parquet file at a time
 _MAX_RUNS = 8  # of columns that are told
 
-Floats = npt.NDArray[np.float32]
-
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingFile:
@@ -62,7 +61,7 @@ class EmbeddingFile:
 
     # a song id, or a hash or path, for each vector; None where the rows are the songs by rising id
     names: list[int] | list[str] | None
-    vectors: Floats  # (n, d): finite, and none of them 0
+    vectors: Float32Array  # (n, d): finite, and none of them 0
     n_read: int  # rows of the file, those that were left out among them
     # why rows were left out, a sentence each; the first 20, and how many more there are
     problems: tuple[str, ...]
@@ -225,13 +224,13 @@ def _runs(columns: Sequence[str]) -> str:
     return ", ".join(said[:_MAX_RUNS]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _of_columns(batch: Any, columns: Sequence[str]) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+def _of_columns(batch: Any, columns: Sequence[str]) -> tuple[npt.NDArray[Any], BoolArray]:
     """A vector a row, a column a number."""
     numbers = [_floats(batch.column(name)) for name in columns]
     return np.stack(numbers, axis=1), np.ones(len(batch), dtype=np.bool_)
 
 
-def _floats(column: Any) -> Floats:
+def _floats(column: Any) -> Float32Array:
     with np.errstate(over="ignore"):  # what is too large for float32 is infinite there, and told
         return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.float32)
 
@@ -244,7 +243,7 @@ def _of_names(pa: Any, column: Any) -> npt.NDArray[Any]:
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
-def _of_lists(column: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+def _of_lists(column: Any) -> tuple[npt.NDArray[Any], BoolArray]:
     """The vectors of rows that have one, and which do."""
     compute = importlib.import_module("pyarrow.compute")
     is_there = np.asarray(column.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
@@ -309,7 +308,7 @@ def _checked(
     return EmbeddingFile(chosen, rows[good], len(rows), problems, note)
 
 
-def _wrong(rows: Floats, called: list[int] | list[str] | None) -> dict[int, str]:
+def _wrong(rows: Float32Array, called: list[int] | list[str] | None) -> dict[int, str]:
     """What is wrong with rows, a sentence each, by their number."""
 
     def row(i: int) -> str:

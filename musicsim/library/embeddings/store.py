@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Float32Array, Int64Array
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library.disk.arrays import atomic_folder
 from musicsim.library.embeddings.files import read_embedding
@@ -46,8 +46,8 @@ class AboutEmbedding:
 class Matched:
     """Whose the vectors are."""
 
-    song_ids: npt.NDArray[np.int64]  # (n,), ascending
-    rows: npt.NDArray[np.int64]  # (n,): the row of each song's vector
+    song_ids: Int64Array  # (n,), ascending
+    rows: Int64Array  # (n,): the row of each song's vector
     n_unmatched: int  # rows of songs that are not here
     unmatched: tuple[str, ...]  # the names of the first 20 of them
     n_double: int  # rows of a song that has an earlier row
@@ -106,7 +106,7 @@ class EmbeddingStore:
                 raise
         return about
 
-    def _write(self, about: AboutEmbedding, named: str, vectors: npt.NDArray[np.float32]) -> None:
+    def _write(self, about: AboutEmbedding, named: str, vectors: Float32Array) -> None:
         folder = self.folder / about.key
         if self._is_whole(about.key):
             os.utime(folder)  # they have just come again: a sweep leaves them until a model is made of them
@@ -140,13 +140,13 @@ class EmbeddingStore:
 
         return self._read(key, "about.json", read)
 
-    def vectors(self, key: str) -> npt.NDArray[np.float32]:
+    def vectors(self, key: str) -> Float32Array:
         """Vectors, float32 (n_rows, n_dimensions), a read-only memory map.
 
         Raises NotFoundError if this library does not have them; LibraryError if they are damaged.
         """
 
-        def read(path: Path) -> npt.NDArray[np.float32]:
+        def read(path: Path) -> Float32Array:
             kept = np.lib.format.open_memmap(path, mode="r")
             if kept.ndim != 2 or kept.dtype != np.float32:
                 raise ValueError(f"{kept.dtype} of the shape {kept.shape}")

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import sqlalchemy as sa
 
+from musicsim._arrays import Int64Array
 from musicsim.library.db import schema
 from musicsim.library.importing.matching import How, Matcher, Proposal
 from musicsim.library.importing.places import file_name, is_web
@@ -54,7 +54,7 @@ class SeenList:
         return self.n_entries - len(self.absent)
 
 
-def seen_lists(batch: Batch, song_ids: npt.NDArray[np.int64]) -> tuple[SeenList, ...]:
+def seen_lists(batch: Batch, song_ids: Int64Array) -> tuple[SeenList, ...]:
     """The lists of a batch of playlists, in the order of its groups; none for plays and tags.
 
     Parameters
@@ -88,7 +88,7 @@ class Preview:
 
     batch: Batch
     # (n_songs,): the library's song for each of the batch's; -1 where there is none
-    song_ids: npt.NDArray[np.int64]
+    song_ids: Int64Array
     n_plays: int  # plays in all; of tags and playlists the rows
     # songs, and plays of them, that were found, by How
     songs_by: dict[How, int]
@@ -197,7 +197,7 @@ def preview(library: Store, batch: Batch, progress: ProgressCallback | None = No
     )
 
 
-def _counts(batch: Batch) -> npt.NDArray[np.int64]:
+def _counts(batch: Batch) -> Int64Array:
     """Plays of each song, or how often it is named."""
     weights = batch.value if batch.kind == "plays" else None
     return np.bincount(batch.song, weights, minlength=len(batch.songs)).astype(np.int64)
@@ -215,7 +215,7 @@ def _unmatched(missed: Iterable[tuple[NamedSong, int]]) -> tuple[Waiting, ...]:
 
 
 def _earlier(
-    library: Store, batch: Batch, song_ids: npt.NDArray[np.int64]
+    library: Store, batch: Batch, song_ids: Int64Array
 ) -> tuple[list[ImportEntry], list[ImportEntry]]:
     """Imports that this one takes the place of, and those that it may count a second time.
 
@@ -240,7 +240,7 @@ def _earlier(
     return replaces, overlaps
 
 
-def _is_same_list(library: Store, old: ImportEntry, song_ids: npt.NDArray[np.int64]) -> bool:
+def _is_same_list(library: Store, old: ImportEntry, song_ids: Int64Array) -> bool:
     source = playlists_source(old.id, old.name)
     before = {i for playlist in library.playlists(source=source) for i in playlist.song_ids}
     now = set(song_ids[song_ids >= 0].tolist())
@@ -301,7 +301,7 @@ def commit(library: Store, seen: Preview, accepted: Iterable[Proposal] = ()) -> 
     return ImportReport(import_id, batch.n_rows, len(batch.songs), n_matched, n_skipped, missed)
 
 
-def _said(batch: Batch, song_ids: npt.NDArray[np.int64]) -> Iterator[list[tuple[Any, ...]]]:
+def _said(batch: Batch, song_ids: Int64Array) -> Iterator[list[tuple[Any, ...]]]:
     rows = np.flatnonzero(song_ids[batch.song] >= 0)
     for start in range(0, len(rows), _AT_ONCE):
         part = rows[start : start + _AT_ONCE]
@@ -316,7 +316,7 @@ def _said(batch: Batch, song_ids: npt.NDArray[np.int64]) -> Iterator[list[tuple[
         ]
 
 
-def _listens(batch: Batch, song_ids: npt.NDArray[np.int64]) -> Iterator[list[tuple[Any, ...]]]:
+def _listens(batch: Batch, song_ids: Int64Array) -> Iterator[list[tuple[Any, ...]]]:
     rows = np.flatnonzero((song_ids[batch.song] >= 0) & (np.diff(batch.first_time) > 0))
     for start in range(0, len(rows), _AT_ONCE):
         yield [
@@ -330,7 +330,7 @@ def _times(batch: Batch, row: int) -> bytes | None:
     return times.astype("<u4").tobytes() if len(times) else None
 
 
-def _waiting(batch: Batch, song_ids: npt.NDArray[np.int64]) -> Iterator[list[tuple[Any, ...]]]:
+def _waiting(batch: Batch, song_ids: Int64Array) -> Iterator[list[tuple[Any, ...]]]:
     rows = np.flatnonzero(song_ids[batch.song] < 0)
     for start in range(0, len(rows), _AT_ONCE):
         found = []
@@ -341,7 +341,7 @@ def _waiting(batch: Batch, song_ids: npt.NDArray[np.int64]) -> Iterator[list[tup
         yield found
 
 
-def _playlists(batch: Batch, song_ids: npt.NDArray[np.int64]) -> list[tuple[str, str | None, list[int]]]:
+def _playlists(batch: Batch, song_ids: Int64Array) -> list[tuple[str, str | None, list[int]]]:
     lists: dict[int, list[int]] = defaultdict(list)
     for group, song in zip(batch.group.tolist(), batch.song.tolist(), strict=True):
         if song_ids[song] >= 0:

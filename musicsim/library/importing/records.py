@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Float64Array, Int32Array, Int64Array, Uint32Array
 from musicsim.errors import LibraryError
 
 Kind = Literal["plays", "tags", "playlists"]
@@ -63,15 +63,15 @@ class Batch:
     groups: tuple[tuple[str, str], ...]  # by kind: (listener, ""), (tag, "") or (playlist, category)
     # (n_sums,): rows into `songs` and `groups`. Of plays and tags each pair is there once; of playlists the
     # songs of each list stand in their order.
-    song: npt.NDArray[np.int32]
-    group: npt.NDArray[np.int32]
-    value: npt.NDArray[np.float64]  # (n_sums,): plays, the weight of the tag, or the position in the list
+    song: Int32Array
+    group: Int32Array
+    value: Float64Array  # (n_sums,): plays, the weight of the tag, or the position in the list
     # (n_listens,): seconds since 1970 of single listens, as far as the files say and 32 bits reach (1970 to
     # 2106): most services give the start, Spotify the end. Those of one row stand together, in the order of
     # the rows.
-    times: npt.NDArray[np.uint32]
+    times: Uint32Array
     # (n_sums + 1,): where the times of each row begin; empty (of zeros) for tags and playlists
-    first_time: npt.NDArray[np.int64]
+    first_time: Int64Array
     n_rows: int  # rows that were read and kept, before they were summed
     skipped: tuple[Skipped, ...]
     # seconds since 1970 of the first and last listen, where the files say
@@ -187,9 +187,7 @@ class Gatherer:
             self._last,
         )
 
-    def _times_of(
-        self, song: npt.NDArray[np.int32], group: npt.NDArray[np.int32]
-    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
+    def _times_of(self, song: Int32Array, group: Int32Array) -> tuple[Uint32Array, Int64Array]:
         """Times in the order of the summed rows, and where those of each row begin."""
         if not self._times:
             return np.empty(0, dtype=np.uint32), np.zeros(len(song) + 1, dtype=np.int64)
@@ -201,7 +199,7 @@ class Gatherer:
         first = np.searchsorted(key[order], group.astype(np.int64) * n_songs + song)
         return times[order], np.r_[first, len(times)].astype(np.int64)
 
-    def _summed(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+    def _summed(self) -> tuple[Int32Array, Int32Array, Float64Array]:
         song = np.frombuffer(self._song, dtype=np.int32)
         group = np.frombuffer(self._group, dtype=np.int32)
         value = np.frombuffer(self._value, dtype=np.float64)

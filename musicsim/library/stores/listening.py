@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import sqlalchemy as sa
 
 from musicsim._arrays import Int64Array
@@ -39,10 +38,10 @@ class Plays:
     """Who played what how often, summed over the sources; 24 bytes a row."""
 
     listeners: list[str]  # names, sorted
-    listener: npt.NDArray[np.int64]  # (n_rows,): rows into `listeners`
+    listener: Int64Array  # (n_rows,): rows into `listeners`
     # (n_rows,): sorted by listener, then by song
-    song_id: npt.NDArray[np.int64]
-    count: npt.NDArray[np.int64]
+    song_id: Int64Array
+    count: Int64Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +127,7 @@ class ListeningStore(Tables):
             heard[song_id].add(listener)
         return {song_id: frozenset(names) for song_id, names in heard.items()}
 
-    def sittings(self, longest_pause_s: float = MAX_PAUSE_S) -> npt.NDArray[np.int64]:
+    def sittings(self, longest_pause_s: float = MAX_PAUSE_S) -> Int64Array:
         """Which songs were played in one sitting.
 
         Parameters
@@ -144,7 +143,7 @@ class ListeningStore(Tables):
         """
         return sittings_of(*self._timed(), longest_pause_s)
 
-    def _timed(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def _timed(self) -> tuple[Int64Array, Int64Array, Int64Array]:
         """Listener, song (-1 while it waits) and second of every listen."""
         h, w = schema.listens.c, schema.waiting.c
         heard = sa.select(h.listener, h.song_id, h.times)
@@ -182,7 +181,7 @@ class ListeningStore(Tables):
         query = sa.select(t.tag, sa.func.count(t.song_id.distinct()).label("n")).group_by(t.tag)
         return Counter({row.tag: row.n for row in self._rows(query)})
 
-    def songs_tagged(self, tags: Iterable[str]) -> npt.NDArray[np.int64]:
+    def songs_tagged(self, tags: Iterable[str]) -> Int64Array:
         """Ids of the songs that have one of some tags, int64."""
         t = schema.tags.c
         query = sa.select(t.song_id).distinct().where(t.tag.in_(list(tags)))

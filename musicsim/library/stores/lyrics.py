@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import sqlalchemy as sa
 
+from musicsim._arrays import Int32Array, Int64Array
 from musicsim.library.db import schema
 from musicsim.library.db.database import Tables
 
@@ -51,7 +51,7 @@ class WordTable:
     """How often which song says which word; 8 bytes a word of a song, about 1 kB a song."""
 
     # (n,): songs that have words, ascending; those whose files are missing, too
-    song_ids: npt.NDArray[np.int64]
+    song_ids: Int64Array
     vocabulary: list[str]  # sorted
     counts: "sparse.csr_array"  # (n, n_words): the row of a song that has none of these words is empty
 
@@ -138,7 +138,7 @@ class LyricsStore(Tables):
             raise ValueError(f"max_share={max_share} must be above 0 and at most 1.")
         columns: dict[str, int] = {}
         song_ids: list[int] = []
-        rows: list[npt.NDArray[np.int32]] = []
+        rows: list[Int32Array] = []
         w = schema.lyrics.c
         query = sa.select(w.song_id, w.words).order_by(w.song_id)
         with self._engine.connect() as connection:
@@ -153,7 +153,7 @@ class LyricsStore(Tables):
 def _table(
     song_ids: list[int],
     words: list[str],
-    rows: list[npt.NDArray[np.int32]],
+    rows: list[Int32Array],
     min_songs: int,
     max_share: float,
 ) -> WordTable:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import sqlalchemy as sa
 
+from musicsim._arrays import Float32Array, Int64Array
 from musicsim.errors import LibraryError, ModelError, NotFoundError
 from musicsim.library.db import schema
 from musicsim.library.db.cache import Archive, Kept
@@ -61,17 +61,17 @@ class Vectors:
     """Rows of all songs under one model, in the order in which they were added."""
 
     model_id: str
-    song_ids: npt.NDArray[np.int64]  # (n_songs,)
-    X: npt.NDArray[np.float32]  # (n_songs, n_dimensions), a read-only memory map
+    song_ids: Int64Array  # (n_songs,)
+    X: Float32Array  # (n_songs, n_dimensions), a read-only memory map
 
 
 @dataclass(frozen=True, slots=True)
 class SongRows:
     """Where the vectors and features of songs under one model lie; 16 bytes a song."""
 
-    song_ids: npt.NDArray[np.int64]  # (n_songs,)
+    song_ids: Int64Array  # (n_songs,)
     # (n_songs,), ascending: rows of the files; what is left out are songs that have been forgotten
-    rows: npt.NDArray[np.int64]
+    rows: Int64Array
 
 
 class ModelStore(Tables):
@@ -256,8 +256,8 @@ class ModelStore(Tables):
         self,
         model_id: str,
         song_ids: Sequence[int],
-        features: npt.NDArray[np.float32] | None,
-        vectors: npt.NDArray[np.float32],
+        features: Float32Array | None,
+        vectors: Float32Array,
     ) -> None:
         """Add the rows of songs to a model: all of them or none; `features` of one that shares them are None.
 
@@ -337,7 +337,7 @@ class ModelStore(Tables):
         )
         return Kept(self._engine, self._log, read, update, archive)
 
-    def vector_file(self, model_id: str, known: SongRows) -> npt.NDArray[np.float32]:
+    def vector_file(self, model_id: str, known: SongRows) -> Float32Array:
         """A model's file of vectors up to the last row that is known, a read-only memory map.
 
         Raises ModelError if the file is gone, or cut off.
@@ -372,11 +372,11 @@ def _n_rows(connection: sa.Connection, model_id: str) -> int:
     return 0 if last is None else int(last) + 1
 
 
-def _known_rows(record: ModelRecord, file: RowFile, known: SongRows) -> npt.NDArray[np.float32]:
+def _known_rows(record: ModelRecord, file: RowFile, known: SongRows) -> Float32Array:
     return _read_rows(record, file, int(known.rows[-1]) + 1 if len(known.rows) else 0)
 
 
-def _read_rows(record: ModelRecord, file: RowFile, n_rows: int) -> npt.NDArray[np.float32]:
+def _read_rows(record: ModelRecord, file: RowFile, n_rows: int) -> Float32Array:
     try:
         return file.read(n_rows)
     except (OSError, ValueError) as error:
