@@ -4,14 +4,14 @@ Results go to stdout, progress and warnings to stderr.
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from musicsim.library.db.columns import HEARD
 from musicsim.storage import writing_to
@@ -56,9 +56,21 @@ def emit(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=True, default=str))  # noqa: T201  # this is the program's output
 
 
-def show(table: Table) -> None:
-    """Print a table."""
+def show(
+    columns: Collection[Column | str], rows: Iterable[Iterable[object]], *, caption: str = "", title: str = ""
+) -> None:
+    """Print a table; without a header where columns have no names."""
+    table = Table(
+        *columns, show_header=bool(columns), caption=safe(caption) or None, title=safe(title) or None
+    )
+    for row in rows:
+        table.add_row(*map(safe, row))
     Console().print(table)
+
+
+def warn(words: str, text: object) -> None:
+    """Say on stderr what went wrong with something."""
+    errors.print(f"[yellow]{words}:[/yellow] {safe(text)}", highlight=False, soft_wrap=True)
 
 
 def song_json(song: Any) -> dict[str, Any]:
@@ -99,6 +111,15 @@ def progress_bar() -> Iterator[Callable[..., bool | None]]:
         yield report
 
 
+def teller(report: Callable[..., object], about: str = "") -> Callable[..., None]:
+    """A bar as something that is told a message and how much of it is done."""
+
+    def tell(message: str, done: int = 0, total: int = 0) -> None:
+        report(message=about + message, done=done, total=total)
+
+    return tell
+
+
 def clock(seconds: float) -> str:
     """Seconds as minutes and seconds."""
     return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
@@ -119,16 +140,10 @@ def show_failures(failures: Sequence[Any]) -> None:
     from musicsim.library.stores.files import SKIPPED
 
     broken = [f for f in failures if f.kind not in SKIPPED]
-    lines = [f"[yellow]not added:[/yellow] {safe(failure.reason)}" for failure in broken[:_MAX_LISTED]]
+    for failure in broken[:_MAX_LISTED]:
+        warn("not added", failure.reason)
     if len(broken) > _MAX_LISTED:
-        lines.append(
-            f"[yellow]not added:[/yellow] {len(broken) - _MAX_LISTED} more; `musicsim failed` lists all."
-        )
+        warn("not added", f"{len(broken) - _MAX_LISTED} more; `musicsim failed` lists all.")
     for kind in SKIPPED:
-        n_files = sum(f.kind == kind for f in failures)
-        if n_files:
-            lines.append(
-                f"[yellow]skipped:[/yellow] {n_files} {kind} files; `musicsim failed` lists them, --anyway adds them."
-            )
-    for line in lines:
-        errors.print(line, highlight=False, soft_wrap=True)
+        if n_files := sum(f.kind == kind for f in failures):
+            warn("skipped", f"{n_files} {kind} files; `musicsim failed` lists them, --anyway adds them.")

@@ -21,14 +21,15 @@ _PLACEHOLDERS = (
     *("various artists", "various performers", "va", "v/a", "vv.aa.", "n/a", "artist", "track artist"),
     *("album artist", "no artist", "artist unknown", "none", "null", "undefined"),
     # German, Dutch, Scandinavian languages, Finnish
+    *("unbekannt", "unbekannter künstler", "unbekannter interpret", "interpret unbekannt"),
     *(
-        "unbekannt",
-        "unbekannter künstler",
-        "unbekannter interpret",
-        "interpret unbekannt",
         "künstler unbekannt",
+        "verschiedene",
+        "verschiedene interpreten",
+        "verschiedene künstler",
+        "diverse",
+        "diverse interpreten",
     ),
-    *("verschiedene", "verschiedene interpreten", "verschiedene künstler", "diverse", "diverse interpreten"),
     *("diverse künstler", "interpret", "künstler", "onbekend", "onbekende artiest", "diverse artiesten"),
     *("verschillende artiesten", "okänd", "okänd artist", "blandade artister", "diverse artister"),
     *("ukendt", "ukendt kunstner", "diverse kunstnere", "ukjent", "ukjent artist", "tuntematon"),
@@ -49,14 +50,8 @@ _PLACEHOLDERS = (
     *("ismeretlen", "ismeretlen előadó", "különböző előadók", "bilinmeyen", "bilinmeyen sanatçı"),
     *("çeşitli sanatçılar", "άγνωστος", "άγνωστος καλλιτέχνης", "διάφοροι", "διάφοροι καλλιτέχνες"),
     # Japanese, Chinese, Korean
-    *(
-        "不明",
-        "不明なアーティスト",
-        "アーティスト不明",
-        "ヴァリアス・アーティスト",
-        "ヴァリアス",
-        "オムニバス",
-    ),
+    *("不明", "不明なアーティスト", "アーティスト不明", "ヴァリアス・アーティスト"),
+    *("ヴァリアス", "オムニバス"),
     *("未知", "未知艺术家", "未知藝術家", "未知歌手", "未知艺人", "未知藝人", "群星", "合辑", "华语群星"),
     *("알 수 없음", "알 수 없는 아티스트", "여러 아티스트", "다양한 아티스트"),
 )

@@ -56,14 +56,8 @@ _FRAMES = frozenset(  # of ID3v2.3 and 2.4, then the same of 2.2
 # The same of lyrics, which a scan leaves unread: they take up more than all the rest.
 _LYRIC_NAMES = {
     "lyrics": (
-        "uslt",
-        "unsyncedlyrics",
-        "unsynced lyrics",
-        "lyrics",
-        "\xa9lyr",
-        "wm/lyrics",
-        "sylt",
-        "syncedlyrics",
+        *("uslt", "unsyncedlyrics", "unsynced lyrics", "lyrics", "\xa9lyr", "wm/lyrics"),
+        *("sylt", "syncedlyrics"),
     )
 }
 _LYRIC_FRAMES = frozenset(b"USLT SYLT TXXX ULT SLT TXX".split())

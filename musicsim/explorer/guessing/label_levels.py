@@ -70,7 +70,7 @@ def _genre_paths(genres: Sequence[str]) -> list[Path]:
 
 
 def _numbered(paths: Sequence[Path], which: IntegerArray) -> tuple[Int64Array, list[list[str]]]:
-    """Int64Array of the paths that songs have, -1 for none, and the names they stand for, by level."""
+    """Codes of the paths that songs have, -1 for none, and the names they stand for, by level."""
     places: list[dict[Path, int]] = [{} for _ in range(max(map(len, paths), default=1) or 1)]
     table = np.full((len(paths) + 1, len(places)), -1)  # the last row: no path
     for codes, path in zip(table, paths, strict=False):

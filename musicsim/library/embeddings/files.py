@@ -32,18 +32,8 @@ from musicsim.library.disk.npy_headers import read_header
 ENDINGS = (".npz", ".npy", ".parquet")
 _VECTORS = ("vectors", "vector", "embeddings", "embedding")
 _NAMES = (
-    "ids",
-    "id",
-    "song_ids",
-    "song_id",
-    "paths",
-    "path",
-    "files",
-    "file",
-    "hashes",
-    "hash",
-    "content_hash",
-)
+    "ids", "id", "song_ids", "song_id", "paths", "path", "files", "file", "hashes", "hash", "content_hash",
+)  # fmt: skip
 _MAX_NUMBERS = 2**29  # 2 GB as float32: a million songs of 512 numbers
 _MAX_BYTES = 2**32  # of one array: as many numbers as float64
 _MAX_ROWS = 2**22
