@@ -111,15 +111,6 @@ def progress_bar() -> Iterator[Callable[..., bool | None]]:
         yield report
 
 
-def teller(report: Callable[..., object], about: str = "") -> Callable[..., None]:
-    """A bar as something that is told a message and how much of it is done."""
-
-    def tell(message: str, done: int = 0, total: int = 0) -> None:
-        report(message=about + message, done=done, total=total)
-
-    return tell
-
-
 def clock(seconds: float) -> str:
     """Seconds as minutes and seconds."""
     return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"

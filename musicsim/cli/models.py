@@ -18,10 +18,10 @@ from musicsim.cli._console import (
     plain,
     progress_bar,
     show,
-    teller,
     warn,
 )
 from musicsim.cli._options import taking
+from musicsim.explorer.progress import Stopped, teller
 from musicsim.explorer.requests.training import TrainingRequest
 
 _Name = Annotated[str, typer.Argument(help="Name of a model, as `musicsim models list` shows it.")]
@@ -49,7 +49,6 @@ def train(request: TrainingRequest, library: LibraryOption = None, as_json: Json
 
     Ctrl-C once stops and keeps the best so far; twice changes nothing.
     """
-    from musicsim.explorer.progress import Stopped
     from musicsim.explorer.upkeep.learned_model import learn
     from musicsim.explorer.upkeep.model_text import name_for, report_of
 
@@ -77,8 +76,6 @@ class _Terminal:
         self.interrupts = 0
 
     def tell(self, message: str, done: int = 0, total: int = 0) -> None:
-        from musicsim.explorer.progress import Stopped
-
         if self.interrupts > 1:
             raise Stopped
         self._report(message=self._line or message, done=done, total=total)

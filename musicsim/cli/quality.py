@@ -15,8 +15,8 @@ from musicsim.cli._console import (
     progress_bar,
     show,
     song_json,
-    teller,
 )
+from musicsim.explorer.progress import teller
 from musicsim.explorer.requests.training import KINDS
 
 if TYPE_CHECKING:

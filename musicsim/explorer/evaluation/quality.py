@@ -9,7 +9,7 @@ stands in none. Genres are judged on lists without the query's own artist: a rec
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,7 @@ from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.verdict import RANKED, Lead
 from musicsim.explorer.models.artifacts import load_report
+from musicsim.explorer.progress import Tell, silent
 from musicsim.explorer.snapshot.neighbours import Neighbours
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
@@ -32,8 +33,6 @@ _RESAMPLES = 2_000
 _MIN_OF_GENRE = 5  # of fewer songs, a share says little
 _UNKNOWN = "no genre"
 _OTHERS = "other genres"
-
-Tell = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +167,7 @@ class Quality:
     held_out: HeldOut | None = None
 
 
-def evaluate(snapshot: Snapshot, kind: str, tell: Tell | None = None) -> Quality:
+def evaluate(snapshot: Snapshot, kind: str, tell: Tell = silent) -> Quality:
     """Everything of one model; raises as :func:`measure_scores`."""
     scores = measure_scores(snapshot, kind, tell=tell)
     record = snapshot.record
@@ -196,7 +195,7 @@ def measure_scores(
     *,
     most_queries: int = _MAX_QUERIES,
     random_state: int = 0,
-    tell: Tell | None = None,
+    tell: Tell = silent,
 ) -> Scores:
     """Rank all songs for each song by plain distance, and compare with what is relevant to it.
 
@@ -221,13 +220,13 @@ def measure_scores(
     2 000 queries of 5 000 songs take a few seconds. Memory: 8 bytes times songs times dimensions, and what
     :func:`~musicsim.evaluation.query_scores` says: 260 MB for 100 000 songs of 139 dimensions.
     """
-    _tell(tell, "reading listener data", 0, 0)
+    tell("reading listener data")
     supervision = Supervision(snapshot, kind)
     relevance = supervision.relevance()
     genres = snapshot.columns.genre.texts()
     able = np.array([i for i in range(len(relevance)) if len(relevance.relevant(i))], dtype=np.int64)
     asked = _sampled(able, most_queries, random_state)
-    _tell(tell, "ranking similar songs", 0, len(asked))
+    tell("ranking similar songs", 0, len(asked))
     X = np.asarray(snapshot.X, dtype=np.float64)
     scores = {name: np.empty(len(asked)) for name in RANKED}
     for start in range(0, len(asked), 256):
@@ -235,7 +234,7 @@ def measure_scores(
         found = evaluation.query_scores(X[asked[block]], X, relevance.restrict(asked[block]), K)
         for name, values in scores.items():
             values[block] = found[name]
-        _tell(tell, "ranking similar songs", min(start + 256, len(asked)), len(asked))
+        tell("ranking similar songs", min(start + 256, len(asked)), len(asked))
     counted = np.isfinite(scores["auc"])
     artists = [supervision.groups[i] for i in asked[counted]]
     scores = {name: values[counted] for name, values in scores.items()}
@@ -247,11 +246,6 @@ def measure_scores(
         n_left_out=len(able) - len(asked),
         by_genre=_by_genre([genres[i] for i in asked[counted]], scores),
     )
-
-
-def _tell(tell: Tell | None, message: str, done: int, total: int) -> None:
-    if tell is not None:
-        tell(message, done, total)
 
 
 def _sampled(rows: Int64Array, most: int, random_state: int) -> Int64Array:
@@ -286,7 +280,7 @@ def _by_genre(genres: Sequence[str | None], scores: dict[str, Float64Array]) -> 
 
 
 def measure_lists(
-    snapshot: Snapshot, *, most_songs: int = _MAX_SONGS, random_state: int = 0, tell: Tell | None = None
+    snapshot: Snapshot, *, most_songs: int = _MAX_SONGS, random_state: int = 0, tell: Tell = silent
 ) -> ListsOfBoth | None:
     """The ten nearest of every song, without and with hub reduction.
 
@@ -330,7 +324,7 @@ def _nearest(
     index: search.ExactIndex | Neighbours,
     proximity: search.MutualProximity,
     artists: Int64Array,
-    tell: Tell | None,
+    tell: Tell,
 ) -> list[tuple[Int64Array, Int64Array]]:
     """Plain and reduced order: rows of the ten nearest, of any artist and of others; -1 where there are fewer."""
     n = len(X)
@@ -349,7 +343,7 @@ def _nearest(
                 any_artist[q, : len(order[:K])] = order[:K]
                 of_others = order[artists[order] != artists[q]][:K]
                 other_artists[q, : len(of_others)] = of_others
-        _tell(tell, "looking for hubs", int(queries[-1]) + 1, n)
+        tell("looking for hubs", int(queries[-1]) + 1, n)
     return near
 
 

@@ -17,7 +17,6 @@ import numpy as np
 
 from musicsim import evaluation, metric
 from musicsim import relevance as relevances
-from musicsim.errors import ModelError
 from musicsim.explorer.learning.multi_kernel import SourceMLR
 from musicsim.explorer.learning.task import (
     MAX_OF_KERNELS,
@@ -29,6 +28,7 @@ from musicsim.explorer.learning.task import (
     Task,
     Watcher,
     about,
+    no_example,
     to_learn_from,
     what_changed,
 )
@@ -84,11 +84,7 @@ class _Choice:
         for number in range(len(self.folds)):
             self._judge(self.plain, number)
         if not np.isfinite(_joined(self.plain)["auc"]).any():
-            raise ModelError(
-                f"no held-out song has both a similar and a dissimilar one by {task.settings.supervision} "
-                "among the songs it searches, so that no setting can be chosen. Add examples or music, or "
-                "choose another ground truth."
-            )
+            raise no_example(task)
         self._groups = [task.supervision.groups[q] for fold in self.folds for q in fold.queries]
         self.is_over = False
 

@@ -164,12 +164,17 @@ def to_choose_on(task: Task, most: int) -> tuple[Rows, Rows, float]:
     queries, database = task.queries(task.split.validation, most)
     untrained = task.score(None, queries, database)
     if not np.isfinite(untrained):
-        raise ModelError(
-            f"no held-out song has both a similar and a dissimilar one by {task.settings.supervision} "
-            "among the songs it searches, so that no setting can be chosen. Add examples or music, or "
-            "choose another ground truth."
-        )
+        raise no_example(task)
     return queries, database, untrained
+
+
+def no_example(task: Task) -> ModelError:
+    """What to raise where no held-out query can be judged."""
+    return ModelError(
+        f"no held-out song has both a similar and a dissimilar one by {task.settings.supervision} "
+        "among the songs it searches, so that no setting can be chosen. Add examples or music, or "
+        "choose another ground truth."
+    )
 
 
 def about(task: Task) -> dict[str, Any]:

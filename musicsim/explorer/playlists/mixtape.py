@@ -19,7 +19,7 @@ import numpy.typing as npt
 from musicsim import audio
 from musicsim.audio.reader import Block, SoundReader, open_source
 from musicsim.errors import AudioDecodeError, AudioError
-from musicsim.explorer.progress import Tell, teller
+from musicsim.explorer.progress import Tell, silent
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import atomic_path
 
@@ -123,7 +123,7 @@ def render_mix(
         raise ValueError(f"seconds={seconds} must be between {_SHORTEST_S:g} and {_MAX_S:g}.")
     if not 0 <= crossfade_s <= seconds / 2:
         raise ValueError(f"crossfade_s={crossfade_s} must be between 0 and half of seconds={seconds}.")
-    excerpts = _Excerpts(library, songs, seconds, form.rate, tell or teller(None))
+    excerpts = _Excerpts(library, songs, seconds, form.rate, tell or silent)
     with atomic_path(target) as partial, contextlib.ExitStack() as stack:
         mixer: _Mixer | None = None
         for excerpt in excerpts:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from musicsim import demo
+from musicsim.explorer.progress import Stopped
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import AddReport, Library, Progress
 from musicsim.library.disk.arrays import atomic_path
@@ -33,11 +34,12 @@ def _refresh(library: Library, report: Report) -> bool:
     if library.is_refreshed:
         return True
 
-    def tell(step: Any) -> bool | None:
-        of = f" ({step.done} of {step.total})" if step.total else ""
-        return report(message=f"{step.message}{of}", seconds_left=None)
+    def tell(message: str, done: int = 0, total: int = 0) -> None:
+        of = f" ({done} of {total})" if total else ""
+        if report(message=f"{message}{of}", seconds_left=None):
+            raise Stopped
 
-    return refresh(library, progress=tell)
+    return refresh(library, tell=tell)
 
 
 def _tell(report: Report, total: int, *, before: int = 0) -> Callable[[Progress], bool | None]:

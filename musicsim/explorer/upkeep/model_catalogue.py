@@ -11,7 +11,6 @@ from musicsim.explorer.models.representations import OWN
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.requests.training import RANKING, LearningSettings
-from musicsim.explorer.upkeep.combination import COMBINED_KIND, replaced_sources
 from musicsim.explorer.upkeep.fitting import (
     REPRESENTATION_KIND,
     RepresentationSettings,
@@ -21,7 +20,12 @@ from musicsim.explorer.upkeep.fitting import (
     songs_to_describe,
     songs_with_frames,
 )
-from musicsim.explorer.upkeep.learned_model import LEARNED_KIND, learn_unlocked
+from musicsim.explorer.upkeep.learned_model import (
+    COMBINED_KIND,
+    LEARNED_KIND,
+    learn_unlocked,
+    replaced_sources,
+)
 from musicsim.explorer.upkeep.placing import place_new
 from musicsim.explorer.upkeep.publish import publish
 from musicsim.library import Library

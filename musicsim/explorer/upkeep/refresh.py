@@ -12,7 +12,7 @@ from musicsim.audio import FEATURE_VERSION
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.playlists.fit import fit_walk
-from musicsim.explorer.progress import StepCallback, Stopped, Tell, teller
+from musicsim.explorer.progress import Stopped, Tell, silent
 from musicsim.explorer.snapshot.same_sound import find_new_duplicates
 from musicsim.explorer.upkeep.fitting import fit_codewords, fit_native, songs_with_frames
 from musicsim.explorer.upkeep.model_catalogue import make_again, stale_models
@@ -39,15 +39,15 @@ def needs_fit(library: Library, record: ModelRecord | None, n_songs: int) -> boo
     return False
 
 
-def refresh(library: Library, *, force: bool = False, progress: StepCallback | None = None) -> bool:
+def refresh(library: Library, *, force: bool = False, tell: Tell = silent) -> bool:
     """Bring the model, vectors, clusters, map and walk of a library up to its songs.
 
     Parameters
     ----------
     force : bool
         Fit the built-in models again even if the rule above does not ask for it.
-    progress : callable, optional
-        Called with a :class:`Step`; True stops between two steps, and the model in use stays.
+    tell : callable, optional
+        Told each step; where it raises :class:`Stopped`, the model in use stays.
 
     Returns
     -------
@@ -61,8 +61,6 @@ def refresh(library: Library, *, force: bool = False, progress: StepCallback | N
     FeatureVersionError
         If a fit was asked for and the frames of some songs were not kept.
     """
-
-    tell = teller(progress)
     with library.exclusive():
         songs = library.songs()
         if not songs:
