@@ -69,24 +69,7 @@ DEFAULTS: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Song:
-    """One song of a library; None where nothing is known.
-
-    Attributes
-    ----------
-    typical_s : float
-        Where the 30 seconds begin that are most like the whole song.
-    path : Path
-        A file that holds it; of a song that is missing, the last one.
-    is_missing : bool
-        Whether no file holds it any more.
-    group : str
-        What counts as "the same artist" in limits, spacing, colours and splits: the artist, else the folder,
-        else the song alone; never all unknown ones together.
-    stand_in : str or None
-        The folder's name where it stands for an unknown artist.
-    tempo, key, mode, loudness, brightness, energy
-        What can be heard: see :class:`musicsim.audio.Descriptors`.
-    """
+    """One song of a library; None where nothing is known."""
 
     id: int
     title: str
@@ -100,13 +83,16 @@ class Song:
     notes: str
     content_hash: str
     feature_version: int
-    typical_s: float
-    path: Path
+    typical_s: float  # where the 30 seconds begin that are most like the whole song
+    path: Path  # a file that holds it; of a song that is missing, the last one
     folder: str
-    is_missing: bool
+    is_missing: bool  # whether no file holds it any more
+    # what counts as "the same artist" in limits, spacing, colours and splits: the artist, else the folder,
+    # else the song alone; never all unknown ones together
     group: str
-    stand_in: str | None
+    stand_in: str | None  # the folder's name where it stands for an unknown artist
     mb_recording_id: str | None = None
+    # what can be heard: see musicsim.audio.Descriptors
     tempo: float | None = None
     key: str | None = None
     mode: str | None = None

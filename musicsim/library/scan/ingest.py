@@ -31,25 +31,17 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a scan is.
+    """How far a scan is."""
 
-    Attributes
-    ----------
-    done, total, failed, skipped : int
-        Files; `done` counts failed, skipped and unchanged ones too.
-    seconds_left : float or None
-        From what the files of each kind have cost so far; None until there is a speed.
-    current : str
-        Name of the file that was finished last.
-    """
-
+    # files; `done` counts failed, skipped and unchanged ones too
     done: int
     total: int
     failed: int
     skipped: int
     songs_per_second: float | None
+    # from what the files of each kind have cost so far; None until there is a speed
     seconds_left: float | None
-    current: str
+    current: str  # name of the file that was finished last
 
 
 ProgressCallback = Callable[[Progress], bool | None]
@@ -57,43 +49,22 @@ ProgressCallback = Callable[[Progress], bool | None]
 
 @dataclass(slots=True)
 class AddReport:
-    """What came of a scan.
+    """What came of a scan."""
 
-    Attributes
-    ----------
-    n_found : int
-        Files that were looked at.
-    n_added : int
-        Songs that are new.
-    n_unchanged : int
-        Files that were not opened.
-    n_known : int
-        Files that hold a song which the library had already: moved, copied or with other tags.
-    n_skipped : int
-        Files that are taken for no song.
-    n_ignored : int
-        Audio files and whole folders that a ``.musicsimignore`` left out.
-    n_missing, n_back : int
-        Files that have gone since the last scan, and files that are here again.
-    absent : list of Path
-        Sources that are not there at all: a drive that is not plugged in.
-    seconds : float
-        Spent on analysing.
-    failures : list of Failure
-        Files that could not be added, or were skipped, this time.
-    """
-
-    n_found: int = 0
-    n_added: int = 0
-    n_unchanged: int = 0
-    n_known: int = 0
-    n_skipped: int = 0
-    n_ignored: int = 0
+    n_found: int = 0  # files that were looked at
+    n_added: int = 0  # songs that are new
+    n_unchanged: int = 0  # files that were not opened
+    n_known: int = 0  # files that hold a song which the library had already: moved, copied or with other tags
+    n_skipped: int = 0  # files that are taken for no song
+    n_ignored: int = 0  # audio files and whole folders that a `.musicsimignore` left out
+    # files that have gone since the last scan, and files that are here again
     n_missing: int = 0
     n_back: int = 0
+    # sources that are not there at all: a drive that is not plugged in
     absent: list[Path] = field(default_factory=list)
     cancelled: bool = False
-    seconds: float = 0.0
+    seconds: float = 0.0  # spent on analysing
+    # files that could not be added, or were skipped, this time
     failures: list[Failure] = field(default_factory=list)
 
 

@@ -23,19 +23,11 @@ BLAMED = ("the decoder crashed (exit code", "BrokenProcessPool", "cannot be read
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A file that was not added, and why.
-
-    Attributes
-    ----------
-    reason : str
-        One sentence that names the file.
-    kind : {"error", "no sound", "short", "silent"}
-        The last two can be added all the same when they are asked for.
-    """
+    """A file that was not added, and why."""
 
     path: Path
-    reason: str
-    kind: str = ERROR
+    reason: str  # one sentence that names the file
+    kind: str = ERROR  # one of those above; what is short or silent can be added when it is asked for
 
 
 @dataclass(frozen=True, slots=True)

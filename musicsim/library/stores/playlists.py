@@ -21,22 +21,15 @@ NewPlaylist = (
 
 @dataclass(frozen=True, slots=True)
 class SavedPlaylist:
-    """A playlist of the library.
-
-    Attributes
-    ----------
-    created_at : float
-        When it was written, seconds since 1970.
-    details : mapping or None
-        What it was drawn with: reasons, seed, settings.
-    """
+    """A playlist of the library."""
 
     id: int
     name: str
     category: str | None
     source: str
     song_ids: tuple[int, ...]
-    created_at: float = 0.0
+    created_at: float = 0.0  # when it was written, seconds since 1970
+    # what it was drawn with: reasons, seed, settings
     details: Mapping[str, Any] | None = field(default=None, hash=False)
 
     @property
