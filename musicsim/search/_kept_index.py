@@ -111,7 +111,3 @@ class KeptIndex(VectorIndex):
     def _fits(self) -> bool:
         """Whether what was read fits together and the rows."""
         raise NotImplementedError
-
-    def _insert(self, rows: Float32Array, first: int) -> None:
-        """Make rows found that are in the store already, from row number `first` on."""
-        raise NotImplementedError

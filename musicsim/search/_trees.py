@@ -91,18 +91,6 @@ class Growth:
         return self.leaf_size if self.fills_leaves else 0
 
 
-def n_threads(n_jobs: int | None) -> int:
-    """Threads for `n_jobs` as scikit-learn reads it: None is one, -1 all cores.
-
-    Raises ValueError if it is 0.
-    """
-    from joblib import effective_n_jobs
-
-    if n_jobs == 0:
-        raise ValueError("n_jobs=0 has no meaning; 1 is one thread, -1 one a core.")
-    return effective_n_jobs(n_jobs)
-
-
 @dataclass(slots=True)
 class Trees:
     """The arrays; see the module. Those that grow have room at their end, `sizes` says how much counts."""
