@@ -36,7 +36,7 @@ from musicsim.library.db.changes import ChangeLog
 from musicsim.library.db.columns import SongTable, nobody, some_ids, song_label
 from musicsim.library.db.database import Tables, Write, is_writable, open_engine, writer
 from musicsim.library.db.migrations import migrate
-from musicsim.library.disk.scratch import sweep
+from musicsim.library.disk.leftovers import sweep
 from musicsim.library.stores.answers import AnswerStore
 from musicsim.library.stores.descriptors import DescriptorStore
 from musicsim.library.stores.duplicates import DuplicateStore, SamePair

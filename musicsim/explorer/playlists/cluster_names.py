@@ -10,8 +10,6 @@ from musicsim.errors import FeatureVersionError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 
-__all__ = ["ClusterNames"]
-
 FloatArray = npt.NDArray[np.float64]
 
 _MEASURES = (("fast", "slow"), ("bright", "dark"), ("loud", "quiet"), ("tonal", "atonal"))

@@ -15,8 +15,6 @@ from musicsim.library import SavedPlaylist
 from musicsim.library.genres import usual_spellings
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 
-__all__ = ["FAMILIES", "build_hypergraph", "default_weights", "own_playlists"]
-
 _MAX_OWN = 100
 _MIN_SHARE = 256  # of the songs: thesis 7.7 leaves out what is smaller, in its 98,359 songs
 _MIN_IN_BOTH = 3

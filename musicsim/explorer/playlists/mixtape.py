@@ -23,8 +23,6 @@ from musicsim.explorer.progress import Tell, silent
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import atomic_path
 
-__all__ = ["MIX_ENDINGS", "Mix", "render_mix"]
-
 _Samples = npt.NDArray[np.float32]
 
 _RMS = 0.1  # of an excerpt: -20 dB, which leaves most music its peaks
@@ -55,23 +53,14 @@ MIX_ENDINGS = tuple(_FORMS)
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """A mix that was written.
-
-    Attributes
-    ----------
-    starts : tuple of float
-        Seconds at which each song of `songs` begins to fade in; ascending, the first 0.
-    left_out : tuple of (Song, str)
-        Songs that are not in it, and why.
-    songs : tuple of Song
-        Songs that are, in order.
-    """
+    """A mix that was written."""
 
     path: Path
     duration_s: float
+    # seconds at which each song of `songs` begins to fade in; ascending, the first 0
     starts: tuple[float, ...]
-    left_out: tuple[tuple[Song, str], ...]
-    songs: tuple[Song, ...]
+    left_out: tuple[tuple[Song, str], ...]  # songs that are not in it, and why
+    songs: tuple[Song, ...]  # songs that are, in order
 
 
 def render_mix(
@@ -186,10 +175,7 @@ class _Excerpts:
 def _read_excerpt(song: Song, seconds: float, rate: int) -> _Samples:
     """The typical part of a song in stereo.
 
-    Raises
-    ------
-    AudioDecodeError
-        If its file is missing or holds no sound there.
+    Raises AudioDecodeError if its file is missing or holds no sound there.
     """
 
     source, label = open_source(song.path, None)

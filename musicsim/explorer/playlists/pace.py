@@ -8,8 +8,6 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["SoundRanks", "at_pace", "median_of"]
-
 FloatArray = npt.NDArray[np.float64]
 
 # Median rank of the next song at both ends, as a share of the library. Where an artist's songs are kept apart some

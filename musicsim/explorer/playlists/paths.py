@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from musicsim import playlist
 
-__all__ = ["along", "evenly", "places_of", "rising"]
-
 FloatArray = npt.NDArray[np.float64]
 
 _NEAR = 0.03  # share of the songs that count as near the line

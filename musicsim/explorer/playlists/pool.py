@@ -11,8 +11,6 @@ import numpy.typing as npt
 from musicsim import playlist
 from musicsim.explorer.playlists.pace import SoundRanks
 
-__all__ = ["Pool", "is_sampled", "sample_of"]
-
 # Where steps go by shares of the library, which a sample has like the whole: a step takes 15 ms with so many.
 _MAX_SONGS = 20_000
 
@@ -21,28 +19,14 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Songs that may follow each other, numbered from 0.
+    """Songs that may follow each other, numbered from 0."""
 
-    Attributes
-    ----------
-    rows : int64 ndarray of shape (n,), ascending
-        Their rows in the snapshot.
-    model : PlaylistModel
-        The walk among them.
-    X : ndarray of shape (n, n_dimensions)
-    ranks : SoundRanks of X
-    groups : int ndarray of shape (n,)
-        Codes of their artists.
-    works : sequence of shape (n,), or None
-        What each is a version of, where versions are kept apart.
-    """
-
-    rows: Rows
-    model: playlist.PlaylistModel
-    X: npt.NDArray[np.float32]
+    rows: Rows  # (n,), ascending: their rows in the snapshot
+    model: playlist.PlaylistModel  # the walk among them
+    X: npt.NDArray[np.float32]  # (n, n_dimensions)
     ranks: SoundRanks
-    groups: npt.NDArray[np.integer]
-    works: Sequence[Hashable] | None
+    groups: npt.NDArray[np.integer]  # (n,): codes of their artists
+    works: Sequence[Hashable] | None  # what each is a version of, where versions are kept apart
 
     def place_of(self, row: int) -> int:
         """The number of a song that is in the pool, by its row."""

@@ -7,8 +7,6 @@ import numpy.typing as npt
 
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
-__all__ = ["SEED", "Lists", "listed"]
-
 SEED = 0
 
 

@@ -19,8 +19,6 @@ from musicsim.explorer.progress import Tell
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.scan.lyrics import read_lyrics
 
-__all__ = ["Sources", "learn_sources", "load_sources", "play_counts", "with_company_of"]
-
 IntArray = npt.NDArray[np.int64]
 
 _FILE = "walk_sources.npz"
@@ -38,27 +36,17 @@ _MAX_SONGS_WITH_NEIGHBOURS = 20_000  # the square of their number is worked out
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Labels of songs; -1 where there is none.
+    """Labels of songs; -1 where there is none."""
 
-    Attributes
-    ----------
-    song_ids : int64 (n,)
-    company, listeners : mapping from a label to int64 (n,)
-        Groups of songs that stand near each other on playlists, and that the same people play.
-    neighbours : int64 (n, k)
-        Rows of the songs nearest to each by company on playlists; k is 0 where there are none.
-    topics : int64 (n, 5)
-        Topics of the lyrics by falling weight.
-    topic_words : tuple of str
-        The telling words of each topic.
-    """
-
-    song_ids: IntArray
+    song_ids: IntArray  # (n,)
+    # (n,): groups of songs that stand near each other on playlists, and that the same people play
     company: Mapping[str, IntArray] = field(default_factory=dict)
     listeners: Mapping[str, IntArray] = field(default_factory=dict)
+    # (n, k): rows of the songs nearest to each by company on playlists; k is 0 where there are none
     neighbours: IntArray = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
+    # (n, 5): topics of the lyrics by falling weight
     topics: IntArray = field(default_factory=lambda: np.empty((0, _TOPIC_DEPTH), dtype=np.int64))
-    topic_words: tuple[str, ...] = ()
+    topic_words: tuple[str, ...] = ()  # the telling words of each topic
 
 
 def _sizes(n_songs: int) -> tuple[int, ...]:

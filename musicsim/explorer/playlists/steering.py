@@ -11,8 +11,6 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.importing.spelling import plain_artist, plain_title
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 
-__all__ = ["RESTS_S", "allowed_rows", "song_weights", "temperature_of", "works_of"]
-
 FloatArray = npt.NDArray[np.float64]
 
 RESTS_S = 24 * 3600.0

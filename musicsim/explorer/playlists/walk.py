@@ -25,8 +25,6 @@ from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 
-__all__ = ["Dialect", "DrawnPlaylist", "Edge", "ShuffleWalk", "Walk"]
-
 FloatArray = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
@@ -66,21 +64,12 @@ class DrawnPlaylist:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """A kind of playlist with a walk of its own.
+    """A kind of playlist with a walk of its own."""
 
-    Attributes
-    ----------
-    name : str
-        "" for the walk of all playlists.
-    n_playlists : int
-        Playlists it was fitted on.
-    gain, gain_global : float or None
-        Relative gain over shuffling on playlists that were kept back, of its own walk and of the one of all; None
-        where too few were.
-    """
-
-    name: str
-    n_playlists: int
+    name: str  # "" for the walk of all playlists
+    n_playlists: int  # playlists it was fitted on
+    # relative gain over shuffling on playlists that were kept back, of its own walk and of the one of all;
+    # None where too few were
     gain: float | None
     gain_global: float | None
 
@@ -207,12 +196,8 @@ class Walk:
     def draw(self, request: PlaylistRequest, random_state: int | None = None) -> DrawnPlaylist:
         """Draw a playlist as it is asked for.
 
-        Raises
-        ------
-        NotFoundError
-            If the library has no songs, none of an id, or no dialect of the name.
-        ValueError
-            If songs are to stand at places that the list does not have.
+        Raises NotFoundError if the library has no songs, none of an id, or no dialect of the name; ValueError
+        if songs are to stand at places that the list does not have.
         """
         self._model(request.dialect)  # says what is wrong with it
         allowed = allowed_rows(self.snapshot, request)

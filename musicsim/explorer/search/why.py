@@ -25,8 +25,6 @@ from musicsim.explorer.models.schema import SOUNDS
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.search.why_groups import Share, group_shares, largest_shares
 
-__all__ = ["CodewordShare", "Passage", "Side", "Why", "codeword_shares", "describe_codewords", "explain_pair"]
-
 N_SHARED, N_APART = 6, 3
 _FRAME_S = HOP / SAMPLE_RATE
 _MAX_FRAMES = int(600 / _FRAME_S)
@@ -46,49 +44,30 @@ Found = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two songs.
+    """One of the two songs."""
 
-    Attributes
-    ----------
-    histogram : float32 ndarray of shape (n_codewords,), sums to 1; None where there is no model of codewords
-    frame_blocks : iterator of float32 ndarrays of shape (n, 39), or None
-        The song's frames in order, read once; None where they were not kept.
-    peaks : float32 ndarray of shape (n_bins,), in [0, 1]
-    song_id : int or None
-        None for sound from outside of the library.
-    tags : tuple of str
-        Heaviest first.
-    features : float32 ndarray of shape (n_features,), or None
-        Under the model in use; None where that compares the histogram.
-    """
-
+    # (n_codewords,), sums to 1; None where there is no model of codewords
     histogram: npt.NDArray[np.float32] | None
+    # (n, 39), or None: the song's frames in order, read once; None where they were not kept
     frame_blocks: Iterator[npt.NDArray[np.float32]] | None
-    peaks: npt.NDArray[np.float32]
+    peaks: npt.NDArray[np.float32]  # (n_bins,), in [0, 1]
     duration_s: float
     title: str
     sub: str = ""
-    song_id: int | None = None
-    tags: tuple[str, ...] = ()
+    song_id: int | None = None  # None for sound from outside of the library
+    tags: tuple[str, ...] = ()  # heaviest first
     listeners: frozenset[str] = frozenset()
+    # (n_features,), or None: under the model in use; None where that compares the histogram
     features: npt.NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CodewordShare:
-    """What one codeword adds to similarity and squared distance; "after" is None without a learned metric.
-
-    Attributes
-    ----------
-    words : str
-        How it sounds beside the other codewords.
-    more_in : int
-        0 when the first song has more of it, 1 when the second has.
-    """
+    """What one codeword adds to similarity and squared distance; "after" is None without a learned metric."""
 
     codeword: int
-    words: str
-    more_in: int
+    words: str  # how it sounds beside the other codewords
+    more_in: int  # 0 when the first song has more of it, 1 when the second has
     similarity_before: float
     similarity_after: float | None
     distance_before: float
@@ -106,44 +85,27 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why two songs are alike; "after" is None without a learned metric.
-
-    Attributes
-    ----------
-    parts : tuple of Share
-        What gives the similarity, the largest first and the rest last; they sum to it.
-    shared : tuple of CodewordShare
-        Those that both songs have with the largest share of the similarity, at most six; without a model of codewords
-        none.
-    apart : tuple of CodewordShare or of Share
-        Those with the largest share of the distance, at most three.
-    passages : two tuples of Passage, one a song
-        By slot; what has one in the first song has one in the second.
-    curves : two float32 ndarrays of shape (n_bins,), one a song; empty without frames
-        How much of what is shared sounds, evenly over the first `heard_s` seconds; its mean over a song is
-        the similarity, but for codewords that only the other song has.
-    heard_s : two floats
-        How far each song was listened through.
-    tags : tuple of str
-        In common.
-    n_listeners : int
-        Who heard both.
-    listeners_jaccard : float or None
-        Their share of those who heard either; None when one of the songs has no listeners.
-    """
+    """Why two songs are alike; "after" is None without a learned metric."""
 
     similarity_before: float
     similarity_after: float | None
     distance_before: float
     distance_after: float | None
-    parts: tuple[Share, ...]
+    parts: tuple[Share, ...]  # what gives the similarity, the largest first and the rest last; they sum to it
+    # those that both songs have with the largest share of the similarity, at most six; without a model of
+    # codewords none
     shared: tuple[CodewordShare, ...]
-    apart: tuple[CodewordShare | Share, ...]
+    apart: tuple[CodewordShare | Share, ...]  # those with the largest share of the distance, at most three
+    # by slot; what has one in the first song has one in the second
     passages: tuple[tuple[Passage, ...], tuple[Passage, ...]]
+    # (n_bins,), one a song; empty without frames: how much of what is shared sounds, evenly over the first
+    # `heard_s` seconds; its mean over a song is the similarity, but for codewords that only the other song
+    # has
     curves: tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]
-    heard_s: tuple[float, float]
-    tags: tuple[str, ...]
-    n_listeners: int
+    heard_s: tuple[float, float]  # how far each song was listened through
+    tags: tuple[str, ...]  # in common
+    n_listeners: int  # who heard both
+    # their share of those who heard either; None when one of the songs has no listeners
     listeners_jaccard: float | None
 
 

@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from musicsim.audio.features import N_MFCC
 
-__all__ = ["GROUPS", "Share", "group_shares", "largest_shares"]
-
 Floats = npt.NDArray[np.float64]
 
 _COVERED = 0.8

@@ -15,8 +15,6 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.library.stores.models import Vectors
 
-__all__ = ["explained", "sides_of"]
-
 _SAMPLE = 300
 """Songs that say what is usual: 1 MB."""
 

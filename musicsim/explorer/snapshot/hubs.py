@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from musicsim import search
 
-__all__ = ["HubReduction"]
-
 _MAX_IN_ADVANCE = 100_000
 _SONGS_AVERAGED = 5_000
 

@@ -18,17 +18,6 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.db.columns import HEARD, Labels
 
-__all__ = [
-    "COLOUR_BY",
-    "PALETTE",
-    "UNKNOWN_COLOUR",
-    "Colouring",
-    "Entry",
-    "Scale",
-    "colouring",
-    "label_colours",
-]
-
 _UNITS = {"year": "", "tempo": "beats/min", "loudness": "LUFS", "brightness": "Hz", "energy": "dB/s"}
 COLOUR_BY = ("genre", "artist", "folder", "tag", "year", "cluster", "key", "mode", *HEARD)
 UNKNOWN_COLOUR = "#b9b4a8"
@@ -85,21 +74,12 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Colouring:
-    """A code for every row of a snapshot.
+    """A code for every row of a snapshot."""
 
-    Attributes
-    ----------
-    codes : uint8 ndarray of shape (n_indexed,)
-        Places in `entries`.
-    entries : list of Entry
-        Labels from frequent to rare, then the others; of numbers the steps of `scale`. Last the unknown.
-    scale : Scale or None
-        None of labels.
-    """
-
-    codes: Codes
+    codes: Codes  # (n_indexed,): places in `entries`
+    # Labels from frequent to rare, then the others; of numbers the steps of `scale`. Last the unknown.
     entries: list[Entry]
-    scale: Scale | None = None
+    scale: Scale | None = None  # None of labels
 
 
 def colouring(snapshot: Snapshot, by: str) -> Colouring:

@@ -19,8 +19,6 @@ from musicsim.explorer.snapshot.map_regions import regions_of
 from musicsim.explorer.snapshot.map_view import Window, map_view
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
-__all__ = ["from_unit", "map_column", "to_unit"]
-
 _STEPS = 65_535  # of a place along each axis: a third of a pixel at the closest look
 
 Places = npt.NDArray[np.floating[Any]]

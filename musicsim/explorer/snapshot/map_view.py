@@ -16,16 +16,6 @@ import numpy.typing as npt
 
 from musicsim.explorer.snapshot.neighbours import Neighbours
 
-__all__ = [
-    "MAX_UNFOLDED",
-    "MapView",
-    "OncePer",
-    "Window",
-    "map_view",
-    "place_by_neighbours",
-    "place_vector",
-]
-
 MAX_UNFOLDED = 20_000
 """Songs up to which a new one is placed by the map's own method, which takes too long beyond."""
 

@@ -25,8 +25,6 @@ from musicsim.library.db.columns import SongColumns, SongTable
 from musicsim.library.stores.duplicates import SamePair
 from musicsim.library.stores.models import ModelRecord, SongRows
 
-__all__ = ["ModelRows", "cached_rows", "representatives_of"]
-
 Ints = npt.NDArray[np.int64]
 T = TypeVar("T")
 

@@ -17,8 +17,6 @@ import numpy.typing as npt
 
 from musicsim import search
 
-__all__ = ["INDEXED_FROM", "INDEX_FILE", "N_CANDIDATES", "Neighbours", "load_index", "update_index"]
-
 _log = logging.getLogger(__name__)
 
 INDEXED_FROM = 100_000

@@ -9,8 +9,6 @@ from musicsim import search
 from musicsim.library import Library, Song
 from musicsim.library.stores.duplicates import SamePair
 
-__all__ = ["find_new_duplicates", "groups", "representatives"]
-
 _LOSSLESS = frozenset(
     (
         ".flac",

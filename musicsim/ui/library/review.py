@@ -19,15 +19,6 @@ from musicsim.ui.components.listening import play_songs
 from musicsim.ui.components.song_list import clock
 from musicsim.ui.components.table_download import table_download
 
-__all__ = [
-    "artists_review",
-    "chosen_or_all",
-    "duplicates_review",
-    "failures_review",
-    "genres_review",
-    "missing_review",
-]
-
 T = TypeVar("T")
 
 _GROUPS_SHOWN = 25

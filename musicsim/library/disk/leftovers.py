@@ -1,0 +1,46 @@
+"""What processes that were killed have left in a library: folders of their own, files half written."""
+
+import re
+import shutil
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from musicsim.library.disk.scratch import remove_left, scratch_folder
+
+__all__ = ["sweep"]
+
+# As atomic_path and transcode name what they write. Readers write caches, too, so a file that is young may be in work.
+_HALF_WRITTEN = re.compile(r"\..+(-[0-9a-f]{12}|\.[0-9a-f]{8})(\.\w+)?")
+_ABANDONED_S = 24 * 3600.0
+# As older versions called the folders that they unpacked a model into, and what they put there: what is in a "tmp" may
+# be the listener's own.
+_SCRATCH = ".musicsim-scratch"
+_OLD_SCRATCH = re.compile(r"tmp[a-z0-9_]{8}")
+_OLD_PARTS = {"about.json", "model.json", "model.npz", "report.json"}
+
+
+def sweep(library: Path) -> None:
+    """Delete what killed processes have left in a library's folder.
+
+    For the one process that changes the library. Files half written go when nothing has been written to them for a day.
+    """
+    remove_left(scratch_folder(library))
+    shutil.rmtree(library / _SCRATCH, ignore_errors=True)
+    with suppress(OSError):
+        for folder in library.glob("tmp*/"):
+            if _OLD_SCRATCH.fullmatch(folder.name) and _is_old_scratch(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+        for folder in (library, *(library / "models").glob("*/"), library / "cache", library / "uploads"):
+            for file in list(folder.glob(".*")):
+                if _HALF_WRITTEN.fullmatch(file.name) and _is_abandoned(file):
+                    file.unlink(missing_ok=True)
+
+
+def _is_old_scratch(folder: Path) -> bool:
+    names = {path.name for path in folder.iterdir()}
+    return bool(names) and names <= _OLD_PARTS
+
+
+def _is_abandoned(path: Path) -> bool:
+    return path.is_file() and time.time() - path.stat().st_mtime > _ABANDONED_S
