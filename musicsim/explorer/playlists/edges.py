@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import playlist
+from musicsim._arrays import Float64Array
 from musicsim.explorer.playlists.song_labels import Sources, play_counts
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
@@ -104,7 +104,7 @@ def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> play
     )
 
 
-def default_weights(names: Sequence[str]) -> npt.NDArray[np.float64]:
+def default_weights(names: Sequence[str]) -> Float64Array:
     """Weights by family, equal within one, for a library without playlists; conjunctions weigh as the lighter part."""
     families = playlist.edge_families(names)
     counts: dict[tuple[str, ...], int] = {}

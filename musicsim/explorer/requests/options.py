@@ -109,7 +109,7 @@ def _shape(hint: Any) -> dict[str, Any]:
 def settle(request: Any) -> None:
     """Make lists of values what the fields of a request hold; for the end of its ``__post_init__``.
 
-    Raises OptionError: for the first field that is out of its limits.
+    Raises OptionError for the first field that is out of its limits.
     """
     for name, asked in options_of(type(request)).items():
         value = getattr(request, name)

@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import metric
+from musicsim._arrays import FloatingArray
 from musicsim.errors import NotFoundError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
@@ -73,7 +73,7 @@ def thumbs_by_id(library: Library, fitting: Collection[int], unfitting: Collecti
     return Thumbs.of(fitting, unfitting)
 
 
-def bent(snapshot: Snapshot, vector: npt.NDArray[np.floating], thumbs: Thumbs) -> "metric.Feedback | None":
+def bent(snapshot: Snapshot, vector: FloatingArray, thumbs: Thumbs) -> "metric.Feedback | None":
     """The metric around a query: of the place where it lies, after what was said of answers to it.
 
     Parameters
