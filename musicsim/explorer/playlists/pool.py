@@ -37,7 +37,7 @@ def is_sampled(n_songs: int) -> bool:
 
 
 def sample_of(allowed: BoolArray, named: Int64Array, random_state: int | None) -> Int64Array:
-    """Int64Array of 20,000 at most of the songs that may come, drawn at random, and of those that are named."""
+    """Rows of 20,000 at most of the songs that may come, drawn at random, and of those that are named."""
     rows = np.flatnonzero(allowed)
     if is_sampled(len(rows)):
         rows = np.random.default_rng(random_state).choice(rows, _MAX_SONGS, replace=False)

@@ -92,7 +92,7 @@ class MapView:
         return np.argsort(self._y, kind="stable")
 
     def inside(self, x: Sequence[float], y: Sequence[float]) -> Int64Array:
-        """Int64Array of all songs inside of an outline, those that are drawn among them, in the order of the sample.
+        """Rows of all songs inside of an outline, those that are drawn among them, in the order of the sample.
 
         Parameters
         ----------
