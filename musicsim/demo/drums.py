@@ -137,7 +137,7 @@ def _metal(kit: Kit, name: str, time: Float32Array, rng: np.random.Generator) ->
 
 
 def _filtered(sound: npt.NDArray, centre_hz: float, octaves: float) -> Float32Array:
-    """Float32Array through a bell of the given width around `centre_hz`."""
+    """Sound through a bell of the given width around `centre_hz`."""
     hz = np.fft.rfftfreq(sound.size, 1.0 / SAMPLE_RATE)
     bell = np.exp(-0.5 * (np.log2(np.maximum(hz, 1.0) / centre_hz) / octaves) ** 2)
     return np.fft.irfft(np.fft.rfft(sound) * bell, n=sound.size).astype(np.float32)
