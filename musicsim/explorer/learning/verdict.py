@@ -16,7 +16,7 @@ RANKED = {"auc": "AUC", "map": "MAP", "mrr": "MRR", "precision": "P@10"}
 MEASURES = RANKED | {ORDER: "comparisons in order"}
 BETTER, WORSE, NO_DIFFERENCE = "better", "worse", "no difference shown"
 _MAX_FOR_HUBS = 5_000
-_SHOWN = 5
+_MAX_COMPARED, _MOST_CHANGED, _SHOWN = 2_000, 10, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,32 +102,20 @@ def space_hubness(X: FloatingArray, random_state: int = 0) -> float:
 
 
 def changed_queries(
-    before: FloatingArray,
-    after: FloatingArray,
-    n: int = 10,
-    *,
-    most: int = 2_000,
-    random_state: int = 0,
+    before: FloatingArray, after: FloatingArray, random_state: int = 0
 ) -> list[tuple[int, list[int], list[int]]]:
-    """The songs whose ten nearest changed most.
+    """The ten songs whose ten nearest changed most, as (row, five nearest rows before, five nearest rows after).
 
-    Parameters
-    ----------
-    before, after : ndarrays of shape (n_songs, d) each
-    most : int
-        Of more songs a seeded sample is looked through; both spaces are then compared within it.
-
-    Returns
-    -------
-    list of (row, five nearest rows before, five nearest rows after), those with fewest answers in common first
+    Those with fewest answers in common come first. Of more than 2,000 songs a seeded sample is looked through, within
+    which both spaces, (n_songs, d) each, are then compared.
     """
     rows = np.arange(len(before))
-    if len(rows) > most:
-        rows = np.sort(np.random.default_rng(random_state).permutation(rows)[:most])
+    if len(rows) > _MAX_COMPARED:
+        rows = np.sort(np.random.default_rng(random_state).permutation(rows)[:_MAX_COMPARED])
     k = min(10, len(rows) - 1)
     if k < 1:
         return []
     old, new = (evaluation.nearest_neighbours(X[rows], k) for X in (before, after))
     common = (old[:, :, None] == new[:, None, :]).sum(axis=(1, 2))
-    order = np.argsort(common, kind="stable")[:n]
+    order = np.argsort(common, kind="stable")[:_MOST_CHANGED]
     return [(int(rows[i]), rows[old[i, :_SHOWN]].tolist(), rows[new[i, :_SHOWN]].tolist()) for i in order]

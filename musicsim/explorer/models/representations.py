@@ -95,13 +95,7 @@ def _unit(features: Floats, _weights: object) -> Floats:
     return (X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(float).tiny)).astype(np.float32)
 
 
-def sound_axes(
-    features: Floats,
-    within: Sequence[Float64Array] | None,
-    variance: float = 0.95,
-    *,
-    use_prior: bool = True,
-) -> Axes:
+def sound_axes(features: Floats, within: Sequence[Float64Array] | None, variance: float) -> Axes:
     """Axes of timbre, and beside them those of fluctuation; the mean squared distance of two songs is 1.
 
     Parameters
@@ -112,17 +106,14 @@ def sound_axes(
         How parts of songs vary about their songs, in timbre and in fluctuation.
     variance : float in (0, 1]
         Share of the variance that is kept.
-    use_prior : bool
-        Join what the program knows of music, for songs that may be few.
     """
     from scipy.linalg import block_diag
 
-    prior = gaussians.load_prior() if use_prior else None
-    spreads = (None, None) if prior is None else (prior.timbre, prior.fluctuation)
+    prior = gaussians.load_prior()  # what the program knows of music, for songs that may be few
     timbre, fluctuation = (
         gaussians.song_axes(features[:, columns], of_parts, spread, variance=variance)
         for columns, of_parts, spread in zip(
-            (TIMBRE, FLUCTUATION), within or (None, None), spreads, strict=True
+            (TIMBRE, FLUCTUATION), within or (None, None), (prior.timbre, prior.fluctuation), strict=True
         )
     )
     share = np.sqrt([1 - FLUCTUATION_SHARE, FLUCTUATION_SHARE])

@@ -111,7 +111,7 @@ def add_representation(library: Library, settings: RepresentationSettings, name:
 
 
 def add_own_vectors(
-    library: Library, file: Path, name: str, tell: Tell, label: str = ""
+    library: Library, file: Path, name: str, tell: Tell
 ) -> tuple[str, AboutEmbedding, Matched]:
     """Take in a file of vectors that another program made, and make a model of it.
 
@@ -121,8 +121,6 @@ def add_own_vectors(
         See :mod:`musicsim.library.embeddings.files` for what is read.
     name : str
         Of the model.
-    label : str
-        What to call the file; its name by default.
 
     Returns
     -------
@@ -145,7 +143,7 @@ def add_own_vectors(
     models do.
     """
     store = EmbeddingStore(library)
-    about = store.keep(file, label)
+    about = store.keep(file)
     settings = RepresentationSettings(OWN, vectors=about.key, label=about.label)
     model_id = add_representation(library, settings, name, tell)
     return model_id, about, store.match(about.key)

@@ -400,7 +400,6 @@ def add_stream(
     report: AddReport,
     *,
     progress: ProgressCallback | None = None,
-    n_workers: int = 1,
 ) -> None:
     """Analyse and add files as an iterable brings them, counting into `report`; see :func:`add`.
 
@@ -410,8 +409,8 @@ def add_stream(
         Taken from only when a worker has room.
     planned : sequence of Path
         What will come, for the time left.
-    progress, n_workers
-        As of :class:`Scan`.
+    progress
+        As of :meth:`Scan.run`.
     """
 
     def tasks() -> Iterator[Task]:
@@ -420,4 +419,4 @@ def add_stream(
 
     counts = _Counts(0, len(planned), Forecast((path, 1) for path in planned), progress)
     with library.exclusive():
-        _analyse_all(library, tasks(), report, counts, n_workers)
+        _analyse_all(library, tasks(), report, counts, n_workers=1)
