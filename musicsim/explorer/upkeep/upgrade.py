@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from musicsim.audio import FEATURE_CHANGES, FEATURE_VERSION, Descriptors, describe
 from musicsim.errors import FeatureVersionError
 from musicsim.explorer.upkeep.add_music import Report, scan_and_refresh
-from musicsim.explorer.upkeep.outdated import native_is_outdated
+from musicsim.explorer.upkeep.refresh import native_is_outdated
 from musicsim.library import Library
 
 _AT_ONCE = 200  # songs that are described in one transaction
