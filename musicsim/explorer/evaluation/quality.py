@@ -220,7 +220,7 @@ def measure_scores(
     2 000 queries of 5 000 songs take a few seconds. Memory: 8 bytes times songs times dimensions, and what
     :func:`~musicsim.evaluation.query_scores` says: 260 MB for 100 000 songs of 139 dimensions.
     """
-    tell("reading listener data")
+    tell("reading listener data", 0, 0)
     supervision = Supervision(snapshot, kind)
     relevance = supervision.relevance()
     genres = snapshot.columns.genre.texts()
