@@ -21,20 +21,11 @@ _BLOCK = 64  # songs whose matrices are decomposed at once: 0.8 MB of 40 x 40 ea
 
 @dataclass(frozen=True)
 class Population:
-    """What Gaussians of many songs have in common.
+    """What Gaussians of many songs have in common."""
 
-    Attributes
-    ----------
-    n_songs : float
-        How much it counts when it is joined with another.
-    mean : float64 ndarray of shape (d,)
-        Of the means.
-    covariance : float64 ndarray of shape (d, d)
-        Of a frame of any song: the mean of the covariances, and the covariance of the means.
-    """
-
-    n_songs: float
-    mean: Float64Array
+    n_songs: float  # how much it counts when it is joined with another
+    mean: Float64Array  # (d,): of the means
+    # (d, d): of a frame of any song: the mean of the covariances, and the covariance of the means
     covariance: Float64Array
 
     @classmethod
