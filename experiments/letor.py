@@ -41,13 +41,12 @@ from experiments._letor import (
     euclid,
     global_gmml,
     halves,
-    lambdarank,
     lgmml,
     mlr,
     ranknet,
     scores_of_known,
 )
-from experiments._letor_boosting import gbrt
+from experiments._letor_boosting import gbrt, lambdarank
 from experiments._letor_files import RankingRows, load_letor, load_lightgbm
 from experiments._lgmml_printed import as_printed
 from musicsim._arrays import Float64Array, Int64Array

@@ -23,8 +23,8 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks._parts import kept_parts
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, main, race
-from experiments._letor import Fold, lambdarank, ndcg
-from experiments._letor_boosting import gbrt
+from experiments._letor import Fold, ndcg
+from experiments._letor_boosting import gbrt, lambdarank
 from experiments._letor_files import RankingRows
 from experiments.letor import folds
 from musicsim._arrays import Float64Array, Int64Array

@@ -17,8 +17,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from musicsim.errors import AddressError
 
-__all__ = ["Guard", "named_hosts"]
-
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(
     r"(?:\[([0-9a-f:.]+)\]|([a-z0-9_-]+(?:\.[a-z0-9_-]+)*)\.?)(?::([0-9]{1,5}))?", re.IGNORECASE | re.ASCII
@@ -73,10 +71,7 @@ def _place(text: str) -> _Place | None:
 def named_hosts() -> frozenset[str]:
     """The hosts that ``MUSICSIM_ALLOWED_HOSTS`` names, separated by commas.
 
-    Raises
-    ------
-    AddressError
-        If one of them is no name or address of a machine.
+    Raises AddressError if one of them is no name or address of a machine.
     """
     names = [name.strip() for name in os.environ.get("MUSICSIM_ALLOWED_HOSTS", "").split(",")]
     hosts = set()

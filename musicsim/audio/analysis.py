@@ -27,8 +27,6 @@ from musicsim.audio.reader import AudioSource, open_source
 from musicsim.audio.rhythm import RhythmStream
 from musicsim.audio.waveform import Outline
 
-__all__ = ["ASPECT_VERSION", "TYPICAL_S", "Sound", "analyse_sound"]
-
 ASPECT_VERSION = 1
 """Of the numbers of harmony and rhythm, which songs may lack; those of timbre have `FEATURE_VERSION`."""
 TYPICAL_S = 30
@@ -47,54 +45,26 @@ _MIN_SPREAD = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """The sound of one source, described.
+    """The sound of one source, described."""
 
-    Attributes
-    ----------
-    duration_s : float
-        Length of the decoded sound.
-    expected_s : float or None
-        Length as the container states it; None if it states none.
-    notes : tuple of str
-        What a listener should know: damage that was skipped, channels that cancel, NaN samples.
-    n_frames : int
-        1 + n_samples // 256.
-    outline : ndarray of shape (400,), float32, 0 to 1
-        See :func:`musicsim.audio.peaks`.
-    loudest : float
-        The highest sample of the mix, full scale 1.0; 0 for digital silence.
-    rms : float
-        Root of the mean square of the mix, full scale 1.0.
-    typical_s : float
-        Where the most typical 30 seconds start, in whole seconds; 0 in shorter songs.
-    sound_hash : str
-        32 hexadecimal digits, BLAKE2b of the coefficients: equal for files of one sound whose tags or
-        lossless containers differ.
-    mfcc : ndarray of shape (n_frames, 13), float16, or None
-        None if they were written to a file.
-    fluctuation : ndarray of shape (n_patterns, 594), float16
-        See :func:`musicsim.audio.fluctuation`.
-    is_cut : bool
-        Whether the sound goes on behind the part that was asked for.
-    harmony : ndarray of shape (156,), float32, or None
-        See :func:`musicsim.audio.harmony`; None if aspects were not asked for.
-    rhythm : ndarray of shape (240,), float32, or None
-        See :func:`musicsim.audio.rhythm`; None if aspects were not asked for.
-    """
-
-    duration_s: float
-    expected_s: float | None
+    duration_s: float  # length of the decoded sound
+    expected_s: float | None  # length as the container states it; None if it states none
+    # what a listener should know: damage that was skipped, channels that cancel, NaN samples
     notes: tuple[str, ...]
-    n_frames: int
-    outline: Float32Array
-    loudest: float
-    rms: float
-    typical_s: float
+    n_frames: int  # 1 + n_samples // 256
+    outline: Float32Array  # (400,), float32, 0 to 1: see musicsim.audio.peaks()
+    loudest: float  # the highest sample of the mix, full scale 1.0; 0 for digital silence
+    rms: float  # root of the mean square of the mix, full scale 1.0
+    typical_s: float  # where the most typical 30 seconds start, in whole seconds; 0 in shorter songs
+    # 32 hexadecimal digits, BLAKE2b of the coefficients: equal for files of one sound whose tags or lossless
+    # containers differ
     sound_hash: str
-    mfcc: Float16Array | None
-    fluctuation: Float16Array
-    is_cut: bool
+    mfcc: Float16Array | None  # (n_frames, 13), float16, or None: none if they were written to a file
+    fluctuation: Float16Array  # (n_patterns, 594), float16: see musicsim.audio.fluctuation()
+    is_cut: bool  # whether the sound goes on behind the part that was asked for
+    # (156,), float32, or None: see musicsim.audio.harmony(); None if aspects were not asked for
     harmony: Float32Array | None = None
+    # (240,), float32, or None: see musicsim.audio.rhythm(); None if aspects were not asked for
     rhythm: Float32Array | None = None
 
 

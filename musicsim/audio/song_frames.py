@@ -17,21 +17,13 @@ from musicsim._arrays import Float16Array, Float32Array, FloatingArray
 from musicsim.audio.features import HOP, SAMPLE_RATE, derivative_blocks
 from musicsim.audio.fluctuation import PATTERN_S
 
-__all__ = ["SongFrames", "read_song_frames"]
-
 
 @dataclass(frozen=True, slots=True)
 class SongFrames:
-    """Coefficients and fluctuation of a song, or of a part of it.
+    """Coefficients and fluctuation of a song, or of a part of it."""
 
-    Attributes
-    ----------
-    mfcc : ndarray of shape (n_frames, 13), floating
-    fluctuation : ndarray of shape (n_patterns, 594), or None of feature version 2
-        See :func:`musicsim.audio.fluctuation`.
-    """
-
-    mfcc: FloatingArray
+    mfcc: FloatingArray  # (n_frames, 13), floating
+    # (n_patterns, 594), or None of feature version 2: see musicsim.audio.fluctuation()
     fluctuation: Float16Array | None
 
     def __len__(self) -> int:

@@ -6,8 +6,6 @@ import numpy as np
 
 from musicsim._arrays import Float32Array, FloatingArray
 
-__all__ = ["Outline", "peaks"]
-
 _MAX_STEPS = 1 << 13
 _BLOCK = 1 << 15
 

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from musicsim.cli._console import (
     JsonOption,
@@ -12,14 +11,11 @@ from musicsim.cli._console import (
     ModelOption,
     emit,
     open_library,
-    safe,
     show,
     song_json,
 )
 from musicsim.cli._options import taking
 from musicsim.explorer.requests.search import SearchRequest
-
-__all__ = ["register"]
 
 
 def register(app: typer.Typer) -> None:
@@ -72,18 +68,11 @@ def similar(
             ]
         )
         return
-    table = Table("", "id", "similarity", "title", "artist", "why")
-    for rank, hit in enumerate(hits, 1):
-        cells = (
-            rank,
-            hit.song.id,
-            f"{hit.similarity:.3f}",
-            hit.song.title,
-            hit.song.artist or "",
-            hit.reason,
-        )
-        table.add_row(*(safe(cell) for cell in cells))
-    show(table)
+    rows = [
+        (rank, h.song.id, f"{h.similarity:.3f}", h.song.title, h.song.artist or "", h.reason)
+        for rank, h in enumerate(hits, 1)
+    ]
+    show(("", "id", "similarity", "title", "artist", "why"), rows)
 
 
 def run_app(

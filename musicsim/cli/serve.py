@@ -12,8 +12,6 @@ from musicsim.cli.addresses import is_open_to_others, listen, urls
 from musicsim.errors import StoreLockedError
 from musicsim.explorer.libraries import default_folder
 
-__all__ = ["serve"]
-
 _UI = Path(__file__).resolve().parents[1] / "ui"
 _MAX_MESSAGE = 25_000_000  # bytes: Streamlit takes no more of a browser
 _PATIENCE_S = 30  # a browser's tab in the background, or a busy machine, may take as long to answer

@@ -9,8 +9,6 @@ import numpy as np
 from musicsim.library.artists import SpellingGroup, fold_name, spelling_groups, unaccented
 from musicsim.library.db.columns import Labels
 
-__all__ = ["folded", "genre_key", "genre_spellings", "usual_spellings"]
-
 
 def genre_key(name: str) -> str:
     """What spellings of one genre have in common: letters and digits, without case and accents; "&" is "and"."""

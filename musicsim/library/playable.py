@@ -12,8 +12,6 @@ from musicsim.library.processes.decoding import Decoder, Decoding, Run
 from musicsim.library.processes.workers import Limits
 from musicsim.library.store import Song, Store
 
-__all__ = ["PlayableCopies"]
-
 _MAX_BYTES = 2 << 30
 _COPY = re.compile(r"[0-9a-f]{32}\.(mp3|wav)")
 

@@ -20,8 +20,6 @@ from typing import Any, BinaryIO
 
 from musicsim.audio.reader import SAFE_OPTIONS, TAGS_MAY_BE_BROKEN
 
-__all__ = ["FileTags", "read_lyric_tags", "read_tags"]
-
 _log = logging.getLogger(__name__)
 _LONGEST = 300  # characters; what is longer is no name but a mistake
 _MAX_BYTES = 64 << 20  # that one kind of tags may have read: pictures in Ogg and MP4 come along
@@ -58,14 +56,8 @@ _FRAMES = frozenset(  # of ID3v2.3 and 2.4, then the same of 2.2
 # The same of lyrics, which a scan leaves unread: they take up more than all the rest.
 _LYRIC_NAMES = {
     "lyrics": (
-        "uslt",
-        "unsyncedlyrics",
-        "unsynced lyrics",
-        "lyrics",
-        "\xa9lyr",
-        "wm/lyrics",
-        "sylt",
-        "syncedlyrics",
+        *("uslt", "unsyncedlyrics", "unsynced lyrics", "lyrics", "\xa9lyr", "wm/lyrics"),
+        *("sylt", "syncedlyrics"),
     )
 }
 _LYRIC_FRAMES = frozenset(b"USLT SYLT TXXX ULT SLT TXX".split())

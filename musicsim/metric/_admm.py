@@ -8,9 +8,6 @@ from musicsim.metric._problem import Problem
 from musicsim.metric._qp import solve_dual
 from musicsim.metric.cone import Projection
 
-__all__ = ["ADMM"]
-
-
 _ETA = 10.0
 _QP_TOL = 1e-8
 """Of the small programme, relative to C."""

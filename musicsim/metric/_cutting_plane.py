@@ -10,9 +10,6 @@ from musicsim.metric._planes import Planes
 from musicsim.metric._problem import Problem, Search
 from musicsim.metric.cone import Projection
 
-__all__ = ["Inner", "solve_cutting_plane"]
-
-
 _KEPT = 50
 """Rounds that planes without weight are kept."""
 

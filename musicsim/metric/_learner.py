@@ -21,9 +21,6 @@ from musicsim.metric._subgradient import Subgradient
 from musicsim.metric.cone import Cone
 from musicsim.relevance import Relevance
 
-__all__ = ["RankingLearner", "as_relevance"]
-
-
 _CHOICES = {
     "loss": LOSSES,
     "structure": ("full", "diagonal"),
@@ -35,10 +32,7 @@ _CHOICES = {
 def as_relevance(y: Any, n: int) -> Relevance:
     """A Relevance as it is, anything else as labels.
 
-    Raises
-    ------
-    ValueError
-        If its queries are not these `n` songs, in their order.
+    Raises ValueError if its queries are not these `n` songs, in their order.
     """
     relevance = y if isinstance(y, Relevance) else Relevance.from_labels(y)
     if len(relevance) != n or relevance.n_items != n:
@@ -54,17 +48,31 @@ def as_relevance(y: Any, n: int) -> Relevance:
 class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Parameters and results of :class:`MLR` and :class:`MultipleKernelMLR`."""
 
-    loss: str
-    k: int
-    C: float
-    structure: str
-    solver: str
-    admm_steps: int
-    tol: float
-    max_cuts: int
-    n_queries: int | None
-    random_state: Any
     regularizer = "trace"
+
+    def __init__(
+        self,
+        loss: str = "auc",
+        k: int = 10,
+        C: float = 1.0,
+        structure: str = "full",
+        solver: str = "bundle",
+        admm_steps: int = 10,
+        tol: float = 1e-3,
+        max_cuts: int = 200,
+        n_queries: int | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self.loss = loss
+        self.k = k
+        self.C = C
+        self.structure = structure
+        self.solver = solver
+        self.admm_steps = admm_steps
+        self.tol = tol
+        self.max_cuts = max_cuts
+        self.n_queries = n_queries
+        self.random_state = random_state
 
     def _check_parameters(self) -> None:
         for name, legal in _CHOICES.items():

@@ -7,8 +7,6 @@ from musicsim.metric._planes import Planes
 from musicsim.metric._problem import Problem
 from musicsim.metric.cone import Projection
 
-__all__ = ["Subgradient"]
-
 
 class Subgradient:
     """At most `n_steps` projected steps a call, from where the last one ended.

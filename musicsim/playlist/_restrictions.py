@@ -8,8 +8,6 @@ import numpy as np
 from musicsim._arrays import BoolArray, IntpArray
 from musicsim.playlist.hypergraph import is_missing
 
-__all__ = ["Restrictions", "group_codes"]
-
 
 def group_codes(argument: str, groups: Sequence[Hashable] | None, n_songs: int) -> IntpArray | None:
     """Number the groups; -1 for None, blank and nan, which collide with nothing."""

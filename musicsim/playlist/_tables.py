@@ -6,8 +6,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-__all__ = ["counted"]
-
 
 def counted(table: Any, dtype: npt.DTypeLike, argument: str, meaning: str) -> sparse.csr_matrix:
     """A table of counts without stored zeros, in CSR; raises ValueError where an entry is no count.

@@ -19,8 +19,6 @@ from musicsim.playlist._restrictions import Restrictions
 from musicsim.playlist.edges import describe_edge
 from musicsim.playlist.hypergraph import UNIFORM, Hypergraph
 
-__all__ = ["Playlist", "Steering", "Transition", "Walker"]
-
 EdgeProbabilities = Callable[[int], tuple[IntpArray, Float64Array]]
 
 Steering = Callable[[int, int, Float64Array], Float64Array | None]

@@ -7,8 +7,6 @@ import numpy as np
 
 from musicsim._arrays import Int64Array
 
-__all__ = ["Counts"]
-
 
 def _flatten(playlists: Sequence[Sequence[int]], n_songs: int) -> tuple[Int64Array, Int64Array]:
     """Check the playlists and return their songs in a row, with the length of each."""

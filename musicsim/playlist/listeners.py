@@ -11,9 +11,6 @@ from musicsim._blas import one_blas_thread
 from musicsim.playlist._tables import counted
 from musicsim.playlist.cooccurrence import group_vectors
 
-__all__ = ["listener_clusters"]
-
-
 _LEARNING_RATE = 0.05
 _BPR_PASSES = 100
 _ALS_PASSES = 15

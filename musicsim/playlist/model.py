@@ -28,9 +28,6 @@ from musicsim.playlist.edges import describe_edge, edge_families
 from musicsim.playlist.hypergraph import Hypergraph
 from musicsim.playlist.scoring import PlaylistScorer
 
-__all__ = ["Playlist", "PlaylistModel", "Transition"]
-
-
 _LAST_RESORT = 1e-9
 _PAIRS_AT_ONCE = 200_000
 

@@ -14,13 +14,13 @@ from experiments._letor import (
     euclid,
     halves,
     judged,
-    lambdarank,
     ndcg,
     pair_differences,
     ranknet,
     scores_of_known,
     within_queries,
 )
+from experiments._letor_boosting import lambdarank
 from experiments._letor_files import RankingRows
 from experiments._lgmml_printed import closeness, local_metrics
 from musicsim.evaluation.graded import graded_scores

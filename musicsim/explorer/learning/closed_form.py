@@ -31,8 +31,6 @@ from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.requests.training import LOCAL, MEAN, LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
-__all__ = ["Trial", "fitted", "held_out_scores", "learn_means", "trials"]
-
 _TS, _REGS = (0.0, 0.1, 0.3, 0.5, 0.7), (0.01, 0.1, 1.0)
 _REGIONS, _LOCAL_TS, _LOCAL_REGS = (2, 5, 10, 20), (0.1, 0.5), (0.1, 1.0)
 _SONGS_A_REGION = 10  # LGMMLByExample would make fewer regions of less, and a trial twice what it is once
@@ -76,10 +74,7 @@ def fitted(
 ) -> metric.GMML | metric.LGMMLByExample:
     """One metric, or local ones, of songs and who is similar to whom among them.
 
-    Raises
-    ------
-    ValueError
-        If no song has both a similar and a dissimilar one.
+    Raises ValueError if no song has both a similar and a dissimilar one.
     """
 
     learner = (

@@ -18,8 +18,6 @@ from musicsim.explorer.models.schema import AboutModel
 from musicsim.library.disk.archives import DAMAGED, open_archive
 from musicsim.library.disk.npy_headers import Header, read_header
 
-__all__ = ["read_arrays"]
-
 _MAX_ARRAYS = 4_096
 _MAX_LENGTH = 1 << 14
 _MAX_TEXT = 1 << 24  # bytes of an array of texts

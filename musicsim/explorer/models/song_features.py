@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Int64Array
 from musicsim.errors import LibraryError
 from musicsim.explorer.models.encoders import (
     ASPECTS,
@@ -29,8 +29,6 @@ from musicsim.explorer.progress import Tell
 from musicsim.library import Library, Song
 from musicsim.library.embeddings.store import EmbeddingStore
 from musicsim.library.scan.lyrics import read_lyrics
-
-__all__ = ["BLOCK", "feature_blocks"]
 
 BLOCK = 64
 
@@ -62,7 +60,7 @@ def _reader(library: Library, encoder: Encoder, tell: Tell) -> _Read:
     return _READERS[encoder.needs](library, encoder, tell)
 
 
-def _known_rows(ids: npt.NDArray[np.int64], rows: Callable[[Any], Floats], width: int) -> _Read:
+def _known_rows(ids: Int64Array, rows: Callable[[Any], Floats], width: int) -> _Read:
     """Rows of songs, NaN for those that are not among the ids."""
     place = {song_id: at for at, song_id in enumerate(ids.tolist())}
 

@@ -6,16 +6,14 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import playlist
+from musicsim._arrays import Float64Array
 from musicsim.explorer.playlists.song_labels import Sources, play_counts
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
 from musicsim.library.genres import usual_spellings
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
-
-__all__ = ["FAMILIES", "build_hypergraph", "default_weights", "own_playlists"]
 
 _MAX_OWN = 100
 _MIN_SHARE = 256  # of the songs: thesis 7.7 leaves out what is smaller, in its 98,359 songs
@@ -106,7 +104,7 @@ def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> play
     )
 
 
-def default_weights(names: Sequence[str]) -> npt.NDArray[np.float64]:
+def default_weights(names: Sequence[str]) -> Float64Array:
     """Weights by family, equal within one, for a library without playlists; conjunctions weigh as the lighter part."""
     families = playlist.edge_families(names)
     counts: dict[tuple[str, ...], int] = {}

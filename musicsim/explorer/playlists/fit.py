@@ -18,8 +18,6 @@ from musicsim.explorer.progress import Tell
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 
-__all__ = ["LEANING", "STRENGTH", "fit_dialects", "fit_walk", "refit_walks"]
-
 STRENGTH = 200.0  # transitions that the weights by family count for: a few lists do not turn the walk over
 LEANING = 200.0  # transitions of the walk of all lists that a dialect begins with
 _MIN_LISTS = 8  # of a dialect

@@ -6,43 +6,25 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import playlist
+from musicsim._arrays import BoolArray, Float32Array, Int64Array, IntegerArray
 from musicsim.explorer.playlists.pace import SoundRanks
-
-__all__ = ["Pool", "is_sampled", "sample_of"]
 
 # Where steps go by shares of the library, which a sample has like the whole: a step takes 15 ms with so many.
 _MAX_SONGS = 20_000
 
-Rows = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Songs that may follow each other, numbered from 0.
+    """Songs that may follow each other, numbered from 0."""
 
-    Attributes
-    ----------
-    rows : int64 ndarray of shape (n,), ascending
-        Their rows in the snapshot.
-    model : PlaylistModel
-        The walk among them.
-    X : ndarray of shape (n, n_dimensions)
-    ranks : SoundRanks of X
-    groups : int ndarray of shape (n,)
-        Codes of their artists.
-    works : sequence of shape (n,), or None
-        What each is a version of, where versions are kept apart.
-    """
-
-    rows: Rows
-    model: playlist.PlaylistModel
-    X: npt.NDArray[np.float32]
+    rows: Int64Array  # (n,), ascending: their rows in the snapshot
+    model: playlist.PlaylistModel  # the walk among them
+    X: Float32Array  # (n, n_dimensions)
     ranks: SoundRanks
-    groups: npt.NDArray[np.integer]
-    works: Sequence[Hashable] | None
+    groups: IntegerArray  # (n,): codes of their artists
+    works: Sequence[Hashable] | None  # what each is a version of, where versions are kept apart
 
     def place_of(self, row: int) -> int:
         """The number of a song that is in the pool, by its row."""
@@ -54,7 +36,7 @@ def is_sampled(n_songs: int) -> bool:
     return n_songs > _MAX_SONGS
 
 
-def sample_of(allowed: npt.NDArray[np.bool_], named: Rows, random_state: int | None) -> Rows:
+def sample_of(allowed: BoolArray, named: Int64Array, random_state: int | None) -> Int64Array:
     """Rows of 20,000 at most of the songs that may come, drawn at random, and of those that are named."""
     rows = np.flatnonzero(allowed)
     if is_sampled(len(rows)):

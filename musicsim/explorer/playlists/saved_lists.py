@@ -3,11 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Int64Array
 from musicsim.explorer.snapshot.snapshot import Snapshot
-
-__all__ = ["SEED", "Lists", "listed"]
 
 SEED = 0
 
@@ -25,7 +23,7 @@ class Lists:
         n_back = round(share * len(order))
         return self.some(order[n_back:]), self.some(order[:n_back])
 
-    def some(self, chosen: npt.NDArray[np.int64]) -> "Lists":
+    def some(self, chosen: Int64Array) -> "Lists":
         """These of the lists, in this order."""
         return Lists([self.rows[i] for i in chosen], [self.categories[i] for i in chosen])
 

@@ -3,17 +3,13 @@
 import time
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import BoolArray, Float64Array, Int64Array
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.filtering import passing
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.importing.spelling import plain_artist, plain_title
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
-
-__all__ = ["RESTS_S", "allowed_rows", "song_weights", "temperature_of", "works_of"]
-
-FloatArray = npt.NDArray[np.float64]
 
 RESTS_S = 24 * 3600.0
 """Seconds for which songs of a list weigh less."""
@@ -21,7 +17,7 @@ _RESTED = 0.1  # what they weigh
 _WIDEST = 4.0  # the temperature at the end of "surprising", and its inverse at the end of "smooth"
 
 
-def allowed_rows(snapshot: Snapshot, request: PlaylistRequest) -> npt.NDArray[np.bool_]:
+def allowed_rows(snapshot: Snapshot, request: PlaylistRequest) -> BoolArray:
     """Which rows may come, bool (n_indexed,)."""
     allowed = passing(snapshot, request)
     if allowed is None:
@@ -31,7 +27,7 @@ def allowed_rows(snapshot: Snapshot, request: PlaylistRequest) -> npt.NDArray[np
     return allowed
 
 
-def song_weights(snapshot: Snapshot, request: PlaylistRequest, plays: FloatArray) -> FloatArray | None:
+def song_weights(snapshot: Snapshot, request: PlaylistRequest, plays: Float64Array) -> Float64Array | None:
     """What each song weighs beside what leads to it; None where all weigh the same.
 
     `plays` counts the plays of each row.
@@ -61,7 +57,7 @@ def temperature_of(surprise: float) -> float:
     return float(_WIDEST ** (2.0 * surprise - 1.0))
 
 
-def works_of(snapshot: Snapshot, rows: npt.NDArray[np.int64] | None = None) -> list[tuple[str, str] | None]:
+def works_of(snapshot: Snapshot, rows: Int64Array | None = None) -> list[tuple[str, str] | None]:
     """What songs are versions of: artist and title in their plainest spelling; None for an unknown artist."""
     artists, names = snapshot.columns.artist.texts(rows), snapshot.names_at(rows)
     return [

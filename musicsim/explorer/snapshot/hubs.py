@@ -9,11 +9,9 @@ from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import search
-
-__all__ = ["HubReduction"]
+from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 
 _MAX_IN_ADVANCE = 100_000
 _SONGS_AVERAGED = 5_000
@@ -35,7 +33,7 @@ class HubReduction:
     def __init__(
         self,
         n_rows: int,
-        vectors: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float32]],
+        vectors: Callable[[Int64Array], Float32Array],
         proximity: Callable[[], "search.MutualProximity"],
         max_in_advance: int = _MAX_IN_ADVANCE,
     ) -> None:
@@ -44,10 +42,10 @@ class HubReduction:
 
     def adjusted(
         self,
-        vector: npt.NDArray[np.float32],
-        distances: npt.NDArray[np.floating],
-        rows: npt.NDArray[np.int64],
-    ) -> npt.NDArray[np.float64]:
+        vector: Float32Array,
+        distances: FloatingArray,
+        rows: Int64Array,
+    ) -> Float64Array:
         """Distances of candidates as :class:`MutualProximity` adjusts them.
 
         Parameters

@@ -13,20 +13,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import Float64Array
 from musicsim.errors import NotFoundError
 from musicsim.explorer.snapshot.map_colours import COLOUR_BY, colouring
 from musicsim.explorer.snapshot.map_regions import regions_of
 from musicsim.explorer.snapshot.map_view import Window, map_view
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
-__all__ = ["from_unit", "map_column", "to_unit"]
-
 _STEPS = 65_535  # of a place along each axis: a third of a pixel at the closest look
 
 Places = npt.NDArray[np.floating[Any]]
 
 
-def to_unit(home: Window, places: Places) -> npt.NDArray[np.float64]:
+def to_unit(home: Window, places: Places) -> Float64Array:
     """Places (n, 2) as shares of the map's width and height."""
     low, size = np.array([home.left, home.bottom]), np.array([home.right - home.left, home.top - home.bottom])
     return np.asarray((places.astype(np.float64) - low) / size)

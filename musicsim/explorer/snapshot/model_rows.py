@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim import search
+from musicsim._arrays import Float32Array, Int64Array
 from musicsim.explorer.models.artifacts import load_clusters, load_map
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.snapshot import neighbours
@@ -25,9 +26,6 @@ from musicsim.library.db.columns import SongColumns, SongTable
 from musicsim.library.stores.duplicates import SamePair
 from musicsim.library.stores.models import ModelRecord, SongRows
 
-__all__ = ["ModelRows", "cached_rows", "representatives_of"]
-
-Ints = npt.NDArray[np.int64]
 T = TypeVar("T")
 
 _MODELS_HELD = 4
@@ -38,7 +36,7 @@ class _RowInputs(NamedTuple):
     """What rows follow from; the same objects as before say that nothing has changed."""
 
     stored: SongRows
-    ids_here: Ints
+    ids_here: Int64Array
     representative_of: dict[int, int]
 
 
@@ -87,7 +85,7 @@ class ModelRows:
         self._files: dict[str, tuple[tuple[int, int] | None, Any]] = {}
         self._lock = threading.RLock()
 
-    def of(self, song_ids: npt.ArrayLike) -> Ints:
+    def of(self, song_ids: npt.ArrayLike) -> Int64Array:
         """Rows of songs, int64 (n_ids,); -1 where a song has none."""
         wanted = np.asarray(song_ids, dtype=np.int64)
         if not len(self.ids):
@@ -97,16 +95,16 @@ class ModelRows:
         return np.where(self.ids[found] == wanted, found, -1)
 
     @cached_property
-    def _by_id(self) -> tuple[Ints, Ints]:
+    def _by_id(self) -> tuple[Int64Array, Int64Array]:
         order = np.argsort(self.ids)
         return order, self.ids[order]
 
     @cached_property
-    def X(self) -> npt.NDArray[np.float32]:  # noqa: N802  # the name of the field
+    def X(self) -> Float32Array:  # noqa: N802  # the name of the field
         """Vectors, float32 (n_rows, n_dimensions): the memory map, or a copy where it holds other songs, too."""
         return self.file if len(self.file) == len(self.ids) else self.file[self.file_rows]
 
-    def vectors(self, rows: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    def vectors(self, rows: npt.ArrayLike) -> Float32Array:
         """Vectors of some rows, float32 (k, n_dimensions), without a copy of all."""
         return np.asarray(self.file[self.file_rows[np.asarray(rows, dtype=np.int64)]])
 
@@ -160,20 +158,20 @@ class ModelRows:
             return self._columns[1]
 
     @property
-    def clusters(self) -> dict[str, Ints]:
+    def clusters(self) -> dict[str, Int64Array]:
         """Cluster labels (n_rows,) by the number of clusters; -1 for none yet."""
         return self._from_file("clusters.npz", self._read_clusters)
 
-    def _read_clusters(self) -> dict[str, Ints]:
+    def _read_clusters(self) -> dict[str, Int64Array]:
         ids, labels = load_clusters(self.folder)
         return dict(zip(labels, self._aligned(ids, list(labels.values()), -1), strict=True))
 
     @property
-    def map(self) -> npt.NDArray[np.float32]:
+    def map(self) -> Float32Array:
         """Places on the map, float32 (n_rows, 2), nan where a song has none yet."""
         return self._from_file("map.npz", self._read_map)
 
-    def _read_map(self) -> npt.NDArray[np.float32]:
+    def _read_map(self) -> Float32Array:
         ids, places = load_map(self.folder)
         return self._aligned(ids, [places], np.nan)[0]
 
@@ -186,7 +184,9 @@ class ModelRows:
                 known = self._files[name] = version, read()
             return known[1]
 
-    def _aligned(self, ids: Ints, arrays: list[npt.NDArray[Any]], missing: float) -> list[npt.NDArray[Any]]:
+    def _aligned(
+        self, ids: Int64Array, arrays: list[npt.NDArray[Any]], missing: float
+    ) -> list[npt.NDArray[Any]]:
         """Arrays with an entry a song id, in the order of the rows."""
         if np.array_equal(ids, self.ids):
             return arrays

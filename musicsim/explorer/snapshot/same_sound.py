@@ -3,13 +3,11 @@
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import search
+from musicsim._arrays import Float16Array
 from musicsim.library import Library, Song
 from musicsim.library.stores.duplicates import SamePair
-
-__all__ = ["find_new_duplicates", "groups", "representatives"]
 
 _LOSSLESS = frozenset(
     (
@@ -81,7 +79,7 @@ def find_new_duplicates(library: Library, songs_here: Sequence[Song], tell: Call
     X = vectors.X if here.all() else vectors.X[here]
     kept = library.frame_files.kept()
 
-    def frames_of(row: int) -> npt.NDArray[np.float16] | None:
+    def frames_of(row: int) -> Float16Array | None:
         digest = songs[row].content_hash
         return library.frame_files.mfcc(digest) if digest in kept else None
 

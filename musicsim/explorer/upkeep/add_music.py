@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from musicsim import demo
+from musicsim.explorer.progress import Stopped
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import AddReport, Library, Progress
 from musicsim.library.disk.arrays import atomic_path
@@ -20,17 +21,6 @@ from musicsim.library.importing import import_files
 from musicsim.library.processes.workers import worker_context
 from musicsim.library.scan.files import content_hash
 from musicsim.library.scan.ingest import Scan, add_stream
-
-__all__ = [
-    "Report",
-    "add_and_refresh",
-    "build_demo",
-    "demo_folder",
-    "forget_leftovers",
-    "keep_upload",
-    "scan_again",
-    "scan_and_refresh",
-]
 
 _FIRST_MAP = 60
 _DEMO_WORKERS = 2
@@ -44,11 +34,12 @@ def _refresh(library: Library, report: Report) -> bool:
     if library.is_refreshed:
         return True
 
-    def tell(step: Any) -> bool | None:
-        of = f" ({step.done} of {step.total})" if step.total else ""
-        return report(message=f"{step.message}{of}", seconds_left=None)
+    def tell(message: str, done: int = 0, total: int = 0) -> None:
+        of = f" ({done} of {total})" if total else ""
+        if report(message=f"{message}{of}", seconds_left=None):
+            raise Stopped
 
-    return refresh(library, progress=tell)
+    return refresh(library, tell=tell)
 
 
 def _tell(report: Report, total: int, *, before: int = 0) -> Callable[[Progress], bool | None]:
@@ -152,10 +143,7 @@ def _first_maps(n_songs: int) -> list[int]:
 def keep_upload(library: Library, name: str, data: bytes) -> Path:
     """Write an uploaded file into the library's folder and return where; another file of the name is kept.
 
-    Raises
-    ------
-    StorageError
-        If the library's folder cannot be written to.
+    Raises StorageError if the library's folder cannot be written to.
     """
     plain = re.sub(r"[^\w .()&'+-]", "_", Path(name).name).lstrip(". ")[-120:] or "upload"
     folder = library.folder / _UPLOADS

@@ -11,27 +11,12 @@ from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.models.representations import CODEWORDS, OWN, REPRESENTATIONS
 from musicsim.explorer.models.schema import SOUND
 from musicsim.explorer.requests.training import ANSWERS, AUTOMATIC, KINDS, METHODS, ORDER, RANKING
-from musicsim.explorer.upkeep.combination import COMBINED_KIND
 from musicsim.explorer.upkeep.fitting import free_name
-from musicsim.explorer.upkeep.learned_model import LEARNED_KIND
+from musicsim.explorer.upkeep.learned_model import COMBINED_KIND, LEARNED_KIND
 from musicsim.explorer.upkeep.model_catalogue import TAKEN_KIND
 from musicsim.library import Library
 from musicsim.library.embeddings.store import AboutEmbedding, EmbeddingStore, Matched
 from musicsim.library.stores.models import CODEWORDS_KIND, NATIVE_KIND, ModelRecord
-
-__all__ = [
-    "facts",
-    "figures",
-    "headline",
-    "judged_on",
-    "kind_words",
-    "match_words",
-    "name_for",
-    "path_rows",
-    "report_of",
-    "settings_words",
-    "source_rows",
-]
 
 
 def name_for(library: Library, supervision: str, typed: str = "") -> str:

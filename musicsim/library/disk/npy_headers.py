@@ -8,8 +8,6 @@ from typing import IO, Any
 
 import numpy as np
 
-__all__ = ["Header", "read_header"]
-
 _READERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 

@@ -12,42 +12,27 @@ from typing import Any, BinaryIO
 import sqlalchemy as sa
 
 from musicsim.errors import LibraryError
+from musicsim.library.csv_cells import shortened
 from musicsim.library.db import schema
 from musicsim.library.db.columns import some_ids
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.importing.answer_csv import FiledAnswer, FiledSong, read_answers, write_answers
 from musicsim.library.importing.matching import Matcher
 from musicsim.library.importing.places import PlaceIndex
-from musicsim.library.importing.problems import shortened
 from musicsim.library.importing.records import NamedSong
 from musicsim.library.store import Store
 from musicsim.library.stores.answers import Answer, answer_row
 
-__all__ = ["AnswersImport", "export_answers", "import_answers"]
-
 
 @dataclass(frozen=True, slots=True)
 class AnswersImport:
-    """What became of a file of answers.
+    """What became of a file of answers."""
 
-    Attributes
-    ----------
-    n_read : int
-        Answers in the file.
-    n_added : int
-        Answers that are new to the library.
-    n_known : int
-        Answers that it has already.
-    n_unmatched : int
-        Answers about a song that it does not have.
-    problems : tuple of str
-        Why rows were left out, a sentence each with the row's line; the first 20, and how many more there are.
-    """
-
-    n_read: int
-    n_added: int
-    n_known: int
-    n_unmatched: int
+    n_read: int  # answers in the file
+    n_added: int  # answers that are new to the library
+    n_known: int  # answers that it has already
+    n_unmatched: int  # answers about a song that it does not have
+    # why rows were left out, a sentence each with the row's line; the first 20, and how many more there are
     problems: tuple[str, ...]
 
 
@@ -197,10 +182,8 @@ def _filed_row(
 ) -> tuple[dict[str, Any], bool]:
     """An answer of a file as the table has it, and whether the file says when it was given.
 
-    Raises
-    ------
-    ValueError
-        If the file could not be read there, or the answer makes no sense, or a song of it was not found.
+    Raises ValueError if the file could not be read there, or the answer makes no sense, or a song of it was
+    not found.
     """
     if isinstance(answer, str):
         raise ValueError(f"{answer}.")

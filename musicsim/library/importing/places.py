@@ -12,17 +12,6 @@ from urllib.parse import unquote_to_bytes
 
 from musicsim.audio import AUDIO_EXTENSIONS
 
-__all__ = [
-    "Ending",
-    "PlaceIndex",
-    "file_name",
-    "from_address",
-    "is_web",
-    "names_audio",
-    "resolved",
-    "spelled_out",
-]
-
 _WEB = re.compile(r"(?!file:)[a-z][a-z0-9+.\-]+://|spotify:", re.IGNORECASE)
 _FILE = re.compile(r"file:(?://(?P<host>[^/\\]*))?(?P<path>[/\\].*)?$", re.IGNORECASE | re.DOTALL)
 _ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:[/\\]")

@@ -23,18 +23,6 @@ from musicsim.library.importing.places import from_address, is_web, resolved, sp
 from musicsim.library.importing.records import Gatherer, NamedSong
 from musicsim.library.importing.sources import LONGEST, RawBytes, Source, TextLines
 
-__all__ = [
-    "HLS",
-    "NO_SONGS",
-    "keep_list",
-    "list_folder",
-    "list_name",
-    "read_m3u",
-    "read_pls",
-    "read_xspf",
-    "recording_id",
-]
-
 HLS = "belongs to a stream in parts (HLS), which names no songs. Import playlists of songs."
 NO_SONGS = "list without songs"
 _EXTINF = re.compile(r'#EXTINF:[^",]*(?:"[^"]*"[^",]*)*,(.*)', re.IGNORECASE)
@@ -90,10 +78,7 @@ def _named(text: str, place: str, artist: str = "", album: str = "") -> NamedSon
 def read_m3u(lines: TextLines, rows: Gatherer) -> None:
     """M3U and M3U8, extended or not; 0.5 kB an entry.
 
-    Raises
-    ------
-    LibraryError
-        If it is HLS, or a line holds a NUL byte or is longer than a million characters.
+    Raises LibraryError if it is HLS, or a line holds a NUL byte or is longer than a million characters.
     """
     songs: list[NamedSong] = []
     folder, title = list_folder(lines.source), ""
@@ -140,10 +125,7 @@ def read_pls(lines: TextLines, rows: Gatherer) -> None:
 def read_xspf(data: RawBytes, rows: Gatherer) -> None:
     """XSPF of any version; 0.5 kB an entry, whatever else the file holds.
 
-    Raises
-    ------
-    LibraryError
-        If it is not XML, is cut off, declares a document type or entities, or is no playlist.
+    Raises LibraryError if it is not XML, is cut off, declares a document type or entities, or is no playlist.
     """
     reader = _Xspf(data)
     try:

@@ -16,8 +16,6 @@ from musicsim.library.importing.playlist_files import keep_list, list_folder, so
 from musicsim.library.importing.records import Gatherer, NamedSong
 from musicsim.library.importing.sources import JsonStream
 
-__all__ = ["read_aotm", "read_jspf", "read_spotify_playlists"]
-
 _MAX_LIST = 1 << 26  # characters: Spotify's longest lists, of 10 000 songs, have 4 million
 _JSPF_TEXTS = {"title": "title", "creator": "creator", "album": "album"}
 

@@ -26,8 +26,6 @@ from musicsim.library.importing.sources import (
     find_sources,
 )
 
-__all__ = ["FORMATS", "ME", "read_listening", "recognise"]
-
 ME = "me"  # who listened to what a service exports for its one user
 
 

@@ -12,8 +12,6 @@ from musicsim.library.scan.analysis import Analysis, Same
 from musicsim.library.store import Store
 from musicsim.library.stores.tag_edits import effective_tags
 
-__all__ = ["enter_known", "enter_song"]
-
 
 def enter_known(library: Store, path: Path, same: Same) -> bool:
     """Enter another place of a song's bytes; False if the song has been forgotten meanwhile."""

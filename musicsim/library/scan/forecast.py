@@ -5,8 +5,6 @@ from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["Forecast"]
-
 _RECENT_S = 30.0
 _SOON_S = 0.5  # before that there is nothing to say
 

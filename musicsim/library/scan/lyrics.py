@@ -13,8 +13,6 @@ from musicsim.library.store import Store
 from musicsim.library.stores.lyrics import LRC_ENDINGS, ReadWords
 from musicsim.library.tags import read_lyric_tags
 
-__all__ = ["count_words", "read_lyrics", "read_words"]
-
 _log = logging.getLogger(__name__)
 _MAX_WORDS = 2_000  # distinct ones of a song
 _MAX_WORD = 40  # letters; what is longer is no word but a mistake

@@ -7,28 +7,21 @@ import sqlalchemy as sa
 
 from musicsim.audio import DESCRIPTOR_VERSION, Descriptors
 from musicsim.library.db import schema
-from musicsim.library.db.database import Write
-
-__all__ = ["DescriptorStore"]
+from musicsim.library.db.database import Tables
 
 
-class DescriptorStore:
+class DescriptorStore(Tables):
     """Descriptors of the songs of one library."""
-
-    def __init__(self, engine: sa.Engine, write: Write) -> None:
-        self._engine, self._write = engine, write
 
     def n_outdated(self) -> int:
         """How many songs have none of this version, missing songs among them."""
-        with self._engine.connect() as connection:
-            return connection.scalar(sa.select(sa.func.count()).where(_OUTDATED)) or 0
+        return self._value(sa.select(sa.func.count()).where(_OUTDATED)) or 0
 
     def outdated(self) -> dict[int, str]:
         """The hashes of these songs, by their id."""
         s = schema.songs.c
-        with self._engine.connect() as connection:
-            rows = connection.execute(sa.select(s.id, s.content_hash).where(_OUTDATED).order_by(s.id))
-            return {row.id: row.content_hash for row in rows}
+        rows = self._rows(sa.select(s.id, s.content_hash).where(_OUTDATED).order_by(s.id))
+        return {row.id: row.content_hash for row in rows}
 
     def save(self, descriptors: Mapping[int, Descriptors]) -> None:
         """Replace those of some songs, by their id."""

@@ -10,31 +10,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Float32Array, FloatingArray
 from musicsim.audio import ASPECT_VERSION, HARMONY_SIZE, RHYTHM_SIZE, SongFrames, read_song_frames
 from musicsim.errors import FeatureVersionError
 from musicsim.library.disk.arrays import atomic_path
-
-__all__ = ["Aspects", "FrameStore"]
 
 _ASPECTS = f".v{ASPECT_VERSION}.npz"
 
 
 @dataclass(frozen=True, slots=True)
 class Aspects:
-    """Harmony and rhythm of songs.
+    """Harmony and rhythm of songs."""
 
-    Attributes
-    ----------
-    harmony : ndarray of shape (n_songs, 156), float32
-        See :func:`musicsim.audio.harmony`.
-    rhythm : ndarray of shape (n_songs, 240), float32
-        See :func:`musicsim.audio.rhythm`.
-    """
-
-    harmony: npt.NDArray[np.float32]
-    rhythm: npt.NDArray[np.float32]
+    harmony: Float32Array  # (n_songs, 156): see musicsim.audio.harmony()
+    rhythm: Float32Array  # (n_songs, 240): see musicsim.audio.rhythm()
 
 
 class FrameStore:
@@ -73,10 +63,7 @@ class FrameStore:
     def frames(self, content_hash: str) -> SongFrames:
         """Coefficients, as a read-only memory map, and fluctuation of a song.
 
-        Raises
-        ------
-        FeatureVersionError
-            If they were not kept.
+        Raises FeatureVersionError if they were not kept.
         """
         try:
             return read_song_frames(self.path(content_hash))
@@ -87,11 +74,11 @@ class FrameStore:
                 "its folder again."
             ) from error
 
-    def mfcc(self, content_hash: str) -> npt.NDArray[np.floating]:
+    def mfcc(self, content_hash: str) -> FloatingArray:
         """The MFCC of a song, float16 (n_frames, 13), as a read-only memory map; raises as :meth:`frames`."""
         return self.frames(content_hash).mfcc
 
-    def blocks(self, content_hash: str) -> Iterator[npt.NDArray[np.float32]]:
+    def blocks(self, content_hash: str) -> Iterator[Float32Array]:
         """Delta-MFCC frames of a song in blocks, float32 (n, 39); of a song of hours, too, some MB at a time."""
         return self.frames(content_hash).blocks()
 
@@ -103,9 +90,7 @@ class FrameStore:
         paths = self.folder.glob(f"??/*{_ASPECTS}")
         return {path.name.removesuffix(_ASPECTS) for path in paths if not path.name.startswith(".")}
 
-    def keep_aspects(
-        self, content_hash: str, harmony: npt.NDArray[np.float32], rhythm: npt.NDArray[np.float32]
-    ) -> None:
+    def keep_aspects(self, content_hash: str, harmony: Float32Array, rhythm: Float32Array) -> None:
         """Write the aspects of a song: harmony (156,) and rhythm (240,), float32; what was kept gives way."""
         with atomic_path(self._aspects_path(content_hash)) as temporary, temporary.open("wb") as file:
             np.savez(file, harmony=harmony, rhythm=rhythm)
@@ -113,10 +98,7 @@ class FrameStore:
     def aspects(self, content_hashes: Sequence[str]) -> Aspects:
         """The aspects of songs, a row a song; 160 MB for 100 000 songs, 0.4 ms each to read.
 
-        Raises
-        ------
-        FeatureVersionError
-            If those of a song were not kept.
+        Raises FeatureVersionError if those of a song were not kept.
         """
         result = Aspects(
             np.empty((len(content_hashes), HARMONY_SIZE), np.float32),

@@ -9,8 +9,6 @@ from musicsim.errors import NotFoundError
 from musicsim.library.db import schema
 from musicsim.library.stores.opinions import OpinionStore
 
-__all__ = ["JudgementStore"]
-
 
 class JudgementStore(OpinionStore):
     """Judgements of the songs of one library, as answers to one another."""
@@ -44,7 +42,7 @@ class JudgementStore(OpinionStore):
             for place, (song_id, value) in enumerate(judged.items())  # microseconds tell their order
         ]
         try:
-            with self._writing.begin() as connection:
+            with self._write() as connection:
                 connection.execute(j.delete().where(j.c.query_id == query_id))
                 if rows:
                     connection.execute(j.insert(), rows)
@@ -57,12 +55,10 @@ class JudgementStore(OpinionStore):
         """What is kept of answers to a song: 1 or -1 by song id, in the order in which it was said."""
         j = schema.judgements.c
         query = sa.select(j.song_id, j.value).where(j.query_id == query_id).order_by(j.created_at)
-        with self._engine.connect() as connection:
-            return {row.song_id: row.value for row in connection.execute(query)}
+        return {row.song_id: row.value for row in self._rows(query)}
 
     def all(self) -> list[tuple[int, int, int]]:
         """What is kept of all songs, the newest last: the song that was searched with, the answer, 1 or -1."""
         j = schema.judgements.c
         query = sa.select(j.query_id, j.song_id, j.value).order_by(j.created_at, j.query_id, j.song_id)
-        with self._engine.connect() as connection:
-            return [(row.query_id, row.song_id, row.value) for row in connection.execute(query)]
+        return [(row.query_id, row.song_id, row.value) for row in self._rows(query)]

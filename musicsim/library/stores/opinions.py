@@ -6,30 +6,21 @@ from typing import Any, ClassVar
 
 import sqlalchemy as sa
 
-__all__ = ["NumberedOpinionStore", "OpinionStore", "checked_details"]
+from musicsim.library.db.database import Tables
 
 
-class OpinionStore:
+class OpinionStore(Tables):
     """Opinions of one kind in one library.
 
-    Parameters
-    ----------
-    engine : sa.Engine
-        To read with.
-    writing : sa.Engine
-        To write with. An opinion is no change that pages have to be drawn again for: the library's revision stays.
+    An opinion is no change that pages have to be drawn again for: transactions leave the library's revision as it is.
     """
 
     newest: ClassVar[sa.Column[Any]]
     """What grows with every opinion: the number it has, or the time when it was said."""
 
-    def __init__(self, engine: sa.Engine, writing: sa.Engine) -> None:
-        self._engine, self._writing = engine, writing
-
     def mark(self) -> tuple[int, float]:
         """How many opinions there are, and which is the newest: others for others."""
-        with self._engine.connect() as connection:
-            n, last = connection.execute(sa.select(sa.func.count(), sa.func.max(self.newest))).one()
+        n, last = next(self._rows(sa.select(sa.func.count(), sa.func.max(self.newest))))
         return n, last or 0
 
 
@@ -39,18 +30,12 @@ class NumberedOpinionStore(OpinionStore):
     def forget(self, number: int) -> None:
         """Take back the opinion of a number; one that is not there is no error."""
         table = self.newest.table
-        with self._writing.begin() as connection:
+        with self._write() as connection:
             connection.execute(sa.delete(table).where(table.c.id == number))
 
 
 def checked_details(details: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Details as JSON will give them back.
-
-    Raises
-    ------
-    ValueError
-        If JSON cannot hold them.
-    """
+    """Details as JSON will give them back. Raises ValueError if JSON cannot hold them."""
     if details is None:
         return None
     try:

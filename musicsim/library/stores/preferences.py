@@ -10,36 +10,21 @@ import sqlalchemy as sa
 from musicsim.library.db import schema
 from musicsim.library.stores.opinions import NumberedOpinionStore, checked_details
 
-__all__ = ["CHOICES", "PairSummary", "Preference", "PreferenceStore"]
-
 CHOICES = ("a", "b", "same")
 
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """One answer.
-
-    Attributes
-    ----------
-    created_at : float
-        Seconds since 1970.
-    question : str
-        What was compared, such as "playlists".
-    model_a, model_b : str
-        Names of the models, in the order in which they were shown.
-    chosen : str
-        a, b or same.
-    details : mapping or None
-        What was shown: songs, seed, settings.
-    """
+    """One answer."""
 
     id: int
-    created_at: float
-    question: str
+    created_at: float  # seconds since 1970
+    question: str  # what was compared, such as "playlists"
+    # names of the models, in the order in which they were shown
     model_a: str
     model_b: str
-    chosen: str
-    details: Mapping[str, Any] | None = field(hash=False)
+    chosen: str  # a, b or same
+    details: Mapping[str, Any] | None = field(hash=False)  # what was shown: songs, seed, settings
 
     @property
     def winner(self) -> str | None:
@@ -106,7 +91,7 @@ class PreferenceStore(NumberedOpinionStore):
             "chosen": chosen,
             "details": checked_details(details),
         }
-        with self._writing.begin() as connection:
+        with self._write() as connection:
             key = connection.execute(schema.preferences.insert().values(**row)).inserted_primary_key
         return int(key[0])  # type: ignore[index]
 
@@ -116,8 +101,7 @@ class PreferenceStore(NumberedOpinionStore):
         query = sa.select(*(p[f.name] for f in fields(Preference))).order_by(p.id)
         if question is not None:
             query = query.where(p.question == question)
-        with self._engine.connect() as connection:
-            return [Preference(*row) for row in connection.execute(query)]
+        return [Preference(*row) for row in self._rows(query)]
 
     def summary(self, question: str | None = None) -> list[PairSummary]:
         """Wins and ties of each pair of models, by their names."""

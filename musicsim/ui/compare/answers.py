@@ -18,8 +18,6 @@ from musicsim.ui.base.text import plain
 from musicsim.ui.compare.session import rename, who
 from musicsim.ui.train.training_view import learn_from
 
-__all__ = ["so_far"]
-
 _STAGE = 25
 _LISTED = 20
 

@@ -19,11 +19,6 @@ from musicsim.library.stores.answers import FORMS, Answer
 from musicsim.ui.base.state import QUEUE_LIBRARY, Key, snapshot
 from musicsim.ui.base.text import plain
 
-__all__ = [
-    "FORM", "LISTENER", "N_SONGS", "SHOW_NAMES", "Asked", "Given", "act", "last_given", "question",
-    "rename", "turn", "who",
-]  # fmt: skip
-
 _MAX_NAME = 60
 
 

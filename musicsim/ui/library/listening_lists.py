@@ -13,8 +13,6 @@ from musicsim.ui.base.text import shown
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.table_download import table_download
 
-__all__ = ["learn_walk", "show_lists"]
-
 _LISTED = 500  # rows of a table
 _NOTES = {0: "left out: none of its songs is here", 1: "one song: nothing to learn from"}
 

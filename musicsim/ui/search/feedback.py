@@ -13,8 +13,6 @@ from musicsim.library import Library
 from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain
 
-__all__ = ["THUMBS", "feedback_bar", "feedback_on", "say"]
-
 THUMBS = {"like": 1, "unlike": -1}
 """What a thumb of the list of answers says."""
 
