@@ -100,12 +100,10 @@ def _judged(
 
 
 def fit_dialects(lists: Lists, graph_of: Callable[[Lists], playlist.Hypergraph]) -> playlist.Dialects:
-    """Fit the walk of all lists and the dialects, with shares of families as on lists that company was not heard from.
+    """Fit the walk of all lists and the dialects.
 
-    Parameters
-    ----------
-    graph_of : callable
-        Builds the edges with the company that songs keep on the given lists.
+    Shares of families are as on lists that company was not heard from: `graph_of` builds the edges with the company
+    that songs keep on the given lists.
     """
     fitted = _fit(graph_of(lists), lists)
     if len(lists.rows) < _MIN_TO_JUDGE or "company" not in fitted.model().family_shares():

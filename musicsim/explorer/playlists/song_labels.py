@@ -97,17 +97,7 @@ def _words_table(snapshot: Snapshot) -> tuple[list[str], sparse.csr_array]:
 
 
 def learn_sources(snapshot: Snapshot, playlists: Sequence[Sequence[int]], tell: Tell) -> Sources:
-    """Learn what the edges need from playlists, plays and lyrics; at once when nothing of them has changed.
-
-    Parameters
-    ----------
-    playlists : lists of rows
-
-    Returns
-    -------
-    Sources
-        Aligned with the rows.
-    """
+    """Learn what the edges need from playlists of rows, plays and lyrics; at once when nothing of them has changed."""
     library = snapshot.library
     read_lyrics(library, tell=tell)
     ids = snapshot.row_ids

@@ -379,13 +379,8 @@ class Walk:
     ) -> DrawnPlaylist:
         """A list as it stands: each transition with the edge that was taken, or the likeliest one.
 
-        Parameters
-        ----------
-        song_ids : sequence of int
-        taken : mapping of (song id, next song id) to Edge, optional
-            Edges that the walk took, for pairs that still follow each other.
-        dialect : str, optional
-            Whose walk says what is likely.
+        `taken` are edges that the walk took, by song id and next song id, for pairs that still follow each other;
+        `dialect` is whose walk says what is likely.
         """
         model = self._model(dialect)
         rows = [self._row(i) for i in song_ids]

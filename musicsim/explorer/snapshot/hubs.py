@@ -20,14 +20,9 @@ _SONGS_AVERAGED = 5_000
 class HubReduction:
     """Adjusts distances by what both songs find usual.
 
-    Parameters
-    ----------
-    vectors : callable
-        Gives the vectors of some rows, float32 (k, n_dimensions).
-    proximity : callable
-        Gives the mutual proximity of all rows; called for small libraries only.
-    max_in_advance : int
-        Songs up to which the moments of all are computed before the first answer.
+    `vectors` gives those of some rows, float32 (k, n_dimensions); `proximity` gives the mutual proximity of all rows,
+    and is called for small libraries only: up to `max_in_advance` songs the moments of all are computed before the
+    first answer.
     """
 
     def __init__(
@@ -46,16 +41,7 @@ class HubReduction:
         distances: FloatingArray,
         rows: Int64Array,
     ) -> Float64Array:
-        """Distances of candidates as :class:`MutualProximity` adjusts them.
-
-        Parameters
-        ----------
-        vector : ndarray of shape (n_dimensions,)
-            The query.
-        distances : ndarray of shape (k,)
-        rows : int64 ndarray of shape (k,)
-            The candidates.
-        """
+        """Distances of candidates, (k,), from a query, (n_dimensions,), as :class:`MutualProximity` adjusts them."""
         if self._is_small:
             proximity = self._proximity()
             mean, deviation = proximity.moments(vector[None, :])

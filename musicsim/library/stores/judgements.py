@@ -18,17 +18,10 @@ class JudgementStore(OpinionStore):
     def keep(self, query_id: int, judged: Mapping[int, int]) -> None:
         """Keep what was said of answers to a song, in the place of what was kept of it before.
 
-        Parameters
-        ----------
-        judged : mapping of song id to int
-            1 for a song that is like it, -1 for one that is not; empty to forget them.
+        1 for a song that is like it, -1 for one that is not, by song id; empty to forget them.
 
-        Raises
-        ------
-        ValueError
-            If a song is judged as an answer to itself, or by another number.
-        NotFoundError
-            If a song is not in the library; nothing is written then.
+        Raises ValueError if a song is judged as an answer to itself, or by another number; NotFoundError if a song is
+        not in the library, and nothing is written then.
         """
         for song_id, value in judged.items():
             if song_id == query_id or value not in (-1, 1):
