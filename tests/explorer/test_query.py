@@ -16,7 +16,7 @@ from musicsim.errors import AudioError, ModelError, NotFoundError
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.search.query import find_similar, read_example, short_reason
 from musicsim.explorer.snapshot.filtering import filter_choices, passing
-from musicsim.explorer.snapshot.hubs import HubReduction
+from musicsim.explorer.snapshot.model_rows import HubReduction
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library.db import schema
 from musicsim.library.db.columns import HEARD

@@ -14,7 +14,7 @@ from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.library import Library
 from musicsim.library.stores.models import BUILT_IN
-from musicsim.library.stores.preferences import PairSummary, Preference
+from musicsim.library.stores.opinions import PairSummary, Preference
 
 QUESTION = "playlists"
 _MAX_TRIES = 5
