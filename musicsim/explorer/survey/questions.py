@@ -249,25 +249,12 @@ class _Asked:
 def foreseen(snapshot: Snapshot, question: Question, chosen: int) -> bool:
     """Whether the model would have answered as the listener did.
 
-    Parameters
-    ----------
-    snapshot : Snapshot
-        The songs, under the model.
-    chosen : int
-        The place of the listener's choice in ``question.song_ids``.
+    Of "odd": whether the songs other than `chosen`, a place in ``question.song_ids``, are nearer to one another, by
+    the mean of their squared distances, than those without any other song. Of "like": whether it is nearest to the
+    first song. A tie is not foreseen.
 
-    Returns
-    -------
-    bool
-        Of "odd": whether the other songs are nearer to one another, by the mean of their squared distances, than those
-        without any other song. Of "like": whether it is nearest to the first song. A tie is not foreseen.
-
-    Raises
-    ------
-    NotFoundError
-        If a song has no vector under the model.
-    ValueError
-        If `chosen` is no place that can be chosen.
+    Raises NotFoundError if a song has no vector under the model; ValueError if `chosen` is no place that can be
+    chosen.
     """
     first = 1 if question.form == "like" else 0
     if not first <= chosen < len(question.song_ids):
@@ -288,22 +275,11 @@ def foreseen(snapshot: Snapshot, question: Question, chosen: int) -> bool:
 
 
 def standing(answers: Sequence[Answer], listener: str | None = None) -> Standing:
-    """What the answers so far are worth.
+    """What the answers so far, of everybody and oldest first, are worth.
 
-    Parameters
-    ----------
-    answers : sequence of Answer
-        Of everybody, oldest first.
-    listener : str, optional
-        Count the answers of this listener only, and their agreement with all others; `n_listeners` is of everybody.
+    Of a listener only their answers count, and their agreement with all others; `n_listeners` is of everybody.
+    Answers that are unsure count in `n_answers` and `n_unsure` alone.
 
-    Returns
-    -------
-    Standing
-        Answers that are unsure count in `n_answers` and `n_unsure` alone.
-
-    Notes
-    -----
     The intervals take cases as independent. Pairs of people are not quite: where many answered one question, the
     interval of `agreement` is too narrow.
     """

@@ -105,21 +105,11 @@ def _step_lengths(gaps: Float64Array, counts: Float64Array, vectors: Float64Arra
 def information(
     apart: Float64Array, n_shown: int, form: str, tastes: Float64Array, scale: float
 ) -> Float64Array:
-    """What the answers to questions tell of the taste: their mutual information.
+    """What the answers to questions tell of the taste: their mutual information, (n_questions,) in nats.
 
-    Parameters
-    ----------
-    apart : float64 ndarray of shape (n_questions, n_pairs, n_dimensions)
-        From :func:`pairs_apart`.
-    tastes : float64 ndarray of shape (n_dimensions, n_tastes)
-    scale : float
-        From :func:`softness`.
-
-    Returns
-    -------
-    float64 ndarray of shape (n_questions,)
-        Nats: the entropy of the mean answer less the mean entropy of the answers (Houlsby and others 2011), where a
-        taste answers with probabilities in proportion to exp(-cost / scale).
+    It is the entropy of the mean answer less the mean entropy of the answers (Houlsby and others 2011), where a taste
+    answers with probabilities in proportion to exp(-cost / scale). `apart` comes from :func:`pairs_apart`, `scale`
+    from :func:`softness`; tastes are (n_dimensions, n_tastes).
     """
     logits = -costs(apart @ tastes, n_shown, form) / scale
     logits -= logits.max(axis=1, keepdims=True)

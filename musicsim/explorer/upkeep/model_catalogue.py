@@ -159,19 +159,9 @@ def _forget_unused_vectors(library: Library) -> None:
 def take_model(library: Library, source: Path, tell: Tell) -> str:
     """Take in a model of another library (:mod:`musicsim.explorer.models.files`) and describe all songs by it.
 
-    Returns
-    -------
-    str
-        Its id.
-
-    Raises
-    ------
-    ModelError
-        If the file holds no model.
-    FeatureVersionError
-        If it comes from another version of the program, or no frames are kept to describe songs by.
-    StoreLockedError
-        If another process is adding to this library.
+    Returns its id. Raises ModelError if the file holds no model; FeatureVersionError if it comes from another version
+    of the program, or no frames are kept to describe songs by; StoreLockedError if another process is adding to this
+    library.
     """
     with library.exclusive(), scratch_of(library.folder).folder() as scratch:
         try:

@@ -221,14 +221,8 @@ class RawBytes(_Watched):
 class JsonStream(_Watched):
     """A JSON document that is read one entry of its list at a time.
 
-    Memory: the largest entry, at most a few MB, whatever the document's size.
-
-    Attributes
-    ----------
-    longest : int
-        Characters that an entry may have.
-    title : str
-        What the document calls itself, as far as it was read: the first text under "title" or "name".
+    `title` is what it calls itself, as far as it was read: the first text under "title" or "name". Memory: the
+    largest entry, at most a few MB (`longest` characters), whatever the document's size.
     """
 
     def __init__(self, *arguments: Any) -> None:
