@@ -71,15 +71,7 @@ def harmony(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
 class HarmonyStream:
     """Turn samples that come block by block into the harmony of a song; see :func:`harmony`.
 
-    Parameters
-    ----------
-    sr : float >= 8000
-        Samples per second.
-
-    Raises
-    ------
-    ValueError
-        If `sr` is too low.
+    `sr`, the samples per second, is 8000 at least; else ValueError is raised.
     """
 
     def __init__(self, sr: float) -> None:
