@@ -224,7 +224,9 @@ _FIND_ALL = """const found = [...document.querySelectorAll(wanted)];
         if (host.shadowRoot) found.push(...host.shadowRoot.querySelectorAll(wanted));"""
 _IS_OTHER_SONG = f"""(song) => {{ const wanted = "[data-testid=song-row]"; {_FIND_ALL}
     return found.length > 0 && found[0].dataset.songId !== song; }}"""
-_HAS_MATCHES = """() => [...document.querySelectorAll("[role=option]")].some((line) => line.checkVisibility())"""
+_HAS_MATCHES = (
+    """() => [...document.querySelectorAll("[role=option]")].some((line) => line.checkVisibility())"""
+)
 
 
 def _hello(browser: Browser) -> float | None:
@@ -294,7 +296,9 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         rows: list[Row] = [{"songs": 0, "page": "Streamlit's hello", "what": "first load", "seconds": hello}]
         for library in _libraries(settings, Path(folder), progress):
             with library:
-                n_songs = take_snapshot(library).columns.year.size  # what the app keeps of a library it reads once
+                n_songs = take_snapshot(
+                    library
+                ).columns.year.size  # what the app keeps of a library it reads once
             rows += _measured(browser, library.folder, n_songs, progress)
         browser.close()
     largest = [row for row in rows if row["songs"] == rows[-1]["songs"]]

@@ -43,7 +43,9 @@ def fit_ranges(keys: Mapping[str, Key[Any]], choices: FilterChoices) -> None:
     """Keep ranges within what the songs have: other songs may be shown, or these have changed."""
     for field in RANGES:
         range_ = _within(keys[field].get(), choices.ranges.get(field))
-        if keys[field].get() != range_:  # a value that is set is sent to the browser, over what is typed there
+        if (
+            keys[field].get() != range_
+        ):  # a value that is set is sent to the browser, over what is typed there
             keys[field].set(range_)
 
 

@@ -1,8 +1,8 @@
 """A box that finds while one types: songs and artists of a library, or names of a list, however many there are."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Literal, get_args
 
 import streamlit as st
