@@ -471,11 +471,13 @@ class Store:
         """Who played which song how often, all sources summed; see :class:`Plays`."""
         return self.listening.plays()
 
-    def albums(self) -> dict[int, tuple[str, str | None]]:
-        """The album of every song that names one and the artist of it, by song id; 0.2 kB each."""
+    def albums(self, min_songs: int = 1) -> dict[int, tuple[str, str | None]]:
+        """The album and its artist by song id, of songs on albums whose name so many songs have; 0.2 kB each."""
         s = schema.songs.c
+        large = sa.select(s.album).where(s.album.is_not(None)).group_by(s.album)
+        named = large.having(sa.func.count() >= min_songs)
         with self.engine.connect() as connection:
-            rows = connection.execute(sa.select(s.id, s.album, s.album_artist).where(s.album.is_not(None)))
+            rows = connection.execute(sa.select(s.id, s.album, s.album_artist).where(s.album.in_(named)))
             return {row.id: (row.album, row.album_artist) for row in rows}
 
     def tags(self, song_ids: Iterable[int] | None = None) -> dict[int, list[tuple[str, float]]]:

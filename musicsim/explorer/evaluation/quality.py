@@ -299,8 +299,7 @@ def measure_scores(
     asked = _sampled(able, most_queries, random_state)
     ranked = _sampled(np.arange(snapshot.n_indexed), _MAX_RANKED, random_state)
     _tell(tell, "ranking similar songs", 0, len(asked))
-    queries = snapshot.vectors_at(asked).astype(np.float64)
-    X = (snapshot.X if len(ranked) == snapshot.n_indexed else snapshot.vectors_at(ranked)).astype(np.float64)
+    queries, X = snapshot.X[asked].astype(np.float64), snapshot.X[ranked].astype(np.float64)
     scores = {name: np.empty(len(asked)) for name in RANKED}
     for start in range(0, len(asked), 256):
         block = slice(start, start + 256)
