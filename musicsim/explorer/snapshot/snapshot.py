@@ -16,7 +16,7 @@ from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.snapshot.model_rows import ModelRows, cached_rows, representatives_of
 from musicsim.explorer.snapshot.neighbours import Neighbours
 from musicsim.library import Library, Song
-from musicsim.library.db.columns import SongColumns, SongTable, song_label
+from musicsim.library.db.columns import SongColumns, SongTable
 from musicsim.library.genres import folded
 from musicsim.library.stores.models import ModelRecord
 
@@ -215,11 +215,6 @@ class Snapshot:
         return self._table.names_at(
             self._rows.places if rows is None else self._rows.places[np.asarray(rows)]
         )
-
-    def labels(self) -> dict[int, str]:
-        """:attr:`Song.label` of every row, by song id."""
-        named = zip(self.row_ids.tolist(), self.names_at(), strict=True)
-        return {song_id: song_label(title, by) for song_id, (title, by) in named}
 
     def _ids_at(self, rows: Rows | None) -> npt.NDArray[np.int64]:
         return self.row_ids if rows is None else self.row_ids[np.asarray(rows, dtype=np.int64)]

@@ -12,11 +12,13 @@ import streamlit as st
 from musicsim.errors import MusicsimError
 from musicsim.ui.base.text import plain
 
-__all__ = ["Desk", "Task", "Tell", "desk", "result_of", "value_of", "wait_for"]
+__all__ = ["AT_ONCE_S", "Desk", "Task", "Tell", "desk", "result_of", "value_of", "wait_for"]
 
 Tell = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and of how much."""
 
+AT_ONCE_S = 0.5
+"""Work that is done so soon is waited for: nothing flickers."""
 _MAX_KEPT = 60
 
 

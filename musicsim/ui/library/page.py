@@ -113,7 +113,14 @@ def draw() -> None:
 
     with st.container():
         watch()
-    _section(_Contents(now, library.files.failures(), library.missing_songs(), busy))
+    failures, missing = _not_here(library.folder, now.revision, library)
+    _section(_Contents(now, failures, missing, busy))
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _not_here(folder: Path, revision: int, _library: Library) -> tuple[list[Failure], list[Song]]:
+    """Files that were not added, and songs whose files have gone; a second, of a million songs."""
+    return _library.files.failures(), _library.missing_songs()
 
 
 def _ways_in(now: Snapshot, *, busy: bool) -> None:
