@@ -25,6 +25,7 @@ from musicsim.ui.base.text import plain
 from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.listening import follow, play_songs
+from musicsim.ui.components.player_routes import play_upload
 from musicsim.ui.components.song_finder import find_names, find_song, song_matches
 from musicsim.ui.components.song_list import Action, clock, hit_rows, song_list
 from musicsim.ui.components.song_map import song_map
@@ -150,7 +151,10 @@ def _about(now: Snapshot, query: _Query) -> None:
         what, act = st.columns([3, 1], vertical_alignment="center")
         if upload is not None and isinstance(query.of, Example):
             what.markdown(f"**{plain(upload.name)}** · {clock(query.of.duration_s)}")
-            what.audio(upload.data)
+            what.button(
+                "Play", icon=":material/play_arrow:", key="search_play_upload", on_click=play_upload,
+                args=(upload, query.of.duration_s),
+            )  # fmt: skip
             for note in query.of.notes:
                 what.caption(f":material/info: {plain(note)}")
             if query.of.is_cut and not upload.is_whole:
