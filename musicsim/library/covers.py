@@ -1,7 +1,7 @@
 """Covers: small pictures of songs, from the tags of their files or an image in their folders, made once.
 
-A picture may be anything. Sizes are looked at before bytes are read and pixels are decoded, and what is no picture after
-all counts as none.
+A picture may be anything: sizes are looked at before bytes are read and pixels are decoded, and what is no picture
+after all counts as none.
 """
 
 import base64

@@ -20,7 +20,15 @@ from typing import Any, BinaryIO
 
 from musicsim.audio.reader import SAFE_OPTIONS, TAGS_MAY_BE_BROKEN
 
-__all__ = ["FileTags", "FrugalFile", "file_chunks", "open_container", "read_id3v2", "read_lyric_tags", "read_tags"]
+__all__ = [
+    "FileTags",
+    "FrugalFile",
+    "file_chunks",
+    "open_container",
+    "read_id3v2",
+    "read_lyric_tags",
+    "read_tags",
+]
 
 _log = logging.getLogger(__name__)
 _LONGEST = 300  # characters; what is longer is no name but a mistake
@@ -160,7 +168,9 @@ def read_lyric_tags(path: Path) -> list[str]:
         return []
 
 
-def _gather(path: Path, wanted: _Wanted, readers: Sequence[Callable[["FrugalFile", _Wanted], _Found]]) -> _Found:
+def _gather(
+    path: Path, wanted: _Wanted, readers: Sequence[Callable[["FrugalFile", _Wanted], _Found]]
+) -> _Found:
     """All values of each field, best first."""
     found: _Found = {}
     with path.open("rb") as raw:

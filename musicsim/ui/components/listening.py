@@ -11,10 +11,10 @@ from musicsim.library import Library, Song
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.state import CHOSEN, EXAMPLE, LIBRARY, QUEUE_LIBRARY, active_library, chosen_model
 from musicsim.ui.components import player
+from musicsim.ui.components.cover import cover_address
 from musicsim.ui.components.song_list import Action
 
 __all__ = [
-    "cover_address",
     "enqueue_songs",
     "follow",
     "on_player_event",
@@ -23,11 +23,6 @@ __all__ = [
     "thumbs",
     "track",
 ]
-
-
-def cover_address(library: Library, song_id: int) -> str:
-    """Where the picture of a song is; the answer is empty where there is none, which browsers do not report."""
-    return f"/songs/{song_id}/cover?library={quote(library.name)}&quiet=1"
 
 
 def track(library: Library, song: Song, *, preview: bool = False) -> player.Track:

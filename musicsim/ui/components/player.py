@@ -130,7 +130,12 @@ class _Link:
 
     def push(self, kind: str, tracks: Sequence[Track], start: int = 0) -> None:
         self.serial += 1
-        payload = {"serial": self.serial, "kind": kind, "start": start, "tracks": [as_json(t) for t in tracks]}
+        payload = {
+            "serial": self.serial,
+            "kind": kind,
+            "start": start,
+            "tracks": [as_json(t) for t in tracks],
+        }
         self.commands.append(_Command(payload))
 
     def data(self, role: str) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from musicsim.library.scan.files import content_hash
 from musicsim.ui.base.option_widgets import UPLOAD_TYPES, labelled, limits
 from musicsim.ui.base.state import CHOSEN, EXAMPLE, Upload, choices_of, example, map_placer, snapshot
 from musicsim.ui.base.text import plain
+from musicsim.ui.components.cover import show_cover
 from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.listening import follow, play_songs
@@ -176,7 +177,9 @@ def _about(now: Snapshot, query: _Query) -> None:
                     disabled=busy, help="Another job is running: see the Library page." if busy else None,
                 )  # fmt: skip
         elif seed is not None:
-            what.markdown(f"**{plain(seed.title)}** · {plain(seed.by)} · {clock(seed.duration_s)}")
+            with what.container(horizontal=True, vertical_alignment="center"):
+                show_cover(now.library, seed)
+                st.markdown(f"**{plain(seed.title)}** · {plain(seed.by)} · {clock(seed.duration_s)}")
             act.button(
                 "Play",
                 icon=":material/play_arrow:",
