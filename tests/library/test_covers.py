@@ -130,9 +130,7 @@ def bomb(width: int, height: int) -> bytes:
 
     header = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
     rows = zlib.compress(bytes((width // 8 + 1) * min(height, 2000)))
-    return (
-        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
-    )
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
 
 HOSTILE = {
@@ -169,7 +167,9 @@ def packed_frame(n_bytes: int) -> bytes:
 def test_a_packed_frame_is_not_unpacked_beyond_what_is_small(store, song_with, monkeypatch):
     unpacked = []
     unpack = zlib.decompress
-    monkeypatch.setattr(zlib, "decompress", lambda data, *a, **k: unpacked.append(len(data)) or unpack(data, *a, **k))
+    monkeypatch.setattr(
+        zlib, "decompress", lambda data, *a, **k: unpacked.append(len(data)) or unpack(data, *a, **k)
+    )
 
     def prepend(n_bytes):
         return lambda path: path.write_bytes(packed_frame(n_bytes) + path.read_bytes())
