@@ -345,7 +345,7 @@ def test_the_music_goes_on_when_the_queue_ends(page, address, home):
     page.route("**/radio?*", lambda route: route.fulfill(json=[]))
     page.evaluate("() => { const p = window[Symbol.for('musicsim.player')]; p.jump(p.tracks.at(-1).uid); }")
     player_plays(page, played[-1])
-    expect(page.get_by_test_id("player-message")).to_have_text(re.compile("^The music ends here: "))
+    expect(page.get_by_test_id("player-message")).to_have_text(re.compile("^The music ends with this song: "))
 
 
 def test_covers_are_shown_where_songs_are(page, address, home):

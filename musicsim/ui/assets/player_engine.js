@@ -250,7 +250,9 @@ class Engine {
     [this.errored, this.finished] = [false, false];
     this.wanted = play;
     const { track } = this;
-    if (this.spare.track?.uid === track.uid && !this.spare.audio.error && at === undefined) {
+    const isReady = this.spare.track?.uid === track.uid && !this.spare.audio.error && at === undefined;
+    // some browsers let an element play that was clicked for, and no other: without need it stays the same
+    if (isReady && this.settings.between !== "off") {
       [this.deck, this.spare] = [this.spare, this.deck];
       this.leaving = this.spare;
       this.nameDecks();
@@ -431,7 +433,7 @@ class Engine {
     this.askedBehind = last.uid;
     this.asking = this.moreBehind(last).then((tracks) => {
       if (this.tracks.at(-1) !== last) return; // the queue is another one by now
-      if (!tracks.length) this.view?.notify("The music ends here: no other song was found that can be played.", "info");
+      if (!tracks.length) this.view?.notify("The music ends with this song: no other was found that can be played.", "info");
       this.tracks.push(...tracks.map((track) => ({ ...track, uid: this.nextUid++ })));
       this.queueChanged();
     });
