@@ -43,11 +43,11 @@ def test_a_question_mark_lists_the_keys(page, address):
 def test_only_one_tab_plays(page, address, home):
     songs = songs_of(home)
     visit(page, address, "search", f"?song={songs[0].id}")
-    page.get_by_test_id("stMain").get_by_role("button", name="Play", exact=True).first.click()
+    page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
     first = player_plays(page, songs[0].id)
     other = page.context.new_page()
     visit(other, address, "search", f"?song={songs[1].id}")
-    other.get_by_test_id("stMain").get_by_role("button", name="Play", exact=True).first.click()
+    other.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
     player_plays(other, songs[1].id)
     expect(first).to_have_attribute("data-state", "paused")
 
