@@ -19,5 +19,5 @@ def show_cover(library: Library, song: Song) -> None:
     address = cover_address(library, song.id).lstrip("/")  # from where the app is served, wherever that is
     st.html(
         f"<div class='song-cover'><i style='background-image: url(&quot;{address}&quot;)'></i></div>",
-        width=80,
+        width="content",
     )

@@ -157,7 +157,7 @@ def _chosen_song(now: Snapshot, song: Song | None, hits: list[Hit]) -> None:
         return
     tempo = song.tempo and f"{song.tempo:.0f} beats/min"
     facts = [song.by, song.album, song.genre, song.year and str(song.year), song.key_words, tempo]
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         show_cover(now.library, song)
         with st.container(width="stretch", gap=None):
             st.subheader(plain(song.title), anchor=False)
