@@ -14,6 +14,7 @@ from musicsim.library import Song
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.state import BESIDE, CHOSEN, COLOUR_BY, EXAMPLE, FOUND, snapshot
 from musicsim.ui.base.text import plain
+from musicsim.ui.components.cover import show_cover
 from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.components.listening import follow, play_songs
 from musicsim.ui.components.song_finder import find_song, song_matches
@@ -176,10 +177,13 @@ def _chosen_song(now: Snapshot, song: Song | None, hits: list[Hit]) -> None:
     if song is None:
         _start_here(now)
         return
-    st.subheader(plain(song.title), anchor=False)
     tempo = song.tempo and f"{song.tempo:.0f} beats/min"
     facts = [song.by, song.album, song.genre, song.year and str(song.year), song.key_words, tempo]
-    st.caption(" · ".join(plain(f) for f in [*facts, clock(song.duration_s)] if f))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        show_cover(now.library, song)
+        with st.container(width="stretch", gap=None):
+            st.subheader(plain(song.title), anchor=False)
+            st.caption(" · ".join(plain(f) for f in [*facts, clock(song.duration_s)] if f))
     with st.container(horizontal=True):
         st.button("Play", icon=":material/play_arrow:", on_click=_choose, args=(now, song))
         if st.button("More like this", icon=":material/search:"):

@@ -23,10 +23,12 @@ from musicsim.library.scan.files import content_hash
 from musicsim.ui.base.option_widgets import UPLOAD_TYPES, labelled, limits, option_key
 from musicsim.ui.base.state import CHOSEN, EXAMPLE, Upload, choices_of, example, map_placer, snapshot
 from musicsim.ui.base.text import plain
+from musicsim.ui.components.cover import show_cover
 from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.components.filter_widgets import filter_values, filter_widgets
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.listening import follow, play_songs
+from musicsim.ui.components.player_routes import play_upload
 from musicsim.ui.components.song_finder import find_song, song_matches
 from musicsim.ui.components.song_list import Action, clock, hit_rows, song_list
 from musicsim.ui.components.song_map import song_map
@@ -156,7 +158,10 @@ def _about(now: Snapshot, query: _Query) -> None:
         what, act = st.columns([3, 1], vertical_alignment="center")
         if upload is not None and isinstance(query.of, Example):
             what.markdown(f"**{plain(upload.name)}** · {clock(query.of.duration_s)}")
-            what.audio(upload.data)
+            what.button(
+                "Play", icon=":material/play_arrow:", key="search_play_upload", on_click=play_upload,
+                args=(upload, query.of.duration_s),
+            )  # fmt: skip
             for note in query.of.notes:
                 what.caption(f":material/info: {plain(note)}")
             if query.of.is_cut and not upload.is_whole:
@@ -178,7 +183,9 @@ def _about(now: Snapshot, query: _Query) -> None:
                     disabled=busy, help="Another job is running: see the Library page." if busy else None,
                 )  # fmt: skip
         elif seed is not None:
-            what.markdown(f"**{plain(seed.title)}** · {plain(seed.by)} · {clock(seed.duration_s)}")
+            with what.container(horizontal=True, vertical_alignment="center"):
+                show_cover(now.library, seed)
+                st.markdown(f"**{plain(seed.title)}** · {plain(seed.by)} · {clock(seed.duration_s)}")
             act.button(
                 "Play",
                 icon=":material/play_arrow:",
