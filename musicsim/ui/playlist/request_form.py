@@ -47,7 +47,7 @@ _NAMES = ("artists", "no_artists", "genres", "tags", "no_tags", "folders", "keys
 _LISTS = (*_NAMES, "exclude")  # limits, each of some values
 
 _OF_ONE_LIBRARY: tuple[Key[Any], ...] = (
-    _DRAWN, _STARTED, *(_KEYS[name] for name in ("dialect", "first", "through", "like", *_LISTS, *_RANGES)),
+    _DRAWN, _STARTED, *(_KEYS[name] for name in ("dialect", "first", "through", "like", "words", *_LISTS, *_RANGES)),
 )  # fmt: skip
 
 
@@ -244,6 +244,7 @@ _EMPTY = {
 
 
 def _limits(now: Snapshot) -> None:
+    st.text_input(**_said("words"), placeholder="slow piano 1960s")
     st.number_input(**_number("spacing"))
     for name in _LISTS:
         of_songs: dict[str, Any] = {} if name in _NAMES else {"format_func": _labels(now).__getitem__}
@@ -263,6 +264,6 @@ def _number(field: str, max_value: int | None = None) -> dict[str, Any]:
 
 def _n_limits(now: Snapshot) -> int:
     ranges = choices_of(now).ranges
-    return sum(bool(_KEYS[name].get()) for name in _LISTS) + sum(
+    return sum(bool(_KEYS[name].get()) for name in ("words", *_LISTS)) + sum(
         _KEYS[name].get() != bounds for name, bounds in ranges.items()
     )
