@@ -252,11 +252,11 @@ def find_similar(
         If the song is not in the library or has no vector yet.
     """
     examples = examples_of(query)
-    if not snapshot.n_indexed or not examples.like:
-        return []
     like, unlike = (
         [_query_vector(snapshot, one) for one in some] for some in (examples.like, examples.unlike)
     )
+    if not snapshot.n_indexed or not like:
+        return []
     thumbs = thumbs or Thumbs()
     fitting = frozenset(snapshot.rows_of(thumbs.fitting).tolist())
     barred = np.unique(

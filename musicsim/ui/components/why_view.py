@@ -26,6 +26,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.asset import asset
 from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain, shown
+from musicsim.ui.components.charts import chart
 
 __all__ = ["ask_why", "show_why", "why_dialog"]
 
@@ -83,7 +84,7 @@ def why_dialog(snapshot: Snapshot, query: Query, other_id: int) -> None:
         st.caption(f":material/info: {plain(note)}")
     st.markdown("**What gives the similarity**")
     bars = [*why.parts, *_hub_bar(why, listed)]
-    st.plotly_chart(_shares_figure(bars, why.shared), key="why_shares", config={"displayModeBar": False})
+    chart(_shares_figure(bars, why.shared), key="why_shares", name="why")
     st.caption(f"In points of similarity; together they are the {100 * listed:.0f} of 100 in the list.")
     if why.apart:
         st.caption(f"What sets them apart (share of the squared distance): {_apart(why, one, other)}.")

@@ -3,49 +3,22 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-import numpy as np
 import streamlit as st
 
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.snapshot.words import understood
 from musicsim.ui.base.option_widgets import labelled
-from musicsim.ui.base.state import CHOSEN, EXAMPLE, Key
+from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain
+from musicsim.ui.components.search_examples import MAX_EXAMPLES, SIGNED, signed, some_of
 from musicsim.ui.components.song_finder import MatchKind, find_song, ids_of_match, song_matches
 
-__all__ = ["MAX_EXAMPLES", "WORDS", "add_examples", "search_like", "show_words", "signed"]
+__all__ = ["WORDS", "add_examples", "show_words"]
 
-MAX_EXAMPLES = 25
-"""That are searched with at once."""
 _FIELDS = {1: "like", -1: "unlike"}
 WORDS: Key[str] = Key("search_words", str, "words that results fit")
-_SIGNED: Key[tuple[str, dict[int, int]]] = Key(
-    "search_signed",
-    lambda: ("", {}),
-    "what is searched with, and 1 or -1 by the ids of songs beside it",
-    per_library=True,
-)
 _SIGN: Key[int] = Key("search_sign", lambda: 1, "whether the next example is one to be like")
-
-
-def signed(name: str) -> dict[int, int]:
-    """Songs beside what is searched with under a name: 1 for those to be like, -1 for those not to."""
-    of, songs = _SIGNED.get()
-    return songs if of == name else {}
-
-
-def search_like(now: Snapshot, ids: Sequence[int]) -> None:
-    """Search with some songs, of many some that are spread evenly; for callbacks and before a switch of pages."""
-    if len(ids):
-        first, *others = _some(ids, MAX_EXAMPLES)
-        CHOSEN.set(first)
-        EXAMPLE.set(None)
-        _SIGNED.set((f"{now.library.name}:{first}", dict.fromkeys(others, 1)))
-
-
-def _some(ids: Sequence[int], n: int) -> list[int]:
-    return [int(ids[i]) for i in np.unique(np.linspace(0, len(ids) - 1, n).astype(int))]
 
 
 def add_examples(now: Snapshot, name: str, searched_id: int | None) -> None:
@@ -57,7 +30,7 @@ def add_examples(now: Snapshot, name: str, searched_id: int | None) -> None:
         ids = [i for i in found[now.rows_of(found) >= 0].tolist() if i != searched_id]
         room = MAX_EXAMPLES - len(songs)
         if ids and room > 0:
-            _SIGNED.set((name, songs | dict.fromkeys(_some(ids, room), _SIGN.get())))
+            SIGNED.set((name, songs | dict.fromkeys(some_of(ids, room), _SIGN.get())))
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         _SIGN.get()
@@ -81,7 +54,7 @@ def add_examples(now: Snapshot, name: str, searched_id: int | None) -> None:
 
 
 def _remove(name: str, ids: Sequence[int], place: int) -> None:
-    _SIGNED.set((name, {i: sign for i, sign in signed(name).items() if i != ids[place]}))
+    SIGNED.set((name, {i: sign for i, sign in signed(name).items() if i != ids[place]}))
 
 
 def show_words(now: Snapshot) -> str:

@@ -25,11 +25,12 @@ from musicsim.ui.base.text import plain
 from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.listening import follow, play_songs
+from musicsim.ui.components.search_examples import search_like, signed
 from musicsim.ui.components.song_finder import MatchKind, find_names, find_song, ids_of_match, song_matches
 from musicsim.ui.components.song_list import Action, clock, hit_rows, song_list
 from musicsim.ui.components.song_map import song_map
 from musicsim.ui.components.why_view import ask_why, show_why
-from musicsim.ui.search.examples import WORDS, add_examples, search_like, show_words, signed
+from musicsim.ui.search.examples import WORDS, add_examples, show_words
 from musicsim.ui.search.feedback import THUMBS, feedback_bar, feedback_on, say
 
 __all__ = ["draw"]
