@@ -24,8 +24,8 @@ from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.requests.search import MAX_RESULTS, SearchRequest
 from musicsim.explorer.requests.training import TrainingRequest
-from musicsim.explorer.search.by_words import find_hits
-from musicsim.explorer.search.query import Hit, find_requested
+from musicsim.explorer.search.query import Hit
+from musicsim.explorer.search.requested import find_requested
 from musicsim.explorer.search.uploads import MAX_MB, MAX_MINUTES, MINUTES, hear
 from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
 from musicsim.explorer.upkeep.model_text import name_for
@@ -131,7 +131,7 @@ def similar_to_several(
 
     With `words` alone the songs that fit them, without a similarity.
     """
-    return _hits(find_hits(snapshot_under(open_library(library), model), None, search))
+    return _hits(find_requested(snapshot_under(open_library(library), model), None, search))
 
 
 def _require_sound_type(request: Request) -> None:

@@ -59,14 +59,14 @@ def similar(
     model: ModelOption = None,
 ) -> None:
     """List the songs that sound most like a file, a song of the library or several, or that words describe."""
-    from musicsim.explorer.search.by_words import find_hits
+    from musicsim.explorer.search.requested import find_requested
     from musicsim.explorer.snapshot.snapshot import snapshot_under
 
     if song is None and not request.like and not request.words:
         raise typer.BadParameter("name a file or the id of a song, or say --like or --words.")
     with open_library(library) as lib:
         snapshot = snapshot_under(lib, model)
-        hits = find_hits(snapshot, None if song is None else _query(snapshot, song), request)
+        hits = find_requested(snapshot, None if song is None else _query(snapshot, song), request)
     if as_json:
         emit(
             [

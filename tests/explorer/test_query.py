@@ -17,16 +17,16 @@ from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.query import (
     Examples,
-    find_requested,
     find_similar,
     read_example,
     short_reason,
     similarity_of,
-    with_examples,
 )
+from musicsim.explorer.search.requested import find_requested, part_of, with_examples
 from musicsim.explorer.snapshot.filtering import filter_choices, passing
 from musicsim.explorer.snapshot.hubs import HubReduction
 from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library.db import schema
 from musicsim.library.db.columns import HEARD
 from tests.sounds import SAMPLE_RATE, sound, write_song
@@ -289,10 +289,33 @@ def test_what_results_should_be_less_like_goes_to_the_end(snapshot):
     assert [hit.similarity for hit in less[-3:]] == [0.0] * 3
 
 
+def test_a_part_of_a_song_is_searched_with_as_the_file_of_that_part_would_be(tiny_library, tmp_path):
+    noise, tones = (sound(kind, seed=50, seconds=18) for kind in ("noise", "tones"))
+    path = tmp_path / "both.wav"
+    soundfile.write(path, np.concatenate([noise, tones]), SAMPLE_RATE)
+    tiny_library.add(path, n_workers=1)
+    refresh(tiny_library)
+    snapshot = take_snapshot(tiny_library)
+    both = max(song.id for song in tiny_library.songs())
+    example = read_example(snapshot, path, "both.wav")
+    for start, kind in ((0.0, "noise"), (18.0, "tones")):
+        request = SearchRequest(part=(start, start + 18.0), per_artist=0, k=4)
+        for query in (both, example):
+            hits = find_requested(snapshot, query, request)
+            assert {hit.song.artist for hit in hits} == {f"Artist {kind}"}
+    soundfile.write(tmp_path / "part.wav", noise, SAMPLE_RATE)
+    alone = read_example(snapshot, tmp_path / "part.wav", "part.wav")
+    # patterns of fluctuation are some seconds long: those at the cut know what comes after it
+    part, whole = part_of(snapshot, both, 0.0, 18.0).vector, snapshot.X[snapshot.rows_of([both])[0]]
+    assert np.linalg.norm(part - alone.vector) < np.linalg.norm(part - whole) / 2
+    with pytest.raises(AudioError, match=r"both\.wav, 3 to 3\.01 s: "):
+        part_of(snapshot, example, 3.0, 3.01)
+
+
 def test_one_example_twice_is_one(snapshot):
     song, other = (s.id for s in snapshot.library.songs()[:2])
     request = SearchRequest(like=(song, other, other))
-    assert with_examples(song, request) == Examples((song, other))
+    assert with_examples(snapshot, song, request) == Examples((song, other))
     assert find_requested(snapshot, song, SearchRequest()) == find_similar(snapshot, song)
     with pytest.raises(ValueError, match="both as fitting and as not"):
         SearchRequest(like=(1,), unlike=(1,))

@@ -25,6 +25,10 @@ class SearchRequest(Filters):
     unlike: tuple[int, ...] = option(
         (), "Id of a song that results should not be like.", label="Less like",
     )  # fmt: skip
+    part: tuple[float, float] | None = option(
+        None, "Only from this second to that one of the file or song; not of further examples.",
+        label="Only these seconds",
+    )  # fmt: skip
     hub_reduction: bool | None = option(
         None, "Whether hub songs (close to everything) count for less; by default as the library is set.",
         label="Hub reduction",

@@ -13,8 +13,7 @@ from musicsim.audio import SongFrames, Sound, analyse_sound
 from musicsim.errors import AudioTooShortError, ModelError, NotFoundError
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.requests.filters import Filters
-from musicsim.explorer.requests.search import SearchRequest
-from musicsim.explorer.search.feedback import Thumbs, bent, thumbs_by_id
+from musicsim.explorer.search.feedback import Thumbs, bent
 from musicsim.explorer.snapshot.filtering import passing
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
@@ -28,7 +27,6 @@ __all__ = [
     "Query",
     "example_of",
     "examples_of",
-    "find_requested",
     "find_similar",
     "limited_per_artist",
     "model_to_compare_with",
@@ -36,7 +34,6 @@ __all__ = [
     "short_reason",
     "similarities_of",
     "similarity_of",
-    "with_examples",
 ]
 
 
@@ -80,6 +77,8 @@ class Example:
     frames : SongFrames
     is_cut : bool
         Whether the sound goes on behind what was analysed.
+    starts_s : float
+        Where it begins in the song or file that it is a part of.
     """
 
     name: str
@@ -91,6 +90,7 @@ class Example:
     notes: tuple[str, ...] = field(default=())
     song_id: int | None = None
     is_cut: bool = False
+    starts_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,35 +181,6 @@ def example_of(snapshot: Snapshot, sound: Sound, digest: str, name: str) -> Exam
     )
 
 
-def find_requested(
-    snapshot: Snapshot, query: int | Example | None, request: SearchRequest, thumbs: Thumbs | None = None
-) -> list[Hit]:
-    """:func:`find_similar` as it was asked for, with the thumbs of the request unless others are given.
-
-    Parameters
-    ----------
-    query : int or Example, optional
-        One more example; without it those of the request are all.
-    """
-    if thumbs is None:
-        thumbs = thumbs_by_id(snapshot.library, request.fits, request.does_not_fit)
-    return find_similar(
-        snapshot,
-        with_examples(query, request),
-        request.k,
-        max_per_artist=request.per_artist or None,
-        filters=request,
-        hub_reduction=request.hub_reduction,
-        thumbs=thumbs,
-    )
-
-
-def with_examples(query: int | Example | None, request: SearchRequest) -> Query:
-    """A query together with the examples of a request."""
-    like = request.like if query is None else (query, *request.like)
-    return Examples(tuple(dict.fromkeys(like)), request.unlike)
-
-
 def find_similar(
     snapshot: Snapshot,
     query: Query,
@@ -281,9 +252,8 @@ def find_similar(
             ]
         )
         away = [_distances(snapshot, vector, rows, None, reduce) for _, vector in unlike]
-        together = _together(distances, np.array(away))
-        order = np.argsort(together, kind="stable")
-        rows, together, nearest = rows[order], together[order], distances.argmin(axis=0)[order]
+        order, together = _in_order(distances, np.array(away))
+        rows, nearest = rows[order], distances.argmin(axis=0)[order]
         chosen = limited_per_artist(snapshot, rows, k, max_per_artist, fitting)
         if len(chosen) == k or reach == n_allowed:
             return _hits(snapshot, [row for row, _ in like], rows[chosen], together[chosen], nearest[chosen])
@@ -304,17 +274,22 @@ def _distances(
     return snapshot.adjusted(vector, distances, rows) if reduce else distances
 
 
-def _together(like: npt.NDArray[np.floating], unlike: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """One distance a row of those from examples, (n, n_rows) each; infinite where what it should not be like is nearer.
+def _in_order(
+    like: npt.NDArray[np.floating], unlike: npt.NDArray[np.floating]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.floating]]:
+    """The order of rows by their distances from examples, (n, n_rows) each, and one distance each in this order.
 
-    "Nearer" by the mean inverse squares, of which those of what it should not be like count half.
+    It is infinite where a row is rather like what it should not be.
     """
     if len(like) == 1 and not len(unlike):
-        return like[0]
+        order = np.argsort(like[0], kind="stable")
+        return order, like[0][order]
     nearness = np.mean(np.maximum(like, _SMALLEST) ** -2.0, axis=0)
     if len(unlike):
         nearness = nearness - _UNLIKE * np.mean(np.maximum(unlike, _SMALLEST) ** -2.0, axis=0)
-    return np.where(nearness > 0, np.maximum(nearness, 1e-12) ** -0.5, np.inf)
+    order = np.argsort(-nearness, kind="stable")
+    is_like = nearness[order] > 0
+    return order, np.power(nearness[order], -0.5, out=np.full(len(order), np.inf), where=is_like)
 
 
 def similarity_of(snapshot: Snapshot, query: Query, other_id: int) -> float:
@@ -326,7 +301,8 @@ def similarity_of(snapshot: Snapshot, query: Query, other_id: int) -> float:
         If a song is not in the library or has no vector yet.
     """
     like, unlike = _pairwise(snapshot, query, other_id)
-    return float(kernels.ppk_similarity(_together(like[:, None], unlike[:, None])[0]))
+    _, (distance,) = _in_order(like[:, None], unlike[:, None])
+    return float(kernels.ppk_similarity(distance))
 
 
 def similarities_of(snapshot: Snapshot, query: Query, other_id: int) -> tuple[list[float], list[float]]:

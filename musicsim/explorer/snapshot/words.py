@@ -23,7 +23,7 @@ __all__ = ["Part", "Words", "understood"]
 
 _MAX_TEXT = 200
 _LONGEST_PHRASE = 4  # words of a tag or an artist's name
-_MIN_TYPO, _ALIKE = 4, 0.8  # letters of a word that may have a typo, and how alike the right one is
+_MIN_TYPO, _ALIKE = 4, 0.75  # letters of a word that may have a typo, and how alike the right one is
 _TEMPO_WITHIN = 0.04  # as close as listeners, and estimates, tell tempos apart
 _FIRST_YEAR, _LAST_YEAR = 1000, 2999
 _SCALES = HEARD_WORDS | {"duration_s": ("long", "short")}
@@ -40,6 +40,7 @@ _SAME = {
 _NOT, _VERY, _ABOUT = {"not", "no", "without"}, "very", "about"
 _FILLERS = {
     "a",
+    "about",
     "and",
     "but",
     "by",

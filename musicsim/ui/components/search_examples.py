@@ -7,7 +7,7 @@ import numpy as np
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.state import CHOSEN, EXAMPLE, Key
 
-__all__ = ["MAX_EXAMPLES", "SIGNED", "search_like", "signed", "some_of"]
+__all__ = ["MAX_EXAMPLES", "PART", "SIGNED", "search_like", "signed", "some_of"]
 
 MAX_EXAMPLES = 25
 """That are searched with at once."""
@@ -15,6 +15,13 @@ SIGNED: Key[tuple[str, dict[int, int]]] = Key(
     "search_signed",
     lambda: ("", {}),
     "what is searched with, and by the ids of songs beside it 1 for those to be like, -1 for those not to",
+    per_library=True,
+)
+
+PART: Key[tuple[str, tuple[float, float] | None]] = Key(
+    "search_part",
+    lambda: ("", None),
+    "what is searched with, and the seconds of it that count",
     per_library=True,
 )
 

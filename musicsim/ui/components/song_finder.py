@@ -9,7 +9,7 @@ import numpy.typing as npt
 import streamlit as st
 
 from musicsim.explorer.requests.search import SearchRequest
-from musicsim.explorer.search.by_words import rows_fitting
+from musicsim.explorer.search.requested import rows_fitting
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.snapshot.words import understood
 from musicsim.ui.base.asset import asset

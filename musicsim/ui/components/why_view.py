@@ -157,6 +157,7 @@ def _waves(snapshot: Snapshot, why: Why, one: Side, other: Side) -> None:
                 "title": shown(side.title),
                 "sub": shown(side.sub),
                 "duration_s": side.duration_s,
+                "starts_s": side.starts_s,
                 "heard_s": heard_s,
                 "peaks": np.round(side.peaks.astype(float), 3).tolist(),
                 "curve": np.round(height.astype(float), 3).tolist(),

@@ -12,8 +12,8 @@ import streamlit as st
 from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
 from musicsim.explorer.requests.search import SearchRequest
-from musicsim.explorer.search.by_words import find_hits
-from musicsim.explorer.search.query import Example, Hit, Query, with_examples
+from musicsim.explorer.search.query import Example, Hit, Query
+from musicsim.explorer.search.requested import find_requested, with_examples
 from musicsim.explorer.snapshot.map_view import place_vector
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.upkeep.add_music import keep_upload
@@ -25,10 +25,11 @@ from musicsim.ui.base.text import plain
 from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.listening import follow, play_songs
-from musicsim.ui.components.search_examples import search_like, signed
+from musicsim.ui.components.search_examples import PART, search_like, signed
 from musicsim.ui.components.song_finder import MatchKind, find_names, find_song, ids_of_match, song_matches
 from musicsim.ui.components.song_list import Action, clock, hit_rows, song_list
 from musicsim.ui.components.song_map import song_map
+from musicsim.ui.components.wave_part import choose_part
 from musicsim.ui.components.why_view import ask_why, show_why
 from musicsim.ui.search.examples import WORDS, add_examples, show_words
 from musicsim.ui.search.feedback import THUMBS, feedback_bar, feedback_on, say
@@ -90,6 +91,7 @@ def draw() -> None:
         return
     if query is not None:
         _about(now, query)
+        _part(now, query)
         add_examples(now, query.name_in(now), query.seed_id)
     _answers(now, query, _search_form(now, query))
 
@@ -187,6 +189,33 @@ def _about(now: Snapshot, query: _Query) -> None:
             )
 
 
+def _part(now: Snapshot, query: _Query) -> None:
+    """The waveform, on which a part can be chosen where frames were stored and the model compares sound."""
+    if now.model is None or not now.model.encoder_.uses_audio:
+        return
+    name = query.name_in(now)
+    if isinstance(query.of, Example):
+        peaks, duration_s = query.of.peaks, query.of.duration_s
+    elif query.seed is not None and now.library.frame_files.path(query.seed.content_hash).exists():
+        peaks, duration_s = now.library.outline(query.of), query.seed.duration_s
+    else:
+        return
+    choose_part(
+        name,
+        peaks,
+        duration_s,
+        _part_of(name),
+        key="search_part_wave",
+        on_part=lambda part: PART.set((name, part)),
+    )
+
+
+def _part_of(name: str) -> tuple[float, float] | None:
+    """The seconds that were chosen of what is searched with under a name."""
+    of, part = PART.get()
+    return part if of == name else None
+
+
 def _take_whole(upload: Upload) -> None:
     """Search with all of a long upload."""
     upload.is_whole, upload.decoding = True, None
@@ -210,9 +239,10 @@ def _search_form(now: Snapshot, query: _Query | None) -> SearchRequest:
     with narrow.popover("Filters", icon=":material/filter_alt:", width="stretch"):
         filters = _filters(now)
     songs = {} if query is None else signed(query.name_in(now))
+    part = None if query is None else _part_of(query.name_in(now))
     like, unlike = (tuple(i for i, sign in songs.items() if sign == side) for side in (1, -1))
     return SearchRequest(
-        k=k, per_artist=per_artist, words=show_words(now), like=like, unlike=unlike, **filters
+        k=k, per_artist=per_artist, words=show_words(now), like=like, unlike=unlike, part=part, **filters
     )
 
 
@@ -239,13 +269,13 @@ def _filters(now: Snapshot) -> dict[str, Any]:
 def _answers(now: Snapshot, query: _Query | None, request: SearchRequest) -> None:
     """The songs that were found, as a list and on the map."""
     if query is None:
-        _list_and_map(now, None, find_hits(now, None, request))
+        _list_and_map(now, None, find_requested(now, None, request))
         return
     said = feedback_on(now.library, query.name_in(now), query.seed_id)
-    hits = find_hits(now, query.of, request, said)
-    hits_before = find_hits(now, query.of, request, said.undone()) if said.said else hits
+    hits = find_requested(now, query.of, request, said)
+    hits_before = find_requested(now, query.of, request, said.undone()) if said.said else hits
     _list_and_map(
-        now, query, hits, judged=said.judged, asked=with_examples(query.of, request),
+        now, query, hits, judged=said.judged, asked=with_examples(now, query.of, request),
         bar=partial(feedback_bar, now, query.name_in(now), query.seed_id, hits_before, hits),
     )  # fmt: skip
 
