@@ -27,7 +27,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from musicsim import LIBRARY_FILE, __version__
-from musicsim._arrays import Float32Array
+from musicsim._arrays import Float32Array, Int64Array
 from musicsim.audio import derivatives
 from musicsim.errors import LibraryError, NotFoundError, StoreLockedError
 from musicsim.library.artists import artist_group, stand_in_name
@@ -352,7 +352,7 @@ class Store(Tables):
         roots = self.files.roots()
         return [_song(dict(row._mapping), roots) for row in self._rows(query)]
 
-    def ids_matching(self, words: Sequence[str]) -> npt.NDArray[np.int64]:
+    def ids_matching(self, words: Sequence[str]) -> Int64Array:
         """Ids of the songs that have a file and hold every one of some words, in any case, int64 ascending.
 
         They are looked for in title, artist, album, genre, year and path; 3 s for a million songs.

@@ -16,7 +16,7 @@ from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.snapshot.model_rows import ModelRows, cached_rows, representatives_of
 from musicsim.explorer.snapshot.neighbours import Neighbours
 from musicsim.library import Library, Song
-from musicsim.library.db.columns import SongColumns, SongTable, song_label
+from musicsim.library.db.columns import SongColumns, SongTable
 from musicsim.library.db.packed_texts import PackedTexts
 from musicsim.library.genres import folded
 from musicsim.library.stores.models import ModelRecord

@@ -113,7 +113,7 @@ class LyricsStore(Tables):
         w = schema.lyrics.c
         return self._value(sa.select(w.words).where(w.song_id == song_id)) or {}
 
-    def songs_saying(self, word: str) -> npt.NDArray[np.int64]:
+    def songs_saying(self, word: str) -> Int64Array:
         """Ids of the songs that say a word, int64."""
         w = schema.lyrics.c
         said = sa.func.json_each(w.words).table_valued("key")

@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
-from musicsim._arrays import Int64Array
 import streamlit as st
 
+from musicsim._arrays import Int64Array
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.requested import rows_fitting
 from musicsim.explorer.snapshot.snapshot import Snapshot
