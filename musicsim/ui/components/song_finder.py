@@ -110,7 +110,7 @@ def find_song(
 
 def find_songs(
     now: Snapshot, label: str, *, key: str, chosen: Sequence[int], on_change: Callable[[list[int]], None],
-    help: str = "", placeholder: str = "", most: int = _MAX_CHOSEN,
+    help: str = "", placeholder: str = "Search for a title", most: int = _MAX_CHOSEN,
 ) -> None:  # fmt: skip
     """A choice of some songs of the library.
 
@@ -131,7 +131,7 @@ def find_songs(
         return found[0].id if found else None
 
     _find_many(
-        label, key=key, help=help, placeholder=placeholder or "Search for a title",
+        label, key=key, help=help, placeholder=placeholder,
         chosen=[(song.id, _song_match(song)) for song in now.songs_by_id(chosen)],
         search=partial(song_matches, now, with_artists=False), known=known, most=most, on_change=on_change,
     )  # fmt: skip
@@ -217,7 +217,7 @@ def _found(key: str, search: Callable[[str], Sequence[Match]]) -> list[Match]:
 
 def _box(
     key: str, matches: Sequence[Match], chosen: Sequence[Match] = (), *, help: str = "",
-    label: str, is_labelled: bool, placeholder: str, nothing: str, **callbacks: Callable[[], None],
+    label: str, is_labelled: bool, placeholder: str, nothing: str, **callbacks: Any,
 ) -> None:  # fmt: skip
     component = st.components.v2.component(
         "musicsim_finder", css=asset("song_finder.css"), js=asset("song_finder.js"), isolate_styles=False

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +10,6 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
-from musicsim.explorer.requests.options import options_of
-from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.feedback import Thumbs
 from musicsim.explorer.search.query import Example, Hit, find_requested
 from musicsim.explorer.snapshot.map_view import place_vector
@@ -20,11 +17,10 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.upkeep.add_music import keep_upload
 from musicsim.library import Song
 from musicsim.library.scan.files import content_hash
-from musicsim.ui.base.option_widgets import UPLOAD_TYPES, labelled, limits, option_key
-from musicsim.ui.base.state import CHOSEN, EXAMPLE, Upload, choices_of, example, map_placer, snapshot
+from musicsim.ui.base.option_widgets import UPLOAD_TYPES
+from musicsim.ui.base.state import CHOSEN, EXAMPLE, Upload, example, map_placer, snapshot
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.empty import stop_without_songs
-from musicsim.ui.components.filter_widgets import filter_values, filter_widgets
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.listening import follow, play_songs
 from musicsim.ui.components.song_finder import find_song, song_matches
@@ -32,15 +28,12 @@ from musicsim.ui.components.song_list import Action, clock, hit_rows, song_list
 from musicsim.ui.components.song_map import song_map
 from musicsim.ui.components.why_view import ask_why, show_why
 from musicsim.ui.search.feedback import THUMBS, feedback_bar, feedback_on, say
+from musicsim.ui.search.request_form import search_form
 
 __all__ = ["draw"]
 
 FILE_KEY, MICROPHONE_KEY = "search_file", "search_microphone"
 _RECORDING = "your recording"
-_KEYS = {
-    field: option_key(f"search_{field}", SearchRequest, field, per_library=field not in ("k", "per_artist"))
-    for field in options_of(SearchRequest)
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +86,7 @@ def draw() -> None:
         )
         return
     _about(now, query)
-    _answers(now, query, _search_form(now, query))
+    _answers(now, query, partial(find_requested, now, query.of, search_form(now)))
 
 
 def _ways_in(now: Snapshot) -> None:
@@ -199,31 +192,6 @@ def _add_upload(now: Snapshot, upload: Upload) -> None:
         start_job(now.library, "add", paths=[str(keep_upload(now.library, upload.name, upload.data))])
     except MusicsimError as error:
         st.toast(plain(error), icon=":material/warning:")
-
-
-def _search_form(now: Snapshot, query: _Query) -> Callable[[Thumbs], list[Hit]]:
-    """How many answers, and which songs may be one; returns the search under these conditions."""
-    n, limit, narrow = st.columns([1, 1, 2], vertical_alignment="bottom")
-    for key in _KEYS.values():
-        key.get()  # its default, before its widget
-    n.segmented_control(**_said("k"), options=(10, 20, 50), required=True)
-    limit.number_input(**_said("per_artist") | limits(SearchRequest, "per_artist"))
-    with narrow.popover("Filters", icon=":material/filter_alt:", width="stretch"):
-        _filters(now)
-    plain_fields = {field: _KEYS[field].get() for field in ("k", "per_artist", "hub_reduction")}
-    request = SearchRequest(**plain_fields, **filter_values(_KEYS, choices_of(now)))
-    return partial(find_requested, now, query.of, request)
-
-
-def _said(field: str) -> dict[str, Any]:
-    return labelled(SearchRequest, field) | {"key": _KEYS[field].name, "persist_state": "session"}
-
-
-def _filters(now: Snapshot) -> None:
-    """Widgets for every filter."""
-    filter_widgets(SearchRequest, _KEYS, choices_of(now))
-    reduced = {None: "as the library is set", True: "on", False: "off"}
-    st.selectbox(**_said("hub_reduction"), options=list(reduced), format_func=reduced.__getitem__)
 
 
 def _answers(now: Snapshot, query: _Query, found_with: Callable[[Thumbs], list[Hit]]) -> None:
