@@ -15,7 +15,7 @@ from typing import Any
 import streamlit as st
 
 from musicsim.ui.base.asset import asset
-from musicsim.ui.base.state import CHOSEN, EXAMPLE, LIBRARY, Key, Upload, kept_keys
+from musicsim.ui.base.state import EXAMPLE, Key, Upload, kept_keys
 
 __all__ = ["Sessions", "follow_reload", "keep"]
 
@@ -25,6 +25,9 @@ MAX_UPLOADED_BYTES = 256 << 20
 """Of uploads that are kept, of all sessions together; those of the session that rests the longest go first."""
 
 _COMPONENT = "musicsim_reload"
+_ARRIVED: Key[dict[str, str]] = Key(
+    "arrived", lambda: dict(st.query_params), "the query that the session began with"
+)
 _TAB: Key[str] = Key(
     "tab", lambda: secrets.token_urlsafe(32), "under which key the tab finds its state again"
 )
@@ -76,26 +79,26 @@ def _sessions() -> Sessions:
 
 
 def keep() -> None:
-    """Keep what the listener has made; at the end of a run of the page."""
-    names = [key.name for key in kept_keys() if key.name in st.session_state]
-    about = {key.name: key.get() for key in (LIBRARY, CHOSEN)}
-    _sessions().keep(_TAB.get(), about | {name: st.session_state[name] for name in names})
+    """Keep what the listener has made, and the address; at the end of a run of the page."""
+    values = {key.name: key.get() for key in kept_keys() if key.name in st.session_state}
+    _sessions().keep(_TAB.get(), values | {_ARRIVED.name: dict(st.query_params)})
 
 
 def follow_reload() -> None:
     """Have the tab remember its key, and tell of the one that it had before a reload; once in a run, by the shell."""
+    _ARRIVED.get()
     component = st.components.v2.component(_COMPONENT, js=asset("reload.js"))
     component(key=_COMPONENT, data={"tab": _TAB.get()}, height="content", on_before_change=_take_over)
 
 
 def _take_over() -> None:
-    """Take over what the tab had before it was loaded again, as far as it shows the same."""
+    """Take over what the tab had before it was loaded again.
+
+    Another address is a link that was followed: what it shows is not replaced by what the tab showed.
+    """
     before = st.session_state[_COMPONENT].get("before")
     kept = _sessions().of(before) if isinstance(before, str) else {}
-    if kept.get(LIBRARY.name) != LIBRARY.get():
-        return
-    if kept.get(CHOSEN.name) != CHOSEN.get():  # another song was asked for by the address
-        kept.pop(EXAMPLE.name, None)
+    is_same = kept.get(_ARRIVED.name) == _ARRIVED.get()
     for key in kept_keys():
-        if key.name in kept:
+        if key.name in kept and (is_same or not key.per_library):
             key.set(kept[key.name])
