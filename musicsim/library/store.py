@@ -480,6 +480,22 @@ class Store:
             rows = connection.execute(sa.select(s.id, s.album, s.album_artist).where(s.album.in_(named)))
             return {row.id: (row.album, row.album_artist) for row in rows}
 
+    def album_counts(self) -> dict[tuple[str, str], int]:
+        """How many songs each album has, by its name and its artist, where one is named; 1 s for a million songs."""
+        s = schema.songs.c
+        by = sa.func.coalesce(s.album_artist, s.artist, "")
+        query = sa.select(s.album, by, sa.func.count()).where(s.album.is_not(None)).group_by(s.album, by)
+        with self.engine.connect() as connection:
+            return {(album, artist): n for album, artist, n in connection.execute(query)}
+
+    def songs_of_album(self, name: str, by: str) -> list[int]:
+        """Ids of the songs of an album, in the order of their tracks; its artist as :meth:`album_counts` has it."""
+        s = schema.songs.c
+        is_by = sa.func.coalesce(s.album_artist, s.artist, "") == by
+        query = sa.select(s.id).where(s.album == name, is_by).order_by(s.track, s.id)
+        with self.engine.connect() as connection:
+            return list(connection.scalars(query))
+
     def tags(self, song_ids: Iterable[int] | None = None) -> dict[int, list[tuple[str, float]]]:
         """Tags of every song that has some, or of those among `song_ids`, heaviest first."""
         if song_ids is None:

@@ -56,6 +56,8 @@ class Side:
     peaks : float32 ndarray of shape (n_bins,), in [0, 1]
     song_id : int or None
         None for sound from outside of the library.
+    starts_s : float
+        Where in the song or file it begins, of a part.
     tags : tuple of str
         Heaviest first.
     features : float32 ndarray of shape (n_features,), or None
@@ -69,6 +71,7 @@ class Side:
     title: str
     sub: str = ""
     song_id: int | None = None
+    starts_s: float = 0.0
     tags: tuple[str, ...] = ()
     listeners: frozenset[str] = frozenset()
     features: npt.NDArray[np.float32] | None = None

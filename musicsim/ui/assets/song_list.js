@@ -28,6 +28,7 @@ const ICONS = {
   up: "M6 14l6-6 6 6",
   down: "M6 10l6 6 6-6",
   after: "M12 3v6M6 9l6 5 6-5M6 15l6 5 6-5",
+  insert: "M12 5v14M5 12h14",
   drop: "M6 6l12 12M18 6L6 18",
   like: THUMB,
   unlike: THUMB,
@@ -79,6 +80,7 @@ function editing(row, index, data, send) {
     iconButton("up", `Move ${name} up`, () => send("move", index, index - 1), index === 0),
     iconButton("down", `Move ${name} down`, () => send("move", index, index + 1), index === last),
     iconButton("after", `Regenerate after ${name}`, () => send("redraw", index), index === last),
+    iconButton("insert", `Add songs after ${name}`, () => send("insert", index)),
     iconButton("drop", `Remove ${name}`, () => send("drop", index)),
   ];
 }

@@ -92,7 +92,7 @@ class Sound {
   }
 
   seek() {
-    if (this.playing) this.audio.currentTime = this.playing.passage.start_s;
+    if (this.playing) this.audio.currentTime = this.playing.side.starts_s + this.playing.passage.start_s;
   }
 
   stop() {
@@ -118,7 +118,7 @@ class Sound {
 
   check() {
     if (!this.playing) return;
-    if (this.audio.currentTime >= this.playing.passage.end_s) {
+    if (this.audio.currentTime >= this.playing.side.starts_s + this.playing.passage.end_s) {
       this.audio.pause();
       this.advance();
     } else {
@@ -194,7 +194,7 @@ class Side {
     this.drawWave(pen, width, height, ink);
     if (this.sound.playing?.side === data) {
       [pen.globalAlpha, pen.fillStyle] = [1, ink];
-      pen.fillRect(this.x(this.sound.audio.currentTime), STEM_PX, 1.5, height - STEM_PX);
+      pen.fillRect(this.x(this.sound.audio.currentTime - data.starts_s), STEM_PX, 1.5, height - STEM_PX);
     }
   }
 

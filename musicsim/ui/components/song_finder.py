@@ -1,26 +1,33 @@
-"""A box that finds while one types: songs and artists of a library, or names of a list, however many there are."""
+"""A box that finds while one types: songs, artists, albums, what words mean, or names of a list, however many."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Literal, get_args
 
+import numpy as np
+import numpy.typing as npt
 import streamlit as st
 
+from musicsim.explorer.requests.search import SearchRequest
+from musicsim.explorer.search.requested import rows_fitting
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer.snapshot.words import understood
 from musicsim.library import Song
 from musicsim.ui.base.asset import asset
 from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import shown
 
-__all__ = ["Match", "find_names", "find_song", "find_songs", "name_matches", "song_matches"]
+__all__ = [
+    "Match", "MatchKind", "find_names", "find_song", "find_songs", "ids_of_match", "name_matches", "song_matches",
+]  # fmt: skip
 
 _MOST = 20
 _MAX_TEXT = 200
 _MAX_CHOSEN = 100
 _FEW = 200  # names up to which a list of all of them is sent to the browser
 
-MatchKind = Literal["artist", "song", "name"]
+MatchKind = Literal["artist", "album", "song", "words", "name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +36,9 @@ class Match:
 
     Attributes
     ----------
-    kind : {"artist", "song", "name"}
+    kind : {"artist", "album", "song", "words", "name"}
     value : str
-        The name as it is shown, or the song's id.
+        The name as it is shown, the song's id, an album's artist and name in two lines, or words that are understood.
     title, sub : str
         What stands there; `sub` more quietly.
     """
@@ -42,15 +49,55 @@ class Match:
     sub: str = ""
 
 
-def song_matches(snapshot: Snapshot, text: str, *, with_artists: bool = True) -> list[Match]:
-    """Artists and songs whose names hold a text, at most twenty."""
+_KINDS: tuple[MatchKind, ...] = ("artist", "album", "song", "words")
+_ONLY_SONGS: tuple[MatchKind, ...] = ("song",)
+
+
+def song_matches(snapshot: Snapshot, text: str, *, kinds: Collection[MatchKind] = _KINDS) -> list[Match]:
+    """Artists, albums and songs whose names hold a text, at most twenty, and what it means as words."""
     found = snapshot.find(text, _MOST)
-    artists = [
-        Match("artist", shown(name), shown(name), f"artist, {n:,} {'song' if n == 1 else 'songs'}")
-        for name, n in found.artists
+    matches = [Match("artist", shown(name), shown(name), f"artist, {_songs(n)}") for name, n in found.artists]
+    matches += [
+        Match(
+            "album",
+            shown(f"{by}\n{name}"),
+            shown(name),
+            " · ".join(["album", *filter(None, [shown(by)]), _songs(n)]),
+        )
+        for name, by, n in found.albums
     ]
-    songs = [_song_match(song) for song in found.songs]
-    return [*artists, *songs] if with_artists else songs
+    matches += [_song_match(song) for song in found.songs]
+    return [match for match in [*matches, *_meaning(snapshot, text, matches)] if match.kind in kinds]
+
+
+def _songs(n: int) -> str:
+    return f"{n:,} {'song' if n == 1 else 'songs'}"
+
+
+def _meaning(snapshot: Snapshot, text: str, named: Sequence[Match]) -> list[Match]:
+    """What a text means as words; where some of it means nothing, only if no name holds it either."""
+    said = understood(snapshot, text)
+    if not said.parts or (named and (said.unknown or all(part.filters.artists for part in said.parts))):
+        return []
+    sub = "songs that fit these words"
+    if said.unknown:
+        sub += f"; nothing is known by {', '.join(said.unknown)}"
+    return [
+        Match("words", shown(said.known), shown(" · ".join(part.words for part in said.parts)), shown(sub))
+    ]
+
+
+def ids_of_match(snapshot: Snapshot, kind: MatchKind, value: str) -> npt.NDArray[np.int64]:
+    """Ids of the songs that a match is about, int64; of words those first that fit most."""
+    if kind == "artist":
+        return snapshot.row_ids[snapshot.songs_of_artist(value)]
+    if kind == "words":
+        return snapshot.row_ids[
+            rows_fitting(snapshot, SearchRequest(words=understood(snapshot, value).known))
+        ]
+    by, _, name = value.partition("\n")
+    ids = snapshot.library.songs_of_album(name, by) if kind == "album" else [int(value)]
+    return np.array([song.id for song in snapshot.songs_by_id(ids)], dtype=np.int64)
 
 
 def name_matches(names: Sequence[str], text: str) -> list[Match]:
@@ -77,7 +124,7 @@ def find_song(
     search: Callable[[str], Sequence[Match]],
     on_pick: Callable[[MatchKind, str], None],
     is_labelled: bool = True,
-    placeholder: str = "Search for a title or an artist",
+    placeholder: str = "Title, artist, album, or words: slow piano 1960s",
 ) -> None:
     """Show a box to type into, with what is found below it while one types.
 
@@ -104,7 +151,7 @@ def find_song(
 
     _box(
         key, _found(key, search), label=label, is_labelled=is_labelled,
-        placeholder=placeholder, nothing="No match.", on_picked_change=picked,
+        placeholder=placeholder, nothing="Nothing matches.", on_picked_change=picked,
     )  # fmt: skip
 
 
@@ -133,7 +180,7 @@ def find_songs(
     _find_many(
         label, key=key, help=help, placeholder=placeholder,
         chosen=[(song.id, _song_match(song)) for song in now.songs_by_id(chosen)],
-        search=partial(song_matches, now, with_artists=False), known=known, most=most, on_change=on_change,
+        search=partial(song_matches, now, kinds=_ONLY_SONGS), known=known, most=most, on_change=on_change,
     )  # fmt: skip
 
 

@@ -13,7 +13,18 @@ from musicsim.ui.base.asset import asset
 __all__ = ["Action", "Row", "clock", "hit_rows", "song_list"]
 
 ActionKind = Literal[
-    "play", "similar", "enqueue", "move", "drop", "keep", "another", "redraw", "why", "like", "unlike"
+    "play",
+    "similar",
+    "enqueue",
+    "insert",
+    "move",
+    "drop",
+    "keep",
+    "another",
+    "redraw",
+    "why",
+    "like",
+    "unlike",
 ]
 
 
@@ -87,7 +98,7 @@ def song_list(
     on_action : callable of one Action
         Called as a widget's callback, before the next run of the page.
     editable : bool
-        A playlist: rows can be kept, moved, dropped, and drawn again.
+        A playlist: rows can be kept, moved, dropped, and drawn again, and songs added behind them.
     """
 
     def receive() -> None:

@@ -27,9 +27,11 @@ from musicsim.library.stores.models import ModelRecord
 from musicsim.ui.base.desk import AT_ONCE_S, Task, Tell, desk, result_of, value_of, wait_for
 from musicsim.ui.base.state import Key, snapshot
 from musicsim.ui.base.text import in_chart, plain
+from musicsim.ui.components.charts import chart
 from musicsim.ui.components.coverage import ask_coverage, task_key
 from musicsim.ui.components.listening import follow
 from musicsim.ui.components.song_list import Action, row_of, song_list
+from musicsim.ui.components.table_download import saved_table
 
 __all__ = ["SECTION", "SECTIONS", "show_library"]
 
@@ -139,7 +141,8 @@ def _models_table(now: Snapshot, others: Sequence[ModelRecord], kind: str) -> No
         heard = known if now.record is record else heard
         lines.append(_line(of, record, kind, known))
     columns = [name for name in lines[0] if any(line[name] for line in lines)]
-    st.table(pd.DataFrame([{name: line[name] for name in columns} for line in lines]).set_index("Model"))
+    frame = pd.DataFrame([{name: line[name] for name in columns} for line in lines])
+    saved_table(frame, name="models", key="evaluate_models")
     _explain_table(now, kind, heard)
     is_waiting = any(desk().known(_scores_key(snapshot(r.id), kind)) is None for r in others)
     if others and is_waiting:
@@ -253,7 +256,7 @@ def _by_genre(now: Snapshot, lists: Lists, scores: Scores | None) -> None:
         xaxis={"range": [0, 1], "fixedrange": True, "dtick": 0.25},
         yaxis={"automargin": True, "fixedrange": True, "ticksuffix": " "},
     )
-    st.plotly_chart(figure, key="evaluate_genres", config={"displayModeBar": False})
+    chart(figure, key="evaluate_genres", name="quality by genre")
     st.caption(_BY[by])
 
 
@@ -285,7 +288,7 @@ def _confusions(whole: Confusion) -> None:
             "ticksuffix": " ",
         },
     )
-    st.plotly_chart(figure, key="evaluate_confusion", config={"displayModeBar": False})
+    chart(figure, key="evaluate_confusion", name="genre confusion")
     st.caption(
         "Each row: the genres of the songs nearest to one genre, in %; the query's own artist is left out."
     )

@@ -16,7 +16,7 @@ from musicsim.ui.base.state import BESIDE, CHOSEN, COLOUR_BY, EXAMPLE, FOUND, sn
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.components.listening import follow, play_songs
-from musicsim.ui.components.song_finder import find_song, song_matches
+from musicsim.ui.components.song_finder import MatchKind, find_song, ids_of_match, song_matches
 from musicsim.ui.components.song_list import Action, clock, hit_rows, song_list
 from musicsim.ui.components.song_map import song_map
 from musicsim.ui.components.why_view import ask_why, show_why
@@ -62,14 +62,11 @@ def _encircled(now: Snapshot, ids: npt.NDArray[np.int64]) -> None:
         FOUND.set(ids)
 
 
-def _searched(now: Snapshot, kind: str, value: str) -> None:
-    """A title chooses its song; an artist marks all of theirs."""
-    if kind == "song":
-        FOUND.set(FOUND.default())
-        CHOSEN.set(next((song.id for song in now.songs_by_id([int(value)])), CHOSEN.get()))
-    else:
-        FOUND.set(now.row_ids[now.songs_of_artist(value)])
-        CHOSEN.set(next(iter(FOUND.get().tolist()), CHOSEN.get()))
+def _searched(now: Snapshot, kind: MatchKind, value: str) -> None:
+    """A title chooses its song; an artist, an album and words mark all of theirs."""
+    ids = ids_of_match(now, kind, value)
+    FOUND.set(FOUND.default() if kind == "song" else ids)
+    CHOSEN.set(next(iter(ids.tolist()), CHOSEN.get()))
 
 
 def _map_column(now: Snapshot) -> tuple[Song | None, list[Hit]]:

@@ -109,6 +109,20 @@ class PlaylistDraft:
         ids.insert(to, ids.pop(index))
         return replace(self, song_ids=tuple(ids), saved_id=None)
 
+    def inserted(self, index: int, song_ids: Sequence[int]) -> "PlaylistDraft":
+        """With songs before the place `index`; those that were in the list before come from where they were."""
+        new = list(dict.fromkeys(song_ids))
+        before, after = (
+            [i for i in part if i not in new] for part in (self.song_ids[:index], self.song_ids[index:])
+        )
+        return replace(self, song_ids=(*before, *new, *after), saved_id=None)
+
+    def without_repeats(self, same: Sequence[int]) -> "PlaylistDraft":
+        """Without songs that have come before, by a number for each place that is the same of the same songs."""
+        first = {number: place for place, number in reversed(list(enumerate(same)))}
+        ids = tuple(self.song_ids[place] for place in sorted(first.values()))
+        return replace(self, song_ids=ids, kept=self.kept & set(ids), saved_id=None)
+
     def dropped(self, index: int) -> "PlaylistDraft":
         """Without the song at `index`."""
         ids = (*self.song_ids[:index], *self.song_ids[index + 1 :])

@@ -56,7 +56,7 @@ _SONGS = ("through", "like", "exclude")
 _LISTS = (*_NAMES, "exclude")  # limits, each of some values
 
 _OF_ONE_LIBRARY: tuple[Key[Any], ...] = (
-    _DRAWN, _STARTED, *(_KEYS[name] for name in ("dialect", "first", *_SONGS, *_NAMES, *RANGES)),
+    _DRAWN, _STARTED, *(_KEYS[name] for name in ("dialect", "first", "words", *_SONGS, *_NAMES, *RANGES)),
 )  # fmt: skip
 
 
@@ -233,6 +233,7 @@ def _width_words(walker: Walk) -> str:
 
 
 def _limits(now: Snapshot) -> None:
+    st.text_input(**_said("words"), placeholder="slow piano 1960s")
     st.number_input(**_number("spacing"))
     filter_widgets(PlaylistRequest, _KEYS, choices_of(now))
     _find_songs(now, "exclude", "None")
@@ -247,6 +248,6 @@ def _number(field: str, max_value: int | None = None) -> dict[str, Any]:
 
 def _n_limits(now: Snapshot) -> int:
     ranges = choices_of(now).ranges
-    return sum(bool(_KEYS[name].get()) for name in _LISTS) + sum(
+    return sum(bool(_KEYS[name].get()) for name in ("words", *_LISTS)) + sum(
         _KEYS[name].get() != bounds for name, bounds in ranges.items()
     )

@@ -33,6 +33,7 @@ from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.option_widgets import labelled, limits, option_key
 from musicsim.ui.base.state import SECTION, Key
 from musicsim.ui.base.text import plain
+from musicsim.ui.components.charts import chart
 from musicsim.ui.components.coverage import ask_coverage
 from musicsim.ui.components.jobs_view import TITLES, start_job
 from musicsim.ui.components.song_list import clock
@@ -325,15 +326,15 @@ def _ended(library: Library, job: Job) -> None:
 
 
 def _charts(points: list[dict[str, Any]], job: Job) -> None:
-    config = {"displayModeBar": False}
+    settings = job.arguments["settings"]
     if not _in_steps(job):
-        figure = _trials_figure(points, job.arguments["settings"])
-        st.plotly_chart(figure, key=f"train_trials_{job.id}", config=config)
+        chart(_trials_figure(points, settings), key=f"train_trials_{job.id}", name="settings tried")
         return
     left, right = st.columns(2)
-    left.plotly_chart(_objective_figure(points), key=f"train_objective_{job.id}", config=config)
-    settings = job.arguments["settings"]
-    right.plotly_chart(_quality_figure(points, settings), key=f"train_quality_{job.id}", config=config)
+    with left:
+        chart(_objective_figure(points), key=f"train_objective_{job.id}", name="objective")
+    with right:
+        chart(_quality_figure(points, settings), key=f"train_quality_{job.id}", name="held-out quality")
 
 
 def _in_steps(job: Job) -> bool:
