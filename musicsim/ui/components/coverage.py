@@ -1,17 +1,10 @@
 """What a library says about similarity, counted beside the page and once for all pages that ask for it."""
 
-from collections.abc import Hashable
-
 from musicsim.explorer.learning.supervision import Coverage, coverage
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.ui.base.desk import Task, Tell, desk
+from musicsim.ui.base.desk import Task, Tell, desk, task_key
 
-__all__ = ["ask_coverage", "task_key"]
-
-
-def task_key(of: Snapshot, what: str) -> Hashable:
-    """The key of a task about a snapshot."""
-    return (of.library.folder, of.revision, of.record.id if of.record else None, what)
+__all__ = ["ask_coverage"]
 
 
 def ask_coverage(of: Snapshot) -> Task:
