@@ -16,6 +16,7 @@ SIGNED: Key[tuple[str, dict[int, int]]] = Key(
     lambda: ("", {}),
     "what is searched with, and by the ids of songs beside it 1 for those to be like, -1 for those not to",
     per_library=True,
+    is_kept=True,
 )
 
 PART: Key[tuple[str, tuple[float, float] | None]] = Key(
@@ -23,6 +24,7 @@ PART: Key[tuple[str, tuple[float, float] | None]] = Key(
     lambda: ("", None),
     "what is searched with, and the seconds of it that count",
     per_library=True,
+    is_kept=True,
 )
 
 

@@ -19,15 +19,8 @@ from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import shown
 
 __all__ = [
-    "Match",
-    "MatchKind",
-    "find_names",
-    "find_song",
-    "find_songs",
-    "ids_of_match",
-    "name_matches",
-    "song_matches",
-]
+    "Match", "MatchKind", "find_names", "find_song", "find_songs", "ids_of_match", "name_matches", "song_matches",
+]  # fmt: skip
 
 _MOST = 20
 _MAX_TEXT = 200
@@ -57,6 +50,7 @@ class Match:
 
 
 _KINDS: tuple[MatchKind, ...] = ("artist", "album", "song", "words")
+_ONLY_SONGS: tuple[MatchKind, ...] = ("song",)
 
 
 def song_matches(snapshot: Snapshot, text: str, *, kinds: Collection[MatchKind] = _KINDS) -> list[Match]:
@@ -163,7 +157,7 @@ def find_song(
 
 def find_songs(
     now: Snapshot, label: str, *, key: str, chosen: Sequence[int], on_change: Callable[[list[int]], None],
-    help: str = "", placeholder: str = "", most: int = _MAX_CHOSEN,
+    help: str = "", placeholder: str = "Search for a title", most: int = _MAX_CHOSEN,
 ) -> None:  # fmt: skip
     """A choice of some songs of the library.
 
@@ -184,9 +178,9 @@ def find_songs(
         return found[0].id if found else None
 
     _find_many(
-        label, key=key, help=help, placeholder=placeholder or "Search for a title",
+        label, key=key, help=help, placeholder=placeholder,
         chosen=[(song.id, _song_match(song)) for song in now.songs_by_id(chosen)],
-        search=partial(song_matches, now, kinds=("song",)), known=known, most=most, on_change=on_change,
+        search=partial(song_matches, now, kinds=_ONLY_SONGS), known=known, most=most, on_change=on_change,
     )  # fmt: skip
 
 
@@ -270,7 +264,7 @@ def _found(key: str, search: Callable[[str], Sequence[Match]]) -> list[Match]:
 
 def _box(
     key: str, matches: Sequence[Match], chosen: Sequence[Match] = (), *, help: str = "",
-    label: str, is_labelled: bool, placeholder: str, nothing: str, **callbacks: Callable[[], None],
+    label: str, is_labelled: bool, placeholder: str, nothing: str, **callbacks: Any,
 ) -> None:  # fmt: skip
     component = st.components.v2.component(
         "musicsim_finder", css=asset("song_finder.css"), js=asset("song_finder.js"), isolate_styles=False

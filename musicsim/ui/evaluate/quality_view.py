@@ -24,11 +24,11 @@ from musicsim.explorer.requests.training import ANSWERS, JUDGEMENTS, KINDS
 from musicsim.explorer.snapshot.map_colours import UNKNOWN_COLOUR, label_colours
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.models import ModelRecord
-from musicsim.ui.base.desk import AT_ONCE_S, Task, Tell, desk, result_of, value_of, wait_for
+from musicsim.ui.base.desk import AT_ONCE_S, Task, Tell, desk, result_of, task_key, value_of, wait_for
 from musicsim.ui.base.state import Key, snapshot
 from musicsim.ui.base.text import in_chart, plain
 from musicsim.ui.components.charts import chart
-from musicsim.ui.components.coverage import ask_coverage, task_key
+from musicsim.ui.components.coverage import ask_coverage
 from musicsim.ui.components.listening import follow
 from musicsim.ui.components.song_list import Action, row_of, song_list
 from musicsim.ui.components.table_download import saved_table

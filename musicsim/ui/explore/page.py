@@ -37,7 +37,7 @@ def draw() -> None:
     left, right = st.columns([5, 2], gap="medium")
     with left:
         song, hits = _map_column(now)
-    with right:
+    with right, st.container(key="beside_map"):
         show_selection(now)
         _chosen_song(now, song, hits)
 

@@ -1,6 +1,6 @@
 """Library: add music, watch it being analysed, see what is there and what is not, and why."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,6 +44,8 @@ class _Contents:
         Files that were not added.
     missing : sequence of Song
         Songs whose files have gone.
+    copies : mapping of song id to list of Path
+        Files that hold the very same bytes.
     busy : bool
         Whether a job is at work, so that no other can start.
     """
@@ -51,6 +53,7 @@ class _Contents:
     now: Snapshot
     failures: Sequence[Failure]
     missing: Sequence[Song]
+    copies: Mapping[int, Sequence[Path]]
     busy: bool
 
     @property
@@ -79,7 +82,7 @@ _SECTIONS: dict[str, tuple[str, Callable[[_Contents], None]]] = {
     "songs": ("Songs", lambda of: songs_table(of.now)),
     "failed": ("Failed", lambda of: failures_review(of.library, of.failures, busy=of.busy)),
     "missing": ("Missing", lambda of: missing_review(of.library, of.missing, busy=of.busy)),
-    "same": ("Duplicates", lambda of: duplicates_review(of.now, busy=of.busy)),
+    "same": ("Duplicates", lambda of: duplicates_review(of.now, of.copies, busy=of.busy)),
     "artists": ("Artists", _artists),
     "genres": ("Genres", _genres),
     "listening": ("Listening", lambda of: listening_review(of.library, busy=of.busy)),
@@ -113,14 +116,15 @@ def draw() -> None:
 
     with st.container():
         watch()
-    failures, missing = _not_here(library.folder, now.revision, library)
-    _section(_Contents(now, failures, missing, busy))
+    _section(_Contents(now, *_files(library.folder, now.revision, library), busy))
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _not_here(folder: Path, revision: int, _library: Library) -> tuple[list[Failure], list[Song]]:
-    """Files that were not added, and songs whose files have gone; a second, of a million songs."""
-    return _library.files.failures(), _library.missing_songs()
+def _files(
+    folder: Path, revision: int, _library: Library
+) -> tuple[list[Failure], list[Song], dict[int, list[Path]]]:
+    """Files that were not added, songs whose files have gone, and identical files; seconds, of a million songs."""
+    return _library.files.failures(), _library.missing_songs(), _library.files.copies()
 
 
 def _ways_in(now: Snapshot, *, busy: bool) -> None:
@@ -207,7 +211,8 @@ def _section(of: _Contents) -> None:
         label_visibility="collapsed", required=True,
     )  # fmt: skip
     # beside the choice, not in its labels: what is clicked should not change under the hand
-    n_songs, n_same = of.now.n_songs, len(of.now.representative_of)
+    n_songs = of.now.n_songs
+    n_same = len(of.now.representative_of) + sum(len(paths) - 1 for paths in of.copies.values())
     numbers = (
         (n_songs, "song" if n_songs == 1 else "songs"),
         (len(of.failures), "failed"),

@@ -138,11 +138,12 @@ def _words_of(one: Contender) -> str:
 
 
 def _request(now: Snapshot) -> PlaylistRequest:
-    if _SONG.get() is not None and now.rows_of([_SONG.get()])[0] < 0:
+    first = _SONG.get()
+    if first is not None and now.rows_of([first])[0] < 0:
+        first = None
         _SONG.set(None)
     _LENGTH.keep()
     left, right = st.columns([3, 1], gap="medium")
-    first = _SONG.get()
     with left:
         find_songs(
             now, "First song of both", key=f"{_SONG.name}_finder", chosen=[] if first is None else [first],

@@ -27,20 +27,27 @@ MAX_SONGS = options_of(PlaylistRequest)["length"].max_asked or 0
 _MAX_REMEMBERED = 100
 _FAMILIES_NAMED = 3
 
+_MAX_CHOSEN = 100  # songs to pass through, to stay around or to leave out
 _BY = ("songs", "minutes")
 
-_OF: Key[str] = Key("playlist_form_of", str, "name of the library that the form speaks of")
-_STARTED: Key[int | None] = Key("playlist_started", lambda: None, "the chosen song that became the first one")
-_DRAWN: Key[list[tuple[float, frozenset[int]]]] = Key(
-    "playlist_drawn", list, "when lists were drawn in this session, and their songs"
+_OF: Key[str] = Key("playlist_form_of", str, "name of the library that the form speaks of", is_kept=True)
+_STARTED: Key[int | None] = Key(
+    "playlist_started", lambda: None, "the chosen song that became the first one", is_kept=True
 )
-_LENGTH_BY: Key[Literal["songs", "minutes"]] = Key("playlist_by", lambda: "songs", "what the length counts")
-_MINUTES: Key[int] = Key("playlist_minutes", lambda: 45, "minutes of the list")
+_DRAWN: Key[list[tuple[float, frozenset[int]]]] = Key(
+    "playlist_drawn", list, "when lists were drawn in this session, and their songs", is_kept=True
+)
+_LENGTH_BY: Key[Literal["songs", "minutes"]] = Key(
+    "playlist_by", lambda: "songs", "what the length counts", is_kept=True
+)
+_MINUTES: Key[int] = Key("playlist_minutes", lambda: 45, "minutes of the list", is_kept=True)
 _KEYS = {
     field: option_key(f"playlist_{field}", PlaylistRequest, field) for field in options_of(PlaylistRequest)
 }
 _KEYS["minutes"] = _MINUTES
-_KEYS["dialect"] = Key("playlist_dialect", str, "whose walk is followed; empty for that of all playlists")
+_KEYS["dialect"] = Key(
+    "playlist_dialect", str, "whose walk is followed; empty for that of all playlists", is_kept=True
+)
 _DIALECT, _FIRST, _LENGTH, _SURPRISE = (_KEYS[name] for name in ("dialect", "first", "length", "surprise"))
 STAY_AROUND: Key[list[int]] = _KEYS["like"]
 """Ids of the songs that the playlist stays close to."""
@@ -184,11 +191,11 @@ def _songs(now: Snapshot) -> None:
     _find_songs(now, "like", "No song")
 
 
-def _find_songs(now: Snapshot, field: str, placeholder: str, **most: int) -> None:
+def _find_songs(now: Snapshot, field: str, placeholder: str, most: int = _MAX_CHOSEN) -> None:
     key = _KEYS[field]
     find_songs(
         now, **labelled(PlaylistRequest, field), key=f"{key.name}_finder", placeholder=placeholder,
-        chosen=_ids(key), on_change=partial(_choose, key), **most,
+        chosen=_ids(key), on_change=partial(_choose, key), most=most,
     )  # fmt: skip
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +10,6 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
-from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.query import Example, Hit, Query
 from musicsim.explorer.search.requested import find_requested, with_examples
@@ -20,12 +18,11 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.upkeep.add_music import keep_upload
 from musicsim.library import Song
 from musicsim.library.scan.files import content_hash
-from musicsim.ui.base.option_widgets import UPLOAD_TYPES, labelled, limits, option_key
-from musicsim.ui.base.state import CHOSEN, EXAMPLE, Upload, choices_of, example, map_placer, snapshot
+from musicsim.ui.base.option_widgets import UPLOAD_TYPES
+from musicsim.ui.base.state import CHOSEN, EXAMPLE, Upload, example, map_placer, snapshot
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.cover import show_cover
 from musicsim.ui.components.empty import stop_without_songs
-from musicsim.ui.components.filter_widgets import filter_values, filter_widgets
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.listening import follow, play_songs
 from musicsim.ui.components.player_routes import play_upload
@@ -35,18 +32,14 @@ from musicsim.ui.components.song_list import Action, clock, hit_rows, song_list
 from musicsim.ui.components.song_map import song_map
 from musicsim.ui.components.wave_part import choose_part
 from musicsim.ui.components.why_view import ask_why, show_why
-from musicsim.ui.search.examples import WORDS, add_examples, show_words
+from musicsim.ui.search.examples import WORDS, add_examples
 from musicsim.ui.search.feedback import THUMBS, feedback_bar, feedback_on, say
+from musicsim.ui.search.request_form import search_form
 
 __all__ = ["draw"]
 
 FILE_KEY, MICROPHONE_KEY = "search_file", "search_microphone"
 _RECORDING = "your recording"
-_KEYS = {
-    field: option_key(f"search_{field}", SearchRequest, field, per_library=field not in ("k", "per_artist"))
-    for field in options_of(SearchRequest)
-    if field not in ("words", "like", "unlike", "part")
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +95,7 @@ def draw() -> None:
         _about(now, query)
         _part(now, query)
         add_examples(now, query.name_in(now), query.seed_id)
-    _answers(now, query, _search_form(now, query))
+    _answers(now, query, _request(now, query))
 
 
 def _ways_in(now: Snapshot) -> None:
@@ -243,37 +236,11 @@ def _add_upload(now: Snapshot, upload: Upload) -> None:
         st.toast(plain(error), icon=":material/warning:")
 
 
-def _search_form(now: Snapshot, query: _Query | None) -> SearchRequest:
-    """How many answers, which songs may be one, and the examples beside the first."""
-    n, limit, words, narrow = st.columns([2, 2, 4, 2], vertical_alignment="bottom")
-    for key in (WORDS, *_KEYS.values()):
-        key.get()  # its default, before its widget
-    n.segmented_control(**_said("k"), options=(10, 20, 50), required=True)
-    limit.number_input(**_said("per_artist") | limits(SearchRequest, "per_artist"))
-    words.text_input(
-        **labelled(SearchRequest, "words"), key=WORDS.name, persist_state="session",
-        placeholder="slow piano 1960s", max_chars=200,
-    )  # fmt: skip
-    with narrow.popover("Filters", icon=":material/filter_alt:", width="stretch"):
-        _filters(now)
+def _request(now: Snapshot, query: _Query | None) -> SearchRequest:
+    """What the form asks for, with the examples beside the first and the part that counts."""
     songs = {} if query is None else signed(query.name_in(now))
     like, unlike = (tuple(i for i, sign in songs.items() if sign == side) for side in (1, -1))
-    return SearchRequest(
-        **{field: _KEYS[field].get() for field in ("k", "per_artist", "hub_reduction")},
-        **filter_values(_KEYS, choices_of(now)), words=show_words(now), like=like, unlike=unlike,
-        part=None if query is None else _part_of(query.name_in(now)),
-    )  # fmt: skip
-
-
-def _said(field: str) -> dict[str, Any]:
-    return labelled(SearchRequest, field) | {"key": _KEYS[field].name, "persist_state": "session"}
-
-
-def _filters(now: Snapshot) -> None:
-    """Widgets for every filter."""
-    filter_widgets(SearchRequest, _KEYS, choices_of(now))
-    reduced = {None: "as the library is set", True: "on", False: "off"}
-    st.selectbox(**_said("hub_reduction"), options=list(reduced), format_func=reduced.__getitem__)
+    return search_form(now, like=like, unlike=unlike, part=part)
 
 
 def _answers(now: Snapshot, query: _Query | None, request: SearchRequest) -> None:
