@@ -239,6 +239,7 @@ def _add_upload(now: Snapshot, upload: Upload) -> None:
 def _request(now: Snapshot, query: _Query | None) -> SearchRequest:
     """What the form asks for, with the examples beside the first and the part that counts."""
     songs = {} if query is None else signed(query.name_in(now))
+    part = None if query is None else _part_of(query.name_in(now))
     like, unlike = (tuple(i for i, sign in songs.items() if sign == side) for side in (1, -1))
     return search_form(now, like=like, unlike=unlike, part=part)
 
