@@ -16,6 +16,7 @@ from musicsim.explorer.search.query import Example, Hit, Query
 from musicsim.explorer.search.requested import find_requested, with_examples
 from musicsim.explorer.snapshot.map_view import place_vector
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer.snapshot.words import understood
 from musicsim.explorer.upkeep.add_music import keep_upload
 from musicsim.library import Song
 from musicsim.library.scan.files import content_hash
@@ -25,13 +26,13 @@ from musicsim.ui.base.text import plain
 from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.listening import follow, play_songs
-from musicsim.ui.components.search_examples import PART, search_like, signed
+from musicsim.ui.components.search_examples import PART, chosen_part, search_like, signed
 from musicsim.ui.components.song_finder import MatchKind, find_names, find_song, ids_of_match, song_matches
 from musicsim.ui.components.song_list import Action, clock, hit_rows, song_list
 from musicsim.ui.components.song_map import song_map
 from musicsim.ui.components.wave_part import choose_part
 from musicsim.ui.components.why_view import ask_why, show_why
-from musicsim.ui.search.examples import WORDS, add_examples, show_words
+from musicsim.ui.search.examples import WORDS, add_examples, show_asked
 from musicsim.ui.search.feedback import THUMBS, feedback_bar, feedback_on, say
 
 __all__ = ["draw"]
@@ -91,14 +92,15 @@ def draw() -> None:
         return
     if query is not None:
         _about(now, query)
-        _part(now, query)
-        add_examples(now, query.name_in(now), query.seed_id)
+        with st.expander("More examples, or only a part of it", icon=":material/tune:"):
+            add_examples(now, query.name_in(now), query.seed_id)
+            _part(now, query)
     _answers(now, query, _search_form(now, query))
 
 
 def _ways_in(now: Snapshot) -> None:
     """A file, a recording, or a song of the library."""
-    drop, record, choose = st.columns([2, 1, 1], gap="medium")
+    drop, record, choose = st.columns([4, 2, 4], gap="medium")
     drop.file_uploader(
         "Drop a file",
         type=UPLOAD_TYPES,
@@ -204,16 +206,10 @@ def _part(now: Snapshot, query: _Query) -> None:
         name,
         peaks,
         duration_s,
-        _part_of(name),
+        chosen_part(name),
         key="search_part_wave",
         on_part=lambda part: PART.set((name, part)),
     )
-
-
-def _part_of(name: str) -> tuple[float, float] | None:
-    """The seconds that were chosen of what is searched with under a name."""
-    of, part = PART.get()
-    return part if of == name else None
 
 
 def _take_whole(upload: Upload) -> None:
@@ -238,11 +234,18 @@ def _search_form(now: Snapshot, query: _Query | None) -> SearchRequest:
     words.text_input(**_said("words"), persist_state="session", placeholder="slow piano 1960s", max_chars=200)
     with narrow.popover("Filters", icon=":material/filter_alt:", width="stretch"):
         filters = _filters(now)
-    songs = {} if query is None else signed(query.name_in(now))
-    part = None if query is None else _part_of(query.name_in(now))
+    name = "" if query is None else query.name_in(now)
+    songs, said = signed(name), understood(now, WORDS.get())
+    show_asked(now, name, said)
     like, unlike = (tuple(i for i, sign in songs.items() if sign == side) for side in (1, -1))
     return SearchRequest(
-        k=k, per_artist=per_artist, words=show_words(now), like=like, unlike=unlike, part=part, **filters
+        k=k,
+        per_artist=per_artist,
+        words=said.known,
+        like=like,
+        unlike=unlike,
+        part=chosen_part(name),
+        **filters,
     )
 
 
@@ -293,8 +296,9 @@ def _list_and_map(
     songs = [hit.song for hit in hits]
     found, where = st.columns([3, 2], gap="large")
     with found:
-        what = "songs that fit" if query is None else "most similar songs"
-        st.subheader(f"{len(hits)} {what}" if hits else "No songs match these filters", anchor=False)
+        n_songs = "1 song" if len(hits) == 1 else f"{len(hits)} songs"
+        what = f"{n_songs} that fit" if query is None else n_songs.replace(" ", " most similar ")
+        st.subheader(what if hits else "No songs match these filters", anchor=False)
         if not hits:
             st.caption("Loosen the filters or the words.")
 
