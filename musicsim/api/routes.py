@@ -94,7 +94,7 @@ def _cover(request: Request) -> Response:
             return Response(data, media_type="image/jpeg", headers=headers)
     if "quiet" in request.query_params:
         return Response(status_code=204, headers=headers)
-    return JSONResponse({"error": f"{song.label} (song {song.id}) has no cover."}, 404)
+    return JSONResponse({"error": f"song {song.id} has no cover."}, 404)
 
 
 def _refused(error: LibraryError) -> Response:

@@ -231,7 +231,8 @@ class View {
   placeAbove(panel, anchor) {
     const box = anchor.getBoundingClientRect();
     panel.style.bottom = `${window.innerHeight - this.root.getBoundingClientRect().top + 8}px`;
-    panel.style.right = `${Math.max(8, document.documentElement.clientWidth - box.right)}px`;
+    const width = document.documentElement.clientWidth;
+    panel.style.right = `${Math.max(8, Math.min(width - box.right, width - panel.offsetWidth - 8))}px`;
   }
 
   notify(text, kind) {

@@ -12,7 +12,7 @@ const ORPHAN_PAUSE_MS = 4000; // a sound whose controls are gone has to stop
 const GAPLESS_S = 0.05; // about what a loaded song takes to start
 const FADE_STEP_MS = 40;
 const LEVEL_LUFS = -18; // of ReplayGain 2.0; songs are only ever made softer
-const MAX_FAILED = 5; // songs one after the other; then no more are asked for
+const MAX_FAILED = 10; // songs one after the other; then it stops
 const MAX_LATELY = 100; // songs that do not come again by themselves
 const USUAL_SETTINGS = { level: true, between: "off", radio: false };
 
@@ -337,10 +337,12 @@ class Engine {
     const reason = REASONS[this.audio.error?.code] ?? "the browser gives no reason";
     this.failed.add(track.uid);
     this.errored = true;
-    this.view?.notify(`“${track.title}” cannot be played: ${reason}.`, "error");
+    const others = this.failed.size > 1 ? ` Nor can the ${this.failed.size - 1} before it.` : "";
+    this.view?.notify(`“${track.title}” cannot be played: ${reason}.${others}`, "error");
     const later = this.tracks.findIndex((other, i) => i > this.index && !this.failed.has(other.uid));
-    if (this.wanted && later >= 0) this.load(later, { play: true });
-    else if (this.wanted && !this.hasNext && this.failed.size < MAX_FAILED) this.next();
+    const goesOn = this.wanted && this.failed.size < MAX_FAILED;
+    if (goesOn && later >= 0) this.load(later, { play: true });
+    else if (goesOn && !this.hasNext) this.next();
     this.changed();
   }
 

@@ -1,5 +1,6 @@
 """What the player asks the server for besides songs: uploads, and what follows the last song of its queue."""
 
+import json
 import re
 from dataclasses import replace
 from weakref import WeakValueDictionary
@@ -63,24 +64,23 @@ def _radio(request: Request) -> Response:
     """The tracks that follow a song on a walk from it, each with its reason; those that played lately are left out."""
     asked = request.query_params
     try:
-        song, lately = int(asked["song"]), [int(song) for song in asked.getlist("lately")]
+        first, lately = int(asked["song"]), [int(song) for song in asked.getlist("lately")]
+    except (KeyError, ValueError):
+        return JSONResponse({"error": "name a song and those that played lately by their ids."}, 422)
+    try:
         library = open_library(asked.get("library"))
         now = snapshot_under(library, asked.get("model"))
         rested = frozenset(lately[: now.n_indexed // 2])  # the latest come first
-        drawn = Walk(now).draw(PlaylistRequest(length=_N_FOLLOWING + 1, first=song, exclude=rested))
-    except (KeyError, ValueError):
-        return JSONResponse({"error": "name a song and those that played lately by their ids."}, 422)
+        drawn = Walk(now).draw(PlaylistRequest(length=_N_FOLLOWING + 1, first=first, exclude=rested))
     except MusicsimError as error:
         status = 404 if isinstance(error, NotFoundError) else 409
         return JSONResponse({"error": "nothing can follow this song."}, status)
-    following = zip(drawn.songs[1:], drawn.edges[1:], strict=True)
-    return JSONResponse(
-        [
-            player.as_json(replace(track(library, song), reason=edge.reason if edge else ""))
-            for song, edge in following
-            if song.path.is_file()
-        ]
-    )
+    following = [
+        player.as_json(replace(track(library, song), reason=edge.reason if edge else ""))
+        for song, edge in zip(drawn.songs[1:], drawn.edges[1:], strict=True)
+        if song.path.is_file()
+    ]
+    return Response(json.dumps(following), media_type="application/json")  # names of folders may be no UTF-8
 
 
 def player_routes(base: str = "") -> list[BaseRoute]:
