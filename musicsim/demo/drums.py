@@ -72,14 +72,7 @@ def vary_kit(kit: Kit, rng: np.random.Generator, amount: float, brightness: floa
 
 
 def play_drum(kit: Kit, name: str, seed: int, variant: int = 0) -> Float32Array:
-    """One hit at full strength.
-
-    Parameters
-    ----------
-    name : str, one of ``DRUMS``
-    variant : int
-        Two hits of one drum never sound quite alike: the noise differs with the variant.
-    """
+    """One hit of one of ``DRUMS`` at full strength; with another `variant` its noise differs."""
     n = round(_LENGTHS[name] * SAMPLE_RATE)
     rng = np.random.default_rng([seed, DRUMS.index(name), variant])
     time = np.arange(n, dtype=np.float32) * np.float32(1.0 / SAMPLE_RATE)

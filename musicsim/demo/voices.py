@@ -139,12 +139,8 @@ PATCHES: dict[str, Patch] = {
 def vary_patch(patch: Patch, rng: np.random.Generator, amount: float, brightness: float = 0.0) -> Patch:
     """Another maker's version of an instrument.
 
-    Parameters
-    ----------
-    amount : float >= 0
-        Standard deviation, in octaves, of what is drawn for the times and the filter.
-    brightness : float
-        Octaves added to the filter's cutoff.
+    `amount` is the standard deviation, in octaves, of what is drawn for the times and the filter; `brightness` is
+    octaves added to the filter's cutoff.
     """
     z = 2.0 ** (amount * np.clip(rng.standard_normal(8), -2.0, 2.0))
     return replace(

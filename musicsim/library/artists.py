@@ -290,12 +290,7 @@ def _without_signs(text: str) -> str:
 
 
 def _join_typos(words: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Map each key to the first one that it is a typing error of, or to itself.
-
-    Parameters
-    ----------
-    words : mapping of key to its words, the most used first
-    """
+    """Map each key, the most used first, to the first that it is a typing error of, or to itself."""
     joined: dict[str, str] = {}
     # of names that joined none, by their digits and what is left of them without one letter
     met: dict[tuple[str, str], list[int]] = defaultdict(list)

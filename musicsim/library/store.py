@@ -38,17 +38,15 @@ from musicsim.library.db.database import Tables, Write, is_writable, open_engine
 from musicsim.library.db.migrations import migrate
 from musicsim.library.disk.leftovers import sweep
 from musicsim.library.stores.answers import AnswerStore
-from musicsim.library.stores.descriptors import DescriptorStore
 from musicsim.library.stores.duplicates import DuplicateStore, SamePair
 from musicsim.library.stores.files import SKIPPED, FileStore
-from musicsim.library.stores.frames import FrameStore
+from musicsim.library.stores.frames import DescriptorStore, FrameStore
 from musicsim.library.stores.jobs import JobStore
-from musicsim.library.stores.judgements import JudgementStore
 from musicsim.library.stores.listening import ListeningStore, Plays
 from musicsim.library.stores.lyrics import LyricsStore
 from musicsim.library.stores.models import ModelStore, Vectors
+from musicsim.library.stores.opinions import JudgementStore, PreferenceStore
 from musicsim.library.stores.playlists import NewPlaylist, PlaylistStore, SavedPlaylist
-from musicsim.library.stores.preferences import PreferenceStore
 from musicsim.library.stores.song_tables import SongTables
 from musicsim.library.stores.tag_edits import TagEdits
 from musicsim.storage import writing_to

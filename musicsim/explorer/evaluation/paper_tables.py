@@ -116,13 +116,10 @@ def parted(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def ordered_columns(rows: Sequence[Row]) -> list[tuple[str, str | None]]:
-    """Columns of a table, those of the papers beside ours, each with the column of its spread.
+    """Columns of a table, those of the papers beside ours, each with the column of its spread, if it has one.
 
-    Returns
-    -------
-    list of (column, spread or None)
-        "paper" stands after our first figure that has one, "paper NAME" or "thesis NAME" after NAME. "NAME sd",
-        "NAME deviation", and a bare "sd" for the column before it, are spreads and no columns of their own.
+    "paper" stands after our first figure that has one, "paper NAME" or "thesis NAME" after NAME. "NAME sd", "NAME
+    deviation", and a bare "sd" for the column before it, are spreads and no columns of their own.
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
     spreads = {name: of for name in names if (of := _spread_of(name, names)) is not None}

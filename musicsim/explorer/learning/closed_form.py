@@ -50,11 +50,7 @@ class Trial:
 def trials(method: str, n_songs: int) -> list[Trial]:
     """What is tried: of one metric, where on the geodesic, how near to plain distance; of many, how many, too.
 
-    Parameters
-    ----------
-    method : {"mean", "local"}
-    n_songs : int
-        Songs that are learned from; a region has ten at least.
+    Of `n_songs` that are learned from, a region has ten at least.
     """
     if method == MEAN:
         return [Trial({"t": t, "reg": reg}, f"t {t:g}, reg {reg:g}") for t, reg in product(_TS, _REGS)]

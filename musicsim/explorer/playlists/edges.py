@@ -92,14 +92,9 @@ def _albums(snapshot: Snapshot, fewest: int) -> list[str | None]:
 
 
 def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> playlist.Hypergraph:
-    """Edges of every family.
+    """Edges of every family, of `sources` aligned with the snapshot's songs.
 
-    Parameters
-    ----------
-    sources : Sources
-        Aligned with the snapshot's songs.
-    own : bool
-        The listener's own playlists as edges; not while weights are fitted on those very lists.
+    With `own` the listener's own playlists are edges: not while weights are fitted on those very lists.
     """
     columns, n = snapshot.columns, snapshot.n_indexed
     plays = play_counts(snapshot)

@@ -152,18 +152,10 @@ def codeword_shares(
 
 
 def describe_codewords(codebook: codebooks.Codebook, codewords: Sequence[int]) -> list[str]:
-    """Say how codewords sound beside the others of their codebook, as in "bright, quiet, steady".
+    """How each codeword sounds beside the others of its codebook of delta-MFCC, as in "bright, quiet, steady".
 
-    Parameters
-    ----------
-    codebook : Codebook, fitted to delta-MFCC frames (39 columns)
-
-    Returns
-    -------
-    list of str
-        One a codeword. A word is said in the outer thirds of the codebook, with "very" in the outer sixths:
-        loudness is the first MFCC, darkness the second, change the length of the slopes. With none of them it is
-        "in the middle".
+    A word is said in the outer thirds of the codebook, with "very" in the outer sixths: loudness is the first MFCC,
+    darkness the second, change the length of the slopes. With none of them it is "in the middle".
     """
     centres = codebook.codewords_
     n_mfcc = centres.shape[1] // 3

@@ -22,18 +22,10 @@ _N_POWERS, _MARGIN = 20, 1.2
 
 
 def pairs_apart(vectors: Float64Array, places: Int64Array) -> Float64Array:
-    """Squared differences of every two songs of each question.
+    """Squared differences of every two songs of each question, (n_questions, n_pairs, n_dimensions).
 
-    Parameters
-    ----------
-    vectors : float64 ndarray of shape (n_songs, n_dimensions)
-    places : int64 ndarray of shape (n_questions, n_shown)
-        Rows of `vectors`.
-
-    Returns
-    -------
-    float64 ndarray of shape (n_questions, n_pairs, n_dimensions)
-        Pairs in the order of :func:`itertools.combinations`.
+    `places` (n_questions, n_shown) are rows of `vectors` (n_songs, n_dimensions); pairs come in the order of
+    :func:`itertools.combinations`.
     """
     pairs = combinations(range(places.shape[1]), 2)
     return np.stack([(vectors[places[:, i]] - vectors[places[:, j]]) ** 2 for i, j in pairs], axis=1)
@@ -42,18 +34,9 @@ def pairs_apart(vectors: Float64Array, places: Int64Array) -> Float64Array:
 def costs(apart: Float64Array, n_shown: int, form: str) -> Float64Array:
     """How far songs lie apart if the answer is this one: the less, the likelier it is.
 
-    Parameters
-    ----------
-    apart : float64 ndarray of shape (n_questions, n_pairs, ...)
-        Squared distances, or what they are sums of, in the order of :func:`pairs_apart`.
-    form : str
-        "odd" or "like".
-
-    Returns
-    -------
-    float64 ndarray of shape (n_questions, n_choices, ...)
-        Of "odd" a choice a song: the mean over the pairs without it. Of "like" one a song but for the first: its
-        distance from the first.
+    `apart` (n_questions, n_pairs, ...) are squared distances, or what they are sums of, in the order of
+    :func:`pairs_apart`. Of "odd" there is a choice a song: the mean over the pairs without it. Of "like" one a song
+    but for the first: its distance from the first.
     """
     if form == "like":
         return apart[:, : n_shown - 1]

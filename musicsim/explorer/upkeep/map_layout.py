@@ -133,11 +133,8 @@ def _main_axes(X: Float32Array) -> Float32Array:
 class MapPlacer:
     """Finds the place of new songs on an existing map, which stays as it is.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_songs, n_features)
-    places : ndarray of shape (n_songs, 2)
-        The map; rows with nan are left out. Of more than :data:`MAX_LAID_OUT` songs a sample counts.
+    Songs X (n_songs, n_features) whose `places` (n_songs, 2) are nan are left out; of more than :data:`MAX_LAID_OUT`
+    a sample counts.
     """
 
     def __init__(self, X: Float32Array, places: Float32Array) -> None:

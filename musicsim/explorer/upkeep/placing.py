@@ -23,13 +23,7 @@ _GROWTH_FOR_NEW_MAP = 1.2
 
 
 def place_new(library: Library, record: ModelRecord, songs: Sequence[Song], tell: Tell) -> None:
-    """Give songs without a vector one under a model, which stays as it is.
-
-    Parameters
-    ----------
-    songs : sequence of Song
-        Those that have what the model's features are made of.
-    """
+    """Give songs that have what a model's features are made of, but no vector, one under it as it is."""
     if record.base_id is not None:
         follow_owner(library, record)
         return

@@ -68,17 +68,11 @@ class EmbeddingStore:
     def keep(self, path: Path, label: str = "") -> AboutEmbedding:
         """Take in a file of vectors, whole or not at all; one that is here already stays, unless it is damaged.
 
-        Parameters
-        ----------
-        path : Path
-            See :mod:`musicsim.library.embeddings.files` for what is read.
-        label : str
-            What to call it; its name by default.
+        See :mod:`musicsim.library.embeddings.files` for what is read; `label` is what to call it, its name by
+        default.
 
-        Raises
-        ------
-        LibraryError
-            If the file cannot be read or kept, or is a plain array of another length than there are songs.
+        Raises LibraryError if the file cannot be read or kept, or is a plain array of another length than there are
+        songs.
         """
         read = read_embedding(path)
         if read.names is None:

@@ -77,21 +77,13 @@ def export_answers(library: Store, file: str | Path | BinaryIO) -> int:
 
 
 def import_answers(library: Store, file: str | Path | BinaryIO) -> AnswersImport:
-    """Take the answers of a file.
+    """Take the answers of a file that :func:`export_answers` wrote, or of the odd-one-out survey of bliss.
 
-    Songs are found by the bytes of their file, else by its path's end, else by artist and title. An answer that
-    the library has is not taken again: it is known by its time, listener, songs and choice, and where the file
-    tells no time, by how often the others occur.
+    Songs are found by the bytes of their file, else by its path's end, else by artist and title. An answer that the
+    library has is not taken again: it is known by its time, listener, songs and choice, and where the file tells no
+    time, by how often the others occur.
 
-    Parameters
-    ----------
-    file : path, or binary file to read from
-        What :func:`export_answers` wrote, or the odd-one-out survey of bliss.
-
-    Raises
-    ------
-    LibraryError
-        If the file cannot be read, or holds no answers; nothing is written then.
+    Raises LibraryError if the file cannot be read, or holds no answers; nothing is written then.
     """
     label = str(file if isinstance(file, str | Path) else getattr(file, "name", "CSV"))
     try:

@@ -73,10 +73,7 @@ class _Context(type(_plain)):  # type: ignore[misc]
 def worker_context(*modules: str) -> BaseContext:
     """A way to start workers, each with one BLAS thread.
 
-    Parameters
-    ----------
-    modules : str
-        Names of modules that workers will need; imported once and shared where the system can fork.
+    What they will need is imported once, and shared where the system can fork.
     """
     context = _Context()
     if _METHOD == "forkserver":

@@ -415,14 +415,7 @@ def add_stream(
 ) -> None:
     """Analyse and add files as an iterable brings them, counting into `report`; see :func:`add`.
 
-    Parameters
-    ----------
-    paths : iterable of Path
-        Taken from only when a worker has room.
-    planned : sequence of Path
-        What will come, for the time left.
-    progress
-        As of :meth:`Scan.run`.
+    It is taken from only when a worker has room; `planned` is what will come, for the time left.
     """
 
     def tasks() -> Iterator[Task]:

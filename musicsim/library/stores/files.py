@@ -66,10 +66,7 @@ class FileStore(Tables):
     def forget_root(self, root: Path) -> int:
         """Take a folder out of the library, with its files, failures and the songs that lie nowhere else.
 
-        Returns
-        -------
-        int
-            Songs that were forgotten. The music itself is not touched.
+        Returns how many songs were forgotten. The music itself is not touched.
         """
         f, bad = schema.files, schema.failures
         others = [other for other in self.roots() if other != root]
@@ -207,13 +204,7 @@ class FileStore(Tables):
                 _forget(connection, sa.and_(_without_file(), silent))
 
     def forget_songs(self, song_ids: Iterable[int]) -> int:
-        """Forget songs whose files are missing, with all that was said of them; others are left.
-
-        Returns
-        -------
-        int
-            Songs that were forgotten.
-        """
+        """Forget songs whose files are missing, with all that was said of them; how many. Others are left."""
         s = schema.songs.c
         each = schema.songs.delete().where(s.id == sa.bindparam("which"), s.id.not_in(schema.ids_with_file()))
         rows = [{"which": song_id} for song_id in song_ids]
