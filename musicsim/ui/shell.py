@@ -5,6 +5,7 @@ import streamlit as st
 from musicsim.errors import MusicsimError
 from musicsim.explorer.libraries import library_folders
 from musicsim.ui.base.frame import FRAME_CSS, ICON, LOGO, PAGES
+from musicsim.ui.base.reloads import follow_reload, keep
 from musicsim.ui.base.state import (
     COLOUR_BY,
     LIBRARY,
@@ -20,7 +21,7 @@ from musicsim.ui.base.state import (
 from musicsim.ui.base.text import plain
 from musicsim.ui.components import player
 from musicsim.ui.components.jobs_view import library_line, upgrade_line
-from musicsim.ui.components.listening import on_player_event, thumbs
+from musicsim.ui.components.listening import on_player_event, radio_address, thumbs
 
 __all__ = ["draw"]
 
@@ -112,13 +113,16 @@ def draw() -> None:
         with st.sidebar:
             _sidebar()
         with st.bottom:
-            player.mount(on_event=on_player_event, thumbs=thumbs())
+            player.mount(on_event=on_player_event, thumbs=thumbs(), radio=radio_address())
+            follow_reload()
         _lost_model()
         _not_here()
         page.run()
         warm_up()
     except MusicsimError as error:
         st.error(plain(error), icon=":material/error:")
+    finally:
+        keep()
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ WIDGETS = (
     "selectbox", "multiselect", "slider", "select_slider", "number_input", "text_input", "toggle", "checkbox", "radio",
     "button_group",
 )  # fmt: skip
-BY_THUMBS = {"fits", "does_not_fit"}  # pressed on the results
+BY_CHOICE = {"fits", "does_not_fit", "like", "unlike", "part"}  # on results, by typing, and on the waveform
 REQUESTS = {
     PlaylistRequest: ("playlist", "get", "/playlist"),
     SearchRequest: ("similar", "get", "/songs/{song_id}/similar"),
@@ -89,7 +89,7 @@ def test_the_search_form_has_every_option_with_its_help(full):
     app.query_params["song"] = str(full.songs()[0].id)
     shown = widgets(app.run().switch_page(PAGES["search"]).run())
     for field, option in options_of(SearchRequest).items():
-        if field not in BY_THUMBS:
+        if field not in BY_CHOICE:
             assert shown[f"search_{field}"] == (option.label, option.help), field
 
 

@@ -9,6 +9,8 @@ from streamlit.testing.v1 import AppTest
 from musicsim.audio import FEATURE_VERSION
 from musicsim.explorer import jobs
 from musicsim.explorer.guessing.guess import Guesses
+from musicsim.explorer.libraries import open_library
+from musicsim.explorer.upkeep.add_music import demo_folder
 from musicsim.explorer.upkeep.fitting import RepresentationSettings
 from musicsim.explorer.upkeep.model_catalogue import add_representation
 from musicsim.explorer.upkeep.refresh import refresh
@@ -59,7 +61,7 @@ def test_an_address_that_leads_nowhere_is_no_error(full, asked):
     app.query_params["song"] = asked
     app.run()
     assert not app.exception
-    assert "Nothing chosen yet" in [s.value for s in app.subheader]
+    assert "Start here" in [s.value for s in app.subheader]
 
 
 def test_search_takes_an_upload_and_says_what_is_wrong_with_another(full, tmp_path):
@@ -90,6 +92,22 @@ def test_a_new_library_is_made_and_shown(full):
     assert any("No songs yet" in info.value for info in app.info)
 
 
+@pytest.mark.slow
+def test_music_of_ones_own_goes_to_a_library_apart_from_the_demo(full, tmp_path):
+    full.files.add_roots([demo_folder(full)])
+    write_song(tmp_path / "mine" / "one.flac", title="Only one", seconds=25)
+    app = open_page("library")
+    app.text_input(key="library_folder").set_value(str(tmp_path / "mine"))
+    app.button[[b.label for b in app.button].index("Add the folder")].click().run()
+    assert not app.exception
+    assert app.sidebar.selectbox[0].value == "My music"
+    own = open_library("My music")
+    deadline = time.monotonic() + 90
+    while jobs.current(own) is not None and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert ([song.title for song in own.songs()], full.jobs.recent()) == (["Only one"], [])
+
+
 def test_every_section_of_the_library_has_words_when_there_is_nothing(full):
     app = open_page("library")
     for section, words in (
@@ -112,6 +130,19 @@ def test_songs_that_are_missing_are_shown_and_forgotten(full, tmp_path):
     app.button[labels(app).index("Remove them")].click().run()
     assert not app.exception
     assert song.id not in {s.id for s in full.songs(missing=True)}
+
+
+def test_exact_copies_are_listed_with_the_duplicates(full, tmp_path):
+    song = full.songs()[0]
+    copy = tmp_path / "copy.flac"
+    with full.write() as connection:
+        file = {"path": copy, "song_id": song.id, "folder": tmp_path, "size": 1, "mtime_ns": 1}
+        connection.execute(schema.files.insert().values(**file))
+    app = show_section(open_page("library"), "same")
+    assert not app.exception
+    assert any("1 file is an exact copy" in text.value for text in app.markdown)
+    assert {str(song.path), str(copy)} == set(app.dataframe[0].value["file"])
+    assert any("1 duplicate" in caption.value for caption in app.caption)
 
 
 def test_songs_with_the_same_sound_are_heard_parted_and_joined_again(full):

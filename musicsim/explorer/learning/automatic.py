@@ -279,12 +279,16 @@ def _among(task: Task, rows: Rows) -> relevances.Relevance:
     return task.supervision.relevance(rows).restrict(rows, rows)
 
 
+class NothingLearnedError(ValueError):
+    """The metric of these songs is zero. That of some of them, at the same C, need not be."""
+
+
 def _fitted(mlr: metric.MLR | SourceMLR, X: FloatArray, relevance: relevances.Relevance) -> FloatArray:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of open gaps: what is learned is judged anyway
         L: FloatArray = mlr.fit(X, relevance).components_
     if not L.any():
-        raise ValueError("C: nothing is learned with so small a one.")
+        raise NothingLearnedError("C: nothing is learned with so small a one.")
     return L
 
 
@@ -329,7 +333,10 @@ def learn_automatically(
     queries, database = task.queries(task.split.test, MAX_TESTED)
     if not task.supervision.searches_itself:
         database = np.sort(known)
-    judged = chosen.learn(_whole_groups(task, known, MAX_SONGS), MAX_SONGS)
+    try:
+        judged = chosen.learn(_whole_groups(task, known, MAX_SONGS), MAX_SONGS)
+    except NothingLearnedError:
+        chosen, judged = choice.plain, plain
     leads = leads_of(
         _scores(task, plain, queries, database),
         _scores(task, judged, queries, database),
@@ -338,7 +345,10 @@ def learn_automatically(
     rejected = chosen.words if chosen is not choice.plain and (not leads or fallen(leads)) else ""
     kept = choice.plain if rejected else chosen
     watcher.tell("learning from all songs")
-    L = kept.learn(_whole_groups(task, np.arange(len(task.X)), MAX_SONGS), MAX_SONGS)
+    try:
+        L = kept.learn(_whole_groups(task, np.arange(len(task.X)), MAX_SONGS), MAX_SONGS)
+    except NothingLearnedError:
+        L = judged
     report = about(task) | {
         "setting": kept.words,
         "rejected": rejected,

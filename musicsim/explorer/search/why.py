@@ -53,6 +53,7 @@ class Side:
     title: str
     sub: str = ""
     song_id: int | None = None  # None for sound from outside of the library
+    starts_s: float = 0.0  # where in the song or file it begins, of a part
     tags: tuple[str, ...] = ()  # heaviest first
     listeners: frozenset[str] = frozenset()
     # (n_features,), or None: under the model in use; None where that compares the histogram

@@ -59,6 +59,7 @@ def _outside(snapshot: Snapshot, example: Example) -> Side:
         duration_s=example.duration_s,
         title=example.name,
         song_id=example.song_id,
+        starts_s=example.starts_s,
         tags=_tags(snapshot, known) if known else (),
         listeners=snapshot.library.listening.listeners_of([known.id])[known.id] if known else frozenset(),
         features=features,

@@ -8,8 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim.audio import KEYS, MODES
+from musicsim.errors import NotFoundError
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer.snapshot.words import Part, understood
 from musicsim.library.db.columns import HEARD, Labels
 from musicsim.library.genres import genre_key
 
@@ -17,7 +19,13 @@ __all__ = ["FilterChoices", "filter_choices", "passing"]
 
 
 def passing(snapshot: Snapshot, filters: Filters) -> npt.NDArray[np.bool_] | None:
-    """Which rows pass, bool (n_indexed,); None where the filter is empty."""
+    """Which rows pass, bool (n_indexed,); None where the filter is empty.
+
+    Raises
+    ------
+    NotFoundError
+        If words mean nothing to the library.
+    """
     columns = snapshot.columns
     parts = [
         getattr(columns, name).among(wanted)
@@ -40,6 +48,8 @@ def passing(snapshot: Snapshot, filters: Filters) -> npt.NDArray[np.bool_] | Non
     if filters.years is not None:
         first, last = filters.years
         parts.append((columns.year > 0) & (first <= columns.year) & (columns.year <= last))
+    if filters.words:
+        parts += _fitting(snapshot, filters.words)
     for name in ("duration_s", *HEARD):
         bounds = getattr(filters, name)
         if bounds is not None:
@@ -100,6 +110,27 @@ def _in_order(labels: Labels, order: Iterable[str]) -> list[str]:
 
 def _by_count(counts: Counter[str]) -> list[str]:
     return [name for name, _ in counts.most_common()]
+
+
+def _fitting(snapshot: Snapshot, words: str) -> list[npt.NDArray[np.bool_]]:
+    """Which rows fit each part of some words."""
+    said = understood(snapshot, words)
+    if said.unknown:
+        raise NotFoundError(
+            f"{snapshot.library.name}: nothing is known by {', '.join(f'“{word}”' for word in said.unknown)}. "
+            "Leave it out, or write it as the tags, genres or artists of the library do."
+        )
+    return [_fits(snapshot, part) for part in said.parts]
+
+
+def _fits(snapshot: Snapshot, part: Part) -> npt.NDArray[np.bool_]:
+    if part.lyrics:
+        found = np.isin(snapshot.row_ids, snapshot.library.lyrics.songs_saying(part.lyrics))
+    else:
+        of_filters = passing(snapshot, part.filters)
+        assert of_filters is not None
+        found = of_filters
+    return ~found if part.is_not else found
 
 
 def _tagged(snapshot: Snapshot, tags: Iterable[str]) -> npt.NDArray[np.bool_]:

@@ -5,17 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from musicsim.explorer.requests.filters import HEARD_WORDS
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.db.columns import HEARD, Labels, SongColumns
 
 __all__ = ["Levels", "Region", "regions_of"]
 
-_WORDS = {
-    "tempo": ("fast", "slow"),
-    "loudness": ("loud", "quiet"),
-    "brightness": ("bright", "dark"),
-    "energy": ("lively", "calm"),
-}
 _TYPICAL = 0.6  # standard deviations of all songs by which the mean of a region must differ
 _MAX_WORDS = 2
 _MAIN_SHARE = 0.5  # of a region's songs that have a genre: one that more have names it
@@ -78,7 +73,7 @@ def _typical_words(clusters: npt.NDArray[np.int64], columns: SongColumns) -> lis
     told = []
     for of_one in differs:
         order = [i for i in np.argsort(-np.abs(of_one), kind="stable") if abs(of_one[i]) >= _TYPICAL]
-        told.append([_WORDS[HEARD[i]][0 if of_one[i] > 0 else 1] for i in order[:_MAX_WORDS]])
+        told.append([HEARD_WORDS[HEARD[i]][0 if of_one[i] > 0 else 1] for i in order[:_MAX_WORDS]])
     return told
 
 

@@ -16,7 +16,8 @@ from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.snapshot.model_rows import ModelRows, cached_rows, representatives_of
 from musicsim.explorer.snapshot.neighbours import Neighbours
 from musicsim.library import Library, Song
-from musicsim.library.db.columns import SongColumns, SongTable, song_label
+from musicsim.library.db.columns import SongColumns, SongTable
+from musicsim.library.db.packed_texts import PackedTexts
 from musicsim.library.genres import folded
 from musicsim.library.stores.models import ModelRecord
 
@@ -34,9 +35,11 @@ class Found:
     Attributes
     ----------
     artists : list of (name, number of songs)
+    albums : list of (name, artist, number of songs)
     """
 
     artists: list[tuple[str, int]]
+    albums: list[tuple[str, str, int]]
     songs: list[Song]
 
 
@@ -216,30 +219,46 @@ class Snapshot:
             self._rows.places if rows is None else self._rows.places[np.asarray(rows)]
         )
 
-    def labels(self) -> dict[int, str]:
-        """:attr:`Song.label` of every row, by song id."""
-        named = zip(self.row_ids.tolist(), self.names_at(), strict=True)
-        return {song_id: song_label(title, by) for song_id, (title, by) in named}
-
     def _ids_at(self, rows: Rows | None) -> npt.NDArray[np.int64]:
         return self.row_ids if rows is None else self.row_ids[np.asarray(rows, dtype=np.int64)]
 
     def find(self, text: str, limit: int = 20) -> Found:
-        """Artists and songs whose name holds a text in any case, with a vector or without.
+        """Artists, albums and songs whose name holds a text in any case, with a vector or without.
+
+        Where none does, those that hold it but for a typo.
 
         Parameters
         ----------
         limit : int
-            Of artists and songs together; where there are enough of both, half of each.
+            Of all together; where there are enough songs, half are songs.
 
         Returns
         -------
         Found
             Names that begin with the text before others; artists of many songs before those of few.
         """
-        artists, songs = self._table.artists_with(text, limit), self.songs_with(text, limit)
-        n_artists = min(len(artists), max(limit // 2, limit - len(songs)))
-        return Found(artists[:n_artists], songs[: limit - n_artists])
+        for nearly in (False, True):
+            artists = self._table.artists_with(text, limit, nearly=nearly)
+            albums = self._albums_with(text, limit, nearly=nearly)
+            songs = self.songs_by_id(self._table.ids_with(text, limit, nearly=nearly).tolist())
+            if artists or albums or songs:
+                break
+        n_others = max(limit // 2, limit - len(songs))
+        n_artists = min(len(artists), max(n_others // 2, n_others - len(albums)))
+        n_albums = min(len(albums), n_others - n_artists)
+        return Found(artists[:n_artists], albums[:n_albums], songs[: limit - n_artists - n_albums])
+
+    def _albums_with(self, text: str, limit: int, *, nearly: bool) -> list[tuple[str, str, int]]:
+        albums, lines = self._albums
+        find = lines.nearly_holding if nearly else lines.holding
+        return [albums[i] for i in find(text.casefold(), limit)]
+
+    @cached_property
+    def _albums(self) -> tuple[list[tuple[str, str, int]], PackedTexts]:
+        """Albums from many songs to few, and what is looked into."""
+        counts = sorted(self.library.album_counts().items(), key=lambda item: (-item[1], item[0]))
+        albums = [(name, by, n) for (name, by), n in counts]
+        return albums, PackedTexts.of(name.casefold() for name, _, _ in albums)
 
     def songs_with(self, text: str, limit: int) -> list[Song]:
         """At most `limit` songs that match a text as :meth:`Song.matches` does; of their titles first, by id."""

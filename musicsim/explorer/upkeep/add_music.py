@@ -177,6 +177,11 @@ def _compose(plans: Sequence[Any], folder: Path) -> Iterator[Path]:
         pool.shutdown(cancel_futures=True)
 
 
+def demo_folder(library: Library) -> Path:
+    """Where the demo collection of a library is composed; among its roots once there is one."""
+    return library.folder / "music"
+
+
 def build_demo(library: Library, *, seed: int = 0, report: Report) -> bool:
     """Compose the demo collection into the library's folder, add it, and import its listeners.
 
@@ -186,7 +191,7 @@ def build_demo(library: Library, *, seed: int = 0, report: Report) -> bool:
 
     report(message="composing the first songs")
     plans = demo.plan_collection(seed=seed)
-    folder = library.folder / "music"
+    folder = demo_folder(library)
     known = {song.path for song in library.songs()}
     plans_left = [plan for plan in plans if folder / plan.relative_path not in known]
     done = len(plans) - len(plans_left)

@@ -67,6 +67,18 @@ class AddReport:
     # files that could not be added, or were skipped, this time
     failures: list[Failure] = field(default_factory=list)
 
+    @property
+    def words(self) -> str:
+        """What became of the files, each counted once."""
+        counts = {
+            "added": self.n_added,
+            "already here (copied, moved or with other tags)": self.n_known,
+            "unchanged": self.n_unchanged,
+            "skipped": self.n_skipped,
+            "failed": len(self.failures) - self.n_skipped,
+        }
+        return " · ".join(f"{n:,} {what}" for what, n in counts.items() if n)
+
 
 class Scan:
     """One pass over folders and files: looked through at once, analysed by :meth:`run`, in parts if need be.

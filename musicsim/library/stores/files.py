@@ -93,6 +93,18 @@ class FileStore(Tables):
         ).join(schema.songs, s.id == f.song_id)
         return {row[0]: KnownFile(*row[1:]) for row in self._rows(query)}
 
+    def copies(self) -> dict[int, list[Path]]:
+        """Where songs lie whose very bytes are in more than one file, by song id."""
+        f = schema.files.c
+        here = sa.select(f.song_id, f.path).where(f.missing_since.is_(None))
+        several = sa.select(f.song_id).where(f.missing_since.is_(None)).group_by(f.song_id)
+        query = here.where(f.song_id.in_(several.having(sa.func.count() > 1))).order_by(f.song_id, f.path)
+        found: dict[int, list[Path]] = {}
+        with self._engine.connect() as connection:
+            for song_id, path in connection.execute(query):
+                found.setdefault(song_id, []).append(path)
+        return found
+
     def songs_below(self, folder: Path) -> set[Path]:
         """Paths of the files below a folder that are songs."""
         return {path for path in self._values(sa.select(schema.files.c.path)) if is_below(path, folder)}

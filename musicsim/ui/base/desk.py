@@ -10,13 +10,16 @@ from typing import Any
 import streamlit as st
 
 from musicsim.errors import MusicsimError
+from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.text import plain
 
-__all__ = ["Desk", "Task", "Tell", "desk", "result_of", "value_of", "wait_for"]
+__all__ = ["AT_ONCE_S", "Desk", "Task", "Tell", "desk", "result_of", "task_key", "value_of", "wait_for"]
 
 Tell = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and of how much."""
 
+AT_ONCE_S = 0.5
+"""Work that is done so soon is waited for: nothing flickers."""
 _MAX_KEPT = 60
 
 
@@ -27,8 +30,8 @@ class Task:
     future: "Future[Any]"
     said: dict[str, Any] = field(default_factory=lambda: {"message": "waiting", "done": 0, "total": 0})
 
-    def within(self, seconds: float) -> bool:
-        """Whether it is done, or is done in so many seconds."""
+    def within(self, seconds: float | None) -> bool:
+        """Whether it is done, or is done in so many seconds; None waits until it is."""
         try:
             self.future.exception(timeout=seconds)
         except NotYet:
@@ -39,8 +42,8 @@ class Task:
 class Desk:
     """One thread that works figures out for all sessions, in the order in which they were asked for."""
 
-    def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="evaluate")
+    def __init__(self, name: str) -> None:
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._tasks: dict[Hashable, Task] = {}
         self._lock = threading.Lock()
 
@@ -64,8 +67,14 @@ class Desk:
 
 
 @st.cache_resource(show_spinner=False)
-def desk() -> Desk:
-    return Desk()
+def desk(name: str = "figures") -> Desk:
+    """The desk of a name: what is asked of one does not wait for another."""
+    return Desk(name)
+
+
+def task_key(of: Snapshot, what: str) -> Hashable:
+    """The key of a task about a snapshot."""
+    return (of.library.folder, of.revision, of.record.id if of.record else None, what)
 
 
 def result_of(task: Task | None) -> Any:

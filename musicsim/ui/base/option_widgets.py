@@ -25,7 +25,7 @@ def limits(request: type, field: str, max_value: int | None = None) -> dict[str,
     return labelled(request, field) | {"min_value": least, "max_value": max_value or most}
 
 
-def option_key(name: str, request: type, field: str) -> Key[Any]:
+def option_key(name: str, request: type, field: str, *, per_library: bool = False) -> Key[Any]:
     """The entry of the session that holds an option, with its default; several values are a list."""
     option = options_of(request)[field]
-    return Key(name, lambda: option.default_given, option.help)
+    return Key(name, lambda: option.default_given, option.help, per_library, is_kept=True)

@@ -6,7 +6,7 @@ and never changed by a page.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +49,7 @@ __all__ = [
     "chosen_model",
     "example",
     "forget_library_state",
+    "kept_keys",
     "map_placer",
     "snapshot",
     "take_address",
@@ -59,7 +60,8 @@ __all__ = [
 T = TypeVar("T")
 
 _LOOK_EVERY_S = 0.25
-_per_library: "list[Key[Any]]" = []
+_per_library: "dict[str, Key[Any]]" = {}
+_kept: "dict[str, Key[Any]]" = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +78,22 @@ class Key(Generic[T]):
         One line on what the value is.
     per_library : bool
         Whether the value speaks of one library, and goes when another one is shown.
+    is_kept : bool
+        Whether it outlives a reload of the page (:mod:`musicsim.ui.base.reloads`). Such a value is replaced, never
+        changed in place.
     """
 
     name: str
     default: Callable[[], T]
     meaning: str
     per_library: bool = False
+    is_kept: bool = False
 
     def __post_init__(self) -> None:
         if self.per_library:
-            _per_library.append(self)
+            _per_library[self.name] = self
+        if self.is_kept:
+            _kept[self.name] = self
 
     def get(self) -> T:
         """The value, set to its default on first use."""
@@ -102,7 +110,7 @@ class Key(Generic[T]):
         self.set(self.get())
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class Upload:
     """A file or recording that came through the browser; `data` are the bytes that Streamlit holds, not a copy."""
 
@@ -120,8 +128,10 @@ MODEL: Key[str | None] = Key(
 )
 LIBRARY: Key[str] = Key("library", lambda: library_folders()[0].name, "name of the library that is shown")
 CHOSEN: Key[int | None] = Key("chosen", lambda: None, "id of the song the pages talk about", per_library=True)
-COLOUR_BY: Key[str] = Key("colour_by", lambda: "genre", "what the map's colours mean")
-BESIDE: Key[str | None] = Key("beside", lambda: None, "id of the model whose map stands beside the other")
+COLOUR_BY: Key[str] = Key("colour_by", lambda: "genre", "what the map's colours mean", is_kept=True)
+BESIDE: Key[str | None] = Key(
+    "beside", lambda: None, "id of the model whose map stands beside the other", is_kept=True
+)
 FOUND: Key[npt.NDArray[np.int64]] = Key(
     "found",
     lambda: np.empty(0, dtype=np.int64),
@@ -129,7 +139,7 @@ FOUND: Key[npt.NDArray[np.int64]] = Key(
     per_library=True,
 )
 EXAMPLE: Key[Upload | None] = Key(
-    "example", lambda: None, "sound from outside that is searched with", per_library=True
+    "example", lambda: None, "sound from outside that is searched with", per_library=True, is_kept=True
 )
 QUEUE_LIBRARY: Key[str] = Key("queue_library", str, "name of the library whose songs the player holds")
 NOT_HERE: Key[list[str]] = Key("not_here", list, "what the address names and is not here")
@@ -139,9 +149,14 @@ _ADDRESS: Key[tuple[str, dict[str, str]] | None] = Key(
 SECTION: Key[str] = Key("library_section", lambda: "songs", "what the Library page shows")
 
 
+def kept_keys() -> Iterable[Key[Any]]:
+    """Entries that outlive a reload of the page."""
+    return _kept.values()
+
+
 def forget_library_state() -> None:
     """Reset every value that speaks of one library: another one is shown."""
-    for key in _per_library:
+    for key in _per_library.values():
         key.set(key.default())
 
 

@@ -98,7 +98,7 @@ def song_map(
 
     component = st.components.v2.component(
         "musicsim_map",
-        js=asset("map_points.js") + asset("map.js"),
+        js=asset("save_figure.js") + asset("map_points.js") + asset("map.js"),
         css=asset("map.css"),
         isolate_styles=False,
     )

@@ -14,9 +14,10 @@ from musicsim.library import Song
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.state import BESIDE, CHOSEN, COLOUR_BY, EXAMPLE, FOUND, snapshot
 from musicsim.ui.base.text import plain
+from musicsim.ui.components.cover import show_cover
 from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.components.listening import follow, play_songs
-from musicsim.ui.components.song_finder import find_song, song_matches
+from musicsim.ui.components.song_finder import MatchKind, find_song, ids_of_match, song_matches
 from musicsim.ui.components.song_list import Action, clock, hit_rows, song_list
 from musicsim.ui.components.song_map import song_map
 from musicsim.ui.components.why_view import ask_why, show_why
@@ -36,7 +37,7 @@ def draw() -> None:
     left, right = st.columns([5, 2], gap="medium")
     with left:
         song, hits = _map_column(now)
-    with right:
+    with right, st.container(key="beside_map"):
         show_selection(now)
         _chosen_song(now, song, hits)
 
@@ -62,14 +63,11 @@ def _encircled(now: Snapshot, ids: npt.NDArray[np.int64]) -> None:
         FOUND.set(ids)
 
 
-def _searched(now: Snapshot, kind: str, value: str) -> None:
-    """A title chooses its song; an artist marks all of theirs."""
-    if kind == "song":
-        FOUND.set(FOUND.default())
-        CHOSEN.set(next((song.id for song in now.songs_by_id([int(value)])), CHOSEN.get()))
-    else:
-        FOUND.set(now.row_ids[now.songs_of_artist(value)])
-        CHOSEN.set(next(iter(FOUND.get().tolist()), CHOSEN.get()))
+def _searched(now: Snapshot, kind: MatchKind, value: str) -> None:
+    """A title chooses its song; an artist, an album and words mark all of theirs."""
+    ids = ids_of_match(now, kind, value)
+    FOUND.set(FOUND.default() if kind == "song" else ids)
+    CHOSEN.set(next(iter(ids.tolist()), CHOSEN.get()))
 
 
 def _map_column(now: Snapshot) -> tuple[Song | None, list[Hit]]:
@@ -148,16 +146,41 @@ def _facts(now: Snapshot, models: dict[str, str]) -> str:
     return " ".join(facts)
 
 
+def _start_here(now: Snapshot) -> None:
+    """Three steps for those who have not chosen a song yet."""
+    st.subheader("Start here", anchor=False)
+    st.markdown(
+        "**1 · Choose a song.** Click a point on the map or search for a title: it plays, and the most similar songs "
+        "appear here."
+    )
+    for song in now.songs_by_id(now.row_ids[:1]):
+        st.button(
+            f"Try “{plain(song.title)}”",
+            key="explore_try",
+            icon=":material/play_arrow:",
+            on_click=_choose,
+            args=(now, song),
+        )
+    st.markdown(
+        "**2 · Follow what you like.** ≈ beside a song shows what sounds like it, + queues it, ? says why it is in the "
+        "list."
+    )
+    st.markdown("**3 · Add your own music.** It is analysed on this machine and stays there.")
+    st.page_link(PAGES["library"], label="Add a folder", icon=":material/create_new_folder:")
+
+
 def _chosen_song(now: Snapshot, song: Song | None, hits: list[Hit]) -> None:
     """The chosen song, what can be done with it, and its neighbours."""
     if song is None:
-        st.subheader("Nothing chosen yet", anchor=False)
-        st.write("Click a point on the map or search for a title. The most similar songs will appear here.")
+        _start_here(now)
         return
-    st.subheader(plain(song.title), anchor=False)
     tempo = song.tempo and f"{song.tempo:.0f} beats/min"
     facts = [song.by, song.album, song.genre, song.year and str(song.year), song.key_words, tempo]
-    st.caption(" · ".join(plain(f) for f in [*facts, clock(song.duration_s)] if f))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        show_cover(now.library, song)
+        with st.container(width="stretch", gap=None):
+            st.subheader(plain(song.title), anchor=False)
+            st.caption(" · ".join(plain(f) for f in [*facts, clock(song.duration_s)] if f))
     with st.container(horizontal=True):
         st.button("Play", icon=":material/play_arrow:", on_click=_choose, args=(now, song))
         if st.button("More like this", icon=":material/search:"):

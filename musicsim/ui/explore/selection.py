@@ -11,6 +11,7 @@ from musicsim.library.exporters import MIME, m3u8
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.state import FOUND, Key
 from musicsim.ui.components.listening import enqueue_songs, play_songs
+from musicsim.ui.components.search_examples import MAX_EXAMPLES, search_like
 from musicsim.ui.components.song_map import MAX_MARKED
 from musicsim.ui.components.table_download import table_download
 from musicsim.ui.playlist.draft import PLAYLIST
@@ -44,6 +45,12 @@ def show_selection(now: Snapshot) -> None:
             some = np.unique(np.linspace(0, len(ids) - 1, _MAX_AROUND).astype(int))
             STAY_AROUND.set(ids[some].tolist())
             st.switch_page(PAGES["playlist"])
+        if st.button(
+            "Search like these", icon=":material/search:", key="selection_search",
+            help=f"Songs similar to the marked ones; of more than {MAX_EXAMPLES} to some of them.",
+        ):  # fmt: skip
+            search_like(now, ids.tolist())
+            st.switch_page(PAGES["search"])
         st.button("Clear", icon=":material/close:", on_click=FOUND.set, args=(FOUND.default(),))
     with st.expander("Table, export and tag", icon=":material/table_rows:"):
         st.dataframe(_table(now, ids[:_MAX_LISTED]), hide_index=True, height=240)

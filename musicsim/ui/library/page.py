@@ -1,6 +1,6 @@
 """Library: add music, watch it being analysed, see what is there and what is not, and why."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,12 +8,12 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
-from musicsim.explorer.libraries import create_library
+from musicsim.explorer.libraries import create_library, library_folders, open_library
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.upkeep.add_music import keep_upload
+from musicsim.explorer.upkeep.add_music import demo_folder, keep_upload
 from musicsim.library import Failure, Library, Song
 from musicsim.ui.base.option_widgets import UPLOAD_TYPES
-from musicsim.ui.base.state import LIBRARY, SECTION, snapshot
+from musicsim.ui.base.state import LIBRARY, SECTION, forget_library_state, snapshot
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.empty import demo_button
 from musicsim.ui.components.jobs_view import job_panel, start_job
@@ -31,6 +31,8 @@ from musicsim.ui.library.songs_table import songs_table
 
 __all__ = ["draw"]
 
+_OWN = "library_own"
+
 
 @dataclass(frozen=True, slots=True)
 class _Contents:
@@ -42,6 +44,8 @@ class _Contents:
         Files that were not added.
     missing : sequence of Song
         Songs whose files have gone.
+    copies : mapping of song id to list of Path
+        Files that hold the very same bytes.
     busy : bool
         Whether a job is at work, so that no other can start.
     """
@@ -49,6 +53,7 @@ class _Contents:
     now: Snapshot
     failures: Sequence[Failure]
     missing: Sequence[Song]
+    copies: Mapping[int, Sequence[Path]]
     busy: bool
 
     @property
@@ -77,7 +82,7 @@ _SECTIONS: dict[str, tuple[str, Callable[[_Contents], None]]] = {
     "songs": ("Songs", lambda of: songs_table(of.now)),
     "failed": ("Failed", lambda of: failures_review(of.library, of.failures, busy=of.busy)),
     "missing": ("Missing", lambda of: missing_review(of.library, of.missing, busy=of.busy)),
-    "same": ("Duplicates", lambda of: duplicates_review(of.now, busy=of.busy)),
+    "same": ("Duplicates", lambda of: duplicates_review(of.now, of.copies, busy=of.busy)),
     "artists": ("Artists", _artists),
     "genres": ("Genres", _genres),
     "listening": ("Listening", lambda of: listening_review(of.library, busy=of.busy)),
@@ -111,11 +116,24 @@ def draw() -> None:
 
     with st.container():
         watch()
-    _section(_Contents(now, library.files.failures(), library.missing_songs(), busy))
+    _section(_Contents(now, *_files(library.folder, now.revision, library), busy))
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _files(
+    folder: Path, revision: int, _library: Library
+) -> tuple[list[Failure], list[Song], dict[int, list[Path]]]:
+    """Files that were not added, songs whose files have gone, and identical files; seconds, of a million songs."""
+    return _library.files.failures(), _library.missing_songs(), _library.files.copies()
 
 
 def _ways_in(now: Snapshot, *, busy: bool) -> None:
     """A folder, files from the browser, the demo; and further libraries."""
+    if demo_folder(now.library) in now.library.files.roots():
+        st.text_input(
+            "New library for your music", "My music", key=_OWN,
+            help="These songs are made up: your own go to a library of this name. Leave it empty to add them here.",
+        )  # fmt: skip
     folder, upload, other = st.columns(3, gap="large")
     with folder, st.form("add_folder", border=False):
         st.text_input("Folder of music", key="library_folder", placeholder="~/Music")
@@ -151,17 +169,30 @@ def _add_folder(library: Library) -> None:
             f"{typed or 'Nothing'}: there is no such folder on this machine."
         )
         return
-    start_job(library, "add", paths=[str(folder.absolute())])
+    _add(library, lambda _: [folder.absolute()])
 
 
 def _add_uploads(library: Library) -> None:
     """Keep the uploaded files in the library's folder and add them."""
+    files = st.session_state["library_files"]
+    _add(library, lambda into: [keep_upload(into, f.name, f.getvalue()) for f in files])
+
+
+def _add(library: Library, paths: Callable[[Library], Sequence[Path]]) -> None:
+    """Start adding music to this library, or to a new one where its name is given; that is shown then."""
     try:
-        paths = [str(keep_upload(library, f.name, f.getvalue())) for f in st.session_state["library_files"]]
+        name = st.session_state.get(_OWN, "").strip()
+        if name:
+            if name not in {folder.name for folder in library_folders()}:
+                create_library(name)
+            library = open_library(name)
+        start_job(library, "add", paths=[str(path) for path in paths(library)])
     except MusicsimError as error:
         st.session_state["library_problem"] = str(error)
         return
-    start_job(library, "add", paths=paths)
+    if name:
+        LIBRARY.set(name)
+        forget_library_state()
 
 
 def _new_library() -> None:
@@ -180,7 +211,8 @@ def _section(of: _Contents) -> None:
         label_visibility="collapsed", required=True,
     )  # fmt: skip
     # beside the choice, not in its labels: what is clicked should not change under the hand
-    n_songs, n_same = of.now.n_songs, len(of.now.representative_of)
+    n_songs = of.now.n_songs
+    n_same = len(of.now.representative_of) + sum(len(paths) - 1 for paths in of.copies.values())
     numbers = (
         (n_songs, "song" if n_songs == 1 else "songs"),
         (len(of.failures), "failed"),

@@ -109,6 +109,20 @@ class PlaylistDraft:
         ids.insert(to, ids.pop(index))
         return replace(self, song_ids=tuple(ids), saved_id=None)
 
+    def inserted(self, index: int, song_ids: Sequence[int]) -> "PlaylistDraft":
+        """With songs before the place `index`; those that were in the list before come from where they were."""
+        new = list(dict.fromkeys(song_ids))
+        before, after = (
+            [i for i in part if i not in new] for part in (self.song_ids[:index], self.song_ids[index:])
+        )
+        return replace(self, song_ids=(*before, *new, *after), saved_id=None)
+
+    def without_repeats(self, same: Sequence[int]) -> "PlaylistDraft":
+        """Without songs that have come before, by a number for each place that is the same of the same songs."""
+        first = {number: place for place, number in reversed(list(enumerate(same)))}
+        ids = tuple(self.song_ids[place] for place in sorted(first.values()))
+        return replace(self, song_ids=ids, kept=self.kept & set(ids), saved_id=None)
+
     def dropped(self, index: int) -> "PlaylistDraft":
         """Without the song at `index`."""
         ids = (*self.song_ids[:index], *self.song_ids[index + 1 :])
@@ -128,7 +142,9 @@ class PlaylistDraft:
         return replace(self, song_ids=ids, kept=self.kept & set(ids), absent=(*self.absent, *absent))
 
 
-PLAYLIST: Key[PlaylistDraft | None] = Key("playlist", lambda: None, "the playlist in work", per_library=True)
+PLAYLIST: Key[PlaylistDraft | None] = Key(
+    "playlist", lambda: None, "the playlist in work", per_library=True, is_kept=True
+)
 
 
 def present_ids(now: Snapshot, ids: Sequence[int]) -> tuple[int, ...]:
@@ -157,26 +173,30 @@ def _taken_of(written: Any) -> dict[tuple[int, int], Edge]:
 # --- the way back ---------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _History:
-    drafts: list[PlaylistDraft] = field(default_factory=list)
+    drafts: tuple[PlaylistDraft, ...] = ()
     at: int = -1
 
 
 _HISTORIES: Key[dict[str, _History]] = Key(
-    "playlist_histories", dict, "drafts of this session by the name of their library"
+    "playlist_histories", dict, "drafts of this session by the name of their library", is_kept=True
 )
 
 
 def _history() -> _History:
-    return _HISTORIES.get().setdefault(LIBRARY.get(), _History())
+    return _HISTORIES.get().get(LIBRARY.get(), _History())
+
+
+def _keep(history: _History) -> None:
+    _HISTORIES.set(_HISTORIES.get() | {LIBRARY.get(): history})
 
 
 def change(draft: PlaylistDraft) -> None:
     """Make this the playlist in work; :func:`undo` leads back to the one before."""
     history = _history()
-    history.drafts = [*history.drafts[: history.at + 1], draft][-_MAX_STEPS:]
-    history.at = len(history.drafts) - 1
+    drafts = (*history.drafts[: history.at + 1], draft)[-_MAX_STEPS:]
+    _keep(_History(drafts, len(drafts) - 1))
     PLAYLIST.set(draft)
 
 
@@ -184,7 +204,8 @@ def amend(draft: PlaylistDraft) -> None:
     """Replace the playlist in work by one with the same songs, without a step to undo."""
     history = _history()
     if history.drafts and PLAYLIST.get() is not None:
-        history.drafts[history.at] = draft
+        drafts = (*history.drafts[: history.at], draft, *history.drafts[history.at + 1 :])
+        _keep(_History(drafts, history.at))
     PLAYLIST.set(draft)
 
 
@@ -202,15 +223,17 @@ def can_redo() -> bool:
 
 def undo() -> None:
     """Go back to the draft before; after a page has laid the playlist aside, to that one."""
-    history = _history()
     if can_undo():
-        history.at -= PLAYLIST.get() is not None
-        PLAYLIST.set(history.drafts[history.at])
+        _step(-1 if PLAYLIST.get() is not None else 0)
 
 
 def redo() -> None:
     """Do again what was undone."""
-    history = _history()
     if can_redo():
-        history.at += 1
-        PLAYLIST.set(history.drafts[history.at])
+        _step(1)
+
+
+def _step(n: int) -> None:
+    history = _history()
+    _keep(replace(history, at=history.at + n))
+    PLAYLIST.set(history.drafts[history.at + n])

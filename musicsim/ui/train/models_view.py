@@ -25,6 +25,7 @@ from musicsim.library.stores.models import BUILT_IN, MAX_NAME, ModelRecord
 from musicsim.ui.base.state import MODEL, Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.jobs_view import job_panel, start_job
+from musicsim.ui.components.table_download import saved_table
 
 __all__ = ["delete_button", "models_section", "rename_button", "use_button"]
 
@@ -194,7 +195,7 @@ def _comparison(records: Sequence[ModelRecord], reports: dict[str, dict[str, Any
             else table[m]["difference"]
             for m in measures
         ]
-    st.table(pd.DataFrame(columns), hide_index=True, border="horizontal")
+    saved_table(pd.DataFrame(columns), name="two models", key="train_compared")
     if len({_question(reports[model_id]) for model_id in chosen}) > 1:
         st.caption("Trained on different targets; scores are not comparable.")
 

@@ -1,0 +1,14 @@
+// The tab remembers the key of its session (musicsim/ui/base/reloads.py), and after a reload tells the one of before.
+
+const NAME = "musicsim.tab";
+
+export default function ({ data, setTriggerValue }) {
+  try {
+    const before = sessionStorage.getItem(NAME);
+    if (before === data.tab) return;
+    sessionStorage.setItem(NAME, data.tab);
+    if (before) setTriggerValue("before", before);
+  } catch {
+    // a browser that keeps nothing: a reload begins anew
+  }
+}
