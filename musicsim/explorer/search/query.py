@@ -20,23 +20,6 @@ from musicsim.library import Song
 from musicsim.library.genres import genre_key
 from musicsim.library.scan.files import content_hash
 
-__all__ = [
-    "Example",
-    "Examples",
-    "Hit",
-    "Query",
-    "example_of",
-    "examples_of",
-    "find_similar",
-    "limited_per_artist",
-    "model_to_compare_with",
-    "read_example",
-    "short_reason",
-    "similarities_of",
-    "similarity_of",
-]
-
-
 # Of the nearest, from which mutual proximity takes its order, and the limit of songs an artist its choice: an artist
 # may have hundreds of songs in one place, and to ask a second time costs more than to ask for more at once.
 _CANDIDATES = 500

@@ -21,8 +21,6 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.snapshot.words import understood
 from musicsim.library import Song
 
-__all__ = ["find_requested", "part_of", "rows_fitting", "with_examples"]
-
 
 def find_requested(
     snapshot: Snapshot, query: int | Example | None, request: SearchRequest, thumbs: Thumbs | None = None

@@ -15,8 +15,6 @@ from musicsim.explorer.snapshot.words import Part, understood
 from musicsim.library.db.columns import HEARD, Labels
 from musicsim.library.genres import genre_key
 
-__all__ = ["FilterChoices", "filter_choices", "passing"]
-
 
 def passing(snapshot: Snapshot, filters: Filters) -> npt.NDArray[np.bool_] | None:
     """Which rows pass, bool (n_indexed,); None where the filter is empty.

@@ -9,8 +9,6 @@ from musicsim.explorer.requests.filters import HEARD_WORDS
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.db.columns import HEARD, Labels, SongColumns
 
-__all__ = ["Levels", "Region", "regions_of"]
-
 _TYPICAL = 0.6  # standard deviations of all songs by which the mean of a region must differ
 _MAX_WORDS = 2
 _MAIN_SHARE = 0.5  # of a region's songs that have a genre: one that more have names it

@@ -21,8 +21,6 @@ from musicsim.library.db.packed_texts import PackedTexts
 from musicsim.library.genres import folded
 from musicsim.library.stores.models import ModelRecord
 
-__all__ = ["Found", "Snapshot", "snapshot_under", "take_snapshot"]
-
 _SONGS_HELD = 10_000
 
 Rows = Sequence[int] | npt.NDArray[np.integer[Any]]

@@ -19,8 +19,6 @@ from musicsim.explorer.requests.filters import HEARD_WORDS, Filters
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.genres import genre_key
 
-__all__ = ["Part", "Words", "understood"]
-
 _MAX_TEXT = 200
 _LONGEST_PHRASE = 4  # words of a tag or an artist's name
 _MIN_TYPO, _ALIKE = 4, 0.75  # letters of a word that may have a typo, and how alike the right one is

@@ -13,8 +13,6 @@ from musicsim.errors import MusicsimError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.text import plain
 
-__all__ = ["AT_ONCE_S", "Desk", "Task", "Tell", "desk", "result_of", "task_key", "value_of", "wait_for"]
-
 Tell = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and of how much."""
 

@@ -30,33 +30,6 @@ from musicsim.library import Library
 from musicsim.library.processes.decoding import Decoding, DecodingDroppedError
 from musicsim.library.stores.models import ModelRecord
 
-__all__ = [
-    "BESIDE",
-    "CHOSEN",
-    "COLOUR_BY",
-    "EXAMPLE",
-    "FOUND",
-    "LIBRARY",
-    "MODEL",
-    "NOT_HERE",
-    "QUEUE_LIBRARY",
-    "SECTION",
-    "Key",
-    "Upload",
-    "active_library",
-    "active_model",
-    "choices_of",
-    "chosen_model",
-    "example",
-    "forget_library_state",
-    "kept_keys",
-    "map_placer",
-    "snapshot",
-    "take_address",
-    "walk",
-    "warm_up",
-]
-
 T = TypeVar("T")
 
 _LOOK_EVERY_S = 0.25

@@ -4,8 +4,6 @@ from musicsim.explorer.learning.supervision import Coverage, coverage
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.desk import Task, Tell, desk, task_key
 
-__all__ = ["ask_coverage"]
-
 
 def ask_coverage(of: Snapshot) -> Task:
     """How many songs each kind of supervision speaks of, list of :class:`Coverage`."""

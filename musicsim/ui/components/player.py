@@ -27,8 +27,6 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from musicsim.ui.base.asset import asset
 from musicsim.ui.base.state import Key
 
-__all__ = ["EventKind", "PlayerEvent", "Track", "as_json", "enqueue", "mount", "play"]
-
 logger = logging.getLogger(__name__)
 
 EventKind = Literal["open", "thumb", "more_like_this"]

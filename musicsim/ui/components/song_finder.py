@@ -18,10 +18,6 @@ from musicsim.ui.base.asset import asset
 from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import shown
 
-__all__ = [
-    "Match", "MatchKind", "find_names", "find_song", "find_songs", "ids_of_match", "name_matches", "song_matches",
-]  # fmt: skip
-
 _MOST = 20
 _MAX_TEXT = 200
 _MAX_CHOSEN = 100

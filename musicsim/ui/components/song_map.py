@@ -22,8 +22,6 @@ from musicsim.explorer.snapshot.map_view import map_view
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.asset import asset
 
-__all__ = ["MAX_MARKED", "map_script_routes", "song_map"]
-
 MAX_MARKED = 2_000
 """Songs that get a ring: more of them are one black spot."""
 _MAX_CORNERS = 5_000  # of an outline; a hand draws some hundreds

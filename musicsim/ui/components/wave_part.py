@@ -9,8 +9,6 @@ import streamlit as st
 
 from musicsim.ui.base.asset import asset
 
-__all__ = ["choose_part"]
-
 Part = tuple[float, float]
 
 

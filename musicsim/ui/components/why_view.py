@@ -29,8 +29,6 @@ from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.charts import chart
 from musicsim.ui.components.player_routes import upload_address
 
-__all__ = ["ask_why", "show_why", "why_dialog"]
-
 _LETTERS = "ABCDEF"
 _FIGURES = ("similarity_before", "similarity_after")
 _MAX_EXAMPLES = 5  # whose similarities are said

@@ -24,8 +24,6 @@ from musicsim.ui.components.why_view import ask_why, show_why
 from musicsim.ui.explore.selection import show_selection
 from musicsim.ui.playlist.draft import PLAYLIST
 
-__all__ = ["draw"]
-
 MAP_KEY = "explore_map"
 
 

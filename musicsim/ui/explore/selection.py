@@ -18,8 +18,6 @@ from musicsim.ui.playlist.draft import PLAYLIST
 from musicsim.ui.playlist.request_form import STAY_AROUND
 from musicsim.ui.train.training_view import SUPERVISION
 
-__all__ = ["show_selection"]
-
 MAX_PLAYED = 500  # songs that go into the player's queue at once
 _MAX_LISTED = 200
 _MAX_AROUND = 25  # songs that a playlist stays close to

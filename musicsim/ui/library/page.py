@@ -29,8 +29,6 @@ from musicsim.ui.library.review import (
 from musicsim.ui.library.settings import folders, settings
 from musicsim.ui.library.songs_table import songs_table
 
-__all__ = ["draw"]
-
 _OWN = "library_own"
 
 

@@ -16,8 +16,6 @@ from musicsim.ui.base.text import shown
 from musicsim.ui.components.listening import play_songs
 from musicsim.ui.components.table_download import table_download
 
-__all__ = ["songs_table"]
-
 _KEY = "library_songs"
 _SEVERAL = "several values: unchanged"
 # Widths in pixels: Streamlit's own follow the first rows, which may have no artist.

@@ -11,18 +11,6 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
 from musicsim.ui.base.state import LIBRARY, Key
 
-__all__ = [
-    "PLAYLIST",
-    "PlaylistDraft",
-    "amend",
-    "can_redo",
-    "can_undo",
-    "change",
-    "present_ids",
-    "redo",
-    "undo",
-]
-
 _MAX_STEPS = 60
 
 

@@ -21,8 +21,6 @@ from musicsim.ui.components.filter_widgets import RANGES, filter_values, filter_
 from musicsim.ui.components.song_finder import find_songs
 from musicsim.ui.playlist.draft import PLAYLIST, present_ids
 
-__all__ = ["MAX_SONGS", "STAY_AROUND", "playlists_of", "remember_drawn", "request_form", "request_of"]
-
 MAX_SONGS = options_of(PlaylistRequest)["length"].max_asked or 0
 _MAX_REMEMBERED = 100
 _FAMILIES_NAMED = 3

@@ -17,8 +17,6 @@ from musicsim.ui.playlist.actions import TROUBLE
 from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, amend, change, present_ids
 from musicsim.ui.playlist.request_form import playlists_of
 
-__all__ = ["NAME", "follow_address", "save_button", "saved_lists", "show_address"]
-
 MAX_NAME = 100
 _MAX_LISTED = 200  # playlists, above which one types
 _PARAMETER = "playlist"

@@ -36,8 +36,6 @@ from musicsim.ui.search.examples import WORDS, add_examples
 from musicsim.ui.search.feedback import THUMBS, feedback_bar, feedback_on, say
 from musicsim.ui.search.request_form import search_form
 
-__all__ = ["draw"]
-
 FILE_KEY, MICROPHONE_KEY = "search_file", "search_microphone"
 _RECORDING = "your recording"
 

@@ -15,8 +15,6 @@ from musicsim.ui.components.filter_widgets import filter_values, filter_widgets
 from musicsim.ui.components.search_examples import chosen_part, signed
 from musicsim.ui.search.examples import WORDS, show_asked
 
-__all__ = ["search_form"]
-
 _HOW = ("k", "per_artist", "hub_reduction")
 _KEYS = {
     field: option_key(f"search_{field}", SearchRequest, field, per_library=field not in _HOW)
