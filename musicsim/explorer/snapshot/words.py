@@ -73,30 +73,14 @@ _SAME_KEY = {
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some words that are one condition.
+    """Some words that are one condition."""
 
-    Attributes
-    ----------
-    text : str
-        The words, without typos.
-    words : str
-        What they mean.
-    filters : Filters
-        The condition; without any, `lyrics` is.
-    lyrics : str
-        A word that is sung.
-    along : (name of a column, 1 or -1), optional
-        What there is more, or less, of in songs that fit better.
-    is_not : bool
-        Songs that fit the condition are left out.
-    """
-
-    text: str
-    words: str
-    filters: Filters = field(default_factory=Filters)
-    lyrics: str = ""
-    along: tuple[str, int] | None = None
-    is_not: bool = False
+    text: str  # the words, without typos
+    words: str  # what they mean
+    filters: Filters = field(default_factory=Filters)  # the condition; without any, `lyrics` is
+    lyrics: str = ""  # a word that is sung
+    along: tuple[str, int] | None = None  # what there is more, or less, of in songs that fit better
+    is_not: bool = False  # songs that fit the condition are left out
 
 
 @dataclass(frozen=True, slots=True)

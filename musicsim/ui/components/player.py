@@ -95,18 +95,11 @@ class Track:
 
 @dataclass(frozen=True, slots=True)
 class PlayerEvent:
-    """Something the listener did in the player.
-
-    Attributes
-    ----------
-    kind : {"open", "thumb", "more_like_this"}
-    value : int
-        For "thumb" +1 (up), -1 (down) or 0 (taken back); 0 otherwise.
-    """
+    """Something the listener did in the player."""
 
     kind: EventKind
     song_id: int
-    value: int = 0
+    value: int = 0  # for "thumb" +1 (up), -1 (down) or 0 (taken back); 0 otherwise
 
 
 @dataclass(slots=True)

@@ -28,19 +28,13 @@ MatchKind = Literal["artist", "album", "song", "words", "name"]
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One line of what was found.
-
-    Attributes
-    ----------
-    kind : {"artist", "album", "song", "words", "name"}
-    value : str
-        The name as it is shown, the song's id, an album's artist and name in two lines, or words that are understood.
-    title, sub : str
-        What stands there; `sub` more quietly.
-    """
+    """One line of what was found."""
 
     kind: MatchKind
+    # the name as it is shown, the song's id, an album's artist and name in two lines, or words that are
+    # understood
     value: str
+    # what stands there; `sub` more quietly
     title: str
     sub: str = ""
 

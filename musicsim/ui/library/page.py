@@ -34,25 +34,14 @@ _OWN = "library_own"
 
 @dataclass(frozen=True, slots=True)
 class _Contents:
-    """What the sections show.
-
-    Attributes
-    ----------
-    failures : sequence of Failure
-        Files that were not added.
-    missing : sequence of Song
-        Songs whose files have gone.
-    copies : mapping of song id to list of Path
-        Files that hold the very same bytes.
-    busy : bool
-        Whether a job is at work, so that no other can start.
-    """
+    """What the sections show."""
 
     now: Snapshot
-    failures: Sequence[Failure]
-    missing: Sequence[Song]
+    failures: Sequence[Failure]  # files that were not added
+    missing: Sequence[Song]  # songs whose files have gone
+    # mapping of song id to list of Path: files that hold the very same bytes
     copies: Mapping[int, Sequence[Path]]
-    busy: bool
+    busy: bool  # whether a job is at work, so that no other can start
 
     @property
     def library(self) -> Library:

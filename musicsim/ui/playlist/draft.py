@@ -16,37 +16,19 @@ _MAX_STEPS = 60
 
 @dataclass(frozen=True, slots=True)
 class PlaylistDraft:
-    """A playlist as it stands.
-
-    Attributes
-    ----------
-    taken : mapping of (song id, next song id) to Edge
-        Edges the walk took, also of pairs that no longer follow each other: a song that is moved back has its
-        reason again.
-    kept : frozenset of int
-        Ids of songs that stay where they are when the list is drawn again.
-    notes : tuple of str
-        What of the request could not be met.
-    seed : int or None
-        None for a list that was opened, not drawn.
-    request : PlaylistRequest or None
-        What it was drawn for.
-    dialect : str or None
-        Whose walk says what is likely.
-    saved_id : int or None
-        The playlist of the library that it is, until it is changed.
-    absent : tuple of int
-        Ids of songs that were passed over, since they are missing or cannot be compared.
-    """
+    """A playlist as it stands."""
 
     song_ids: tuple[int, ...]
+    # mapping of (song id, next song id) to Edge: edges the walk took, also of pairs that no longer follow
+    # each other: a song that is moved back has its reason again
     taken: Mapping[tuple[int, int], Edge] = field(default_factory=dict, hash=False)
-    kept: frozenset[int] = frozenset()
-    notes: tuple[str, ...] = ()
-    seed: int | None = None
-    request: "PlaylistRequest | None" = field(default=None, hash=False)
-    dialect: str | None = None
-    saved_id: int | None = None
+    kept: frozenset[int] = frozenset()  # ids of songs that stay where they are when the list is drawn again
+    notes: tuple[str, ...] = ()  # what of the request could not be met
+    seed: int | None = None  # None for a list that was opened, not drawn
+    request: "PlaylistRequest | None" = field(default=None, hash=False)  # what it was drawn for
+    dialect: str | None = None  # whose walk says what is likely
+    saved_id: int | None = None  # the playlist of the library that it is, until it is changed
+    # ids of songs that were passed over, since they are missing or cannot be compared
     absent: tuple[int, ...] = ()
 
     @classmethod

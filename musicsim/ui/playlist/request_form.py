@@ -74,13 +74,7 @@ def remember_drawn(ids: tuple[int, ...]) -> None:
 
 
 def request_of(now: Snapshot) -> PlaylistRequest:
-    """The request as the form stands; for callbacks, too.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
-    """
+    """The request as the form stands; for callbacks, too. Raises ValueError if a number is out of range."""
     _fit(now)
     values = {name: key.get() for name, key in _KEYS.items() if name not in RANGES}
     values |= filter_values(_KEYS, choices_of(now)) | {

@@ -4,10 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-import numpy.typing as npt
 import streamlit as st
 
+from musicsim._arrays import Float32Array
 from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
 from musicsim.explorer.requests.search import SearchRequest
@@ -42,24 +41,12 @@ _RECORDING = "your recording"
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """What is searched with.
+    """What is searched with."""
 
-    Attributes
-    ----------
-    of : int or Example
-        A song's id, or what was heard.
-    seed : Song, optional
-        The song of the library that it is.
-    upload : Upload, optional
-        The file or recording, where it is one.
-    place : float32 ndarray of shape (2,), optional
-        Where an upload is on the map.
-    """
-
-    of: int | Example
-    seed: Song | None
-    upload: Upload | None = None
-    place: npt.NDArray[np.float32] | None = None
+    of: int | Example  # a song's id, or what was heard
+    seed: Song | None  # the song of the library that it is
+    upload: Upload | None = None  # the file or recording, where it is one
+    place: Float32Array | None = None  # (2,): where an upload is on the map
 
     @property
     def seed_id(self) -> int | None:
