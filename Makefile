@@ -21,6 +21,7 @@ install = { $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/pyt
 
 install: $(VENV)/installed
 app: $(VENV)/installed
+	@echo "Starting musicsim…"
 	@$(BIN)/musicsim app --demo
 
 test: lint $(VENV)/browser
@@ -74,7 +75,8 @@ $(VENV)/rivals/installed: | $(BIN)/python
 # Stamps: a second call finds them and starts at once.
 $(BIN)/python:
 	@test -n "$(PYTHON)" && $(PYTHON) -c '$(FITS)' || { echo "musicsim needs Python 3.11, 3.12 or 3.13: install one, or name it: make PYTHON=/path/to/python" >&2; exit 1; }
-	$(NEW_VENV)
+	@echo "Creating a Python environment in $(VENV)…"
+	@$(NEW_VENV)
 
 $(VENV)/installed: pyproject.toml | $(BIN)/python
 	@echo "Installing musicsim into $(VENV), once; about a minute…"

@@ -4,6 +4,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -25,10 +26,10 @@ __all__ = [
     "as_they_are",
     "best_of",
     "euclid",
+    "fits_of",
     "global_gmml",
     "halves",
     "judged",
-    "lambdarank",
     "lgmml",
     "mlr",
     "ndcg",
@@ -89,6 +90,14 @@ def best_of(fits: Iterator[tuple[str, Callable[[], Score]]], fold: Fold) -> Fitt
     return Fitted(*best[1:], total)
 
 
+def fits_of(
+    grid: list[dict[str, Any]], fit: Callable[[dict[str, Any]], Score]
+) -> Iterator[tuple[str, Callable[[], Score]]]:
+    """A fit for each setting of a grid, with the setting in words."""
+    for parameters in grid:
+        yield ", ".join(f"{name} {value}" for name, value in parameters.items()), partial(fit, parameters)
+
+
 def within_queries(rows: RankingRows) -> Float64Array:
     """Features z-scored within each query; those that are the same throughout a query are 0."""
     starts = np.concatenate([[0], np.cumsum(rows.group)[:-1]])
@@ -110,16 +119,11 @@ def as_they_are(rows: RankingRows) -> Float64Array:
 def lgmml(fold: Fold, grid: list[dict[str, Any]], seed: int, **fixed: Any) -> Fitted:
     """L-GMML, shared phi."""
 
-    def fits() -> Iterator[tuple[str, Callable[[], Score]]]:
-        for parameters in grid:
+    def fit(parameters: dict[str, Any]) -> Score:
+        ranker = LGMML(random_state=seed, **fixed | parameters).fit(*fold.train)
+        return lambda rows: ranker.predict(rows.X, rows.group)
 
-            def fit(parameters: dict[str, Any] = parameters) -> Score:
-                ranker = LGMML(random_state=seed, **fixed | parameters).fit(*fold.train)
-                return lambda rows: ranker.predict(rows.X, rows.group)
-
-            yield ", ".join(f"{name} {value}" for name, value in parameters.items()), fit
-
-    return best_of(fits(), fold)
+    return best_of(fits_of(grid, fit), fold)
 
 
 def halves(rows: RankingRows, seed: int) -> tuple[RankingRows, RankingRows]:
@@ -279,40 +283,5 @@ def ranknet(
                 return lambda rows: features(rows) @ weights
 
             yield f"C {C:g}", fit
-
-    return best_of(fits(), fold)
-
-
-def lambdarank(fold: Fold, grid: list[dict[str, Any]], seed: int) -> Fitted:
-    """LightGBM's LambdaRank on one thread, its number of trees chosen by early stopping in validation.
-
-    Raises
-    ------
-    ImportError
-        If lightgbm is not installed.
-    """
-    import lightgbm
-
-    def fits() -> Iterator[tuple[str, Callable[[], Score]]]:
-        for parameters in grid:
-
-            def fit(parameters: dict[str, Any] = parameters) -> Score:
-                ranker = lightgbm.LGBMRanker(
-                    objective="lambdarank", n_estimators=500, n_jobs=1, random_state=seed, verbose=-1,
-                    deterministic=True, **parameters,
-                )  # fmt: skip
-                validation = fold.validation
-                with warnings.catch_warnings():
-                    warnings.simplefilter(
-                        "ignore", FutureWarning
-                    )  # eval_set is to be eval_X, which older releases lack
-                    ranker.fit(
-                        fold.train.X, fold.train.y.astype(int), group=fold.train.group, eval_at=[10],
-                        eval_set=[(validation.X, validation.y.astype(int))], eval_group=[validation.group],
-                        callbacks=[lightgbm.early_stopping(50, verbose=False)],
-                    )  # fmt: skip
-                return lambda rows: np.asarray(ranker.predict(rows.X), dtype=np.float64)
-
-            yield ", ".join(f"{name} {value}" for name, value in parameters.items()), fit
 
     return best_of(fits(), fold)

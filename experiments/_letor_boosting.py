@@ -1,21 +1,20 @@
-"""Gradient-boosted regression trees on the labels of documents: GBRT of SIGIR 2017, tables 4 and 5."""
+"""LightGBM on the documents of one fold: GBRT of SIGIR 2017, tables 4 and 5, and LambdaRank."""
 
 import warnings
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from experiments._letor import Fitted, Fold, Score, best_of
+from experiments._letor import Fitted, Fold, Score, best_of, fits_of
 
-__all__ = ["gbrt"]
+__all__ = ["gbrt", "lambdarank"]
 
 _MAX_TREES = 500
 _PATIENCE = 50
 
 
 def gbrt(fold: Fold, grid: list[dict[str, Any]], seed: int, n_trees: int | None = None) -> Fitted:
-    """LightGBM's regression of the labels on one thread; validation chooses settings and, by its error, trees.
+    """Regression of the labels on one thread; validation chooses settings and, by its error, trees.
 
     Parameters
     ----------
@@ -29,23 +28,45 @@ def gbrt(fold: Fold, grid: list[dict[str, Any]], seed: int, n_trees: int | None 
     """
     import lightgbm
 
-    def fits() -> Iterator[tuple[str, Callable[[], Score]]]:
-        for parameters in grid:
+    def fit(parameters: dict[str, Any]) -> Score:
+        trees = lightgbm.LGBMRegressor(n_estimators=n_trees or _MAX_TREES, **_fixed(seed), **parameters)
+        return _fitted(trees, fold, fold.train.y, fold.validation.y, is_stopped=not n_trees)
 
-            def fit(parameters: dict[str, Any] = parameters) -> Score:
-                trees = lightgbm.LGBMRegressor(
-                    n_estimators=n_trees or _MAX_TREES, n_jobs=1, random_state=seed, verbose=-1, deterministic=True,
-                    **parameters,
-                )  # fmt: skip
-                stop = [] if n_trees else [lightgbm.early_stopping(_PATIENCE, verbose=False)]
-                validation = fold.validation
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", FutureWarning)  # eval_set, as of lambdarank
-                    trees.fit(
-                        fold.train.X, fold.train.y, eval_set=[(validation.X, validation.y)], callbacks=stop
-                    )
-                return lambda rows: np.asarray(trees.predict(rows.X), dtype=np.float64)
+    return best_of(fits_of(grid, fit), fold)
 
-            yield ", ".join(f"{name} {value}" for name, value in parameters.items()), fit
 
-    return best_of(fits(), fold)
+def lambdarank(fold: Fold, grid: list[dict[str, Any]], seed: int) -> Fitted:
+    """LambdaRank on one thread, its number of trees chosen by early stopping in validation.
+
+    Raises
+    ------
+    ImportError
+        If lightgbm is not installed.
+    """
+    import lightgbm
+
+    def fit(parameters: dict[str, Any]) -> Score:
+        ranker = lightgbm.LGBMRanker(
+            objective="lambdarank", n_estimators=_MAX_TREES, **_fixed(seed), **parameters
+        )
+        train, validation = fold.train.y.astype(int), fold.validation.y.astype(int)
+        groups = {"group": fold.train.group, "eval_group": [fold.validation.group], "eval_at": [10]}
+        return _fitted(ranker, fold, train, validation, **groups)
+
+    return best_of(fits_of(grid, fit), fold)
+
+
+def _fixed(seed: int) -> dict[str, Any]:
+    return {"n_jobs": 1, "random_state": seed, "verbose": -1, "deterministic": True}
+
+
+def _fitted(
+    trees: Any, fold: Fold, train: Any, validation: Any, *, is_stopped: bool = True, **groups: Any
+) -> Score:
+    import lightgbm
+
+    stop = [lightgbm.early_stopping(_PATIENCE, verbose=False)] if is_stopped else []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # eval_set is to be eval_X, which older releases lack
+        trees.fit(fold.train.X, train, eval_set=[(fold.validation.X, validation)], callbacks=stop, **groups)
+    return lambda rows: np.asarray(trees.predict(rows.X), dtype=np.float64)

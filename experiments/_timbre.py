@@ -8,7 +8,7 @@ from unittest.mock import patch
 import numpy as np
 
 from experiments._pieces import Pieces
-from experiments.sound_prior import N_SONGS
+from experiments.sound_prior import N_SONGS, learn_prior
 from musicsim import gaussians
 from musicsim._arrays import Float32Array, Float64Array
 from musicsim.audio.features import N_MFCC
@@ -32,9 +32,7 @@ def constants_of(library: Library, songs: Sequence[Song]) -> Iterator[None]:
     """
     if songs:
         parts = song_parts(library, songs, lambda *_: None)
-        prior = gaussians.learn_prior(
-            [song.timbre for song in parts], [song.fluctuation for song in parts], N_SONGS
-        )
+        prior = learn_prior([song.timbre for song in parts], [song.fluctuation for song in parts], N_SONGS)
     else:
         known = gaussians.load_prior()
         prior = gaussians.Prior(

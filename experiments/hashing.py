@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks._parts import kept_parts
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, shared_data
 from experiments._hashing import (
     Part,
@@ -336,13 +337,15 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     protocol = FULL if settings.full else SHORT
     names = list(protocol.bits)
     results: list[Result] = []
+    kept = kept_parts("hashing", settings)
+    choose, measure = kept.cache(_settings_of), kept.cache(_run_job)
     with one_core_each() as pool:
-        pending = [pool.submit(_settings_of, name, shared, protocol, settings.seed) for name in names]
+        pending = [pool.submit(choose, name, shared, protocol, settings.seed) for name in names]
         chosen = dict(future.result() for future in pending)
         settings.facts["splits"] = protocol.splits
         settings.facts["differs from RankHash()"] = {name: str(value) for name, value in chosen.items()}
         progress("settings are there")
-        fits = [pool.submit(_run_job, job, shared, chosen[job.set], settings.seed) for job in _jobs(protocol)]
+        fits = [pool.submit(measure, job, shared, chosen[job.set], settings.seed) for job in _jobs(protocol)]
         for future in fits:
             result = future.result()
             results.append(result)
@@ -365,4 +368,4 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main("hashing", __doc__.splitlines()[0], run, rivals=("scikit-learn",))
+    main("hashing", __doc__.splitlines()[0], run, rivals=("scikit-learn",), has_parts=True)

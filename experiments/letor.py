@@ -21,12 +21,15 @@ digit. Seconds are CPU seconds, of the fit that was chosen and of all that were 
 L-GMML's scores are means over seeds.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 
+from benchmarks._parts import kept_parts
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, shared_data
 from experiments._letor import (
     BEYOND,
@@ -38,12 +41,12 @@ from experiments._letor import (
     euclid,
     global_gmml,
     halves,
-    lambdarank,
     lgmml,
     mlr,
     ranknet,
     scores_of_known,
 )
+from experiments._letor_boosting import gbrt, lambdarank
 from experiments._letor_files import RankingRows, load_letor, load_lightgbm
 from experiments._lgmml_printed import as_printed
 from musicsim._arrays import Float64Array, Int64Array
@@ -69,8 +72,6 @@ class Protocol:
 
 
 def _grid(**choices: tuple[Any, ...]) -> list[dict[str, Any]]:
-    from itertools import product
-
     return [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
 
 
@@ -96,15 +97,36 @@ FULL = Protocol(
     trees=_grid(num_leaves=(7, 15, 31, 63), learning_rate=(0.02, 0.05, 0.1), min_child_samples=(10, 20, 50)),
 )  # fmt: skip
 
+DOCUMENT_GRID = _grid(
+    n_queries=(1, 20), anchor=("document",), standardize=(None,), max_features=(1.0,), n_metrics=(100,)
+)
+
 WARP, NDCG, LINEAR, TREES = "L-GMML, WARP", "L-GMML, NDCG", "linear RankNet", "LightGBM LambdaRank"
+REGRESSION = "LightGBM GBRT"
 PLAIN = "linear RankNet, features as they are"
 AS_PRINTED, DOCUMENTS = "L-GMML, WARP, as printed", "L-GMML, WARP, document anchors"
 ONE_METRIC = (f"GMML, anchor {BEYOND}", f"Euclid, anchor {BEYOND}", "R-MLR")
-IN_PAPER = {AS_PRINTED: 0.5390, TREES: 0.4513}
-"""NDCG@10 on MSLR-WEB10K, table 4; LambdaMART there."""
+METHODS = (
+    *(f"{name}, anchor {anchor}" for anchor in (DOCUMENT, BEYOND) for name in ("Euclid", "GMML")),
+    "MLR", "R-MLR", AS_PRINTED, DOCUMENTS, WARP, NDCG, LINEAR, PLAIN, TREES, REGRESSION,
+)  # fmt: skip
+IN_PAPER = {AS_PRINTED: 0.5390, TREES: 0.4513, REGRESSION: 0.4342}
+"""NDCG@10 on MSLR-WEB10K, table 4; LambdaMART for LambdaRank there."""
 MQ2008, EXAMPLE = "MQ2008, fold 1", "LightGBM's example"
 
 Scores = dict[str, Float64Array]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Measures of each test query, means over seeds; what validation chose, and CPU seconds of its fit and of all."""
+
+    scores: Scores
+    chosen: str
+    place: int
+    seeds: int
+    seconds: float
+    choosing_s: float
 
 
 def folds(seed: int) -> Iterator[Fold]:
@@ -132,50 +154,51 @@ def queries_of(rows: RankingRows, queries: Int64Array) -> RankingRows:
     return RankingRows(rows.X[kept], rows.y[kept], rows.group[queries], (), ())
 
 
-def methods(fold: Fold, protocol: Protocol, seed: int) -> Iterator[tuple[str, list[Fitted]]]:
-    """Every method, fitted; of L-GMML one for each seed, with the setting that validation chose by the first."""
-    for anchor in (DOCUMENT, BEYOND):
-        yield f"Euclid, anchor {anchor}", [euclid(fold, anchor, seed)]
-        yield f"GMML, anchor {anchor}", [global_gmml(fold, protocol.regs, anchor, seed)]
-    for name, regularizer in (("MLR", "trace"), ("R-MLR", "l21")):
-        yield name, [mlr(fold, protocol.Cs, regularizer, protocol.mlr_queries, protocol.mlr_cuts, seed)]
-    first = as_printed(fold, protocol.printed_grid, seed, **protocol.printed)
-    chosen = [protocol.printed_grid[first.place]]
-    seeds = range(seed + 1, seed + protocol.seeds)
-    yield AS_PRINTED, [first, *(as_printed(fold, chosen, other, **protocol.printed) for other in seeds)]
-    for name, loss, grid in (
-        (
-            DOCUMENTS,
-            "warp",
-            _grid(
-                n_queries=(1, 20),
-                anchor=("document",),
-                standardize=(None,),
-                max_features=(1.0,),
-                n_metrics=(100,),
-            ),
-        ),
-        (WARP, "warp", protocol.lgmml_grid),
-        (NDCG, "ndcg", protocol.lgmml_grid),
-    ):
-        first = lgmml(fold, grid, seed, loss=loss, **protocol.lgmml)
+def fits(name: str, fold: Fold, protocol: Protocol, seed: int) -> list[Fitted]:
+    """One method of :data:`METHODS`; of L-GMML one for each seed, with the setting that validation chose by the first.
+
+    Raises
+    ------
+    ImportError
+        If a method needs a library that is not installed.
+    """
+    p = protocol
+    if name in (AS_PRINTED, DOCUMENTS, WARP, NDCG):
+        fit, grid, fixed = {
+            AS_PRINTED: (as_printed, p.printed_grid, p.printed),
+            DOCUMENTS: (lgmml, DOCUMENT_GRID, {"loss": "warp", **p.lgmml}),
+            WARP: (lgmml, p.lgmml_grid, {"loss": "warp", **p.lgmml}),
+            NDCG: (lgmml, p.lgmml_grid, {"loss": "ndcg", **p.lgmml}),
+        }[name]
+        first = fit(fold, grid, seed, **fixed)
         chosen = [grid[first.place]]
-        yield (
-            name,
-            [
-                first,
-                *(
-                    lgmml(fold, chosen, seed + i, loss=loss, **protocol.lgmml)
-                    for i in range(1, protocol.seeds)
-                ),
-            ],
-        )
-    yield LINEAR, [ranknet(fold, protocol.ridges)]
-    yield PLAIN, [ranknet(fold, protocol.ridges, as_they_are)]
+        return [first, *(fit(fold, chosen, seed + i, **fixed) for i in range(1, p.seeds))]
+    one: dict[str, Callable[[], Fitted]] = {
+        **{f"Euclid, anchor {anchor}": partial(euclid, fold, anchor, seed) for anchor in (DOCUMENT, BEYOND)},
+        **{
+            f"GMML, anchor {anchor}": partial(global_gmml, fold, p.regs, anchor, seed)
+            for anchor in (DOCUMENT, BEYOND)
+        },
+        "MLR": lambda: mlr(fold, p.Cs, "trace", p.mlr_queries, p.mlr_cuts, seed),
+        "R-MLR": lambda: mlr(fold, p.Cs, "l21", p.mlr_queries, p.mlr_cuts, seed),
+        LINEAR: lambda: ranknet(fold, p.ridges),
+        PLAIN: lambda: ranknet(fold, p.ridges, as_they_are),
+        TREES: lambda: lambdarank(fold, p.trees, seed),
+        REGRESSION: lambda: gbrt(fold, p.trees, seed),
+    }
+    return [one[name]()]
+
+
+def ranked(name: str, fold: Fold, protocol: Protocol, seed: int) -> Ranked | None:
+    """The test queries by one method; None where its library is not installed."""
     try:
-        yield TREES, [lambdarank(fold, protocol.trees, seed)]
+        tried = fits(name, fold, protocol, seed)
     except ImportError:
-        yield TREES, []
+        return None
+    return Ranked(
+        _mean_scores(tried, fold.test), tried[0].chosen, tried[0].place, len(tried),
+        tried[0].seconds, sum(one.choosing_s for one in tried),
+    )  # fmt: skip
 
 
 def _mean_scores(fitted: list[Fitted], rows: RankingRows) -> Scores:
@@ -190,35 +213,34 @@ def _figures(scores: Scores, seed: int) -> dict[str, Any]:
     return {**row, "MAP": float(scores["map"].mean()), "NDCG@10, 95 %": f"{low:.3f} to {high:.3f}"}
 
 
-def _rows(fold: Fold, found: dict[str, Scores], fitted: dict[str, list[Fitted]], seed: int) -> Iterator[Row]:
-    for name, tried in fitted.items():
+def _rows(fold: Fold, found: dict[str, Ranked], seed: int) -> Iterator[Row]:
+    for name in METHODS:
         row: dict[str, Any] = {"data": fold.name, "method": name}
-        if not tried:
+        if name not in found:
             yield {**row, "chosen": "lightgbm is not installed"}
             continue
-        row |= _figures(found[name], seed)
+        one = found[name]
+        row |= _figures(one.scores, seed)
         if name != LINEAR:
-            mean, low, high = paired_bootstrap(
-                found[name]["ndcg@10"], found[LINEAR]["ndcg@10"], random_state=seed
-            )
+            linear = found[LINEAR].scores["ndcg@10"]
+            mean, low, high = paired_bootstrap(one.scores["ndcg@10"], linear, random_state=seed)
             row["lead on linear"] = f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"
-        row |= {"chosen": tried[0].chosen, "seeds": len(tried)}
-        row |= {"fit_s": round(tried[0].seconds, 2), "all_fits_s": round(sum(f.choosing_s for f in tried), 1)}
+        row |= {"chosen": one.chosen, "seeds": one.seeds}
+        row |= {"fit_s": round(one.seconds, 2), "all_fits_s": round(one.choosing_s, 1)}
         yield {**row, "paper, MSLR-WEB10K": IN_PAPER.get(name)}
 
 
-def _claims(
-    fold: Fold, found: dict[str, Scores], fitted: dict[str, list[Fitted]], seed: int
-) -> Iterator[Claim]:
-    for other in (LINEAR, PLAIN, TREES, *ONE_METRIC):
+def _claims(fold: Fold, found: dict[str, Ranked], seed: int) -> Iterator[Claim]:
+    ours = found[WARP]
+    for other in (LINEAR, PLAIN, TREES, REGRESSION, *ONE_METRIC):
         of = None
         if other in found:
-            of = paired_bootstrap(found[WARP]["ndcg@10"], found[other]["ndcg@10"], random_state=seed)
+            of = paired_bootstrap(ours.scores["ndcg@10"], found[other].scores["ndcg@10"], random_state=seed)
         what = f"{fold.name}: NDCG@10 of {WARP} above {other}"
         yield at_least(f"{what}, mean", of and of[0], 0.0)
         yield at_least(f"{what}, low end of the 95 % interval", of and of[1], 0.0)
-    if fitted[TREES]:
-        ratio = fitted[WARP][0].seconds / max(fitted[TREES][0].seconds, 1e-3)
+    if TREES in found:
+        ratio = ours.seconds / max(found[TREES].seconds, 1e-3)
         yield at_most(f"{fold.name}: CPU seconds of {WARP} over those of {TREES}", ratio, 1.0)
 
 
@@ -252,21 +274,22 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 def _measured(protocol: Protocol, settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
     rows: list[Row] = []
     claims: list[Claim] = []
+    kept = kept_parts("letor", settings)
     for fold in folds(settings.seed):
         parts = {"train": fold.train, "validation": fold.validation, "test": fold.test}
         settings.facts[fold.name] = {
             name: f"{len(p.y)} documents, {len(p.group)} queries" for name, p in parts.items()
         }
-        fitted: dict[str, list[Fitted]] = {}
-        found: dict[str, Scores] = {}
-        for name, tried in methods(fold, protocol, settings.seed):
-            fitted[name] = tried
-            if tried:
-                found[name] = _mean_scores(tried, fold.test)
-                progress(f"{fold.name}, {name}: NDCG@10 {found[name]['ndcg@10'].mean():.4f}")
-        rows += list(_rows(fold, found, fitted, settings.seed))
-        claims += list(_claims(fold, found, fitted, settings.seed))
-        more, held = _known(fold, protocol.lgmml_grid[fitted[WARP][0].place], protocol, settings.seed)
+        found: dict[str, Ranked] = {}
+        for name in METHODS:
+            one = kept.cache(ranked)(name, fold, protocol, settings.seed)
+            if one is not None:
+                found[name] = one
+                progress(f"{fold.name}, {name}: NDCG@10 {one.scores['ndcg@10'].mean():.4f}")
+        rows += list(_rows(fold, found, settings.seed))
+        claims += list(_claims(fold, found, settings.seed))
+        setting = protocol.lgmml_grid[found[WARP].place]
+        more, held = kept.cache(_known)(fold, setting, protocol, settings.seed)
         rows, claims = rows + more, claims + held
         progress(f"{fold.name}: known queries")
     settings.facts.update(folds="1 of 5", seeds_of_lgmml=protocol.seeds, mlr_queries=protocol.mlr_queries)
@@ -274,4 +297,4 @@ def _measured(protocol: Protocol, settings: Settings, progress: Progress) -> tup
 
 
 if __name__ == "__main__":
-    main("letor", __doc__.splitlines()[0], run, rivals=("scikit-learn", "lightgbm"))
+    main("letor", __doc__.splitlines()[0], run, rivals=("scikit-learn", "lightgbm"), has_parts=True)

@@ -6,7 +6,6 @@
 - figure 3: NDCG@10 of MQ2008's test queries by the number of metrics, other settings as experiments.letor chose
   them for 300, and with all columns for each metric as in the paper; three seeds.
 - figure 4: CPU seconds of ten metrics on made-up documents of 10 to 1,000 columns.
-- table 4, GBRT alone: NDCG@10 of MQ2008's test queries; the other methods are in experiments.letor.
 - table 5: CPU microseconds a document, one thread: 500 metrics, 500 trees of GBRT and at most 500 of LambdaMART (the
   paper: 5,000, and milliseconds).
 
@@ -24,8 +23,8 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks._parts import kept_parts
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, main, race
-from experiments._letor import Fold, lambdarank, ndcg
-from experiments._letor_boosting import gbrt
+from experiments._letor import Fold, ndcg
+from experiments._letor_boosting import gbrt, lambdarank
 from experiments._letor_files import RankingRows
 from experiments.letor import folds
 from musicsim._arrays import Float64Array, Int64Array
@@ -38,12 +37,6 @@ ROWS_A_CENTRE = 40
 COLUMNS = 10
 BY_EXAMPLE: dict[str, Any] = {"rho": 256.0, "reg": 0.1}
 ON_DOCUMENTS: dict[str, Any] = {"n_queries": 100, "max_features": 0.05, "margin": 0.03, "n_epochs": 40}
-GBRT_GRID = [
-    {"num_leaves": leaves, "learning_rate": 0.05, "min_child_samples": least}
-    for leaves in (7, 31) for least in (20, 50)
-]  # fmt: skip
-"""That of LambdaRank in experiments.letor."""
-GBRT_IN_PAPER = 0.4342
 TREES = {"num_leaves": 31, "learning_rate": 0.05}
 MANY = 500
 TIME_IN_PAPER = {"GBRT": 73.0, "LambdaMART": 92.0, "L-GMML": 158.0}
@@ -190,14 +183,6 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
                     "figure 3": fold.name, "share of the columns": share, "metrics": m,
                     "NDCG@10": float(np.mean(scores)), "NDCG@10 sd": float(np.std(scores, ddof=1)),
                 })  # fmt: skip
-            try:
-                trees = gbrt(fold, GBRT_GRID, settings.seed)
-                rows.append({
-                    "table 4": "GBRT", "NDCG@10": ndcg(trees.score(fold.test), fold.test), "chosen": trees.chosen,
-                    "fit_s": trees.seconds, "paper NDCG@10": GBRT_IN_PAPER,
-                })  # fmt: skip
-            except ImportError:
-                settings.facts["GBRT"] = "lightgbm is not installed"
             times = kept.cache(scoring_times)(fold, settings.seed)
             rows += [
                 {"table 5": name, "µs a document": spent, "paper, ms, MSLR-WEB10K": TIME_IN_PAPER[name]}

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._metric_learn import ENVIRONMENT, MetricLearn
+from benchmarks._parts import kept_parts
 from benchmarks._report import Claim, Progress, Settings, at_least, main, shared_data
 from experiments._uci import SETS, knn_errors, load_set, one_core_each
 from musicsim._arrays import Float64Array, Int64Array
@@ -115,9 +116,9 @@ def _result(part: Part, method: str, L: Float64Array, chosen: str, seconds: floa
     )
 
 
-def _measure(part: Part, protocol: Protocol, seed: int) -> list[Result]:
+def _measure(part: Part, has_rivals: bool, protocol: Protocol, seed: int) -> list[Result]:
     results = [_result(part, "Euclidean", np.eye(part.X[0].shape[1]), "", 0.0), *_mlr(part, protocol)]
-    with MetricLearn() if ENVIRONMENT.exists() else nullcontext() as metric_learn:
+    with MetricLearn() if has_rivals else nullcontext() as metric_learn:
         if metric_learn is not None:
             lmnn = [
                 # the default rate, 1e-7, is too small to move anything; a step that does not help is halved
@@ -230,9 +231,12 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
     protocol = FULL if settings.full else SHORT
     settings.facts.update(asdict(protocol))
     by: dict[tuple[str, int, str], list[Result]] = {}
+    measure = kept_parts("noise", settings).cache(_measure)
     with one_core_each() as pool:
         parts = _parts(shared / "uci", protocol, settings.seed)
-        futures = [pool.submit(_measure, part, protocol, settings.seed) for part in parts]
+        futures = [
+            pool.submit(measure, part, ENVIRONMENT.exists(), protocol, settings.seed) for part in parts
+        ]
         for future in futures:
             results = future.result()
             for result in results:
@@ -250,4 +254,4 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
 
 
 if __name__ == "__main__":
-    main("noise", __doc__.splitlines()[0], run, rivals=("scikit-learn",))
+    main("noise", __doc__.splitlines()[0], run, rivals=("scikit-learn",), has_parts=True)

@@ -34,6 +34,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from threadpoolctl import threadpool_limits
 
+from benchmarks._parts import kept_parts
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, race, shared_data
 from benchmarks._search_data import REAL_SETS, hold_out
 from experiments._song_vectors import N_TOPICS, intrinsic_dimension, song_vectors, spectrum
@@ -302,43 +303,34 @@ def rows_that_fit() -> int:
 
 
 def _generated(
-    X: Float32Array, Q: Float32Array, true: Int64Array, seed: int, progress: Progress
+    X: Float32Array, Q: Float32Array, true: Int64Array, rule: str, tau: float, seed: int
 ) -> tuple[Points, list[Row]]:
-    """All points of figure 6.4, one tree in memory at a time, and the timings."""
-    points: Points = {}
-    timings: list[Row] = []
-    for rule in RULES:
-        for tau in SPILLS:
-            tree = _tree(X, rule, tau, seed)
-            progress(f"{GENERATED}: {rule}, tau {tau:g}: grown, {tree.nbytes_ / 1e6:.0f} MB")
-            points |= {(rule, tau, depth): measure(tree, Q, true, depth) for depth in DEPTHS}
-            progress(f"{GENERATED}: {rule}, tau {tau:g}: asked")
-            if rule == "pca" and tau in TIMED:
-                timings += timing_rows(tree, X, Q)
-            del tree  # before the next one is grown
-    return points, timings
+    """The points of figure 6.4 of a rule and a spill, and the timings."""
+    tree = _tree(X, rule, tau, seed)
+    points = {(rule, tau, depth): measure(tree, Q, true, depth) for depth in DEPTHS}
+    return points, list(timing_rows(tree, X, Q)) if rule == "pca" and tau in TIMED else []
 
 
-def _topics(n_topics: int, settings: Settings) -> Row:
-    X, Q = song_vectors(N_ROWS, N_QUERIES, n_topics=n_topics, seed=settings.seed)
+def _topics(n_topics: int, seed: int) -> Row:
+    X, Q = song_vectors(N_ROWS, N_QUERIES, n_topics=n_topics, seed=seed)
     distances, true = _truth(X, Q)
     points = {
-        (rule, tau, depth): measure(_tree(X, rule, tau, settings.seed), Q, true, depth)
+        (rule, tau, depth): measure(_tree(X, rule, tau, seed), Q, true, depth)
         for rule, tau, depth in (WITHOUT, WITH)
     }
     return topic_row(n_topics, _about(X, distances), points)
 
 
-def _real(name: str, X: Float32Array, settings: Settings) -> Iterator[Row]:
-    X, Q = hold_out(X, N_QUERIES, settings.seed)
+def _real(name: str, X: Float32Array, seed: int) -> tuple[dict[str, Any], list[Row]]:
+    """What real vectors are like, and their rows."""
+    X, Q = hold_out(X, N_QUERIES, seed)
     distances, true = _truth(X, Q)
-    settings.facts["data"][name] = _about(X, distances)
     points: Points = {}
     for rule in RULES:
         for tau in SPILLS:
-            tree = _tree(X, rule, tau, settings.seed)
+            tree = _tree(X, rule, tau, seed)
             points |= {(rule, tau, d): measure(tree, Q, true, d) for d in depths_for(len(X), tau)}
-    yield from share_rows(name, points, len(X))
+    return _about(X, distances), list(share_rows(name, points, len(X)))
 
 
 def _about(X: Float32Array, distances: Float32Array) -> dict[str, Any]:
@@ -367,7 +359,15 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     distances, true = _truth(X, Q)
     settings.facts["data"][GENERATED] = _about(X, distances)
     progress(f"{GENERATED}: true neighbours found")
-    points, timings = _generated(X, Q, true, settings.seed, progress)
+    kept = kept_parts("spill", settings)
+    asked = kept.cache(_generated)
+    points: Points = {}
+    timings: list[Row] = []
+    for rule, tau in itertools.product(RULES, SPILLS):
+        found, timed = asked(X, Q, true, rule, tau, settings.seed)
+        points |= found
+        timings += timed
+        progress(f"{GENERATED}: {rule}, tau {tau:g}")
     rows = [*curve_rows(points, n_rows), *share_rows(GENERATED, points, n_rows)]
     del X, Q
     shared = shared_data()
@@ -375,13 +375,15 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         settings.facts["real data"] = "absent: set MUSICSIM_SHARED_DATA to the folder of public data sets"
     else:
         for name in REAL:
-            rows += _real(name, REAL_SETS[name](shared), settings)
+            about, found_rows = kept.cache(_real)(name, REAL_SETS[name](shared), settings.seed)
+            settings.facts["data"][name] = about
+            rows += found_rows
             progress(name)
     for n_topics in TOPICS:
-        rows.append(_topics(n_topics, settings))
+        rows.append(kept.cache(_topics)(n_topics, settings.seed))
         progress(f"{n_topics} topics")
     return [*rows, *timings], list(claims(points, n_rows, timings))
 
 
 if __name__ == "__main__":
-    main("spill", __doc__.splitlines()[0], run)
+    main("spill", __doc__.splitlines()[0], run, has_parts=True)

@@ -3,24 +3,6 @@
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "BoolArray",
-    "Float16Array",
-    "Float32Array",
-    "Float64Array",
-    "FloatingArray",
-    "Int8Array",
-    "Int16Array",
-    "Int32Array",
-    "Int64Array",
-    "IntegerArray",
-    "IntpArray",
-    "Uint8Array",
-    "Uint16Array",
-    "Uint32Array",
-    "Uint64Array",
-]
-
 BoolArray = npt.NDArray[np.bool_]
 Float16Array = npt.NDArray[np.float16]
 Float32Array = npt.NDArray[np.float32]

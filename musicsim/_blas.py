@@ -6,8 +6,6 @@ from contextlib import ExitStack, contextmanager
 
 from threadpoolctl import threadpool_limits
 
-__all__ = ["one_blas_thread"]
-
 
 class _Keeper:
     """A thread that holds the limit while any other needs it: only who has set a limit can take it back."""

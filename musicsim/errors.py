@@ -5,21 +5,6 @@ does to us: files that cannot be read, libraries that are busy, stores of anothe
 message names what is at fault and what to do.
 """
 
-__all__ = [
-    "AddressError",
-    "AudioDecodeError",
-    "AudioError",
-    "AudioTooShortError",
-    "FeatureVersionError",
-    "LibraryError",
-    "ModelError",
-    "MusicsimError",
-    "NoSoundError",
-    "NotFoundError",
-    "StorageError",
-    "StoreLockedError",
-]
-
 
 class MusicsimError(Exception):
     """Base class of every error that musicsim raises on purpose."""

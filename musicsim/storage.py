@@ -14,8 +14,6 @@ from pathlib import Path
 from musicsim import LIBRARY_FILE
 from musicsim.errors import StorageError
 
-__all__ = ["storage_error", "writing_to"]
-
 _AGAIN = "and do the same again; what was finished before is kept."
 _DENIED = f"Permission is denied in {{}}. Change its permissions, or take a copy of it, {_AGAIN}"
 _SENTENCES = {

@@ -17,8 +17,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from musicsim.errors import AddressError
 
-__all__ = ["Guard", "named_hosts"]
-
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(
     r"(?:\[([0-9a-f:.]+)\]|([a-z0-9_-]+(?:\.[a-z0-9_-]+)*)\.?)(?::([0-9]{1,5}))?", re.IGNORECASE | re.ASCII
@@ -73,10 +71,7 @@ def _place(text: str) -> _Place | None:
 def named_hosts() -> frozenset[str]:
     """The hosts that ``MUSICSIM_ALLOWED_HOSTS`` names, separated by commas.
 
-    Raises
-    ------
-    AddressError
-        If one of them is no name or address of a machine.
+    Raises AddressError if one of them is no name or address of a machine.
     """
     names = [name.strip() for name in os.environ.get("MUSICSIM_ALLOWED_HOSTS", "").split(",")]
     hosts = set()
@@ -94,13 +89,8 @@ def named_hosts() -> frozenset[str]:
 class Guard:
     """ASGI middleware that answers requests to other hosts with 421, and those of other pages with 403.
 
-    Parameters
-    ----------
-    app : ASGI application
-        What is guarded.
-    names : iterable of str
-        Hosts by which the app may be reached, beside this machine's own names and the numeric address that a
-        connection came in at. Pages of these may be under any scheme and port: a reverse proxy has its own.
+    `names` are the hosts by which the app may be reached, beside this machine's own names and the numeric address
+    that a connection came in at. Pages of these may be under any scheme and port: a reverse proxy has its own.
     """
 
     def __init__(self, app: ASGIApp, names: Iterable[str] = ()) -> None:

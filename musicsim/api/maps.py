@@ -14,7 +14,7 @@ from musicsim.explorer.libraries import open_library
 from musicsim.explorer.snapshot.map_columns import map_column
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 
-__all__ = ["map_routes"]
+__all__ = ["is_known", "map_routes"]
 
 _LEVEL = 4  # places hardly get smaller: a million songs take 0.4 s
 _MAX_PACKED = 12
@@ -40,6 +40,12 @@ class _Packed:
 _packed = _Packed()
 
 
+def is_known(request: Request, tag: str) -> bool:
+    """Whether the browser has what it asks for, by its ETag; a proxy that compresses makes a tag a weak one."""
+    known = request.headers.get("If-None-Match", "").split(",")
+    return tag in [one.strip().removeprefix("W/") for one in known]
+
+
 def _column(request: Request) -> Response:
     """A column of the map of a model; 304 where the browser has it."""
     try:
@@ -52,9 +58,7 @@ def _column(request: Request) -> Response:
         return JSONResponse({"error": "the library cannot be opened. The app's log says why."}, 500)
     tag = f'"{blake2b(content, digest_size=12).hexdigest()}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Accept-Encoding"}
-    # a proxy that compresses makes a tag a weak one
-    known = [one.strip().removeprefix("W/") for one in request.headers.get("If-None-Match", "").split(",")]
-    if tag in known:
+    if is_known(request, tag):
         return Response(status_code=304, headers=headers)
     if "gzip" in request.headers.get("Accept-Encoding", ""):
         content, headers["Content-Encoding"] = _packed.get(tag, content), "gzip"

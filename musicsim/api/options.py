@@ -8,8 +8,6 @@ from fastapi import HTTPException, Query
 
 from musicsim.explorer.requests.options import Option, options_of
 
-__all__ = ["asked_for"]
-
 T = TypeVar("T")
 
 

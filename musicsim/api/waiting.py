@@ -7,8 +7,6 @@ from starlette.requests import ClientDisconnect, Request
 
 from musicsim.library.processes.decoding import Decoding
 
-__all__ = ["outcome"]
-
 T = TypeVar("T")
 
 _LOOK_EVERY_S = 1.0

@@ -19,8 +19,6 @@ from musicsim._arrays import Float32Array
 from musicsim.audio.reader import SoundReader
 from musicsim.errors import AudioDecodeError, NoSoundError
 
-__all__ = ["MonoSound", "Sink", "check_duration", "read_mono"]
-
 # Samples beyond this are damage (floats that hold 24-bit integers stay below): one alone would push all
 # the rest under the features' 80 dB.
 _MAX_SAMPLE = 1e7

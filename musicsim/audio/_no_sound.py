@@ -7,8 +7,6 @@ import codecs
 import re
 from collections.abc import Callable
 
-__all__ = ["what_it_is"]
-
 _HEAD = 4096  # bytes that are looked at
 _ID3_HEADER, _ID3_V1 = 10, 128
 _MODULE = "is a tracker module ({}): notes and samples, no recorded sound. Render it to an audio file, or leave it out."

@@ -17,8 +17,6 @@ from musicsim._arrays import Float32Array
 from musicsim.audio._mono import check_duration, read_mono
 from musicsim.audio.reader import AudioSource, open_source
 
-__all__ = ["AUDIO_EXTENSIONS", "AudioSource", "Decoded", "decode", "load"]
-
 # What a scan of folders looks at. Containers that mostly carry films (mp4, webm, mkv, avi, ts) are left
 # out: `decode` reads their sound all the same.
 AUDIO_EXTENSIONS = frozenset(
@@ -33,25 +31,13 @@ AUDIO_EXTENSIONS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The sound of one source.
+    """The sound of one source."""
 
-    Attributes
-    ----------
-    samples : ndarray of shape (n_samples,), float32, mono, full scale 1.0
-    sr : int
-        Samples per second.
-    duration_s : float
-        Length of `samples` in seconds.
-    expected_s : float or None
-        Length of the whole file as its container states it; None if it states none.
-    notes : tuple of str
-        What a listener should know: damage that was skipped, channels that cancel, NaN samples.
-    """
-
-    samples: Float32Array
-    sr: int
-    duration_s: float
-    expected_s: float | None
+    samples: Float32Array  # (n_samples,), float32, mono, full scale 1.0
+    sr: int  # samples per second
+    duration_s: float  # length of `samples` in seconds
+    expected_s: float | None  # length of the whole file as its container states it; None if it states none
+    # what a listener should know: damage that was skipped, channels that cancel, NaN samples
     notes: tuple[str, ...]
 
 

@@ -21,8 +21,6 @@ from musicsim.audio.features import FRAME, HOP, N_MFCC, SAMPLE_RATE, dct_basis, 
 from musicsim.audio.harmony import HARMONY_SIZE, N_CLASSES
 from musicsim.audio.rhythm import RHYTHM_SIZE, TEMPOS
 
-__all__ = ["DESCRIPTOR_VERSION", "KEYS", "MODES", "Descriptors", "describe", "key_of", "tempo_of"]
-
 DESCRIPTOR_VERSION = 1
 KEYS = ("C", "C#", "D", "Eb", "E", "F", "F#", "G", "Ab", "A", "Bb", "B")
 MODES = ("major", "minor")
@@ -52,30 +50,18 @@ _TINY = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Descriptors:
-    """What can be heard of a song; None where nothing can be said.
+    """What can be heard of a song; None where nothing can be said."""
 
-    Attributes
-    ----------
-    tempo : float or None
-        Beats a minute, 42 to 240 for most songs. Which of a tempo, its half and its double people tap is a guess.
-    key : str or None
-        The tonic, one of `KEYS`.
-    mode : str or None
-        One of `MODES`.
-    loudness : float or None
-        Gated loudness of the mono mix, LUFS. The smoothed levels make it some dB less than meters show.
-    brightness : float or None
-        Centroid of the mean magnitude spectrum, Hz.
-    energy : float or None
-        How much rises: the sum of all rises of the level within a second, dB, mean of the mel bands. Many hard attacks
-        make it high, held tones low; how loud a song is makes no difference.
-    """
-
+    # Beats a minute, 42 to 240 for most songs. Which of a tempo, its half and its double people tap is a
+    # guess.
     tempo: float | None = None
-    key: str | None = None
-    mode: str | None = None
+    key: str | None = None  # the tonic, one of `KEYS`
+    mode: str | None = None  # one of `MODES`
+    # Gated loudness of the mono mix, LUFS. The smoothed levels make it some dB less than meters show.
     loudness: float | None = None
-    brightness: float | None = None
+    brightness: float | None = None  # centroid of the mean magnitude spectrum, Hz
+    # How much rises: the sum of all rises of the level within a second, dB, mean of the mel bands. Many hard
+    # attacks make it high, held tones low; how loud a song is makes no difference.
     energy: float | None = None
 
 

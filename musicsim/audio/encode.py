@@ -27,15 +27,6 @@ from musicsim.audio.reader import (
 )
 from musicsim.errors import AudioDecodeError
 
-__all__ = [
-    "BROWSER_EXTENSIONS",
-    "media_type",
-    "plays_in_browser",
-    "resampled",
-    "transcode",
-    "transcode_suffix",
-]
-
 BROWSER_EXTENSIONS = frozenset({".mp3", ".ogg", ".oga", ".opus", ".flac", ".wav", ".m4a", ".aac", ".webm"})
 
 _MEDIA_TYPES = {

@@ -18,28 +18,6 @@ import numpy as np
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray
 from musicsim.errors import AudioTooShortError
 
-__all__ = [
-    "DELTA_WIDTH",
-    "FEATURE_CHANGES",
-    "FEATURE_VERSION",
-    "FRAME",
-    "HOP",
-    "MIN_FEATURE_VERSION",
-    "N_MELS",
-    "N_MFCC",
-    "SAMPLE_RATE",
-    "LevelStream",
-    "cepstra",
-    "checked_samples",
-    "dct_basis",
-    "delta_mfcc",
-    "derivative_blocks",
-    "derivatives",
-    "mel_corners",
-    "mfcc",
-    "raise_to_floor",
-]
-
 FEATURE_VERSION = 3
 MIN_FEATURE_VERSION = 2
 """The oldest that songs and models may have: its numbers are among those of this one."""
@@ -408,3 +386,22 @@ def dct_basis() -> Float32Array:
     basis = np.sqrt(2 / N_MELS) * np.cos(angles)
     basis[:, 0] = np.sqrt(1 / N_MELS)
     return basis.astype(np.float32)
+
+
+def joined_histograms(*sums: Float64Array) -> Float32Array:
+    """Join histograms, each of which sums to 1; of sums that are all 0 all entries are equal.
+
+    Parameters
+    ----------
+    *sums : ndarrays of any shape, not negative
+
+    Returns
+    -------
+    ndarray of shape (sum of sizes,), float32
+    """
+    totals = [part.sum() for part in sums]
+    parts = [
+        part.ravel() / total if total > 0 else np.full(part.size, 1.0 / part.size)
+        for part, total in zip(sums, totals, strict=True)
+    ]
+    return np.concatenate(parts).astype(np.float32)

@@ -21,8 +21,6 @@ from numpy.lib.stride_tricks import sliding_window_view
 from musicsim._arrays import Float16Array, Float32Array, Float64Array, FloatingArray
 from musicsim.audio.features import SAMPLE_RATE, checked_samples
 
-__all__ = ["FLUCTUATION_SIZE", "N_BANDS", "N_MODULATIONS", "PATTERN_S", "FluctuationStream", "fluctuation"]
-
 N_BANDS, N_MODULATIONS = 33, 18
 FLUCTUATION_SIZE = N_BANDS * N_MODULATIONS
 PATTERN_S = (1 << 17) / SAMPLE_RATE

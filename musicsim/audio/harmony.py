@@ -16,10 +16,7 @@ from functools import lru_cache
 import numpy as np
 
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray
-from musicsim.audio._histogram import joined_histograms
-from musicsim.audio.features import SAMPLE_RATE, checked_samples
-
-__all__ = ["HARMONY_SIZE", "N_CLASSES", "HarmonyStream", "harmony"]
+from musicsim.audio.features import SAMPLE_RATE, checked_samples, joined_histograms
 
 N_CLASSES = 12
 HARMONY_SIZE = N_CLASSES + N_CLASSES**2

@@ -29,8 +29,6 @@ from musicsim._arrays import Float32Array
 from musicsim.audio._no_sound import what_it_is
 from musicsim.errors import AudioDecodeError
 
-__all__ = ["BLOCK_SAMPLES", "SAFE_OPTIONS", "AudioSource", "Block", "SoundReader", "open_source"]
-
 AudioSource = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO
 Block = tuple[int, Float32Array]
 _Decode = Callable[[av.Packet], list[av.AudioFrame]]

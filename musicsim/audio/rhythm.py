@@ -18,10 +18,15 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray
-from musicsim.audio._histogram import joined_histograms
-from musicsim.audio.features import HOP, N_MELS, SAMPLE_RATE, LevelStream, checked_samples, raise_to_floor
-
-__all__ = ["N_BANDS", "RHYTHM_SIZE", "TEMPOS", "RhythmStream", "rhythm"]
+from musicsim.audio.features import (
+    HOP,
+    N_MELS,
+    SAMPLE_RATE,
+    LevelStream,
+    checked_samples,
+    joined_histograms,
+    raise_to_floor,
+)
 
 N_BANDS = 4
 _TEMPOS_AN_OCTAVE = 12

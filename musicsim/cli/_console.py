@@ -4,36 +4,17 @@ Results go to stdout, progress and warnings to stderr.
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from musicsim.library.db.columns import HEARD
 from musicsim.storage import writing_to
-
-__all__ = [
-    "SOME_FAILED",
-    "STORAGE_FAILED",
-    "JsonOption",
-    "LibraryOption",
-    "ModelOption",
-    "clock",
-    "emit",
-    "errors",
-    "open_library",
-    "plain",
-    "progress_bar",
-    "safe",
-    "show",
-    "show_failures",
-    "song_json",
-    "whole",
-]
 
 SOME_FAILED, STORAGE_FAILED = 3, 4
 _MAX_LISTED = 50
@@ -75,9 +56,21 @@ def emit(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=True, default=str))  # noqa: T201  # this is the program's output
 
 
-def show(table: Table) -> None:
-    """Print a table."""
+def show(
+    columns: Collection[Column | str], rows: Iterable[Iterable[object]], *, caption: str = "", title: str = ""
+) -> None:
+    """Print a table; without a header where columns have no names."""
+    table = Table(
+        *columns, show_header=bool(columns), caption=safe(caption) or None, title=safe(title) or None
+    )
+    for row in rows:
+        table.add_row(*map(safe, row))
     Console().print(table)
+
+
+def warn(words: str, text: object) -> None:
+    """Say on stderr what went wrong with something."""
+    errors.print(f"[yellow]{words}:[/yellow] {safe(text)}", highlight=False, soft_wrap=True)
 
 
 def song_json(song: Any) -> dict[str, Any]:
@@ -135,19 +128,13 @@ def plain(text: str) -> str:
 
 def show_failures(failures: Sequence[Any]) -> None:
     """Files that were not added, on stderr: the first that could not be read, and how many were skipped."""
-    from musicsim.library.stores.failure import SKIPPED
+    from musicsim.library.stores.files import SKIPPED
 
     broken = [f for f in failures if f.kind not in SKIPPED]
-    lines = [f"[yellow]not added:[/yellow] {safe(failure.reason)}" for failure in broken[:_MAX_LISTED]]
+    for failure in broken[:_MAX_LISTED]:
+        warn("not added", failure.reason)
     if len(broken) > _MAX_LISTED:
-        lines.append(
-            f"[yellow]not added:[/yellow] {len(broken) - _MAX_LISTED} more; `musicsim failed` lists all."
-        )
+        warn("not added", f"{len(broken) - _MAX_LISTED} more; `musicsim failed` lists all.")
     for kind in SKIPPED:
-        n_files = sum(f.kind == kind for f in failures)
-        if n_files:
-            lines.append(
-                f"[yellow]skipped:[/yellow] {n_files} {kind} files; `musicsim failed` lists them, --anyway adds them."
-            )
-    for line in lines:
-        errors.print(line, highlight=False, soft_wrap=True)
+        if n_files := sum(f.kind == kind for f in failures):
+            warn("skipped", f"{n_files} {kind} files; `musicsim failed` lists them, --anyway adds them.")

@@ -12,8 +12,6 @@ import typer
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.options import Option, OptionError, options_of
 
-__all__ = ["taking"]
-
 T = TypeVar("T")
 
 

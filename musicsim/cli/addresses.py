@@ -7,8 +7,6 @@ from ipaddress import ip_address
 
 from musicsim.errors import AddressError
 
-__all__ = ["is_open_to_others", "listen", "urls"]
-
 _LOOPBACK = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
 _ALL_OF_IPV6 = "::"
 _PORTS_TRIED = 50

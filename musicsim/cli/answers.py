@@ -10,13 +10,10 @@ from musicsim.cli._console import (
     JsonOption,
     LibraryOption,
     emit,
-    errors,
     open_library,
     plain,
-    safe,
+    warn,
 )
-
-__all__ = ["register"]
 
 _answers = typer.Typer(help="Export and import what listeners answered about songs.", no_args_is_help=True)
 
@@ -77,6 +74,6 @@ def _import(
     else:
         typer.echo(f"{result.n_read} answers read: {result.n_added} added, {result.n_known} known already.")
         for problem in result.problems:
-            errors.print(f"[yellow]left out:[/yellow] {safe(problem)}", highlight=False, soft_wrap=True)
+            warn("left out", problem)
     if n_left:
         raise typer.Exit(SOME_FAILED)

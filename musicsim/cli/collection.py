@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from musicsim.cli._console import (
     SOME_FAILED,
@@ -13,21 +12,18 @@ from musicsim.cli._console import (
     LibraryOption,
     clock,
     emit,
-    errors,
     open_library,
     plain,
     progress_bar,
-    safe,
     show,
     show_failures,
     song_json,
+    warn,
     whole,
 )
 from musicsim.cli._options import taking
 from musicsim.errors import NotFoundError
 from musicsim.explorer.requests.listing import ListRequest, in_order
-
-__all__ = ["register"]
 
 _Retry = Annotated[bool, typer.Option("--retry", help="Try files again that failed before.")]
 _Anyway = Annotated[bool, typer.Option("--anyway", help="Add short and silent files, too.")]
@@ -105,7 +101,7 @@ def scan(
 def _tell(lib: Any, report: Any, sources: list[Path], as_json: bool) -> None:
     """What came of a scan; leaves with exit code 3 where files failed."""
     from musicsim.library.disk.paths import absolute, is_below
-    from musicsim.library.stores.failure import SKIPPED
+    from musicsim.library.stores.files import SKIPPED
 
     below = [absolute(source) for source in sources]
     listed = [f for f in lib.files.failures() if any(is_below(f.path, place) for place in below)]
@@ -135,7 +131,7 @@ def _tell(lib: Any, report: Any, sources: list[Path], as_json: bool) -> None:
         also = [f"{result[name]} {word}" for name, word in words.items() if result[name]]
         typer.echo(", ".join([f"{report.n_added} songs added", *also]) + f"; {len(lib)} in the library.")
         for path in report.absent:
-            errors.print(f"[yellow]not found:[/yellow] {safe(path)}", highlight=False, soft_wrap=True)
+            warn("not found", path)
         show_failures(listed)
     if failures:
         raise typer.Exit(SOME_FAILED)
@@ -176,42 +172,22 @@ def list_songs(
     if as_json:
         emit([song_json(song) for song in songs])
         return
-    table = Table(
-        "id",
-        "title",
-        "artist",
-        "album",
-        "year",
-        "genre",
-        "length",
-        "tempo",
-        "key",
-        "LUFS",
-        "bright",
-        "energy",
-    )
-    for s in songs:
-        cells = (
-            s.id,
-            s.title,
-            s.artist or "",
-            s.album or "",
-            s.year or "",
-            s.genre or "",
-            clock(s.duration_s),
-            whole(s.tempo),
-            s.key_words,
-            whole(s.loudness),
-            whole(s.brightness),
-            whole(s.energy),
+    heads = [
+        "id", "title", "artist", "album", "year", "genre", "length", "tempo", "key", "LUFS", "bright", "energy",
+    ]  # fmt: skip
+    rows = [
+        (
+            *(s.id, s.title, s.artist or "", s.album or "", s.year or "", s.genre or "", clock(s.duration_s)),
+            *(whole(s.tempo), s.key_words, whole(s.loudness), whole(s.brightness), whole(s.energy)),
         )
-        table.add_row(*(safe(cell) for cell in cells))
-    show(table)
+        for s in songs
+    ]
+    show(heads, rows)
 
 
 def failed(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """List files that were not added, each with its reason: failed or skipped."""
-    from musicsim.library.stores.failure import SKIPPED
+    from musicsim.library.stores.files import SKIPPED
 
     with open_library(library) as lib:
         failures = lib.files.failures()
@@ -264,12 +240,12 @@ def duplicates(
     if as_json:
         emit([[song_json(song) for song in group] for group in found])
         return
-    table = Table("group", "id", "title", "artist", "length", "file")
-    for number, group in enumerate(found, 1):
-        for song in group:
-            cells = (number, song.id, song.title, song.by, clock(song.duration_s), song.path)
-            table.add_row(*(safe(cell) for cell in cells))
-    show(table)
+    rows = [
+        (number, song.id, song.title, song.by, clock(song.duration_s), song.path)
+        for number, group in enumerate(found, 1)
+        for song in group
+    ]
+    show(("group", "id", "title", "artist", "length", "file"), rows)
 
 
 def artists(
@@ -408,7 +384,4 @@ def info(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     if as_json:
         emit(facts)
         return
-    table = Table(show_header=False)
-    for name, value in facts.items():
-        table.add_row(name, safe(f"{value:.2f}" if isinstance(value, float) else value))
-    show(table)
+    show((), [(name, f"{value:.2f}" if isinstance(value, float) else value) for name, value in facts.items()])

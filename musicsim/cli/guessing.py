@@ -4,7 +4,6 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from musicsim.cli._console import (
     JsonOption,
@@ -12,12 +11,9 @@ from musicsim.cli._console import (
     ModelOption,
     emit,
     open_library,
-    safe,
     show,
     song_json,
 )
-
-__all__ = ["register"]
 
 
 class _Target(StrEnum):
@@ -82,12 +78,11 @@ def guess(
         emit({"guesses": guesses, "right": judged.right, "judged": judged.n_judged, "accepted": n_accepted})
         return
     if kept:
-        table = Table("id", "title", "by", target.value, "votes")
-        for g, labels in zip(kept, entered, strict=True):
-            said = ", ".join(labels.values())
-            cells = g.song.id, g.song.title, g.song.by, said, f"{g.votes[0]} of {g.n_voters}"
-            table.add_row(*(safe(cell) for cell in cells))
-        show(table)
+        rows = [
+            (g.song.id, g.song.title, g.song.by, ", ".join(labels.values()), f"{g.votes[0]} of {g.n_voters}")
+            for g, labels in zip(kept, entered, strict=True)
+        ]
+        show(("id", "title", "by", target.value, "votes"), rows)
     typer.echo(found.summary(least))
     if accept and kept and not saves:
         typer.echo(

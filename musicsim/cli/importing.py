@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from musicsim.cli._console import (
     JsonOption,
@@ -14,11 +13,8 @@ from musicsim.cli._console import (
     open_library,
     plain,
     progress_bar,
-    safe,
     show,
 )
-
-__all__ = ["register"]
 
 _MAX_LISTED = 20
 
@@ -205,22 +201,14 @@ def imports(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     if as_json:
         emit({"imports": [_entry(entry) for entry in entries], "unmatched": n_waiting})
         return
-    table = Table("import", "date", "files", "format", "listener", "rows", "songs", "matched", "from", "to")
-    for e in entries:
-        cells = (
-            e.id,
-            day_of(e.created_at),
-            e.name,
-            e.format,
-            e.listener,
-            e.n_rows,
-            e.n_songs,
-            e.n_matched,
-            day_of(e.first_at) or "",
-            day_of(e.last_at) or "",
+    rows = [
+        (
+            *(e.id, day_of(e.created_at), e.name, e.format, e.listener, e.n_rows, e.n_songs, e.n_matched),
+            *(day_of(e.first_at) or "", day_of(e.last_at) or ""),
         )
-        table.add_row(*(safe(cell) for cell in cells))
-    show(table)
+        for e in entries
+    ]
+    show(["import", "date", "files", "format", "listener", "rows", "songs", "matched", "from", "to"], rows)
     typer.echo(f"{n_waiting} songs that were imported are not in the library.")
 
 

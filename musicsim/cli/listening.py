@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from musicsim.cli._console import (
     JsonOption,
@@ -12,14 +11,11 @@ from musicsim.cli._console import (
     ModelOption,
     emit,
     open_library,
-    safe,
     show,
     song_json,
 )
 from musicsim.cli._options import taking
 from musicsim.explorer.requests.search import SearchRequest
-
-__all__ = ["register"]
 
 
 def register(app: typer.Typer) -> None:
@@ -80,18 +76,18 @@ def similar(
             ]
         )
         return
-    table = Table("", "id", "similarity", "title", "artist", "why")
-    for rank, hit in enumerate(hits, 1):
-        cells = (
+    rows = [
+        (
             rank,
-            hit.song.id,
-            "" if hit.similarity is None else f"{hit.similarity:.3f}",
-            hit.song.title,
-            hit.song.artist or "",
-            hit.reason,
+            h.song.id,
+            "" if h.similarity is None else f"{h.similarity:.3f}",
+            h.song.title,
+            h.song.artist or "",
+            h.reason,
         )
-        table.add_row(*(safe(cell) for cell in cells))
-    show(table)
+        for rank, h in enumerate(hits, 1)
+    ]
+    show(("", "id", "similarity", "title", "artist", "why"), rows)
 
 
 def run_app(

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from musicsim.cli._console import (
     SOME_FAILED,
@@ -18,13 +17,12 @@ from musicsim.cli._console import (
     open_library,
     plain,
     progress_bar,
-    safe,
     show,
+    warn,
 )
 from musicsim.cli._options import taking
+from musicsim.explorer.progress import Stopped, teller
 from musicsim.explorer.requests.training import TrainingRequest
-
-__all__ = ["register"]
 
 _Name = Annotated[str, typer.Argument(help="Name of a model, as `musicsim models list` shows it.")]
 _STOPPED = 130
@@ -51,7 +49,6 @@ def train(request: TrainingRequest, library: LibraryOption = None, as_json: Json
 
     Ctrl-C once stops and keeps the best so far; twice changes nothing.
     """
-    from musicsim.explorer.progress import Stopped
     from musicsim.explorer.upkeep.learned_model import learn
     from musicsim.explorer.upkeep.model_text import name_for, report_of
 
@@ -79,8 +76,6 @@ class _Terminal:
         self.interrupts = 0
 
     def tell(self, message: str, done: int = 0, total: int = 0) -> None:
-        from musicsim.explorer.progress import Stopped
-
         if self.interrupts > 1:
             raise Stopped
         self._report(message=self._line or message, done=done, total=total)
@@ -123,12 +118,9 @@ def _tell(name: str, report: dict[str, Any], *, is_active: bool, was_asked: bool
 
     _, sentence = headline(report)
     typer.echo(plain(f"{name}: {sentence}"))
-    for rows, caption in ((figures(report), judged_on(report)), (source_rows(report), None)):
+    for rows, caption in ((figures(report), judged_on(report)), (source_rows(report), "")):
         if rows:
-            table = Table(*rows[0], caption=caption)
-            for row in rows:
-                table.add_row(*(safe(cell) for cell in row.values()))
-            show(table)
+            show(rows[0], [row.values() for row in rows], caption=caption)
     if is_active:
         typer.echo("It is in use now.")
     elif was_asked:
@@ -164,21 +156,12 @@ def list_models(library: LibraryOption = None, as_json: JsonOption = False) -> N
     if as_json:
         emit(rows)
         return
-    table = Table("", "name", "what it is", "songs", "dimensions", "verdict")
+    lines = []
     for row in rows:
-        report = row["report"]
-        verdict = headline(report)[0] if report else ""
-        verdict = "; ".join(filter(None, (verdict, row["stale"])))
-        cells = (
-            "*" if row["in_use"] else "",
-            row["name"],
-            row["words"],
-            row["songs"],
-            row["dimensions"],
-            verdict,
-        )
-        table.add_row(*(safe(cell) for cell in cells))
-    show(table)
+        verdict = headline(row["report"])[0] if row["report"] else ""
+        facts = [row[name] for name in ("name", "words", "songs", "dimensions")]
+        lines.append(["*" if row["in_use"] else "", *facts, "; ".join(filter(None, (verdict, row["stale"])))])
+    show(("", "name", "what it is", "songs", "dimensions", "verdict"), lines)
 
 
 def use(name: _Name, library: LibraryOption = None) -> None:
@@ -234,7 +217,7 @@ def import_model(
     from musicsim.explorer.upkeep.model_catalogue import take_model
 
     with open_library(library) as lib, progress_bar() as report:
-        model_id = take_model(lib, file.expanduser().absolute(), _teller(report))
+        model_id = take_model(lib, file.expanduser().absolute(), teller(report))
         name = lib.models.get(model_id).name
     typer.echo(plain(f"{name} was imported; `musicsim models use {name!r}` activates it."))
 
@@ -269,7 +252,7 @@ def add(
         raise typer.BadParameter(f"--tau {tau} should be at most --codewords {codewords}.")
     settings = RepresentationSettings(representation, codewords, tau)
     with open_library(library) as lib, progress_bar() as report:
-        made = add_representation(lib, settings, free_name(lib, name or settings.name), _teller(report))
+        made = add_representation(lib, settings, free_name(lib, name or settings.name), teller(report))
         record = lib.models.get(made)
     typer.echo(plain(f"{record.name} was added; `musicsim models use {record.name!r}` activates it."))
 
@@ -297,7 +280,7 @@ def add_embedding(
     with open_library(library) as lib, progress_bar() as report:
         source = file.expanduser().absolute()
         called = free_name(lib, name or source.stem)
-        made, about, matched = add_own_vectors(lib, source, called, _teller(report))
+        made, about, matched = add_own_vectors(lib, source, called, teller(report))
         record = lib.models.get(made)
     if as_json:
         emit(
@@ -313,16 +296,7 @@ def add_embedding(
     else:
         typer.echo(plain(match_words(about, matched)))
         for problem in about.problems:
-            errors.print(f"[yellow]left out:[/yellow] {safe(problem)}", highlight=False, soft_wrap=True)
+            warn("left out", problem)
         typer.echo(plain(f"{record.name} was added; `musicsim models use {record.name!r}` activates it."))
     if matched.n_unmatched or about.problems:
         raise typer.Exit(SOME_FAILED)
-
-
-def _teller(report: Any) -> Any:
-    """A bar as something that is told a message and how much of it is done."""
-
-    def tell(message: str, done: int = 0, total: int = 0) -> None:
-        report(message=message, done=done, total=total)
-
-    return tell

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from musicsim.cli._console import (
     JsonOption,
@@ -13,14 +12,11 @@ from musicsim.cli._console import (
     ModelOption,
     emit,
     open_library,
-    safe,
     show,
     song_json,
 )
 from musicsim.cli._options import taking
 from musicsim.explorer.requests.playlist import PlaylistRequest
-
-__all__ = ["register"]
 
 
 def register(app: typer.Typer) -> None:
@@ -101,11 +97,11 @@ def _show(
         emit({"seed": seed, "songs": steps, "minutes": drawn.duration_s / 60, "notes": notes, **files})
         return
     caption = "\n".join([f"{drawn.duration_s / 60:.0f} minutes, seed {seed}", *notes])
-    table = Table("", "id", "title", "artist", "reached because", caption=safe(caption))
-    for place, (song, edge) in enumerate(zip(drawn.songs, drawn.edges, strict=True), 1):
-        cells = (place, song.id, song.title, song.artist or "", edge.reason if edge else "")
-        table.add_row(*(safe(cell) for cell in cells))
-    show(table)
+    rows = [
+        (place, song.id, song.title, song.artist or "", edge.reason if edge else "")
+        for place, (song, edge) in enumerate(zip(drawn.songs, drawn.edges, strict=True), 1)
+    ]
+    show(("", "id", "title", "artist", "reached because"), rows, caption=caption)
 
 
 def dialects(library: LibraryOption = None, as_json: JsonOption = False, model: ModelOption = None) -> None:
@@ -126,10 +122,9 @@ def dialects(library: LibraryOption = None, as_json: JsonOption = False, model: 
     if not rows:
         typer.echo("This library has no playlists to learn from: `musicsim import` imports some.")
         return
-    table = Table("kind", "playlists", "gain", "of the walk of all", "uses")
+    lines = []
     for row in rows:
         gains = ("" if row[name] is None else f"{row[name]:.1%}" for name in ("gain", "gain_global"))
         goes_by = ", ".join(f"{words} {share:.0%}" for words, share in list(row["families"].items())[:4])
-        cells = (row["name"] or "all playlists", row["n_playlists"], *gains, goes_by)
-        table.add_row(*(safe(cell) for cell in cells))
-    show(table)
+        lines.append((row["name"] or "all playlists", row["n_playlists"], *gains, goes_by))
+    show(("kind", "playlists", "gain", "of the walk of all", "uses"), lines)

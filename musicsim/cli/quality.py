@@ -1,12 +1,11 @@
 """How good "similar" is: ``musicsim evaluate``."""
 
 import math
-from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Column, Table
+from rich.table import Column
 
 from musicsim.cli._console import (
     JsonOption,
@@ -14,16 +13,14 @@ from musicsim.cli._console import (
     emit,
     open_library,
     progress_bar,
-    safe,
     show,
     song_json,
 )
+from musicsim.explorer.progress import teller
 from musicsim.explorer.requests.training import KINDS
 
 if TYPE_CHECKING:
     from musicsim.explorer.evaluation.quality import Figure, Lists, Quality
-
-__all__ = ["register"]
 
 _MEASURES = ("auc", "map", "mrr", "precision")
 _TITLES = ("AUC", "MAP", "MRR", "P@10")
@@ -65,11 +62,7 @@ def evaluate(
                 "genres or tags."
             )
         found = [
-            evaluate_model(
-                take_snapshot(lib, record.id),
-                kind,
-                _teller(bar, record.name),
-            )
+            evaluate_model(take_snapshot(lib, record.id), kind, teller(bar, f"{record.name}: "))
             for record in records
         ]
         songs = {song.id: song for song in lib.songs()}
@@ -83,15 +76,6 @@ def evaluate(
         )
         return
     _show(found, songs, hubs, f"Ground truth: {KINDS[kind].words} ({covered[kind].detail}).")
-
-
-def _teller(bar: Callable[..., bool | None], name: str) -> Callable[[str, int, int], None]:
-    """Tells the bar what is being done to a model."""
-
-    def tell(message: str, done: int, total: int) -> None:
-        bar(message=f"{name}: {message}", done=done, total=total)
-
-    return tell
 
 
 def _as_json(one: "Quality", songs: dict[int, Any], n_hubs: int) -> dict[str, Any]:
@@ -145,16 +129,11 @@ def _plain(value: Any) -> Any:
 def _show(found: list["Quality"], songs: dict[int, Any], n_hubs: int, words: str) -> None:
     columns = [Column(name, overflow="fold") for name in ("model", *_TITLES, "hubness", "coverage")]
     scores = found[0].scores
-    table = Table(
-        *columns,
-        caption=safe(
-            f"{words} {scores.n_queries:,} query songs, {scores.n_skipped:,} skipped; below each mean the "
-            "95 % interval over resampled artists. Hubness and coverage: without > with hub reduction."
-        ),
+    caption = (
+        f"{words} {scores.n_queries:,} query songs, {scores.n_skipped:,} skipped; below each mean the "
+        "95 % interval over resampled artists. Hubness and coverage: without > with hub reduction."
     )
-    for one in found:
-        table.add_row(safe(one.model), *_cells(one))
-    show(table)
+    show(columns, [(one.model, *_cells(one)) for one in found], caption=caption)
     if any(one.held_out for one in found):
         _show_held_out(found)
     for one in found:
@@ -164,19 +143,21 @@ def _show(found: list["Quality"], songs: dict[int, Any], n_hubs: int, words: str
 
 
 def _show_held_out(found: list["Quality"]) -> None:
-    table = Table(
-        "learned model", "from", *_TITLES, title="Held-out artists, before > after training",
-        caption="A learned model was trained on the artists of the table above, so its scores there are "
-        "optimistic: these are not.",
-    )  # fmt: skip
+    rows = []
     for one in found:
         if one.held_out is not None:
             leads = one.held_out.leads
             cells = [
                 f"{leads[n].before:.3f} > {leads[n].after:.3f}" if n in leads else "-" for n in _MEASURES
             ]
-            table.add_row(safe(one.model), one.held_out.kind, *cells)
-    show(table)
+            rows.append((one.model, one.held_out.kind, *cells))
+    show(
+        ("learned model", "from", *_TITLES),
+        rows,
+        title="Held-out artists, before > after training",
+        caption="A learned model was trained on the artists of the table above, so its scores there are "
+        "optimistic: these are not.",
+    )
 
 
 def _cells(one: "Quality") -> list[str]:
@@ -196,22 +177,19 @@ def _written(figure: "Figure") -> str:
 def _show_lists(title: str, lists: "Lists", songs: dict[int, Any], n_hubs: int) -> None:
     """Genres and hubs of a model's lists, in one order."""
     if lists.same_genre_of:
-        table = Table(
-            "genre", "songs", "same genre in the ten nearest", "most confused with", title=safe(title)
-        )
         others = {
             pair.genre: pair for pair in reversed(lists.confusion.pairs(len(lists.confusion.genres) ** 2))
         }
         sizes = dict(zip(lists.confusion.genres, lists.confusion.n_songs.tolist(), strict=True))
+        rows: list[tuple[object, ...]] = []
         for genre, share in sorted(lists.same_genre_of.items(), key=lambda item: -item[1]):
             other = f"{others[genre].other}, {100 * others[genre].share:.0f} %" if genre in others else ""
-            table.add_row(safe(genre), str(sizes[genre]), f"{share:.2f}", safe(other))
-        show(table)
+            rows.append((genre, sizes[genre], f"{share:.2f}", other))
+        show(("genre", "songs", "same genre in the ten nearest", "most confused with"), rows, title=title)
     if n_hubs and lists.hubs:
-        table = Table("id", "hub", "artist", "lists", "of artists", title=safe(title))
+        rows = []
         for hub in lists.hubs[:n_hubs]:
             song = songs[hub.song_id]
-            cells = (song.id, song.title, song.artist or "", hub.n_lists, hub.n_artists)
-            table.add_row(*(safe(cell) for cell in cells))
-        table.caption = f"{len(lists.orphans):,} songs are in nobody's top ten."
-        show(table)
+            rows.append((song.id, song.title, song.artist or "", hub.n_lists, hub.n_artists))
+        caption = f"{len(lists.orphans):,} songs are in nobody's top ten."
+        show(("id", "hub", "artist", "lists", "of artists"), rows, title=title, caption=caption)

@@ -12,8 +12,6 @@ from musicsim.cli.addresses import is_open_to_others, listen, urls
 from musicsim.errors import StoreLockedError
 from musicsim.explorer.libraries import default_folder
 
-__all__ = ["serve"]
-
 _UI = Path(__file__).resolve().parents[1] / "ui"
 _MAX_MESSAGE = 25_000_000  # bytes: Streamlit takes no more of a browser
 _PATIENCE_S = 30  # a browser's tab in the background, or a busy machine, may take as long to answer
@@ -94,16 +92,16 @@ def serve(
     say(f"musicsim is at {' and '.join(addresses)}; Ctrl+C stops it.")
     if is_open_to_others(sockets):
         say(_OPEN_TO_OTHERS)
-    if demo:
-        _start_demo()  # before the first page looks into the library
+    if demo and _start_demo():  # before the first page looks into the library
+        say("Composing the demo collection: 360 songs, one to two minutes; the page shows the progress.")
     if browser and _has_screen():
         threading.Thread(target=webbrowser.open, args=(addresses[0],), daemon=True).start()
     with suppress(KeyboardInterrupt):
         server.run(sockets)
 
 
-def _start_demo() -> None:
-    """Start composing the demo if the library has no songs."""
+def _start_demo() -> bool:
+    """Start composing the demo if the library has no songs; whether it has started."""
     from musicsim.explorer import jobs
     from musicsim.library import Library
 
@@ -111,3 +109,5 @@ def _start_demo() -> None:
         if len(library) == 0:
             with suppress(StoreLockedError):  # it is running already: another window was opened first
                 jobs.start(library, "demo")
+                return True
+    return False

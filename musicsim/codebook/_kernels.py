@@ -15,8 +15,6 @@ frames; equal codewords get equal bits and no result depends on a partition or o
 import numpy as np
 from numba import njit
 
-__all__ = ["BLOCK", "FAR", "TILE", "add_top_tau", "hartigan_pass"]
-
 TILE = 4
 """Frames worked on together: their 16 coefficients and the sums stay in registers."""
 

@@ -20,8 +20,6 @@ from sklearn.utils.validation import check_is_fitted
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.codebook import _kernels
 
-__all__ = ["Codebook", "suggest_n_codewords"]
-
 _PAGE = 4096
 _STATISTICS_BLOCK = 16384
 _NOT_WANTED = np.empty((0, 0), dtype=np.int64)

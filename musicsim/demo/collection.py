@@ -13,8 +13,6 @@ import numpy as np
 from musicsim.demo.names import artist_names, titles
 from musicsim.demo.styles import STYLES, Style, style_named
 
-__all__ = ["SongPlan", "plan_collection"]
-
 _SONGS_AN_ALBUM = 6
 _OGG_EVERY = 15  # one artist in fifteen is kept as Ogg Vorbis, so that a demo library holds two formats
 

@@ -11,11 +11,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from musicsim.demo.styles import SCALES, Part, Style
-
-__all__ = ["FIGURES", "Note", "Score", "Section", "compose_drums", "compose_score"]
+from musicsim._arrays import Float64Array
+from musicsim.demo.style_types import SCALES, Part, Style
 
 
 class Note(NamedTuple):
@@ -105,8 +103,8 @@ def compose_score(
 
 
 def _with_stillness(
-    form: str, weight: npt.NDArray[np.float64], share: float, rng: np.random.Generator
-) -> tuple[str, npt.NDArray[np.float64]]:
+    form: str, weight: Float64Array, share: float, rng: np.random.Generator
+) -> tuple[str, Float64Array]:
     """The form with one or two held passages before, within or after it."""
     places = rng.choice([0, len(form) - 1, len(form)], size=int(rng.integers(1, 3)), replace=False)
     length = share / (1.0 - share) * weight.sum() / places.size

@@ -11,12 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import Float32Array
 from musicsim.demo.effects import glide
 from musicsim.demo.voices import SAMPLE_RATE
-
-__all__ = ["DRUMS", "KITS", "TEXTURES", "Kit", "play_drum", "play_texture", "vary_kit"]
-
-Sound = npt.NDArray[np.float32]
 
 DRUMS = ("kick", "snare", "clap", "rim", "hat", "open", "ride", "crash", "tom", "shaker")
 TEXTURES = ("wind", "rain", "crackle", "hiss", "machine")
@@ -74,15 +71,8 @@ def vary_kit(kit: Kit, rng: np.random.Generator, amount: float, brightness: floa
     )
 
 
-def play_drum(kit: Kit, name: str, seed: int, variant: int = 0) -> Sound:
-    """One hit at full strength.
-
-    Parameters
-    ----------
-    name : str, one of ``DRUMS``
-    variant : int
-        Two hits of one drum never sound quite alike: the noise differs with the variant.
-    """
+def play_drum(kit: Kit, name: str, seed: int, variant: int = 0) -> Float32Array:
+    """One hit of one of ``DRUMS`` at full strength; with another `variant` its noise differs."""
     n = round(_LENGTHS[name] * SAMPLE_RATE)
     rng = np.random.default_rng([seed, DRUMS.index(name), variant])
     time = np.arange(n, dtype=np.float32) * np.float32(1.0 / SAMPLE_RATE)
@@ -98,7 +88,7 @@ def play_drum(kit: Kit, name: str, seed: int, variant: int = 0) -> Sound:
     return sound
 
 
-def _membrane(kit: Kit, name: str, time: Sound, rng: np.random.Generator) -> Sound:
+def _membrane(kit: Kit, name: str, time: Float32Array, rng: np.random.Generator) -> Float32Array:
     hz = kit.kick_hz if name == "kick" else kit.kick_hz * 2.1
     sweep_s = 0.035 if name == "kick" else 0.09
     sweep = kit.kick_sweep if name == "kick" else 0.6
@@ -108,7 +98,7 @@ def _membrane(kit: Kit, name: str, time: Sound, rng: np.random.Generator) -> Sou
     return body * np.float32(0.95) + click * np.float32(0.3 * kit.click)
 
 
-def _struck_noise(kit: Kit, name: str, time: Sound, rng: np.random.Generator) -> Sound:
+def _struck_noise(kit: Kit, name: str, time: Float32Array, rng: np.random.Generator) -> Float32Array:
     if name == "rim":
         ring = np.sin(2.0 * np.pi * np.float32(kit.snare_hz * 4.3) * time)
         noise = _band(rng, time.size, 2500.0, 1.0)
@@ -124,7 +114,7 @@ def _struck_noise(kit: Kit, name: str, time: Sound, rng: np.random.Generator) ->
     return (noise * np.float32(kit.snare_noise * 0.75) + tone * np.float32(1.0 - 0.7 * kit.snare_noise)) * 0.8
 
 
-def _metal(kit: Kit, name: str, time: Sound, rng: np.random.Generator) -> Sound:
+def _metal(kit: Kit, name: str, time: Float32Array, rng: np.random.Generator) -> Float32Array:
     if name == "shaker":
         swell = np.sin(np.pi * np.minimum(time / 0.09, 1.0)) ** 2
         return (_band(rng, time.size, kit.hat_hz * 0.75, 0.6) * swell * 0.4).astype(np.float32)
@@ -139,20 +129,20 @@ def _metal(kit: Kit, name: str, time: Sound, rng: np.random.Generator) -> Sound:
     )
 
 
-def _filtered(sound: npt.NDArray, centre_hz: float, octaves: float) -> Sound:
+def _filtered(sound: npt.NDArray, centre_hz: float, octaves: float) -> Float32Array:
     """Sound through a bell of the given width around `centre_hz`."""
     hz = np.fft.rfftfreq(sound.size, 1.0 / SAMPLE_RATE)
     bell = np.exp(-0.5 * (np.log2(np.maximum(hz, 1.0) / centre_hz) / octaves) ** 2)
     return np.fft.irfft(np.fft.rfft(sound) * bell, n=sound.size).astype(np.float32)
 
 
-def _band(rng: np.random.Generator, n: int, centre_hz: float, octaves: float) -> Sound:
+def _band(rng: np.random.Generator, n: int, centre_hz: float, octaves: float) -> Float32Array:
     """Noise in a band, with a standard deviation of 0.5."""
     noise = _filtered(rng.standard_normal(n, dtype=np.float32), centre_hz, octaves)
     return noise * np.float32(0.5 / (noise.std() + 1e-9))
 
 
-def play_texture(name: str, n: int, rng: np.random.Generator, brightness: float = 0.0) -> Sound:
+def play_texture(name: str, n: int, rng: np.random.Generator, brightness: float = 0.0) -> Float32Array:
     """A bed of noise as long as the song, in stereo.
 
     Parameters
@@ -180,7 +170,7 @@ def play_texture(name: str, n: int, rng: np.random.Generator, brightness: float 
     return np.stack([left, right]) * (np.float32(0.3) * slow)
 
 
-def _drops(name: str, n: int, rng: np.random.Generator) -> Sound:
+def _drops(name: str, n: int, rng: np.random.Generator) -> Float32Array:
     """Single ticks (dust in a groove) or many small drops (rain)."""
     rate, length, hz = (14.0, 60, 3000.0) if name == "crackle" else (160.0, 240, 5200.0)
     n_drops = int(rate * n / SAMPLE_RATE)

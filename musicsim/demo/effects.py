@@ -4,24 +4,9 @@ Conventions: float32 planar stereo (2, n_samples) at ``SAMPLE_RATE``.
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.demo.voices import SAMPLE_RATE
-
-__all__ = [
-    "add_echo",
-    "balance",
-    "compress",
-    "ducking",
-    "glide",
-    "master",
-    "pan_gains",
-    "reverberate",
-    "room_tone",
-    "sweep_filter",
-]
-
-Sound = npt.NDArray[np.float32]
 
 
 def pan_gains(pan: float) -> tuple[np.float32, np.float32]:
@@ -30,7 +15,7 @@ def pan_gains(pan: float) -> tuple[np.float32, np.float32]:
     return np.float32(np.cos(angle) * np.sqrt(2.0)), np.float32(np.sin(angle) * np.sqrt(2.0))
 
 
-def add_echo(sound: Sound, delay_s: float, amount: float) -> None:
+def add_echo(sound: Float32Array, delay_s: float, amount: float) -> None:
     """Three echoes, in place, each on the other side of the one before."""
     delay = round(delay_s * SAMPLE_RATE)
     dry = sound.copy()
@@ -42,14 +27,14 @@ def add_echo(sound: Sound, delay_s: float, amount: float) -> None:
         sound[:, shift:] += np.float32(amount**i) * source[:, :-shift]
 
 
-def glide(values: npt.NDArray[np.floating], step: int, n: int) -> Sound:
+def glide(values: FloatingArray, step: int, n: int) -> Float32Array:
     """The first `n` samples of straight lines from each value to the next one, `step` samples later."""
     values = values.astype(np.float32)
     ramp = np.arange(step, dtype=np.float32) / np.float32(step)
     return (values[:-1, None] + np.diff(values)[:, None] * ramp).ravel()[:n]
 
 
-def sweep_filter(sound: Sound, hz: float, closed: npt.NDArray[np.float64]) -> None:
+def sweep_filter(sound: Float32Array, hz: float, closed: Float64Array) -> None:
     """Turn a low-pass filter at `hz` in and out during a song, in place.
 
     ``closed`` holds the filter's share (0-1) at moments spread evenly over the sound.
@@ -63,7 +48,7 @@ def sweep_filter(sound: Sound, hz: float, closed: npt.NDArray[np.float64]) -> No
     sound += share * (lfilter(b, a, sound, axis=1) - sound)
 
 
-def ducking(starts: npt.NDArray[np.int64], n: int, depth: float) -> Sound:
+def ducking(starts: Int64Array, n: int, depth: float) -> Float32Array:
     """Gain (n,) that dips at each of `starts` and is back after a fifth of a second."""
     length = round(0.22 * SAMPLE_RATE)
     dip = 1.0 - depth * np.cos(np.linspace(0.0, np.pi / 2.0, length, dtype=np.float32)) ** 2
@@ -73,7 +58,9 @@ def ducking(starts: npt.NDArray[np.int64], n: int, depth: float) -> Sound:
     return gain[:n]
 
 
-def reverberate(send: Sound, seconds: float, damping_hz: float, rng: np.random.Generator) -> Sound:
+def reverberate(
+    send: Float32Array, seconds: float, damping_hz: float, rng: np.random.Generator
+) -> Float32Array:
     """A room around a mono signal.
 
     Parameters
@@ -117,8 +104,8 @@ def reverberate(send: Sound, seconds: float, damping_hz: float, rng: np.random.G
 
 
 def balance(
-    sound: Sound, target_db: npt.NDArray[np.float64], colour_db: npt.NDArray[np.float64], strength: float
-) -> Sound:
+    sound: Float32Array, target_db: Float64Array, colour_db: Float64Array, strength: float
+) -> Float32Array:
     """Equalise a mix towards a spread of power over octaves, as a mastering engineer does.
 
     Parameters
@@ -149,7 +136,7 @@ _OCTAVES = 62.5 * 2.0 ** np.arange(8)
 _TAPS = 1024
 
 
-def _octave_levels(sound: Sound) -> npt.NDArray[np.float64]:
+def _octave_levels(sound: Float32Array) -> Float64Array:
     """Mean power in each octave, in dB, from sixty windows spread over the sound."""
     size = 4096
     starts = np.linspace(0, max(sound.shape[1] - size, 0), 60).astype(np.int64)
@@ -160,7 +147,7 @@ def _octave_levels(sound: Sound) -> npt.NDArray[np.float64]:
     return 10.0 * np.log10(np.add.reduceat(power[: edges[-1]], edges[:-1]) + 1e-9)
 
 
-def compress(sound: Sound, amount: float) -> Sound:
+def compress(sound: Float32Array, amount: float) -> Float32Array:
     """Even out the level: a gain of -`amount` dB for each dB above the sound's own median, slowly."""
     block = SAMPLE_RATE // 50
     n_blocks = sound.shape[1] // block
@@ -171,7 +158,7 @@ def compress(sound: Sound, amount: float) -> Sound:
     return sound * glide(gain, block, sound.shape[1])
 
 
-def room_tone(n: int, level_db: float, tilt_db: float, rng: np.random.Generator) -> Sound:
+def room_tone(n: int, level_db: float, tilt_db: float, rng: np.random.Generator) -> Float32Array:
     """What a recording sounds like when nobody plays.
 
     Parameters
@@ -195,7 +182,9 @@ def room_tone(n: int, level_db: float, tilt_db: float, rng: np.random.Generator)
     return np.stack([np.resize(loop, n), np.resize(np.roll(loop, SAMPLE_RATE + 1234), n)])
 
 
-def master(sound: Sound, loudness: float, noise: Sound, fade_out_s: float, ceiling: float = 0.93) -> Sound:
+def master(
+    sound: Float32Array, loudness: float, noise: Float32Array, fade_out_s: float, ceiling: float = 0.93
+) -> Float32Array:
     """Bring a mix to its loudness (RMS of its louder half) over `noise`, bend the peaks, fade the ends."""
     sound = sound - sound.mean(axis=1, keepdims=True)
     block = SAMPLE_RATE // 4

@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import BoolArray, Float64Array, Int64Array
 from musicsim.demo.collection import SongPlan
 from musicsim.demo.styles import STYLES, style_named
-
-__all__ = ["CATEGORIES", "Category", "write_listening"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +73,13 @@ CATEGORIES: tuple[Category, ...] = (
 class _Songs:
     """Columns of the collection that the hidden rules look at; rows are songs."""
 
-    style: npt.NDArray[np.int64]
-    artist: npt.NDArray[np.int64]
-    album: npt.NDArray[np.int64]
-    decade: npt.NDArray[np.int64]
-    energy: npt.NDArray[np.float64]
+    style: Int64Array
+    artist: Int64Array
+    album: Int64Array
+    decade: Int64Array
+    energy: Float64Array
     moods: list[frozenset[str]]
-    taste: npt.NDArray[np.float64]
+    taste: Float64Array
 
 
 def write_listening(
@@ -155,7 +153,7 @@ def _write(path: Path, header: tuple[str, ...], rows: Iterable[tuple]) -> None:
         raise
 
 
-def _numbered(values: Sequence[object]) -> npt.NDArray[np.int64]:
+def _numbered(values: Sequence[object]) -> Int64Array:
     numbers = {value: i for i, value in enumerate(dict.fromkeys(values))}
     return np.array([numbers[v] for v in values], dtype=np.int64)
 
@@ -187,7 +185,7 @@ def _songs(plans: Sequence[SongPlan], rng: np.random.Generator) -> _Songs:
     )
 
 
-def _popularity(songs: _Songs, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+def _popularity(songs: _Songs, rng: np.random.Generator) -> Float64Array:
     """Share of all listening a song would have if all had one taste: a long tail of artists and of songs."""
     artists = rng.permutation(songs.artist.max() + 1) + 1.0
     weight = artists[songs.artist] ** -0.7 * rng.lognormal(0.0, 0.8, songs.artist.size)
@@ -195,7 +193,7 @@ def _popularity(songs: _Songs, rng: np.random.Generator) -> npt.NDArray[np.float
 
 
 def _plays(
-    songs: _Songs, popularity: npt.NDArray[np.float64], n_listeners: int, rng: np.random.Generator
+    songs: _Songs, popularity: Float64Array, n_listeners: int, rng: np.random.Generator
 ) -> list[tuple[int, int, int]]:
     """(listener, song, plays); 5 % of what is heard has nothing to do with taste."""
     n_styles = len(STYLES)
@@ -245,7 +243,7 @@ def _tags(plans: Sequence[SongPlan], songs: _Songs, rng: np.random.Generator) ->
     return rows
 
 
-def _near_styles(songs: _Songs) -> npt.NDArray[np.bool_]:
+def _near_styles(songs: _Songs) -> BoolArray:
     """Which styles lie close: each with its three nearest among those that have songs."""
     n = len(STYLES)
     taste = np.array([s.taste for s in STYLES])
@@ -259,7 +257,7 @@ def _near_styles(songs: _Songs) -> npt.NDArray[np.bool_]:
 
 
 def _playlists(
-    songs: _Songs, popularity: npt.NDArray[np.float64], n_playlists: int, rng: np.random.Generator
+    songs: _Songs, popularity: Float64Array, n_playlists: int, rng: np.random.Generator
 ) -> list[tuple[str, list[int]]]:
     """(category, songs in order); no song twice in a list."""
     near = _near_styles(songs)
@@ -285,14 +283,12 @@ def _playlists(
     return lists
 
 
-def _shares(category: Category) -> npt.NDArray[np.float64]:
+def _shares(category: Category) -> Float64Array:
     weights = np.array(list(category.weights.values()), dtype=np.float64)
     return weights / weights.sum()
 
 
-def _pool(
-    songs: _Songs, near: npt.NDArray[np.bool_], reason: str, song: int, moody: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.bool_]:
+def _pool(songs: _Songs, near: BoolArray, reason: str, song: int, moody: BoolArray) -> BoolArray:
     """The songs that a reason allows after `song`."""
     if reason == "mood":
         return moody
@@ -302,11 +298,11 @@ def _pool(
         return np.abs(songs.energy - songs.energy[song]) < 0.06
     if reason == "anything":
         return np.ones(songs.style.size, dtype=bool)
-    column: npt.NDArray[np.int64] = getattr(songs, reason)
+    column: Int64Array = getattr(songs, reason)
     return column == column[song]
 
 
-def _draw(pool: npt.NDArray[np.bool_], liking: npt.NDArray[np.float64], rng: np.random.Generator) -> int:
+def _draw(pool: BoolArray, liking: Float64Array, rng: np.random.Generator) -> int:
     rows = np.flatnonzero(pool)
     cumulative = np.cumsum(liking[rows])
     return int(rows[min(int(np.searchsorted(cumulative, rng.random() * cumulative[-1])), rows.size - 1)])

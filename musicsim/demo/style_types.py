@@ -8,18 +8,6 @@ its ``sections``.
 
 from dataclasses import dataclass
 
-__all__ = [
-    "CIRCLE_CHORDS",
-    "FIFTHS_CHORDS",
-    "MINOR_CHORDS",
-    "POP_CHORDS",
-    "RIFF_CHORDS",
-    "SCALES",
-    "STILL_CHORDS",
-    "Part",
-    "Style",
-]
-
 SCALES: dict[str, tuple[int, ...]] = {
     "major": (0, 2, 4, 5, 7, 9, 11),
     "minor": (0, 2, 3, 5, 7, 8, 10),

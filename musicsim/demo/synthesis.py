@@ -22,9 +22,9 @@ from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-from musicsim.demo.collection import SongPlan, plan_collection
+from musicsim._arrays import Float32Array, Float64Array, Int64Array
+from musicsim.demo.collection import SongPlan
 from musicsim.demo.composition import FIGURES, Note, Score, compose_drums, compose_score
 from musicsim.demo.drums import KITS, Kit, play_drum, play_texture, vary_kit
 from musicsim.demo.effects import (
@@ -39,10 +39,9 @@ from musicsim.demo.effects import (
     room_tone,
     sweep_filter,
 )
-from musicsim.demo.styles import Part, Style, style_named
+from musicsim.demo.style_types import Part, Style
+from musicsim.demo.styles import style_named
 from musicsim.demo.voices import PATCHES, SAMPLE_RATE, Patch, play_note, softer, sustain, vary_patch
-
-__all__ = ["SAMPLE_RATE", "SongPlan", "plan_collection", "render", "scale_of", "write_song"]
 
 _VERSION = 2  # raise when the sound of a plan changes: files of an older version are then written anew
 _ABANDONED_S = 3600.0
@@ -60,8 +59,6 @@ _DRUM_LEVEL = {
     "rim": 0.4,
 }
 
-Sound = npt.NDArray[np.float32]
-
 
 @dataclass(frozen=True, slots=True)
 class _Habits:
@@ -78,8 +75,8 @@ class _Habits:
     damping_hz: float
     wetness: float
     width: float
-    balance_db: npt.NDArray[np.float64]
-    colour_db: npt.NDArray[np.float64]
+    balance_db: Float64Array
+    colour_db: Float64Array
     squeeze: float
     noise_db: float
     noise_tilt: float
@@ -92,8 +89,8 @@ class _Habits:
 class _Mix:
     """The desk: stereo bus, mono send to the room, and the clock."""
 
-    dry: Sound
-    send: Sound
+    dry: Float32Array
+    send: Float32Array
     beat_s: float
     swing: float
     swing_unit: float
@@ -106,14 +103,8 @@ class _Mix:
         return (whole + bent) * self.swing_unit * self.beat_s
 
 
-def render(plan: SongPlan) -> Sound:
-    """Play a plan.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, 2), float32
-        ``round(plan.duration_s * SAMPLE_RATE)`` samples, peak below 0.95.
-    """
+def render(plan: SongPlan) -> Float32Array:
+    """Play a plan: float32 (``round(plan.duration_s * SAMPLE_RATE)``, 2), peak below 0.95."""
     style = style_named(plan.style)
     habits = _draw_habits(style, plan)
     rng = np.random.default_rng([plan.seed, 1])
@@ -219,7 +210,7 @@ def _play_part(
     score: Score,
     plan: SongPlan,
     rng: np.random.Generator,
-    duck: Sound | None,
+    duck: Float32Array | None,
 ) -> None:
     """Render one part and add it to the desk."""
     level = np.float32(part.level * habits.levels[number])
@@ -246,11 +237,11 @@ def _play_part(
 
 def _play_notes(
     mix: _Mix, notes: Sequence[Note], patch: Patch, habits: _Habits, rng: np.random.Generator
-) -> Sound:
+) -> Float32Array:
     n = mix.send.size
     bus = np.zeros((2, n), dtype=np.float32)
     mono = np.zeros(n, dtype=np.float32)
-    cache: dict[tuple[int, int, bool], Sound] = {}
+    cache: dict[tuple[int, int, bool], Float32Array] = {}
     layers = {True: patch, False: softer(patch)}
     lateness = habits.push_s + 0.004 * np.abs(rng.standard_normal(len(notes)))
     for note, late in zip(notes, lateness, strict=True):
@@ -272,9 +263,7 @@ def _play_notes(
     return bus
 
 
-def _play_drums(
-    mix: _Mix, style: Style, habits: _Habits, score: Score, plan: SongPlan
-) -> npt.NDArray[np.int64]:
+def _play_drums(mix: _Mix, style: Style, habits: _Habits, score: Score, plan: SongPlan) -> Int64Array:
     """Add the drums; the sample numbers of the kick's strokes are returned for the ducking."""
     if not style.grooves:
         return np.zeros(0, dtype=np.int64)
@@ -283,7 +272,7 @@ def _play_drums(
     groove = habits.groove if rng.random() < 0.6 else int(rng.integers(len(style.grooves)))
     kit = vary_kit(habits.kit, rng, 0.08)
     gain = style.drum_level * habits.levels[-1] * 2.0 ** (0.25 * rng.standard_normal())
-    cache: dict[tuple[str, int], Sound] = {}
+    cache: dict[tuple[str, int], Float32Array] = {}
     kicks = []
     for i, hit in enumerate(compose_drums(style, score, rng, groove)):
         key = (hit.drum, i % 2)
@@ -335,7 +324,7 @@ def _hold_still(
             mix.send[start:stop] += np.float32(0.15) * gain * held[channel]
 
 
-def _section_gain(mix: _Mix, score: Score, sections: str) -> Sound:
+def _section_gain(mix: _Mix, score: Score, sections: str) -> Float32Array:
     """1 where a part plays, 0.25 elsewhere, with soft edges."""
     bar_s = score.beats * mix.beat_s
     times, gains = [0.0], [0.0]
@@ -348,7 +337,7 @@ def _section_gain(mix: _Mix, score: Score, sections: str) -> Sound:
     return glide(np.interp(at, times, gains), step, mix.send.size)
 
 
-def _widen(sound: Sound, width: float) -> None:
+def _widen(sound: Float32Array, width: float) -> None:
     """Scale the difference of the channels, in place."""
     middle = 0.5 * (sound[0] + sound[1])
     side = np.float32(0.5 * width) * (sound[0] - sound[1])
@@ -359,18 +348,9 @@ def _widen(sound: Sound, width: float) -> None:
 def write_song(plan: SongPlan, folder: str | os.PathLike[str]) -> Path:
     """Render a plan into a tagged FLAC or Ogg Vorbis file, unless it stands there already.
 
-    The file appears under its name only when it is whole: it is made in memory, written to a temporary
-    name and renamed. A file whose marker (a tag with a hash of the plan) is this plan's is kept as it is.
-
-    Parameters
-    ----------
-    folder : path
-        The collection's folder; the artist's folder in it is created.
-
-    Returns
-    -------
-    pathlib.Path
-        ``folder / plan.relative_path``
+    The file, ``folder / plan.relative_path``, appears under its name only when it is whole: it is made in memory,
+    written to a temporary name and renamed. A file whose marker (a tag with a hash of the plan) is this plan's is
+    kept as it is.
     """
     path = Path(folder) / plan.relative_path
     marker = _marker(plan)
@@ -406,7 +386,7 @@ def _stored_marker(path: Path) -> str | None:
     return values[0] if values else None
 
 
-def _encoded(plan: SongPlan, samples: Sound, marker: str) -> bytes:
+def _encoded(plan: SongPlan, samples: Float32Array, marker: str) -> bytes:
     """The whole file, tags included."""
     import soundfile
     from mutagen.flac import FLAC

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["PATCHES", "SAMPLE_RATE", "Patch", "play_note", "softer", "sustain", "vary_patch"]
+from musicsim._arrays import Float32Array, Float64Array
 
 SAMPLE_RATE = 32_000
 _CYCLE = 2048
@@ -24,8 +24,6 @@ _HIGHEST_HZ = 15_000.0
 _LEVEL = 0.16
 _DRAWBARS = {1: 1.0, 2: 0.8, 3: 0.5, 4: 0.55, 6: 0.25, 8: 0.3, 10: 0.1, 12: 0.08, 16: 0.12}
 _FORMANTS = np.array([(520.0, 1050.0, 2700.0), (170.0, 220.0, 450.0), (1.0, 0.5, 0.16)])  # Hz, width, gain
-
-Sound = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +139,8 @@ PATCHES: dict[str, Patch] = {
 def vary_patch(patch: Patch, rng: np.random.Generator, amount: float, brightness: float = 0.0) -> Patch:
     """Another maker's version of an instrument.
 
-    Parameters
-    ----------
-    amount : float >= 0
-        Standard deviation, in octaves, of what is drawn for the times and the filter.
-    brightness : float
-        Octaves added to the filter's cutoff.
+    `amount` is the standard deviation, in octaves, of what is drawn for the times and the filter; `brightness` is
+    octaves added to the filter's cutoff.
     """
     z = 2.0 ** (amount * np.clip(rng.standard_normal(8), -2.0, 2.0))
     return replace(
@@ -175,7 +169,7 @@ def softer(patch: Patch) -> Patch:
     )
 
 
-def play_note(patch: Patch, pitch: float, duration_s: float, seed: int) -> Sound:
+def play_note(patch: Patch, pitch: float, duration_s: float, seed: int) -> Float32Array:
     """One note, ready to be added to a mix.
 
     Parameters
@@ -217,7 +211,7 @@ def play_note(patch: Patch, pitch: float, duration_s: float, seed: int) -> Sound
     return sound
 
 
-def sustain(patch: Patch, pitch: float, ratios: Sequence[float], rng: np.random.Generator) -> Sound:
+def sustain(patch: Patch, pitch: float, ratios: Sequence[float], rng: np.random.Generator) -> Float32Array:
     """A drone to be repeated without a seam.
 
     Parameters
@@ -251,7 +245,7 @@ def sustain(patch: Patch, pitch: float, ratios: Sequence[float], rng: np.random.
     return (sound / sound.std()).astype(np.float32)
 
 
-def _cycles(hz: float, n: int, patch: Patch, start: float) -> npt.NDArray[np.float64]:
+def _cycles(hz: float, n: int, patch: Patch, start: float) -> Float64Array:
     """Cycles gone by at each sample; float64, because float32 drifts out of tune within seconds."""
     time = np.arange(n, dtype=np.float64) / SAMPLE_RATE
     cycles = start + hz * time
@@ -292,7 +286,7 @@ def _source_spectrum(patch: Patch, k: npt.NDArray, f0: float, rng: np.random.Gen
     return amplitude
 
 
-def _tables(patch: Patch, f0: float, rng: np.random.Generator) -> npt.NDArray[np.float32]:
+def _tables(patch: Patch, f0: float, rng: np.random.Generator) -> Float32Array:
     """Single cycles (n_tables, _CYCLE) from the start of a note to its end."""
     n_harmonics = int(np.clip(_HIGHEST_HZ // f0, 1, _CYCLE // 4))
     k = np.arange(1, n_harmonics + 1, dtype=np.float64)
@@ -326,7 +320,7 @@ def _low_pass(hz: npt.NDArray, cutoff: npt.NDArray, resonance: float) -> npt.NDA
     return 1.0 / np.sqrt(1.0 + (hz / cutoff) ** 4) + peak
 
 
-def _position(patch: Patch, time: Sound) -> Sound:
+def _position(patch: Patch, time: Float32Array) -> Float32Array:
     """Where between the tables a note stands, as a share of the row."""
     if patch.source in ("string", "piano"):
         return np.sqrt(np.minimum(time / np.float32(_MOMENTS[-1]), 1.0))
@@ -335,7 +329,7 @@ def _position(patch: Patch, time: Sound) -> Sound:
     return np.zeros_like(time)
 
 
-def _scan(tables: npt.NDArray[np.float32], cycles: npt.NDArray[np.float64], position: Sound) -> Sound:
+def _scan(tables: Float32Array, cycles: Float64Array, position: Float32Array) -> Float32Array:
     n_tables = len(tables)
     place = np.minimum(position * np.float32(n_tables - 1), np.float32(n_tables - 1.001))
     row = place.astype(np.int32)
@@ -346,7 +340,7 @@ def _scan(tables: npt.NDArray[np.float32], cycles: npt.NDArray[np.float64], posi
     return near + (place - row.astype(np.float32)) * (flat[index + _CYCLE] - near)
 
 
-def _modulated(patch: Patch, f0: float, cycles: npt.NDArray[np.float64], time: Sound) -> Sound:
+def _modulated(patch: Patch, f0: float, cycles: Float64Array, time: Float32Array) -> Float32Array:
     # The side bands reach to about f0 (1 + ratio (index + 1)): keep them below the limit.
     room = max(0.0, (_HIGHEST_HZ / f0 - 1.0) / patch.ratio - 1.0)
     index = np.float32(min(patch.index, room)) * np.exp(-time / np.float32(patch.index_s))
@@ -356,7 +350,7 @@ def _modulated(patch: Patch, f0: float, cycles: npt.NDArray[np.float64], time: S
     return np.float32(_LEVEL * 1.3) * np.sin(turns * carrier + index * modulator)
 
 
-def _envelope(patch: Patch, duration_s: float, n: int) -> Sound:
+def _envelope(patch: Patch, duration_s: float, n: int) -> Float32Array:
     """Attack in a quarter sine, decay towards the sustain, release to nothing."""
     held = min(n, max(1, round(duration_s * SAMPLE_RATE)))
     time = np.arange(held, dtype=np.float32) * np.float32(1.0 / SAMPLE_RATE)
@@ -368,11 +362,11 @@ def _envelope(patch: Patch, duration_s: float, n: int) -> Sound:
     return level
 
 
-def _breath(patch: Patch, duration_s: float, n: int, rng: np.random.Generator) -> Sound:
+def _breath(patch: Patch, duration_s: float, n: int, rng: np.random.Generator) -> Float32Array:
     noise = rng.standard_normal((1, n), dtype=np.float32)
     noise[:, 1:] -= 0.7 * noise[:, :-1]  # breath hisses: take the lows away
     return noise * (np.float32(patch.breath * _LEVEL) * _envelope(patch, duration_s, n))
 
 
-def _saturate(sound: Sound, drive: float) -> Sound:
+def _saturate(sound: Float32Array, drive: float) -> Float32Array:
     return np.tanh(sound * np.float32(drive / _LEVEL * 0.5)) * np.float32(_LEVEL * 1.4 / (1.0 + 0.06 * drive))

@@ -14,9 +14,6 @@ import numpy.typing as npt
 
 from musicsim._arrays import Float64Array, Int64Array
 
-__all__ = ["check_labels", "checked_groups", "graded_scores"]
-
-
 _MAX_LABEL = 1000
 """Label: a gain is 2^label, and sums of gains should be finite."""
 

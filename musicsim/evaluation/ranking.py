@@ -20,17 +20,6 @@ import numpy.typing as npt
 from musicsim._arrays import Float64Array, FloatingArray, Int8Array, Int64Array
 from musicsim.relevance import Relevance, group_codes
 
-__all__ = [
-    "distance_scores",
-    "hubness",
-    "k_occurrence",
-    "nearest_neighbours",
-    "paired_bootstrap",
-    "query_scores",
-    "ranking_scores",
-    "share_of_same",
-]
-
 _MEASURES = ("auc", "map", "mrr", "ndcg", "precision")
 
 

@@ -13,8 +13,6 @@ import numpy as np
 from musicsim._arrays import Int64Array
 from musicsim.relevance import group_codes
 
-__all__ = ["ArtistSplit"]
-
 
 class ArtistSplit:
     """Random splits of the artists into training and test.

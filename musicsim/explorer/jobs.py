@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,6 @@ from musicsim.explorer.upkeep.upgrade import bring_up_to_date
 from musicsim.library import AddReport, Library
 from musicsim.library.stores.jobs import Job
 from musicsim.storage import writing_to
-
-__all__ = ["cancel", "current", "finish", "pause", "resume", "run", "start"]
 
 _log = logging.getLogger(__name__)
 _WRITE_EVERY_S = 0.25
@@ -196,7 +194,7 @@ def run(library: Library, job_id: int) -> str:
     library.jobs.update(job_id, state="running", pid=os.getpid(), message="starting")
     try:
         with writing_to(library.folder):
-            finished = KINDS[job.kind](library, job.arguments, report)
+            finished = KINDS[job.kind](library, report=report, **job.arguments)
     except Stopped:
         finished = False
     except MusicsimError as error:
@@ -222,14 +220,12 @@ def _failed(library: Library, job_id: int, message: str) -> str:
     return "failed"
 
 
-def _add(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    paths: Sequence[str] = arguments["paths"]
-    options = {name: arguments.get(name, False) for name in ("retry", "anyway")}
-    return _came_of(add_and_refresh(library, paths, **options, report=report), report)
+def _add(library: Library, *, paths: Sequence[str], report: _Reporter, **options: bool) -> bool:
+    return _came_of(add_and_refresh(library, paths, report=report, **options), report)
 
 
-def _scan(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    return _came_of(scan_again(library, arguments.get("folders", ()), report=report), report)
+def _scan(library: Library, *, folders: Sequence[str] = (), report: _Reporter) -> bool:
+    return _came_of(scan_again(library, folders, report=report), report)
 
 
 def _came_of(scan: AddReport, report: _Reporter) -> bool:
@@ -238,54 +234,41 @@ def _came_of(scan: AddReport, report: _Reporter) -> bool:
     return not scan.cancelled
 
 
-def _demo(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    return build_demo(library, seed=arguments.get("seed", 0), report=report)
+def _refresh(library: Library, *, force: bool = False, report: _Reporter) -> bool:
+    return refresh(library, force=force, tell=report.tell)
 
 
-def _refresh(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    return refresh(
-        library,
-        force=arguments.get("force", False),
-        progress=lambda step: report(message=step.message, done=step.done, total=step.total),
-    )
-
-
-def _upgrade(library: Library, _arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    return bring_up_to_date(library, report=report)
-
-
-def _train(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    settings = LearningSettings(**arguments["settings"])
-    learn(library, settings, arguments["name"], report, use=arguments.get("use", False))
+def _train(
+    library: Library, *, settings: Mapping[str, Any], name: str, use: bool = False, report: _Reporter
+) -> bool:
+    learn(library, LearningSettings(**settings), name, report, use=use)
     return True
 
 
-def _represent(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    add_representation(
-        library, RepresentationSettings(**arguments["settings"]), arguments["name"], report.tell
-    )
+def _represent(library: Library, *, settings: Mapping[str, Any], name: str, report: _Reporter) -> bool:
+    add_representation(library, RepresentationSettings(**settings), name, report.tell)
     return True
 
 
-def _walk(library: Library, _arguments: Mapping[str, Any], report: _Reporter) -> bool:
+def _walk(library: Library, *, report: _Reporter) -> bool:
     refit_walks(library, report.tell)
     return True
 
 
-def _take_model(library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    take_model(library, Path(arguments["path"]), report.tell)
+def _take_model(library: Library, *, path: str, report: _Reporter) -> bool:
+    take_model(library, Path(path), report.tell)
     return True
 
 
-def _experiment(_library: Library, arguments: Mapping[str, Any], report: _Reporter) -> bool:
-    return run_experiment(arguments["name"], report)
+def _experiment(_library: Library, *, name: str, report: _Reporter) -> bool:
+    return run_experiment(name, report)
 
 
-KINDS = {
+KINDS: dict[str, Callable[..., bool]] = {
     "add": _add,
     "scan": _scan,
-    "upgrade": _upgrade,
-    "demo": _demo,
+    "upgrade": bring_up_to_date,
+    "demo": build_demo,
     "refresh": _refresh,
     "train": _train,
     "represent": _represent,
@@ -293,3 +276,4 @@ KINDS = {
     "walk": _walk,
     "experiment": _experiment,
 }
+"""What each kind of job calls with its arguments by name; False where it was cancelled."""

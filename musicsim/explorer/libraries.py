@@ -9,8 +9,6 @@ from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library import Library
 
-__all__ = ["create_library", "default_folder", "library_folders", "open_library"]
-
 _opened: dict[Path, Library] = {}
 _opening = threading.Lock()
 
@@ -40,12 +38,7 @@ def library_folders() -> list[Path]:
 def open_library(name: str | None = None) -> Library:
     """The library of this name, opened once a process; the default one without a name.
 
-    Raises
-    ------
-    NotFoundError
-        If there is no library of this name.
-    LibraryError
-        If it cannot be opened.
+    Raises NotFoundError if there is no library of this name; LibraryError if it cannot be opened.
     """
     folders = {folder.name: folder for folder in reversed(library_folders())}
     folder = folders.get(name) if name else default_folder()
@@ -60,10 +53,7 @@ def open_library(name: str | None = None) -> Library:
 def create_library(name: str) -> Path:
     """Make an empty library beside the default one.
 
-    Raises
-    ------
-    LibraryError
-        If the name is taken, or is no plain name.
+    Raises LibraryError if the name is taken, or is no plain name.
     """
     name = name.strip()
     if not re.fullmatch(r"[^\W_][\w .-]{0,60}", name) or name.endswith("."):

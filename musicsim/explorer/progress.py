@@ -1,35 +1,24 @@
 """How long work on a model tells what it is doing, and hears that it is to stop."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-
-__all__ = ["Step", "StepCallback", "Stopped", "Tell", "teller"]
 
 Tell = Callable[..., None]
 """Told a message and how much of it is done; raises :class:`Stopped` when it is to end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What is being done to a model: words, and how much of this step is done."""
-
-    message: str
-    done: int = 0
-    total: int = 0
-
-
-StepCallback = Callable[[Step], bool | None]
-
-
 class Stopped(Exception):
-    """The callback asked to stop."""
+    """Whoever was told asked to stop."""
 
 
-def teller(progress: StepCallback | None) -> Tell:
-    """A callback of steps as something to tell; raises :class:`Stopped` when the callback says so."""
+def silent(message: str, done: int = 0, total: int = 0) -> None:
+    """Tell nobody."""
+
+
+def teller(report: Callable[..., object], about: str = "") -> Tell:
+    """A bar or a job as something to tell: `report` takes message, done and total by name, and returns True to stop."""
 
     def tell(message: str, done: int = 0, total: int = 0) -> None:
-        if progress is not None and progress(Step(message, done, total)):
+        if report(message=about + message, done=done, total=total):
             raise Stopped
 
     return tell

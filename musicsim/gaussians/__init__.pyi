@@ -10,10 +10,8 @@ from .embedding import embedding_size as embedding_size
 from .embedding import upper_triangle as upper_triangle
 from .prior import Prior as Prior
 from .prior import fit_embedding as fit_embedding
-from .prior import learn_prior as learn_prior
 from .prior import load_prior as load_prior
 from .prior import read_prior as read_prior
-from .prior import save_prior as save_prior
 from .songs import FrameBlocks as FrameBlocks
 from .songs import SongGaussians as SongGaussians
 from .songs import fit_gaussians as fit_gaussians

@@ -6,29 +6,15 @@ import numpy as np
 
 from musicsim._arrays import Float64Array, FloatingArray, Int64Array
 
-__all__ = ["Spread", "inverse_root", "principal_axes", "shrunk", "song_axes", "within_covariance"]
-
 
 @dataclass(frozen=True)
 class Spread:
-    """How vectors vary from song to song, and from part to part of a song, along some axes.
+    """How vectors vary from song to song, and from part to part of a song, along some axes."""
 
-    Attributes
-    ----------
-    n_songs : float
-        How much it counts when it is joined with that of other songs.
-    axes : float64 ndarray of shape (p, d)
-        Orthonormal rows.
-    between : float64 ndarray of shape (p,)
-        Variances of songs along them.
-    within : float64 ndarray of shape (p, p)
-        Covariance of parts about their songs, along them.
-    """
-
-    n_songs: float
-    axes: Float64Array
-    between: Float64Array
-    within: Float64Array
+    n_songs: float  # how much it counts when it is joined with that of other songs
+    axes: Float64Array  # (p, d): orthonormal rows
+    between: Float64Array  # (p,): variances of songs along them
+    within: Float64Array  # (p, p): covariance of parts about their songs, along them
 
 
 def within_covariance(vectors: FloatingArray, songs: Int64Array) -> Float64Array:

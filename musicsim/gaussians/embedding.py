@@ -9,14 +9,11 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from musicsim._arrays import Float32Array, Float64Array
+from musicsim._arrays import Float32Array, Float64Array, FloatingArray
 from musicsim.gaussians.songs import SongGaussians
-
-__all__ = ["GaussianEmbedding", "Population", "embedding_size", "upper_triangle"]
 
 _MIN_EIGENVALUE = 1e-8
 _BLOCK = 64  # songs whose matrices are decomposed at once: 0.8 MB of 40 x 40 each
@@ -24,20 +21,11 @@ _BLOCK = 64  # songs whose matrices are decomposed at once: 0.8 MB of 40 x 40 ea
 
 @dataclass(frozen=True)
 class Population:
-    """What Gaussians of many songs have in common.
+    """What Gaussians of many songs have in common."""
 
-    Attributes
-    ----------
-    n_songs : float
-        How much it counts when it is joined with another.
-    mean : float64 ndarray of shape (d,)
-        Of the means.
-    covariance : float64 ndarray of shape (d, d)
-        Of a frame of any song: the mean of the covariances, and the covariance of the means.
-    """
-
-    n_songs: float
-    mean: Float64Array
+    n_songs: float  # how much it counts when it is joined with another
+    mean: Float64Array  # (d,): of the means
+    # (d, d): of a frame of any song: the mean of the covariances, and the covariance of the means
     covariance: Float64Array
 
     @classmethod
@@ -164,7 +152,7 @@ def embedding_size(n_columns: int) -> int:
     return (n_columns + 1) * (n_columns + 2) // 2
 
 
-def upper_triangle(matrices: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+def upper_triangle(matrices: FloatingArray) -> FloatingArray:
     """The upper triangles of symmetric matrices (n, d, d), row by row, as vectors of the same norm."""
     rows, columns = np.triu_indices(matrices.shape[1])
     return matrices[:, rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2.0))

@@ -11,9 +11,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from musicsim._arrays import Float32Array, Float64Array, Int64Array
-
-__all__ = ["FrameBlocks", "SongGaussians", "fit_gaussians", "fit_parts"]
+from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 
 FrameBlocks = npt.ArrayLike | Iterator[npt.ArrayLike]
 """Frames of a song: one array of shape (n_frames, n_features), or an iterator of such arrays."""
@@ -146,7 +144,7 @@ def fit_parts(frames: FrameBlocks, n_frames: int | None = None) -> SongGaussians
     return _stacked(parts, width)
 
 
-def _moments(rows: npt.NDArray[np.floating]) -> Moments:
+def _moments(rows: FloatingArray) -> Moments:
     centred = rows.astype(np.float64)
     mean = centred.mean(axis=0)
     centred -= mean

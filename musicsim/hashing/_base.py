@@ -12,9 +12,6 @@ from musicsim._arrays import BoolArray, Float64Array, Uint64Array
 from musicsim.hashing._kernels import MAX_BITS
 from musicsim.hashing.packing import pack_bits
 
-__all__ = ["BitHash", "check_whole", "principal_axes"]
-
-
 _ROWS_AT_ONCE = 4096
 """Memory of a transform besides rows and codes: some 16 bytes times (columns + bits) a row of them."""
 

@@ -12,9 +12,6 @@ import numpy as np
 
 from musicsim._arrays import Float64Array, Int64Array
 
-__all__ = ["ExactProjection"]
-
-
 _ROW_BITS = 24
 """Of an entry of a row, as many as float32 has; beyond ``2 ** _HEADROOM`` times what training rows reach it is cut."""
 _HEADROOM = 3
@@ -24,25 +21,13 @@ _SUM_BITS = 52
 
 @dataclass(frozen=True, slots=True)
 class ExactProjection:
-    """x -> x W + b, of rows and weights rounded to grids on which it is exact.
+    """x -> x W + b, of rows and weights rounded to grids on which it is exact."""
 
-    Attributes
-    ----------
-    center : ndarray of shape (d,)
-        What is taken off each column before rounding.
-    exponents : int64 ndarray of shape (d,)
-        ``2 ** exponents`` is the step of each column's grid.
-    weights : ndarray of shape (d, r), whole numbers
-    bias : ndarray of shape (r,), whole numbers
-    units : ndarray of shape (r,)
-        What 1 in the products of whole numbers stands for, a power of two.
-    """
-
-    center: Float64Array
-    exponents: Int64Array
-    weights: Float64Array
-    bias: Float64Array
-    units: Float64Array
+    center: Float64Array  # (d,): what is taken off each column before rounding
+    exponents: Int64Array  # (d,): `2 ** exponents` is the step of each column's grid
+    weights: Float64Array  # (d, r), whole numbers
+    bias: Float64Array  # (r,), whole numbers
+    units: Float64Array  # (r,): what 1 in the products of whole numbers stands for, a power of two
 
     @classmethod
     def of(cls, X: Float64Array, weights: Float64Array, bias: Float64Array) -> Self:

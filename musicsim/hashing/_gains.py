@@ -18,9 +18,6 @@ import numpy.typing as npt
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.relevance import Relevance, label_codes
 
-__all__ = ["SCORES", "Gains", "gains_of", "keep_targets"]
-
-
 SCORES = ("classification", "retrieval", "hierarchy", "regression")
 
 
@@ -98,13 +95,7 @@ class RelevanceGains:
 
 
 def gains_of(score: str, y: Any, n_rows: int) -> Gains:
-    """The gains of a score.
-
-    Raises
-    ------
-    ValueError
-        If `y` is not what `score` needs, or not of `n_rows` rows.
-    """
+    """The gains of a score. Raises ValueError if `y` is not what `score` needs, or not of `n_rows` rows."""
     if score == "retrieval":
         return RelevanceGains(_relevance(y, n_rows))
     if isinstance(y, Relevance):

@@ -7,8 +7,6 @@ exponentials are taken once a document, and a pair costs one division.
 import numpy as np
 from numba import njit
 
-__all__ = ["MAX_BITS", "MAX_SCORE", "order_lambdas", "swap_lambdas"]
-
 MAX_BITS = 1024
 """Of a code."""
 

@@ -17,8 +17,6 @@ from musicsim.hashing._gains import Gains, keep_targets
 from musicsim.hashing._kernels import order_lambdas, swap_lambdas
 from musicsim.hashing.votes import bin_edges
 
-__all__ = ["Batch", "Course", "Neighbourhood", "StepCallback", "descend", "relaxed_bits"]
-
 _TINY = np.finfo(np.float64).tiny
 
 StepCallback = Callable[[dict[str, Any]], object]

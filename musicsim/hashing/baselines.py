@@ -10,8 +10,6 @@ from musicsim._blas import one_blas_thread
 from musicsim.hashing._base import BitHash, principal_axes
 from musicsim.hashing._exact import ExactProjection
 
-__all__ = ["RandomProjectionHash", "SpectralHash"]
-
 
 class RandomProjectionHash(BitHash):
     """The sides of random hyperplanes through the mean: locality sensitive hashing of angles.

@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from musicsim._arrays import BoolArray, Int64Array, Uint64Array
 
-__all__ = ["hamming_distances", "pack_bits", "unpack_bits"]
-
 WORD = 64
 
 

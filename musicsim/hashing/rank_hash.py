@@ -17,8 +17,6 @@ from musicsim.hashing._gains import SCORES, gains_of
 from musicsim.hashing._kernels import MAX_SCORE
 from musicsim.hashing._training import Course, Neighbourhood, StepCallback, descend
 
-__all__ = ["RankHash"]
-
 _METHODS = ("lambdarank", "ranknet")
 
 

@@ -14,9 +14,6 @@ from musicsim.hashing._base import check_whole
 from musicsim.hashing.packing import checked_words, hamming_distances
 from musicsim.relevance import label_codes
 
-__all__ = ["bin_edges", "bin_mean", "bin_vote"]
-
-
 _BLOCK_ENTRIES = 2_000_000
 """Distances held at once, 17 bytes each."""
 

@@ -4,10 +4,10 @@ from .harmony_rhythm import harmony_kernel as harmony_kernel
 from .harmony_rhythm import harmony_map as harmony_map
 from .harmony_rhythm import rhythm_kernel as rhythm_kernel
 from .harmony_rhythm import rhythm_map as rhythm_map
-from .plays import plays_cosine_kernel as plays_cosine_kernel
 from .tags import chi2_rbf_kernel as chi2_rbf_kernel
 from .tags import human_tag_vectors as human_tag_vectors
 from .tags import inverse_document_frequency as inverse_document_frequency
+from .tags import plays_cosine_kernel as plays_cosine_kernel
 from .tags import tfidf_cosine_kernel as tfidf_cosine_kernel
 from .tags import tfidf_map as tfidf_map
 from .timbre import ppk_kernel as ppk_kernel

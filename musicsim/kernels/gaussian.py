@@ -8,8 +8,6 @@ from scipy.special import logsumexp
 from musicsim._arrays import Float64Array, FloatingArray
 from musicsim.mixtures._kernels import expected_log_likelihoods
 
-__all__ = ["Mixtures", "gmm_kernel"]
-
 
 class Mixtures(Protocol):
     """Stacked diagonal mixtures, as :class:`musicsim.mixtures.SongMixtures` holds them."""

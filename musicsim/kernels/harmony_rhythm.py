@@ -4,9 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float32Array, Float64Array
-from musicsim.kernels._histograms import cosines, root
-
-__all__ = ["KEYLESS_HARMONY_SIZE", "harmony_kernel", "harmony_map", "rhythm_kernel", "rhythm_map"]
+from musicsim.kernels._rows import cosines, root
 
 KEYLESS_HARMONY_SIZE = 7 + 12 * 7
 """Columns of harmony in whatever key: the spectra of 12 pitch classes and of 12 intervals."""

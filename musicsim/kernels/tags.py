@@ -1,22 +1,14 @@
-"""Kernels of tags and of words: TF-IDF cosines, chi-squared, and binary tags."""
+"""Kernels of tags, words and plays: TF-IDF cosines, chi-squared, binary tags, and cosines between listeners."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from musicsim._arrays import Float32Array, Float64Array
-from musicsim.kernels._counts import term_counts, unit_rows
-from musicsim.kernels._histograms import check_same_width, cosines
-
-__all__ = [
-    "chi2_rbf_kernel",
-    "human_tag_vectors",
-    "inverse_document_frequency",
-    "tfidf_cosine_kernel",
-    "tfidf_map",
-]
+from musicsim.kernels._rows import check_same_width, cosines, term_counts, unit_rows
 
 
 def inverse_document_frequency(histograms: Any) -> Float64Array:
@@ -170,6 +162,39 @@ def human_tag_vectors(tag_lists: Iterable[Iterable[str]], vocabulary: Sequence[s
     for row, columns in zip(vectors, known, strict=True):
         row[columns] = 1.0 / np.sqrt(max(len(columns), 1))
     return vectors
+
+
+def plays_cosine_kernel(plays: Any, other: Any = None) -> Float64Array:
+    """Cosine between the listeners of items.
+
+    Parameters
+    ----------
+    plays : scipy sparse matrix (or array) of shape (n_users, n_items), not negative
+        Made binary beforehand, the cosine counts shared listeners, as in the thesis.
+    other : the same of shape (n_users, m_items); `plays` when None
+
+    Returns
+    -------
+    ndarray of shape (n_items, m_items), float64, in 0..1; 0 for an item that nobody heard
+
+    Raises
+    ------
+    ValueError
+        If the numbers of users differ, or an entry is negative or not finite.
+
+    Notes
+    -----
+    Thesis 2.5.2 (collaborative filter). Products are sparse; only the result is dense.
+    """
+    left = unit_rows(term_counts(sparse.csr_array(plays).T.tocsr(), "plays"))
+    if other is None:
+        return cosines(left, left)
+    right = unit_rows(term_counts(sparse.csr_array(other).T.tocsr(), "other"))
+    if left.shape[1] != right.shape[1]:
+        raise ValueError(
+            f"plays have {left.shape[1]} users and other {right.shape[1]}; they should be the same."
+        )
+    return cosines(left, right)
 
 
 def _weighed(rows: Any, idf: npt.ArrayLike, name: str) -> Any:

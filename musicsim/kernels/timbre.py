@@ -4,9 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float32Array, Float64Array
-from musicsim.kernels._histograms import check_same_width, cosines, root
-
-__all__ = ["ppk_kernel", "ppk_map", "ppk_similarity"]
+from musicsim.kernels._rows import check_same_width, cosines, root
 
 
 def ppk_map(histograms: npt.ArrayLike) -> Float32Array:

@@ -13,18 +13,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePath
 
-__all__ = [
-    "SpellingGroup",
-    "artist_group",
-    "artist_words",
-    "fold_name",
-    "known_artist",
-    "similar_spellings",
-    "spelling_groups",
-    "stand_in_name",
-    "unaccented",
-]
-
 # Names that name nobody, as programs for music write them: in the language of the words. Letters and digits
 # alone are compared, so "<Unknown>", "V.A." and "n/a" are among them.
 _PLACEHOLDERS = (
@@ -33,14 +21,15 @@ _PLACEHOLDERS = (
     *("various artists", "various performers", "va", "v/a", "vv.aa.", "n/a", "artist", "track artist"),
     *("album artist", "no artist", "artist unknown", "none", "null", "undefined"),
     # German, Dutch, Scandinavian languages, Finnish
+    *("unbekannt", "unbekannter künstler", "unbekannter interpret", "interpret unbekannt"),
     *(
-        "unbekannt",
-        "unbekannter künstler",
-        "unbekannter interpret",
-        "interpret unbekannt",
         "künstler unbekannt",
+        "verschiedene",
+        "verschiedene interpreten",
+        "verschiedene künstler",
+        "diverse",
+        "diverse interpreten",
     ),
-    *("verschiedene", "verschiedene interpreten", "verschiedene künstler", "diverse", "diverse interpreten"),
     *("diverse künstler", "interpret", "künstler", "onbekend", "onbekende artiest", "diverse artiesten"),
     *("verschillende artiesten", "okänd", "okänd artist", "blandade artister", "diverse artister"),
     *("ukendt", "ukendt kunstner", "diverse kunstnere", "ukjent", "ukjent artist", "tuntematon"),
@@ -61,14 +50,8 @@ _PLACEHOLDERS = (
     *("ismeretlen", "ismeretlen előadó", "különböző előadók", "bilinmeyen", "bilinmeyen sanatçı"),
     *("çeşitli sanatçılar", "άγνωστος", "άγνωστος καλλιτέχνης", "διάφοροι", "διάφοροι καλλιτέχνες"),
     # Japanese, Chinese, Korean
-    *(
-        "不明",
-        "不明なアーティスト",
-        "アーティスト不明",
-        "ヴァリアス・アーティスト",
-        "ヴァリアス",
-        "オムニバス",
-    ),
+    *("不明", "不明なアーティスト", "アーティスト不明", "ヴァリアス・アーティスト"),
+    *("ヴァリアス", "オムニバス"),
     *("未知", "未知艺术家", "未知藝術家", "未知歌手", "未知艺人", "未知藝人", "群星", "合辑", "华语群星"),
     *("알 수 없음", "알 수 없는 아티스트", "여러 아티스트", "다양한 아티스트"),
 )
@@ -164,18 +147,10 @@ def stand_in_name(folder: Path, roots: Iterable[Path]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class SpellingGroup:
-    """Names that are very likely one artist.
+    """Names that are very likely one artist."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Two or more, most used first.
-    suggested : str
-        The one to keep: the most used.
-    """
-
-    names: tuple[str, ...]
-    suggested: str
+    names: tuple[str, ...]  # two or more, most used first
+    suggested: str  # the one to keep: the most used
 
 
 def similar_spellings(counts: Mapping[str, int]) -> list[SpellingGroup]:
@@ -315,12 +290,7 @@ def _without_signs(text: str) -> str:
 
 
 def _join_typos(words: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Map each key to the first one that it is a typing error of, or to itself.
-
-    Parameters
-    ----------
-    words : mapping of key to its words, the most used first
-    """
+    """Map each key, the most used first, to the first that it is a typing error of, or to itself."""
     joined: dict[str, str] = {}
     # of names that joined none, by their digits and what is left of them without one letter
     met: dict[tuple[str, str], list[int]] = defaultdict(list)

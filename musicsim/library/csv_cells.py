@@ -9,8 +9,7 @@ import io
 import re
 from collections.abc import Iterable, Sequence
 
-__all__ = ["as_csv", "harmless", "restored"]
-
+_MAX_PROBLEMS = 20  # that are listed
 # what spreadsheets begin a formula with, also after an apostrophe that we wrote ourselves
 _FORMULA = re.compile(r"[\s']*[=+\-@＝＋－＠]|'*[\t\r\n]")
 
@@ -32,3 +31,9 @@ def as_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
     writer.writerow(map(harmless, header))
     writer.writerows(map(harmless, row) for row in rows)
     return text.getvalue().encode("utf-8", "replace")
+
+
+def shortened(problems: list[str]) -> tuple[str, ...]:
+    """The first 20 of what is wrong with the rows of a file, and how many more there are."""
+    more = len(problems) - _MAX_PROBLEMS
+    return (*problems[:_MAX_PROBLEMS], *([f"{more} more rows were left out."] if more > 0 else ()))

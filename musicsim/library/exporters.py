@@ -17,8 +17,6 @@ from xml.etree import ElementTree
 
 from musicsim.library.store import Song
 
-__all__ = ["FORMATS", "MIME", "jspf", "location", "m3u8", "missing", "pls", "xspf"]
-
 _XSPF = "http://xspf.org/ns/0/"
 _RECORDING = "https://musicbrainz.org/recording/"  # as ListenBrainz writes identifiers
 _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -7,8 +7,6 @@ from typing import Any
 from musicsim.library.scan.ingest import AddReport, ProgressCallback, add
 from musicsim.library.store import Store
 
-__all__ = ["Library"]
-
 
 class Library(Store):
     """Songs, their features and all that listeners said of them, in one folder; see :meth:`open`."""

@@ -24,37 +24,32 @@ from typing import Any, Self
 
 import filelock
 import numpy as np
-import numpy.typing as npt
 import sqlalchemy as sa
 
 from musicsim import LIBRARY_FILE, __version__
+from musicsim._arrays import Float32Array, Int64Array
 from musicsim.audio import derivatives
 from musicsim.errors import LibraryError, NotFoundError, StoreLockedError
 from musicsim.library.artists import artist_group, stand_in_name
 from musicsim.library.db import schema
 from musicsim.library.db.changes import ChangeLog
 from musicsim.library.db.columns import SongTable, nobody, some_ids, song_label
-from musicsim.library.db.database import is_writable, open_engine, writer
+from musicsim.library.db.database import Tables, Write, is_writable, open_engine, writer
 from musicsim.library.db.migrations import migrate
 from musicsim.library.disk.leftovers import sweep
 from musicsim.library.stores.answers import AnswerStore
-from musicsim.library.stores.descriptors import DescriptorStore
 from musicsim.library.stores.duplicates import DuplicateStore, SamePair
-from musicsim.library.stores.failure import SKIPPED
-from musicsim.library.stores.files import FileStore
-from musicsim.library.stores.frames import FrameStore
+from musicsim.library.stores.files import SKIPPED, FileStore
+from musicsim.library.stores.frames import DescriptorStore, FrameStore
 from musicsim.library.stores.jobs import JobStore
-from musicsim.library.stores.judgements import JudgementStore
 from musicsim.library.stores.listening import ListeningStore, Plays
 from musicsim.library.stores.lyrics import LyricsStore
 from musicsim.library.stores.models import ModelStore, Vectors
+from musicsim.library.stores.opinions import JudgementStore, PreferenceStore
 from musicsim.library.stores.playlists import NewPlaylist, PlaylistStore, SavedPlaylist
-from musicsim.library.stores.preferences import PreferenceStore
 from musicsim.library.stores.song_tables import SongTables
 from musicsim.library.stores.tag_edits import TagEdits
 from musicsim.storage import writing_to
-
-__all__ = ["DEFAULTS", "Song", "Store"]
 
 _REFRESH_VERSION = 2  # grows when a refresh makes of the same songs more than before
 
@@ -72,24 +67,7 @@ DEFAULTS: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Song:
-    """One song of a library; None where nothing is known.
-
-    Attributes
-    ----------
-    typical_s : float
-        Where the 30 seconds begin that are most like the whole song.
-    path : Path
-        A file that holds it; of a song that is missing, the last one.
-    is_missing : bool
-        Whether no file holds it any more.
-    group : str
-        What counts as "the same artist" in limits, spacing, colours and splits: the artist, else the folder,
-        else the song alone; never all unknown ones together.
-    stand_in : str or None
-        The folder's name where it stands for an unknown artist.
-    tempo, key, mode, loudness, brightness, energy
-        What can be heard: see :class:`musicsim.audio.Descriptors`.
-    """
+    """One song of a library; None where nothing is known."""
 
     id: int
     title: str
@@ -103,13 +81,16 @@ class Song:
     notes: str
     content_hash: str
     feature_version: int
-    typical_s: float
-    path: Path
+    typical_s: float  # where the 30 seconds begin that are most like the whole song
+    path: Path  # a file that holds it; of a song that is missing, the last one
     folder: str
-    is_missing: bool
+    is_missing: bool  # whether no file holds it any more
+    # what counts as "the same artist" in limits, spacing, colours and splits: the artist, else the folder,
+    # else the song alone; never all unknown ones together
     group: str
-    stand_in: str | None
+    stand_in: str | None  # the folder's name where it stands for an unknown artist
     mb_recording_id: str | None = None
+    # what can be heard: see musicsim.audio.Descriptors
     tempo: float | None = None
     key: str | None = None
     mode: str | None = None
@@ -137,7 +118,7 @@ class Song:
         return text.casefold() in f"{self.title} {self.artist or ''}".casefold()
 
 
-class Store:
+class Store(Tables):
     """Songs, their features and all that listeners said of them, in one folder.
 
     Made by :meth:`open`. Safe to use from several threads; every process opens its own.
@@ -145,21 +126,27 @@ class Store:
 
     def __init__(self, folder: Path, engine: sa.Engine) -> None:
         self.folder = folder
-        self.engine, self._writer, self._log = engine, writer(engine), ChangeLog()
+        super().__init__(engine, self.write)
+        self.engine, self._log = engine, ChangeLog()
+        self._write_unseen = writer(
+            engine
+        ).begin  # what pages need not be drawn again for: the revision stays
         self.models = ModelStore(folder / "models", engine, self.write, self._log)
         self.files = FileStore(engine, self.write)
         self.frame_files = FrameStore(folder / "frames")
         self.descriptors = DescriptorStore(engine, self.write)
         self.edits = TagEdits(engine, self.write)
         self.duplicates = DuplicateStore(engine, self.write)
-        self.jobs = JobStore(folder / "jobs", engine)
+        self.jobs = JobStore(folder / "jobs", engine, self._write_unseen)
         self.listening = ListeningStore(engine, self.write)
         self.saved_playlists = PlaylistStore(engine, self.write)
         self.lyrics = LyricsStore(engine, self.write)
-        self.preferences = PreferenceStore(engine, self._writer)
-        self.answers = AnswerStore(engine, self._writer)
-        self.judgements = JudgementStore(engine, self._writer)
-        self._tables = SongTables(folder / "cache" / "songs.npz", engine, self._log, self.duplicates)
+        self.preferences = PreferenceStore(engine, self._write_unseen)
+        self.answers = AnswerStore(engine, self._write_unseen)
+        self.judgements = JudgementStore(engine, self._write_unseen)
+        self._tables = SongTables(
+            folder / "cache" / "songs.npz", engine, self.write, self._log, self.duplicates
+        )
 
     @classmethod
     def open(cls, folder: str | Path, *, create: bool = True) -> Self:
@@ -224,7 +211,7 @@ class Store:
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
         """A transaction that changes songs or what is said of them; readers see :attr:`revision` move."""
-        with self._writer.begin() as connection:
+        with self._write_unseen() as connection:
             self._log.watch(connection)
             yield connection
             connection.execute(
@@ -246,27 +233,28 @@ class Store:
         return int(self._meta("revision") or 0)
 
     def _meta(self, key: str) -> str | None:
-        with self.engine.connect() as connection:
-            return connection.scalar(sa.select(schema.meta.c.value).where(schema.meta.c.key == key))
+        return self._value(sa.select(schema.meta.c.value).where(schema.meta.c.key == key))
+
+    def _note(self, key: str, value: str, write: Write | None = None) -> None:
+        """Keep a text about the library; no change for readers, unless `write` says so."""
+        with (write or self._write_unseen)() as connection:
+            connection.execute(schema.meta.insert().prefix_with("OR REPLACE").values(key=key, value=value))
+
+    def _refreshed(self) -> str:
+        return f"{__version__} {_REFRESH_VERSION} {self.revision}"
 
     @property
     def is_refreshed(self) -> bool:
         """Whether the model, map and walk are up to the songs, and this version of the program saw to it."""
-        return self._meta("refreshed") == f"{__version__} {_REFRESH_VERSION} {self.revision}"
+        return self._meta("refreshed") == self._refreshed()
 
     def note_refreshed(self) -> None:
         """Note that model, map and walk are up to the songs as they stand; no change for readers."""
-        with self._writer.begin() as connection:
-            connection.execute(
-                schema.meta.insert()
-                .prefix_with("OR REPLACE")
-                .values(key="refreshed", value=f"{__version__} {_REFRESH_VERSION} {self.revision}")
-            )
+        self._note("refreshed", self._refreshed())
 
     def content_hashes(self) -> list[str]:
         """Hashes of the files of all songs, missing ones too."""
-        with self.engine.connect() as connection:
-            return list(connection.scalars(sa.select(schema.songs.c.content_hash)))
+        return self._values(sa.select(schema.songs.c.content_hash))
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -276,10 +264,7 @@ class Store:
     def set_setting(self, name: str, value: Any) -> None:
         """Change one setting.
 
-        Raises
-        ------
-        ValueError
-            If there is none of this name, or the value is of another kind or out of range.
+        Raises ValueError if there is none of this name, or the value is of another kind or out of range.
         """
         if name not in DEFAULTS:
             raise ValueError(f"{name!r} is not a setting: choose from {', '.join(DEFAULTS)}.")
@@ -288,10 +273,7 @@ class Store:
                 raise ValueError(f"{name}={value!r} should be true or false.")
         elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
             raise ValueError(f"{name}={value!r} should be a number, not negative.")
-        settings = json.dumps(self.settings | {name: value})
-        with self.write() as connection:
-            connection.execute(sa.text("DELETE FROM meta WHERE key = 'settings'"))
-            connection.execute(schema.meta.insert().values(key="settings", value=settings))
+        self._note("settings", json.dumps(self.settings | {name: value}), self.write)
 
     def colours(self, kind: str) -> dict[str, int]:
         """The places in a palette that labels of a kind, such as genres, were given."""
@@ -301,23 +283,13 @@ class Store:
     def keep_colours(self, kind: str, given: Mapping[str, int]) -> None:
         """Keep the places in a palette of labels of a kind; no change for readers."""
         colours = json.loads(self._meta("colours") or "{}") | {kind: dict(given)}
-        with self._writer.begin() as connection:
-            connection.execute(
-                schema.meta.insert()
-                .prefix_with("OR REPLACE")
-                .values(key="colours", value=json.dumps(colours))
-            )
+        self._note("colours", json.dumps(colours))
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
         """Be the one process that adds songs or fits models; what killed ones left behind is swept first.
 
-        Raises
-        ------
-        StoreLockedError
-            If another process is.
-        StorageError
-            If the library cannot be written to.
+        Raises StoreLockedError if another process is; StorageError if the library cannot be written to.
         """
         lock = filelock.FileLock(self.folder / "writer.lock", timeout=0)
         try:
@@ -337,8 +309,7 @@ class Store:
     def __len__(self) -> int:
         f = schema.files.c
         query = sa.select(sa.func.count(f.song_id.distinct())).where(f.missing_since.is_(None))
-        with self.engine.connect() as connection:
-            return connection.scalar(query) or 0
+        return self._value(query) or 0
 
     def songs(self, ids: Iterable[int] | None = None, *, missing: bool = False) -> list[Song]:
         """Songs in the order of their ids; all of them, or those of `ids` that exist.
@@ -377,11 +348,9 @@ class Store:
             .order_by(schema.songs.c.id)
         )
         roots = self.files.roots()
-        with self.engine.connect() as connection:
-            rows = connection.execute(query).mappings().all()
-        return [_song(dict(row), roots) for row in rows]
+        return [_song(dict(row._mapping), roots) for row in self._rows(query)]
 
-    def ids_matching(self, words: Sequence[str]) -> npt.NDArray[np.int64]:
+    def ids_matching(self, words: Sequence[str]) -> Int64Array:
         """Ids of the songs that have a file and hold every one of some words, in any case, int64 ascending.
 
         They are looked for in title, artist, album, genre, year and path; 3 s for a million songs.
@@ -411,13 +380,7 @@ class Store:
         return self._tables.same_pairs()
 
     def song(self, song_id: int) -> Song:
-        """One song, with a file or without.
-
-        Raises
-        ------
-        NotFoundError
-            If there is none of this id.
-        """
+        """One song, with a file or without. Raises NotFoundError if there is none of this id."""
         found = self.songs([song_id], missing=True)
         if not found:
             raise NotFoundError(
@@ -425,16 +388,12 @@ class Store:
             )
         return found[0]
 
-    def outline(self, song_id: int) -> npt.NDArray[np.float32]:
+    def outline(self, song_id: int) -> Float32Array:
         """The song's peaks for drawing, float32 (n_bins,), in [0, 1].
 
-        Raises
-        ------
-        NotFoundError
-            If there is no such song.
+        Raises NotFoundError if there is no such song.
         """
-        with self.engine.connect() as connection:
-            stored = connection.scalar(sa.select(schema.songs.c.outline).where(schema.songs.c.id == song_id))
+        stored = self._value(sa.select(schema.songs.c.outline).where(schema.songs.c.id == song_id))
         if stored is None:
             raise NotFoundError(f"{self.folder.name}: there is no song {song_id}.")
         return np.frombuffer(stored, dtype=np.uint8).astype(np.float32) / np.float32(255)
@@ -444,20 +403,16 @@ class Store:
         s = schema.songs.c
         same_bytes = s.content_hash == content_hash
         query = sa.select(s.id).where(sa.or_(same_bytes, s.sound_hash == sound_hash))
-        with self.engine.connect() as connection:
-            return connection.scalar(query.order_by(sa.desc(same_bytes), s.id).limit(1))
+        return self._value(query.order_by(sa.desc(same_bytes), s.id).limit(1))
 
     # --- features -----------------------------------------------------------------------------
 
-    def frames(self, song: Song) -> npt.NDArray[np.float32]:
+    def frames(self, song: Song) -> Float32Array:
         """Delta-MFCC frames of a song, float32 (n_frames, 39), from the kept MFCC; 13 kB a second.
 
         Of a song of hours take :meth:`FrameStore.blocks`; all that is kept gives :meth:`FrameStore.frames`.
 
-        Raises
-        ------
-        FeatureVersionError
-            If they were not kept.
+        Raises FeatureVersionError if they were not kept.
         """
         return derivatives(self.frame_files.mfcc(song.content_hash).astype(np.float32))
 
@@ -476,9 +431,8 @@ class Store:
         s = schema.songs.c
         large = sa.select(s.album).where(s.album.is_not(None)).group_by(s.album)
         named = large.having(sa.func.count() >= min_songs)
-        with self.engine.connect() as connection:
-            rows = connection.execute(sa.select(s.id, s.album, s.album_artist).where(s.album.in_(named)))
-            return {row.id: (row.album, row.album_artist) for row in rows}
+        rows = self._rows(sa.select(s.id, s.album, s.album_artist).where(s.album.in_(named)))
+        return {row.id: (row.album, row.album_artist) for row in rows}
 
     def album_counts(self) -> dict[tuple[str, str], int]:
         """How many songs each album has, by its name and its artist, where one is named; 1 s for a million songs."""
@@ -504,10 +458,9 @@ class Store:
         weight = sa.func.max(t.weight)
         query = sa.select(t.song_id, t.tag, weight).where(t.song_id.in_(some_ids(song_ids)))
         found: dict[int, list[tuple[str, float]]] = {}
-        with self.engine.connect() as connection:
-            rows = connection.execute(query.group_by(t.song_id, t.tag).order_by(weight.desc(), t.tag))
-            for song_id, tag, of_tag in rows:
-                found.setdefault(song_id, []).append((tag, of_tag))
+        rows = self._rows(query.group_by(t.song_id, t.tag).order_by(weight.desc(), t.tag))
+        for song_id, tag, of_tag in rows:
+            found.setdefault(song_id, []).append((tag, of_tag))
         return found
 
     def add_tags(self, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -531,8 +484,7 @@ class Store:
             "plays": sa.select(sa.func.coalesce(sa.func.sum(p.count), 0)),
             "playlists": sa.select(sa.func.count()).select_from(schema.playlists),
         }
-        with self.engine.connect() as connection:
-            found = {name: connection.scalar(question) or 0 for name, question in questions.items()}
+        found = {name: self._value(question) or 0 for name, question in questions.items()}
         return {
             "songs": len(here.ids),
             "hours": float(here.columns.duration_s.sum()) / 3600,
@@ -552,13 +504,11 @@ class Store:
     def feedback(self) -> dict[int, int]:
         """Thumbs by song id: +1 or -1."""
         f = schema.feedback.c
-        with self.engine.connect() as connection:
-            return {row.song_id: row.value for row in connection.execute(sa.select(f.song_id, f.value))}
+        return {row.song_id: row.value for row in self._rows(sa.select(f.song_id, f.value))}
 
     def set_feedback(self, song_id: int, value: int) -> None:
         """Store a thumb, +1 or -1; 0 takes it back."""
-        # not a change that pages have to be drawn again for, hence not by write()
-        with self._writer.begin() as connection:
+        with self._write_unseen() as connection:
             connection.execute(schema.feedback.delete().where(schema.feedback.c.song_id == song_id))
             if value:
                 connection.execute(

@@ -1,8 +1,8 @@
+from ._geometric import geometric_mean as geometric_mean
 from .feedback import Feedback as Feedback
 from .feedback import adapt_weights as adapt_weights
 from .feedback import feedback_metric as feedback_metric
 from .gmml import GMML as GMML
-from .gmml import geometric_mean as geometric_mean
 from .lgmml import LGMML as LGMML
 from .linear import factor as factor
 from .local import LGMMLByExample as LGMMLByExample

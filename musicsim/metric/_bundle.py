@@ -26,9 +26,6 @@ from musicsim.metric._qp import solve_dual
 from musicsim.metric.cone import Projection
 from musicsim.metric.convergence import next_momentum
 
-__all__ = ["BundleState", "solve_bundle", "solve_master"]
-
-
 _MASTER_STEPS = {True: 60, False: 300}
 """At most, by whether the penalty is linear."""
 _MASTER_SHARE = 0.1

@@ -9,9 +9,6 @@ from scipy import linalg
 
 from musicsim._arrays import Float64Array
 
-__all__ = ["check_mean_parameters", "checked_prior", "geometric_mean", "geometric_mean_metric", "regularized"]
-
-
 _SYMMETRY = 1e-8
 """Largest difference of a matrix to its transpose, relative to its largest entry, that counts as rounding."""
 _MIN_SHARE = 1e-12
@@ -141,10 +138,7 @@ def _spread(L: Float64Array) -> float:
 def checked_prior(prior: Any, X: Float64Array) -> Float64Array:
     """The metric that a parameter `prior` names, shape (d, d).
 
-    Raises
-    ------
-    ValueError
-        If it is no metric of the columns of X.
+    Raises ValueError if it is no metric of the columns of X.
     """
     d = X.shape[1]
     if prior is None:
@@ -178,10 +172,7 @@ def regularized(
 
     ``S + reg s P^-1`` and ``D + reg e P`` with s and e the means of the eigenvalues of S P and of D P^-1.
 
-    Raises
-    ------
-    ValueError
-        If both are 0.
+    Raises ValueError if both are 0.
     """
     if not (S.any() or D.any()):
         raise ValueError("All pairs are of equal rows; there is nothing to learn from.")

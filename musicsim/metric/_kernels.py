@@ -16,8 +16,6 @@ irrelevant items in front is preferred.
 import numpy as np
 from numba import njit
 
-__all__ = ["AUC", "MAP", "MRR", "NDCG", "PRECISION", "gather_irrelevant", "separate"]
-
 AUC, MAP, MRR, NDCG, PRECISION = range(5)
 
 

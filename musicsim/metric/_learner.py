@@ -10,19 +10,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from musicsim._arrays import Float64Array
 from musicsim._blas import one_blas_thread
-from musicsim.metric._admm import ADMM
 from musicsim.metric._bundle import BundleState, solve_bundle
-from musicsim.metric._cutting_plane import solve_cutting_plane
+from musicsim.metric._cutting_plane import ADMM, Subgradient, solve_cutting_plane
 from musicsim.metric._oracles import LOSSES, Oracle
 from musicsim.metric._problem import Problem, Search, Watch
 from musicsim.metric._regularizers import Regularizer, RowNorms, Trace
 from musicsim.metric._stochastic import solve_stochastic
-from musicsim.metric._subgradient import Subgradient
 from musicsim.metric.cone import Cone
 from musicsim.relevance import Relevance
-
-__all__ = ["RankingLearner", "as_relevance"]
-
 
 _CHOICES = {
     "loss": LOSSES,
@@ -35,10 +30,7 @@ _CHOICES = {
 def as_relevance(y: Any, n: int) -> Relevance:
     """A Relevance as it is, anything else as labels.
 
-    Raises
-    ------
-    ValueError
-        If its queries are not these `n` songs, in their order.
+    Raises ValueError if its queries are not these `n` songs, in their order.
     """
     relevance = y if isinstance(y, Relevance) else Relevance.from_labels(y)
     if len(relevance) != n or relevance.n_items != n:
@@ -54,17 +46,31 @@ def as_relevance(y: Any, n: int) -> Relevance:
 class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Parameters and results of :class:`MLR` and :class:`MultipleKernelMLR`."""
 
-    loss: str
-    k: int
-    C: float
-    structure: str
-    solver: str
-    admm_steps: int
-    tol: float
-    max_cuts: int
-    n_queries: int | None
-    random_state: Any
     regularizer = "trace"
+
+    def __init__(
+        self,
+        loss: str = "auc",
+        k: int = 10,
+        C: float = 1.0,
+        structure: str = "full",
+        solver: str = "bundle",
+        admm_steps: int = 10,
+        tol: float = 1e-3,
+        max_cuts: int = 200,
+        n_queries: int | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self.loss = loss
+        self.k = k
+        self.C = C
+        self.structure = structure
+        self.solver = solver
+        self.admm_steps = admm_steps
+        self.tol = tol
+        self.max_cuts = max_cuts
+        self.n_queries = n_queries
+        self.random_state = random_state
 
     def _check_parameters(self) -> None:
         for name, legal in _CHOICES.items():

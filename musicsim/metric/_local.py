@@ -9,17 +9,6 @@ from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.metric._geometric import geometric_mean_metric, regularized
 from musicsim.metric._scatter import cross_scatter, within_scatter
 
-__all__ = [
-    "QUANTILE",
-    "LocalMetrics",
-    "Queries",
-    "closeness",
-    "learn_local_metrics",
-    "squared_lengths",
-    "weighted_sums",
-]
-
-
 QUANTILE = 0.95
 """Share of the documents that lie within distance 1 of an anchor, on average."""
 _MAX_CANDIDATES = 100
@@ -34,24 +23,13 @@ _NO_CLOSER = 1e3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Queries:
-    """Documents, those of a query together and in the order of rising labels.
+    """Documents, those of a query together and in the order of rising labels."""
 
-    Attributes
-    ----------
-    X : float64 ndarray of shape (n, d)
-    y : float64 ndarray of shape (n,)
-    starts : int64 ndarray of shape (n_queries + 1,)
-    lower : int64 ndarray of shape (n,)
-        Documents of the same query that are less relevant.
-    usable : int64 ndarray
-        Queries with documents of different relevance.
-    """
-
-    X: Float64Array
-    y: Float64Array
-    starts: Int64Array
-    lower: Int64Array
-    usable: Int64Array
+    X: Float64Array  # (n, d)
+    y: Float64Array  # (n,)
+    starts: Int64Array  # (n_queries + 1,)
+    lower: Int64Array  # (n,): documents of the same query that are less relevant
+    usable: Int64Array  # queries with documents of different relevance
 
     @classmethod
     def sorted(cls, X: Float64Array, y: Float64Array, starts: Int64Array) -> "Queries":
@@ -79,16 +57,10 @@ class Queries:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalMetrics:
-    """Metrics, each of squared distances to an anchor.
+    """Metrics, each of squared distances to an anchor."""
 
-    Attributes
-    ----------
-    metrics : float64 ndarray of shape (m, d, d), or of their diagonals (m, d)
-    anchors : float64 ndarray of shape (m, d)
-    """
-
-    metrics: Float64Array
-    anchors: Float64Array
+    metrics: Float64Array  # (m, d, d), or of their diagonals (m, d)
+    anchors: Float64Array  # (m, d)
 
     def squares(self, X: Float64Array, r: int) -> Float64Array:
         """t_r, squared distances of documents to anchor r."""

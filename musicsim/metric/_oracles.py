@@ -24,9 +24,6 @@ from musicsim._blas import one_blas_thread
 from musicsim.evaluation.ranking import ndcg_gains
 from musicsim.metric import _kernels as kernels
 
-__all__ = ["LOSSES", "Cut", "Oracle", "RelevantSongs"]
-
-
 LOSSES = ("auc", "map", "mrr", "ndcg", "precision")
 """In the order of the codes in ``_kernels``."""
 

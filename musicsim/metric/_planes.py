@@ -4,8 +4,6 @@ import numpy as np
 
 from musicsim._arrays import Float64Array, Int64Array
 
-__all__ = ["Planes"]
-
 
 class Planes:
     """Planes xi >= loss_i - <W, psi_i>, with the structure kernel H of equation 4.12.

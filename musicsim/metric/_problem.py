@@ -22,8 +22,6 @@ from musicsim.metric._regularizers import Regularizer
 from musicsim.metric.cone import Cone, Projection
 from musicsim.metric.convergence import Progress
 
-__all__ = ["Problem", "Search", "StepCallback", "Watch"]
-
 StepCallback = Callable[[dict[str, Any]], object]
 Watch = Callable[[dict[str, Any], Float64Array | None], object]
 """Called with each step and the best flat metric so far, None before the first; returns True to stop."""

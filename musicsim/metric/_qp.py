@@ -5,8 +5,6 @@ from numba import njit
 
 from musicsim._arrays import Float64Array
 
-__all__ = ["solve_dual"]
-
 _CHECK_EVERY = 1000
 _STEPS_EACH = 100
 """Pairs to move a weight, before and after the interior point: some hundred microseconds at 100 weights."""

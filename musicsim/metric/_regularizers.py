@@ -11,8 +11,6 @@ import numpy as np
 from musicsim._arrays import Float64Array
 from musicsim.metric.cone import Cone
 
-__all__ = ["Regularizer", "RowNorms", "Trace"]
-
 
 class Regularizer(Protocol):
     """A penalty of a flat metric.

@@ -14,18 +14,6 @@ from scipy import sparse
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.relevance import Relevance
 
-__all__ = [
-    "Scatter",
-    "cross_scatter",
-    "label_scatters",
-    "pair_scatter",
-    "relevance_scatters",
-    "require_pairs",
-    "sample_pairs",
-    "within_scatter",
-]
-
-
 _BLOCK_ENTRIES = 2_000_000
 """Of a table of queries and songs that is held at once: 16 MB."""
 

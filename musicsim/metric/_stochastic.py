@@ -21,8 +21,6 @@ from musicsim.metric._planes import Planes
 from musicsim.metric._problem import Problem, Search
 from musicsim.metric.cone import Projection
 
-__all__ = ["solve_stochastic"]
-
 _FIRST_CUTS = 15
 """Of the bundle method on the first sample."""
 _KEPT = 30

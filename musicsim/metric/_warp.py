@@ -10,8 +10,6 @@ the hinge loss zeta - f(p+) + f(p-), and what falls below 0 becomes 0.
 import numpy as np
 from numba import njit
 
-__all__ = ["draw", "ndcg_steps", "warp_steps"]
-
 
 @njit(cache=True, nogil=True)
 def draw(state, n):

@@ -14,8 +14,6 @@ from scipy import linalg
 
 from musicsim._arrays import Float64Array
 
-__all__ = ["Cone", "Projection"]
-
 
 @dataclass(frozen=True, slots=True)
 class Projection:

@@ -8,8 +8,6 @@ import numpy as np
 
 from musicsim.metric.cone import Projection
 
-__all__ = ["Progress", "next_momentum"]
-
 
 @dataclass
 class Progress:

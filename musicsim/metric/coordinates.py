@@ -14,9 +14,6 @@ import numpy as np
 
 from musicsim._arrays import BoolArray, Float64Array, Int64Array
 
-__all__ = ["Axes", "Columns"]
-
-
 _POWER = 0.5
 _ZERO = 1e-7
 """Deviation, relative to the largest, below which a direction counts as constant: the root of rounding, and room."""

@@ -17,9 +17,6 @@ from musicsim._arrays import Float64Array, FloatingArray
 from musicsim.metric._geometric import geometric_mean_metric
 from musicsim.metric.linear import factor
 
-__all__ = ["Feedback", "adapt_weights", "feedback_metric"]
-
-
 _BLOCK_ENTRIES = 4_000_000
 """Of songs less the query that are held at once: 32 MB."""
 _STRONGEST = 1e9
@@ -34,25 +31,13 @@ class Feedback:
 
     The metric is ``L^T (I + U^T (G - I) U) L``: the base metric L^T L, changed along as many directions as there are
     marks.
-
-    Attributes
-    ----------
-    point : float64 ndarray of shape (d,)
-        Where the query now is.
-    base : float64 ndarray of shape (r, d), or None
-        L; None is the identity.
-    directions : float64 ndarray of shape (k, r)
-        U, orthonormal rows.
-    change : float64 ndarray of shape (k, k)
-        G, symmetric positive definite.
-    weights : float64 ndarray of shape (m,), or None
-        Of the local metrics that the base metric is the sum of.
     """
 
-    point: Float64Array
-    base: Float64Array | None
-    directions: Float64Array
-    change: Float64Array
+    point: Float64Array  # (d,): where the query now is
+    base: Float64Array | None  # (r, d), or None: L; None is the identity
+    directions: Float64Array  # (k, r): U, orthonormal rows
+    change: Float64Array  # (k, k): G, symmetric positive definite
+    # (m,), or None: of the local metrics that the base metric is the sum of
     weights: Float64Array | None = None
 
     @property

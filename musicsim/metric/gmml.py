@@ -12,7 +12,6 @@ from musicsim._arrays import Float64Array
 from musicsim.metric._geometric import (
     check_mean_parameters,
     checked_prior,
-    geometric_mean,
     geometric_mean_metric,
     regularized,
 )
@@ -27,8 +26,6 @@ from musicsim.metric._scatter import (
 )
 from musicsim.metric.linear import LinearMetric, factor
 from musicsim.relevance import Relevance, label_codes
-
-__all__ = ["GMML", "geometric_mean"]
 
 
 class GMML(LinearMetric, BaseEstimator):

@@ -15,8 +15,6 @@ from musicsim.metric.cone import Cone
 from musicsim.metric.coordinates import Axes, Columns
 from musicsim.metric.linear import factor
 
-__all__ = ["KernelProjections", "KernelSpaces", "new_kernels", "training_kernels"]
-
 
 @dataclass(frozen=True, slots=True)
 class KernelSpaces:

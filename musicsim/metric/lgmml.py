@@ -23,8 +23,6 @@ from musicsim.metric._local import (
 )
 from musicsim.metric._warp import ndcg_steps, warp_steps
 
-__all__ = ["LGMML"]
-
 StepCallback = Callable[[dict[str, Any]], object]
 
 _CHOICES: dict[str, tuple[str | None, ...]] = {

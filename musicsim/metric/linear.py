@@ -7,8 +7,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from musicsim._arrays import Float64Array
 
-__all__ = ["LinearMetric", "factor"]
-
 
 class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """Mixin for estimators that learn a factor `components_`, (r, d), of a metric W = L^T L."""

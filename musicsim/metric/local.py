@@ -21,9 +21,6 @@ from musicsim.metric._scatter import Scatter, relevance_scatters, require_pairs
 from musicsim.metric.feedback import Feedback, adapt_weights, feedback_metric
 from musicsim.metric.linear import LinearMetric, factor
 
-__all__ = ["LGMMLByExample"]
-
-
 _SONGS_A_METRIC = 10
 
 

@@ -16,8 +16,6 @@ from musicsim.metric.cone import Cone
 from musicsim.metric.coordinates import Axes, Columns
 from musicsim.metric.linear import LinearMetric, factor
 
-__all__ = ["MLR"]
-
 
 class MLR(LinearMetric, RankingLearner):
     """A Mahalanobis metric by which each song has its relevant songs near and the irrelevant ones far.
@@ -96,17 +94,8 @@ class MLR(LinearMetric, RankingLearner):
         n_queries: int | None = None,
         random_state: int | np.random.Generator | None = None,
     ):
-        self.loss = loss
-        self.k = k
-        self.C = C
-        self.structure = structure
+        super().__init__(loss, k, C, structure, solver, admm_steps, tol, max_cuts, n_queries, random_state)
         self.regularizer = regularizer
-        self.solver = solver
-        self.admm_steps = admm_steps
-        self.tol = tol
-        self.max_cuts = max_cuts
-        self.n_queries = n_queries
-        self.random_state = random_state
 
     def fit(self, X: npt.ArrayLike, y: Any, callback: StepCallback | None = None) -> Self:
         """Learn the metric.

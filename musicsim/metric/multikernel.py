@@ -9,8 +9,6 @@ from musicsim.metric._learner import RankingLearner, as_relevance
 from musicsim.metric._problem import StepCallback
 from musicsim.metric.kernel_spaces import KernelProjections, KernelSpaces, training_kernels
 
-__all__ = ["MultipleKernelMLR"]
-
 
 class MultipleKernelMLR(KernelProjections, RankingLearner):
     """A metric in the feature spaces of several kernels together.
@@ -42,30 +40,6 @@ class MultipleKernelMLR(KernelProjections, RankingLearner):
     the problem is that of :class:`MLR` with one block a kernel, of its rank. Memory: 8 (sum of squared ranks) bytes
     a plane.
     """
-
-    def __init__(
-        self,
-        loss: str = "auc",
-        k: int = 10,
-        C: float = 1.0,
-        structure: str = "full",
-        solver: str = "bundle",
-        admm_steps: int = 10,
-        tol: float = 1e-3,
-        max_cuts: int = 200,
-        n_queries: int | None = None,
-        random_state: int | np.random.Generator | None = None,
-    ):
-        self.loss = loss
-        self.k = k
-        self.C = C
-        self.structure = structure
-        self.solver = solver
-        self.admm_steps = admm_steps
-        self.tol = tol
-        self.max_cuts = max_cuts
-        self.n_queries = n_queries
-        self.random_state = random_state
 
     def fit(self, kernels: Any, y: Any, callback: StepCallback | None = None) -> Self:
         """Learn the metrics.

@@ -15,9 +15,6 @@ from musicsim.metric._problem import StepCallback
 from musicsim.metric.mlr import MLR
 from musicsim.relevance import Relevance
 
-__all__ = ["MLRCV"]
-
-
 _SCORES = ("auc", "map", "mrr", "ndcg", "precision")
 DEFAULT_CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 

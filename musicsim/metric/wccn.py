@@ -16,8 +16,6 @@ from musicsim.metric._scatter import relevance_scatters
 from musicsim.metric.linear import LinearMetric
 from musicsim.relevance import Relevance, label_codes
 
-__all__ = ["WCCN", "within_covariance"]
-
 _MIN_EIGENVALUE = 1e-10
 """Of the covariance of trace d: what is smaller is rounding."""
 

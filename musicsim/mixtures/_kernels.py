@@ -3,8 +3,6 @@
 import numpy as np
 from numba import njit
 
-__all__ = ["expected_log_likelihoods", "mean_log_sums"]
-
 _CHUNK = 8
 """Sums of variances multiplied before a logarithm is taken: eight float32 factors stay far inside float64."""
 

@@ -8,11 +8,9 @@ differences between queries carry less noise. Within a row they are independent 
 import numpy as np
 import numpy.typing as npt
 
-from musicsim._arrays import Float64Array
+from musicsim._arrays import Float64Array, IntpArray
 from musicsim.mixtures._kernels import mean_log_sums
 from musicsim.mixtures.songs import SongMixtures, fixed_seed, quadratic_form
-
-__all__ = ["cross_entropy", "draw_samples", "kl_divergences"]
 
 _BLOCK_ENTRIES = 1 << 18
 """Log-densities held at once, 1 MB of float32: they stay in the cache while they are summed up."""
@@ -124,7 +122,7 @@ def kl_divergences(
     return result
 
 
-def _equal_rows(queries: SongMixtures, i: int, database: SongMixtures) -> npt.NDArray[np.intp]:
+def _equal_rows(queries: SongMixtures, i: int, database: SongMixtures) -> IntpArray:
     """Rows of the database that are the mixture i of the queries, number by number."""
     if queries.weights.shape[1] != database.weights.shape[1]:
         return np.empty(0, dtype=np.intp)

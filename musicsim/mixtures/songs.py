@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray
 
-__all__ = ["FrameBlocks", "SongMixtures", "em_mixture", "fit_mixtures", "log_joint", "sampled_frames"]
-
 FrameBlocks = npt.ArrayLike | Iterator[npt.ArrayLike]
 """Frames of a song: one array of shape (n_frames, n_features), or an iterator of such arrays."""
 

@@ -12,8 +12,6 @@ from musicsim._arrays import Float32Array, Float64Array
 from musicsim.mixtures.divergence import kl_divergences
 from musicsim.mixtures.songs import SongMixtures, fixed_seed
 
-__all__ = ["MixtureSpace"]
-
 _MIN_EIGENVALUE = 1e-3
 _RIDGE = 1e-2
 """As shares of the largest eigenvalue. Weak directions hold what separates one landmark from all others: for

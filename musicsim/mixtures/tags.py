@@ -20,8 +20,6 @@ from musicsim.mixtures.songs import (
     sampled_frames,
 )
 
-__all__ = ["SemanticMultinomials"]
-
 _ALL_FRAMES = 400_000
 """Frames of all songs of training that are held at once: 62 MB of float32."""
 

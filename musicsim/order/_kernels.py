@@ -3,8 +3,6 @@
 import numpy as np
 from numba import njit
 
-__all__ = ["acyclic_edges", "pair_distances", "redundant_edges"]
-
 
 @njit(cache=True, nogil=True)
 def _reached(root, limit, other, position, start, size, neighbours, sign, seen, waiting, found):

@@ -16,8 +16,6 @@ from musicsim._arrays import Float64Array, Int32Array, Int64Array
 from musicsim.metric.cone import Cone, Projection
 from musicsim.order._kernels import pair_distances
 
-__all__ = ["Objective"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:

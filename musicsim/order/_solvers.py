@@ -13,9 +13,6 @@ from musicsim._arrays import Float64Array
 from musicsim.metric.convergence import Progress, next_momentum
 from musicsim.order._objective import Objective
 
-__all__ = ["Course", "solve_accelerated", "solve_subgradient"]
-
-
 _BOUND_EVERY = 10
 """Steps between two looks at the lower bound, which costs half a step."""
 _MAX_WIDTH = 0.5

@@ -8,41 +8,22 @@ import numpy.typing as npt
 from musicsim._arrays import BoolArray, Int64Array
 from musicsim.order._kernels import acyclic_edges, redundant_edges
 
-__all__ = ["CleaningReport", "checked_comparisons", "clean_comparisons"]
-
-
 _REACH_BYTES = 1 << 28
 """Memory for the bits of what vertices reach; more is not faster."""
 
 
 @dataclass(frozen=True, slots=True)
 class CleaningReport:
-    """Numbers of comparisons that :func:`clean_comparisons` found and removed.
-
-    Attributes
-    ----------
-    n_self : int
-        Dropped since a song was compared with itself, or a pair with the same pair.
-    n_repeated : int
-        Further copies of a comparison.
-    n_contradictory : int
-        Dropped since the opposite was said too, without copies.
-    n_cyclic : int
-        Dropped since a chain of others says the opposite.
-    n_redundant : int
-        Dropped since a chain of others says the same.
-    n_pairs : int
-        Different pairs of songs, the vertices of the graph that is left.
-    """
+    """Numbers of comparisons that :func:`clean_comparisons` found and removed."""
 
     n_given: int
-    n_self: int
-    n_repeated: int
-    n_contradictory: int
-    n_cyclic: int
-    n_redundant: int
+    n_self: int  # dropped since a song was compared with itself, or a pair with the same pair
+    n_repeated: int  # further copies of a comparison
+    n_contradictory: int  # dropped since the opposite was said too, without copies
+    n_cyclic: int  # dropped since a chain of others says the opposite
+    n_redundant: int  # dropped since a chain of others says the same
     n_kept: int
-    n_pairs: int
+    n_pairs: int  # different pairs of songs, the vertices of the graph that is left
 
     def __str__(self) -> str:
         return ", ".join(f"{f.name.removeprefix('n_')} {getattr(self, f.name):,}" for f in fields(self))

@@ -22,8 +22,6 @@ from musicsim.order._objective import Objective
 from musicsim.order._solvers import Course, solve_accelerated, solve_subgradient
 from musicsim.order.comparisons import checked_comparisons
 
-__all__ = ["LinearPartialOrderEmbedding", "PartialOrderEmbedding", "share_in_order"]
-
 StepCallback = Callable[[dict[str, Any]], object]
 
 _CHOICES = {

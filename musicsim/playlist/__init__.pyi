@@ -1,5 +1,7 @@
 from ._bridge import Weighing as Weighing
+from ._walk import Playlist as Playlist
 from ._walk import Steering as Steering
+from ._walk import Transition as Transition
 from .cooccurrence import cooccurrence_clusters as cooccurrence_clusters
 from .cooccurrence import cooccurrence_neighbours as cooccurrence_neighbours
 from .cooccurrence import cooccurrence_vectors as cooccurrence_vectors
@@ -15,8 +17,6 @@ from .held_out import reweighted as reweighted
 from .hypergraph import UNIFORM as UNIFORM
 from .hypergraph import Hypergraph as Hypergraph
 from .listeners import listener_clusters as listener_clusters
-from .model import Playlist as Playlist
 from .model import PlaylistModel as PlaylistModel
-from .model import Transition as Transition
 from .topics import LyricsTopics as LyricsTopics
 from .topics import lyrics_topics as lyrics_topics

@@ -17,9 +17,6 @@ from scipy import optimize
 from musicsim._arrays import Float64Array
 from musicsim.playlist._likelihood import Likelihood
 
-__all__ = ["Floor", "Outcome", "maximise"]
-
-
 # exp(-600) is still a normal number: an edge that dies keeps a finite logarithm
 _MIN_LOG = -600.0
 _MIN_LEAP = 2.0

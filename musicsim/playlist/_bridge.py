@@ -17,8 +17,6 @@ from scipy import sparse
 from musicsim._arrays import Float64Array
 from musicsim.playlist.hypergraph import Hypergraph
 
-__all__ = ["Bridge", "Weighing"]
-
 Weighing = Callable[[int], Float64Array | None]
 """Weights of all songs at a place, or None where all weigh the same."""
 

@@ -5,8 +5,6 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-__all__ = ["common_edges"]
-
 
 @njit(cache=True, nogil=True)
 def _count(indptr: Any, indices: Any, x: Any, y: Any) -> Any:

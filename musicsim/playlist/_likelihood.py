@@ -15,8 +15,6 @@ from musicsim.playlist._kernels import common_edges
 from musicsim.playlist.counts import Counts
 from musicsim.playlist.hypergraph import Hypergraph
 
-__all__ = ["Likelihood", "pair_matrix"]
-
 
 def pair_matrix(graph: Hypergraph, pairs: Int64Array) -> sparse.csr_array:
     """Return P[y | e, x] for each pair (x, y) of different songs: a sparse (n_pairs, n_edges)."""

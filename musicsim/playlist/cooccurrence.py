@@ -15,15 +15,6 @@ from scipy import sparse
 
 from musicsim._arrays import Float64Array, Int64Array
 
-__all__ = [
-    "cooccurrence_clusters",
-    "cooccurrence_neighbours",
-    "cooccurrence_vectors",
-    "group_vectors",
-    "nearest_by_direction",
-]
-
-
 # Between 0.5, which spreads the groups over weak directions too, and 1; better than 0 and 0.5 on yes.com.
 _SINGULAR_POWER = 0.75
 # Above, k-means by small batches, whose time grows less with the songs.

@@ -15,22 +15,13 @@ from musicsim.playlist.held_out import reweighted
 from musicsim.playlist.hypergraph import Hypergraph
 from musicsim.playlist.model import PlaylistModel
 
-__all__ = ["DialectGain", "Dialects"]
-
 
 @dataclass(frozen=True, slots=True)
 class DialectGain:
-    """Relative gains over uniform shuffle on the same playlists of one category.
+    """Relative gains over uniform shuffle on the same playlists of one category."""
 
-    Attributes
-    ----------
-    n_playlists : int
-        Playlists that were judged.
-    of_dialect, of_global : float
-        Gain of the category's own walk, and of the one of all playlists.
-    """
-
-    n_playlists: int
+    n_playlists: int  # playlists that were judged
+    # gain of the category's own walk, and of the one of all playlists
     of_dialect: float
     of_global: float
 

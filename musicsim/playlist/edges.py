@@ -18,8 +18,6 @@ from scipy import sparse
 from musicsim._arrays import Int64Array
 from musicsim.playlist.hypergraph import UNIFORM, Hypergraph, is_missing, name_parts
 
-__all__ = ["build_edges", "describe_edge", "edge_families"]
-
 _TOPIC_DEPTHS = (1, 3, 5)
 _PAIRS_AT_ONCE = 2_000_000
 _FAMILIARITY = {

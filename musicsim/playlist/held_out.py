@@ -14,8 +14,6 @@ import numpy as np
 from musicsim.playlist.edges import edge_families
 from musicsim.playlist.model import PlaylistModel
 
-__all__ = ["kind_factors", "reweighted"]
-
 Kinds = tuple[str, ...]
 
 _NEXT_TO_NOTHING = 1e-9

@@ -15,8 +15,6 @@ from scipy import sparse
 
 from musicsim._arrays import Float64Array, IntpArray
 
-__all__ = ["UNIFORM", "Hypergraph", "is_missing", "name_parts"]
-
 UNIFORM = "uniform:all"
 """The name of the edge that holds every song."""
 

@@ -21,15 +21,11 @@ from musicsim._arrays import Float64Array, IntpArray
 from musicsim.playlist._ascent import Floor, maximise
 from musicsim.playlist._bridge import Bridge, Weighing
 from musicsim.playlist._likelihood import Likelihood, pair_matrix
-from musicsim.playlist._restrictions import Restrictions, group_codes
-from musicsim.playlist._walk import Playlist, Steering, Transition, Walker
+from musicsim.playlist._walk import Playlist, Restrictions, Steering, Transition, Walker, group_codes
 from musicsim.playlist.counts import Counts
 from musicsim.playlist.edges import describe_edge, edge_families
 from musicsim.playlist.hypergraph import Hypergraph
 from musicsim.playlist.scoring import PlaylistScorer
-
-__all__ = ["Playlist", "PlaylistModel", "Transition"]
-
 
 _LAST_RESORT = 1e-9
 _PAIRS_AT_ONCE = 200_000

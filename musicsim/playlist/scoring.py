@@ -14,8 +14,6 @@ import numpy as np
 from musicsim._arrays import BoolArray, Float64Array
 from musicsim.playlist.counts import Counts
 
-__all__ = ["PlaylistScorer", "Playlists", "Scored"]
-
 Playlists = Sequence[Sequence[int]]
 
 

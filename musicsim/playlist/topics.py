@@ -12,27 +12,19 @@ from typing import Any
 import numpy as np
 
 from musicsim._arrays import Float64Array
-from musicsim.playlist._tables import counted
-
-__all__ = ["LyricsTopics", "lyrics_topics"]
+from musicsim.playlist.counts import counted
 
 
 @dataclass(frozen=True, slots=True)
 class LyricsTopics:
-    """Topics of the lyrics of songs.
+    """Topics of the lyrics of songs."""
 
-    Attributes
-    ----------
-    topics : list of lists of int, one a song
-        The song's topics by falling weight, at most `n_top`; ``[]`` for a song without words.
-    word_probability : ndarray of shape (n_topics, n_words), float64, rows sum to 1
-        P[word | topic]; 0 for words that were left out as too frequent or absent.
-    word_share : ndarray of shape (n_words,), float64, sums to 1
-        Share of each word among the words that were used.
-    """
-
+    # the song's topics by falling weight, at most `n_top`; `[]` for a song without words
     topics: list[list[int]]
+    # (n_topics, n_words), float64, rows sum to 1: P[word | topic]; 0 for words that were left out as too
+    # frequent or absent
     word_probability: Float64Array
+    # (n_words,), float64, sums to 1: share of each word among the words that were used
     word_share: Float64Array
 
     def words(self, topic: int, vocabulary: Sequence[str], n: int = 3) -> list[str]:

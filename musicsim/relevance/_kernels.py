@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-__all__ = ["count_shared"]
-
 
 @njit(cache=True, nogil=True)
 def count_shared(

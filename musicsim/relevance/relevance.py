@@ -21,9 +21,6 @@ from scipy import sparse
 from musicsim._arrays import Float64Array, Int8Array, Int64Array
 from musicsim.relevance._kernels import count_shared
 
-__all__ = ["Relevance", "group_codes", "label_codes"]
-
-
 _BLOCK_ENTRIES = 2_000_000
 """Places for the most similar items that are held at once; 16 MB a thread."""
 

@@ -18,18 +18,6 @@ import numpy.typing as npt
 from musicsim._arrays import Float32Array
 from musicsim.search._rows import checked
 
-__all__ = [
-    "DAMAGED",
-    "META_FILE",
-    "UNREADABLE",
-    "fingerprint",
-    "kind_of_index",
-    "made_of",
-    "read_meta",
-    "replaced",
-    "write_meta",
-]
-
 META_FILE = "index.json"
 DAMAGED = "The index in {} is damaged or of another version: build it again."
 UNREADABLE = (

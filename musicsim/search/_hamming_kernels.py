@@ -18,8 +18,6 @@ from numba.extending import intrinsic
 
 from musicsim.search._query_kernels import _prefetch, _push, _sink
 
-__all__ = ["DISTANCE_BITS", "ID_BITS", "TILE", "fill_table", "nearest_among", "probe", "scan"]
-
 TILE = 64
 """Codes whose distances are worked out at once; the room of planes is a multiple of it."""
 

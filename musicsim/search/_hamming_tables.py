@@ -10,8 +10,6 @@ from musicsim._arrays import BoolArray, Int64Array, Uint8Array, Uint32Array, Uin
 from musicsim.search import _hamming_kernels as kernels
 from musicsim.search._rows import read_only
 
-__all__ = ["Heaps", "Tables"]
-
 Heaps = tuple[Int64Array, Int64Array]
 """The nearest of each query and how many they are; see :func:`musicsim.search._hamming_kernels.scan`."""
 
@@ -112,13 +110,7 @@ class Tables:
 
     @classmethod
     def load(cls, folder: Path, n_bits: int) -> Self:
-        """Map the arrays of a folder into memory.
-
-        Raises
-        ------
-        ValueError
-            If they do not fit each other.
-        """
+        """Map the arrays of a folder into memory. Raises ValueError if they do not fit each other."""
         arrays: dict[str, Any] = {
             name: np.load(folder / f"{name}.npy", mmap_mode="c", allow_pickle=False).view(np.ndarray)
             for name in _KEPT

@@ -19,8 +19,6 @@ from musicsim.search._folders import (
 )
 from musicsim.search._rows import VectorIndex
 
-__all__ = ["KeptIndex"]
-
 _META_KEYS = ("kind", "options", "shape", "built", "fingerprint")
 
 
@@ -112,8 +110,4 @@ class KeptIndex(VectorIndex):
 
     def _fits(self) -> bool:
         """Whether what was read fits together and the rows."""
-        raise NotImplementedError
-
-    def _insert(self, rows: Float32Array, first: int) -> None:
-        """Make rows found that are in the store already, from row number `first` on."""
         raise NotImplementedError

@@ -8,20 +8,6 @@ which thread grows which part of it.
 import numpy as np
 from numba import njit
 
-__all__ = [
-    "BLOCK",
-    "N_LINKS",
-    "RULES",
-    "beyond",
-    "dot",
-    "encode",
-    "grow",
-    "insert",
-    "larger",
-    "select",
-    "split",
-]
-
 RULES = ("pca", "kd", "2means", "random")
 
 BLOCK = 32

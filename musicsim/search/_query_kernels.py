@@ -12,8 +12,6 @@ from numba.extending import intrinsic
 
 from musicsim.search._kernels import BLOCK, N_LINKS, dot, larger, select
 
-__all__ = ["defeat", "nearest_of", "probe", "retrieve"]
-
 _LINE = 16  # float32 numbers of a cache line
 
 # Branches that are followed at once: memory is fetched for all of them while one is worked on.

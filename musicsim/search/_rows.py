@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import BoolArray, Float32Array, Int64Array, Uint8Array
 
-__all__ = ["Answers", "Index", "VectorIndex", "checked", "read_only"]
+T = TypeVar("T")
 
 _BLOCK_ROWS = 65_536
+_QUERIES_A_THREAD = 16  # below, a thread costs more than it gives
 _FEW_ROWS = 16
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
@@ -57,6 +59,30 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def ask_parts(n: int, n_jobs: int | None, ask: Callable[[slice], T], most: int | None = None) -> list[T]:
+    """Ask for parts of n queries, at most so many each, on as many threads as are worth it; what each part gives."""
+    # a single query is not kept waiting by counting cores
+    threads = n_threads(n_jobs) if n >= 2 * _QUERIES_A_THREAD else 1
+    n_parts = max(min(threads, n // _QUERIES_A_THREAD), -(-n // (most or max(n, 1))), 1)
+    parts = [slice(i * n // n_parts, (i + 1) * n // n_parts) for i in range(n_parts)]
+    if threads == 1:
+        return [ask(part) for part in parts]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(ask, parts))
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Threads for `n_jobs` as scikit-learn reads it: None is one, -1 all cores.
+
+    Raises ValueError if it is 0.
+    """
+    from joblib import effective_n_jobs
+
+    if n_jobs == 0:
+        raise ValueError("n_jobs=0 has no meaning; 1 is one thread, -1 one a core.")
+    return effective_n_jobs(n_jobs)
 
 
 class Index(BaseEstimator):
@@ -173,6 +199,38 @@ class VectorIndex(Index):
             If `Q` has another width than the rows or holds NaN, `k` is below 1, or `allowed` has another length.
         """
         return self._answers(Q, k, allowed, self._nearest)
+
+    def add(self, X: npt.ArrayLike) -> Int64Array:
+        """Add rows after ``fit``; where they do not suit what was built, it is built again over all of them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features)
+
+        Returns
+        -------
+        int64 ndarray of shape (n_new,), the ids
+
+        Raises
+        ------
+        ValueError
+            If `X` has another width than the rows or holds NaN.
+
+        Notes
+        -----
+        Takes all rows into memory, with room for twice as many: 8 n_samples n_features bytes. Where that is too much
+        and the index is kept in a folder, write the new rows to the end of their file instead, and load the index with
+        all of it.
+        """
+        check_is_fitted(self, "n_samples_")
+        rows = self._same_width(X, "X")
+        first = self._append(rows)
+        self._insert(rows, first)
+        return np.arange(first, self.n_samples_)
+
+    def _insert(self, rows: Float32Array, first: int) -> None:
+        """Make rows found that are in the store already, from row number `first` on."""
+        raise NotImplementedError
 
     def _nearest(
         self, Q: Float32Array, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array

@@ -1,22 +1,14 @@
 """Base of spill tree and forest: growing, adding, saving."""
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
-from musicsim._arrays import Float32Array, Int64Array
+from musicsim._arrays import Float32Array
 from musicsim.search._kept_index import KeptIndex
-from musicsim.search._trees import Growth, Trees, n_threads
-
-__all__ = ["TreeIndex"]
-
-# Queries for each thread, below which it costs more than it gives.
-_QUERIES_A_THREAD = 16
+from musicsim.search._rows import n_threads
+from musicsim.search._trees import Growth, Trees
 
 
 class TreeIndex(KeptIndex):
@@ -56,33 +48,8 @@ class TreeIndex(KeptIndex):
         """Memory in addition to the rows."""
         return self._trees.nbytes
 
-    def add(self, X: npt.ArrayLike) -> Int64Array:
-        """Add rows after ``fit``; leaves that have twice ``leaf_size`` rows are split.
-
-        Trees that have come to suit their rows badly are regrown over all of them, which takes as long as ``fit``:
-        see the notes of the class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_new, n_features)
-
-        Returns
-        -------
-        int64 ndarray of shape (n_new,), the ids
-
-        Raises
-        ------
-        ValueError
-            If `X` has another width than the rows or holds NaN.
-        """
-        check_is_fitted(self, "n_samples_")
-        rows = self._same_width(X, "X")
-        first = self._append(rows)
-        self._insert(rows, first)
-        return np.arange(first, self.n_samples_)
-
     def _insert(self, rows: Float32Array, first: int) -> None:
-        """Put rows that are in the store already into the trees, or regrow these."""
+        """Put rows into the trees, whose leaves are split when they have twice ``leaf_size``, or regrow these."""
         if not self._placed(rows, first):
             self._trees, self.n_built_ = self._regrown(), self.n_samples_
 
@@ -93,16 +60,6 @@ class TreeIndex(KeptIndex):
     def _regrown(self) -> Trees:
         """Trees over all rows, of the seeds they have."""
         raise NotImplementedError
-
-    def _for_parts(self, n: int, ask: Callable[[slice], None]) -> None:
-        """Ask for parts of n queries, on as many threads as are worth it."""
-        # a single query is not kept waiting by counting cores
-        n_parts = min(n_threads(self.n_jobs), n // _QUERIES_A_THREAD) if n >= 2 * _QUERIES_A_THREAD else 1
-        if n_parts == 1:
-            ask(slice(0, n))
-            return
-        with ThreadPoolExecutor(n_parts) as pool:
-            list(pool.map(ask, [slice(i * n // n_parts, (i + 1) * n // n_parts) for i in range(n_parts)]))
 
     def _write(self, folder: Path) -> None:
         self._trees.save(folder)

@@ -28,8 +28,6 @@ from musicsim._arrays import Float32Array, Int8Array, Int32Array, Int64Array, In
 from musicsim.search import _kernels as kernels
 from musicsim.search._rows import read_only
 
-__all__ = ["Growth", "Trees", "grow_trees", "n_threads"]
-
 _DEEPEST = 1 << 30
 _UINT64 = (1 << 64) - 1  # numbers of nodes far down are cut to it, as the kernels do
 _PARTS: dict[str, type[np.generic]] = {
@@ -91,21 +89,6 @@ class Growth:
     def whole(self) -> int:
         """The size of which sides are multiples, 0 for halves."""
         return self.leaf_size if self.fills_leaves else 0
-
-
-def n_threads(n_jobs: int | None) -> int:
-    """Threads for `n_jobs` as scikit-learn reads it: None is one, -1 all cores.
-
-    Raises
-    ------
-    ValueError
-        If it is 0.
-    """
-    from joblib import effective_n_jobs
-
-    if n_jobs == 0:
-        raise ValueError("n_jobs=0 has no meaning; 1 is one thread, -1 one a core.")
-    return effective_n_jobs(n_jobs)
 
 
 @dataclass(slots=True)
@@ -264,10 +247,7 @@ class Trees:
     def load(cls, folder: Path) -> Self:
         """Map the arrays of a folder into memory; what is changed stays in this process.
 
-        Raises
-        ------
-        ValueError
-            If the files are of another format.
+        Raises ValueError if the files are of another format.
         """
         meta = json.loads((folder / _META).read_text(encoding="utf-8"))
         if not isinstance(meta, dict) or meta.get("format") != _FORMAT:

@@ -12,8 +12,6 @@ from musicsim.search import _hamming_kernels as kernels
 from musicsim.search._rows import checked
 from musicsim.search.hamming import HammingIndex, checked_codes
 
-__all__ = ["HammingCascade"]
-
 
 class HammingCascade(BaseEstimator):
     """Neighbours by long codes, or by vectors, among those that short codes leave.

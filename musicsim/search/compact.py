@@ -6,7 +6,6 @@ from typing import Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, Int64Array, Uint8Array, Uint64Array
 from musicsim.hashing import RankHash
@@ -15,8 +14,6 @@ from musicsim.search._kept_index import KeptIndex
 from musicsim.search._rows import checked
 from musicsim.search.exact import ExactIndex
 from musicsim.search.hamming import HammingIndex
-
-__all__ = ["CompactIndex"]
 
 _BLOCK_ROWS = 65_536
 # Of the sample that codes are learned on: the nearest that a query's code should be near to, and the steps of the fit.
@@ -132,20 +129,6 @@ class CompactIndex(KeptIndex):
     def nbytes_(self) -> int:
         """Memory in addition to the rows."""
         return self._codes.nbytes_
-
-    def add(self, X: npt.ArrayLike) -> Int64Array:
-        """Add rows after :meth:`fit`, by the codes as they were learned; returns their ids, shape (n_new,).
-
-        Notes
-        -----
-        Takes all rows into memory, with room for twice as many: 8 n_samples n_features bytes. Where that is too much,
-        write the new rows to the end of the file instead, and :meth:`load` a saved index with all of it.
-        """
-        check_is_fitted(self, "n_samples_")
-        rows = self._same_width(X, "X")
-        first = self._append(rows)
-        self._insert(rows, first)
-        return np.arange(first, self.n_samples_)
 
     def _nearest(
         self, Q: Float32Array, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array

@@ -18,8 +18,6 @@ import numpy.typing as npt
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.audio import HOP, SAMPLE_RATE
 
-__all__ = ["DuplicatePair", "find_duplicates", "group_pairs"]
-
 _TOLERANCE_S, _TOLERANCE_SHARE = 3.0, 0.03
 
 _N_MFCC, _N_MELS = 13, 40
@@ -47,25 +45,16 @@ _KEPT_EXCERPTS, _KEPT_SONGS = 4096, 64
 
 @dataclass(frozen=True, slots=True)
 class DuplicatePair:
-    """Two songs that are the same recording.
+    """Two songs that are the same recording."""
 
-    Attributes
-    ----------
-    first, second : int
-        Rows, first < second.
-    similarity : float
-        Agreement of the MFCC's changes, at most 1, if `verified`; else ``1 - d^2 / 2`` of the vectors.
-    offset_s : float or None
-        What sounds at t seconds in `first` sounds at t + offset_s in `second`; None if not verified.
-    verified : bool
-        False if frames were missing and only vectors and durations speak for the pair.
-    """
-
+    # rows, first < second
     first: int
     second: int
+    # agreement of the MFCC's changes, at most 1, if `verified`; else `1 - d^2 / 2` of the vectors
     similarity: float
+    # what sounds at t seconds in `first` sounds at t + offset_s in `second`; None if not verified
     offset_s: float | None
-    verified: bool
+    verified: bool  # False if frames were missing and only vectors and durations speak for the pair
 
 
 def find_duplicates(

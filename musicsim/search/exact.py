@@ -4,12 +4,9 @@ from typing import Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import Float32Array, Int64Array, Uint8Array
 from musicsim.search._rows import VectorIndex, checked
-
-__all__ = ["ExactIndex"]
 
 # Rows whose distances are held at once; of single queries more, so that the loop over parts costs nothing.
 _PART_ENTRIES = 1 << 22
@@ -60,13 +57,8 @@ class ExactIndex(VectorIndex):
         self._halves = self._half_squares(self._X)
         return self
 
-    def add(self, X: npt.ArrayLike) -> Int64Array:
-        """Add rows after :meth:`fit`; returns their ids, shape (n_new,)."""
-        check_is_fitted(self, "n_samples_")
-        rows = self._same_width(X, "X")
-        first = self._append(rows)
+    def _insert(self, rows: Float32Array, first: int) -> None:
         self._halves = np.concatenate([self._halves, self._half_squares(rows)])
-        return np.arange(first, self.n_samples_)
 
     def _nearest(
         self, Q: Float32Array, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array

@@ -10,11 +10,9 @@ import numpy.typing as npt
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array, Uint8Array
 from musicsim.search import _query_kernels as kernels
 from musicsim.search._kernels import N_LINKS, beyond
-from musicsim.search._rows import Answers, checked, read_only
+from musicsim.search._rows import Answers, ask_parts, checked, n_threads, read_only
 from musicsim.search._tree_index import TreeIndex
-from musicsim.search._trees import Growth, Trees, grow_trees, n_threads
-
-__all__ = ["SpillForest"]
+from musicsim.search._trees import Growth, Trees, grow_trees
 
 _BASIS_ROWS = 20_000
 _BLOCK_ROWS = 16_384
@@ -263,7 +261,7 @@ class SpillForest(TreeIndex):
             else:
                 self._compare(Q[part], few, distances[part], ids[part])
 
-        self._for_parts(len(Q), ask)
+        ask_parts(len(Q), self.n_jobs, ask)
 
     def _compare(
         self,

@@ -1,7 +1,5 @@
 """Exact neighbours of bit codes by Hamming distance: a scan of all codes, or tables of buckets."""
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
@@ -15,10 +13,7 @@ from musicsim.hashing.packing import checked_words
 from musicsim.search import _hamming_kernels as kernels
 from musicsim.search._folders import DAMAGED, UNREADABLE, read_meta, replaced, write_meta
 from musicsim.search._hamming_tables import Tables
-from musicsim.search._rows import Index, read_only
-from musicsim.search._trees import n_threads
-
-__all__ = ["HammingIndex", "checked_codes"]
+from musicsim.search._rows import Index, ask_parts, n_threads, read_only
 
 METHODS = ("scan", "balls")
 
@@ -28,9 +23,7 @@ _META_KEYS = ("kind", "format", "options", "shape", "bits")
 _MAX_BITS = (1 << kernels.DISTANCE_BITS) - 1
 _MAX_CODES = (1 << kernels.ID_BITS) - 2
 
-# Queries whose heaps are held at once, and for each thread, below which it costs more than it gives.
-_PART_QUERIES = 1024
-_QUERIES_A_THREAD = 16
+_PART_QUERIES = 1024  # whose heaps are held at once
 
 # Nanoseconds that a scan takes for a code, and for 32 bits of it (measured, AMD EPYC).
 _SCAN_CODE, _SCAN_PLANE = 0.04, 0.035
@@ -172,7 +165,7 @@ class HammingIndex(Index):
             heaps, _ = self._searched(Q[part], limits, ids.shape[1], shown)
             distances[part], ids[part] = _unpacked(np.sort(-heaps, axis=1))
 
-        self._for_parts(len(Q), ask)
+        ask_parts(len(Q), self.n_jobs, ask, _PART_QUERIES)
 
     def radius(
         self,
@@ -211,20 +204,17 @@ class HammingIndex(Index):
             raise ValueError(f"r={radii.min()} should be 0 or more.")
         limits = np.broadcast_to(np.minimum(radii, self.n_bits_) + 1, len(queries)).astype(np.int64)
         shown, _ = self._visible(allowed)
-        parts: dict[int, Int64Array] = {}
 
-        def ask(part: slice) -> None:
+        def ask(part: slice) -> tuple[int, Int64Array]:
             _, found = self._searched(queries[part], limits[part].copy(), 0, shown)
             found.sort()
-            parts[part.start] = found
+            return part.stop - part.start, found
 
-        self._for_parts(len(queries), ask)
         distances: list[Int32Array] = []
         ids: list[Int64Array] = []
-        for part in self._parts(len(queries)):
-            found = parts[part.start]
+        for n_queries, found in ask_parts(len(queries), self.n_jobs, ask, _PART_QUERIES):
             asked = found >> kernels.ID_BITS + kernels.DISTANCE_BITS
-            ends = np.searchsorted(asked, np.arange(part.stop - part.start), side="right").tolist()
+            ends = np.searchsorted(asked, np.arange(n_queries), side="right").tolist()
             apart, numbers = _unpacked(found & (1 << kernels.ID_BITS + kernels.DISTANCE_BITS) - 1)
             for start, end in zip([0, *ends], ends, strict=False):
                 distances.append(apart[start:end])
@@ -322,25 +312,6 @@ class HammingIndex(Index):
     def _words(self, rows: Uint64Array) -> Uint32Array:
         """Codes as the words of planes."""
         return read_only(np.ascontiguousarray(rows.view("<u4")[:, : len(self._planes)], dtype=np.uint32))
-
-    def _parts(self, n: int) -> Iterator[slice]:
-        """Parts of n queries: as many as there are threads, as far as each gets enough and none too many."""
-        # a single query is not kept waiting by counting cores
-        threads = n_threads(self.n_jobs) if n >= 2 * _QUERIES_A_THREAD else 1
-        n_parts = max(min(threads, n // _QUERIES_A_THREAD), -(-n // _PART_QUERIES), 1)
-        for i in range(n_parts):
-            yield slice(i * n // n_parts, (i + 1) * n // n_parts)
-
-    def _for_parts(self, n: int, ask: Callable[[slice], None]) -> None:
-        """Ask for parts of n queries, on threads where there are several."""
-        parts = list(self._parts(n))
-        threads = 1 if len(parts) == 1 else n_threads(self.n_jobs)
-        if threads == 1:
-            for part in parts:
-                ask(part)
-            return
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(ask, parts))
 
     def _searched(
         self, queries: Uint64Array, limits: Int64Array, k: int, shown: Uint8Array

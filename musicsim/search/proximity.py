@@ -20,8 +20,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import Float64Array, FloatingArray, Int64Array
 
-__all__ = ["MutualProximity", "mutual_proximity"]
-
 Moments = tuple[npt.ArrayLike, npt.ArrayLike]
 PairMoments = tuple[tuple[Float64Array, Float64Array], tuple[Float64Array, Float64Array]]
 

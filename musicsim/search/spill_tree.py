@@ -7,11 +7,9 @@ import numpy.typing as npt
 
 from musicsim._arrays import Float32Array, Int64Array, Uint8Array
 from musicsim.search import _query_kernels as kernels
-from musicsim.search._rows import checked
+from musicsim.search._rows import ask_parts, checked, n_threads
 from musicsim.search._tree_index import TreeIndex
-from musicsim.search._trees import Growth, Trees, grow_trees, n_threads
-
-__all__ = ["SpillTree"]
+from musicsim.search._trees import Growth, Trees, grow_trees
 
 
 class SpillTree(TreeIndex):
@@ -111,7 +109,7 @@ class SpillTree(TreeIndex):
                 distances[part], ids[part],
             )  # fmt: skip
 
-        self._for_parts(len(Q), ask)
+        ask_parts(len(Q), self.n_jobs, ask)
 
     def retrieve(self, Q: npt.ArrayLike, *, depth: int | None = None) -> list[Int64Array]:
         """The retrieval set of each query (algorithm 6.3), as a tree of a smaller depth would have it.

@@ -19,8 +19,6 @@ from musicsim.search._rows import Answers, checked
 from musicsim.search.exact import ExactIndex
 from musicsim.search.forest import SpillForest
 
-__all__ = ["EXACT_BELOW", "Calibration", "calibrate", "tune"]
-
 EXACT_BELOW = 5_000
 """Rows below which nothing is tried: comparing with every one takes a fraction of a millisecond."""
 
@@ -39,27 +37,16 @@ _FINENESS = 1.05
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Result of a calibration: the number of probes, and the recall and time it gives.
-
-    Attributes
-    ----------
-    goal : float
-        The recall that was asked for.
-    recall : float
-        Mean recall of queries that the number was not chosen on, but raised until they reach the goal: never below it
-        unless every leaf is looked into. That of other queries may be lower by about `error`.
-    error : float
-        Its standard error.
-    seconds : float
-        CPU seconds a query, one at a time on one thread.
-    """
+    """Result of a calibration: the number of probes, and the recall and time it gives."""
 
     k: int
     n_probes: int
-    goal: float
+    goal: float  # the recall that was asked for
+    # Mean recall of queries that the number was not chosen on, but raised until they reach the goal: never
+    # below it unless every leaf is looked into. That of other queries may be lower by about `error`.
     recall: float
-    error: float
-    seconds: float
+    error: float  # its standard error
+    seconds: float  # CPU seconds a query, one at a time on one thread
 
 
 @dataclass(frozen=True, slots=True)

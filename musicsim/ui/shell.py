@@ -21,7 +21,7 @@ from musicsim.ui.base.state import (
 from musicsim.ui.base.text import plain
 from musicsim.ui.components import player
 from musicsim.ui.components.jobs_view import library_line, upgrade_line
-from musicsim.ui.components.listening import on_player_event, thumbs
+from musicsim.ui.components.listening import on_player_event, radio_address, thumbs
 
 __all__ = ["draw"]
 
@@ -113,7 +113,7 @@ def draw() -> None:
         with st.sidebar:
             _sidebar()
         with st.bottom:
-            player.mount(on_event=on_player_event, thumbs=thumbs())
+            player.mount(on_event=on_player_event, thumbs=thumbs(), radio=radio_address())
             follow_reload()
         _lost_model()
         _not_here()

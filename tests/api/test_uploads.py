@@ -160,7 +160,7 @@ def test_a_killed_worker_costs_one_answer(client, tiny_library, tmp_path, song):
 @pytest.mark.slow
 def test_files_beyond_the_line_are_refused_for_a_while(client, tiny_library, tmp_path, song, monkeypatch):
     monkeypatch.setattr(http, "_uploads", threading.BoundedSemaphore(1))
-    first = Asking(client, "/api/similar?minutes=600", content=silence(tmp_path / "long.flac", 120))
+    first = Asking(client, "/api/similar?minutes=600", content=silence(tmp_path / "long.flac", 40))
     at_work(tiny_library)
     answer = client.post("/api/similar", content=song)
     assert answer.status_code == 503

@@ -637,32 +637,32 @@ def silent_wav(path, hours, rate=22050):
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_three_hours_of_silence(tmp_path):
+def test_an_hour_of_silence(tmp_path):
     path = tmp_path / "silence.flac"
     with soundfile.SoundFile(path, "w", 22050, 1, subtype="PCM_16") as file:
         minute = np.zeros(60 * 22050, np.int16)
-        for _ in range(3 * 60):
+        for _ in range(60):
             file.write(minute)
-    assert path.stat().st_size < 5_000_000
+    assert path.stat().st_size < 2_000_000
     report = analysed_alone(path)
-    assert (report["duration_s"], report["loudest"]) == (3 * 3600, 0)
+    assert (report["duration_s"], report["loudest"]) == (3600, 0)
     assert report["peak_mb"] < 300
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_four_hours_take_no_more_memory_than_one(tmp_path):
+def test_two_hours_take_no_more_memory_than_a_half(tmp_path):
     peaks = {}
-    for hours in (1, 4):
+    for hours in (0.5, 2):
         silent_wav(tmp_path / "long.wav", hours)
         report = analysed_alone(tmp_path / "long.wav", tmp_path / "frames.npy")
         assert report["duration_s"] == hours * 3600
         frames = np.load(tmp_path / "frames.npy", mmap_mode="r")
-        assert frames.shape == (1 + hours * 3600 * 22050 // 256, 13)
+        assert frames.shape == (1 + int(hours * 3600) * 22050 // 256, 13)
         peaks[hours] = report["peak_mb"]
-    assert peaks[4] < 300
-    # what grows are sums over seconds, at most 4 MB an hour while windows are compared
-    assert peaks[4] < peaks[1] + 13
+    assert peaks[2] < 300
+    # what grows are sums over seconds, at most 4 MB an hour while windows are compared; runs differ by 2 MB
+    assert peaks[2] < peaks[0.5] + 10
 
 
 @pytest.mark.slow

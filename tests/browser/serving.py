@@ -12,7 +12,7 @@ from pathlib import Path
 
 __all__ = ["PATIENCE_MS", "serve"]
 
-PATIENCE_MS = 30_000  # for a machine that has other things to do
+PATIENCE_MS = 60_000  # for a machine that has other things to do
 
 
 @contextmanager

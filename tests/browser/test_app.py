@@ -33,8 +33,6 @@ from tests.browser.serving import PATIENCE_MS
 from tests.shared import FORMATS, SHARED, needs_recordings
 from tests.sounds import open_library, write_collection, write_song
 
-pytestmark = pytest.mark.browser
-
 STAR = "star"
 
 
@@ -168,6 +166,15 @@ def test_a_dragged_in_mp3_gives_results_and_a_star_on_the_map(page, address, hom
     assert [by_id[i].artist for i in row_ids(page)[:2]] == ["Artist noise"] * 2
     assert f"{STAR}:1" in names_on_map(wait_for_map(page))
     assert len(songs_of(home)) == 12, "a query joins the collection only when asked"
+    page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
+    player_plays(page)
+    expect(page.get_by_test_id("player-title")).to_have_text("mine.mp3")
+    expect(page.get_by_test_id("player-thumb-up")).to_be_disabled()
+    expect(page.get_by_test_id("stAudio")).to_have_count(0)
+    sound = page.get_by_test_id("player-audio").element_handle()
+    page.wait_for_function("a => Math.abs(a.duration - 6) < 0.2", arg=sound)
+    sound.evaluate("a => { a.currentTime = 4; }")
+    page.wait_for_function("a => a.currentTime > 4 && !a.seeking", arg=sound)
     rows(page).first.get_by_role("button", name=re.compile("^Play")).click()
     player_plays(page, row_ids(page)[0])
 
@@ -317,6 +324,54 @@ def test_the_player_goes_on_through_page_switches(page, address, home):
             "([a, before]) => a.currentTime > before", arg=[audio.element_handle(), position]
         )
         position = audio.evaluate("a => a.currentTime")
+
+
+def test_the_music_goes_on_when_the_queue_ends(page, address, home):
+    first, by_id = songs_of(home)[0], {song.id: song for song in songs_of(home)}
+    visit(page, address, "search", f"?song={first.id}")
+    page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
+    player = player_plays(page, first.id)
+    page.get_by_test_id("player-menu").click()
+    page.get_by_test_id("player-radio").check()
+    page.keyboard.press("Escape")
+    expect(player).to_have_attribute("data-queue-length", "6")  # songs of 20 s: more are asked for at once
+    played = page.evaluate("() => window[Symbol.for('musicsim.player')].tracks.map(t => t.song_id)")
+    assert len(set(played)) == 6
+    page.get_by_role("heading", name=PAGES["search"], exact=True).click()
+    page.keyboard.press("k")
+    player_plays(page, played[1])
+    expect(page.get_by_test_id("player-artist")).to_have_text(re.compile(f"^{by_id[played[1]].artist} · .+"))
+    page.route("**/radio?*", lambda route: route.fulfill(json=[]))
+    page.evaluate("() => { const p = window[Symbol.for('musicsim.player')]; p.jump(p.tracks.at(-1).uid); }")
+    player_plays(page, played[-1])
+    expect(page.get_by_test_id("player-message")).to_have_text(re.compile("^The music ends with this song: "))
+
+
+def test_covers_are_shown_where_songs_are(page, address, home):
+    """In the player, beside the name of the song, and on the buttons of a list."""
+    songs = songs_of(home)
+    failed: list[str] = []
+    page.on(
+        "console", lambda message: failed.append(message.text) if "cover" in str(message.location) else None
+    )
+    with_cover = next(song for song in songs if song.artist == "Artist tones")
+    visit(page, address, "search", f"?song={with_cover.id}")
+    main = page.get_by_test_id("stMainBlockContainer")
+    main.get_by_role("button", name="Play", exact=True).click()
+    player_plays(page, with_cover.id)
+    expect(page.get_by_test_id("player-cover")).to_have_css(
+        "background-image", re.compile(f"songs/{with_cover.id}/cover")
+    )
+    expect(main.locator(".song-cover i")).to_have_css(
+        "background-image", re.compile(f"songs/{with_cover.id}/cover")
+    )
+    covered = {song.id for song in songs if song.artist == "Artist tones"}
+    for row in rows(page).all():
+        has_cover = int(row.get_attribute("data-song-id")) in covered
+        expect(row.locator(".covered")).to_have_count(int(has_cover))
+        expect(row.locator("img")).to_have_count(int(has_cover))
+        assert row.locator(".play").bounding_box()["height"] == pytest.approx(38.4, abs=1)
+    assert not failed
 
 
 def test_thumbs_are_stored_and_the_title_leads_to_the_song(page, address, home):

@@ -2,13 +2,10 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 from musicsim.library import Library
 from tests.browser.actions import IDLE, player_plays, rows, visit
-
-pytestmark = pytest.mark.browser
 
 
 def test_two_lists_are_heard_and_judged_by_keys(page, address, home):

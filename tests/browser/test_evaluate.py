@@ -2,13 +2,10 @@
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.actions import player_plays, rows
 from tests.browser.serving import PATIENCE_MS
-
-pytestmark = pytest.mark.browser
 
 
 def visit(page: Page, address: str) -> None:

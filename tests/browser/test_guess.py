@@ -6,8 +6,6 @@ from playwright.sync_api import expect
 from musicsim.library import Library
 from tests.browser.actions import visit
 
-pytestmark = pytest.mark.browser
-
 ROW = 35  # pixels
 
 

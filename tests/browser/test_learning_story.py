@@ -27,7 +27,7 @@ from tests.browser.serving import PATIENCE_MS, serve
 from tests.learning import write_styles
 from tests.sounds import open_library
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 START, MINUTE, HOUR = 1_700_000_000, 60, 3600
 

@@ -9,7 +9,7 @@ from musicsim.library import Library
 from tests.browser.actions import APP, close_spellings, look_at
 from tests.browser.serving import serve
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 START, MINUTE = 1_700_000_000, 60
 

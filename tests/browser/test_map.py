@@ -21,8 +21,6 @@ from tests.browser.actions import (
     wait_for_mark,
 )
 
-pytestmark = pytest.mark.browser
-
 ALL = [(0.01, 0.01), (0.99, 0.01), (0.99, 0.99), (0.01, 0.99)]
 
 
@@ -144,7 +142,7 @@ def test_a_song_under_the_pointer_is_named_and_heard_if_asked_for(page, address,
     page.mouse.move(*place_of(drawn, song.id))
     expect(drawn.locator(".tip")).to_have_text(f"{song.title}{song.by}")
     player_plays(page, song.id)
-    expect(page.get_by_text("Nothing chosen yet")).to_be_visible()
+    expect(page.get_by_text("Start here")).to_be_visible()
 
 
 def test_places_are_not_sent_again(page, address, home):

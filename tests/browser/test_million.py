@@ -26,7 +26,7 @@ from tests.browser.actions import (
 )
 from tests.browser.serving import serve
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 N_SONGS = 60_000
 SAMPLE = 8_000

@@ -3,13 +3,10 @@
 import re
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.actions import IDLE, player_plays, row_ids, rows, songs_of, visit
 from tests.browser.serving import PATIENCE_MS
-
-pytestmark = pytest.mark.browser
 
 
 def draw(page: Page, address: str, n_songs: int = 8) -> list[int]:

@@ -14,7 +14,7 @@ from tests.browser.actions import APP, switch, visit, wait_for_map
 from tests.browser.serving import serve
 from tests.sounds import open_library, write_song
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 LONG_MS = 240_000  # beside other tests on every core
 

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from tests.browser.actions import APP, visit, wait_for_map
 from tests.browser.serving import serve
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 def test_a_label_stands_in_the_legend_and_its_formula_is_text_in_the_table_that_leaves(page, tiny_library):

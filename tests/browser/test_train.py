@@ -11,8 +11,6 @@ from musicsim.library import Library
 from tests.browser.actions import train_a_ranking
 from tests.browser.serving import PATIENCE_MS, serve
 
-pytestmark = pytest.mark.browser
-
 APP = Path(__file__).parents[2] / "app.py"
 TRAINING_MS = 4 * PATIENCE_MS
 

@@ -6,7 +6,7 @@ import pytest
 from experiments import audible
 from musicsim.audio import SAMPLE_RATE, harmony, key_of, rhythm, tempo_of
 from musicsim.demo.collection import plan_collection
-from musicsim.demo.styles import SCALES
+from musicsim.demo.style_types import SCALES
 
 
 @pytest.mark.parametrize(

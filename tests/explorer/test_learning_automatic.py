@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from musicsim.explorer.learning import automatic
 from musicsim.explorer.learning.automatic import SOUND_ALONE
 from musicsim.explorer.learning.supervision import Coverage, Supervision, preselected
 from musicsim.explorer.learning.task import LearningSettings
@@ -34,6 +35,24 @@ def test_what_plays_teach_is_found_and_kept(taught):
     assert LearningSettings(**taught.models.get(model_id).settings) == LearningSettings()
     assert sum(row[""] == "taken" for row in path_rows(report)) == 1
     assert "a third of these artists" in judged_on(report)
+
+
+def test_where_all_songs_teach_nothing_what_some_of_them_taught_is_kept(taught, monkeypatch):
+    fitted = automatic._fitted
+    n_songs = []
+
+    def finds_nothing_in_all(mlr, X, relevance):
+        n_songs.append(len(X))
+        if len(X) == len(taught):
+            raise automatic.NothingLearnedError
+        return fitted(mlr, X, relevance)
+
+    monkeypatch.setattr(automatic, "_fitted", finds_nothing_in_all)
+    monkeypatch.setattr(automatic._Ways, "whitenings", lambda ways: [])
+    monkeypatch.setattr(automatic._Ways, "means", lambda ways: [])
+    report = load_report(taught.models.path(learn(taught, LearningSettings(), "mine", Watcher())))
+    assert n_songs[-1] == len(taught)
+    assert report["setting"].startswith("ranking")
 
 
 def test_labels_by_lot_are_not_called_better_and_do_no_harm(taught, rng):

@@ -257,12 +257,12 @@ def test_stopping_leaves_the_old_mix_and_no_other_file(store, mixable, tmp_path)
     target.write_text("old")
     told = []
 
-    def progress(step):
-        told.append((step.done, step.total))
-        return step.done == 2
+    def report(message, done, total):
+        told.append((done, total))
+        return done == 2
 
     with pytest.raises(Stopped):
-        render_mix(store, songs, target, seconds=2, crossfade_s=0.5, tell=teller(progress))
+        render_mix(store, songs, target, seconds=2, crossfade_s=0.5, tell=teller(report))
     assert told == [(0, 3), (1, 3), (2, 3)]
     assert target.read_text() == "old"
     assert list(tmp_path.glob(".*")) == []

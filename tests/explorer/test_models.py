@@ -9,6 +9,7 @@ import pytest
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.files import save_model_file
 from musicsim.explorer.models.representations import OFFERED
+from musicsim.explorer.progress import teller
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.search.query import find_similar, read_example
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -96,10 +97,8 @@ def test_a_learned_model_is_stale_when_its_features_go_and_is_made_again(twelve)
     assert stale_reason(twelve, twelve.models.get(learned)) is None
     old_native = twelve.models.native().id
 
-    def stop_before_learning(step):
-        return "refitting" in step.message
-
-    assert not refresh(twelve, force=True, progress=stop_before_learning)
+    stop_before_learning = teller(lambda message, **_: "refitting" in message)
+    assert not refresh(twelve, force=True, tell=stop_before_learning)
     record = twelve.models.get(learned)
     assert "was replaced" in stale_reason(twelve, record)
     assert stale_models(twelve) == [record]

@@ -24,7 +24,7 @@ from musicsim.explorer.search.query import (
 )
 from musicsim.explorer.search.requested import find_requested, part_of, with_examples
 from musicsim.explorer.snapshot.filtering import filter_choices, passing
-from musicsim.explorer.snapshot.hubs import HubReduction
+from musicsim.explorer.snapshot.model_rows import HubReduction
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library.db import schema

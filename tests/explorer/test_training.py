@@ -8,6 +8,7 @@ import pytest
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.files import save_model_file
 from musicsim.explorer.playlists.blind_test import contenders
+from musicsim.explorer.progress import teller
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.model_catalogue import add_own_vectors
 from musicsim.explorer.upkeep.placing import cluster_sizes
@@ -71,7 +72,7 @@ def test_tiny_libraries_have_a_map_and_neighbours(store, tmp_path, n):
 
 def test_a_refresh_that_is_stopped_leaves_the_model_in_use(tiny_library):
     before = take_snapshot(tiny_library)
-    assert not refresh(tiny_library, force=True, progress=lambda step: "map" in step.message)
+    assert not refresh(tiny_library, force=True, tell=teller(lambda message, **_: "map" in message))
     after = take_snapshot(tiny_library)
     assert after.record == before.record
     np.testing.assert_array_equal(after.X, before.X)

@@ -7,6 +7,7 @@ import pytest
 from scipy.linalg import logm, sqrtm
 from sklearn.decomposition import PCA
 
+from experiments.sound_prior import learn_prior, save_prior
 from musicsim import gaussians
 from musicsim.audio import FLUCTUATION_SIZE
 from musicsim.gaussians import GaussianEmbedding, Population, SongGaussians, Spread
@@ -213,9 +214,9 @@ def test_a_prior_says_what_its_songs_say():
     songs = [gaussians.fit_parts(frames, 20) for frames in _songs()]
     rng = np.random.default_rng(0)
     patterns = [rng.normal(size=(1, 7)) + 0.1 * rng.normal(size=(len(song), 7)) for song in songs]
-    prior = gaussians.learn_prior(songs, patterns, 1e9, variance=1.0)
+    prior = learn_prior(songs, patterns, 1e9, variance=1.0)
     file = BytesIO()
-    gaussians.save_prior(prior, file)
+    save_prior(prior, file)
     stored = gaussians.read_prior(BytesIO(file.getvalue()))
     embedding, within = gaussians.fit_embedding(songs)
     X = embedding.transform(gaussians.fit_gaussians(_songs()))

@@ -18,7 +18,7 @@ from musicsim.errors import LibraryError, NoSoundError
 from musicsim.library import Library
 from musicsim.library.processes.workers import OverTimeError, WorkerDied
 from musicsim.library.scan import ingest
-from musicsim.library.stores.failure import Failure
+from musicsim.library.stores.files import Failure
 from tests.sounds import open_library, write_collection, write_song
 
 

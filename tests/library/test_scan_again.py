@@ -12,7 +12,7 @@ from musicsim.errors import AudioError, LibraryError
 from musicsim.library import Library
 from musicsim.library.scan import analysis
 from musicsim.library.scan.analysis import Task, analyse
-from musicsim.library.stores.failure import NO_SOUND, SHORT, SILENT
+from musicsim.library.stores.files import NO_SOUND, SHORT, SILENT
 from tests.sounds import SAMPLE_RATE, write_song
 
 

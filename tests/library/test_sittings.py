@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from musicsim.library.stores.sittings import sittings_of
+from musicsim.library.stores.listening import sittings_of
 
 LISTENS = st.lists(st.tuples(st.integers(0, 2), st.integers(-1, 4), st.integers(0, 60)), max_size=25)
 

@@ -108,7 +108,7 @@ def test_a_song_that_left_the_library_since_is_no_error(full):
     app = open_page()
     full.files.mark(missing=[song.path], back=[])
     app = press(app, f"explore_map click {song.id}")
-    assert "Nothing chosen yet" in headings(app)
+    assert "Start here" in headings(app)
 
 
 def test_a_lasso_marks_songs_and_around_one_it_is_a_click(full):

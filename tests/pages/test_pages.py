@@ -9,6 +9,8 @@ from streamlit.testing.v1 import AppTest
 from musicsim.audio import FEATURE_VERSION
 from musicsim.explorer import jobs
 from musicsim.explorer.guessing.guess import Guesses
+from musicsim.explorer.libraries import open_library
+from musicsim.explorer.upkeep.add_music import demo_folder
 from musicsim.explorer.upkeep.fitting import RepresentationSettings
 from musicsim.explorer.upkeep.model_catalogue import add_representation
 from musicsim.explorer.upkeep.refresh import refresh
@@ -59,7 +61,7 @@ def test_an_address_that_leads_nowhere_is_no_error(full, asked):
     app.query_params["song"] = asked
     app.run()
     assert not app.exception
-    assert "Nothing chosen yet" in [s.value for s in app.subheader]
+    assert "Start here" in [s.value for s in app.subheader]
 
 
 def test_search_takes_an_upload_and_says_what_is_wrong_with_another(full, tmp_path):
@@ -88,6 +90,22 @@ def test_a_new_library_is_made_and_shown(full):
     assert not app.exception
     assert app.sidebar.selectbox[0].value == "Jazz"
     assert any("No songs yet" in info.value for info in app.info)
+
+
+@pytest.mark.slow
+def test_music_of_ones_own_goes_to_a_library_apart_from_the_demo(full, tmp_path):
+    full.files.add_roots([demo_folder(full)])
+    write_song(tmp_path / "mine" / "one.flac", title="Only one", seconds=25)
+    app = open_page("library")
+    app.text_input(key="library_folder").set_value(str(tmp_path / "mine"))
+    app.button[[b.label for b in app.button].index("Add the folder")].click().run()
+    assert not app.exception
+    assert app.sidebar.selectbox[0].value == "My music"
+    own = open_library("My music")
+    deadline = time.monotonic() + 90
+    while jobs.current(own) is not None and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert ([song.title for song in own.songs()], full.jobs.recent()) == (["Only one"], [])
 
 
 def test_every_section_of_the_library_has_words_when_there_is_nothing(full):

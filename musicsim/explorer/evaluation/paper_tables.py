@@ -24,16 +24,6 @@ import musicsim
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library.disk.arrays import atomic_path
 
-__all__ = [
-    "Experiment",
-    "PaperTable",
-    "experiments",
-    "load_table",
-    "ordered_columns",
-    "parted",
-    "run_experiment",
-]
-
 Row = Mapping[str, Any]
 
 _PAPERS = ("paper", "thesis")
@@ -54,29 +44,16 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True)
 class PaperTable:
-    """What an experiment printed.
-
-    Attributes
-    ----------
-    date : str
-        ISO 8601.
-    machine, settings : dict
-        As printed: cores, CPU, versions; seed, splits, protocol, seconds.
-    rows : list of dict
-        Lines of the table.
-    claims : list of dict
-        claim, value, goal, holds.
-    is_own : bool
-        Whether it was run here, not kept with the program.
-    """
+    """What an experiment printed."""
 
     name: str
-    date: str
+    date: str  # ISO 8601
+    # as printed: cores, CPU, versions; seed, splits, protocol, seconds
     machine: dict[str, Any]
     settings: dict[str, Any]
-    rows: list[dict[str, Any]]
-    claims: list[dict[str, Any]]
-    is_own: bool
+    rows: list[dict[str, Any]]  # lines of the table
+    claims: list[dict[str, Any]]  # claim, value, goal, holds
+    is_own: bool  # whether it was run here, not kept with the program
 
 
 def _checkout() -> Path | None:
@@ -103,10 +80,7 @@ def _title(file: Path) -> str:
 def load_table(name: str) -> PaperTable | None:
     """The newest result of an experiment, None before there is one.
 
-    Raises
-    ------
-    LibraryError
-        If a result cannot be read; the file is named.
+    Raises LibraryError if a result cannot be read; the file is named.
     """
     checkout = _checkout()
     if checkout is None:
@@ -142,13 +116,10 @@ def parted(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def ordered_columns(rows: Sequence[Row]) -> list[tuple[str, str | None]]:
-    """Columns of a table, those of the papers beside ours, each with the column of its spread.
+    """Columns of a table, those of the papers beside ours, each with the column of its spread, if it has one.
 
-    Returns
-    -------
-    list of (column, spread or None)
-        "paper" stands after our first figure that has one, "paper NAME" or "thesis NAME" after NAME. "NAME sd",
-        "NAME deviation", and a bare "sd" for the column before it, are spreads and no columns of their own.
+    "paper" stands after our first figure that has one, "paper NAME" or "thesis NAME" after NAME. "NAME sd", "NAME
+    deviation", and a bare "sd" for the column before it, are spreads and no columns of their own.
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
     spreads = {name: of for name in names if (of := _spread_of(name, names)) is not None}

@@ -9,38 +9,21 @@ stands in none. Genres are judged on lists without the query's own artist: a rec
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import evaluation, relevance, search
+from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.verdict import RANKED, Lead
 from musicsim.explorer.models.artifacts import load_report
+from musicsim.explorer.progress import Tell, silent
 from musicsim.explorer.snapshot.neighbours import Neighbours
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
-
-__all__ = [
-    "Confusion",
-    "Figure",
-    "GenreScores",
-    "HeldOut",
-    "Hub",
-    "K",
-    "Lists",
-    "ListsOfBoth",
-    "Mixed",
-    "Quality",
-    "Scores",
-    "evaluate",
-    "held_out",
-    "measure_lists",
-    "measure_scores",
-]
 
 K = 10
 _CANDIDATES = 500  # as a search of the app reorders
@@ -51,10 +34,6 @@ _RESAMPLES = 2_000
 _MIN_OF_GENRE = 5  # of fewer songs, a share says little
 _UNKNOWN = "no genre"
 _OTHERS = "other genres"
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
-Tell = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,31 +57,16 @@ class GenreScores:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """How well a model ranks what a kind of supervision calls similar.
+    """How well a model ranks what a kind of supervision calls similar."""
 
-    Attributes
-    ----------
-    kind : str
-        One of :data:`musicsim.explorer.learning.supervision.KINDS`.
-    figures : dict of Figure
-        By measure: auc, map, mrr, precision (at 10); in 0..1.
-    n_queries, n_skipped : int
-        Songs in the means, and songs without anything relevant to them.
-    n_left_out : int
-        Songs that could have been asked but were not drawn.
-    n_ranked : int
-        Songs that each query ranks: all, or a sample of very many.
-    by_genre : list of GenreScores
-        The best average precision first.
-    """
-
-    kind: str
-    figures: dict[str, Figure]
+    kind: str  # one of KINDS
+    figures: dict[str, Figure]  # by measure: auc, map, mrr, precision (at 10); in 0..1
+    # songs in the means, and songs without anything relevant to them
     n_queries: int
     n_skipped: int
-    n_left_out: int
-    n_ranked: int
-    by_genre: list[GenreScores]
+    n_left_out: int  # songs that could have been asked but were not drawn
+    n_ranked: int  # songs that each query ranks: all, or a sample of very many
+    by_genre: list[GenreScores]  # the best average precision first
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,23 +85,13 @@ class Mixed:
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """Which genres the nearest songs of other artists have.
+    """Which genres the nearest songs of other artists have."""
 
-    Attributes
-    ----------
-    genres : list of str
-        Those of five songs or more, the largest first.
-    n_songs : int64 ndarray of shape (n_genres,)
-    columns : list of str
-        The genres; "other genres" when a neighbour has a smaller one, and "no genre" when one has none.
-    shares : float64 ndarray of shape (n_genres, n_columns)
-        Rows sum to 1; nan where no song of a genre has a neighbour.
-    """
-
-    genres: list[str]
-    n_songs: IntArray
+    genres: list[str]  # those of five songs or more, the largest first
+    n_songs: Int64Array  # (n_genres,)
+    # the genres; "other genres" when a neighbour has a smaller one, and "no genre" when one has none
     columns: list[str]
-    shares: FloatArray
+    shares: Float64Array  # (n_genres, n_columns): rows sum to 1; nan where no song of a genre has a neighbour
 
     def largest(self, n: int = 30) -> Confusion:
         """The `n` largest genres; what the others have is summed up in a column of its own."""
@@ -172,31 +126,16 @@ class Hub:
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """The ten nearest of every song, in one order.
+    """The ten nearest of every song, in one order."""
 
-    Attributes
-    ----------
-    hubness : float
-        Skew of how often songs stand in lists; above 1 a few are near everything.
-    coverage : float
-        Share of the songs that stand in some list.
-    hubs : list of Hub
-        All songs that stand in a list, the most frequent first.
-    orphans : list of int
-        Ids of the songs that stand in none.
-    same_genre : float
-        Share of the nearest songs of other artists that have the query's genre, of queries whose genre has five songs
-        or more; nan without such genres.
-    same_genre_of : dict of float
-        The same by genre of the query.
-    """
-
-    hubness: float
-    coverage: float
-    hubs: list[Hub]
-    orphans: list[int]
+    hubness: float  # skew of how often songs stand in lists; above 1 a few are near everything
+    coverage: float  # share of the songs that stand in some list
+    hubs: list[Hub]  # all songs that stand in a list, the most frequent first
+    orphans: list[int]  # ids of the songs that stand in none
+    # share of the nearest songs of other artists that have the query's genre, of queries whose genre has five
+    # songs or more; nan without such genres
     same_genre: float
-    same_genre_of: dict[str, float]
+    same_genre_of: dict[str, float]  # the same by genre of the query
     confusion: Confusion
 
 
@@ -212,20 +151,12 @@ class ListsOfBoth:
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """What a learned model showed on artists that it had not heard when it was judged.
+    """What a learned model showed on artists that it had not heard when it was judged."""
 
-    Attributes
-    ----------
-    kind : str
-        What it was taught, and asked.
-    leads : dict of Lead
-        By measure; empty where too few artists were held out.
-    """
-
-    kind: str
+    kind: str  # what it was taught, and asked
     n_songs: int
     n_artists: int
-    leads: dict[str, Lead]
+    leads: dict[str, Lead]  # by measure; empty where too few artists were held out
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +169,7 @@ class Quality:
     held_out: HeldOut | None = None
 
 
-def evaluate(snapshot: Snapshot, kind: str, tell: Tell | None = None) -> Quality:
+def evaluate(snapshot: Snapshot, kind: str, tell: Tell = silent) -> Quality:
     """Everything of one model; raises as :func:`measure_scores`."""
     scores = measure_scores(snapshot, kind, tell=tell)
     record = snapshot.record
@@ -266,7 +197,7 @@ def measure_scores(
     *,
     most_queries: int = _MAX_QUERIES,
     random_state: int = 0,
-    tell: Tell | None = None,
+    tell: Tell = silent,
 ) -> Scores:
     """Rank all songs for each song by plain distance, and compare with what is relevant to it.
 
@@ -291,14 +222,14 @@ def measure_scores(
     2 000 queries of 5 000 songs take a few seconds. Memory: 8 bytes times songs times dimensions, and what
     :func:`~musicsim.evaluation.query_scores` says: 260 MB for 100 000 songs of 139 dimensions.
     """
-    _tell(tell, "reading listener data", 0, 0)
+    tell("reading listener data", 0, 0)
     supervision = Supervision(snapshot, kind)
     relevance = supervision.relevance()
     genres = snapshot.columns.genre.texts()
     able = np.flatnonzero(relevance.n_relevant())
     asked = _sampled(able, most_queries, random_state)
     ranked = _sampled(np.arange(snapshot.n_indexed), _MAX_RANKED, random_state)
-    _tell(tell, "ranking similar songs", 0, len(asked))
+    tell("ranking similar songs", 0, len(asked))
     queries, X = snapshot.X[asked].astype(np.float64), snapshot.X[ranked].astype(np.float64)
     scores = {name: np.empty(len(asked)) for name in RANKED}
     for start in range(0, len(asked), 256):
@@ -306,7 +237,7 @@ def measure_scores(
         found = evaluation.query_scores(queries[block], X, relevance.restrict(asked[block], ranked), K)
         for name, values in scores.items():
             values[block] = found[name]
-        _tell(tell, "ranking similar songs", min(start + 256, len(asked)), len(asked))
+        tell("ranking similar songs", min(start + 256, len(asked)), len(asked))
     counted = np.isfinite(scores["auc"])
     artists = [supervision.groups[i] for i in asked[counted]]
     scores = {name: values[counted] for name, values in scores.items()}
@@ -321,18 +252,13 @@ def measure_scores(
     )
 
 
-def _tell(tell: Tell | None, message: str, done: int, total: int) -> None:
-    if tell is not None:
-        tell(message, done, total)
-
-
-def _sampled(rows: IntArray, most: int, random_state: int) -> IntArray:
+def _sampled(rows: Int64Array, most: int, random_state: int) -> Int64Array:
     if len(rows) <= most:
         return rows
     return np.sort(np.random.default_rng(random_state).permutation(rows)[:most])
 
 
-def _figure(values: FloatArray, artists: Sequence[str], random_state: int) -> Figure:
+def _figure(values: Float64Array, artists: Sequence[str], random_state: int) -> Figure:
     if not len(values):
         return Figure(float("nan"))
     if len(set(artists)) < 2:
@@ -342,7 +268,7 @@ def _figure(values: FloatArray, artists: Sequence[str], random_state: int) -> Fi
     )
 
 
-def _by_genre(genres: Sequence[str | None], scores: dict[str, FloatArray]) -> list[GenreScores]:
+def _by_genre(genres: Sequence[str | None], scores: dict[str, Float64Array]) -> list[GenreScores]:
     rows_of: dict[str, list[int]] = {}
     for row, genre in enumerate(genres):
         if genre:
@@ -358,7 +284,7 @@ def _by_genre(genres: Sequence[str | None], scores: dict[str, FloatArray]) -> li
 
 
 def measure_lists(
-    snapshot: Snapshot, *, most_songs: int = _MAX_SONGS, random_state: int = 0, tell: Tell | None = None
+    snapshot: Snapshot, *, most_songs: int = _MAX_SONGS, random_state: int = 0, tell: Tell = silent
 ) -> ListsOfBoth | None:
     """The ten nearest of every song, without and with hub reduction.
 
@@ -398,12 +324,12 @@ def measure_lists(
 
 
 def _nearest(
-    X: npt.NDArray[np.float32],
+    X: Float32Array,
     index: search.ExactIndex | Neighbours,
     proximity: search.MutualProximity,
-    artists: IntArray,
-    tell: Tell | None,
-) -> list[tuple[IntArray, IntArray]]:
+    artists: Int64Array,
+    tell: Tell,
+) -> list[tuple[Int64Array, Int64Array]]:
     """Plain and reduced order: rows of the ten nearest, of any artist and of others; -1 where there are fewer."""
     n = len(X)
     reach = min(n, max(_CANDIDATES, K + int(np.bincount(artists).max())) + 1)
@@ -421,12 +347,16 @@ def _nearest(
                 any_artist[q, : len(order[:K])] = order[:K]
                 of_others = order[artists[order] != artists[q]][:K]
                 other_artists[q, : len(of_others)] = of_others
-        _tell(tell, "looking for hubs", int(queries[-1]) + 1, n)
+        tell("looking for hubs", int(queries[-1]) + 1, n)
     return near
 
 
 def _summary(
-    near: IntArray, near_others: IntArray, ids: IntArray, artists: IntArray, genres: Sequence[str | None]
+    near: Int64Array,
+    near_others: Int64Array,
+    ids: Int64Array,
+    artists: Int64Array,
+    genres: Sequence[str | None],
 ) -> Lists:
     counts = evaluation.k_occurrence(near, len(ids))
     query, place = np.nonzero(near >= 0)
@@ -454,7 +384,7 @@ def _summary(
     )
 
 
-def _confusion(near: IntArray, genres: Sequence[str | None], sizes: Mapping[str, int]) -> Confusion:
+def _confusion(near: Int64Array, genres: Sequence[str | None], sizes: Mapping[str, int]) -> Confusion:
     """Shares of each genre among the neighbours of each; songs of unknown or rare genres ask nothing."""
     names = sorted((g for g, n in sizes.items() if n >= _MIN_OF_GENRE), key=lambda g: (-sizes[g], g))
     n = len(names)

@@ -7,26 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Int64Array
 from musicsim.explorer.guessing.guess_judging import Judged, judge
 from musicsim.explorer.guessing.label_levels import LEVELS_OF, Levels
 from musicsim.explorer.guessing.voters import CodeVoters, VectorVoters, Voters, elected
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.library.stores.tag_edits import TagChange
-
-__all__ = [
-    "MIN_RIGHT",
-    "N_VOTES",
-    "TARGETS",
-    "USUAL_VOTES",
-    "VOTERS",
-    "Guess",
-    "Guesses",
-    "enter_guesses",
-    "guess_labels",
-]
 
 N_VOTES = {"genre": 10, "artist": 3}
 """Songs that vote, by what is guessed: of an artist a library has few."""
@@ -43,27 +31,18 @@ MIN_RIGHT = 0.8
 VOTERS = ("vectors", "codes")
 """Who votes: what the model finds near, or what shares most bits of codes learned from the labels."""
 
-Rows = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """What most of a song's nearest neighbours are labelled with.
-
-    Attributes
-    ----------
-    names, votes : tuples of one entry a level
-        From the widest class to the narrowest: the name that most voters have who agree on the wider ones, and how
-        many these are.
-    tags : tuple of str
-        The tag that each name is entered as.
-    """
+    """What most of a song's nearest neighbours are labelled with."""
 
     song: Song
+    # from the widest class to the narrowest: the name that most voters have who agree on the wider ones, and
+    # how many these are
     names: tuple[str, ...]
     votes: tuple[int, ...]
     n_voters: int
-    tags: tuple[str, ...]
+    tags: tuple[str, ...]  # the tag that each name is entered as
 
     def entered(self, least: int) -> dict[str, str]:
         """Tags to enter when at least so many votes are asked for: only such as the song is without."""
@@ -74,22 +53,12 @@ class Guess:
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """Guesses, and how often such guesses are right.
+    """Guesses, and how often such guesses are right."""
 
-    Attributes
-    ----------
-    target : str
-        What was guessed.
-    guesses : list of Guess
-        Most votes first.
-    n_known : int
-        How many songs have a label.
-    """
-
-    target: str
-    guesses: list[Guess]
+    target: str  # what was guessed
+    guesses: list[Guess]  # most votes first
     judged: Judged
-    n_known: int
+    n_known: int  # how many songs have a label
 
     def kept(self, least: int) -> list[Guess]:
         """Guesses with so many votes at least."""
@@ -129,10 +98,7 @@ class Guesses:
 def enter_guesses(library: Library, guesses: Iterable[Guess], least: int) -> list[TagChange]:
     """Enter what guesses say with so many votes at least, into songs that are still without it.
 
-    Returns
-    -------
-    list of TagChange
-        What :meth:`musicsim.library.stores.tag_edits.TagEdits.change` takes it back with.
+    Gives back what :meth:`TagEdits.change` takes it back with.
     """
     entered = ((guess.song.id, guess.entered(least)) for guess in guesses)
     return library.edits.change(TagChange(i, dict.fromkeys(tags), tags) for i, tags in entered if tags)
@@ -178,7 +144,7 @@ def guess_labels(
     if not len(unknown) or not len(known):
         return Guesses(target, [], Judged({}, None, 0), len(known))
 
-    def voters_of(rows: Rows) -> Voters:
+    def voters_of(rows: Int64Array) -> Voters:
         return (
             CodeVoters(snapshot, rows, levels.codes[rows]) if by == "codes" else VectorVoters(snapshot, rows)
         )
@@ -187,7 +153,9 @@ def guess_labels(
     return Guesses(target, _guessed(snapshot, voters_of(known), unknown, levels, n_votes), judged, len(known))
 
 
-def _guessed(snapshot: Snapshot, voters: Voters, unknown: Rows, levels: Levels, n_votes: int) -> list[Guess]:
+def _guessed(
+    snapshot: Snapshot, voters: Voters, unknown: Int64Array, levels: Levels, n_votes: int
+) -> list[Guess]:
     ids = snapshot.row_ids[unknown].tolist()
     songs = {song.id: song for song in snapshot.songs_by_id(ids)}
     guesses = []

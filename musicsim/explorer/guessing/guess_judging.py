@@ -4,46 +4,39 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Int64Array
 from musicsim.errors import ModelError
 from musicsim.explorer.guessing.label_levels import Levels
 from musicsim.explorer.guessing.voters import Voters, elected
-
-__all__ = ["Judged", "judge"]
 
 _MAX_JUDGED = 1_000
 _JUDGED = 0.2  # of the labelled songs, where others are learned from
 _REACH = 100  # neighbours among which those that are not alike for other reasons are sought
 _SEED = 0
 
-Rows = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """How often guesses are right.
+    """How often guesses are right."""
 
-    Attributes
-    ----------
-    right : dict of int to float
-        Of labelled songs, each left out: the share that is right among guesses with at least so many votes; only
-        where there was one. A guess is right where all levels are that it says with so many votes and that the song
-        has a label of.
-    right_apart : float or None
-        The share of the widest levels that are right when songs of the same artist (of a genre), or album (of an
-        artist), do not vote; None where nobody else could.
-    n_judged : int
-        How many songs `right` was found on; 0 where too few have a label.
-    """
-
+    # Dict of int to float: of labelled songs, each left out: the share that is right among guesses with at
+    # least so many votes; only where there was one. A guess is right where all levels are that it says with
+    # so many votes and that the song has a label of.
     right: dict[int, float]
+    # the share of the widest levels that are right when songs of the same artist (of a genre), or album (of
+    # an artist), do not vote; None where nobody else could
     right_apart: float | None
-    n_judged: int
+    n_judged: int  # how many songs `right` was found on; 0 where too few have a label
 
 
 def judge(
-    voters_of: Callable[[Rows], Voters], levels: Levels, known: Rows, n_votes: int, *, learned: bool
+    voters_of: Callable[[Int64Array], Voters],
+    levels: Levels,
+    known: Int64Array,
+    n_votes: int,
+    *,
+    learned: bool,
 ) -> Judged:
     """How often guesses are right.
 
@@ -71,7 +64,7 @@ def judge(
     return Judged(right, None if voters is None else _right_apart(voters, judged, levels, n_votes), n_judged)
 
 
-def _split(levels: Levels, rows: Rows, *, learned: bool, apart: bool) -> tuple[Rows, Rows]:
+def _split(levels: Levels, rows: Int64Array, *, learned: bool, apart: bool) -> tuple[Int64Array, Int64Array]:
     """Of labelled rows in a random order those that guesses are judged on, and those that vote.
 
     Vectors know nothing of the labels: each row is judged, and does not vote on itself. Of what is learned from labels
@@ -89,7 +82,9 @@ def _split(levels: Levels, rows: Rows, *, learned: bool, apart: bool) -> tuple[R
     return rows[is_out][:_MAX_JUDGED], rows[~is_out]
 
 
-def _voters(voters_of: Callable[[Rows], Voters], judged: Rows, others: Rows) -> Voters | None:
+def _voters(
+    voters_of: Callable[[Int64Array], Voters], judged: Int64Array, others: Int64Array
+) -> Voters | None:
     """Voters to judge some rows by; None where nobody is judged, or others have too few labels to learn from."""
     if not len(judged):
         return None
@@ -99,7 +94,7 @@ def _voters(voters_of: Callable[[Rows], Voters], judged: Rows, others: Rows) -> 
         return None
 
 
-def _right(voters: Voters, judged: Rows, levels: Levels, n_votes: int) -> dict[int, float]:
+def _right(voters: Voters, judged: Int64Array, levels: Levels, n_votes: int) -> dict[int, float]:
     """How often labelled songs would get their own label, by votes at least."""
     found: dict[int, list[bool]] = {least: [] for least in range(1, n_votes + 1)}
     for row, near in zip(judged, voters.nearest(judged, n_votes), strict=True):
@@ -113,7 +108,7 @@ def _right(voters: Voters, judged: Rows, levels: Levels, n_votes: int) -> dict[i
     return {least: float(np.mean(is_right)) for least, is_right in found.items() if is_right}
 
 
-def _right_apart(voters: Voters, judged: Rows, levels: Levels, n_votes: int) -> float | None:
+def _right_apart(voters: Voters, judged: Int64Array, levels: Levels, n_votes: int) -> float | None:
     """How often the widest label would be the own one if those apart did not vote."""
     is_right = []
     for row, near in zip(judged, voters.nearest(judged, max(_REACH, n_votes)), strict=True):

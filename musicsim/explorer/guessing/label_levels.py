@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Int64Array, IntegerArray
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
-__all__ = ["LEVELS_OF", "Levels"]
-
-Codes = npt.NDArray[np.int64]
 Path = tuple[str, ...]
 
 # What stands between a genre and its sub-genre in tags: "Electronic / House", "Metal > Doom", "Jazz; Bebop".
@@ -21,25 +18,15 @@ _BETWEEN = re.compile(r"\s*(?:::|[/\\>›»|;,])\s*")
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """Labels of many songs.
+    """Labels of many songs."""
 
-    Attributes
-    ----------
-    codes : int64 ndarray of shape (n_songs, n_levels)
-        Places in `names`, by level; -1 where unknown, and then on all narrower levels.
-    names : list of list of str
-        Of each level.
-    tags : tuple of str
-        The tag that the name of each level is entered as.
-    apart : int64 ndarray of shape (n_songs,)
-        Songs with the same number are alike for other reasons than the label: an honest figure is one for which they
-        do not vote for each other.
-    """
-
-    codes: Codes
-    names: list[list[str]]
-    tags: tuple[str, ...]
-    apart: Codes
+    # (n_songs, n_levels): places in `names`, by level; -1 where unknown, and then on all narrower levels
+    codes: Int64Array
+    names: list[list[str]]  # of each level
+    tags: tuple[str, ...]  # the tag that the name of each level is entered as
+    # (n_songs,): songs with the same number are alike for other reasons than the label: an honest figure is
+    # one for which they do not vote for each other
+    apart: Int64Array
 
 
 def _genres(snapshot: Snapshot) -> Levels:
@@ -82,7 +69,7 @@ def _genre_paths(genres: Sequence[str]) -> list[Path]:
     ]
 
 
-def _numbered(paths: Sequence[Path], which: npt.NDArray[np.integer]) -> tuple[Codes, list[list[str]]]:
+def _numbered(paths: Sequence[Path], which: IntegerArray) -> tuple[Int64Array, list[list[str]]]:
     """Codes of the paths that songs have, -1 for none, and the names they stand for, by level."""
     places: list[dict[Path, int]] = [{} for _ in range(max(map(len, paths), default=1) or 1)]
     table = np.full((len(paths) + 1, len(places)), -1)  # the last row: no path

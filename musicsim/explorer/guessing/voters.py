@@ -4,15 +4,11 @@ from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import hashing, search
+from musicsim._arrays import Int64Array
 from musicsim.errors import ModelError
 from musicsim.explorer.snapshot.snapshot import Snapshot
-
-__all__ = ["CodeVoters", "VectorVoters", "Voters", "elected"]
-
-Rows = npt.NDArray[np.int64]
 
 _BITS, _STEPS, _NOISE = 128, 500, 0.6
 _MAX_LEARNED = 5_000
@@ -23,19 +19,19 @@ _ASKED = 256  # songs that are asked for together: one search for many costs a t
 class Voters(Protocol):
     """Labelled songs, asked for those near others."""
 
-    def nearest(self, rows: Rows, k: int) -> Iterator[Rows]:
+    def nearest(self, rows: Int64Array, k: int) -> Iterator[Int64Array]:
         """For each row at most k labelled rows, nearest first, without the row itself."""
 
 
 class VectorVoters:
     """Near is what the model in use finds near."""
 
-    def __init__(self, snapshot: Snapshot, rows: Rows) -> None:
+    def __init__(self, snapshot: Snapshot, rows: Int64Array) -> None:
         self._snapshot = snapshot
         self._labelled = np.zeros(snapshot.n_indexed, bool)
         self._labelled[rows] = True
 
-    def nearest(self, rows: Rows, k: int) -> Iterator[Rows]:
+    def nearest(self, rows: Int64Array, k: int) -> Iterator[Int64Array]:
         for part in _parts(rows, _ASKED):
             _, near = self._snapshot.index.query(
                 self._snapshot.vectors_at(part), k + 1, allowed=self._labelled
@@ -67,7 +63,9 @@ class CodeVoters:
     as the k-th are read.
     """
 
-    def __init__(self, snapshot: Snapshot, rows: Rows, labels: Rows, random_state: int = 0) -> None:
+    def __init__(
+        self, snapshot: Snapshot, rows: Int64Array, labels: Int64Array, random_state: int = 0
+    ) -> None:
         self._snapshot, self._rows = snapshot, rows
         sample = np.sort(np.random.default_rng(random_state).permutation(len(rows))[:_MAX_LEARNED])
         if not any(_is_learnable(level) for level in labels[sample].T):
@@ -78,7 +76,7 @@ class CodeVoters:
         codes = [self._hash.transform(snapshot.vectors_at(part)) for part in _parts(rows, _AT_ONCE)]
         self._index = search.HammingIndex(n_jobs=1).fit(np.concatenate(codes))
 
-    def nearest(self, rows: Rows, k: int) -> Iterator[Rows]:
+    def nearest(self, rows: Int64Array, k: int) -> Iterator[Int64Array]:
         for part in _parts(rows, _ASKED):
             vectors = self._snapshot.vectors_at(part)
             codes = self._hash.transform(vectors)
@@ -92,19 +90,15 @@ class CodeVoters:
                 yield ordered[ordered != row][:k]
 
 
-def _parts(rows: Rows, size: int) -> Iterator[Rows]:
+def _parts(rows: Int64Array, size: int) -> Iterator[Int64Array]:
     return (rows[start : start + size] for start in range(0, len(rows), size))
 
 
-def elected(ballots: Rows) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def elected(ballots: Int64Array) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The code that most have, by level, among those that agree so far, and how many have it.
 
-    Where several have equally many votes, the first of them; narrower levels than the last that is known are left out.
-
-    Parameters
-    ----------
-    ballots : int64 ndarray of shape (n_voters, n_levels)
-        -1 is unknown.
+    Of `ballots`, (n_voters, n_levels), -1 is unknown. Where several have equally many votes, the first of them
+    counts; narrower levels than the last that is known are left out.
     """
     codes, votes = [], []
     for level in range(ballots.shape[1]):
@@ -119,6 +113,6 @@ def elected(ballots: Rows) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(codes), tuple(votes)
 
 
-def _is_learnable(codes: Rows) -> bool:
+def _is_learnable(codes: Int64Array) -> bool:
     names, counts = np.unique(codes[codes >= 0], return_counts=True)
     return len(names) > 1 and bool((counts > 1).any())

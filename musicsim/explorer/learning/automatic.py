@@ -17,7 +17,6 @@ import numpy as np
 
 from musicsim import evaluation, metric
 from musicsim import relevance as relevances
-from musicsim.errors import ModelError
 from musicsim.explorer.learning.multi_kernel import SourceMLR
 from musicsim.explorer.learning.task import (
     MAX_OF_KERNELS,
@@ -29,14 +28,13 @@ from musicsim.explorer.learning.task import (
     Task,
     Watcher,
     about,
+    no_example,
     to_learn_from,
     what_changed,
 )
 from musicsim.explorer.learning.verdict import RANKED, fallen, leads_of
 from musicsim.explorer.learning.within import WithinSongs
 from musicsim.explorer.snapshot.snapshot import Snapshot
-
-__all__ = ["SOUND_ALONE", "learn_automatically"]
 
 SOUND_ALONE = "the sound alone"
 _FOLDS = 3
@@ -58,19 +56,11 @@ Learn = Callable[[Rows, int], FloatArray]
 
 @dataclass(slots=True)
 class Way:
-    """A way of learning, and what came of it on the folds so far.
-
-    Attributes
-    ----------
-    words : str
-    learn : callable
-        Raises ValueError where the rows hold nothing to learn from.
-    scores : list of dict of ndarray
-        Of the queries of each fold, by measure.
-    """
+    """A way of learning, and what came of it on the folds so far."""
 
     words: str
-    learn: Learn
+    learn: Learn  # raises ValueError where the rows hold nothing to learn from
+    # of the queries of each fold, by measure
     scores: list[dict[str, FloatArray]] = field(default_factory=list)
 
 
@@ -94,11 +84,7 @@ class _Choice:
         for number in range(len(self.folds)):
             self._judge(self.plain, number)
         if not np.isfinite(_joined(self.plain)["auc"]).any():
-            raise ModelError(
-                f"no held-out song has both a similar and a dissimilar one by {task.settings.supervision} "
-                "among the songs it searches, so that no setting can be chosen. Add examples or music, or "
-                "choose another ground truth."
-            )
+            raise no_example(task)
         self._groups = [task.supervision.groups[q] for fold in self.folds for q in fold.queries]
         self.is_over = False
 
@@ -293,12 +279,16 @@ def _among(task: Task, rows: Rows) -> relevances.Relevance:
     return task.supervision.relevance(rows).restrict(rows, rows)
 
 
+class NothingLearnedError(ValueError):
+    """The metric of these songs is zero. That of some of them, at the same C, need not be."""
+
+
 def _fitted(mlr: metric.MLR | SourceMLR, X: FloatArray, relevance: relevances.Relevance) -> FloatArray:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of open gaps: what is learned is judged anyway
         L: FloatArray = mlr.fit(X, relevance).components_
     if not L.any():
-        raise ValueError("C: nothing is learned with so small a one.")
+        raise NothingLearnedError("C: nothing is learned with so small a one.")
     return L
 
 
@@ -345,7 +335,10 @@ def learn_automatically(
     queries, database = task.queries(task.split.test, MAX_TESTED)
     if not task.supervision.searches_itself:
         database = np.sort(known)
-    judged = chosen.learn(_whole_groups(task, known, MAX_SONGS), MAX_SONGS)
+    try:
+        judged = chosen.learn(_whole_groups(task, known, MAX_SONGS), MAX_SONGS)
+    except NothingLearnedError:
+        chosen, judged = choice.plain, plain
     leads = leads_of(
         _scores(task, plain, queries, database),
         _scores(task, judged, queries, database),
@@ -354,7 +347,10 @@ def learn_automatically(
     rejected = chosen.words if chosen is not choice.plain and (not leads or fallen(leads)) else ""
     kept = choice.plain if rejected else chosen
     watcher.tell("learning from all songs")
-    L = kept.learn(_whole_groups(task, np.arange(len(task.X)), MAX_SONGS), MAX_SONGS)
+    try:
+        L = kept.learn(_whole_groups(task, np.arange(len(task.X)), MAX_SONGS), MAX_SONGS)
+    except NothingLearnedError:
+        L = judged
     report = about(task) | {
         "setting": kept.words,
         "rejected": rejected,

@@ -31,8 +31,6 @@ from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.requests.training import LOCAL, MEAN, LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
-__all__ = ["Trial", "fitted", "held_out_scores", "learn_means", "trials"]
-
 _TS, _REGS = (0.0, 0.1, 0.3, 0.5, 0.7), (0.01, 0.1, 1.0)
 _REGIONS, _LOCAL_TS, _LOCAL_REGS = (2, 5, 10, 20), (0.1, 0.5), (0.1, 1.0)
 _SONGS_A_REGION = 10  # LGMMLByExample would make fewer regions of less, and a trial twice what it is once
@@ -52,11 +50,7 @@ class Trial:
 def trials(method: str, n_songs: int) -> list[Trial]:
     """What is tried: of one metric, where on the geodesic, how near to plain distance; of many, how many, too.
 
-    Parameters
-    ----------
-    method : {"mean", "local"}
-    n_songs : int
-        Songs that are learned from; a region has ten at least.
+    Of `n_songs` that are learned from, a region has ten at least.
     """
     if method == MEAN:
         return [Trial({"t": t, "reg": reg}, f"t {t:g}, reg {reg:g}") for t, reg in product(_TS, _REGS)]
@@ -76,10 +70,7 @@ def fitted(
 ) -> metric.GMML | metric.LGMMLByExample:
     """One metric, or local ones, of songs and who is similar to whom among them.
 
-    Raises
-    ------
-    ValueError
-        If no song has both a similar and a dissimilar one.
+    Raises ValueError if no song has both a similar and a dissimilar one.
     """
 
     learner = (

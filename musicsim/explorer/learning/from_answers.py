@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import evaluation, metric, order, relevance
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.errors import ModelError
 from musicsim.explorer.learning.multi_kernel import SourceEmbedding, SourceMLR
 from musicsim.explorer.learning.verdict import Lead
@@ -23,32 +23,22 @@ from musicsim.explorer.requests.training import ORDER
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.answers import comparisons, question_key
 
-__all__ = ["Answered", "Judged", "learn_from_answers", "relevance_of", "shares_in_order", "too_few"]
-
 _FEWEST = 6
 _OUTER, _INNER = 5, 3
 _TOLERANCE, _MAX_STEPS = 3e-2, 150
 _TRACE_EVERY = 5
 _NO_FIT = {"gap": 0.0, "n_cuts": 0, "rank": 0}
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Told = Callable[[dict[str, Any]], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Answers about the songs of a snapshot, each as its comparisons of rows.
+    """Answers about the songs of a snapshot, each as its comparisons of rows."""
 
-    Attributes
-    ----------
-    comparisons : list of int64 ndarrays of shape (m, 4)
-        One array an answer, (i, j, k, l) for d(i, j) < d(k, l).
-    questions : list of tuple
-        What tells questions apart: the same songs in any order are one, and a copy is the song it is a copy of.
-    """
-
-    comparisons: list[IntArray]
+    # list of int64 ndarrays of shape (m, 4): one array an answer, (i, j, k, l) for d(i, j) < d(k, l)
+    comparisons: list[Int64Array]
+    # what tells questions apart: the same songs in any order are one, and a copy is the song it is a copy of
     questions: list[tuple[Any, ...]]
 
     @classmethod
@@ -71,14 +61,14 @@ class Answered:
     def __len__(self) -> int:
         return len(self.comparisons)
 
-    def some(self, places: IntArray) -> Answered:
+    def some(self, places: Int64Array) -> Answered:
         return Answered([self.comparisons[i] for i in places], [self.questions[i] for i in places])
 
-    def all(self) -> IntArray:
+    def all(self) -> Int64Array:
         """Comparisons of all answers, (m, 4)."""
         return np.concatenate([np.empty((0, 4), np.int64), *self.comparisons])
 
-    def folds(self, n: int, random_state: int) -> list[tuple[IntArray, IntArray]]:
+    def folds(self, n: int, random_state: int) -> list[tuple[Int64Array, Int64Array]]:
         """Places to learn from and to judge on; as many parts as there are different questions, at most n."""
         from sklearn.model_selection import GroupKFold
 
@@ -92,7 +82,7 @@ class Answered:
         return list(GroupKFold(n).split(groups, groups=groups))
 
 
-def relevance_of(asked: IntArray, n_songs: int) -> relevance.Relevance:
+def relevance_of(asked: Int64Array, n_songs: int) -> relevance.Relevance:
     """Comparisons of one song with two others as relevance: more often the nearer one, more often the farther one."""
     votes: dict[tuple[int, int], int] = {}
     for row in asked.tolist():
@@ -111,38 +101,27 @@ def relevance_of(asked: IntArray, n_songs: int) -> relevance.Relevance:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What came of learning from answers.
+    """What came of learning from answers."""
 
-    Attributes
-    ----------
-    L : ndarray of shape (r, d)
-        The metric learned from all answers.
-    path : list of dict
-        What came of every C.
-    lead : Lead or None
-        Share of comparisons in order on answers that were held out, before and after; None where none could be.
-    untrained : float
-        Share of all comparisons that are in order without learning.
-    """
-
-    L: FloatArray
+    L: Float64Array  # (r, d): the metric learned from all answers
     C: float
-    path: list[dict[str, Any]]
+    path: list[dict[str, Any]]  # what came of every C
+    # share of comparisons in order on answers that were held out, before and after; None where none could be
     lead: Lead | None
-    untrained: float
+    untrained: float  # share of all comparisons that are in order without learning
 
 
 @dataclass(frozen=True, slots=True)
 class _Learner:
     """Learns from comparisons of rows of X."""
 
-    X: FloatArray
+    X: Float64Array
     loss: str
     structure: str
     random_state: int
     blocks: Sequence[slice] = ()
 
-    def fit(self, asked: IntArray, C: float, told: Told) -> tuple[FloatArray, dict[str, Any]]:
+    def fit(self, asked: Int64Array, C: float, told: Told) -> tuple[Float64Array, dict[str, Any]]:
         """L, and what is told of the fit; steps tell of "has_learned", whether the metric so far is other than 0."""
 
         # without the transitive reduction, which loses what answers with errors in them say twice
@@ -172,7 +151,7 @@ class _Learner:
                 model.fit(self.X[rows], relevance_of(here, len(rows)), callback=tell)
                 n_cuts = model.n_cuts_
         gap = max(0.0, model.objective_ - model.dual_bound_) / max(model.objective_, 1e-300)
-        L: FloatArray = model.components_
+        L: Float64Array = model.components_
         return L, {"gap": gap, "n_cuts": n_cuts, "rank": int(L.any(axis=1).sum())}
 
     def _model(self, C: float) -> Any:
@@ -190,7 +169,7 @@ class _Learner:
         return metric.MLR(self.loss, structure=self.structure, **cuts)
 
 
-def shares_in_order(Y: FloatArray, answered: Answered) -> FloatArray:
+def shares_in_order(Y: Float64Array, answered: Answered) -> Float64Array:
     """Share of each answer's comparisons that are in order in a space; equal distances count half."""
     shares = []
     for asked in answered.comparisons:
@@ -211,7 +190,7 @@ def too_few(answered: Answered) -> str:
 
 
 def learn_from_answers(
-    X: FloatArray,
+    X: Float64Array,
     answered: Answered,
     *,
     Cs: Sequence[float],
@@ -273,7 +252,7 @@ def learn_from_answers(
 class _Kept:
     """A metric with the C and the path that it came of."""
 
-    L: FloatArray
+    L: Float64Array
     C: float
     path: list[dict[str, Any]]
 
@@ -299,13 +278,10 @@ class _Fits:
         self._claim: tuple[int, float] = (-1, 0.0)
         self._kept: _Kept | None = None
 
-    def fit(self, answered: Answered, C: float, message: str) -> tuple[FloatArray, dict[str, Any]]:
+    def fit(self, answered: Answered, C: float, message: str) -> tuple[Float64Array, dict[str, Any]]:
         """L, and what is told of the fit.
 
-        Raises
-        ------
-        _Enough
-            If it was cut short: a metric of some steps may be worse than none.
+        Raises _Enough if it was cut short: a metric of some steps may be worse than none.
         """
         is_cut = False
 
@@ -325,7 +301,7 @@ class _Fits:
             raise _Enough(self._kept or _Kept(L, C, [_entry(C, [], about)]))
         return L, about
 
-    def shares(self, L: FloatArray, answered: Answered) -> FloatArray:
+    def shares(self, L: Float64Array, answered: Answered) -> Float64Array:
         """Shares of answers' comparisons that are in order under a metric."""
         return shares_in_order(self._learner.X @ L.T, answered)
 
@@ -338,11 +314,7 @@ class _Fits:
 def _learned(fits: _Fits, answered: Answered, Cs: Sequence[float], random_state: int) -> _Kept:
     """Judge on each part what was learned from the others, then learn from all.
 
-    Raises
-    ------
-    _Enough
-    ModelError
-        If nothing is learned.
+    Raises _Enough if there is none; ModelError if nothing is learned.
     """
     folds = answered.folds(_OUTER, random_state)
     for n_done, (rest, judged) in enumerate(folds, 1):
@@ -363,16 +335,11 @@ def _learned(fits: _Fits, answered: Answered, Cs: Sequence[float], random_state:
 def _chosen(
     fits: _Fits, answered: Answered, Cs: Sequence[float], random_state: int, message: str
 ) -> tuple[float, list[dict[str, Any]]]:
-    """The C that is best on parts held out, and what came of every one.
-
-    Raises
-    ------
-    _Enough
-    """
+    """The C that is best on parts held out, and what came of every one. Raises _Enough if there is none."""
     folds = answered.folds(_INNER, random_state + 1) if len(Cs) > 1 else []
     path: list[dict[str, Any]] = []
     for C in Cs:
-        shares: list[FloatArray] = []
+        shares: list[Float64Array] = []
         about: dict[str, Any] = _NO_FIT
         for rest, judged in folds:
             L, about = fits.fit(answered.some(rest), C, message)
@@ -386,7 +353,7 @@ def _chosen(
     return best["C"], path
 
 
-def _entry(C: float, shares: list[FloatArray], about: dict[str, Any]) -> dict[str, Any]:
+def _entry(C: float, shares: list[Float64Array], about: dict[str, Any]) -> dict[str, Any]:
     """What came of a C: shares of answers that were held out, and what is told of the last fit."""
     quality = float(np.concatenate(shares).mean()) if shares else float("nan")
     return {"C": float(C), "quality": quality, **about}

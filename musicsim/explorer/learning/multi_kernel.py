@@ -13,10 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim import metric, order
-
-__all__ = ["SourceEmbedding", "SourceMLR", "source_shares"]
-
-FloatArray = npt.NDArray[np.float64]
+from musicsim._arrays import Float64Array
 
 
 class _OfSources:
@@ -24,10 +21,10 @@ class _OfSources:
 
     blocks: Sequence[slice]
 
-    def _kernels(self, X: FloatArray) -> list[FloatArray]:
+    def _kernels(self, X: Float64Array) -> list[Float64Array]:
         return [X[:, block] @ X[:, block].T for block in self.blocks]
 
-    def _joined(self, components: Sequence[FloatArray], X: FloatArray) -> FloatArray:
+    def _joined(self, components: Sequence[Float64Array], X: Float64Array) -> Float64Array:
         """L of block form, float64 (r, d), from projections of the kernels between rows of X."""
 
         parts = []
@@ -66,7 +63,7 @@ class SourceEmbedding(_OfSources):
         self.blocks, self.C, self.tol, self.max_iter = blocks, C, tol, max_iter
 
     def fit(
-        self, X: FloatArray, comparisons: npt.ArrayLike, callback: Callable[..., object] | None = None
+        self, X: Float64Array, comparisons: npt.ArrayLike, callback: Callable[..., object] | None = None
     ) -> Self:
         """Learn from comparisons (m, 4) of rows of X; songs that are in none of them change nothing."""
 
@@ -112,7 +109,7 @@ class SourceMLR(_OfSources):
         self.blocks, self.loss, self.k, self.C = blocks, loss, k, C
         self.tol, self.max_cuts, self.random_state = tol, max_cuts, random_state
 
-    def fit(self, X: FloatArray, y: Any, callback: Callable[..., object] | None = None) -> Self:
+    def fit(self, X: Float64Array, y: Any, callback: Callable[..., object] | None = None) -> Self:
         """Learn from a relevance among the rows of X; the callback is that of :meth:`musicsim.metric.MLR.fit`."""
 
         def tell(step: dict[str, Any]) -> bool:
@@ -129,7 +126,7 @@ class SourceMLR(_OfSources):
         return self
 
     def fit_path(
-        self, X: FloatArray, y: Any, Cs: Sequence[float], callback: Callable[[dict[str, Any]], bool]
+        self, X: Float64Array, y: Any, Cs: Sequence[float], callback: Callable[[dict[str, Any]], bool]
     ) -> list[Self]:
         """A fit for each C, as of :class:`musicsim.metric.MLR`."""
         fitted: list[Self] = []
@@ -150,7 +147,7 @@ class SourceMLR(_OfSources):
         return fitted
 
 
-def source_shares(X: FloatArray, L: FloatArray, blocks: Sequence[slice]) -> list[float]:
+def source_shares(X: Float64Array, L: Float64Array, blocks: Sequence[slice]) -> list[float]:
     """Each source's share of the mean squared distance of songs under a metric; they sum to 1.
 
     Parameters

@@ -32,8 +32,6 @@ from musicsim.explorer.learning.verdict import compare
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
-__all__ = ["learn_from_relevance"]
-
 _TOLERANCE, _MAX_CUTS = 1e-2, 150
 _SEED = 0
 _PATIENCE = 2  # values of C in a row that do not help

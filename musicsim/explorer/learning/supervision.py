@@ -11,17 +11,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from musicsim import kernels
 from musicsim import relevance as relevances
+from musicsim._arrays import Float32Array, Int64Array
 from musicsim.errors import ModelError
 from musicsim.explorer.learning.from_answers import Answered, relevance_of, too_few
 from musicsim.explorer.requests.training import ANSWERS, JUDGEMENTS, KINDS
 from musicsim.explorer.snapshot.snapshot import Snapshot
-
-__all__ = ["Coverage", "Supervision", "coverage", "preselected"]
 
 _SIMILAR_BY_TAGS = 10
 _MIN_QUERIES = 10
@@ -30,30 +28,16 @@ _MAX_HELD = 16
 _MIN_SHARE = 0.2
 """Of the songs, that a kind of supervision speaks of when it is preselected."""
 
-IntArray = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much of a library a kind of supervision speaks of.
-
-    Attributes
-    ----------
-    n_songs : int
-        Songs that have a relevant song.
-    share : float
-        Of all songs.
-    detail : str
-        What it stands on, in words.
-    lacks : str
-        Why it is not enough to learn from; empty where it is.
-    """
+    """How much of a library a kind of supervision speaks of."""
 
     kind: str
-    n_songs: int
-    share: float
-    detail: str
-    lacks: str = ""
+    n_songs: int  # songs that have a relevant song
+    share: float  # of all songs
+    detail: str  # what it stands on, in words
+    lacks: str = ""  # why it is not enough to learn from; empty where it is
 
     @property
     def is_enough(self) -> bool:
@@ -106,7 +90,7 @@ class Supervision:
         self._make = self._prepared()
         self._held: dict[bytes, relevances.Relevance] = {}
 
-    def relevance(self, database: IntArray | None = None) -> relevances.Relevance:
+    def relevance(self, database: Int64Array | None = None) -> relevances.Relevance:
         """Who is similar to whom, each song a query, in a database of some rows (all by default).
 
         Returns
@@ -121,7 +105,7 @@ class Supervision:
             self._held[key] = self._make(rows)
         return self._held[key]
 
-    def _prepared(self) -> Callable[[IntArray], relevances.Relevance]:
+    def _prepared(self) -> Callable[[Int64Array], relevances.Relevance]:
         if self.kind == "plays":
             return self._plays()
         if self.kind in ("sittings", "playlists"):
@@ -137,7 +121,7 @@ class Supervision:
 
     # --- by kind ------------------------------------------------------------------------------
 
-    def _labels(self) -> Callable[[IntArray], relevances.Relevance]:
+    def _labels(self) -> Callable[[Int64Array], relevances.Relevance]:
         labels = getattr(self._snapshot.columns, self.kind).texts()
         codes = relevances.label_codes(labels)
         sizes = np.bincount(codes[codes >= 0])
@@ -150,7 +134,7 @@ class Supervision:
         )
         return lambda _rows: relevance
 
-    def _plays(self) -> Callable[[IntArray], relevances.Relevance]:
+    def _plays(self) -> Callable[[Int64Array], relevances.Relevance]:
         """Thesis 5.2 on artists: the k that share most of their listeners."""
         plays = self._snapshot.library.plays()
         codes, names = _group_numbers(self.groups)
@@ -167,7 +151,7 @@ class Supervision:
                 "genres."
             )
 
-        def make(database: IntArray) -> relevances.Relevance:
+        def make(database: Int64Array) -> relevances.Relevance:
             candidates = np.unique(codes[database])
             return relevances.Relevance.from_plays(
                 heard, self._k, self._threshold, groups=codes, candidates=candidates
@@ -198,18 +182,18 @@ class Supervision:
         table.data[:] = 1.0
         return table
 
-    def _songs_together(self, table: sparse.csr_array) -> Callable[[IntArray], relevances.Relevance]:
+    def _songs_together(self, table: sparse.csr_array) -> Callable[[Int64Array], relevances.Relevance]:
         """The k songs that share most of a song's lists, those of its own artist left out."""
         if table.nnz == 0 or int(np.diff(table.indptr).max(initial=0)) < 2:
             raise ModelError(f"this library has no {KINDS[self.kind].words} yet: import some first.")
 
-        def make(database: IntArray) -> relevances.Relevance:
+        def make(database: Int64Array) -> relevances.Relevance:
             together = relevances.Relevance.from_plays(table, self._k, 1, candidates=database)
             return together.without_own_group(self.groups)
 
         return make
 
-    def _answers(self) -> Callable[[IntArray], relevances.Relevance]:
+    def _answers(self) -> Callable[[Int64Array], relevances.Relevance]:
         answered = Answered.of(self._snapshot)
         if not len(answered):
             raise ModelError("nobody has compared songs yet: answer some questions on the Compare page.")
@@ -218,7 +202,7 @@ class Supervision:
         relevance = relevance_of(answered.all(), len(self.groups))
         return lambda _rows: relevance
 
-    def _judgements(self) -> Callable[[IntArray], relevances.Relevance]:
+    def _judgements(self) -> Callable[[Int64Array], relevances.Relevance]:
         """Songs that fit and songs that do not, by the song that was searched with; others are in no ranking."""
         judged = self._snapshot.library.judgements.all()
         queries, songs = (self._snapshot.rows_of([one[side] for one in judged]).tolist() for side in (0, 1))
@@ -237,7 +221,7 @@ class Supervision:
         relevance = relevances.Relevance.from_lists(relevant, irrelevant=irrelevant)
         return lambda _rows: relevance
 
-    def _tags(self) -> Callable[[IntArray], relevances.Relevance]:
+    def _tags(self) -> Callable[[Int64Array], relevances.Relevance]:
 
         tags = self._snapshot.tags_of()
         lists = [[tag for tag, _ in tags.get(i, ())] for i in self._snapshot.row_ids.tolist()]
@@ -252,16 +236,16 @@ class Supervision:
         return lambda database: _most_alike(vectors, codes, database, _SIMILAR_BY_TAGS)
 
 
-def _group_numbers(groups: list[str]) -> tuple[IntArray, list[str]]:
+def _group_numbers(groups: list[str]) -> tuple[Int64Array, list[str]]:
     names, codes = np.unique(groups, return_inverse=True)
     return codes.astype(np.int64), names.tolist()
 
 
 def _most_alike(
-    vectors: npt.NDArray[np.float32], codes: IntArray, database: IntArray, k: int
+    vectors: Float32Array, codes: Int64Array, database: Int64Array, k: int
 ) -> relevances.Relevance:
     """The k rows of the database with the largest inner product above 0, those of the own group left out."""
-    lists: list[IntArray] = []
+    lists: list[Int64Array] = []
     for start in range(0, len(vectors), 256):
         rows = np.arange(start, min(start + 256, len(vectors)))
         S = vectors[rows] @ vectors[database].T

@@ -10,8 +10,6 @@ from musicsim.explorer.learning.task import CS, FloatArray, Watcher, what_change
 from musicsim.explorer.requests.training import ORDER, LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
-__all__ = ["learn_from_survey"]
-
 
 def learn_from_survey(
     snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: Watcher

@@ -8,31 +8,14 @@ from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import __version__, evaluation, relevance
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.errors import ModelError
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.verdict import Lead, changed_queries, is_better, space_hubness
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
-
-__all__ = [
-    "CS",
-    "MAX_OF_KERNELS",
-    "MAX_SONGS",
-    "MAX_TESTED",
-    "MAX_VALIDATED",
-    "FloatArray",
-    "Rows",
-    "Task",
-    "Watcher",
-    "about",
-    "sampled",
-    "to_choose_on",
-    "to_learn_from",
-    "what_changed",
-]
 
 CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 """Values of C that are tried, from weak to strong."""
@@ -45,8 +28,8 @@ MAX_OF_KERNELS = (
 )
 _MIN_ARTISTS = 5
 
-FloatArray = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
+FloatArray = Float64Array
+Rows = Int64Array
 
 
 class Watcher(Protocol):
@@ -176,20 +159,22 @@ def to_learn_from(task: Task) -> tuple[Rows, relevance.Relevance]:
 def to_choose_on(task: Task, most: int) -> tuple[Rows, Rows, float]:
     """Queries by held-out artists that settings are chosen on, their database, and what plain distance comes to there.
 
-    Raises
-    ------
-    ModelError
-        If none of the queries can be judged: then no setting is better than another.
+    Raises ModelError if none of the queries can be judged: then no setting is better than another.
     """
     queries, database = task.queries(task.split.validation, most)
     untrained = task.score(None, queries, database)
     if not np.isfinite(untrained):
-        raise ModelError(
-            f"no held-out song has both a similar and a dissimilar one by {task.settings.supervision} "
-            "among the songs it searches, so that no setting can be chosen. Add examples or music, or "
-            "choose another ground truth."
-        )
+        raise no_example(task)
     return queries, database, untrained
+
+
+def no_example(task: Task) -> ModelError:
+    """What to raise where no held-out query can be judged."""
+    return ModelError(
+        f"no held-out song has both a similar and a dissimilar one by {task.settings.supervision} "
+        "among the songs it searches, so that no setting can be chosen. Add examples or music, or "
+        "choose another ground truth."
+    )
 
 
 def about(task: Task) -> dict[str, Any]:

@@ -7,33 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import evaluation, relevance
+from musicsim._arrays import Float64Array, FloatingArray, Int64Array
 from musicsim.explorer.requests.training import ORDER
-
-__all__ = [
-    "BETTER",
-    "MEASURES",
-    "NO_DIFFERENCE",
-    "RANKED",
-    "WORSE",
-    "Lead",
-    "changed_queries",
-    "compare",
-    "fallen",
-    "is_better",
-    "leads_of",
-    "space_hubness",
-]
 
 RANKED = {"auc": "AUC", "map": "MAP", "mrr": "MRR", "precision": "P@10"}
 MEASURES = RANKED | {ORDER: "comparisons in order"}
 BETTER, WORSE, NO_DIFFERENCE = "better", "worse", "no difference shown"
 _MAX_FOR_HUBS = 5_000
-_SHOWN = 5
-
-Rows = npt.NDArray[np.int64]
+_MAX_COMPARED, _MOST_CHANGED, _SHOWN = 2_000, 10, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +36,11 @@ class Lead:
 
 
 def compare(
-    before: npt.NDArray[np.floating],
-    after: npt.NDArray[np.floating],
+    before: FloatingArray,
+    after: FloatingArray,
     relevance: relevance.Relevance,
-    queries: Rows,
-    database: Rows,
+    queries: Int64Array,
+    database: Int64Array,
     groups: Any,
     random_state: int = 0,
 ) -> dict[str, Lead]:
@@ -81,8 +64,8 @@ def compare(
 
 
 def leads_of(
-    before: Mapping[str, npt.NDArray[np.float64]],
-    after: Mapping[str, npt.NDArray[np.float64]],
+    before: Mapping[str, Float64Array],
+    after: Mapping[str, Float64Array],
     groups: Sequence[Any],
     random_state: int = 0,
 ) -> dict[str, Lead]:
@@ -111,7 +94,7 @@ def fallen(leads: Mapping[str, Lead]) -> list[str]:
     return [name for name, lead in leads.items() if lead.high < 0]
 
 
-def space_hubness(X: npt.NDArray[np.floating], random_state: int = 0) -> float:
+def space_hubness(X: FloatingArray, random_state: int = 0) -> float:
     """Skew of the 10-occurrence, of a seeded sample of 5 000 songs where there are more."""
     if len(X) > _MAX_FOR_HUBS:
         X = X[np.sort(np.random.default_rng(random_state).permutation(len(X))[:_MAX_FOR_HUBS])]
@@ -119,32 +102,20 @@ def space_hubness(X: npt.NDArray[np.floating], random_state: int = 0) -> float:
 
 
 def changed_queries(
-    before: npt.NDArray[np.floating],
-    after: npt.NDArray[np.floating],
-    n: int = 10,
-    *,
-    most: int = 2_000,
-    random_state: int = 0,
+    before: FloatingArray, after: FloatingArray, random_state: int = 0
 ) -> list[tuple[int, list[int], list[int]]]:
-    """The songs whose ten nearest changed most.
+    """The ten songs whose ten nearest changed most, as (row, five nearest rows before, five nearest rows after).
 
-    Parameters
-    ----------
-    before, after : ndarrays of shape (n_songs, d) each
-    most : int
-        Of more songs a seeded sample is looked through; both spaces are then compared within it.
-
-    Returns
-    -------
-    list of (row, five nearest rows before, five nearest rows after), those with fewest answers in common first
+    Those with fewest answers in common come first. Of more than 2,000 songs a seeded sample is looked through, within
+    which both spaces, (n_songs, d) each, are then compared.
     """
     rows = np.arange(len(before))
-    if len(rows) > most:
-        rows = np.sort(np.random.default_rng(random_state).permutation(rows)[:most])
+    if len(rows) > _MAX_COMPARED:
+        rows = np.sort(np.random.default_rng(random_state).permutation(rows)[:_MAX_COMPARED])
     k = min(10, len(rows) - 1)
     if k < 1:
         return []
     old, new = (evaluation.nearest_neighbours(X[rows], k) for X in (before, after))
     common = (old[:, :, None] == new[:, None, :]).sum(axis=(1, 2))
-    order = np.argsort(common, kind="stable")[:n]
+    order = np.argsort(common, kind="stable")[:_MOST_CHANGED]
     return [(int(rows[i]), rows[old[i, :_SHOWN]].tolist(), rows[new[i, :_SHOWN]].tolist()) for i in order]

@@ -1,15 +1,13 @@
 """Songs of one label, folder or artist, and parts of one song: the classes whose covariance a whitening takes out."""
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import metric
+from musicsim._arrays import Int64Array
 from musicsim.audio import DELTA_WIDTH, HOP, SAMPLE_RATE
 from musicsim.explorer.learning.task import FloatArray, Rows, Task
 from musicsim.explorer.models.encoders import has_features
 from musicsim.explorer.snapshot.snapshot import Snapshot
-
-__all__ = ["SONGS", "WithinSongs"]
 
 SONGS = "songs"
 _LABELS = {"genre": "genres", "artist": "artists", "folder": "folders"}
@@ -74,7 +72,7 @@ class WithinSongs:
         return metric.within_covariance(X, self._task.supervision.relevance(rows).restrict(rows, rows))
 
 
-def _parts(snapshot: Snapshot) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+def _parts(snapshot: Snapshot) -> tuple[FloatArray, Int64Array]:
     """Vectors of parts of a sample of the songs, and the song of each; none where no sound is compared or kept."""
     model = snapshot.model
     assert model is not None

@@ -10,49 +10,32 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.explorer.models.schema import Report, read_json_file
 from musicsim.library.db.cache import load_arrays, save_arrays
 from musicsim.library.disk.arrays import atomic_path
 
-__all__ = [
-    "FittedWalk",
-    "drop_walk",
-    "load_clusters",
-    "load_map",
-    "load_report",
-    "load_walk",
-    "read_report",
-    "readable_arrays",
-    "save_arrays",
-    "save_clusters",
-    "save_map",
-    "save_report",
-    "save_walk",
-]
-
 _log = logging.getLogger(__name__)
 
 
-def save_clusters(
-    folder: Path, song_ids: npt.NDArray[np.int64], labels: Mapping[str, npt.NDArray[np.int64]]
-) -> None:
+def save_clusters(folder: Path, song_ids: Int64Array, labels: Mapping[str, Int64Array]) -> None:
     """Keep cluster labels (n_songs,) by the number of clusters."""
     save_arrays(folder / "clusters.npz", song_ids=song_ids, **{f"labels_{k}": v for k, v in labels.items()})
 
 
-def load_clusters(folder: Path) -> tuple[npt.NDArray[np.int64], dict[str, npt.NDArray[np.int64]]]:
+def load_clusters(folder: Path) -> tuple[Int64Array, dict[str, Int64Array]]:
     """Song ids (n_songs,) and their labels by the number of clusters; empty before the first, and of a damaged file."""
     arrays = readable_arrays(folder / "clusters.npz")
     ids = arrays.pop("song_ids", np.empty(0, dtype=np.int64))
     return ids, {name.removeprefix("labels_"): values for name, values in arrays.items()}
 
 
-def save_map(folder: Path, song_ids: npt.NDArray[np.int64], places: npt.NDArray[np.floating]) -> None:
+def save_map(folder: Path, song_ids: Int64Array, places: FloatingArray) -> None:
     """Keep the places of songs on the map (n_songs, 2)."""
     save_arrays(folder / "map.npz", song_ids=song_ids, places=places.astype(np.float32))
 
 
-def load_map(folder: Path) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+def load_map(folder: Path) -> tuple[Int64Array, Float32Array]:
     """Song ids (n_songs,) and their places (n_songs, 2); empty before the first map, and of a damaged file."""
     arrays = readable_arrays(folder / "map.npz")
     empty = np.empty((0, 2), dtype=np.float32)
@@ -70,21 +53,13 @@ def readable_arrays(source: Path) -> dict[str, npt.NDArray[Any]]:
 
 @dataclass(frozen=True, slots=True)
 class FittedWalk:
-    """Weights of the walk of all playlists and of each dialect, as they were fitted.
+    """Weights of the walk of all playlists and of each dialect, as they were fitted."""
 
-    Attributes
-    ----------
-    names : list of str
-        Edges that have a weight worth keeping in some of the walks.
-    weights : float64 (1 + n_dialects, n_edges)
-        The walk of all playlists first, then the dialects.
-    facts : mapping
-        JSON values: ``n_playlists``, ``n_judged``, ``gain``, and ``dialects``, a list of mappings with ``name``,
-        ``n_playlists``, ``gain``, ``gain_global``.
-    """
-
-    names: list[str]
-    weights: npt.NDArray[np.float64]
+    names: list[str]  # edges that have a weight worth keeping in some of the walks
+    # (1 + n_dialects, n_edges): the walk of all playlists first, then the dialects
+    weights: Float64Array
+    # JSON values: `n_playlists`, `n_judged`, `gain`, and `dialects`, a list of mappings with `name`,
+    # `n_playlists`, `gain`, `gain_global`
     facts: dict[str, Any]
 
 

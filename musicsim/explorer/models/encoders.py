@@ -20,44 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim import codebook, gaussians, kernels, mixtures
+from musicsim._arrays import BoolArray, Float32Array
 from musicsim.audio import FLUCTUATION_SIZE, HARMONY_SIZE, RHYTHM_SIZE, SongFrames
 from musicsim.audio.features import N_MFCC
 from musicsim.explorer.models.schema import AboutModel
 
-__all__ = [
-    "ASPECTS",
-    "FLUCTUATION",
-    "FRAMES",
-    "LYRICS",
-    "MAX_NUMBER",
-    "MIN_SCALE",
-    "MODELS",
-    "TAGS",
-    "TIMBRE",
-    "VECTORS",
-    "Arrays",
-    "AspectEncoder",
-    "CodewordEncoder",
-    "Encoder",
-    "Floats",
-    "Frames",
-    "GaussianEncoder",
-    "LoadPart",
-    "LyricEncoder",
-    "MixtureEncoder",
-    "Part",
-    "SemanticEncoder",
-    "SoundEncoder",
-    "StoredArray",
-    "StoredModel",
-    "TagEncoder",
-    "VectorEncoder",
-    "has_features",
-    "with_prefix",
-    "without_prefix",
-]
-
-Floats: TypeAlias = npt.NDArray[np.float32]
+Floats: TypeAlias = Float32Array
 Frames: TypeAlias = SongFrames | Floats | Iterator[Floats]
 """Of a song: what is kept of it, or for encoders that take no more than these its delta-MFCC, (n, 39), at once or in
 blocks."""
@@ -81,20 +49,13 @@ TIMBRE, FLUCTUATION = slice(None, -FLUCTUATION_SIZE), slice(-FLUCTUATION_SIZE, N
 
 @dataclass(frozen=True, slots=True)
 class StoredArray:
-    """What a stored array has to be.
+    """What a stored array has to be."""
 
-    Attributes
-    ----------
-    shape : tuple of int or str
-        Names stand for lengths that are equal wherever they come: ``f`` features, ``m`` columns that they are mapped
-        to, ``a`` axes, ``r`` rows of a metric, ``d`` dimensions of a vector.
-    least : float
-        The smallest number that it may hold.
-    """
-
+    # names stand for lengths that are equal wherever they come: `f` features, `m` columns that they are
+    # mapped to, `a` axes, `r` rows of a metric, `d` dimensions of a vector
     shape: tuple[int | str, ...]
     dtype: type = np.float64
-    least: float = -MAX_NUMBER
+    least: float = -MAX_NUMBER  # the smallest number that it may hold
 
 
 class StoredModel(Protocol):
@@ -178,10 +139,7 @@ class Encoder(Protocol):
     def n_stored_features(cls, _about: AboutModel, model: StoredModel, /) -> int:
         """Columns of the features of a stored encoder, before it is read.
 
-        Raises
-        ------
-        ValueError
-            If the arrays do not fit the description.
+        Raises ValueError if the arrays do not fit the description.
         """
         return model.lengths["f"]
 
@@ -196,7 +154,7 @@ def without_prefix(prefix: str, arrays: Arrays) -> Arrays:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
-def has_features(features: Floats) -> npt.NDArray[np.bool_]:
+def has_features(features: Floats) -> BoolArray:
     """Which songs have something to be compared by, (n_songs,)."""
     return np.any(np.nan_to_num(features) != 0, axis=1)
 
@@ -443,18 +401,12 @@ _ASPECT_SIZES = {"harmony": HARMONY_SIZE, "rhythm": RHYTHM_SIZE}
 
 @dataclass(frozen=True, slots=True)
 class AspectEncoder(Encoder):
-    """Harmony or rhythm as it was kept beside the frames.
-
-    Attributes
-    ----------
-    aspect : str
-        The representation's name, and an attribute of :class:`musicsim.library.stores.frames.Aspects`.
-    """
+    """Harmony or rhythm as it was kept beside the frames."""
 
     needs = ASPECTS
     stored: ClassVar = {"aspect": StoredArray((), np.str_)}
 
-    aspect: str
+    aspect: str  # the representation's name, and an attribute of Aspects
 
     @property
     def n_features(self) -> int:
@@ -476,18 +428,12 @@ class AspectEncoder(Encoder):
 
 @dataclass(frozen=True, slots=True)
 class VectorEncoder(Encoder):
-    """Vectors that the listener brought.
-
-    Attributes
-    ----------
-    key : str
-        As of :class:`musicsim.library.embeddings.store.EmbeddingStore`.
-    """
+    """Vectors that the listener brought."""
 
     needs = VECTORS
     stored: ClassVar = {"key": StoredArray((), np.str_), "n_dimensions": StoredArray((), np.int64, 1)}
 
-    key: str
+    key: str  # as of EmbeddingStore
     n_dimensions: int
 
     @property

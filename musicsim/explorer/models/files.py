@@ -14,8 +14,6 @@ from musicsim.library import Library
 from musicsim.library.disk.archives import DAMAGED, open_archive, unpack
 from musicsim.library.disk.arrays import atomic_path
 
-__all__ = ["FILE_ENDING", "SentModel", "read_model_file", "save_model_file"]
-
 FILE_ENDING = ".musicsim"
 # 2,048 codewords of few songs, with a metric, are 67 MB; four local metrics on embeddings of 2,048 numbers 200 MB
 _MAX_ARRAYS = 512 << 20
@@ -31,30 +29,17 @@ _REMEDY = "Export it again with the same version of the program as this one, and
 
 @dataclass(frozen=True, slots=True)
 class SentModel:
-    """A model from a file.
+    """A model from a file."""
 
-    Attributes
-    ----------
-    name : str
-        What it was called where it was made.
-    report : mapping
-        As :func:`musicsim.explorer.models.artifacts.load_report` gives it; empty of a model that was not learned.
-    """
-
-    name: str
+    name: str  # what it was called where it was made
     model: SimilarityModel
-    report: dict[str, Any]
+    report: dict[str, Any]  # as load_report() gives it; empty of a model that was not learned
 
 
 def save_model_file(library: Library, model_id: str, target: Path) -> None:
     """Write a model, without any song, as one file for other libraries.
 
-    Raises
-    ------
-    NotFoundError
-        If there is no such model.
-    ModelError
-        If its files are gone.
+    Raises NotFoundError if there is no such model; ModelError if its files are gone.
     """
     record = library.models.get(model_id)
     folder = library.models.path(model_id)
@@ -74,17 +59,8 @@ def save_model_file(library: Library, model_id: str, target: Path) -> None:
 def read_model_file(source: Path, scratch: Path) -> SentModel:
     """Read a file that :func:`save_model_file` wrote, or that somebody says it wrote.
 
-    Parameters
-    ----------
-    scratch : Path
-        An empty folder that it is unpacked into.
-
-    Raises
-    ------
-    ModelError
-        If it holds no model.
-    FeatureVersionError
-        If it comes from another version of the program.
+    It is unpacked into `scratch`, an empty folder. Raises ModelError if it holds no model; FeatureVersionError if it
+    comes from another version of the program.
     """
     try:
         _unpack(source, scratch)

@@ -16,6 +16,7 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import Float64Array
 from musicsim.errors import ModelError
 from musicsim.explorer.models.encoders import (
     MODELS,
@@ -32,27 +33,18 @@ from musicsim.explorer.models.encoders import (
 )
 from musicsim.explorer.models.schema import AboutModel, AboutSources, read_json
 
-__all__ = ["JointEncoder", "column_scales", "fill", "statistics"]
-
 _RIDGE = 1e-6  # of the mean variance: columns that repeat others have a solution, too
 
 
 @dataclass(frozen=True, slots=True)
 class JointEncoder(Encoder):
-    """Joined vectors of models; whole by itself, so that it outlives them and can be sent.
-
-    Attributes
-    ----------
-    names : tuple of str
-        What the models were called.
-    model_ids : tuple of str
-        Which models of its library they were: as long as they are there, they are not asked for a song twice.
-    """
+    """Joined vectors of models; whole by itself, so that it outlives them and can be sent."""
 
     needs = MODELS
     stored: ClassVar = {"front_about": StoredArray((), np.str_)}
 
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # what the models were called
+    # which models of its library they were: as long as they are there, they are not asked for a song twice
     model_ids: tuple[str, ...]
     parts: tuple[Part, ...]
 
@@ -127,7 +119,7 @@ def _prefix(number: int) -> str:
     return f"front_{number}_"
 
 
-def statistics(features: Floats) -> npt.NDArray[np.float64]:
+def statistics(features: Floats) -> Float64Array:
     """What it takes to foresee a source from the others: float64 (1 + d, d), the mean above the covariance.
 
     Notes
@@ -150,15 +142,10 @@ def statistics(features: Floats) -> npt.NDArray[np.float64]:
     return np.vstack([mean, covariance])
 
 
-def fill(features: Floats, weights: npt.NDArray[np.float64] | None) -> Floats:
+def fill(features: Floats, weights: Float64Array | None) -> Floats:
     """Foresee what songs lack: the conditional mean of a normal distribution.
 
-    Parameters
-    ----------
-    features : float32 ndarray of shape (n_songs, d)
-        NaN where a song lacks a source.
-    weights : float64 ndarray of shape (1 + d, d)
-        Of :func:`statistics`.
+    `features` (n_songs, d) are NaN where a song lacks a source, `weights` (1 + d, d) those of :func:`statistics`.
     """
     assert weights is not None
     missing = np.isnan(features)
@@ -184,7 +171,7 @@ def fill(features: Floats, weights: npt.NDArray[np.float64] | None) -> Floats:
     return filled
 
 
-def column_scales(features: Floats, blocks: Sequence[slice]) -> npt.NDArray[np.float64]:
+def column_scales(features: Floats, blocks: Sequence[slice]) -> Float64Array:
     """Factors (d,) by which the songs that have a source vary by 1 in it, whatever they vary by in the others."""
     scales = np.ones(features.shape[1])
     for block in blocks:

@@ -4,42 +4,26 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import metric
-
-__all__ = ["LocalMetrics"]
-
-FloatArray = npt.NDArray[np.float64]
+from musicsim._arrays import Float64Array, FloatingArray
 
 _PREFIX = "local_"
 
 
 @dataclass(frozen=True, slots=True)
 class LocalMetrics:
-    """Metrics on the vectors of a model, whose mean over songs is plain distance (SIGIR 2017, 4.4).
+    """Metrics on the vectors of a model, whose mean over songs is plain distance (SIGIR 2017, 4.4)."""
 
-    Attributes
-    ----------
-    anchors : float64 ndarray of shape (m, d)
-        Where each belongs.
-    metrics : float64 ndarray of shape (m, d, d)
-    decay : float
-        The weight of metric r at x falls as ``exp(-decay (x - p_r)^T M_r (x - p_r))`` (equation 11).
-    """
-
-    anchors: FloatArray
-    metrics: FloatArray
-    decay: float
+    anchors: Float64Array  # (m, d): where each belongs
+    metrics: Float64Array  # (m, d, d)
+    decay: float  # the weight of metric r at x falls as `exp(-decay (x - p_r)^T M_r (x - p_r))` (equation 11)
 
     @classmethod
-    def of(cls, learned: "metric.LGMMLByExample", components: FloatArray) -> "LocalMetrics":
+    def of(cls, learned: "metric.LGMMLByExample", components: Float64Array) -> "LocalMetrics":
         """Of a fit on vectors x, for the vectors ``components @ x``.
 
-        Parameters
-        ----------
-        components : ndarray of shape (d, d), invertible
-            A factor of its mean metric, in any unit.
+        These, (d, d) and invertible, factor its mean metric in any unit.
         """
         back = np.linalg.inv(components)
         metrics = np.einsum("ji,rjk,kl->ril", back, learned.metrics_, back, optimize=True)
@@ -47,11 +31,11 @@ class LocalMetrics:
         unit = float(np.trace(back.T @ learned.mean_metric_ @ back)) / len(back)
         return cls(learned.anchors_ @ components.T, metrics / unit, 0.5 * float(learned.rho) * unit)
 
-    def weights_at(self, x: npt.NDArray[np.floating]) -> FloatArray:
+    def weights_at(self, x: FloatingArray) -> Float64Array:
         """The share of each metric at a place, (m,), sums to 1."""
         away = np.asarray(x, dtype=np.float64) - self.anchors
         lengths = np.einsum("ri,rij,rj->r", away, self.metrics, away, optimize=True)
-        weights: FloatArray = np.exp(-self.decay * (lengths - lengths.min()))
+        weights: Float64Array = np.exp(-self.decay * (lengths - lengths.min()))
         return weights / weights.sum()
 
     def arrays(self) -> dict[str, Any]:

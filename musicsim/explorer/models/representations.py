@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import gaussians, kernels
+from musicsim._arrays import Float64Array
 from musicsim.explorer.models.encoders import (
     FLUCTUATION,
     TIMBRE,
@@ -32,70 +32,37 @@ from musicsim.explorer.models.encoders import (
 from musicsim.explorer.models.joint_space import JointEncoder, fill, statistics
 from musicsim.explorer.models.schema import OLDER_SOUND, SOUND, SOUNDS
 
-__all__ = [
-    "CODEWORDS",
-    "COMBINED",
-    "FLUCTUATION_SHARE",
-    "OFFERED",
-    "OWN",
-    "REPRESENTATIONS",
-    "Axes",
-    "Representation",
-    "Weights",
-    "sound_axes",
-]
-
 FLUCTUATION_SHARE = 1 / 4
 """Of the squared distances of Sound."""
 OWN, COMBINED = "own", "combined"
 """Representations that are made of what the listener brought, and of other models."""
 
-Axes: TypeAlias = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
+Axes: TypeAlias = tuple[Float64Array, Float64Array]
 """The mean of mapped features, and rows that they are multiplied by."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What a map needs to know of the collection.
+    """What a map needs to know of the collection."""
 
-    Attributes
-    ----------
-    fit : callable of the features of all songs
-    shape : tuple of str
-        As of :class:`musicsim.explorer.models.encoders.StoredArray`.
-    """
-
-    fit: Callable[[Floats], npt.NDArray[np.float64]]
-    shape: tuple[str, ...]
+    fit: Callable[[Floats], Float64Array]  # callable of the features of all songs
+    shape: tuple[str, ...]  # as of StoredArray
 
 
 @dataclass(frozen=True, slots=True)
 class Representation:
-    """One way to compare songs.
+    """One way to compare songs."""
 
-    Attributes
-    ----------
-    description : str
-        What is compared, to stand in a sentence.
-    encoder : type of Encoder
-        What makes the features.
-    map : callable of (features, weights)
-        Features as their distances are taken.
-    is_unit : bool
-        Whether mapped features have unit length, so that distances need no scale.
-    n_mapped : int or None
-        Columns of mapped features; None where they are those of the features.
-    fit_axes : callable of (mapped features, covariances within songs or None, share of the variance), or None
-        Axes of its own, with their scale; None for principal axes.
-    """
-
-    description: str
-    encoder: type[Encoder]
-    map: Callable[[Floats, npt.NDArray[np.float64] | None], Floats]
+    description: str  # what is compared, to stand in a sentence
+    encoder: type[Encoder]  # what makes the features
+    # callable of (features, weights): features as their distances are taken
+    map: Callable[[Floats, Float64Array | None], Floats]
     weights: Weights | None = None
-    is_unit: bool = False
-    n_mapped: int | None = None
-    fit_axes: Callable[[Floats, Sequence[npt.NDArray[np.float64]] | None, float], Axes] | None = None
+    is_unit: bool = False  # whether mapped features have unit length, so that distances need no scale
+    n_mapped: int | None = None  # columns of mapped features; None where they are those of the features
+    # callable of (mapped features, covariances within songs or None, share of the variance), or None: axes of
+    # its own, with their scale; None for principal axes
+    fit_axes: Callable[[Floats, Sequence[Float64Array] | None, float], Axes] | None = None
 
 
 def _root(features: Floats, _weights: object) -> Floats:
@@ -106,11 +73,11 @@ def _as_they_are(features: Floats, _weights: object) -> Floats:
     return np.asarray(features, dtype=np.float32)
 
 
-def _rarity(features: Floats) -> npt.NDArray[np.float64]:
+def _rarity(features: Floats) -> Float64Array:
     return kernels.inverse_document_frequency(features)
 
 
-def _tfidf(features: Floats, weights: npt.NDArray[np.float64] | None) -> Floats:
+def _tfidf(features: Floats, weights: Float64Array | None) -> Floats:
     assert weights is not None
     return kernels.tfidf_map(features, weights).astype(np.float32)
 
@@ -128,34 +95,19 @@ def _unit(features: Floats, _weights: object) -> Floats:
     return (X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(float).tiny)).astype(np.float32)
 
 
-def sound_axes(
-    features: Floats,
-    within: Sequence[npt.NDArray[np.float64]] | None,
-    variance: float = 0.95,
-    *,
-    use_prior: bool = True,
-) -> Axes:
+def sound_axes(features: Floats, within: Sequence[Float64Array] | None, variance: float) -> Axes:
     """Axes of timbre, and beside them those of fluctuation; the mean squared distance of two songs is 1.
 
-    Parameters
-    ----------
-    features : float32 ndarray of shape (n_songs, n_features)
-        Of a :class:`~musicsim.explorer.models.encoders.SoundEncoder`.
-    within : pair of square float64 ndarrays, optional
-        How parts of songs vary about their songs, in timbre and in fluctuation.
-    variance : float in (0, 1]
-        Share of the variance that is kept.
-    use_prior : bool
-        Join what the program knows of music, for songs that may be few.
+    Of the features of a :class:`SoundEncoder`, (n_songs, n_features), how parts of songs vary about their songs, in
+    timbre and in fluctuation, where that is known, and the share of the variance that is kept.
     """
     from scipy.linalg import block_diag
 
-    prior = gaussians.load_prior() if use_prior else None
-    spreads = (None, None) if prior is None else (prior.timbre, prior.fluctuation)
+    prior = gaussians.load_prior()  # what the program knows of music, for songs that may be few
     timbre, fluctuation = (
         gaussians.song_axes(features[:, columns], of_parts, spread, variance=variance)
         for columns, of_parts, spread in zip(
-            (TIMBRE, FLUCTUATION), within or (None, None), spreads, strict=True
+            (TIMBRE, FLUCTUATION), within or (None, None), (prior.timbre, prior.fluctuation), strict=True
         )
     )
     share = np.sqrt([1 - FLUCTUATION_SHARE, FLUCTUATION_SHARE])

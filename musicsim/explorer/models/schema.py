@@ -8,20 +8,6 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-__all__ = [
-    "MAX_JSON",
-    "OLDER_SOUND",
-    "SOUND",
-    "SOUNDS",
-    "AboutFile",
-    "AboutModel",
-    "AboutSources",
-    "Report",
-    "Versions",
-    "read_json",
-    "read_json_file",
-]
-
 MAX_JSON = 1 << 20
 """Bytes of a file of JSON; those that the program writes have some thousands."""
 SOUND, OLDER_SOUND = "sound", "gaussian"
@@ -219,10 +205,7 @@ _Schema = TypeVar("_Schema", bound=_Said)
 def read_json(schema: type[_Schema], text: bytes | str) -> _Schema:
     """JSON as a schema has it.
 
-    Raises
-    ------
-    ValueError
-        If it is none, or says something else; in one line, with the place.
+    Raises ValueError if it is none, or says something else; in one line, with the place.
     """
     try:
         return schema.model_validate_json(text)

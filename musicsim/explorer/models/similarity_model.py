@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim import __version__, codebook
+from musicsim._arrays import Float32Array, Float64Array, FloatingArray
 from musicsim.audio import FEATURE_VERSION, MIN_FEATURE_VERSION
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.arrays import read_arrays
@@ -22,8 +23,6 @@ from musicsim.explorer.models.local_metrics import LocalMetrics
 from musicsim.explorer.models.representations import REPRESENTATIONS, Representation
 from musicsim.explorer.models.schema import AboutModel, Versions, read_json_file
 from musicsim.library.disk.arrays import atomic_folder
-
-__all__ = ["FORMAT_VERSION", "SimilarityModel"]
 
 FORMAT_VERSION = 2
 _READABLE = (1, 2)  # version 1 knew one representation, and no metric
@@ -88,7 +87,7 @@ class SimilarityModel:
             )
         self.representation, self.n_codewords, self.tau = representation, n_codewords, tau
         self.variance, self.random_state = variance, random_state
-        self.metric_: npt.NDArray[np.float64] | None = None
+        self.metric_: Float64Array | None = None
         self.local_: LocalMetrics | None = None
 
     @property
@@ -98,13 +97,10 @@ class SimilarityModel:
 
     # --- fitting ------------------------------------------------------------------------------
 
-    def fit_codebook(self, frames: npt.NDArray[np.float32]) -> "SimilarityModel":
+    def fit_codebook(self, frames: Float32Array) -> "SimilarityModel":
         """Learn the codewords from frames sampled evenly over the songs, float32 (n_frames, 39).
 
-        Raises
-        ------
-        ModelError
-            If there are fewer frames than `tau`.
+        Raises ModelError if there are fewer frames than `tau`.
         """
         if len(frames) < self.tau:
             raise ModelError(
@@ -120,16 +116,12 @@ class SimilarityModel:
         return self
 
     def fit_space(
-        self, features: npt.NDArray[np.float32], within: Sequence[npt.NDArray[np.float64]] | None = None
+        self, features: Float32Array, within: Sequence[Float64Array] | None = None
     ) -> "SimilarityModel":
-        """Learn the map's weights and the axes from the features of songs.
+        """Learn the map's weights and the axes from the features of songs, float32 (n_songs, n_features).
 
-        Parameters
-        ----------
-        features : float32 ndarray of shape (n_songs, n_features)
-        within : sequence of square float64 ndarrays, optional
-            How parts of songs vary about their songs, for representations whose axes take it into account: a
-            covariance for each kind of columns.
+        `within` says how parts of songs vary about their songs, for representations whose axes take it into account:
+        a covariance for each kind of columns.
         """
         self.n_songs_ = len(features)
         self.weights_ = None if self.kind.weights is None else self.kind.weights.fit(features)
@@ -165,21 +157,13 @@ class SimilarityModel:
         model.local_ = local
         return model
 
-    def with_metric(self, L: npt.NDArray[np.float64], vectors: npt.NDArray[np.floating]) -> "SimilarityModel":
+    def with_metric(self, L: Float64Array, vectors: FloatingArray) -> "SimilarityModel":
         """The same model with a learned metric on its vectors, after the one it has, if any.
 
-        Parameters
-        ----------
-        L : float64 ndarray of shape (r, n_dimensions)
-            W = L^T L on the vectors of this model.
-        vectors : ndarray of shape (n_songs, n_dimensions)
-            Such vectors; distances are scaled so that theirs keep their mean square, since the scale of a learned
-            metric says nothing about similarity.
+        The metric is L^T L, L of shape (r, n_dimensions). Distances are scaled so that those of `vectors` (n_songs,
+        n_dimensions) keep their mean square, since the scale of a learned metric says nothing about similarity.
 
-        Raises
-        ------
-        ModelError
-            If the metric is 0.
+        Raises ModelError if the metric is 0.
         """
         before = float(np.var(vectors, axis=0, dtype=np.float64).sum())
         after = float(np.var(vectors @ L.T, axis=0, dtype=np.float64).sum())
@@ -202,7 +186,7 @@ class SimilarityModel:
     # --- use ----------------------------------------------------------------------------------
 
     @property
-    def components_(self) -> npt.NDArray[np.float64]:
+    def components_(self) -> Float64Array:
         """Float64 (n_dimensions, n_mapped): from mapped features, less their mean, to vectors."""
         return self.axes_ if self.metric_ is None else self.metric_ @ self.axes_
 
@@ -216,16 +200,13 @@ class SimilarityModel:
         """Columns of the features."""
         return self.encoder_.n_features
 
-    def features(self, list_of_frames: Iterable[Frames]) -> npt.NDArray[np.float32]:
+    def features(self, list_of_frames: Iterable[Frames]) -> Float32Array:
         """Features of songs by their sound, float32 (n_songs, n_features).
 
         Frames of a song as :data:`musicsim.explorer.models.encoders.Frames` has them. Of several models together,
         those columns that are heard; the others are NaN.
 
-        Raises
-        ------
-        ModelError
-            If the representation does not use audio.
+        Raises ModelError if the representation does not use audio.
         """
         if not self.encoder_.uses_audio:
             raise ModelError(
@@ -234,15 +215,15 @@ class SimilarityModel:
             )
         return self.encoder_.encode_frames(list_of_frames)
 
-    def mapped(self, features: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def mapped(self, features: Float32Array) -> Float32Array:
         """Features as their distances are taken, float32 (n_songs, n_mapped); for histograms their root."""
         return self.kind.map(features, self.weights_)
 
-    def vectors(self, features: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def vectors(self, features: Float32Array) -> Float32Array:
         """Vectors of features, float32 (n_songs, n_dimensions)."""
         return ((self.mapped(features) - self.mean_) @ self.components_.T).astype(np.float32)
 
-    def transform(self, list_of_frames: Iterable[Frames]) -> npt.NDArray[np.float32]:
+    def transform(self, list_of_frames: Iterable[Frames]) -> Float32Array:
         """Vectors of songs given by their raw frames; see :meth:`features`."""
         return self.vectors(self.features(list_of_frames))
 
@@ -251,10 +232,7 @@ class SimilarityModel:
     def save(self, folder: str | Path) -> None:
         """Write the model as ``model.json`` and ``model.npz`` into `folder`, whole or not at all.
 
-        Raises
-        ------
-        ModelError
-            If the folder holds something already.
+        Raises ModelError if the folder holds something already.
         """
         folder = Path(folder)
         if folder.exists():
@@ -325,13 +303,7 @@ class SimilarityModel:
 
     @classmethod
     def from_arrays(cls, about: AboutModel, arrays: dict[str, npt.NDArray[Any]]) -> "SimilarityModel":
-        """The model that :meth:`about` and :meth:`arrays` took apart.
-
-        Parameters
-        ----------
-        arrays : mapping of ndarray by name
-            As :func:`musicsim.explorer.models.arrays.read_arrays` reads them: it sees to it that they fit each other.
-        """
+        """The model that :meth:`about` and :meth:`arrays` took apart; :func:`read_arrays` has compared them."""
         settings = (about.n_codewords, about.tau, about.variance, about.random_state)
         model = cls(about.representation, *settings)
         model.n_songs_ = about.n_songs

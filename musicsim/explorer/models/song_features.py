@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Int64Array
 from musicsim.errors import LibraryError
 from musicsim.explorer.models.encoders import (
     ASPECTS,
@@ -30,8 +30,6 @@ from musicsim.library import Library, Song
 from musicsim.library.embeddings.store import EmbeddingStore
 from musicsim.library.scan.lyrics import read_lyrics
 
-__all__ = ["BLOCK", "feature_blocks"]
-
 BLOCK = 64
 
 _Read = Callable[[Sequence[Song]], Floats]
@@ -40,14 +38,10 @@ _Read = Callable[[Sequence[Song]], Floats]
 def feature_blocks(
     library: Library, model: SimilarityModel, songs: Sequence[Song], tell: Tell
 ) -> Iterator[tuple[Sequence[Song], Floats]]:
-    """The features of songs under a model, some songs at a time.
+    """The features of songs under a model, some songs at a time: the songs, and float32 (n, n_features).
 
-    Yields
-    ------
-    songs : sequence of Song
-    features : float32 ndarray of shape (n, n_features)
-        Rows of zeros, or NaN, of songs that lack what the model compares
-        (:func:`musicsim.explorer.models.encoders.has_features`).
+    Rows of songs that lack what the model compares are of zeros, or NaN
+    (:func:`musicsim.explorer.models.encoders.has_features`).
     """
     read = _reader(library, model.encoder_, tell) if songs else None
     for start in range(0, len(songs), BLOCK):
@@ -62,7 +56,7 @@ def _reader(library: Library, encoder: Encoder, tell: Tell) -> _Read:
     return _READERS[encoder.needs](library, encoder, tell)
 
 
-def _known_rows(ids: npt.NDArray[np.int64], rows: Callable[[Any], Floats], width: int) -> _Read:
+def _known_rows(ids: Int64Array, rows: Callable[[Any], Floats], width: int) -> _Read:
     """Rows of songs, NaN for those that are not among the ids."""
     place = {song_id: at for at, song_id in enumerate(ids.tolist())}
 

@@ -14,21 +14,7 @@ from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.library import Library
 from musicsim.library.stores.models import BUILT_IN
-from musicsim.library.stores.preferences import PairSummary, Preference
-
-__all__ = [
-    "QUESTION",
-    "SHUFFLE",
-    "BlindPair",
-    "Choice",
-    "Contender",
-    "Tally",
-    "contenders",
-    "draw_pair",
-    "opponent_of",
-    "record",
-    "tally",
-]
+from musicsim.library.stores.opinions import PairSummary, Preference
 
 QUESTION = "playlists"
 _MAX_TRIES = 5
@@ -40,19 +26,11 @@ _CHOSEN: dict[Choice, str] = {"left": "a", "right": "b", "same": "same"}
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """Who draws a list: a model's walk of all playlists, one of its dialects, or the uniform shuffle.
+    """Who draws a list: a model's walk of all playlists, one of its dialects, or the uniform shuffle."""
 
-    Attributes
-    ----------
-    model_id : str or None
-        None for the shuffle.
-    dialect : str or None
-        Category whose walk is followed; None for the walk of all playlists.
-    """
-
-    model_id: str | None
+    model_id: str | None  # None for the shuffle
     model_name: str
-    dialect: str | None = None
+    dialect: str | None = None  # category whose walk is followed; None for the walk of all playlists
 
     @property
     def name(self) -> str:
@@ -66,22 +44,15 @@ SHUFFLE = Contender(None, "shuffle")
 
 @dataclass(frozen=True, slots=True)
 class BlindPair:
-    """Two lists side by side, and who drew them, which is told after the answer.
-
-    Attributes
-    ----------
-    request : PlaylistRequest
-        What both were asked for, with the first song; each was asked in its own dialect.
-    seed : int
-        Gives the same pair again, as long as the library and the models stay as they are.
-    """
+    """Two lists side by side, and who drew them, which is told after the answer."""
 
     left: DrawnPlaylist
     right: DrawnPlaylist
     left_is: Contender
     right_is: Contender
+    # what both were asked for, with the first song; each was asked in its own dialect
     request: PlaylistRequest
-    seed: int
+    seed: int  # gives the same pair again, as long as the library and the models stay as they are
 
     @property
     def is_equal(self) -> bool:
@@ -91,16 +62,10 @@ class BlindPair:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The answers about one pair, and how easily chance would give as clear a lead.
-
-    Attributes
-    ----------
-    p_value : float
-        Of the two-sided sign test on the answers that chose one; 1 where there are none.
-    """
+    """The answers about one pair, and how easily chance would give as clear a lead."""
 
     pair: PairSummary
-    p_value: float
+    p_value: float  # of the two-sided sign test on the answers that chose one; 1 where there are none
 
     @property
     def n(self) -> int:
@@ -208,15 +173,8 @@ def _ids(drawn: DrawnPlaylist) -> list[int]:
 def record(library: Library, pair: BlindPair, chosen: Choice) -> int:
     """Keep an answer, with the songs of both lists, the seed and the request.
 
-    Returns
-    -------
-    int
-        The answer's number, for ``library.preferences.forget``.
-
-    Raises
-    ------
-    ValueError
-        If `chosen` is none of "left", "right" and "same".
+    Gives its number, for ``library.preferences.forget``. Raises ValueError if `chosen` is none of "left", "right" and
+    "same".
     """
     if chosen not in _CHOSEN:
         raise ValueError(f"chosen={chosen!r} must be one of {', '.join(_CHOSEN)}.")

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import audio
+from musicsim._arrays import Float64Array, IntpArray
 from musicsim.errors import FeatureVersionError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
-
-__all__ = ["ClusterNames"]
-
-FloatArray = npt.NDArray[np.float64]
 
 _MEASURES = (("fast", "slow"), ("bright", "dark"), ("loud", "quiet"), ("tonal", "atonal"))
 _TYPICAL = 0.75  # standard deviations of the library's songs by which the mean of a cluster must differ
@@ -27,17 +23,13 @@ class ClusterNames:
     """Names of clusters by what their songs have more or less of than the library, and by their best-known artist.
 
     Kept frames and aspects of a few songs are read when a name is first asked for; without them, and where nothing
-    differs, the artist alone makes the name.
-
-    Parameters
-    ----------
-    plays : (n_indexed,)
-        Plays of each row: the best-known artist has the most of them in a cluster, else the most songs.
+    differs, the artist alone makes the name. The best-known artist has the most `plays`, (n_indexed,), in a cluster,
+    else the most songs.
     """
 
-    def __init__(self, snapshot: Snapshot, plays: FloatArray) -> None:
+    def __init__(self, snapshot: Snapshot, plays: Float64Array) -> None:
         self._snapshot, self._plays = snapshot, plays
-        self._measured: dict[int, FloatArray] = {}
+        self._measured: dict[int, Float64Array] = {}
         self._names: dict[tuple[str, str], str] = {}
 
     def name(self, family: str, value: str) -> str:
@@ -50,12 +42,12 @@ class ClusterNames:
             self._names[family, value] = self.of_rows(np.flatnonzero(labels == int(value)))
         return self._names[family, value]
 
-    def of_rows(self, rows: npt.NDArray[np.intp]) -> str:
+    def of_rows(self, rows: IntpArray) -> str:
         """The name of any songs together."""
         artist = self._best_known(rows)
         return ", ".join([*self._typical(rows), *([f"such as {artist}"] if artist else [])])
 
-    def _best_known(self, rows: npt.NDArray[np.intp]) -> str:
+    def _best_known(self, rows: IntpArray) -> str:
         artists = self._snapshot.columns.artist
         codes = artists.codes[rows]
         known = codes >= 0
@@ -65,7 +57,7 @@ class ClusterNames:
         n_plays = np.bincount(codes[known], self._plays[rows][known])
         return artists.names[int(np.lexsort((n_songs, n_plays))[-1])]
 
-    def _typical(self, rows: npt.NDArray[np.intp]) -> list[str]:
+    def _typical(self, rows: IntpArray) -> list[str]:
         """The words that tell most, at most two."""
         usual = self._measures(_spread(np.arange(self._snapshot.n_indexed), _COMPARED_WITH))
         here = self._measures(_spread(rows, _LISTENED_TO))
@@ -77,7 +69,7 @@ class ClusterNames:
         order = [i for i in np.argsort(-np.abs(differs), kind="stable") if abs(differs[i]) >= _TYPICAL]
         return [_MEASURES[i][0 if differs[i] > 0 else 1] for i in order[:_MAX_WORDS]]
 
-    def _measures(self, rows: npt.NDArray[np.intp]) -> FloatArray:
+    def _measures(self, rows: IntpArray) -> Float64Array:
         """Measures of rows (n, 4), without the songs of which nothing was kept."""
         new = [row for row in rows.tolist() if row not in self._measured]
         for row, song in zip(new, self._snapshot.songs_at(new), strict=True):
@@ -85,7 +77,7 @@ class ClusterNames:
         found = np.array([self._measured[row] for row in rows.tolist()]).reshape(-1, len(_MEASURES))
         return found[np.isfinite(found).all(axis=1)]
 
-    def _measure(self, song: Song) -> FloatArray:
+    def _measure(self, song: Song) -> Float64Array:
         """How fast, bright, loud and tonal a song is, each on a scale of its own; nan where nothing was kept."""
         files = self._snapshot.library.frame_files
         try:
@@ -99,6 +91,6 @@ class ClusterNames:
         return np.array([tempos @ np.log(audio.TEMPOS), -mfcc[1], mfcc[0], classes @ classes])
 
 
-def _spread(rows: npt.NDArray[np.intp], n: int) -> npt.NDArray[np.intp]:
+def _spread(rows: IntpArray, n: int) -> IntpArray:
     """At most `n` of some rows, evenly spread."""
     return rows[np.unique(np.linspace(0, len(rows) - 1, n).astype(int))] if len(rows) else rows

@@ -7,17 +7,15 @@ from collections.abc import Hashable, Sequence
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import playlist
+from musicsim._arrays import Float64Array
 from musicsim.explorer.playlists.song_labels import Sources, play_counts
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
 from musicsim.library.db.columns import Labels
 from musicsim.library.genres import usual_spellings
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
-
-__all__ = ["FAMILIES", "build_hypergraph", "default_weights", "own_playlists"]
 
 _MAX_OWN = 100
 _MIN_SHARE = 256  # of the songs: thesis 7.7 leaves out what is smaller, in its 98,359 songs
@@ -94,14 +92,9 @@ def _albums(snapshot: Snapshot, fewest: int) -> list[str | None]:
 
 
 def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> playlist.Hypergraph:
-    """Edges of every family.
+    """Edges of every family, of `sources` aligned with the snapshot's songs.
 
-    Parameters
-    ----------
-    sources : Sources
-        Aligned with the snapshot's songs.
-    own : bool
-        The listener's own playlists as edges; not while weights are fitted on those very lists.
+    With `own` the listener's own playlists are edges: not while weights are fitted on those very lists.
     """
     columns, n = snapshot.columns, snapshot.n_indexed
     plays = play_counts(snapshot)
@@ -129,7 +122,7 @@ def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> play
     )
 
 
-def default_weights(names: Sequence[str]) -> npt.NDArray[np.float64]:
+def default_weights(names: Sequence[str]) -> Float64Array:
     """Weights by family, equal within one, for a library without playlists; conjunctions weigh as the lighter part."""
     families = playlist.edge_families(names)
     counts: dict[tuple[str, ...], int] = {}

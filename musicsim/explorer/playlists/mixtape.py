@@ -14,18 +14,14 @@ from types import TracebackType
 from typing import NamedTuple, Self, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import audio
+from musicsim._arrays import Float32Array
 from musicsim.audio.reader import Block, SoundReader, open_source
 from musicsim.errors import AudioDecodeError, AudioError
-from musicsim.explorer.progress import Tell, teller
+from musicsim.explorer.progress import Tell, silent
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import atomic_path
-
-__all__ = ["MIX_ENDINGS", "Mix", "render_mix"]
-
-_Samples = npt.NDArray[np.float32]
 
 _RMS = 0.1  # of an excerpt: -20 dB, which leaves most music its peaks
 # Two excerpts at their peaks add up to sqrt(2) of it where they cross: 0.85, and lossy codecs may overshoot.
@@ -55,23 +51,14 @@ MIX_ENDINGS = tuple(_FORMS)
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """A mix that was written.
-
-    Attributes
-    ----------
-    starts : tuple of float
-        Seconds at which each song of `songs` begins to fade in; ascending, the first 0.
-    left_out : tuple of (Song, str)
-        Songs that are not in it, and why.
-    songs : tuple of Song
-        Songs that are, in order.
-    """
+    """A mix that was written."""
 
     path: Path
     duration_s: float
+    # seconds at which each song of `songs` begins to fade in; ascending, the first 0
     starts: tuple[float, ...]
-    left_out: tuple[tuple[Song, str], ...]
-    songs: tuple[Song, ...]
+    left_out: tuple[tuple[Song, str], ...]  # songs that are not in it, and why
+    songs: tuple[Song, ...]  # songs that are, in order
 
 
 def render_mix(
@@ -123,7 +110,7 @@ def render_mix(
         raise ValueError(f"seconds={seconds} must be between {_SHORTEST_S:g} and {_MAX_S:g}.")
     if not 0 <= crossfade_s <= seconds / 2:
         raise ValueError(f"crossfade_s={crossfade_s} must be between 0 and half of seconds={seconds}.")
-    excerpts = _Excerpts(library, songs, seconds, form.rate, tell or teller(None))
+    excerpts = _Excerpts(library, songs, seconds, form.rate, tell or silent)
     with atomic_path(target) as partial, contextlib.ExitStack() as stack:
         mixer: _Mixer | None = None
         for excerpt in excerpts:
@@ -166,7 +153,7 @@ class _Excerpts:
         self.taken: list[Song] = []
         self.left_out: list[tuple[Song, str]] = []
 
-    def __iter__(self) -> Iterator[_Samples]:
+    def __iter__(self) -> Iterator[Float32Array]:
         for done, asked in enumerate(self._songs):
             self._tell(f"mixing “{asked.title}”", done, len(self._songs))
             song = self._now.get(asked.id)
@@ -183,13 +170,10 @@ class _Excerpts:
             yield excerpt
 
 
-def _read_excerpt(song: Song, seconds: float, rate: int) -> _Samples:
+def _read_excerpt(song: Song, seconds: float, rate: int) -> Float32Array:
     """The typical part of a song in stereo.
 
-    Raises
-    ------
-    AudioDecodeError
-        If its file is missing or holds no sound there.
+    Raises AudioDecodeError if its file is missing or holds no sound there.
     """
 
     source, label = open_source(song.path, None)
@@ -224,7 +208,7 @@ def _cut(blocks: Iterator[Block], start_s: float, seconds: float) -> Iterator[Bl
 # Mixing
 
 
-def _evened(excerpt: _Samples) -> _Samples:
+def _evened(excerpt: Float32Array) -> Float32Array:
     """An excerpt at the common loudness, in place."""
     peak = float(max(excerpt.max(), -excerpt.min()))
     rms = math.sqrt(sum(float(np.square(channel, dtype=np.float64).mean()) for channel in excerpt) / 2)
@@ -233,7 +217,7 @@ def _evened(excerpt: _Samples) -> _Samples:
     return excerpt
 
 
-def _rising(n: int) -> _Samples:
+def _rising(n: int) -> Float32Array:
     """Gains of a fade-in, (n,): its squares and those of the fade-out, which is its mirror, sum to 1."""
     return np.sin(0.5 * np.pi * (np.arange(n) + 0.5) / n).astype(np.float32) if n else np.empty(0, np.float32)
 
@@ -249,16 +233,16 @@ class _Mixer:
         Samples that were handed on.
     """
 
-    def __init__(self, write: Callable[[_Samples], None], fade: int) -> None:
+    def __init__(self, write: Callable[[Float32Array], None], fade: int) -> None:
         self._write, self._fade = write, fade
-        self._pending: _Samples = np.empty(
+        self._pending: Float32Array = np.empty(
             (2, 0), np.float32
         )  # the last excerpt without what was written of it
         self._longest = fade  # half of the last excerpt, which may fade
         self.starts: list[int] = []
         self.n_written = 0
 
-    def add(self, excerpt: _Samples) -> None:
+    def add(self, excerpt: Float32Array) -> None:
         """Take the next excerpt, (2, n), which is changed."""
         is_first = not self.starts
         half = excerpt.shape[1] // 2
@@ -278,7 +262,7 @@ class _Mixer:
         self._pending[:, self._pending.shape[1] - n :] *= _rising(n)[::-1]
         self._hand_on(self._pending)
 
-    def _hand_on(self, samples: _Samples) -> None:
+    def _hand_on(self, samples: Float32Array) -> None:
         self.n_written += samples.shape[1]
         for start in range(0, samples.shape[1], _CHUNK):
             self._write(samples[:, start : start + _CHUNK])
@@ -310,7 +294,7 @@ class _Writer:
         finally:
             self._container.close()
 
-    def write(self, samples: _Samples) -> None:
+    def write(self, samples: Float32Array) -> None:
         """Encode samples, (2, n)."""
         import av
 

@@ -6,11 +6,8 @@ from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-__all__ = ["SoundRanks", "at_pace", "median_of"]
-
-FloatArray = npt.NDArray[np.float64]
+from musicsim._arrays import Float64Array, FloatingArray, IntpArray
 
 # Median rank of the next song at both ends, as a share of the library. Where an artist's songs are kept apart some
 # steps find no song so near: with these .017 half of the steps stay within .02.
@@ -40,44 +37,44 @@ class SoundRanks:
         Share of the songs that count as near to one: at least one song.
     """
 
-    def __init__(self, X: npt.NDArray[np.floating]) -> None:
+    def __init__(self, X: FloatingArray) -> None:
         self._X = X
-        self._last: tuple[int, FloatArray] | None = None  # a step asks three times
+        self._last: tuple[int, Float64Array] | None = None  # a step asks three times
         self.nearest = max(_NEAR, 1.0 / max(1, len(X) - 1))
 
     @cached_property
-    def _squares(self) -> FloatArray:
-        squares: FloatArray = np.einsum("ij,ij->i", self._X, self._X, dtype=np.float64)
+    def _squares(self) -> Float64Array:
+        squares: Float64Array = np.einsum("ij,ij->i", self._X, self._X, dtype=np.float64)
         return squares
 
-    def shares(self, row: int) -> FloatArray:
+    def shares(self, row: int) -> Float64Array:
         """Rank of every song as a share of the others: 0 for the song itself, 1 for the farthest."""
         last = self._last
         if last is None or last[0] != row:
             last = self._last = row, self._shares(row)
         return last[1]
 
-    def _shares(self, row: int) -> FloatArray:
+    def _shares(self, row: int) -> Float64Array:
         distance = self._squares - 2.0 * (self._X @ self._X[row])
         distance[row] = -np.inf
         shares = np.empty(len(distance))
         shares[np.argsort(distance, kind="stable")] = np.linspace(0.0, 1.0, len(distance))
         return shares
 
-    def share_between(self, here: npt.NDArray[np.floating], there: npt.NDArray[np.floating]) -> float:
+    def share_between(self, here: FloatingArray, there: FloatingArray) -> float:
         """Share of the songs that are nearer to a vector than another one is."""
         distance = self._squares - 2.0 * (self._X @ here)
         limit = there @ there - 2.0 * (there @ here) - _ROUNDING * (here @ here + there @ there)
         return np.count_nonzero(distance < limit) / max(1, len(distance) - 1)
 
-    def near(self, row: int) -> npt.NDArray[np.intp]:
+    def near(self, row: int) -> IntpArray:
         """The songs near to one, itself among them, ascending."""
         return np.flatnonzero(self.shares(row) <= self.nearest)
 
 
 def at_pace(
-    shares: Callable[[int], FloatArray], median: float
-) -> Callable[[int, int, FloatArray], FloatArray]:
+    shares: Callable[[int], Float64Array], median: float
+) -> Callable[[int, int, Float64Array], Float64Array]:
     """Steering that lets half of the steps end within a share of the library, as `PlaylistModel.generate` takes it.
 
     Of all distributions of the next song in which ranks have one mean, exp(-x rank) times the walk's own is the
@@ -91,7 +88,7 @@ def at_pace(
     median : float, 0 < median < 1
     """
 
-    def steer(place: int, previous: int, probabilities: FloatArray) -> FloatArray:
+    def steer(place: int, previous: int, probabilities: Float64Array) -> Float64Array:
         del place
         ranks = shares(previous)
         possible = np.flatnonzero(probabilities)

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import playlist
-
-__all__ = ["along", "evenly", "places_of", "rising"]
-
-FloatArray = npt.NDArray[np.float64]
+from musicsim._arrays import BoolArray, Float64Array, FloatingArray
 
 _NEAR = 0.03  # share of the songs that count as near the line
 _MIN_NEAR = 8
@@ -19,16 +15,10 @@ _NARROW, _FEW = 0.02, 2  # deviation on a rise: a share of the songs, and at lea
 _FLOOR = 1e-4  # of a song far from the line: where nothing is near, the walk still goes on
 
 
-def places_of(X: npt.NDArray[np.floating], rows: Sequence[int], length: int) -> list[int]:
-    """Places of songs to pass through, the first at 0 and the last at the end.
+def places_of(X: FloatingArray, rows: Sequence[int], length: int) -> list[int]:
+    """Places of songs, two rows of X at least, to pass through: the first at 0 and the last at the end.
 
     Steps are shared out by distance, so that each brings the list about as far.
-
-    Parameters
-    ----------
-    X : (n_songs, n_dimensions)
-    rows : at least two rows of X
-    length : int >= len(rows)
     """
     points = X[list(rows)].astype(np.float64)
     far = np.linalg.norm(np.diff(points, axis=0), axis=1)
@@ -42,7 +32,7 @@ def places_of(X: npt.NDArray[np.floating], rows: Sequence[int], length: int) -> 
     return [0, *np.cumsum(steps).tolist()]
 
 
-def along(X: npt.NDArray[np.floating], fixed: Mapping[int, int]) -> playlist.Weighing:
+def along(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Weighing:
     """Weights of songs at each place between two fixed ones: large near the straight line from one to the other.
 
     A song at distance d from the point that the place has on the line weighs exp(-(d^2 - a^2) / (b^2 - a^2)), with the
@@ -55,7 +45,7 @@ def along(X: npt.NDArray[np.floating], fixed: Mapping[int, int]) -> playlist.Wei
     squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
     k = _n_near(len(X))
 
-    def weigh(place: int) -> FloatArray | None:
+    def weigh(place: int) -> Float64Array | None:
         before = [p for p in places if p < place]
         behind = [p for p in places if p > place]
         if not before or not behind:
@@ -68,7 +58,7 @@ def along(X: npt.NDArray[np.floating], fixed: Mapping[int, int]) -> playlist.Wei
     return weigh
 
 
-def evenly(X: npt.NDArray[np.floating], fixed: Mapping[int, int]) -> playlist.Steering:
+def evenly(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Steering:
     """Weights of songs between two fixed ones that leave no long step: neither from the song before, nor for the rest.
 
     With m steps left to the fixed song z, a song y after x costs max(d(x, y), d(y, z) / (m - 1)): the longest step, if
@@ -81,7 +71,7 @@ def evenly(X: npt.NDArray[np.floating], fixed: Mapping[int, int]) -> playlist.St
     squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
     k = _n_near(len(X))
 
-    def distances(row: int) -> FloatArray:
+    def distances(row: int) -> Float64Array:
         return np.sqrt(np.maximum(squares - 2.0 * (X @ X[row]) + squares[row], 0.0))
 
     near = np.array(
@@ -89,7 +79,7 @@ def evenly(X: npt.NDArray[np.floating], fixed: Mapping[int, int]) -> playlist.St
     )
     usual = max(near[:, 0].max(), near[:, 1].mean())
 
-    def steer(place: int, previous: int, probabilities: FloatArray) -> FloatArray | None:
+    def steer(place: int, previous: int, probabilities: Float64Array) -> Float64Array | None:
         del probabilities
         stop = next((p for p in places if p > place), None)
         if stop is None or place < places[0]:
@@ -105,7 +95,7 @@ def _n_near(n_songs: int) -> int:
     return min(max(_MIN_NEAR, round(_NEAR * n_songs)), n_songs - 1)
 
 
-def _nearest_first(squares: FloatArray, k: int) -> FloatArray | None:
+def _nearest_first(squares: Float64Array, k: int) -> Float64Array | None:
     """Weights that fall with squared distances, to 1/e at the k-th nearest; None where all are as near."""
     squares = squares - squares.min()
     width = np.partition(squares, k)[k] or squares[squares > 0].min(initial=np.inf)
@@ -113,7 +103,7 @@ def _nearest_first(squares: FloatArray, k: int) -> FloatArray | None:
 
 
 def rising(
-    values: npt.NDArray[np.floating], allowed: npt.NDArray[np.bool_], length: int, first: int | None = None
+    values: FloatingArray, allowed: BoolArray, length: int, first: int | None = None
 ) -> playlist.Weighing | None:
     """Weights of songs at each place of a list along which a value rises.
 
@@ -144,7 +134,7 @@ def rising(
     start = 0.0 if first is None or not np.isfinite(shares[first]) else float(shares[first])
     width = max(_NARROW, _FEW / len(known))
 
-    def weigh(place: int) -> FloatArray:
+    def weigh(place: int) -> Float64Array:
         wanted = start + (1 - start) * min(place / max(length - 1, 1), 1.0)
         weights = np.exp(-0.5 * np.square((shares - wanted) / width))
         return np.maximum(np.nan_to_num(weights), _FLOOR)

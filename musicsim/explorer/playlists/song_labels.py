@@ -9,20 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from musicsim import playlist
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.explorer.models.artifacts import readable_arrays, save_arrays
-from musicsim.explorer.playlists.saved_lists import SEED
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.scan.lyrics import read_lyrics
 
-__all__ = ["Sources", "learn_sources", "load_sources", "play_counts", "with_company_of"]
-
-IntArray = npt.NDArray[np.int64]
-
+SEED = 0
 _FILE = "walk_sources.npz"
 _MIN_LISTS = 50  # company of fewer lists is chance
 _MIN_LISTENERS = 20
@@ -38,27 +34,17 @@ _MAX_SONGS_WITH_NEIGHBOURS = 20_000  # the square of their number is worked out
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Labels of songs; -1 where there is none.
+    """Labels of songs; -1 where there is none."""
 
-    Attributes
-    ----------
-    song_ids : int64 (n,)
-    company, listeners : mapping from a label to int64 (n,)
-        Groups of songs that stand near each other on playlists, and that the same people play.
-    neighbours : int64 (n, k)
-        Rows of the songs nearest to each by company on playlists; k is 0 where there are none.
-    topics : int64 (n, 5)
-        Topics of the lyrics by falling weight.
-    topic_words : tuple of str
-        The telling words of each topic.
-    """
-
-    song_ids: IntArray
-    company: Mapping[str, IntArray] = field(default_factory=dict)
-    listeners: Mapping[str, IntArray] = field(default_factory=dict)
-    neighbours: IntArray = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
-    topics: IntArray = field(default_factory=lambda: np.empty((0, _TOPIC_DEPTH), dtype=np.int64))
-    topic_words: tuple[str, ...] = ()
+    song_ids: Int64Array  # (n,)
+    # (n,): groups of songs that stand near each other on playlists, and that the same people play
+    company: Mapping[str, Int64Array] = field(default_factory=dict)
+    listeners: Mapping[str, Int64Array] = field(default_factory=dict)
+    # (n, k): rows of the songs nearest to each by company on playlists; k is 0 where there are none
+    neighbours: Int64Array = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
+    # (n, 5): topics of the lyrics by falling weight
+    topics: Int64Array = field(default_factory=lambda: np.empty((0, _TOPIC_DEPTH), dtype=np.int64))
+    topic_words: tuple[str, ...] = ()  # the telling words of each topic
 
 
 def _sizes(n_songs: int) -> tuple[int, ...]:
@@ -66,7 +52,7 @@ def _sizes(n_songs: int) -> tuple[int, ...]:
 
 
 def _digest(
-    ids: IntArray, playlists: Sequence[Sequence[int]], plays: sparse.csr_array, words: sparse.csr_array
+    ids: Int64Array, playlists: Sequence[Sequence[int]], plays: sparse.csr_array, words: sparse.csr_array
 ) -> str:
     found = hashlib.sha256()
     lengths = [len(rows) for rows in playlists]
@@ -79,7 +65,7 @@ def _digest(
     return found.hexdigest()
 
 
-def play_counts(snapshot: Snapshot) -> npt.NDArray[np.float64]:
+def play_counts(snapshot: Snapshot) -> Float64Array:
     """Plays of each row by everybody."""
     plays = snapshot.library.listening.play_counts()
     rows, counts = snapshot.rows_of(plays), np.array(list(plays.values()), dtype=np.float64)
@@ -111,17 +97,7 @@ def _words_table(snapshot: Snapshot) -> tuple[list[str], sparse.csr_array]:
 
 
 def learn_sources(snapshot: Snapshot, playlists: Sequence[Sequence[int]], tell: Tell) -> Sources:
-    """Learn what the edges need from playlists, plays and lyrics; at once when nothing of them has changed.
-
-    Parameters
-    ----------
-    playlists : lists of rows
-
-    Returns
-    -------
-    Sources
-        Aligned with the rows.
-    """
+    """Learn what the edges need from playlists of rows, plays and lyrics; at once when nothing of them has changed."""
     library = snapshot.library
     read_lyrics(library, tell=tell)
     ids = snapshot.row_ids
@@ -148,7 +124,7 @@ def learn_sources(snapshot: Snapshot, playlists: Sequence[Sequence[int]], tell: 
 
 def _company(
     playlists: Sequence[Sequence[int]], n_songs: int, tell: Tell
-) -> tuple[dict[str, IntArray], IntArray]:
+) -> tuple[dict[str, Int64Array], Int64Array]:
     """Groups of songs, and neighbours, by the company they keep on playlists; none where the lists are few."""
     nobody = np.empty((n_songs, 0), dtype=np.int64)
     if len(playlists) < _MIN_LISTS:
@@ -171,7 +147,7 @@ def with_company_of(sources: Sources, playlists: Sequence[Sequence[int]], tell: 
     return replace(sources, company=groups, neighbours=neighbours)
 
 
-def _listeners(plays: sparse.csr_array, tell: Tell) -> dict[str, IntArray]:
+def _listeners(plays: sparse.csr_array, tell: Tell) -> dict[str, Int64Array]:
     if plays.shape[0] < _MIN_LISTENERS:
         return {}
 
@@ -182,7 +158,7 @@ def _listeners(plays: sparse.csr_array, tell: Tell) -> dict[str, IntArray]:
 
 def _topics(
     words: sparse.csr_array, vocabulary: Sequence[str], tell: Tell
-) -> tuple[IntArray, tuple[str, ...]]:
+) -> tuple[Int64Array, tuple[str, ...]]:
     n_songs = words.shape[0]
     found = np.full((n_songs, _TOPIC_DEPTH), -1, dtype=np.int64)
     n_sung = int(np.count_nonzero(np.diff(words.indptr)))
@@ -205,12 +181,12 @@ def _load(snapshot: Snapshot) -> tuple[Sources, str]:
     row_of = {i: row for row, i in enumerate(arrays["song_ids"].tolist())}
     rows = np.array([row_of.get(i, -1) for i in snapshot.row_ids.tolist()], dtype=np.int64)
 
-    def aligned(values: IntArray) -> IntArray:
+    def aligned(values: Int64Array) -> Int64Array:
         found = values[rows]
         found[rows < 0] = -1
         return found
 
-    groups: dict[str, dict[str, IntArray]] = {"company": {}, "listeners": {}}
+    groups: dict[str, dict[str, Int64Array]] = {"company": {}, "listeners": {}}
     for name, values in arrays.items():
         kind, _, label = name.partition(" ")
         if kind in groups:

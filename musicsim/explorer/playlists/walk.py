@@ -9,26 +9,28 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import playlist
+from musicsim._arrays import BoolArray, Float64Array, FloatingArray
 from musicsim.errors import NotFoundError
 from musicsim.explorer.models.artifacts import load_walk
 from musicsim.explorer.playlists.cluster_names import ClusterNames
 from musicsim.explorer.playlists.edges import FAMILIES, build_hypergraph, default_weights
 from musicsim.explorer.playlists.pace import SoundRanks, at_pace, median_of
 from musicsim.explorer.playlists.paths import along, evenly, places_of, rising
-from musicsim.explorer.playlists.pool import Pool, is_sampled, sample_of
 from musicsim.explorer.playlists.song_labels import load_sources, play_counts
-from musicsim.explorer.playlists.steering import allowed_rows, song_weights, temperature_of, works_of
+from musicsim.explorer.playlists.steering import (
+    Pool,
+    allowed_rows,
+    is_sampled,
+    sample_of,
+    song_weights,
+    temperature_of,
+    works_of,
+)
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
-
-__all__ = ["Dialect", "DrawnPlaylist", "Edge", "ShuffleWalk", "Walk"]
-
-FloatArray = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 _NEW_EDGE = 1e-6  # share of an edge that was not there, or had no weight, when the weights were fitted
 _AROUND = 0.5  # surprise of the steps that say what is around a song
@@ -66,21 +68,12 @@ class DrawnPlaylist:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """A kind of playlist with a walk of its own.
+    """A kind of playlist with a walk of its own."""
 
-    Attributes
-    ----------
-    name : str
-        "" for the walk of all playlists.
-    n_playlists : int
-        Playlists it was fitted on.
-    gain, gain_global : float or None
-        Relative gain over shuffling on playlists that were kept back, of its own walk and of the one of all; None
-        where too few were.
-    """
-
-    name: str
-    n_playlists: int
+    name: str  # "" for the walk of all playlists
+    n_playlists: int  # playlists it was fitted on
+    # relative gain over shuffling on playlists that were kept back, of its own walk and of the one of all;
+    # None where too few were
     gain: float | None
     gain_global: float | None
 
@@ -102,7 +95,7 @@ class Walk:
         self.snapshot = snapshot
         self.n_playlists = self.n_judged = 0
         self.dialects: tuple[Dialect, ...] = ()
-        self._weights: dict[str, FloatArray] = {}
+        self._weights: dict[str, Float64Array] = {}
         self._graph: playlist.Hypergraph | None = None
         # sound says how far steps go where too few playlists do: what they gain could not be judged
         self._is_paced = False
@@ -133,7 +126,7 @@ class Walk:
             self._weights[dialect.name] = self._with_own(known, own)
 
     @staticmethod
-    def _with_own(weights: FloatArray, own: npt.NDArray[np.bool_]) -> FloatArray:
+    def _with_own(weights: Float64Array, own: BoolArray) -> Float64Array:
         """The listener's own playlists, which are not fitted, get their share of the weight."""
         if own.any():
             share = FAMILIES["playlist"][1]
@@ -153,7 +146,7 @@ class Walk:
             return SoundRanks(self.snapshot.X)
         return SoundRanks(self.snapshot.vectors_at(sample_of(np.ones(n, np.bool_), _NOBODY, 0)))
 
-    def _pool(self, request: PlaylistRequest, allowed: Mask, seed: int | None) -> Pool:
+    def _pool(self, request: PlaylistRequest, allowed: BoolArray, seed: int | None) -> Pool:
         """The songs that a list is drawn from."""
         snapshot, model = self.snapshot, self._model(request.dialect)
         groups = snapshot.columns.group.codes
@@ -178,7 +171,7 @@ class Walk:
         return works_of(self.snapshot)
 
     @cached_property
-    def _plays(self) -> FloatArray:
+    def _plays(self) -> Float64Array:
         return play_counts(self.snapshot)
 
     def families(self, dialect: str | None = None) -> list[tuple[str, float]]:
@@ -207,12 +200,8 @@ class Walk:
     def draw(self, request: PlaylistRequest, random_state: int | None = None) -> DrawnPlaylist:
         """Draw a playlist as it is asked for.
 
-        Raises
-        ------
-        NotFoundError
-            If the library has no songs, none of an id, or no dialect of the name.
-        ValueError
-            If songs are to stand at places that the list does not have.
+        Raises NotFoundError if the library has no songs, none of an id, or no dialect of the name; ValueError
+        if songs are to stand at places that the list does not have.
         """
         self._model(request.dialect)  # says what is wrong with it
         allowed = allowed_rows(self.snapshot, request)
@@ -238,7 +227,7 @@ class Walk:
         self,
         pool: Pool,
         request: PlaylistRequest,
-        allowed: Mask,
+        allowed: BoolArray,
         seed: int | None,
         n_left: int,
     ) -> DrawnPlaylist:
@@ -271,7 +260,7 @@ class Walk:
         pool: Pool,
         request: PlaylistRequest,
         length: int,
-        allowed: Mask,
+        allowed: BoolArray,
         seed: int | None,
         n_left: int,
     ) -> DrawnPlaylist:
@@ -311,7 +300,7 @@ class Walk:
         return DrawnPlaylist(tuple(self.snapshot.songs_at(rows)), edges, tuple(notes))
 
     def _steering(
-        self, pool: Pool, request: PlaylistRequest, length: int, allowed: Mask
+        self, pool: Pool, request: PlaylistRequest, length: int, allowed: BoolArray
     ) -> tuple[dict[int, int], playlist.Weighing | None, playlist.Steering | None, list[str]]:
         """Songs by place, weights of songs by place, and what the song before adds to them."""
         notes: list[str] = []
@@ -354,7 +343,7 @@ class Walk:
             return even
         paced = at_pace(pool.ranks.shares, median_of(request.surprise))
 
-        def steer(place: int, previous: int, probabilities: FloatArray) -> FloatArray | None:
+        def steer(place: int, previous: int, probabilities: Float64Array) -> Float64Array | None:
             wanted = even(place, previous, probabilities) if even else None
             return paced(place, previous, probabilities) if wanted is None else wanted
 
@@ -372,13 +361,13 @@ class Walk:
         if not lines:
             return None if same is None else lambda place: same
 
-        def weigh(place: int) -> FloatArray | None:
+        def weigh(place: int) -> Float64Array | None:
             found = [weights for weights in (same, *(line(place) for line in lines)) if weights is not None]
             return np.prod(found, axis=0) if found else None
 
         return weigh
 
-    def _around(self, pool: Pool, songs: Sequence[int]) -> FloatArray:
+    def _around(self, pool: Pool, songs: Sequence[int]) -> Float64Array:
         """How readily the walk goes from some songs to each song, on average; any song keeps a little."""
         steps = [pool.model.transition_probabilities(song) for song in songs]
         if self._is_paced:
@@ -397,13 +386,8 @@ class Walk:
     ) -> DrawnPlaylist:
         """A list as it stands: each transition with the edge that was taken, or the likeliest one.
 
-        Parameters
-        ----------
-        song_ids : sequence of int
-        taken : mapping of (song id, next song id) to Edge, optional
-            Edges that the walk took, for pairs that still follow each other.
-        dialect : str, optional
-            Whose walk says what is likely.
+        `taken` are edges that the walk took, by song id and next song id, for pairs that still follow each other;
+        `dialect` is whose walk says what is likely.
         """
         model = self._model(dialect)
         rows = [self._row(i) for i in song_ids]
@@ -421,7 +405,7 @@ class Walk:
     def _described(self, name: str, *, both: bool = True) -> str:
         return playlist.describe_edge(name, both=both, called=self._cluster_names.name)
 
-    def _edge(self, step: playlist.Transition, X: npt.NDArray[np.floating]) -> Edge:
+    def _edge(self, step: playlist.Transition, X: FloatingArray) -> Edge:
         """A step between songs of X in words: one through the edge of all songs was taken for its sound, if near."""
         reason = self._described(step.name, both=step.previous is not None) if step.name else step.reason
         if self._is_paced and step.name == playlist.UNIFORM and step.previous is not None:

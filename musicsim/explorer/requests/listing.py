@@ -7,8 +7,6 @@ from musicsim.explorer.requests.options import option, settle
 from musicsim.library import Song
 from musicsim.library.db.columns import HEARD
 
-__all__ = ["ListRequest", "in_order"]
-
 _SORT_KEYS = ("id", "title", "artist", "album", "year", "genre", "duration_s", "key", *HEARD)
 
 

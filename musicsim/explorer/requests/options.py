@@ -5,8 +5,6 @@ from functools import cache
 from types import GenericAlias, NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-__all__ = ["Option", "OptionError", "option", "options_of", "settle"]
-
 
 class OptionError(ValueError):
     """A value is not one that a field can have; `option` and `shortfall` say of which and what it should be."""
@@ -18,45 +16,25 @@ class OptionError(ValueError):
 
 @dataclass(frozen=True)
 class Option:
-    """What may be given for a field of a request.
-
-    Attributes
-    ----------
-    label : str
-        Of its widget in a form; empty where it has none.
-    name : str
-        On the command line and over HTTP; that of the field by default.
-    flags : tuple of str
-        How it is spelt on the command line; ``--name`` by default.
-    min, max, above : number or None
-        Limits of the value: at least, at most, more than.
-    max_asked : int or None
-        At most so much can be asked for; the program itself may go beyond, as when a long playlist is redrawn.
-    choices : tuple of str
-        Its values, where they are few.
-    default : object
-    element : type
-        Of the value, or of one of several.
-    many : type or None
-        frozenset or tuple where there may be any number of values; they are given as a list.
-    n_values : int
-        2 for a range, which is given as two values.
-    """
+    """What may be given for a field of a request."""
 
     help: str
-    label: str = ""
-    name: str = ""
-    flags: tuple[str, ...] = ()
+    label: str = ""  # of its widget in a form; empty where it has none
+    name: str = ""  # on the command line and over HTTP; that of the field by default
+    flags: tuple[str, ...] = ()  # how it is spelt on the command line; `--name` by default
+    # limits of the value: at least, at most, more than
     min: float | None = None
     max: float | None = None
     above: float | None = None
+    # at most so much can be asked for; the program itself may go beyond, as when a long playlist is redrawn
     max_asked: int | None = None
-    choices: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()  # its values, where they are few
     field: str = ""
     default: Any = None
-    element: type = str
+    element: type = str  # of the value, or of one of several
+    # frozenset or tuple where there may be any number of values; they are given as a list
     many: type | None = None
-    n_values: int = 1
+    n_values: int = 1  # 2 for a range, which is given as two values
 
     @property
     def annotation(self) -> Any:
@@ -131,10 +109,7 @@ def _shape(hint: Any) -> dict[str, Any]:
 def settle(request: Any) -> None:
     """Make lists of values what the fields of a request hold; for the end of its ``__post_init__``.
 
-    Raises
-    ------
-    OptionError
-        For the first field that is out of its limits.
+    Raises OptionError for the first field that is out of its limits.
     """
     for name, asked in options_of(type(request)).items():
         value = getattr(request, name)

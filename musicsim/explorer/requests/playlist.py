@@ -8,8 +8,6 @@ from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.options import option
 from musicsim.library.db.columns import HEARD
 
-__all__ = ["DIRECTIONS", "PREFERENCES", "Direction", "PlaylistRequest", "Preference"]
-
 Preference = Literal["any", "familiar", "unheard"]
 PREFERENCES = get_args(Preference)
 Direction = Literal["rising", "falling"]
@@ -18,15 +16,7 @@ DIRECTIONS = get_args(Direction)
 
 @dataclass(frozen=True, kw_only=True)
 class PlaylistRequest(Filters):
-    """A playlist as it is asked for: what its songs must be, and how they follow each other. Ids are of songs.
-
-    Attributes
-    ----------
-    keep : mapping of place (0 is the first) to id
-        Songs that stand where they are.
-    rested : frozenset of int
-        Songs of lists that were drawn a moment ago: they weigh less.
-    """
+    """A playlist as it is asked for: what its songs must be, and how they follow each other. Ids are of songs."""
 
     length: int = option(
         12, "Number of songs.", label="Length", flags=("--length", "-n"), min=1, max_asked=500
@@ -88,5 +78,6 @@ class PlaylistRequest(Filters):
     seed: int | None = option(
         None, "The same seed gives the same playlist again; random by default.", label="Seed", min=0
     )
+    # mapping of place (0 is the first) to id: songs that stand where they are
     keep: Mapping[int, int] = field(default_factory=dict)
-    rested: frozenset[int] = frozenset()
+    rested: frozenset[int] = frozenset()  # songs of lists that were drawn a moment ago: they weigh less

@@ -5,24 +5,6 @@ from typing import Any
 
 from musicsim.explorer.requests.options import option, settle
 
-__all__ = [
-    "ANSWERS",
-    "AUTOMATIC",
-    "JUDGEMENTS",
-    "KINDS",
-    "LOCAL",
-    "LOSSES",
-    "MEAN",
-    "METHODS",
-    "ORDER",
-    "PENALTIES",
-    "RANKING",
-    "STRUCTURES",
-    "Kind",
-    "LearningSettings",
-    "TrainingRequest",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Kind:

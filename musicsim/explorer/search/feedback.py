@@ -4,30 +4,21 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import metric
+from musicsim._arrays import FloatingArray
 from musicsim.errors import NotFoundError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 
-__all__ = ["Thumbs", "bent", "thumbs_by_id", "what_changed"]
-
 
 @dataclass(frozen=True, slots=True)
 class Thumbs:
-    """What a listener said of the answers to one search.
+    """What a listener said of the answers to one search."""
 
-    Attributes
-    ----------
-    said : tuple of (song id, value)
-        In the order in which it was said: 1 for a song that fits, -1 for one that does not, 0 takes it back.
-    earlier : Thumbs or None
-        What had been said before it was started over.
-    """
-
+    # in the order in which it was said: 1 for a song that fits, -1 for one that does not, 0 takes it back
     said: tuple[tuple[int, int], ...] = ()
-    earlier: "Thumbs | None" = None
+    earlier: "Thumbs | None" = None  # what had been said before it was started over
 
     @classmethod
     def of(cls, fitting: Iterable[int], unfitting: Iterable[int]) -> "Thumbs":
@@ -71,10 +62,7 @@ class Thumbs:
 def thumbs_by_id(library: Library, fitting: Collection[int], unfitting: Collection[int]) -> Thumbs:
     """Thumbs on songs that somebody names by their ids, who may err.
 
-    Raises
-    ------
-    NotFoundError
-        If the library has no song of an id.
+    Raises NotFoundError if the library has no song of an id.
     """
     named = {*fitting, *unfitting}
     unknown = named - {song.id for song in library.songs(named, missing=True)}
@@ -85,19 +73,11 @@ def thumbs_by_id(library: Library, fitting: Collection[int], unfitting: Collecti
     return Thumbs.of(fitting, unfitting)
 
 
-def bent(snapshot: Snapshot, vector: npt.NDArray[np.floating], thumbs: Thumbs) -> "metric.Feedback | None":
+def bent(snapshot: Snapshot, vector: FloatingArray, thumbs: Thumbs) -> "metric.Feedback | None":
     """The metric around a query: of the place where it lies, after what was said of answers to it.
 
-    Parameters
-    ----------
-    vector : ndarray of shape (n_dimensions,)
-        The query, as the model has it.
-
-    Returns
-    -------
-    metric.Feedback or None
-        None where nothing was said of songs that have a vector, and the model's metric is the same everywhere: then
-        it is plain distance.
+    None where nothing was said of songs that have a vector, and the model's metric is the same everywhere: then it is
+    plain distance.
     """
     up, down = (
         rows[rows >= 0] for rows in (snapshot.rows_of(thumbs.fitting), snapshot.rows_of(thumbs.unfitting))

@@ -17,8 +17,6 @@ from musicsim.library.processes.workers import Limits
 from musicsim.library.scan.files import content_hash
 from musicsim.storage import writing_to
 
-__all__ = ["MAX_MB", "MAX_MINUTES", "MINUTES", "Heard", "hear", "warm_up"]
-
 MAX_MB = 200
 """Of one upload; as ``server.maxUploadSize`` in .streamlit/config.toml."""
 MINUTES = 20.0
@@ -29,19 +27,11 @@ MAX_MINUTES = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """An upload that was decoded, whatever model it will be seen under.
-
-    Attributes
-    ----------
-    sound : Sound
-        With its coefficients.
-    digest : str
-        Hash of the file's bytes.
-    """
+    """An upload that was decoded, whatever model it will be seen under."""
 
     name: str
-    sound: Sound
-    digest: str
+    sound: Sound  # with its coefficients
+    digest: str  # hash of the file's bytes
 
     def under(self, snapshot: Snapshot) -> Example:
         """What is searched with; raises as :func:`musicsim.explorer.search.query.example_of`."""

@@ -19,13 +19,12 @@ import numpy.typing as npt
 
 from musicsim import codebook as codebooks
 from musicsim import kernels
+from musicsim._arrays import BoolArray, Float32Array, Float64Array, Int64Array
 from musicsim.audio import HOP, SAMPLE_RATE
 from musicsim.errors import ModelError
 from musicsim.explorer.models.schema import SOUNDS
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.search.why_groups import Share, group_shares, largest_shares
-
-__all__ = ["CodewordShare", "Passage", "Side", "Why", "codeword_shares", "describe_codewords", "explain_pair"]
 
 N_SHARED, N_APART = 6, 3
 _FRAME_S = HOP / SAMPLE_RATE
@@ -40,58 +39,34 @@ _N_BINS = 240
 _FAINTEST = 0.5
 """A passage sounds its codeword at least so much as the song's best moment does, or it is none."""
 
-Floats = npt.NDArray[np.float64]
-Found = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two songs.
+    """One of the two songs."""
 
-    Attributes
-    ----------
-    histogram : float32 ndarray of shape (n_codewords,), sums to 1; None where there is no model of codewords
-    frame_blocks : iterator of float32 ndarrays of shape (n, 39), or None
-        The song's frames in order, read once; None where they were not kept.
-    peaks : float32 ndarray of shape (n_bins,), in [0, 1]
-    song_id : int or None
-        None for sound from outside of the library.
-    starts_s : float
-        Where in the song or file it begins, of a part.
-    tags : tuple of str
-        Heaviest first.
-    features : float32 ndarray of shape (n_features,), or None
-        Under the model in use; None where that compares the histogram.
-    """
-
-    histogram: npt.NDArray[np.float32] | None
-    frame_blocks: Iterator[npt.NDArray[np.float32]] | None
-    peaks: npt.NDArray[np.float32]
+    # (n_codewords,), sums to 1; None where there is no model of codewords
+    histogram: Float32Array | None
+    # (n, 39), or None: the song's frames in order, read once; None where they were not kept
+    frame_blocks: Iterator[Float32Array] | None
+    peaks: Float32Array  # (n_bins,), in [0, 1]
     duration_s: float
     title: str
     sub: str = ""
-    song_id: int | None = None
-    starts_s: float = 0.0
-    tags: tuple[str, ...] = ()
+    song_id: int | None = None  # None for sound from outside of the library
+    starts_s: float = 0.0  # where in the song or file it begins, of a part
+    tags: tuple[str, ...] = ()  # heaviest first
     listeners: frozenset[str] = frozenset()
-    features: npt.NDArray[np.float32] | None = None
+    # (n_features,), or None: under the model in use; None where that compares the histogram
+    features: Float32Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CodewordShare:
-    """What one codeword adds to similarity and squared distance; "after" is None without a learned metric.
-
-    Attributes
-    ----------
-    words : str
-        How it sounds beside the other codewords.
-    more_in : int
-        0 when the first song has more of it, 1 when the second has.
-    """
+    """What one codeword adds to similarity and squared distance; "after" is None without a learned metric."""
 
     codeword: int
-    words: str
-    more_in: int
+    words: str  # how it sounds beside the other codewords
+    more_in: int  # 0 when the first song has more of it, 1 when the second has
     similarity_before: float
     similarity_after: float | None
     distance_before: float
@@ -109,48 +84,33 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why two songs are alike; "after" is None without a learned metric.
-
-    Attributes
-    ----------
-    parts : tuple of Share
-        What gives the similarity, the largest first and the rest last; they sum to it.
-    shared : tuple of CodewordShare
-        Those that both songs have with the largest share of the similarity, at most six; without a model of codewords
-        none.
-    apart : tuple of CodewordShare or of Share
-        Those with the largest share of the distance, at most three.
-    passages : two tuples of Passage, one a song
-        By slot; what has one in the first song has one in the second.
-    curves : two float32 ndarrays of shape (n_bins,), one a song; empty without frames
-        How much of what is shared sounds, evenly over the first `heard_s` seconds; its mean over a song is
-        the similarity, but for codewords that only the other song has.
-    heard_s : two floats
-        How far each song was listened through.
-    tags : tuple of str
-        In common.
-    n_listeners : int
-        Who heard both.
-    listeners_jaccard : float or None
-        Their share of those who heard either; None when one of the songs has no listeners.
-    """
+    """Why two songs are alike; "after" is None without a learned metric."""
 
     similarity_before: float
     similarity_after: float | None
     distance_before: float
     distance_after: float | None
-    parts: tuple[Share, ...]
+    parts: tuple[Share, ...]  # what gives the similarity, the largest first and the rest last; they sum to it
+    # those that both songs have with the largest share of the similarity, at most six; without a model of
+    # codewords none
     shared: tuple[CodewordShare, ...]
-    apart: tuple[CodewordShare | Share, ...]
+    apart: tuple[CodewordShare | Share, ...]  # those with the largest share of the distance, at most three
+    # by slot; what has one in the first song has one in the second
     passages: tuple[tuple[Passage, ...], tuple[Passage, ...]]
-    curves: tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]
-    heard_s: tuple[float, float]
-    tags: tuple[str, ...]
-    n_listeners: int
+    # (n_bins,), one a song; empty without frames: how much of what is shared sounds, evenly over the first
+    # `heard_s` seconds; its mean over a song is the similarity, but for codewords that only the other song
+    # has
+    curves: tuple[Float32Array, Float32Array]
+    heard_s: tuple[float, float]  # how far each song was listened through
+    tags: tuple[str, ...]  # in common
+    n_listeners: int  # who heard both
+    # their share of those who heard either; None when one of the songs has no listeners
     listeners_jaccard: float | None
 
 
-def codeword_shares(a: npt.ArrayLike, b: npt.ArrayLike, components: npt.ArrayLike) -> tuple[Floats, Floats]:
+def codeword_shares(
+    a: npt.ArrayLike, b: npt.ArrayLike, components: npt.ArrayLike
+) -> tuple[Float64Array, Float64Array]:
     """Share of each codeword in the squared distance of two songs, and in their similarity.
 
     Parameters
@@ -192,18 +152,10 @@ def codeword_shares(a: npt.ArrayLike, b: npt.ArrayLike, components: npt.ArrayLik
 
 
 def describe_codewords(codebook: codebooks.Codebook, codewords: Sequence[int]) -> list[str]:
-    """Say how codewords sound beside the others of their codebook, as in "bright, quiet, steady".
+    """How each codeword sounds beside the others of its codebook of delta-MFCC, as in "bright, quiet, steady".
 
-    Parameters
-    ----------
-    codebook : Codebook, fitted to delta-MFCC frames (39 columns)
-
-    Returns
-    -------
-    list of str
-        One a codeword. A word is said in the outer thirds of the codebook, with "very" in the outer sixths:
-        loudness is the first MFCC, darkness the second, change the length of the slopes. With none of them it is
-        "in the middle".
+    A word is said in the outer thirds of the codebook, with "very" in the outer sixths: loudness is the first MFCC,
+    darkness the second, change the length of the slopes. With none of them it is "in the middle".
     """
     centres = codebook.codewords_
     n_mfcc = centres.shape[1] // 3
@@ -291,7 +243,7 @@ class _Heard:
     shared: tuple[CodewordShare, ...] = ()
     apart: tuple[CodewordShare, ...] = ()
     passages: tuple[tuple[Passage, ...], tuple[Passage, ...]] = ((), ())
-    curves: tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]] = (
+    curves: tuple[Float32Array, Float32Array] = (
         np.empty(0, np.float32),
         np.empty(0, np.float32),
     )
@@ -299,7 +251,7 @@ class _Heard:
 
     @classmethod
     def of(
-        cls, one: Side, other: Side, model: SimilarityModel, after: tuple[Floats, Floats] | None
+        cls, one: Side, other: Side, model: SimilarityModel, after: tuple[Float64Array, Float64Array] | None
     ) -> _Heard:
         """By a model of codewords, and shares under what was learned on it, if anything."""
         if one.histogram is None or other.histogram is None:
@@ -321,7 +273,7 @@ class _Heard:
         )
 
 
-_Shares = tuple[Floats, Floats]
+_Shares = tuple[Float64Array, Float64Array]
 
 
 def _histogram_shares(one: Side, other: Side, model: SimilarityModel) -> tuple[_Shares, _Shares | None]:
@@ -378,11 +330,11 @@ def _codebook_of(model: SimilarityModel) -> codebooks.Codebook:
     return codebook
 
 
-def _distance(shares: tuple[Floats, Floats]) -> float:
+def _distance(shares: tuple[Float64Array, Float64Array]) -> float:
     return float(np.sqrt(max(0.0, shares[0].sum())))
 
 
-def _similarity(shares: tuple[Floats, Floats]) -> float:
+def _similarity(shares: tuple[Float64Array, Float64Array]) -> float:
     return float(kernels.ppk_similarity(_distance(shares)))
 
 
@@ -390,7 +342,7 @@ def _jaccard(one: frozenset[str], other: frozenset[str]) -> float | None:
     return len(one & other) / len(one | other) if one and other else None
 
 
-def _largest(shares: Floats, n: int) -> list[int]:
+def _largest(shares: Float64Array, n: int) -> list[int]:
     """The codewords of the `n` largest shares that are more than 0, the largest first."""
     order = np.argsort(-shares, kind="stable")[:n]
     return order[shares[order] > 0].tolist()
@@ -400,8 +352,8 @@ def _codeword_shares(
     codebook: codebooks.Codebook,
     codewords: Sequence[int],
     sides: tuple[Side, Side],
-    before: tuple[Floats, Floats],
-    after: tuple[Floats, Floats] | None,
+    before: tuple[Float64Array, Float64Array],
+    after: tuple[Float64Array, Float64Array] | None,
 ) -> tuple[CodewordShare, ...]:
     one, other = (side.histogram for side in sides)
     assert one is not None
@@ -420,7 +372,7 @@ def _codeword_shares(
     )
 
 
-def _nearest(side: Side, codebook: codebooks.Codebook) -> Found:
+def _nearest(side: Side, codebook: codebooks.Codebook) -> Int64Array:
     """The nearest codewords of each frame, (n_frames, tau), of ten minutes at most; no rows without frames."""
     found = [np.empty((0, codebook.tau), dtype=np.int64)]
     n_frames = 0
@@ -432,7 +384,7 @@ def _nearest(side: Side, codebook: codebooks.Codebook) -> Found:
     return np.concatenate(found)
 
 
-def _smoothed(values: npt.ArrayLike) -> Floats:
+def _smoothed(values: npt.ArrayLike) -> Float64Array:
     """Means over the 1.5 s around each frame, over what there is of them at both ends."""
     sums = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
     n, half = len(sums) - 1, _SMOOTH_FRAMES // 2
@@ -441,7 +393,7 @@ def _smoothed(values: npt.ArrayLike) -> Floats:
     return (sums[stop] - sums[start]) / (stop - start)
 
 
-def _curve(found: Found, similarity: Floats, side: Side) -> npt.NDArray[np.float32]:
+def _curve(found: Int64Array, similarity: Float64Array, side: Side) -> Float32Array:
     """What is shared, along a song: a codeword's share is spread evenly over the frames that are near to it."""
     if not len(found):
         return np.empty(0, dtype=np.float32)
@@ -454,7 +406,7 @@ def _curve(found: Found, similarity: Floats, side: Side) -> npt.NDArray[np.float
 
 
 def _passages(
-    first: Found, second: Found, codewords: Sequence[int]
+    first: Int64Array, second: Int64Array, codewords: Sequence[int]
 ) -> tuple[tuple[Passage, ...], tuple[Passage, ...]]:
     """A passage in both songs for each codeword that has one in both; those of a song do not overlap."""
     passages: tuple[list[Passage], list[Passage]] = ([], [])
@@ -475,7 +427,7 @@ def _passages(
     return tuple(passages[0]), tuple(passages[1])
 
 
-def _stretch(loudness: Floats, taken: npt.NDArray[np.bool_]) -> tuple[int, int] | None:
+def _stretch(loudness: Float64Array, taken: BoolArray) -> tuple[int, int] | None:
     """First frame, and the one after the last, around the largest value that is not taken, while there is half of it.
 
     None where what is left is too faint beside the largest of all, or too short.

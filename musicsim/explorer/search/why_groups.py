@@ -11,11 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.audio.features import N_MFCC
-
-__all__ = ["GROUPS", "Share", "group_shares", "largest_shares"]
-
-Floats = npt.NDArray[np.float64]
 
 _COVERED = 0.8
 """Share of the similarity that is said part by part; the rest is one bar."""
@@ -68,7 +65,7 @@ class Share:
 
 def group_shares(
     a: npt.ArrayLike, b: npt.ArrayLike, sample: npt.ArrayLike, components: npt.ArrayLike
-) -> tuple[Floats, Floats]:
+) -> tuple[Float64Array, Float64Array]:
     """Share of each of :data:`GROUPS` in the squared distance of two songs, and in their similarity.
 
     Parameters
@@ -102,13 +99,12 @@ def group_shares(
     return distance, usual - distance / 2
 
 
-def largest_shares(before: tuple[Floats, Floats], after: tuple[Floats, Floats] | None) -> tuple[Share, ...]:
+def largest_shares(
+    before: tuple[Float64Array, Float64Array], after: tuple[Float64Array, Float64Array] | None
+) -> tuple[Share, ...]:
     """The groups with the most of the similarity under the model in use, and what is left as one more.
 
-    Parameters
-    ----------
-    before, after : pairs of ndarrays of shape (n_groups,)
-        Of :func:`group_shares`, without and with a learned metric.
+    `before` and `after` are those of :func:`group_shares`, (n_groups,) each, without and with a learned metric.
     """
     _, similarity = after or before
     order = np.argsort(-similarity, kind="stable")
@@ -129,7 +125,7 @@ def largest_shares(before: tuple[Floats, Floats], after: tuple[Floats, Floats] |
     )
 
 
-def _kinds() -> npt.NDArray[np.int64]:
+def _kinds() -> Int64Array:
     """The kind of each column of a Gaussian's matrix: cepstra, their slopes, their curvatures, the mean."""
     kinds = np.empty(3 * N_MFCC + 1, dtype=np.int64)
     kinds[0], kinds[1:_N_COARSE], kinds[_N_COARSE:N_MFCC] = _LEVEL, _TONE, _DETAIL
@@ -139,7 +135,7 @@ def _kinds() -> npt.NDArray[np.int64]:
     return kinds
 
 
-def _by_group(values: Floats) -> Floats:
+def _by_group(values: Float64Array) -> Float64Array:
     """Sums over the numbers of each group, (n, n_groups), of values (n, n_features)."""
     kinds = _kinds()
     rows, columns = np.triu_indices(len(kinds))

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Float32Array
 from musicsim.errors import AudioTooShortError, FeatureVersionError, NotFoundError
 from musicsim.explorer.models.schema import SOUNDS
 from musicsim.explorer.models.similarity_model import SimilarityModel
@@ -15,28 +15,15 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.library.stores.models import Vectors
 
-__all__ = ["explained", "sides_of"]
-
 _SAMPLE = 300
 """Songs that say what is usual: 1 MB."""
-
-Floats = npt.NDArray[np.float32]
 
 
 def explained(snapshot: Snapshot, query: int | Example, other_id: int) -> tuple[Side, Side, Why]:
     """A query and an answer to it, and why they are alike under the model in use.
 
-    Parameters
-    ----------
-    query : int or Example
-        A song id, or sound from outside.
-
-    Raises
-    ------
-    NotFoundError
-        If a song is not in the library or has not been compared yet.
-    ModelError
-        If the library has no model yet, or the one in use compares something else than sound.
+    The query is a song id, or sound from outside. Raises NotFoundError if a song is not in the library or has not been
+    compared yet; ModelError if the library has no model yet, or the one in use compares something else than sound.
     """
     model = model_to_compare_with(snapshot)
     one, other = sides_of(snapshot, query, other_id)
@@ -60,8 +47,8 @@ def sides_of(snapshot: Snapshot, query: int | Example, other_id: int) -> tuple[S
 def _outside(snapshot: Snapshot, example: Example) -> Side:
     """Sound from outside; what listeners say is known when the library has the same sound."""
     known = next(iter(snapshot.songs_by_id([example.song_id] if example.song_id is not None else [])), None)
-    histogram: Floats | None = example.features
-    features: Floats | None = None
+    histogram: Float32Array | None = example.features
+    features: Float32Array | None = None
     if _compares_gaussians(snapshot):
         codewords, features = _codewords(snapshot), example.features
         histogram = None if codewords is None else codewords.features([example.frames])[0]
@@ -82,8 +69,8 @@ def _outside(snapshot: Snapshot, example: Example) -> Side:
 def _songs(snapshot: Snapshot, song_ids: list[int]) -> list[Side]:
     shown = [_shown_id(snapshot, song_id) for song_id in song_ids]
     of_model = _rows(snapshot, snapshot.record.id if snapshot.record else None, shown)
-    histograms: Sequence[Floats | None] = of_model
-    features: Sequence[Floats | None] = [None] * len(song_ids)
+    histograms: Sequence[Float32Array | None] = of_model
+    features: Sequence[Float32Array | None] = [None] * len(song_ids)
     if _compares_gaussians(snapshot):
         record = snapshot.library.models.codewords()
         histograms, features = features, of_model
@@ -136,7 +123,7 @@ def _shown_id(snapshot: Snapshot, song_id: int) -> int:
     return int(snapshot.row_ids[row])
 
 
-def _rows(snapshot: Snapshot, model_id: str | None, song_ids: list[int]) -> list[Floats | None]:
+def _rows(snapshot: Snapshot, model_id: str | None, song_ids: list[int]) -> list[Float32Array | None]:
     """Features of songs under a model; None where it has none."""
     stored = _features(snapshot.library, model_id, snapshot.revision)
     found = [np.flatnonzero(stored.song_ids == song_id) for song_id in song_ids]
@@ -149,7 +136,7 @@ def _features(library: Library, model_id: str | None, revision: int) -> Vectors:
     return library.models.features(model_id)
 
 
-def _frame_blocks(library: Library, song: Song) -> Iterator[npt.NDArray[np.float32]] | None:
+def _frame_blocks(library: Library, song: Song) -> Iterator[Float32Array] | None:
     try:
         return library.frame_files.blocks(song.content_hash)
     except (FeatureVersionError, AudioTooShortError):  # not kept, or not written by this program

@@ -10,24 +10,13 @@ from heapq import nsmallest
 from pathlib import PurePath
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Float64Array, Uint8Array
 from musicsim.errors import StorageError
 from musicsim.explorer.snapshot.map_regions import regions_of
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.db.columns import HEARD, Labels
-
-__all__ = [
-    "COLOUR_BY",
-    "PALETTE",
-    "UNKNOWN_COLOUR",
-    "Colouring",
-    "Entry",
-    "Scale",
-    "colouring",
-    "label_colours",
-]
 
 _UNITS = {"year": "", "tempo": "beats/min", "loudness": "LUFS", "brightness": "Hz", "energy": "dB/s"}
 COLOUR_BY = ("genre", "artist", "folder", "tag", "year", "cluster", "key", "mode", *HEARD)
@@ -43,14 +32,12 @@ _SCALE = ("#0d0887", "#46039f", "#7201a8", "#9c179e", "#bd3786", "#d8576b", "#ed
 _N_STEPS = 64
 _COLOURED = (2, 98)  # percentiles: a few odd songs do not take the colours of all others
 
-Codes = npt.NDArray[np.uint8]
 
-
-def _rgb(colour: str) -> npt.NDArray[np.float64]:
+def _rgb(colour: str) -> Float64Array:
     return np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)], dtype=np.float64)
 
 
-def _hex(rgb: npt.NDArray[np.float64]) -> str:
+def _hex(rgb: Float64Array) -> str:
     return "#" + "".join(f"{round(part):02x}" for part in rgb.tolist())
 
 
@@ -85,21 +72,12 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Colouring:
-    """A code for every row of a snapshot.
+    """A code for every row of a snapshot."""
 
-    Attributes
-    ----------
-    codes : uint8 ndarray of shape (n_indexed,)
-        Places in `entries`.
-    entries : list of Entry
-        Labels from frequent to rare, then the others; of numbers the steps of `scale`. Last the unknown.
-    scale : Scale or None
-        None of labels.
-    """
-
-    codes: Codes
+    codes: Uint8Array  # (n_indexed,): places in `entries`
+    # Labels from frequent to rare, then the others; of numbers the steps of `scale`. Last the unknown.
     entries: list[Entry]
-    scale: Scale | None = None
+    scale: Scale | None = None  # None of labels
 
 
 def colouring(snapshot: Snapshot, by: str) -> Colouring:
@@ -202,7 +180,7 @@ def _by_cluster(snapshot: Snapshot) -> Colouring:
     return _counted(codes, [*looks, ("unknown", UNKNOWN_COLOUR)])
 
 
-def _counted(codes: Codes, looks: list[tuple[str, str]]) -> Colouring:
+def _counted(codes: Uint8Array, looks: list[tuple[str, str]]) -> Colouring:
     counts = np.bincount(codes, minlength=len(looks)).tolist()
     entries = [
         Entry(name, colour, n, is_known=i < len(looks) - 1)
@@ -214,7 +192,7 @@ def _counted(codes: Codes, looks: list[tuple[str, str]]) -> Colouring:
 # --- numbers --------------------------------------------------------------------------------------
 
 
-def _by_number(values: npt.NDArray[np.float64], by: str) -> Colouring:
+def _by_number(values: Float64Array, by: str) -> Colouring:
     is_known = values > 0 if by == "year" else np.isfinite(values)
     known = values[is_known]
     low, high = np.percentile(known, (0, 100) if by == "year" else _COLOURED) if len(known) else (0.0, 1.0)

@@ -13,20 +13,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import Float64Array
 from musicsim.errors import NotFoundError
 from musicsim.explorer.snapshot.map_colours import COLOUR_BY, colouring
 from musicsim.explorer.snapshot.map_regions import regions_of
 from musicsim.explorer.snapshot.map_view import Window, map_view
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
-__all__ = ["from_unit", "map_column", "to_unit"]
-
 _STEPS = 65_535  # of a place along each axis: a third of a pixel at the closest look
 
 Places = npt.NDArray[np.floating[Any]]
 
 
-def to_unit(home: Window, places: Places) -> npt.NDArray[np.float64]:
+def to_unit(home: Window, places: Places) -> Float64Array:
     """Places (n, 2) as shares of the map's width and height."""
     low, size = np.array([home.left, home.bottom]), np.array([home.right - home.left, home.top - home.bottom])
     return np.asarray((places.astype(np.float64) - low) / size)
@@ -40,18 +39,10 @@ def from_unit(home: Window, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[list[fl
 
 
 def map_column(snapshot: Snapshot, name: str) -> bytes:
-    """A column of the map.
+    """A column of the map. Raises NotFoundError if there is no such column.
 
-    Parameters
-    ----------
-    name : str
-        "places": song ids (uint32), then x, then y (uint16); "regions": JSON alone; or one of
-        :data:`musicsim.explorer.snapshot.map_colours.COLOUR_BY`: codes (uint8).
-
-    Raises
-    ------
-    NotFoundError
-        If there is no such column.
+    "places": song ids (uint32), then x, then y (uint16); "regions": JSON alone; or one of
+    :data:`musicsim.explorer.snapshot.map_colours.COLOUR_BY`: codes (uint8).
     """
     if name == "places":
         return _places(snapshot)

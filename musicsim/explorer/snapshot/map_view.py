@@ -14,17 +14,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import Float32Array, Int64Array
 from musicsim.explorer.snapshot.neighbours import Neighbours
-
-__all__ = [
-    "MAX_UNFOLDED",
-    "MapView",
-    "OncePer",
-    "Window",
-    "map_view",
-    "place_by_neighbours",
-    "place_vector",
-]
 
 MAX_UNFOLDED = 20_000
 """Songs up to which a new one is placed by the map's own method, which takes too long beyond."""
@@ -33,7 +24,6 @@ _ROOM = 0.06  # of the map's width, around it: marks at the edge are whole
 _COARSE, _FINE = 64, 256  # cells a side
 _N_NEAREST = 10  # songs whose places give the place of a new one
 
-Rows = npt.NDArray[np.int64]
 Source = TypeVar("Source")
 Made = TypeVar("Made")
 
@@ -41,11 +31,8 @@ Made = TypeVar("Made")
 class OncePer(Generic[Source, Made]):
     """A few things made of large objects, found again by the object itself: arrays have no hash.
 
-    Parameters
-    ----------
-    make : callable of the object and further hashable arguments
-    most : int
-        How many are kept; the one that was not asked for the longest goes.
+    `make` takes the object and further hashable arguments. Of more than `most` the one that was not asked for the
+    longest goes.
     """
 
     def __init__(self, make: Callable[..., Made], most: int = 6) -> None:
@@ -79,29 +66,25 @@ class Window:
 class MapView:
     """The places of songs, in an order that makes any first part of them a fair sample.
 
-    First comes a song of each cell of 64 x 64, so that no region is bare, then the others by chance. A song of a
-    fine cell of 256 x 256 with c songs weighs 1 / sqrt(c): where four times as many songs are, twice as many are
-    drawn. Memory: 16 bytes a song, and 8 more once an outline was asked for.
-
-    Parameters
-    ----------
-    places : float32 ndarray of shape (n_songs, 2)
-        nan for songs without a place, which are not drawn.
+    First comes a song of each cell of 64 x 64, so that no region is bare, then the others by chance. A song of a fine
+    cell of 256 x 256 with c songs weighs 1 / sqrt(c): where four times as many songs are, twice as many are drawn.
+    Songs without a place, nan in `places` (n_songs, 2), are not drawn. Memory: 16 bytes a song, and 8 more once an
+    outline was asked for.
     """
 
-    def __init__(self, places: npt.NDArray[np.float32], random_state: int = 0) -> None:
+    def __init__(self, places: Float32Array, random_state: int = 0) -> None:
         placed = np.flatnonzero(np.isfinite(places).all(axis=1))
         x, y = places[placed, 0], places[placed, 1]
         self.home = _home(x, y)
         order = _fair_order(x, y, self.home, np.random.default_rng(random_state))
-        self.rows: Rows = placed[order]
+        self.rows: Int64Array = placed[order]
         self._x, self._y = x[order], y[order]
 
     @cached_property
-    def _by_height(self) -> Rows:
+    def _by_height(self) -> Int64Array:
         return np.argsort(self._y, kind="stable")
 
-    def inside(self, x: Sequence[float], y: Sequence[float]) -> Rows:
+    def inside(self, x: Sequence[float], y: Sequence[float]) -> Int64Array:
         """Rows of all songs inside of an outline, those that are drawn among them, in the order of the sample.
 
         Parameters
@@ -127,24 +110,15 @@ class MapView:
         return self.rows[np.sort(order[odd])]
 
 
-map_view: "OncePer[npt.NDArray[np.float32], MapView]" = OncePer(MapView)
+map_view: "OncePer[Float32Array, MapView]" = OncePer(MapView)
 """The view of an array of places, float32 (n_songs, 2); made once an array (0.5 s for 1 000 000 songs)."""
 
 
-def place_by_neighbours(places: npt.NDArray[np.float32], rows: Rows) -> npt.NDArray[np.float32]:
+def place_by_neighbours(places: Float32Array, rows: Int64Array) -> Float32Array:
     """A place on the map for a new song, float32 (2,): the median of its nearest neighbours' places.
 
-    For maps that are too large to be unfolded again; openTSNE starts from it, too.
-
-    Parameters
-    ----------
-    places : float32 ndarray of shape (n_songs, 2)
-    rows : int64 ndarray of shape (n_neighbours,)
-        The songs nearest to the new one; those without a place are left out.
-
-    Returns
-    -------
-    float32 ndarray of shape (2,), nan where no neighbour has a place
+    For maps that are too large to be unfolded again; openTSNE starts from it, too. Of the nearest `rows` those
+    without a place are left out; it is nan where there are no others.
     """
     near = places[rows]
     near = near[np.isfinite(near).all(axis=1)]
@@ -152,11 +126,11 @@ def place_by_neighbours(places: npt.NDArray[np.float32], rows: Rows) -> npt.NDAr
 
 
 def place_vector(
-    vector: npt.NDArray[np.float32],
-    places: npt.NDArray[np.float32],
+    vector: Float32Array,
+    places: Float32Array,
     index: Neighbours,
-    unfold: Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]],
-) -> npt.NDArray[np.float32]:
+    unfold: Callable[[Float32Array], Float32Array],
+) -> Float32Array:
     """A place on the map for a song that is not on it.
 
     Parameters
@@ -189,7 +163,7 @@ def _home(x: npt.NDArray[Any], y: npt.NDArray[Any]) -> Window:
     return Window(low[0] - room[0], high[0] + room[0], low[1] - room[1], high[1] + room[1])
 
 
-def _cells(values: npt.NDArray[Any], low: float, high: float, n: int) -> Rows:
+def _cells(values: npt.NDArray[Any], low: float, high: float, n: int) -> Int64Array:
     """Which of `n` cells from `low` to `high` each value lies in."""
     scaled = (values.astype(np.float64) - low) * (n / max(high - low, n * np.finfo(float).tiny))
     return np.clip(scaled, 0, n - 1).astype(np.int64)
@@ -197,7 +171,7 @@ def _cells(values: npt.NDArray[Any], low: float, high: float, n: int) -> Rows:
 
 def _fair_order(
     x: npt.NDArray[Any], y: npt.NDArray[Any], home: Window, rng: np.random.Generator
-) -> npt.NDArray[np.int64]:
+) -> Int64Array:
     """Songs so that any first part of them is a fair sample; see :class:`MapView`.
 
     Weighted sampling without replacement: in the order of E / w with E exponential (Efraimidis and Spirakis 2006).

@@ -15,31 +15,74 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim import search
+from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.explorer.models.artifacts import load_clusters, load_map
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.snapshot import neighbours
-from musicsim.explorer.snapshot.hubs import HubReduction
 from musicsim.explorer.snapshot.same_sound import representatives
 from musicsim.library import Library
 from musicsim.library.db.columns import SongColumns, SongTable
 from musicsim.library.stores.duplicates import SamePair
 from musicsim.library.stores.models import ModelRecord, SongRows
 
-__all__ = ["ModelRows", "cached_rows", "representatives_of"]
-
-Ints = npt.NDArray[np.int64]
 T = TypeVar("T")
 
 _MODELS_HELD = 4
 """Models of a library whose rows stay in memory; more than one are seen when models are compared."""
+_MAX_IN_ADVANCE = 100_000
+_SONGS_AVERAGED = 5_000
 
 
 class _RowInputs(NamedTuple):
     """What rows follow from; the same objects as before say that nothing has changed."""
 
     stored: SongRows
-    ids_here: Ints
+    ids_here: Int64Array
     representative_of: dict[int, int]
+
+
+class HubReduction:
+    """Adjusts distances by what both songs find usual.
+
+    That is worked out once for every song of a library of up to 100,000. Of more songs it would keep the first answer
+    waiting (13 s for a million), so there it is worked out for the candidates of each query, 500 at a time, and only
+    the average song is taken from a sample of all.
+
+    `vectors` gives those of some rows, float32 (k, n_dimensions); `proximity` gives the mutual proximity of all rows,
+    and is called for small libraries only.
+    """
+
+    def __init__(
+        self,
+        n_rows: int,
+        vectors: Callable[[Int64Array], Float32Array],
+        proximity: Callable[[], "search.MutualProximity"],
+        max_in_advance: int = _MAX_IN_ADVANCE,
+    ) -> None:
+        self._n_rows, self._vectors, self._proximity = n_rows, vectors, proximity
+        self._is_small = n_rows <= max_in_advance
+
+    def adjusted(
+        self,
+        vector: Float32Array,
+        distances: FloatingArray,
+        rows: Int64Array,
+    ) -> Float64Array:
+        """Distances of candidates, (k,), from a query, (n_dimensions,), as :class:`MutualProximity` adjusts them."""
+        if self._is_small:
+            proximity = self._proximity()
+            mean, deviation = proximity.moments(vector[None, :])
+            return proximity.rescore(distances, rows, (mean[0], deviation[0]))
+        sample = self._of_sample
+        # candidates are no part of the average song: they are all from one place, more or fewer from query to query
+        of_candidates = sample.moments(self._vectors(rows))
+        return sample.rescore_others(distances, of_candidates, sample.moments(vector[None, :]))
+
+    @cached_property
+    def _of_sample(self) -> "search.MutualProximity":
+        n = self._n_rows
+        chosen = np.sort(np.random.default_rng(0).choice(n, min(n, _SONGS_AVERAGED), replace=False))
+        return search.MutualProximity().fit(self._vectors(chosen))
 
 
 class ModelRows:
@@ -87,7 +130,7 @@ class ModelRows:
         self._files: dict[str, tuple[tuple[int, int] | None, Any]] = {}
         self._lock = threading.RLock()
 
-    def of(self, song_ids: npt.ArrayLike) -> Ints:
+    def of(self, song_ids: npt.ArrayLike) -> Int64Array:
         """Rows of songs, int64 (n_ids,); -1 where a song has none."""
         wanted = np.asarray(song_ids, dtype=np.int64)
         if not len(self.ids):
@@ -97,16 +140,16 @@ class ModelRows:
         return np.where(self.ids[found] == wanted, found, -1)
 
     @cached_property
-    def _by_id(self) -> tuple[Ints, Ints]:
+    def _by_id(self) -> tuple[Int64Array, Int64Array]:
         order = np.argsort(self.ids)
         return order, self.ids[order]
 
     @cached_property
-    def X(self) -> npt.NDArray[np.float32]:  # noqa: N802  # the name of the field
+    def X(self) -> Float32Array:  # noqa: N802  # the name of the field
         """Vectors, float32 (n_rows, n_dimensions): the memory map, or a copy where it holds other songs, too."""
         return self.file if len(self.file) == len(self.ids) else self.file[self.file_rows]
 
-    def vectors(self, rows: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    def vectors(self, rows: npt.ArrayLike) -> Float32Array:
         """Vectors of some rows, float32 (k, n_dimensions), without a copy of all."""
         return np.asarray(self.file[self.file_rows[np.asarray(rows, dtype=np.int64)]])
 
@@ -160,20 +203,20 @@ class ModelRows:
             return self._columns[1]
 
     @property
-    def clusters(self) -> dict[str, Ints]:
+    def clusters(self) -> dict[str, Int64Array]:
         """Cluster labels (n_rows,) by the number of clusters; -1 for none yet."""
         return self._from_file("clusters.npz", self._read_clusters)
 
-    def _read_clusters(self) -> dict[str, Ints]:
+    def _read_clusters(self) -> dict[str, Int64Array]:
         ids, labels = load_clusters(self.folder)
         return dict(zip(labels, self._aligned(ids, list(labels.values()), -1), strict=True))
 
     @property
-    def map(self) -> npt.NDArray[np.float32]:
+    def map(self) -> Float32Array:
         """Places on the map, float32 (n_rows, 2), nan where a song has none yet."""
         return self._from_file("map.npz", self._read_map)
 
-    def _read_map(self) -> npt.NDArray[np.float32]:
+    def _read_map(self) -> Float32Array:
         ids, places = load_map(self.folder)
         return self._aligned(ids, [places], np.nan)[0]
 
@@ -186,7 +229,9 @@ class ModelRows:
                 known = self._files[name] = version, read()
             return known[1]
 
-    def _aligned(self, ids: Ints, arrays: list[npt.NDArray[Any]], missing: float) -> list[npt.NDArray[Any]]:
+    def _aligned(
+        self, ids: Int64Array, arrays: list[npt.NDArray[Any]], missing: float
+    ) -> list[npt.NDArray[Any]]:
         """Arrays with an entry a song id, in the order of the rows."""
         if np.array_equal(ids, self.ids):
             return arrays

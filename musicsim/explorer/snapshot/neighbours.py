@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim import search
-
-__all__ = ["INDEXED_FROM", "INDEX_FILE", "N_CANDIDATES", "Neighbours", "load_index", "update_index"]
+from musicsim._arrays import BoolArray, Float32Array, Int64Array
 
 _log = logging.getLogger(__name__)
 
@@ -61,10 +60,10 @@ class Neighbours:
     def __init__(
         self,
         index: "search.SpillForest | search.CompactIndex | search.ExactIndex",
-        file_rows: npt.NDArray[np.int64],
+        file_rows: Int64Array,
     ) -> None:
         self._index, self._n = index, len(file_rows)
-        self._file_rows: npt.NDArray[np.int64] | None = None
+        self._file_rows: Int64Array | None = None
         if self._n < index.n_samples_:
             self._file_rows = file_rows
             is_here = np.zeros(index.n_samples_, bool)
@@ -72,8 +71,8 @@ class Neighbours:
             index.remove(np.flatnonzero(~is_here))
 
     def query(
-        self, Q: npt.ArrayLike, k: int = 10, *, allowed: npt.NDArray[np.bool_] | None = None
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+        self, Q: npt.ArrayLike, k: int = 10, *, allowed: BoolArray | None = None
+    ) -> tuple[Float32Array, Int64Array]:
         """Distances and rows, as :meth:`ExactIndex.query` gives them, of the library's rows."""
         if self._file_rows is None:
             return self._index.query(Q, k, allowed=allowed)
@@ -87,9 +86,9 @@ class Neighbours:
 
 def load_index(
     folder: Path,
-    vectors: npt.NDArray[np.float32],
-    file_rows: npt.NDArray[np.int64],
-    rows: Callable[[], npt.NDArray[np.float32]],
+    vectors: Float32Array,
+    file_rows: Int64Array,
+    rows: Callable[[], Float32Array],
 ) -> Neighbours:
     """Load the index beside a model, or compare with all songs where there is none.
 
@@ -115,7 +114,7 @@ def load_index(
     return Neighbours(search.ExactIndex().fit(X), np.arange(len(X)))
 
 
-def _loaded(folder: Path, X: npt.NDArray[np.float32]) -> "search.SpillForest | search.CompactIndex":
+def _loaded(folder: Path, X: Float32Array) -> "search.SpillForest | search.CompactIndex":
     """The index of a folder, of whichever kind."""
     kind = search.kind_of_index(folder)
     return (search.CompactIndex if kind == search.CompactIndex.__name__ else search.SpillForest).load(
@@ -123,7 +122,7 @@ def _loaded(folder: Path, X: npt.NDArray[np.float32]) -> "search.SpillForest | s
     )
 
 
-def update_index(folder: Path, X: npt.NDArray[np.float32], memory_mb: float = np.inf) -> bool:
+def update_index(folder: Path, X: Float32Array, memory_mb: float = np.inf) -> bool:
     """Build the index of a model, or add the rows that are new.
 
     Parameters
@@ -163,7 +162,7 @@ def update_index(folder: Path, X: npt.NDArray[np.float32], memory_mb: float = np
 
 
 def _brought_up(
-    target: Path, X: npt.NDArray[np.float32], kind: "type[search.SpillForest] | type[search.CompactIndex]"
+    target: Path, X: Float32Array, kind: "type[search.SpillForest] | type[search.CompactIndex]"
 ) -> "search.SpillForest | search.CompactIndex | None":
     """The index of all rows; None where the file has nearly all of them."""
     try:

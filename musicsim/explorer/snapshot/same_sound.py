@@ -3,13 +3,11 @@
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import search
+from musicsim._arrays import Float16Array
 from musicsim.library import Library, Song
 from musicsim.library.stores.duplicates import SamePair
-
-__all__ = ["find_new_duplicates", "groups", "representatives"]
 
 _LOSSLESS = frozenset(
     (
@@ -38,12 +36,7 @@ def _worth(song: Song) -> tuple[bool, bool, float, int]:
 def groups(songs: Sequence[Song], pairs: Iterable[SamePair]) -> list[list[Song]]:
     """Songs that hold the same sound, the one that stands for the others first.
 
-    Parameters
-    ----------
-    songs : sequence of Song
-        Songs that are here.
-    pairs : iterable of SamePair
-        Pairs that a listener has parted join nothing.
+    Pairs that a listener has parted join nothing.
     """
     by_id = {song.id: song for song in songs}
     same = [p for p in pairs if p.is_same and p.first_id in by_id and p.second_id in by_id]
@@ -81,7 +74,7 @@ def find_new_duplicates(library: Library, songs_here: Sequence[Song], tell: Call
     X = vectors.X if here.all() else vectors.X[here]
     kept = library.frame_files.kept()
 
-    def frames_of(row: int) -> npt.NDArray[np.float16] | None:
+    def frames_of(row: int) -> Float16Array | None:
         digest = songs[row].content_hash
         return library.frame_files.mfcc(digest) if digest in kept else None
 

@@ -80,7 +80,7 @@ class Part:
     Attributes
     ----------
     text : str
-        As they were typed.
+        The words, without typos.
     words : str
         What they mean.
     filters : Filters
@@ -137,9 +137,9 @@ def understood(snapshot: Snapshot, text: str) -> Words:
         is_very, at = _skipped(tokens, at, {_VERY})
         found, n = reader.longest(tokens[at:], is_very)
         if found is not None:
-            typed = " ".join(tokens[start : at + n])
+            text = " ".join([*tokens[start:at], found.text])
             words = f"not {found.words}" if is_not else found.words
-            parts.append(Part(typed, words, found.filters, found.lyrics, found.along, is_not))
+            parts.append(Part(text, words, found.filters, found.lyrics, found.along, is_not))
         elif at < len(tokens) and tokens[at] not in _FILLERS:
             unknown.append(tokens[at])
         at += n

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.errors import ModelError, NotFoundError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.survey.tastes import costs, information, pairs_apart, sample_tastes, softness
@@ -32,11 +32,6 @@ from musicsim.library.stores.answers import (
     listener_name,
     question_key,
 )
-
-__all__ = ["Question", "Rate", "Standing", "foreseen", "next_question", "standing"]
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _KINDS, _SHARES = ("telling", "random", "repeat"), (0.7, 0.2, 0.1)
 _SHARED = 1 / 2  # of the random ones: a question that chance drew for somebody else
@@ -50,73 +45,38 @@ _Z = 1.959964  # 95 % of a normal variable lie within so many deviations
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What to ask.
+    """What to ask."""
 
-    Attributes
-    ----------
-    form : str
-        "odd": which one does not belong? "like": which one is more like the first?
-    song_ids : tuple of int
-        As they are to be shown; of "like", the song asked about comes first.
-    is_random : bool
-        Whether chance alone drew the songs; to be kept with the answer.
-    is_repeat : bool
-        Whether this listener has answered it before, the songs in another order.
-    """
-
-    form: str
-    song_ids: tuple[int, ...]
-    is_random: bool
-    is_repeat: bool
+    form: str  # "odd": which one does not belong? "like": which one is more like the first?
+    song_ids: tuple[int, ...]  # as they are to be shown; of "like", the song asked about comes first
+    is_random: bool  # whether chance alone drew the songs; to be kept with the answer
+    is_repeat: bool  # whether this listener has answered it before, the songs in another order
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A share of some cases, with its interval.
+    """A share of some cases, with its interval."""
 
-    Attributes
-    ----------
-    share : float or None
-        None where there are no cases.
-    n : int
-        Cases.
-    low, high : float
-        Wilson's interval at 95 %; 0 and 1 where there are no cases.
-    chance : float or None
-        The share that guessing would reach; None where there are no cases.
-    """
-
-    share: float | None
-    n: int
+    share: float | None  # None where there are no cases
+    n: int  # cases
+    # Wilson's interval at 95 %; 0 and 1 where there are no cases
     low: float
     high: float
-    chance: float | None
+    chance: float | None  # the share that guessing would reach; None where there are no cases
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What answers are worth so far.
+    """What answers are worth so far."""
 
-    Attributes
-    ----------
-    n_answers : int
-        Answers, unsure ones among them.
-    n_listeners : int
-        People who have answered.
-    consistency : Rate
-        Of questions that one listener answered again: how often the answer was the same as the one before.
-    agreement : Rate
-        Of two people who answered one question: how often their answers are the same; of each, the first counts.
-    foreseen : Rate
-        Of questions drawn by chance: how often the model then in use would have said the same.
-    """
-
-    n_answers: int
+    n_answers: int  # answers, unsure ones among them
     n_unsure: int
-    n_listeners: int
+    n_listeners: int  # people who have answered
+    # of questions that one listener answered again: how often the answer was the same as the one before
     consistency: Rate
+    # of two people who answered one question: how often their answers are the same; of each, the first counts
     agreement: Rate
-    foreseen: Rate
+    foreseen: Rate  # of questions drawn by chance: how often the model then in use would have said the same
 
 
 # --- the next question ----------------------------------------------------------------------------
@@ -190,7 +150,7 @@ def next_question(
     return asked.to_repeat(rng, least_between=0) or asked.any(rng)
 
 
-def _pool(snapshot: Snapshot, n_songs: int, rng: np.random.Generator) -> tuple[Ints, Floats]:
+def _pool(snapshot: Snapshot, n_songs: int, rng: np.random.Generator) -> tuple[Int64Array, Float64Array]:
     """Rows that questions are drawn from, and their vectors (n_pool, n_dimensions)."""
     if snapshot.n_indexed >= n_songs:
         rows = rng.choice(snapshot.n_indexed, min(snapshot.n_indexed, _N_POOL), replace=False)
@@ -203,7 +163,7 @@ def _pool(snapshot: Snapshot, n_songs: int, rng: np.random.Generator) -> tuple[I
     )
 
 
-def _candidates(n_pool: int, n_songs: int, rng: np.random.Generator) -> Ints:
+def _candidates(n_pool: int, n_songs: int, rng: np.random.Generator) -> Int64Array:
     """Places of different songs in the pool, every question as likely as any other, (n_candidates, n_songs)."""
     places = rng.integers(n_pool, size=(_N_CANDIDATES, n_songs))
     ordered = np.sort(places, axis=1)
@@ -211,7 +171,7 @@ def _candidates(n_pool: int, n_songs: int, rng: np.random.Generator) -> Ints:
     return places if len(places) else rng.permutation(n_pool)[None, :n_songs]
 
 
-def _gaps(snapshot: Snapshot, answers: Sequence[Answer]) -> tuple[Floats, Ints]:
+def _gaps(snapshot: Snapshot, answers: Sequence[Answer]) -> tuple[Float64Array, Int64Array]:
     """What answers say by dimension, as :func:`sample_tastes` takes it, but for the scale; the last ones count."""
     last = answers[-_MAX_COMPARISONS:]
     said = [(c, at) for at, answer in enumerate(last) for c in comparisons(answer)][-_MAX_COMPARISONS:]
@@ -247,7 +207,7 @@ class _Asked:
                 self._others.append((question_key(form, of_answer), answer))
         self.keys = {key for key, _ in self._mine}
 
-    def times(self, rows: Ints) -> Ints:
+    def times(self, rows: Int64Array) -> Int64Array:
         """How often the listener was asked about songs, (n_rows,)."""
         asked, counts = np.unique(np.array(self._rows_of_mine, dtype=np.int64), return_counts=True)
         if not len(asked):

@@ -11,14 +11,9 @@ one draw from before the answers.
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim._blas import one_blas_thread
-
-__all__ = ["costs", "information", "pairs_apart", "sample_tastes", "softness"]
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _N_TASTES = 32
 _SOFTNESS = 0.3
@@ -26,39 +21,22 @@ _NEAR, _MAX_STEPS = 1e-3, 500  # of weights that are 1 on average: far less than
 _N_POWERS, _MARGIN = 20, 1.2
 
 
-def pairs_apart(vectors: Floats, places: Ints) -> Floats:
-    """Squared differences of every two songs of each question.
+def pairs_apart(vectors: Float64Array, places: Int64Array) -> Float64Array:
+    """Squared differences of every two songs of each question, (n_questions, n_pairs, n_dimensions).
 
-    Parameters
-    ----------
-    vectors : float64 ndarray of shape (n_songs, n_dimensions)
-    places : int64 ndarray of shape (n_questions, n_shown)
-        Rows of `vectors`.
-
-    Returns
-    -------
-    float64 ndarray of shape (n_questions, n_pairs, n_dimensions)
-        Pairs in the order of :func:`itertools.combinations`.
+    `places` (n_questions, n_shown) are rows of `vectors` (n_songs, n_dimensions); pairs come in the order of
+    :func:`itertools.combinations`.
     """
     pairs = combinations(range(places.shape[1]), 2)
     return np.stack([(vectors[places[:, i]] - vectors[places[:, j]]) ** 2 for i, j in pairs], axis=1)
 
 
-def costs(apart: Floats, n_shown: int, form: str) -> Floats:
+def costs(apart: Float64Array, n_shown: int, form: str) -> Float64Array:
     """How far songs lie apart if the answer is this one: the less, the likelier it is.
 
-    Parameters
-    ----------
-    apart : float64 ndarray of shape (n_questions, n_pairs, ...)
-        Squared distances, or what they are sums of, in the order of :func:`pairs_apart`.
-    form : str
-        "odd" or "like".
-
-    Returns
-    -------
-    float64 ndarray of shape (n_questions, n_choices, ...)
-        Of "odd" a choice a song: the mean over the pairs without it. Of "like" one a song but for the first: its
-        distance from the first.
+    `apart` (n_questions, n_pairs, ...) are squared distances, or what they are sums of, in the order of
+    :func:`pairs_apart`. Of "odd" there is a choice a song: the mean over the pairs without it. Of "like" one a song
+    but for the first: its distance from the first.
     """
     if form == "like":
         return apart[:, : n_shown - 1]
@@ -67,7 +45,7 @@ def costs(apart: Floats, n_shown: int, form: str) -> Floats:
     return np.stack([apart[:, kept].mean(axis=1) for kept in others], axis=1)
 
 
-def sample_tastes(gaps: Floats, answer: Ints, rng: np.random.Generator) -> Floats:
+def sample_tastes(gaps: Float64Array, answer: Int64Array, rng: np.random.Generator) -> Float64Array:
     """Tastes that go with some answers.
 
     Parameters
@@ -108,7 +86,7 @@ def sample_tastes(gaps: Floats, answer: Ints, rng: np.random.Generator) -> Float
     return tastes
 
 
-def _step_lengths(gaps: Floats, counts: Floats, vectors: Floats) -> Floats:
+def _step_lengths(gaps: Float64Array, counts: Float64Array, vectors: Float64Array) -> Float64Array:
     """How far to go down the slope, by dimension and taste, (n_dimensions, n_tastes).
 
     The objective curves at most as I + gaps^T diag(u) gaps / 4. Dimensions are scaled so that they curve about alike,
@@ -124,7 +102,9 @@ def _step_lengths(gaps: Floats, counts: Floats, vectors: Floats) -> Floats:
     return scale[:, None] / (1 + _MARGIN * largest / 4)
 
 
-def information(apart: Floats, n_shown: int, form: str, tastes: Floats, scale: float) -> Floats:
+def information(
+    apart: Float64Array, n_shown: int, form: str, tastes: Float64Array, scale: float
+) -> Float64Array:
     """What the answers to questions tell of the taste: their mutual information.
 
     Parameters
@@ -148,12 +128,12 @@ def information(apart: Floats, n_shown: int, form: str, tastes: Floats, scale: f
     return _entropy(chances.mean(axis=2)) - _entropy(chances).mean(axis=1)
 
 
-def softness(apart: Floats) -> float:
+def softness(apart: Float64Array) -> float:
     """The squared distance that a listener hardly hears: 0.3 of the median of :func:`pairs_apart`, 1 if that is 0."""
     return _SOFTNESS * float(np.median(apart.sum(axis=2))) or 1.0
 
 
-def _entropy(chances: Floats) -> Floats:
+def _entropy(chances: Float64Array) -> Float64Array:
     """Along the second axis, in nats."""
     logs = np.log(chances, out=np.zeros_like(chances), where=chances > 0)
     return -(chances * logs).sum(axis=1)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from musicsim import demo
+from musicsim.explorer.progress import Stopped
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import AddReport, Library, Progress
 from musicsim.library.disk.arrays import atomic_path
@@ -20,16 +21,6 @@ from musicsim.library.importing import import_files
 from musicsim.library.processes.workers import worker_context
 from musicsim.library.scan.files import content_hash
 from musicsim.library.scan.ingest import Scan, add_stream
-
-__all__ = [
-    "Report",
-    "add_and_refresh",
-    "build_demo",
-    "forget_leftovers",
-    "keep_upload",
-    "scan_again",
-    "scan_and_refresh",
-]
 
 _FIRST_MAP = 60
 _DEMO_WORKERS = 2
@@ -43,11 +34,12 @@ def _refresh(library: Library, report: Report) -> bool:
     if library.is_refreshed:
         return True
 
-    def tell(step: Any) -> bool | None:
-        of = f" ({step.done} of {step.total})" if step.total else ""
-        return report(message=f"{step.message}{of}", seconds_left=None)
+    def tell(message: str, done: int = 0, total: int = 0) -> None:
+        of = f" ({done} of {total})" if total else ""
+        if report(message=f"{message}{of}", seconds_left=None):
+            raise Stopped
 
-    return refresh(library, progress=tell)
+    return refresh(library, tell=tell)
 
 
 def _tell(report: Report, total: int, *, before: int = 0) -> Callable[[Progress], bool | None]:
@@ -104,13 +96,8 @@ def scan_again(
 ) -> AddReport:
     """Look through the library's folders again, or some of them: new, changed, moved and missing files.
 
-    Parameters
-    ----------
-    folders : sequence of paths
-        Empty for every root of the library. One that is not there (a drive that is not plugged in) makes its songs
-        missing until it is back.
-    n_workers, report
-        As of :func:`add_and_refresh`.
+    A folder that is not there (a drive that is not plugged in) makes its songs missing until it is back. The other
+    arguments are those of :func:`add_and_refresh`.
     """
     sources = list(folders) or library.files.roots()
     return scan_and_refresh(library, sources, report, absent_ok=True, n_workers=n_workers)
@@ -151,10 +138,7 @@ def _first_maps(n_songs: int) -> list[int]:
 def keep_upload(library: Library, name: str, data: bytes) -> Path:
     """Write an uploaded file into the library's folder and return where; another file of the name is kept.
 
-    Raises
-    ------
-    StorageError
-        If the library's folder cannot be written to.
+    Raises StorageError if the library's folder cannot be written to.
     """
     plain = re.sub(r"[^\w .()&'+-]", "_", Path(name).name).lstrip(". ")[-120:] or "upload"
     folder = library.folder / _UPLOADS
@@ -205,25 +189,21 @@ def _compose(plans: Sequence[Any], folder: Path) -> Iterator[Path]:
         pool.shutdown(cancel_futures=True)
 
 
+def demo_folder(library: Library) -> Path:
+    """Where the demo collection of a library is composed; among its roots once there is one."""
+    return library.folder / "music"
+
+
 def build_demo(library: Library, *, seed: int = 0, report: Report) -> bool:
     """Compose the demo collection into the library's folder, add it, and import its listeners.
 
-    Parameters
-    ----------
-    seed : int
-        Other seeds make other music.
-    report : callable
-        As in :func:`add_and_refresh`.
-
-    Returns
-    -------
-    bool
-        False when it was cancelled; what was written stays, and a second call goes on from there.
+    Other seeds make other music. False when it was cancelled; what was written stays, and a second call goes on
+    from there. `report` is as of :func:`add_and_refresh`.
     """
 
     report(message="composing the first songs")
     plans = demo.plan_collection(seed=seed)
-    folder = library.folder / "music"
+    folder = demo_folder(library)
     known = {song.path for song in library.songs()}
     plans_left = [plan for plan in plans if folder / plan.relative_path not in known]
     done = len(plans) - len(plans_left)

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import mixtures
+from musicsim._arrays import Float32Array, Float64Array
 from musicsim.audio import MIN_FEATURE_VERSION
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.encoders import (
@@ -38,21 +38,6 @@ from musicsim.library.embeddings.store import EmbeddingStore
 from musicsim.library.scan.lyrics import read_lyrics
 from musicsim.library.stores.models import CODEWORDS_KIND, MAX_NAME, NATIVE_KIND, ModelRecord
 
-__all__ = [
-    "CODEWORDS_NAME",
-    "NATIVE",
-    "REPRESENTATION_KIND",
-    "SONGS_FOR_AXES",
-    "RepresentationSettings",
-    "fit_codewords",
-    "fit_native",
-    "fit_representation",
-    "free_name",
-    "new_record",
-    "songs_to_describe",
-    "songs_with_frames",
-]
-
 NATIVE, CODEWORDS_NAME = "Sound", "Codewords"
 REPRESENTATION_KIND = "representation"
 _TRAINING_FRAMES = 200_000  # 31 MB; 195 a codeword at 1,024 codewords
@@ -80,25 +65,14 @@ def songs_to_describe(library: Library, representation: str) -> list[Song]:
 
 @dataclass(frozen=True, slots=True)
 class RepresentationSettings:
-    """A representation to compare with.
+    """A representation to compare with."""
 
-    Attributes
-    ----------
-    representation : str
-        By its name in ``REPRESENTATIONS``.
-    n_codewords, tau : int
-        Of those that are made of codewords.
-    vectors : str
-        Of vectors of the listener's own, the key of :class:`musicsim.library.embeddings.store.EmbeddingStore`.
-    label : str
-        What these are called.
-    """
-
-    representation: str = "ppk"
+    representation: str = "ppk"  # by its name in `REPRESENTATIONS`
+    # of those that are made of codewords
     n_codewords: int = 1024
     tau: int = 4
-    vectors: str = ""
-    label: str = ""
+    vectors: str = ""  # of vectors of the listener's own, the key of EmbeddingStore
+    label: str = ""  # what these are called
 
     def __post_init__(self) -> None:
         if self.representation not in (*OFFERED, OWN):
@@ -227,7 +201,7 @@ def _mixture_encoder(
     chosen = np.random.default_rng(SEED).permutation(len(songs))[:_SONGS_FOR_MIXTURES]
     some = [songs[i] for i in np.sort(chosen)]
 
-    def frames() -> Iterator[Iterator[npt.NDArray[np.float32]]]:
+    def frames() -> Iterator[Iterator[Float32Array]]:
         for done, song in enumerate(some):
             if done % 16 == 0:
                 tell("fitting mixtures of Gaussians", done, len(some))
@@ -329,7 +303,7 @@ def _fit_rest(
     settings: dict[str, Any],
     tell: Tell,
     *,
-    within: Sequence[npt.NDArray[np.float64]] | None = None,
+    within: Sequence[Float64Array] | None = None,
     walk: bool = True,
     activate: bool = False,
     keep_as: tuple[str, str] | None = None,
@@ -351,7 +325,7 @@ def _fit_rest(
     )
 
 
-def _sample_frames(library: Library, songs: Sequence[Song], tell: Tell) -> npt.NDArray[np.float32]:
+def _sample_frames(library: Library, songs: Sequence[Song], tell: Tell) -> Float32Array:
     """Frames drawn evenly over the songs, at most :data:`_TRAINING_FRAMES`, seeded."""
     rng = np.random.default_rng(SEED)
     most = _TRAINING_FRAMES // _MIN_FRAMES_A_SONG

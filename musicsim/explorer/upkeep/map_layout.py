@@ -4,11 +4,9 @@ Of a large collection some songs are laid out, and the others stand beside those
 """
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import search
-
-__all__ = ["MAX_LAID_OUT", "MapPlacer", "align", "fit_map"]
+from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 
 MAX_LAID_OUT = 20_000
 """Songs that t-SNE lays out, a minute and a half of one core; more are placed beside these."""
@@ -29,11 +27,11 @@ def _perplexity(n_songs: int) -> float:
 
 
 def fit_map(
-    X: npt.NDArray[np.float32],
+    X: Float32Array,
     random_state: int = _SEED,
     *,
-    start: npt.NDArray[np.float32] | None = None,
-) -> npt.NDArray[np.float32]:
+    start: Float32Array | None = None,
+) -> Float32Array:
     """Place songs on a plane.
 
     Parameters
@@ -73,7 +71,7 @@ def fit_map(
     return places if start is None else align(places, start)
 
 
-def align(places: npt.NDArray[np.floating], start: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
+def align(places: FloatingArray, start: FloatingArray) -> Float32Array:
     """Turn, mirror and move a map so that its songs stand as near as can be to where they stood on another one.
 
     Parameters
@@ -93,13 +91,11 @@ def align(places: npt.NDArray[np.floating], start: npt.NDArray[np.floating]) -> 
     return (centred @ R + B.mean(axis=0)).astype(np.float32)
 
 
-def _sample(n: int, random_state: int) -> npt.NDArray[np.int64]:
+def _sample(n: int, random_state: int) -> Int64Array:
     return np.sort(np.random.default_rng(random_state).choice(n, MAX_LAID_OUT, replace=False))
 
 
-def _beside(
-    X: npt.NDArray[np.floating], places: npt.NDArray[np.floating], X_new: npt.NDArray[np.floating]
-) -> npt.NDArray[np.float32]:
+def _beside(X: FloatingArray, places: FloatingArray, X_new: FloatingArray) -> Float32Array:
     """Places of songs between their nearest ones, by closeness; float32 (n_new, 2)."""
 
     is_worth_it = len(X_new) > _MANY
@@ -115,16 +111,16 @@ def _beside(
     return result
 
 
-def _two_columns(X: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
+def _two_columns(X: FloatingArray) -> Float64Array:
     """At least: openTSNE starts from two main axes, and where vectors have one column it finds one."""
     return np.pad(np.asarray(X, dtype=np.float64), ((0, 0), (0, max(0, 2 - X.shape[1]))))
 
 
-def _enough_for_tsne(X: npt.NDArray[np.floating]) -> bool:
+def _enough_for_tsne(X: FloatingArray) -> bool:
     return len(X) >= _MIN_SONGS_FOR_TSNE and len(np.unique(X, axis=0)) >= _MIN_SONGS_FOR_TSNE
 
 
-def _main_axes(X: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+def _main_axes(X: Float32Array) -> Float32Array:
     centred = X.astype(np.float64) - X.mean(axis=0) if len(X) else np.zeros((0, 1))
     places = np.zeros((len(X), 2))
     if len(X) > 1:
@@ -137,14 +133,11 @@ def _main_axes(X: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 class MapPlacer:
     """Finds the place of new songs on an existing map, which stays as it is.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_songs, n_features)
-    places : ndarray of shape (n_songs, 2)
-        The map; rows with nan are left out. Of more than :data:`MAX_LAID_OUT` songs a sample counts.
+    Songs X (n_songs, n_features) whose `places` (n_songs, 2) are nan are left out; of more than :data:`MAX_LAID_OUT`
+    a sample counts.
     """
 
-    def __init__(self, X: npt.NDArray[np.float32], places: npt.NDArray[np.float32]) -> None:
+    def __init__(self, X: Float32Array, places: Float32Array) -> None:
         known = np.flatnonzero(np.isfinite(places).all(axis=1))
         is_large = len(known) > MAX_LAID_OUT
         if is_large:
@@ -164,7 +157,7 @@ class MapPlacer:
             self._places, affinities, negative_gradient_method="fft", n_jobs=1, random_state=_SEED
         )
 
-    def place(self, X: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def place(self, X: Float32Array) -> Float32Array:
         """Places of new songs, float32 (n_new, 2): t-SNE's, or between the nearest of a large or a tiny map."""
         X = np.asarray(X, dtype=np.float64)
         if not len(self._X) or not len(X):

@@ -3,9 +3,7 @@
 import logging
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
+from musicsim._arrays import Float32Array
 from musicsim.errors import FeatureVersionError, ModelError, MusicsimError
 from musicsim.explorer.learning.task import Watcher
 from musicsim.explorer.models.files import read_model_file
@@ -13,7 +11,6 @@ from musicsim.explorer.models.representations import OWN
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.requests.training import RANKING, LearningSettings
-from musicsim.explorer.upkeep.combination import COMBINED_KIND, replaced_sources
 from musicsim.explorer.upkeep.fitting import (
     REPRESENTATION_KIND,
     RepresentationSettings,
@@ -23,23 +20,18 @@ from musicsim.explorer.upkeep.fitting import (
     songs_to_describe,
     songs_with_frames,
 )
-from musicsim.explorer.upkeep.learned_model import LEARNED_KIND, learn_unlocked
+from musicsim.explorer.upkeep.learned_model import (
+    COMBINED_KIND,
+    LEARNED_KIND,
+    learn_unlocked,
+    replaced_sources,
+)
 from musicsim.explorer.upkeep.placing import place_new
 from musicsim.explorer.upkeep.publish import publish
 from musicsim.library import Library
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.embeddings.store import AboutEmbedding, EmbeddingStore, Matched
 from musicsim.library.stores.models import ModelRecord
-
-__all__ = [
-    "TAKEN_KIND",
-    "add_own_vectors",
-    "add_representation",
-    "make_again",
-    "stale_models",
-    "stale_reason",
-    "take_model",
-]
 
 _log = logging.getLogger(__name__)
 
@@ -76,10 +68,7 @@ def stale_models(library: Library) -> list[ModelRecord]:
 def make_again(library: Library, record: ModelRecord, watcher: Watcher) -> bool:
     """Make a stale model anew with its own settings; the caller is the one process that changes the library.
 
-    Returns
-    -------
-    bool
-        False when it cannot be made any more; the model stays as it was.
+    False when it cannot be made any more; the model stays as it was.
     """
     try:
         if record.kind == LEARNED_KIND:
@@ -99,14 +88,8 @@ def make_again(library: Library, record: ModelRecord, watcher: Watcher) -> bool:
 def add_representation(library: Library, settings: RepresentationSettings, name: str, tell: Tell) -> str:
     """Make a model of another representation for all songs; returns its id.
 
-    Raises
-    ------
-    ModelError
-        If the library lacks what the representation is made of.
-    FeatureVersionError
-        If the frames of some songs were not kept.
-    StoreLockedError
-        If another process is adding to this library.
+    Raises ModelError if the library lacks what the representation is made of; FeatureVersionError if the
+    frames of some songs were not kept; StoreLockedError if another process is adding to this library.
     """
     with library.exclusive():
         try:
@@ -125,7 +108,7 @@ def add_representation(library: Library, settings: RepresentationSettings, name:
 
 
 def add_own_vectors(
-    library: Library, file: Path, name: str, tell: Tell, label: str = ""
+    library: Library, file: Path, name: str, tell: Tell
 ) -> tuple[str, AboutEmbedding, Matched]:
     """Take in a file of vectors that another program made, and make a model of it.
 
@@ -135,8 +118,6 @@ def add_own_vectors(
         See :mod:`musicsim.library.embeddings.files` for what is read.
     name : str
         Of the model.
-    label : str
-        What to call the file; its name by default.
 
     Returns
     -------
@@ -159,7 +140,7 @@ def add_own_vectors(
     models do.
     """
     store = EmbeddingStore(library)
-    about = store.keep(file, label)
+    about = store.keep(file)
     settings = RepresentationSettings(OWN, vectors=about.key, label=about.label)
     model_id = add_representation(library, settings, name, tell)
     return model_id, about, store.match(about.key)
@@ -214,7 +195,7 @@ def take_model(library: Library, source: Path, tell: Tell) -> str:
             library.models.discard_unfinished()
 
 
-def _check_vectors(X: npt.NDArray[np.float32], file: str, model: SimilarityModel) -> None:
+def _check_vectors(X: Float32Array, file: str, model: SimilarityModel) -> None:
     """Refuse a model that no song of this library has a place under, or that takes songs to where none can be."""
     if not len(X):
         raise ModelError(f"{file}: no song of this library has what it compares, {model.kind.description}.")

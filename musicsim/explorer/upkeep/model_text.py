@@ -11,27 +11,12 @@ from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.models.representations import CODEWORDS, OWN, REPRESENTATIONS
 from musicsim.explorer.models.schema import SOUND
 from musicsim.explorer.requests.training import ANSWERS, AUTOMATIC, KINDS, METHODS, ORDER, RANKING
-from musicsim.explorer.upkeep.combination import COMBINED_KIND
 from musicsim.explorer.upkeep.fitting import free_name
-from musicsim.explorer.upkeep.learned_model import LEARNED_KIND
+from musicsim.explorer.upkeep.learned_model import COMBINED_KIND, LEARNED_KIND
 from musicsim.explorer.upkeep.model_catalogue import TAKEN_KIND
 from musicsim.library import Library
 from musicsim.library.embeddings.store import AboutEmbedding, EmbeddingStore, Matched
 from musicsim.library.stores.models import CODEWORDS_KIND, NATIVE_KIND, ModelRecord
-
-__all__ = [
-    "facts",
-    "figures",
-    "headline",
-    "judged_on",
-    "kind_words",
-    "match_words",
-    "name_for",
-    "path_rows",
-    "report_of",
-    "settings_words",
-    "source_rows",
-]
 
 
 def name_for(library: Library, supervision: str, typed: str = "") -> str:
@@ -155,18 +140,7 @@ def _leads(report: Mapping[str, Any]) -> dict[str, Lead]:
 
 
 def headline(report: Mapping[str, Any]) -> tuple[str, str]:
-    """Whether a learned model is better: the verdict, and one sentence that gives its figures.
-
-    Parameters
-    ----------
-    report : mapping
-        As :func:`musicsim.explorer.models.artifacts.load_report` returns it, of a model that was learned.
-
-    Returns
-    -------
-    verdict : {"better", "worse", "no difference shown"}
-    sentence : str
-    """
+    """Whether a learned model is better, by its report: the verdict, and one sentence that gives its figures."""
     leads = _leads(report)
     asked = [name for name in dict.fromkeys((report["settings"]["loss"], "auc", ORDER)) if name in leads]
     if not asked:

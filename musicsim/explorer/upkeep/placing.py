@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Float32Array, Int64Array
 from musicsim.explorer.models.artifacts import load_clusters, load_map, save_clusters, save_map
 from musicsim.explorer.models.encoders import has_features
 from musicsim.explorer.models.similarity_model import SimilarityModel
@@ -15,15 +15,6 @@ from musicsim.explorer.upkeep.map_layout import MapPlacer, fit_map
 from musicsim.library import Library, Song
 from musicsim.library.stores.models import ModelRecord
 
-__all__ = [
-    "SEED",
-    "cluster_sizes",
-    "follow_owner",
-    "place_new",
-    "save_clusters_and_map",
-    "update_clusters_and_map",
-]
-
 SEED = 0
 _ROWS = 4096
 _CLUSTERS = (16, 64, 256)
@@ -32,13 +23,7 @@ _GROWTH_FOR_NEW_MAP = 1.2
 
 
 def place_new(library: Library, record: ModelRecord, songs: Sequence[Song], tell: Tell) -> None:
-    """Give songs without a vector one under a model, which stays as it is.
-
-    Parameters
-    ----------
-    songs : sequence of Song
-        Those that have what the model's features are made of.
-    """
+    """Give songs that have what a model's features are made of, but no vector, one under it as it is."""
     if record.base_id is not None:
         follow_owner(library, record)
         return
@@ -75,7 +60,7 @@ def cluster_sizes(n_songs: int) -> list[int]:
     return [k for k in _CLUSTERS if n_songs >= _SONGS_A_CLUSTER * k] or [max(1, n_songs // _SONGS_A_CLUSTER)]
 
 
-def _fit_clusters(X: npt.NDArray[np.float32]) -> dict[str, npt.NDArray[np.int64]]:
+def _fit_clusters(X: Float32Array) -> dict[str, Int64Array]:
     from sklearn.cluster import KMeans, MiniBatchKMeans
 
     labels = {}
@@ -110,16 +95,14 @@ def _update_index(library: Library, record: ModelRecord, tell: Tell) -> None:
         neighbours.update_index(library.models.path(record.id), X, library.settings["index_memory_mb"])
 
 
-def _places_of(
-    library: Library, model_id: str, song_ids: npt.NDArray[np.int64]
-) -> npt.NDArray[np.float32] | None:
+def _places_of(library: Library, model_id: str, song_ids: Int64Array) -> Float32Array | None:
     """Where songs stand on the map of another model; None unless it has all of them."""
     ids, places = load_map(library.models.path(model_id))
     entries = _entries_of(song_ids, ids)
     return None if not len(entries) or entries.min() < 0 else places[entries]
 
 
-def _entries_of(song_ids: npt.NDArray[np.int64], known: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _entries_of(song_ids: Int64Array, known: Int64Array) -> Int64Array:
     """Where songs stand among those of a file; -1 where they do not."""
     entry_of = {song_id: entry for entry, song_id in enumerate(known.tolist())}
     return np.array([entry_of.get(song_id, -1) for song_id in song_ids.tolist()], dtype=np.int64)
@@ -147,14 +130,12 @@ def update_clusters_and_map(library: Library, record: ModelRecord, tell: Tell) -
     save_map(folder, rows.song_ids, places)
 
 
-def _has_outgrown(entries: npt.NDArray[np.int64]) -> bool:
+def _has_outgrown(entries: Int64Array) -> bool:
     """Whether songs have become too many for what was made of those that have an entry."""
     return len(entries) >= _GROWTH_FOR_NEW_MAP * int(np.count_nonzero(entries >= 0))
 
 
-def _places_of_all(
-    X: npt.NDArray[np.float32], places: npt.NDArray[np.float32], entries: npt.NDArray[np.int64]
-) -> npt.NDArray[np.float32]:
+def _places_of_all(X: Float32Array, places: Float32Array, entries: Int64Array) -> Float32Array:
     """Places of all songs, in the order of `X`; those with an entry keep theirs."""
     completed, is_new = places[entries], entries < 0
     if is_new.any():
@@ -163,8 +144,8 @@ def _places_of_all(
 
 
 def _labels_of_all(
-    X: npt.NDArray[np.float32], labels: Mapping[str, npt.NDArray[np.int64]], entries: npt.NDArray[np.int64]
-) -> dict[str, npt.NDArray[np.int64]]:
+    X: Float32Array, labels: Mapping[str, Int64Array], entries: Int64Array
+) -> dict[str, Int64Array]:
     """Labels of all songs, in the order of `X`; those with an entry keep theirs, or all are grouped anew."""
     if _has_outgrown(entries):
         return _fit_clusters(X)
@@ -175,9 +156,7 @@ def _labels_of_all(
     return completed
 
 
-def _nearest_centre(
-    X: npt.NDArray[np.float32], labels: npt.NDArray[np.int64], X_new: npt.NDArray[np.float32]
-) -> npt.NDArray[np.int64]:
+def _nearest_centre(X: Float32Array, labels: Int64Array, X_new: Float32Array) -> Int64Array:
     """Labels of new songs: the cluster whose mean is nearest."""
     from sklearn.neighbors import NearestCentroid
 

@@ -11,8 +11,6 @@ from musicsim.explorer.upkeep.placing import save_clusters_and_map
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
 
-__all__ = ["publish"]
-
 
 def publish(
     library: Library,

@@ -10,19 +10,17 @@ from typing import Any
 
 from musicsim.audio import FEATURE_VERSION
 from musicsim.errors import FeatureVersionError, ModelError
+from musicsim.explorer.models.schema import SOUND, AboutModel, read_json_file
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.playlists.fit import fit_walk
-from musicsim.explorer.progress import StepCallback, Stopped, Tell, teller
+from musicsim.explorer.progress import Stopped, Tell, silent
 from musicsim.explorer.snapshot.same_sound import find_new_duplicates
 from musicsim.explorer.upkeep.fitting import fit_codewords, fit_native, songs_with_frames
 from musicsim.explorer.upkeep.model_catalogue import make_again, stale_models
-from musicsim.explorer.upkeep.outdated import native_is_outdated
 from musicsim.explorer.upkeep.placing import place_new, update_clusters_and_map
 from musicsim.library import Library, Song
 from musicsim.library.importing import match_waiting
 from musicsim.library.stores.models import ModelRecord
-
-__all__ = ["needs_fit", "refresh"]
 
 _log = logging.getLogger(__name__)
 
@@ -41,15 +39,31 @@ def needs_fit(library: Library, record: ModelRecord | None, n_songs: int) -> boo
     return False
 
 
-def refresh(library: Library, *, force: bool = False, progress: StepCallback | None = None) -> bool:
+def native_is_outdated(library: Library) -> bool:
+    """Whether it compares what older versions did, and all songs are analysed, and kept, as a new one needs them."""
+    native = library.models.native()
+    if native is None:
+        return False
+    try:
+        about = read_json_file(AboutModel, library.models.path(native.id) / "model.json")
+    except (OSError, ValueError):  # gone or damaged: the next refresh fits it whatever it was
+        return False
+    return (
+        about.representation != SOUND
+        and not library.files.outdated()
+        and set(library.content_hashes()) <= library.frame_files.kept()
+    )
+
+
+def refresh(library: Library, *, force: bool = False, tell: Tell = silent) -> bool:
     """Bring the model, vectors, clusters, map and walk of a library up to its songs.
 
     Parameters
     ----------
     force : bool
         Fit the built-in models again even if the rule above does not ask for it.
-    progress : callable, optional
-        Called with a :class:`Step`; True stops between two steps, and the model in use stays.
+    tell : callable, optional
+        Told each step; where it raises :class:`Stopped`, the model in use stays.
 
     Returns
     -------
@@ -63,8 +77,6 @@ def refresh(library: Library, *, force: bool = False, progress: StepCallback | N
     FeatureVersionError
         If a fit was asked for and the frames of some songs were not kept.
     """
-
-    tell = teller(progress)
     with library.exclusive():
         songs = library.songs()
         if not songs:

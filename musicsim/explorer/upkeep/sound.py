@@ -4,16 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import gaussians
+from musicsim._arrays import Float32Array, Float64Array
 from musicsim.audio import HOP, SAMPLE_RATE, SongFrames
 from musicsim.explorer.models.encoders import SoundEncoder
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.upkeep.placing import SEED
 from musicsim.library import Library, Song
-
-__all__ = ["SongParts", "fit_sound", "parts_of", "song_parts"]
 
 _MAX_SONGS = 1_000
 _FRAMES_A_PART = 20.0 * SAMPLE_RATE / HOP
@@ -22,18 +20,10 @@ _MIN_PARTS, _MAX_PARTS = 2, 8  # of a song: 9 kB each
 
 @dataclass(frozen=True, slots=True)
 class SongParts:
-    """Parts of a song.
+    """Parts of a song."""
 
-    Attributes
-    ----------
-    timbre : SongGaussians
-        Of the 39 columns of frames, a row a part.
-    fluctuation : float32 ndarray of shape (n_parts, 594)
-        The mean pattern of each.
-    """
-
-    timbre: gaussians.SongGaussians
-    fluctuation: npt.NDArray[np.float32]
+    timbre: gaussians.SongGaussians  # of the 39 columns of frames, a row a part
+    fluctuation: Float32Array  # (n_parts, 594): the mean pattern of each
 
 
 def song_parts(library: Library, songs: Sequence[Song], tell: Tell) -> list[SongParts]:
@@ -58,7 +48,7 @@ def parts_of(frames: SongFrames) -> SongParts:
 
 def fit_sound(
     songs: Sequence[SongParts], *, use_prior: bool = True
-) -> tuple[SoundEncoder, list[npt.NDArray[np.float64]]]:
+) -> tuple[SoundEncoder, list[Float64Array]]:
     """What the native model describes songs by, of songs in parts, and how these vary about their songs.
 
     Parameters

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from musicsim.audio import FEATURE_CHANGES, FEATURE_VERSION, Descriptors, describe
 from musicsim.errors import FeatureVersionError
 from musicsim.explorer.upkeep.add_music import Report, scan_and_refresh
-from musicsim.explorer.upkeep.outdated import native_is_outdated
+from musicsim.explorer.upkeep.refresh import native_is_outdated
 from musicsim.library import Library
-
-__all__ = ["Upgrade", "bring_up_to_date", "pending_upgrade"]
 
 _AT_ONCE = 200  # songs that are described in one transaction
 
@@ -18,21 +16,11 @@ _MODEL_CHANGE = "by timbre, how it changes, and rhythm, whatever the loudness"
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """Songs that an older version of the program has described.
+    """Songs that an older version of the program has described."""
 
-    Attributes
-    ----------
-    n_songs : int
-        To be analysed again; 0 where the stored audio features do.
-    reasons : tuple of str
-        What became better since, one a version.
-    n_undescribed : int
-        Those whose tempo, key and so on are worked out from what is kept of them.
-    """
-
-    n_songs: int
-    reasons: tuple[str, ...]
-    n_undescribed: int = 0
+    n_songs: int  # to be analysed again; 0 where the stored audio features do
+    reasons: tuple[str, ...]  # what became better since, one a version
+    n_undescribed: int = 0  # those whose tempo, key and so on are worked out from what is kept of them
 
     @property
     def words(self) -> str:
@@ -69,12 +57,7 @@ def pending_upgrade(library: Library) -> Upgrade | None:
 def bring_up_to_date(library: Library, *, report: Report) -> bool:
     """Describe songs of older versions, analyse them again where that is needed, then fit the model on them.
 
-    The model in use stays until all songs are done: a library is never without one.
-
-    Returns
-    -------
-    bool
-        False if it was stopped.
+    The model in use stays until all songs are done: a library is never without one. False if it was stopped.
     """
     if not _describe(library, report):
         return False

@@ -16,8 +16,6 @@ from musicsim.errors import StorageError
 from musicsim.library.db.changes import NOTHING, ChangeLog, Changes, Moment
 from musicsim.library.disk.arrays import atomic_path
 
-__all__ = ["Archive", "Kept", "load_arrays", "save_arrays"]
-
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -43,20 +41,12 @@ def load_arrays(source: Path) -> Arrays:
 
 @dataclass(frozen=True, slots=True)
 class Archive(Generic[T]):
-    """The file of a kept value.
-
-    Attributes
-    ----------
-    pack : callable of the value
-        Arrays by name.
-    unpack : callable of such arrays
-    is_worth : callable of the value
-        Whether reading it takes so long that a file is worth its room.
-    """
+    """The file of a kept value."""
 
     path: Path
-    pack: Callable[[T], Mapping[str, npt.NDArray[Any]]]
-    unpack: Callable[[Arrays], T]
+    pack: Callable[[T], Mapping[str, npt.NDArray[Any]]]  # callable of the value: arrays by name
+    unpack: Callable[[Arrays], T]  # callable of such arrays
+    # callable of the value: whether reading it takes so long that a file is worth its room
     is_worth: Callable[[T], bool]
 
     def save(self, value: T, moment: Moment) -> None:

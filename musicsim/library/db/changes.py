@@ -16,8 +16,6 @@ import sqlalchemy as sa
 from musicsim.library.db import schema
 from musicsim.library.db.columns import HEARD
 
-__all__ = ["NOTHING", "ChangeLog", "Changes", "Moment"]
-
 _MAX_SONGS = 1000  # of one change; more are as good as all
 _KEPT = 10_000  # changes; 0.1 kB each
 _TIDIED_EVERY = 100  # changes
@@ -68,17 +66,11 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What has been touched between two moments.
+    """What has been touched between two moments."""
 
-    Attributes
-    ----------
-    songs : frozenset of int or None
-        Ids of songs that were added, forgotten or changed in what all songs are listed with; None for any.
-    grown, shrunk : frozenset of str
-        Ids of models that got rows, and of those that lost some.
-    """
-
+    # ids of songs that were added, forgotten or changed in what all songs are listed with; None for any
     songs: frozenset[int] | None
+    # ids of models that got rows, and of those that lost some
     grown: frozenset[str]
     shrunk: frozenset[str]
 

@@ -15,22 +15,18 @@ import numpy as np
 import numpy.typing as npt
 import sqlalchemy as sa
 
+from musicsim._arrays import (
+    BoolArray,
+    Float32Array,
+    Float64Array,
+    Int16Array,
+    Int32Array,
+    Int64Array,
+    Uint8Array,
+)
 from musicsim.library.artists import artist_group, stand_in_name
 from musicsim.library.db import schema
 from musicsim.library.db.packed_texts import PackedTexts
-
-__all__ = [
-    "HEARD",
-    "Labels",
-    "SongColumns",
-    "SongTable",
-    "nobody",
-    "read_table",
-    "some_ids",
-    "song_label",
-]
-
-Ints = npt.NDArray[np.int64]
 
 _AT_ONCE = 10_000  # rows taken from the database
 _FOLDER = "folder:"  # how the group of a folder begins
@@ -38,20 +34,12 @@ _FOLDER = "folder:"  # how the group of a folder begins
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """A text for each song, each distinct text held once.
+    """A text for each song, each distinct text held once."""
 
-    Attributes
-    ----------
-    codes : int32 ndarray of shape (n_songs,)
-        Places in `names`; -1 where there is none.
-    names : list of str
-        Each is of some song of the library, though perhaps of none among these.
-    """
+    codes: Int32Array  # (n_songs,): places in `names`; -1 where there is none
+    names: list[str]  # each is of some song of the library, though perhaps of none among these
 
-    codes: npt.NDArray[np.int32]
-    names: list[str]
-
-    def among(self, wanted: Iterable[str]) -> npt.NDArray[np.bool_]:
+    def among(self, wanted: Iterable[str]) -> BoolArray:
         """Which songs have one of some texts, bool (n_songs,)."""
         chosen = set(wanted)
         known = np.array([*(name in chosen for name in self.names), False])  # the last one: no text
@@ -67,38 +55,31 @@ class Labels:
         n_songs = np.bincount(self.codes + 1, minlength=len(self.names) + 1)[1:].tolist()
         return Counter({name: n for name, n in zip(self.names, n_songs, strict=True) if n})
 
-    def take(self, rows: Ints) -> Self:
+    def take(self, rows: Int64Array) -> Self:
         """The same of some songs."""
         return replace(self, codes=self.codes[rows])
 
 
 @dataclass(frozen=True, slots=True)
 class SongColumns:
-    """What filters, limits and colours look at, one entry a song: 50 bytes a song, and the names.
+    """What filters, limits and colours look at, one entry a song: 50 bytes a song, and the names."""
 
-    Attributes
-    ----------
-    artist, genre, folder, group, key, mode : Labels
-        As :class:`musicsim.library.Song` has them.
-    year : int16 ndarray of shape (n_songs,), 0 where unknown
-    duration_s : float64 ndarray of shape (n_songs,)
-    tempo, loudness, brightness, energy : float32 ndarrays of shape (n_songs,), nan where unknown
-    """
-
+    # as musicsim.library.Song has them
     artist: Labels
     genre: Labels
     folder: Labels
     group: Labels
     key: Labels
     mode: Labels
-    year: npt.NDArray[np.int16]
-    duration_s: npt.NDArray[np.float64]
-    tempo: npt.NDArray[np.float32]
-    loudness: npt.NDArray[np.float32]
-    brightness: npt.NDArray[np.float32]
-    energy: npt.NDArray[np.float32]
+    year: Int16Array  # (n_songs,), 0 where unknown
+    duration_s: Float64Array  # (n_songs,)
+    # (n_songs,), nan where unknown
+    tempo: Float32Array
+    loudness: Float32Array
+    brightness: Float32Array
+    energy: Float32Array
 
-    def take(self, rows: Ints) -> Self:
+    def take(self, rows: Int64Array) -> Self:
         """The same of some songs."""
         return type(self)(
             **{name: getattr(self, name).take(rows) for name in _LABELS},
@@ -114,21 +95,14 @@ _NUMBERS = ("year", "duration_s", *HEARD)
 
 @dataclass(frozen=True)
 class SongTable:
-    """Every song of a library that has a file; 0.2 kB a song.
+    """Every song of a library that has a file; 0.2 kB a song."""
 
-    Attributes
-    ----------
-    ids : int64 ndarray of shape (n_songs,), ascending
-    matched : PackedTexts
-        What :meth:`Song.matches` looks into.
-    """
-
-    ids: Ints
+    ids: Int64Array  # (n_songs,), ascending
     columns: SongColumns
     titles: PackedTexts
-    matched: PackedTexts
+    matched: PackedTexts  # what Song.matches looks into
 
-    def places_of(self, ids: npt.ArrayLike) -> Ints:
+    def places_of(self, ids: npt.ArrayLike) -> Int64Array:
         """Places of song ids in the table, int64 (n_ids,); -1 where there is none."""
         wanted = np.asarray(ids, dtype=np.int64)
         if not len(self.ids):
@@ -165,7 +139,7 @@ class SongTable:
             self.matched.replaced(gone, new.matched, at),
         )
 
-    def names_at(self, places: Ints) -> list[tuple[str, str]]:
+    def names_at(self, places: Int64Array) -> list[tuple[str, str]]:
         """:attr:`Song.title` and :attr:`Song.by` of the songs at some places."""
         artist, group = self.columns.artist, self.columns.group
         codes = zip(artist.codes[places].tolist(), group.codes[places].tolist(), strict=True)
@@ -174,7 +148,7 @@ class SongTable:
             for title, (a, g) in zip(self.titles.lines(places), codes, strict=True)
         ]
 
-    def ids_with(self, text: str, limit: int, *, nearly: bool = False) -> Ints:
+    def ids_with(self, text: str, limit: int, *, nearly: bool = False) -> Int64Array:
         """Ids of the first songs that match a text as :meth:`Song.matches` does; those that begin with it first.
 
         Those that hold it but for a typo, where it is asked for what `nearly` matches.
@@ -240,11 +214,11 @@ def stand_in_of(group: str) -> str | None:
     return stand_in_name(Path(group.removeprefix(_FOLDER)), ()) if group.startswith(_FOLDER) else None
 
 
-def _bytes(data: bytes) -> npt.NDArray[np.uint8]:
+def _bytes(data: bytes) -> Uint8Array:
     return np.frombuffer(data, dtype=np.uint8)
 
 
-def _joined(names: list[str], added: Labels) -> tuple[list[str], npt.NDArray[np.int32]]:
+def _joined(names: list[str], added: Labels) -> tuple[list[str], Int32Array]:
     """Names with those of a few more songs, and the codes of these among them."""
     new = set(added.names)
     place = {name: code for code, name in enumerate(names) if name in new}
@@ -318,8 +292,8 @@ class _Reading:
     """Songs on their way from rows to columns, some at a time."""
 
     def __init__(self) -> None:
-        self._numbers: list[npt.NDArray[np.float64]] = [np.empty((0, 1 + len(_NUMBERS)))]
-        self._codes: list[npt.NDArray[np.int32]] = [np.empty((5, 0), dtype=np.int32)]
+        self._numbers: list[Float64Array] = [np.empty((0, 1 + len(_NUMBERS)))]
+        self._codes: list[Int32Array] = [np.empty((5, 0), dtype=np.int32)]
         self._places: tuple[dict[str, int], ...] = ({}, {}, {}, {}, {})
         self._titles: list[PackedTexts] = []
         self._matched: list[PackedTexts] = []
@@ -370,7 +344,7 @@ _NO_DIALECT: Any = None  # paths are stored alike in all of them
 
 
 def _groups(
-    ids: Ints, artist: Labels, folder: npt.NDArray[np.int32], paths: Sequence[Any], roots: Sequence[Path]
+    ids: Int64Array, artist: Labels, folder: Int32Array, paths: Sequence[Any], roots: Sequence[Path]
 ) -> Labels:
     """What :attr:`Song.group` says: the artist, else the folder that stands in, else the song alone."""
     places: dict[str, int] = {}

@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,6 @@ from sqlalchemy import event
 
 from musicsim.errors import LibraryError
 from musicsim.storage import storage_error
-
-__all__ = ["Write", "is_writable", "open_engine", "writer"]
 
 Write = Callable[[], AbstractContextManager[sa.Connection]]
 """Opens a transaction that changes a library."""
@@ -90,3 +88,25 @@ def _read_only_address(path: Path) -> str:
 def writer(engine: sa.Engine) -> sa.Engine:
     """The same engine for transactions that write."""
     return engine.execution_options(musicsim_writes=True)
+
+
+class Tables:
+    """Some tables of one library: read by single queries, changed in transactions of `write`."""
+
+    def __init__(self, engine: sa.Engine, write: Write) -> None:
+        self._engine, self._write = engine, write
+
+    def _rows(self, query: sa.Executable) -> Iterator[Any]:
+        """Rows as they come from the disk."""
+        with self._engine.connect() as connection:
+            yield from connection.execute(query)
+
+    def _values(self, query: sa.Executable) -> list[Any]:
+        """The first column."""
+        with self._engine.connect() as connection:
+            return list(connection.scalars(query))
+
+    def _value(self, query: sa.Executable) -> Any:
+        """The first column of the first row; None where there is none."""
+        with self._engine.connect() as connection:
+            return connection.scalar(query)

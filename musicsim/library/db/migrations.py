@@ -8,8 +8,6 @@ from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError
 from musicsim.library.db import schema
 
-__all__ = ["MIGRATIONS", "SCHEMA_VERSION", "migrate"]
-
 # Columns and tables that came with version 2, as they were then: later versions may have changed them.
 _VERSION_2 = (
     "ALTER TABLE songs ADD COLUMN mb_recording_id TEXT",
@@ -166,11 +164,8 @@ SCHEMA_VERSION = max(MIGRATIONS) + 1
 def migrate(connection: sa.Connection, place: str, *, read_only: bool = False) -> None:
     """Bring the tables of an open store to :data:`SCHEMA_VERSION`, in the caller's transaction.
 
-    Raises
-    ------
-    LibraryError
-        If the store was written by a newer version of the program, or by something else; where it can only be read,
-        also if an older version wrote it.
+    Raises LibraryError if the store was written by a newer version of the program, or by something else;
+    where it can only be read, also if an older version wrote it.
     """
     version = _version(connection, place)
     if version == SCHEMA_VERSION:

@@ -10,8 +10,6 @@ import numpy as np
 
 from musicsim._arrays import Int64Array
 
-__all__ = ["PackedTexts"]
-
 _FEW = 10  # times the lines that are asked for
 _END = b"\xff"  # no text in UTF-8 holds it
 _MIN_TYPO = 5  # letters of a text that may have a typo
@@ -21,18 +19,10 @@ _LOOKED_AT = 1_000  # lines that hold half of a text
 
 @dataclass(frozen=True, slots=True)
 class PackedTexts:
-    """Texts in UTF-8, one after the other: their bytes and 9 more a line.
+    """Texts in UTF-8, one after the other: their bytes and 9 more a line."""
 
-    Attributes
-    ----------
-    text : bytes
-        Each line with a byte before it that no line holds, and one behind the last.
-    starts : int64 ndarray of shape (n_lines + 1,)
-        Where each line begins; the last entry is where another one would.
-    """
-
-    text: bytes
-    starts: Int64Array
+    text: bytes  # each line with a byte before it that no line holds, and one behind the last
+    starts: Int64Array  # (n_lines + 1,): where each line begins; the last entry is where another one would
 
     @classmethod
     def of(cls, lines: Iterable[str]) -> Self:

@@ -7,36 +7,6 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.types import TypeDecorator
 
-__all__ = [
-    "ANSWER_SONGS",
-    "FilePath",
-    "aliases",
-    "answers",
-    "duplicates",
-    "failures",
-    "feedback",
-    "files",
-    "ids_with_file",
-    "imports",
-    "jobs",
-    "judgements",
-    "listens",
-    "lyrics",
-    "meta",
-    "metadata",
-    "models",
-    "playlist_songs",
-    "playlists",
-    "plays",
-    "preferences",
-    "roots",
-    "songs",
-    "spellings",
-    "tags",
-    "vectors",
-    "waiting",
-]
-
 # Bytes of a file name that are not UTF-8 reach Python as lone surrogates, which no database stores
 # as text. They are kept as characters of a private plane that no real name uses.
 _SURROGATE, _PRIVATE = 0xDC00, 0x10FE00
@@ -61,23 +31,25 @@ class FilePath(TypeDecorator[Path]):
 
 metadata = sa.MetaData()
 
-meta = sa.Table(
+
+def _table(name: str, *items: sa.schema.SchemaItem, **options: Any) -> sa.Table:
+    return sa.Table(name, metadata, *items, **options)
+
+
+meta = _table(
     "meta",
-    metadata,
     sa.Column("key", sa.Text, primary_key=True),
     sa.Column("value", sa.Text, nullable=False),
 )
 
-roots = sa.Table(
+roots = _table(
     "roots",
-    metadata,
     sa.Column("path", FilePath, primary_key=True),
     sa.Column("added_at", sa.Float, nullable=False),
 )
 
-songs = sa.Table(
+songs = _table(
     "songs",
-    metadata,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("content_hash", sa.Text, nullable=False, unique=True),
     sa.Column("title", sa.Text, nullable=False),
@@ -112,9 +84,8 @@ songs = sa.Table(
     ),  # 0: not yet described
 )
 
-files = sa.Table(
+files = _table(
     "files",
-    metadata,
     sa.Column("path", FilePath, primary_key=True),
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), nullable=False, index=True),
     sa.Column("folder", FilePath, nullable=False),
@@ -123,9 +94,8 @@ files = sa.Table(
     sa.Column("missing_since", sa.Float),
 )
 
-failures = sa.Table(
+failures = _table(
     "failures",
-    metadata,
     sa.Column("path", FilePath, primary_key=True),
     sa.Column("reason", sa.Text, nullable=False),
     sa.Column("size", sa.Integer, nullable=False),
@@ -135,16 +105,14 @@ failures = sa.Table(
     sa.Column("duration_s", sa.Float),
 )
 
-aliases = sa.Table(
+aliases = _table(
     "aliases",
-    metadata,
     sa.Column("spelling", sa.Text, primary_key=True),
     sa.Column("artist", sa.Text, nullable=False),
 )
 
-duplicates = sa.Table(
+duplicates = _table(
     "duplicates",
-    metadata,
     sa.Column("first_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("second_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True, index=True),
     sa.Column("similarity", sa.Float, nullable=False),
@@ -152,27 +120,24 @@ duplicates = sa.Table(
     sa.Column("is_same", sa.Boolean, nullable=False),  # False: a listener said that these are two songs
 )
 
-tags = sa.Table(
+tags = _table(
     "tags",
-    metadata,
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("tag", sa.Text, primary_key=True),
     sa.Column("source", sa.Text, primary_key=True),
     sa.Column("weight", sa.Float, nullable=False),
 )
 
-plays = sa.Table(
+plays = _table(
     "plays",
-    metadata,
     sa.Column("listener", sa.Text, primary_key=True),
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True, index=True),
     sa.Column("source", sa.Text, primary_key=True),  # an import, or what else counted them: sources add up
     sa.Column("count", sa.Integer, nullable=False),
 )
 
-imports = sa.Table(
+imports = _table(
     "imports",
-    metadata,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("kind", sa.Text, nullable=False),
@@ -191,9 +156,8 @@ imports = sa.Table(
 )
 
 # What was imported of songs that the library does not have, or not yet.
-waiting = sa.Table(
+waiting = _table(
     "waiting",
-    metadata,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("import_id", sa.ForeignKey("imports.id", ondelete="CASCADE"), nullable=False, index=True),
     sa.Column("artist", sa.Text, nullable=False),
@@ -207,9 +171,8 @@ waiting = sa.Table(
 )
 
 # When a listener started a song, where an import says it: 4 bytes a listen, and 60 for each song of a listener.
-listens = sa.Table(
+listens = _table(
     "listens",
-    metadata,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("import_id", sa.ForeignKey("imports.id", ondelete="CASCADE"), nullable=False, index=True),
     sa.Column("listener", sa.Text, nullable=False),
@@ -218,18 +181,16 @@ listens = sa.Table(
 )
 
 # A person said that this name of an import is that song of the library, or is not: nobody is asked again.
-spellings = sa.Table(
+spellings = _table(
     "spellings",
-    metadata,
     sa.Column("artist", sa.Text, primary_key=True),
     sa.Column("title", sa.Text, primary_key=True),
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True, index=True),
     sa.Column("is_same", sa.Boolean, nullable=False),
 )
 
-playlists = sa.Table(
+playlists = _table(
     "playlists",
-    metadata,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("category", sa.Text),
@@ -239,17 +200,15 @@ playlists = sa.Table(
     sa.UniqueConstraint("source", "name", "category"),
 )
 
-playlist_songs = sa.Table(
+playlist_songs = _table(
     "playlist_songs",
-    metadata,
     sa.Column("playlist_id", sa.ForeignKey("playlists.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("position", sa.Integer, primary_key=True),
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), nullable=False),
 )
 
-models = sa.Table(
+models = _table(
     "models",
-    metadata,
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("created_at", sa.Float, nullable=False),
@@ -264,17 +223,15 @@ models = sa.Table(
     sa.Column("is_retired", sa.Boolean, nullable=False, default=False, server_default="0"),
 )
 
-vectors = sa.Table(
+vectors = _table(
     "vectors",
-    metadata,
     sa.Column("model_id", sa.ForeignKey("models.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("row", sa.Integer, primary_key=True),
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), nullable=False),
 )
 
-jobs = sa.Table(
+jobs = _table(
     "jobs",
-    metadata,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("arguments", sa.JSON, nullable=False),
@@ -293,18 +250,16 @@ jobs = sa.Table(
     sa.Column("updated_at", sa.Float, nullable=False),
 )
 
-feedback = sa.Table(
+feedback = _table(
     "feedback",
-    metadata,
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("value", sa.Integer, nullable=False),
     sa.Column("created_at", sa.Float, nullable=False),
 )
 
 # A bag of words, never the text itself; empty where the files have none, so that they are not opened again.
-lyrics = sa.Table(
+lyrics = _table(
     "lyrics",
-    metadata,
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("words", sa.JSON, nullable=False),  # how often by word
     sa.Column("mtime_ns", sa.Integer, nullable=False),  # of the file, when it was read
@@ -312,9 +267,8 @@ lyrics = sa.Table(
     sa.Column("read_at", sa.Float, nullable=False),
 )
 
-preferences = sa.Table(
+preferences = _table(
     "preferences",
-    metadata,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("created_at", sa.Float, nullable=False),
     sa.Column("question", sa.Text, nullable=False),
@@ -325,9 +279,8 @@ preferences = sa.Table(
 )
 
 # What listeners said when they were asked to compare songs; an answer goes with the first of its songs that goes.
-answers = sa.Table(
+answers = _table(
     "answers",
-    metadata,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("created_at", sa.Float, nullable=False),
     sa.Column("listener", sa.Text, nullable=False, index=True),
@@ -347,9 +300,8 @@ ANSWER_SONGS = (answers.c.song_1, answers.c.song_2, answers.c.song_3, answers.c.
 """Where an answer keeps its songs, in the order in which they were shown."""
 
 # Which answers to a search with a song a listener said to be like it, or not, and kept to learn from.
-judgements = sa.Table(
+judgements = _table(
     "judgements",
-    metadata,
     sa.Column("query_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True, index=True),
     sa.Column("value", sa.Integer, nullable=False),  # 1: more like this; -1: less

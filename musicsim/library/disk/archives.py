@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["DAMAGED", "open_archive", "unpack"]
-
 DAMAGED = (
     ValueError, zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, OverflowError, MemoryError,
 )  # fmt: skip
@@ -29,13 +27,8 @@ _END_SIZE, _LARGE_END_SIZE = 22, 20
 def open_archive(path: Path, max_members: int) -> Iterator[zipfile.ZipFile]:
     """Open an archive whose list of members has been checked.
 
-    Raises
-    ------
-    ValueError
-        If it is no archive, has more members than that, two of one name, or some that are encrypted or packed in
-        another way than by deflation.
-    OSError
-        If it cannot be read.
+    Raises ValueError if it is no archive, has more members than that, two of one name, or some that are
+    encrypted or packed in another way than by deflation; OSError if it cannot be read.
     """
     if not path.is_file():  # a pipe would be waited for
         raise ValueError("it is not a file")
@@ -80,10 +73,7 @@ def _check_directory(path: Path, max_members: int) -> None:
 def unpack(archive: zipfile.ZipFile, name: str, target: Path, max_bytes: int) -> None:
     """Write a member to a file, and no more than so many bytes of it.
 
-    Raises
-    ------
-    ValueError
-        If it is larger: what it says is checked first, and what it is while it is written.
+    Raises ValueError if it is larger: what it says is checked first, and what it is while it is written.
     """
     too_large = ValueError(f"{name} is larger than {max_bytes >> 20:,} MB")
     if archive.getinfo(name).file_size > max_bytes:

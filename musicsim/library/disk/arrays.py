@@ -14,9 +14,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import Float32Array
 from musicsim.storage import writing_to
-
-__all__ = ["RowFile", "atomic_folder", "atomic_path"]
 
 
 @contextmanager
@@ -25,10 +24,7 @@ def atomic_path(target: Path) -> Iterator[Path]:
 
     A kill at any moment leaves the old file or the new one, never a part.
 
-    Raises
-    ------
-    StorageError
-        If there is no room, or no right to write; also where the block is what finds out.
+    Raises StorageError if there is no room, or no right to write; also where the block is what finds out.
     """
     with writing_to(target):
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -45,10 +41,7 @@ def atomic_path(target: Path) -> Iterator[Path]:
 def atomic_folder(target: Path) -> Iterator[Path]:
     """Give a temporary folder beside `target`, which is not there yet, that becomes it when the block ends well.
 
-    Raises
-    ------
-    StorageError
-        As :func:`atomic_path`.
+    Raises StorageError as :func:`atomic_path`.
     """
     with writing_to(target):
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -66,13 +59,7 @@ def _beside(target: Path) -> Path:
 
 
 class RowFile:
-    """A float32 matrix of fixed width in a file, read as a memory map.
-
-    Parameters
-    ----------
-    width : int
-        Columns of the matrix.
-    """
+    """A float32 matrix of so many columns in a file, read as a memory map."""
 
     def __init__(self, path: Path, width: int) -> None:
         self.path, self.width = path, width
@@ -91,7 +78,7 @@ class RowFile:
                 stream.flush()
                 os.fsync(stream.fileno())
 
-    def read(self, n_rows: int) -> npt.NDArray[np.float32]:
+    def read(self, n_rows: int) -> Float32Array:
         """The first `n_rows` rows, read-only; pages come from the disk when they are touched."""
         if n_rows == 0:
             return np.empty((0, self.width), dtype=np.float32)

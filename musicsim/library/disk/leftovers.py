@@ -31,7 +31,13 @@ def sweep(library: Path) -> None:
         for folder in library.glob("tmp*/"):
             if _OLD_SCRATCH.fullmatch(folder.name) and _is_old_scratch(folder):
                 shutil.rmtree(folder, ignore_errors=True)
-        for folder in (library, *(library / "models").glob("*/"), library / "cache", library / "uploads"):
+        for folder in (
+            library,
+            *(library / "models").glob("*/"),
+            library / "cache",
+            library / "cache" / "covers",
+            library / "uploads",
+        ):
             for file in list(folder.glob(".*")):
                 if _HALF_WRITTEN.fullmatch(file.name) and _is_abandoned(file):
                     file.unlink(missing_ok=True)

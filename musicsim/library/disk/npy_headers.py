@@ -8,8 +8,6 @@ from typing import IO, Any
 
 import numpy as np
 
-__all__ = ["Header", "read_header"]
-
 _READERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
@@ -27,18 +25,9 @@ class Header:
 
 
 def read_header(stream: IO[bytes], n_bytes: int) -> Header:
-    """Read the header of an ``.npy`` file.
+    """Read the header of an ``.npy`` file of so many bytes in all, at whose start the stream is.
 
-    Parameters
-    ----------
-    stream : binary file, at its start
-    n_bytes : int
-        Of the whole file.
-
-    Raises
-    ------
-    ValueError
-        If there is no header, it is of objects, or of more values than the file can hold.
+    Raises ValueError if there is no header, it is of objects, or of more values than the file can hold.
     """
     try:
         version = np.lib.format.read_magic(stream)

@@ -3,8 +3,6 @@
 import os
 from pathlib import Path
 
-__all__ = ["absolute", "is_below"]
-
 
 def absolute(source: str | Path) -> Path:
     """The path without ``~`` and ``..``; links are kept, so that a library follows what was named."""

@@ -14,8 +14,6 @@ import filelock
 
 from musicsim.storage import writing_to
 
-__all__ = ["Scratch", "remove_left", "scratch_folder", "scratch_of"]
-
 
 class Scratch:
     """A folder of this process among those of others; folders whose process has ended are removed.

@@ -24,27 +24,16 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import BoolArray, Float32Array
 from musicsim.errors import LibraryError
+from musicsim.library.csv_cells import shortened
 from musicsim.library.disk.npy_headers import read_header
-from musicsim.library.importing.problems import shortened
-
-__all__ = ["ENDINGS", "EmbeddingFile", "read_embedding"]
 
 ENDINGS = (".npz", ".npy", ".parquet")
 _VECTORS = ("vectors", "vector", "embeddings", "embedding")
 _NAMES = (
-    "ids",
-    "id",
-    "song_ids",
-    "song_id",
-    "paths",
-    "path",
-    "files",
-    "file",
-    "hashes",
-    "hash",
-    "content_hash",
-)
+    "ids", "id", "song_ids", "song_id", "paths", "path", "files", "file", "hashes", "hash", "content_hash",
+)  # fmt: skip
 _MAX_NUMBERS = 2**29  # 2 GB as float32: a million songs of 512 numbers
 _MAX_BYTES = 2**32  # of one array: as many numbers as float64
 _MAX_ROWS = 2**22
@@ -55,31 +44,19 @@ _MAX_NAME = 4_096
 _BATCH = 4_096  # rows of a parquet file at a time
 _MAX_RUNS = 8  # of columns that are told
 
-Floats = npt.NDArray[np.float32]
-
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingFile:
-    """What a file of vectors says.
+    """What a file of vectors says."""
 
-    Attributes
-    ----------
-    names : list of int or str, or None
-        A song id, or a hash or path, for each vector; None where the rows are the songs by rising id.
-    vectors : float32 ndarray of shape (n, d)
-        Finite, and none of them 0.
-    n_read : int
-        Rows of the file, those that were left out among them.
-    problems : tuple of str
-        Why rows were left out, a sentence each; the first 20, and how many more there are.
-    note : str
-        One sentence on which columns of a table were taken as names and numbers; empty where none had to be chosen.
-    """
-
+    # a song id, or a hash or path, for each vector; None where the rows are the songs by rising id
     names: list[int] | list[str] | None
-    vectors: Floats
-    n_read: int
+    vectors: Float32Array  # (n, d): finite, and none of them 0
+    n_read: int  # rows of the file, those that were left out among them
+    # why rows were left out, a sentence each; the first 20, and how many more there are
     problems: tuple[str, ...]
+    # one sentence on which columns of a table were taken as names and numbers; empty where none had to be
+    # chosen
     note: str = ""
 
 
@@ -237,13 +214,13 @@ def _runs(columns: Sequence[str]) -> str:
     return ", ".join(said[:_MAX_RUNS]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _of_columns(batch: Any, columns: Sequence[str]) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+def _of_columns(batch: Any, columns: Sequence[str]) -> tuple[npt.NDArray[Any], BoolArray]:
     """A vector a row, a column a number."""
     numbers = [_floats(batch.column(name)) for name in columns]
     return np.stack(numbers, axis=1), np.ones(len(batch), dtype=np.bool_)
 
 
-def _floats(column: Any) -> Floats:
+def _floats(column: Any) -> Float32Array:
     with np.errstate(over="ignore"):  # what is too large for float32 is infinite there, and told
         return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.float32)
 
@@ -256,7 +233,7 @@ def _of_names(pa: Any, column: Any) -> npt.NDArray[Any]:
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
-def _of_lists(column: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+def _of_lists(column: Any) -> tuple[npt.NDArray[Any], BoolArray]:
     """The vectors of rows that have one, and which do."""
     compute = importlib.import_module("pyarrow.compute")
     is_there = np.asarray(column.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
@@ -321,7 +298,7 @@ def _checked(
     return EmbeddingFile(chosen, rows[good], len(rows), problems, note)
 
 
-def _wrong(rows: Floats, called: list[int] | list[str] | None) -> dict[int, str]:
+def _wrong(rows: Float32Array, called: list[int] | list[str] | None) -> dict[int, str]:
     """What is wrong with rows, a sentence each, by their number."""
 
     def row(i: int) -> str:

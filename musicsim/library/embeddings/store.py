@@ -16,15 +16,13 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Float32Array, Int64Array
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library.disk.arrays import atomic_folder
 from musicsim.library.embeddings.files import read_embedding
 from musicsim.library.importing.places import PlaceIndex
 from musicsim.library.store import Store
-
-__all__ = ["AboutEmbedding", "EmbeddingStore", "Matched"]
 
 T = TypeVar("T")
 
@@ -34,50 +32,25 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class AboutEmbedding:
-    """What is known of kept vectors.
+    """What is known of kept vectors."""
 
-    Attributes
-    ----------
-    key : str
-        The hash of what they say.
-    label : str
-        Name of the file they came in.
-    problems : tuple of str
-        Why rows of the file were left out.
-    note : str
-        One sentence on which of its columns were taken; see :class:`musicsim.library.embeddings.files.EmbeddingFile`.
-    """
-
-    key: str
-    label: str
+    key: str  # the hash of what they say
+    label: str  # name of the file they came in
     n_rows: int
     n_dimensions: int
-    problems: tuple[str, ...]
-    note: str = ""
+    problems: tuple[str, ...]  # why rows of the file were left out
+    note: str = ""  # one sentence on which of its columns were taken; see EmbeddingFile
 
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """Whose the vectors are.
+    """Whose the vectors are."""
 
-    Attributes
-    ----------
-    song_ids : int64 ndarray of shape (n,), ascending
-    rows : int64 ndarray of shape (n,)
-        The row of each song's vector.
-    n_unmatched : int
-        Rows of songs that are not here.
-    unmatched : tuple of str
-        The names of the first 20 of them.
-    n_double : int
-        Rows of a song that has an earlier row.
-    """
-
-    song_ids: npt.NDArray[np.int64]
-    rows: npt.NDArray[np.int64]
-    n_unmatched: int
-    unmatched: tuple[str, ...]
-    n_double: int
+    song_ids: Int64Array  # (n,), ascending
+    rows: Int64Array  # (n,): the row of each song's vector
+    n_unmatched: int  # rows of songs that are not here
+    unmatched: tuple[str, ...]  # the names of the first 20 of them
+    n_double: int  # rows of a song that has an earlier row
 
 
 class EmbeddingStore:
@@ -95,17 +68,11 @@ class EmbeddingStore:
     def keep(self, path: Path, label: str = "") -> AboutEmbedding:
         """Take in a file of vectors, whole or not at all; one that is here already stays, unless it is damaged.
 
-        Parameters
-        ----------
-        path : Path
-            See :mod:`musicsim.library.embeddings.files` for what is read.
-        label : str
-            What to call it; its name by default.
+        See :mod:`musicsim.library.embeddings.files` for what is read; `label` is what to call it, its name by
+        default.
 
-        Raises
-        ------
-        LibraryError
-            If the file cannot be read or kept, or is a plain array of another length than there are songs.
+        Raises LibraryError if the file cannot be read or kept, or is a plain array of another length than there are
+        songs.
         """
         read = read_embedding(path)
         if read.names is None:
@@ -133,7 +100,7 @@ class EmbeddingStore:
                 raise
         return about
 
-    def _write(self, about: AboutEmbedding, named: str, vectors: npt.NDArray[np.float32]) -> None:
+    def _write(self, about: AboutEmbedding, named: str, vectors: Float32Array) -> None:
         folder = self.folder / about.key
         if self._is_whole(about.key):
             os.utime(folder)  # they have just come again: a sweep leaves them until a model is made of them
@@ -156,12 +123,7 @@ class EmbeddingStore:
     def about(self, key: str) -> AboutEmbedding:
         """What is known of kept vectors, without reading them.
 
-        Raises
-        ------
-        NotFoundError
-            If this library does not have them.
-        LibraryError
-            If they are damaged.
+        Raises NotFoundError if this library does not have them; LibraryError if they are damaged.
         """
         n_rows, n_dimensions = self.vectors(key).shape
 
@@ -172,18 +134,13 @@ class EmbeddingStore:
 
         return self._read(key, "about.json", read)
 
-    def vectors(self, key: str) -> npt.NDArray[np.float32]:
+    def vectors(self, key: str) -> Float32Array:
         """Vectors, float32 (n_rows, n_dimensions), a read-only memory map.
 
-        Raises
-        ------
-        NotFoundError
-            If this library does not have them.
-        LibraryError
-            If they are damaged.
+        Raises NotFoundError if this library does not have them; LibraryError if they are damaged.
         """
 
-        def read(path: Path) -> npt.NDArray[np.float32]:
+        def read(path: Path) -> Float32Array:
             kept = np.lib.format.open_memmap(path, mode="r")
             if kept.ndim != 2 or kept.dtype != np.float32:
                 raise ValueError(f"{kept.dtype} of the shape {kept.shape}")
@@ -219,12 +176,7 @@ class EmbeddingStore:
     def match(self, key: str) -> Matched:
         """Find the songs of kept vectors: by id, by the hash of a file's bytes, by path from the root or from a folder.
 
-        Raises
-        ------
-        NotFoundError
-            If this library does not have them.
-        LibraryError
-            If they are damaged.
+        Raises NotFoundError if this library does not have them; LibraryError if they are damaged.
         """
         names = self._names(key)
         found = self._found(names)

@@ -8,46 +8,6 @@
     undo(library, report.import_id)
 """
 
-from musicsim.library.importing.importer import (
-    ImportReport,
-    Preview,
-    accept,
-    commit,
-    import_files,
-    match_waiting,
-    preview,
-    refuse,
-    undo,
-    waiting_proposals,
-)
-from musicsim.library.importing.matching import Matcher, Proposal
-from musicsim.library.importing.reading import FORMATS, ME, read_listening
-from musicsim.library.importing.records import Batch, ImportStoppedError, NamedSong, Skipped, day_of
-from musicsim.library.importing.seen_lists import Absent, SeenList
-from musicsim.library.importing.sources import READ_SUFFIXES
+import lazy_loader as lazy
 
-__all__ = [
-    "FORMATS",
-    "ME",
-    "READ_SUFFIXES",
-    "Absent",
-    "Batch",
-    "ImportReport",
-    "ImportStoppedError",
-    "Matcher",
-    "NamedSong",
-    "Preview",
-    "Proposal",
-    "SeenList",
-    "Skipped",
-    "accept",
-    "commit",
-    "day_of",
-    "import_files",
-    "match_waiting",
-    "preview",
-    "read_listening",
-    "refuse",
-    "undo",
-    "waiting_proposals",
-]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

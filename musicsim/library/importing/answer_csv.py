@@ -29,8 +29,6 @@ from musicsim.library.csv_cells import as_csv, restored
 from musicsim.library.importing.places import spelled_out
 from musicsim.library.importing.reading import ME
 
-__all__ = ["FiledAnswer", "FiledSong", "read_answers", "write_answers"]
-
 _MAX_SONGS = 4
 _OF_ANSWER = ("answered_at", "listener", "form", "chosen", "is_random", "foreseen", "model")
 _OF_SONG = ("hash", "artist", "title", "path")
@@ -55,15 +53,9 @@ class FiledSong:
 
 @dataclass(frozen=True, slots=True)
 class FiledAnswer:
-    """An answer as it stands in a file; see :class:`musicsim.library.stores.answers.Answer`.
+    """An answer as it stands in a file; see :class:`musicsim.library.stores.answers.Answer`."""
 
-    Attributes
-    ----------
-    created_at : float or None
-        None where the file does not say when.
-    """
-
-    created_at: float | None
+    created_at: float | None  # None where the file does not say when
     listener: str
     form: str
     songs: tuple[FiledSong, ...]
@@ -97,16 +89,7 @@ def _cells(answer: FiledAnswer) -> list[str]:
 def read_answers(file: BinaryIO, label: str) -> Iterator[tuple[int, FiledAnswer | str]]:
     """Each answer of a file with the number of its line, or what is wrong with it.
 
-    Parameters
-    ----------
-    file : binary file
-    label : str
-        The file's name, for messages.
-
-    Raises
-    ------
-    LibraryError
-        If the file is no CSV in UTF-8, or lacks columns.
+    Raises LibraryError, which names `label`, if the file is no CSV in UTF-8, or lacks columns.
     """
     text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
     rows = csv.reader(text, strict=True)

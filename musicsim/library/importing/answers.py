@@ -12,42 +12,27 @@ from typing import Any, BinaryIO
 import sqlalchemy as sa
 
 from musicsim.errors import LibraryError
+from musicsim.library.csv_cells import shortened
 from musicsim.library.db import schema
 from musicsim.library.db.columns import some_ids
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.importing.answer_csv import FiledAnswer, FiledSong, read_answers, write_answers
 from musicsim.library.importing.matching import Matcher
 from musicsim.library.importing.places import PlaceIndex
-from musicsim.library.importing.problems import shortened
 from musicsim.library.importing.records import NamedSong
 from musicsim.library.store import Store
 from musicsim.library.stores.answers import Answer, answer_row
 
-__all__ = ["AnswersImport", "export_answers", "import_answers"]
-
 
 @dataclass(frozen=True, slots=True)
 class AnswersImport:
-    """What became of a file of answers.
+    """What became of a file of answers."""
 
-    Attributes
-    ----------
-    n_read : int
-        Answers in the file.
-    n_added : int
-        Answers that are new to the library.
-    n_known : int
-        Answers that it has already.
-    n_unmatched : int
-        Answers about a song that it does not have.
-    problems : tuple of str
-        Why rows were left out, a sentence each with the row's line; the first 20, and how many more there are.
-    """
-
-    n_read: int
-    n_added: int
-    n_known: int
-    n_unmatched: int
+    n_read: int  # answers in the file
+    n_added: int  # answers that are new to the library
+    n_known: int  # answers that it has already
+    n_unmatched: int  # answers about a song that it does not have
+    # why rows were left out, a sentence each with the row's line; the first 20, and how many more there are
     problems: tuple[str, ...]
 
 
@@ -92,21 +77,13 @@ def export_answers(library: Store, file: str | Path | BinaryIO) -> int:
 
 
 def import_answers(library: Store, file: str | Path | BinaryIO) -> AnswersImport:
-    """Take the answers of a file.
+    """Take the answers of a file that :func:`export_answers` wrote, or of the odd-one-out survey of bliss.
 
-    Songs are found by the bytes of their file, else by its path's end, else by artist and title. An answer that
-    the library has is not taken again: it is known by its time, listener, songs and choice, and where the file
-    tells no time, by how often the others occur.
+    Songs are found by the bytes of their file, else by its path's end, else by artist and title. An answer that the
+    library has is not taken again: it is known by its time, listener, songs and choice, and where the file tells no
+    time, by how often the others occur.
 
-    Parameters
-    ----------
-    file : path, or binary file to read from
-        What :func:`export_answers` wrote, or the odd-one-out survey of bliss.
-
-    Raises
-    ------
-    LibraryError
-        If the file cannot be read, or holds no answers; nothing is written then.
+    Raises LibraryError if the file cannot be read, or holds no answers; nothing is written then.
     """
     label = str(file if isinstance(file, str | Path) else getattr(file, "name", "CSV"))
     try:
@@ -197,10 +174,8 @@ def _filed_row(
 ) -> tuple[dict[str, Any], bool]:
     """An answer of a file as the table has it, and whether the file says when it was given.
 
-    Raises
-    ------
-    ValueError
-        If the file could not be read there, or the answer makes no sense, or a song of it was not found.
+    Raises ValueError if the file could not be read there, or the answer makes no sense, or a song of it was
+    not found.
     """
     if isinstance(answer, str):
         raise ValueError(f"{answer}.")

@@ -7,31 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import sqlalchemy as sa
 
+from musicsim._arrays import Int64Array
 from musicsim.library.db import schema
 from musicsim.library.importing.matching import How, Matcher, Proposal
-from musicsim.library.importing.places import file_name
+from musicsim.library.importing.places import file_name, is_web
 from musicsim.library.importing.reading import read_listening
 from musicsim.library.importing.records import Batch, ImportStoppedError, NamedSong, Skipped
-from musicsim.library.importing.seen_lists import SeenList, seen_lists
 from musicsim.library.importing.sources import ProgressCallback
 from musicsim.library.store import Store
 from musicsim.library.stores.listening import ImportEntry, Waiting, playlists_source
-
-__all__ = [
-    "ImportReport",
-    "Preview",
-    "accept",
-    "commit",
-    "import_files",
-    "match_waiting",
-    "preview",
-    "refuse",
-    "undo",
-    "waiting_proposals",
-]
 
 _AT_ONCE = 10_000  # rows a statement
 _TELL_EVERY = 1000
@@ -39,40 +25,78 @@ _MAX_PROPOSALS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
-    """What would come of an import; nothing is written yet.
+class Absent:
+    """An entry of a list whose song the library does not have: where in the list, what, and why."""
 
-    Attributes
-    ----------
-    song_ids : int64 (n_songs,)
-        The library's song for each of the batch's; -1 where there is none.
-    n_rows, n_songs : int
-        Rows that were read and kept, and distinct songs in them.
-    n_plays : int
-        Plays in all; of tags and playlists the rows.
-    songs_by, plays_by : dict
-        Songs, and plays of them, that were found, by :data:`How`.
-    loose : tuple of int
-        Rows of the songs that were found by their plainest spelling, the most played first.
-    proposals : tuple of Proposal
-        To be confirmed one by one.
-    unmatched : tuple of Waiting
-        Songs that the library does not have, the most played first; those proposals are made for among them.
-    replaces : tuple of ImportEntry
-        Earlier imports of the same files, that give way.
-    overlaps : tuple of ImportEntry
-        Earlier imports of the same service and listener from the same time: plays may count twice.
+    position: int
+    song: NamedSong
+    reason: str
+
+    @property
+    def label(self) -> str:
+        """Artist and title as far as they are known, else the file's name or the address."""
+        names = " — ".join(filter(None, (self.song.title, self.song.artist)))
+        return names or file_name(self.song.place)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenList:
+    """A list of an import: its entries, how many of them are in the library, and the others."""
+
+    name: str
+    category: str
+    n_entries: int
+    absent: tuple[Absent, ...]
+
+    @property
+    def n_found(self) -> int:
+        """Entries whose song the library has."""
+        return self.n_entries - len(self.absent)
+
+
+def seen_lists(batch: Batch, song_ids: Int64Array) -> tuple[SeenList, ...]:
+    """The lists of a batch of playlists, in the order of its groups; none for plays and tags.
+
+    `song_ids` (n_songs,) are the library's song for each of the batch's; -1 where there is none.
     """
+    if batch.kind != "playlists":
+        return ()
+    n_entries = np.bincount(batch.group, minlength=len(batch.groups))
+    absent: dict[int, list[Absent]] = {}
+    for row in np.flatnonzero(song_ids[batch.song] < 0).tolist():
+        song = batch.songs[batch.song[row]]
+        absent.setdefault(int(batch.group[row]), []).append(
+            Absent(int(batch.value[row]), song, _reason(song))
+        )
+    return tuple(
+        SeenList(*group, int(n_entries[i]), tuple(absent.get(i, ()))) for i, group in enumerate(batch.groups)
+    )
+
+
+def _reason(song: NamedSong) -> str:
+    if is_web(song.place):
+        return "address on the net"
+    return "no such file" if song.place and not song.title else "not in the library"
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What would come of an import; nothing is written yet."""
 
     batch: Batch
-    song_ids: npt.NDArray[np.int64]
-    n_plays: int
+    # (n_songs,): the library's song for each of the batch's; -1 where there is none
+    song_ids: Int64Array
+    n_plays: int  # plays in all; of tags and playlists the rows
+    # songs, and plays of them, that were found, by How
     songs_by: dict[How, int]
     plays_by: dict[How, int]
+    # rows of the songs that were found by their plainest spelling, the most played first
     loose: tuple[int, ...]
-    proposals: tuple[Proposal, ...]
+    proposals: tuple[Proposal, ...]  # to be confirmed one by one
+    # songs that the library does not have, the most played first; those proposals are made for among them
     unmatched: tuple[Waiting, ...]
-    replaces: tuple[ImportEntry, ...]
+    replaces: tuple[ImportEntry, ...]  # earlier imports of the same files, that give way
+    # earlier imports of the same service and listener from the same time: plays may count twice
     overlaps: tuple[ImportEntry, ...]
 
     @property
@@ -126,17 +150,8 @@ class ImportReport:
 def preview(library: Store, batch: Batch, progress: ProgressCallback | None = None) -> Preview:
     """Match a batch to the library's songs: a dry run.
 
-    Parameters
-    ----------
-    batch : Batch
-        From :func:`read_listening`.
-    progress : callable, optional
-        Called with songs matched, songs in all and a message; True stops.
-
-    Raises
-    ------
-    ImportStoppedError
-        If `progress` said so.
+    `progress` is called with songs matched, songs in all and a message; where it says True, ImportStoppedError is
+    raised.
     """
     matcher = Matcher(library)
     song_ids = np.full(len(batch.songs), -1, dtype=np.int64)
@@ -170,7 +185,7 @@ def preview(library: Store, batch: Batch, progress: ProgressCallback | None = No
     )
 
 
-def _counts(batch: Batch) -> npt.NDArray[np.int64]:
+def _counts(batch: Batch) -> Int64Array:
     """Plays of each song, or how often it is named."""
     weights = batch.value if batch.kind == "plays" else None
     return np.bincount(batch.song, weights, minlength=len(batch.songs)).astype(np.int64)
@@ -188,7 +203,7 @@ def _unmatched(missed: Iterable[tuple[NamedSong, int]]) -> tuple[Waiting, ...]:
 
 
 def _earlier(
-    library: Store, batch: Batch, song_ids: npt.NDArray[np.int64]
+    library: Store, batch: Batch, song_ids: Int64Array
 ) -> tuple[list[ImportEntry], list[ImportEntry]]:
     """Imports that this one takes the place of, and those that it may count a second time.
 
@@ -213,7 +228,7 @@ def _earlier(
     return replaces, overlaps
 
 
-def _is_same_list(library: Store, old: ImportEntry, song_ids: npt.NDArray[np.int64]) -> bool:
+def _is_same_list(library: Store, old: ImportEntry, song_ids: Int64Array) -> bool:
     source = playlists_source(old.id, old.name)
     before = {i for playlist in library.playlists(source=source) for i in playlist.song_ids}
     now = set(song_ids[song_ids >= 0].tolist())
@@ -223,14 +238,8 @@ def _is_same_list(library: Store, old: ImportEntry, song_ids: npt.NDArray[np.int
 def commit(library: Store, seen: Preview, accepted: Iterable[Proposal] = ()) -> ImportReport:
     """Write what a preview showed, in one transaction: all of it or, at a kill, none.
 
-    What did not match waits for its song, but for playlists, which are what they are now.
-
-    Parameters
-    ----------
-    seen : Preview
-        Earlier imports that it replaces are undone.
-    accepted : iterable of Proposal
-        Those of the preview's proposals that a person has confirmed; they are remembered, for imports to come.
+    What did not match waits for its song, but for playlists, which are what they are now. Earlier imports that it
+    replaces are undone. Proposals that a person has confirmed are remembered, for imports to come.
     """
     batch, song_ids = seen.batch, seen.song_ids.copy()
     confirmed = {p.song[:2]: p.song_id for p in accepted}
@@ -274,7 +283,7 @@ def commit(library: Store, seen: Preview, accepted: Iterable[Proposal] = ()) -> 
     return ImportReport(import_id, batch.n_rows, len(batch.songs), n_matched, n_skipped, missed)
 
 
-def _said(batch: Batch, song_ids: npt.NDArray[np.int64]) -> Iterator[list[tuple[Any, ...]]]:
+def _said(batch: Batch, song_ids: Int64Array) -> Iterator[list[tuple[Any, ...]]]:
     rows = np.flatnonzero(song_ids[batch.song] >= 0)
     for start in range(0, len(rows), _AT_ONCE):
         part = rows[start : start + _AT_ONCE]
@@ -289,7 +298,7 @@ def _said(batch: Batch, song_ids: npt.NDArray[np.int64]) -> Iterator[list[tuple[
         ]
 
 
-def _listens(batch: Batch, song_ids: npt.NDArray[np.int64]) -> Iterator[list[tuple[Any, ...]]]:
+def _listens(batch: Batch, song_ids: Int64Array) -> Iterator[list[tuple[Any, ...]]]:
     rows = np.flatnonzero((song_ids[batch.song] >= 0) & (np.diff(batch.first_time) > 0))
     for start in range(0, len(rows), _AT_ONCE):
         yield [
@@ -303,7 +312,7 @@ def _times(batch: Batch, row: int) -> bytes | None:
     return times.astype("<u4").tobytes() if len(times) else None
 
 
-def _waiting(batch: Batch, song_ids: npt.NDArray[np.int64]) -> Iterator[list[tuple[Any, ...]]]:
+def _waiting(batch: Batch, song_ids: Int64Array) -> Iterator[list[tuple[Any, ...]]]:
     rows = np.flatnonzero(song_ids[batch.song] < 0)
     for start in range(0, len(rows), _AT_ONCE):
         found = []
@@ -314,7 +323,7 @@ def _waiting(batch: Batch, song_ids: npt.NDArray[np.int64]) -> Iterator[list[tup
         yield found
 
 
-def _playlists(batch: Batch, song_ids: npt.NDArray[np.int64]) -> list[tuple[str, str | None, list[int]]]:
+def _playlists(batch: Batch, song_ids: Int64Array) -> list[tuple[str, str | None, list[int]]]:
     lists: dict[int, list[int]] = defaultdict(list)
     for group, song in zip(batch.group.tolist(), batch.song.tolist(), strict=True):
         if song_ids[song] >= 0:
@@ -325,10 +334,7 @@ def _playlists(batch: Batch, song_ids: npt.NDArray[np.int64]) -> list[tuple[str,
 def undo(library: Store, import_id: int) -> ImportEntry:
     """Take an import back with all it brought, what waits for its song too.
 
-    Raises
-    ------
-    NotFoundError
-        If there is none of this number.
+    Raises NotFoundError if there is none of this number.
     """
     return library.listening.undo(import_id)
 
@@ -344,10 +350,7 @@ def import_files(
 def match_waiting(library: Store) -> int:
     """Look for songs that earlier imports named and the library did not have; call it after a scan.
 
-    Returns
-    -------
-    int
-        Songs of imports that were found. Close spellings are left to :func:`waiting_proposals`.
+    Returns how many songs of imports were found. Close spellings are left to :func:`waiting_proposals`.
     """
     waiting = list(library.listening.waiting_names())
     if not waiting:
@@ -364,15 +367,8 @@ def match_waiting(library: Store) -> int:
 def waiting_proposals(library: Store, progress: ProgressCallback | None = None) -> list[Proposal]:
     """Close spellings for the most played songs that wait; to be confirmed with :func:`accept`, or refused.
 
-    Parameters
-    ----------
-    progress : callable, optional
-        Called with songs compared, songs in all and a message; True stops.
-
-    Raises
-    ------
-    ImportStoppedError
-        If `progress` said so.
+    `progress` is called with songs compared, songs in all and a message; where it says True, ImportStoppedError is
+    raised.
     """
     named = [(NamedSong(w.artist, w.title, w.album), w.count) for w in library.listening.unmatched()]
     return Matcher(library).propose(named, progress)[:_MAX_PROPOSALS]

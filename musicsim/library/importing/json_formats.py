@@ -21,21 +21,6 @@ from typing import Any
 from musicsim.library.importing.records import Gatherer, NamedSong
 from musicsim.library.importing.sources import JsonStream, TextLines
 
-__all__ = [
-    "NO_NAME",
-    "SHORTEST_PLAY_MS",
-    "Entries",
-    "object_in",
-    "objects",
-    "plain",
-    "read_listenbrainz",
-    "read_loved",
-    "read_maloja",
-    "read_panoscrobbler",
-    "read_spotify",
-    "text_in",
-]
-
 SHORTEST_PLAY_MS = 30_000  # Spotify itself counts no shorter play
 NO_NAME = "no artist or title"
 LOVED = ("loved", "")

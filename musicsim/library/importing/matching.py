@@ -22,8 +22,6 @@ from musicsim.library.importing.sources import ProgressCallback
 from musicsim.library.importing.spelling import exact, plain_artist, plain_title
 from musicsim.library.store import Store
 
-__all__ = ["How", "Match", "Matcher", "Proposal"]
-
 How = Literal["path", "path end", "confirmed", "mbid", "exact", "loose"]
 """By what a song was found: the path of its file, the end of that path, what a person has said, the recording's id,
 artist and title, or their plainest spelling."""
@@ -45,23 +43,13 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A song of the library that may be the one meant; its score in [0, 1] is the likeness of the spellings.
+    """A song of the library that may be the one meant; its score in [0, 1] is the likeness of the spellings."""
 
-    Attributes
-    ----------
-    song : NamedSong
-        As the import names it.
-    label : str
-        The library's song, as it is shown.
-    count : int
-        Plays it would get, or tags.
-    """
-
-    song: NamedSong
+    song: NamedSong  # as the import names it
     song_id: int
-    label: str
+    label: str  # the library's song, as it is shown
     score: float
-    count: int
+    count: int  # plays it would get, or tags
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +70,8 @@ class _Known:
 class Matcher:
     """Finds songs of a library by how services name them.
 
-    Memory: 2 kB a song of the library, and 0.4 kB a file once a path is asked for.
-
-    Parameters
-    ----------
-    library : Store
-        Its songs are read once, with their names as they are shown and as their files have them.
+    The library's songs are read once, with their names as they are shown and as their files have them. Memory: 2 kB a
+    song, and 0.4 kB a file once a path is asked for.
     """
 
     def __init__(self, library: Store) -> None:

@@ -12,11 +12,9 @@ from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Float64Array, Int32Array, Int64Array, Uint32Array
 from musicsim.errors import LibraryError
-
-__all__ = ["Batch", "Gatherer", "ImportStoppedError", "Kind", "NamedSong", "Skipped", "day_of"]
 
 Kind = Literal["plays", "tags", "playlists"]
 
@@ -54,53 +52,29 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What was read from one import's files.
-
-    Attributes
-    ----------
-    kind : "plays", "tags" or "playlists"
-    format : str
-        Name of the format, or of the formats, of the files.
-    name : str
-        Names of the files.
-    listener : str
-        Who listened where the files do not say so; "" where they do.
-    digest : str
-        Hash of all below: the same files give the same one.
-    songs : tuple of NamedSong
-        Distinct.
-    groups : tuple of (str, str)
-        By kind: (listener, ""), (tag, "") or (playlist, category).
-    song, group : int32 (n_sums,)
-        Rows into `songs` and `groups`. Of plays and tags each pair is there once; of playlists the songs of
-        each list stand in their order.
-    value : float64 (n_sums,)
-        Plays, the weight of the tag, or the position in the list.
-    times : uint32 (n_listens,)
-        Seconds since 1970 of single listens, as far as the files say and 32 bits reach (1970 to 2106): most services
-        give the start, Spotify the end. Those of one row stand together, in the order of the rows.
-    first_time : int64 (n_sums + 1,)
-        Where the times of each row begin; empty (of zeros) for tags and playlists.
-    n_rows : int
-        Rows that were read and kept, before they were summed.
-    first_at, last_at : float or None
-        Seconds since 1970 of the first and last listen, where the files say.
-    """
+    """What was read from one import's files."""
 
     kind: Kind
-    format: str
-    name: str
-    listener: str
-    digest: str
-    songs: tuple[NamedSong, ...]
-    groups: tuple[tuple[str, str], ...]
-    song: npt.NDArray[np.int32]
-    group: npt.NDArray[np.int32]
-    value: npt.NDArray[np.float64]
-    times: npt.NDArray[np.uint32]
-    first_time: npt.NDArray[np.int64]
-    n_rows: int
+    format: str  # name of the format, or of the formats, of the files
+    name: str  # names of the files
+    listener: str  # who listened where the files do not say so; "" where they do
+    digest: str  # hash of all below: the same files give the same one
+    songs: tuple[NamedSong, ...]  # distinct
+    groups: tuple[tuple[str, str], ...]  # by kind: (listener, ""), (tag, "") or (playlist, category)
+    # (n_sums,): rows into `songs` and `groups`. Of plays and tags each pair is there once; of playlists the
+    # songs of each list stand in their order.
+    song: Int32Array
+    group: Int32Array
+    value: Float64Array  # (n_sums,): plays, the weight of the tag, or the position in the list
+    # (n_listens,): seconds since 1970 of single listens, as far as the files say and 32 bits reach (1970 to
+    # 2106): most services give the start, Spotify the end. Those of one row stand together, in the order of
+    # the rows.
+    times: Uint32Array
+    # (n_sums + 1,): where the times of each row begin; empty (of zeros) for tags and playlists
+    first_time: Int64Array
+    n_rows: int  # rows that were read and kept, before they were summed
     skipped: tuple[Skipped, ...]
+    # seconds since 1970 of the first and last listen, where the files say
     first_at: float | None
     last_at: float | None
 
@@ -116,16 +90,11 @@ def day_of(seconds: float | None) -> str | None:
 
 
 class Gatherer:
-    """Takes rows as they are read and sums them.
+    """Takes rows as they are read and sums them; `listener` is who listened where a row does not say so.
 
-    Memory: names are held once each; a row takes 16 bytes until four million of them are summed, which takes
-    150 MB more for a moment. A history of any length takes what its distinct pairs of listener and song take, and
-    12 bytes for each listen with a time.
-
-    Parameters
-    ----------
-    listener : str
-        Who listened where a row does not say so.
+    Memory: names are held once each; a row takes 16 bytes until four million of them are summed, which takes 150 MB
+    more for a moment. A history of any length takes what its distinct pairs of listener and song take, and 12 bytes
+    for each listen with a time.
     """
 
     def __init__(self, kind: Kind, listener: str) -> None:
@@ -213,9 +182,7 @@ class Gatherer:
             self._last,
         )
 
-    def _times_of(
-        self, song: npt.NDArray[np.int32], group: npt.NDArray[np.int32]
-    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
+    def _times_of(self, song: Int32Array, group: Int32Array) -> tuple[Uint32Array, Int64Array]:
         """Times in the order of the summed rows, and where those of each row begin."""
         if not self._times:
             return np.empty(0, dtype=np.uint32), np.zeros(len(song) + 1, dtype=np.int64)
@@ -227,7 +194,7 @@ class Gatherer:
         first = np.searchsorted(key[order], group.astype(np.int64) * n_songs + song)
         return times[order], np.r_[first, len(times)].astype(np.int64)
 
-    def _summed(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+    def _summed(self) -> tuple[Int32Array, Int32Array, Float64Array]:
         song = np.frombuffer(self._song, dtype=np.int32)
         group = np.frombuffer(self._group, dtype=np.int32)
         value = np.frombuffer(self._value, dtype=np.float64)

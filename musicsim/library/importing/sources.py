@@ -20,20 +20,6 @@ from typing import IO, Any
 from musicsim.errors import LibraryError
 from musicsim.library.importing.records import ImportStoppedError
 
-__all__ = [
-    "ENCODINGS",
-    "HEAD_LENGTH",
-    "LIST_SUFFIXES",
-    "LONGEST",
-    "READ_SUFFIXES",
-    "JsonStream",
-    "ProgressCallback",
-    "RawBytes",
-    "Source",
-    "TextLines",
-    "find_sources",
-]
-
 ProgressCallback = Callable[[int, int, str], bool | None]
 """Called with how much is done, of how much, and what; True stops."""
 
@@ -50,24 +36,13 @@ READ_SUFFIXES = (".json", ".jsonl", ".csv", ".tsv", ".txt", *LIST_SUFFIXES)
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file, or one member of an archive.
-
-    Attributes
-    ----------
-    member : str or None
-        Its name in the archive.
-    size : int
-        Bytes, unpacked.
-    encoding : str or None
-        As it was named; None: UTF-8, or what the byte order mark says.
-    is_named : bool
-        Whether it was asked for by its name: what was found in a folder or an archive may be of another kind.
-    """
+    """One file, or one member of an archive."""
 
     path: Path
-    member: str | None
-    size: int
-    encoding: str | None
+    member: str | None  # its name in the archive
+    size: int  # bytes, unpacked
+    encoding: str | None  # as it was named; None: UTF-8, or what the byte order mark says
+    # whether it was asked for by its name: what was found in a folder or an archive may be of another kind
     is_named: bool = True
 
     @property
@@ -138,10 +113,7 @@ def find_sources(paths: Sequence[Path], encoding: str | None) -> list[Source]:
 
     Of a folder, those below it count as well; hidden ones do not.
 
-    Raises
-    ------
-    LibraryError
-        If a file cannot be read, or an archive would unpack to more than it should.
+    Raises LibraryError if a file cannot be read, or an archive would unpack to more than it should.
     """
     if encoding is not None and encoding not in ENCODINGS:
         raise ValueError(f"encoding={encoding!r}: choose from {', '.join(ENCODINGS)}.")

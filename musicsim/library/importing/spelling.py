@@ -10,8 +10,6 @@ from functools import lru_cache
 
 from musicsim.library.artists import artist_words, fold_name, unaccented
 
-__all__ = ["exact", "plain_artist", "plain_title"]
-
 # What stands in brackets or behind a dash and names the same recording, as far as listening goes.
 _SAME = re.compile(
     r"(?:\d{4}\s+)?(?:digital(?:ly)?\s+)?re-?master(?:ed|izado|is[ée]e?)?\b.*|.*\bre-?master(?:ed)?(?:\s+\d{4})?"

@@ -29,20 +29,6 @@ from musicsim.library.importing.json_formats import NO_NAME, plain
 from musicsim.library.importing.records import Gatherer, NamedSong
 from musicsim.library.importing.sources import TextLines
 
-__all__ = [
-    "COLUMNS",
-    "is_headerless_lastfm",
-    "read_lastfm",
-    "read_librefm",
-    "read_playlists",
-    "read_plays",
-    "read_spinitron",
-    "read_tags",
-    "read_track_names",
-    "read_triplets",
-    "table",
-]
-
 COLUMNS = {
     "plays": ("listener", "artist", "title", "plays"),
     "tags": ("artist", "title", "tag", "weight"),

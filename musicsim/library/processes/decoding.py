@@ -23,8 +23,6 @@ from musicsim.audio import analyse_sound
 from musicsim.errors import AudioError, LibraryError, MusicsimError
 from musicsim.library.processes.workers import Limits, Worker, limit_memory, worker_context
 
-__all__ = ["Decoder", "Decoding", "DecodingDroppedError", "Run", "decoder"]
-
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")

@@ -29,16 +29,6 @@ from typing import Any, Generic, TypeVar
 
 from musicsim.errors import LibraryError
 
-__all__ = [
-    "Limits",
-    "OverTimeError",
-    "Worker",
-    "WorkerDied",
-    "limit_memory",
-    "outcomes",
-    "worker_context",
-]
-
 T = TypeVar("T")
 
 # Not numba: it reads its number again whenever it compiles, and cannot change it once its threads run.
@@ -83,10 +73,7 @@ class _Context(type(_plain)):  # type: ignore[misc]
 def worker_context(*modules: str) -> BaseContext:
     """A way to start workers, each with one BLAS thread.
 
-    Parameters
-    ----------
-    modules : str
-        Names of modules that workers will need; imported once and shared where the system can fork.
+    What they will need is imported once, and shared where the system can fork.
     """
     context = _Context()
     if _METHOD == "forkserver":
@@ -96,18 +83,11 @@ def worker_context(*modules: str) -> BaseContext:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one task may take.
+    """What one task may take."""
 
-    Attributes
-    ----------
-    seconds : float
-        Wall time; a task that takes longer is killed.
-    memory_mb : int
-        Memory of its process, imports included; what goes beyond raises ``MemoryError`` (where the system
-        keeps count: Linux).
-    """
-
-    seconds: float
+    seconds: float  # wall time; a task that takes longer is killed
+    # memory of its process, imports included; what goes beyond raises `MemoryError` (where the system keeps
+    # count: Linux)
     memory_mb: int
 
 
@@ -340,10 +320,7 @@ class Worker(Generic[T]):
     def receive(self) -> Any:
         """What the worker has sent: first that it is ready, then a result or exception for each task.
 
-        Raises
-        ------
-        EOFError
-            If it has died.
+        Raises EOFError if it has died.
         """
         try:
             answer = self.pipe.recv()

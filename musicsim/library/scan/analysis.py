@@ -10,11 +10,9 @@ from musicsim.audio import DELTA_WIDTH, HOP, SAMPLE_RATE, Descriptors, Sound, an
 from musicsim.errors import AudioError, AudioTooShortError
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.scan.files import content_hash
-from musicsim.library.stores.failure import SHORT, SILENT
+from musicsim.library.stores.files import SHORT, SILENT
 from musicsim.library.stores.frames import FrameStore
 from musicsim.library.tags import FileTags, read_tags
-
-__all__ = ["Analysis", "Same", "Skipped", "Task", "analyse"]
 
 _SILENT = 1e-4  # -80 dB of full scale: dither, not music
 _READS = 2
@@ -22,29 +20,16 @@ _READS = 2
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A file to be analysed, and what is wanted of it.
-
-    Attributes
-    ----------
-    frames_folder : Path
-        Where frames are kept.
-    known_hashes : tuple of str
-        Songs of the library with as many bytes: if the file is one of them, it is not decoded.
-    shortest_s : float
-        What is shorter is skipped.
-    take_silent : bool
-        Whether silence is wanted, too.
-    aspects : bool
-        Whether harmony and rhythm are.
-    """
+    """A file to be analysed, and what is wanted of it."""
 
     path: Path
     size: int
-    frames_folder: Path
+    frames_folder: Path  # where frames are kept
+    # songs of the library with as many bytes: if the file is one of them, it is not decoded
     known_hashes: tuple[str, ...] = ()
-    shortest_s: float = 0.0
-    take_silent: bool = True
-    aspects: bool = True
+    shortest_s: float = 0.0  # what is shorter is skipped
+    take_silent: bool = True  # whether silence is wanted, too
+    aspects: bool = True  # whether harmony and rhythm are
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +75,8 @@ class _NoSong(Exception):
 def analyse(task: Task) -> Analysis | Same | Skipped:
     """Decode a file, keep its frames and aspects, take its tags and name.
 
-    Raises
-    ------
-    AudioError
-        If the file gives no features, or somebody is writing to it; the message names it.
-    OSError
-        If it cannot be read.
+    Raises AudioError if the file gives no features, or somebody is writing to it; the message names it;
+    OSError if it cannot be read.
     """
     started = time.perf_counter()
     for _ in range(_READS):

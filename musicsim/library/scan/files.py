@@ -19,14 +19,6 @@ from typing import NamedTuple
 from musicsim.audio import AUDIO_EXTENSIONS
 from musicsim.errors import LibraryError
 
-__all__ = [
-    "IGNORE_FILE",
-    "Found",
-    "FoundFile",
-    "content_hash",
-    "find_audio",
-]
-
 IGNORE_FILE = ".musicsimignore"
 
 # What systems and storage boxes keep beside the music: previews, bins, rescued pieces. In lower case.
@@ -45,23 +37,14 @@ class FoundFile(NamedTuple):
 
 @dataclass(slots=True)
 class Found:
-    """What came of a walk.
+    """What came of a walk."""
 
-    Attributes
-    ----------
-    files : list of FoundFile
-        Source by source, each sorted by path; no path twice.
-    problems : list of (path, reason)
-        What could not be read or leads in a circle; the reason is one sentence that names the path.
-    absent : list of Path
-        Sources that do not exist.
-    n_ignored : int
-        Audio files and whole folders that a `.musicsimignore` left out; hidden ones are not counted.
-    """
-
-    files: list[FoundFile]
+    files: list[FoundFile]  # source by source, each sorted by path; no path twice
+    # list of (path, reason): what could not be read or leads in a circle; the reason is one sentence that
+    # names the path
     problems: list[tuple[Path, str]]
-    absent: list[Path]
+    absent: list[Path]  # sources that do not exist
+    # audio files and whole folders that a `.musicsimignore` left out; hidden ones are not counted
     n_ignored: int
     _unread: set[Path] = field(init=False, repr=False)
 

@@ -24,35 +24,24 @@ from musicsim.library.scan.catalogue import enter_known, enter_song
 from musicsim.library.scan.files import Found, FoundFile, find_audio
 from musicsim.library.scan.forecast import Forecast
 from musicsim.library.store import Store
-from musicsim.library.stores.failure import ERROR, NO_SOUND, SHORT, SKIPPED, Failure
-from musicsim.library.stores.files import KnownFile
-
-__all__ = ["AddReport", "Progress", "ProgressCallback", "Scan", "add", "add_stream"]
+from musicsim.library.stores.files import ERROR, NO_SOUND, SHORT, SKIPPED, Failure, KnownFile
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a scan is.
+    """How far a scan is."""
 
-    Attributes
-    ----------
-    done, total, failed, skipped : int
-        Files; `done` counts failed, skipped and unchanged ones too.
-    seconds_left : float or None
-        From what the files of each kind have cost so far; None until there is a speed.
-    current : str
-        Name of the file that was finished last.
-    """
-
+    # files; `done` counts failed, skipped and unchanged ones too
     done: int
     total: int
     failed: int
     skipped: int
     songs_per_second: float | None
+    # from what the files of each kind have cost so far; None until there is a speed
     seconds_left: float | None
-    current: str
+    current: str  # name of the file that was finished last
 
 
 ProgressCallback = Callable[[Progress], bool | None]
@@ -60,43 +49,22 @@ ProgressCallback = Callable[[Progress], bool | None]
 
 @dataclass(slots=True)
 class AddReport:
-    """What came of a scan.
+    """What came of a scan."""
 
-    Attributes
-    ----------
-    n_found : int
-        Files that were looked at.
-    n_added : int
-        Songs that are new.
-    n_unchanged : int
-        Files that were not opened.
-    n_known : int
-        Files that hold a song which the library had already: moved, copied or with other tags.
-    n_skipped : int
-        Files that are taken for no song.
-    n_ignored : int
-        Audio files and whole folders that a ``.musicsimignore`` left out.
-    n_missing, n_back : int
-        Files that have gone since the last scan, and files that are here again.
-    absent : list of Path
-        Sources that are not there at all: a drive that is not plugged in.
-    seconds : float
-        Spent on analysing.
-    failures : list of Failure
-        Files that could not be added, or were skipped, this time.
-    """
-
-    n_found: int = 0
-    n_added: int = 0
-    n_unchanged: int = 0
-    n_known: int = 0
-    n_skipped: int = 0
-    n_ignored: int = 0
+    n_found: int = 0  # files that were looked at
+    n_added: int = 0  # songs that are new
+    n_unchanged: int = 0  # files that were not opened
+    n_known: int = 0  # files that hold a song which the library had already: moved, copied or with other tags
+    n_skipped: int = 0  # files that are taken for no song
+    n_ignored: int = 0  # audio files and whole folders that a `.musicsimignore` left out
+    # files that have gone since the last scan, and files that are here again
     n_missing: int = 0
     n_back: int = 0
+    # sources that are not there at all: a drive that is not plugged in
     absent: list[Path] = field(default_factory=list)
     cancelled: bool = False
-    seconds: float = 0.0
+    seconds: float = 0.0  # spent on analysing
+    # files that could not be added, or were skipped, this time
     failures: list[Failure] = field(default_factory=list)
 
     @property
@@ -444,18 +412,10 @@ def add_stream(
     report: AddReport,
     *,
     progress: ProgressCallback | None = None,
-    n_workers: int = 1,
 ) -> None:
     """Analyse and add files as an iterable brings them, counting into `report`; see :func:`add`.
 
-    Parameters
-    ----------
-    paths : iterable of Path
-        Taken from only when a worker has room.
-    planned : sequence of Path
-        What will come, for the time left.
-    progress, n_workers
-        As of :class:`Scan`.
+    It is taken from only when a worker has room; `planned` is what will come, for the time left.
     """
 
     def tasks() -> Iterator[Task]:
@@ -464,4 +424,4 @@ def add_stream(
 
     counts = _Counts(0, len(planned), Forecast((path, 1) for path in planned), progress)
     with library.exclusive():
-        _analyse_all(library, tasks(), report, counts, n_workers)
+        _analyse_all(library, tasks(), report, counts, n_workers=1)

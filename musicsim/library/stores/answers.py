@@ -13,17 +13,6 @@ from musicsim.errors import NotFoundError
 from musicsim.library.db import schema
 from musicsim.library.stores.opinions import NumberedOpinionStore
 
-__all__ = [
-    "FORMS",
-    "Answer",
-    "AnswerStore",
-    "QuestionKey",
-    "answer_row",
-    "comparisons",
-    "listener_name",
-    "question_key",
-]
-
 FORMS = ("odd", "like")
 """Which one does not belong? Which one is more like the first?"""
 
@@ -32,46 +21,29 @@ _FEWEST, _MOST = 3, len(schema.ANSWER_SONGS)  # songs of a question
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer.
-
-    Attributes
-    ----------
-    created_at : float
-        Seconds since 1970, to the microsecond.
-    form : str
-        One of :data:`FORMS`.
-    song_ids : tuple of int
-        Three or four, as they were shown; of "like", the song asked about comes first.
-    chosen : int or None
-        The place in `song_ids`, from 1 on where the form is "like"; None where the listener was unsure.
-    is_random : bool
-        Whether chance alone drew the songs: such answers estimate without bias how often a model is right.
-    foreseen : bool or None
-        Whether the model then in use would have said the same; None where there was none, or nothing to say.
-    model : str
-        The name of that model, which outlives it.
-    """
+    """One answer."""
 
     id: int
-    created_at: float
+    created_at: float  # seconds since 1970, to the microsecond
     listener: str
-    form: str
+    form: str  # one of FORMS
+    # three or four, as they were shown; of "like", the song asked about comes first
     song_ids: tuple[int, ...]
+    # the place in `song_ids`, from 1 on where the form is "like"; None where the listener was unsure
     chosen: int | None
+    # whether chance alone drew the songs: such answers estimate without bias how often a model is right
     is_random: bool
+    # whether the model then in use would have said the same; None where there was none, or nothing to say
     foreseen: bool | None
-    model: str
+    model: str  # the name of that model, which outlives it
 
 
 def comparisons(answer: Answer) -> list[tuple[int, int, int, int]]:
     """What an answer says of distances, as comparisons (i, j, k, l) of song ids: d(i, j) < d(k, l).
 
-    Returns
-    -------
-    list of (int, int, int, int)
-        Of the odd one out among three: the other two are nearer to one another than either is to it. Among four:
-        the same for every pair of the others. Of "like": the first song is nearer to the one chosen than to each
-        other one. None of an answer that is unsure.
+    Of the odd one out among three: the other two are nearer to one another than either is to it. Among four: the same
+    for every pair of the others. Of "like": the first song is nearer to the one chosen than to each other one. None
+    of an answer that is unsure.
     """
     if answer.chosen is None:
         return []
@@ -110,23 +82,14 @@ class AnswerStore(NumberedOpinionStore):
         foreseen: bool | None = None,
         model: str = "",
     ) -> int:
-        """Keep one answer; the arguments are those of :class:`Answer`.
+        """Keep one answer, with the arguments of :class:`Answer`; its number, which is given to no other one.
 
-        Returns
-        -------
-        int
-            The number of the answer, which is given to no other one.
-
-        Raises
-        ------
-        ValueError
-            If the answer makes no sense: it names the argument at fault.
-        NotFoundError
-            If a song is not in the library.
+        Raises ValueError if the answer makes no sense: it names the argument at fault; NotFoundError if a song is not
+        in the library.
         """
         row = answer_row(time.time(), listener, form, song_ids, chosen, is_random, foreseen, model)
         try:
-            with self._writing.begin() as connection:
+            with self._write() as connection:
                 key = connection.execute(schema.answers.insert().values(**row)).inserted_primary_key
         except sa.exc.IntegrityError as error:
             raise NotFoundError(
@@ -137,47 +100,37 @@ class AnswerStore(NumberedOpinionStore):
     def all(self, listener: str | None = None) -> list[Answer]:
         """Answers, oldest first; all, or those of one listener."""
         a = schema.answers.c
-        songs = schema.ANSWER_SONGS
-        query = sa.select(
-            a.id, a.created_at, a.listener, a.form, a.chosen, a.is_random, a.foreseen, a.model, *songs
-        ).order_by(a.created_at, a.id)
+        query = sa.select(schema.answers).order_by(a.created_at, a.id)
         if listener is not None:
             query = query.where(a.listener == listener)
-        with self._engine.connect() as connection:
-            rows = connection.execute(query).all()
-        return [Answer(*row[:4], tuple(i for i in row[8:] if i is not None), *row[4:8]) for row in rows]
+        return [_answer(row._asdict()) for row in self._rows(query)]
 
     def count(self, listener: str | None = None) -> int:
         """How many answers there are; all, or those of one listener."""
         query = sa.select(sa.func.count()).select_from(schema.answers)
         if listener is not None:
             query = query.where(schema.answers.c.listener == listener)
-        with self._engine.connect() as connection:
-            return connection.scalar(query) or 0
+        return self._value(query) or 0
 
     # --- listeners ----------------------------------------------------------------------------
 
     def listeners(self) -> list[str]:
         """Everybody who has answered, by name."""
         listener = schema.answers.c.listener
-        with self._engine.connect() as connection:
-            return list(connection.scalars(sa.select(listener).distinct().order_by(listener)))
+        return self._values(sa.select(listener).distinct().order_by(listener))
 
     def rename(self, old: str, new: str) -> None:
         """Give a listener another name; who has it already becomes one with this one.
 
-        Raises
-        ------
-        ValueError
-            If `new` is no name.
+        Raises ValueError if `new` is no name.
         """
         change = schema.answers.update().where(schema.answers.c.listener == old)
-        with self._writing.begin() as connection:
+        with self._write() as connection:
             connection.execute(change.values(listener=listener_name(new)))
 
     def forget_listener(self, name: str) -> int:
         """Forget all answers of a listener; how many they were."""
-        with self._writing.begin() as connection:
+        with self._write() as connection:
             return connection.execute(
                 schema.answers.delete().where(schema.answers.c.listener == name)
             ).rowcount
@@ -185,8 +138,13 @@ class AnswerStore(NumberedOpinionStore):
     def insert(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Add answers that :func:`answer_row` has checked, in one transaction."""
         if rows:
-            with self._writing.begin() as connection:
+            with self._write() as connection:
                 connection.execute(schema.answers.insert(), list(rows))
+
+
+def _answer(row: dict[str, Any]) -> Answer:
+    ids = [row.pop(song.name) for song in schema.ANSWER_SONGS]
+    return Answer(**row, song_ids=tuple(i for i in ids if i is not None))
 
 
 # --- checks ---------------------------------------------------------------------------------------
@@ -202,13 +160,7 @@ def answer_row(
     foreseen: bool | None,
     model: str,
 ) -> dict[str, Any]:
-    """An answer as the table has it.
-
-    Raises
-    ------
-    ValueError
-        If it makes no sense.
-    """
+    """An answer as the table has it. Raises ValueError if it makes no sense."""
     if form not in FORMS:
         raise ValueError(f"form={form!r} must be one of {', '.join(FORMS)}.")
     ids = [int(song_id) for song_id in song_ids]
@@ -236,10 +188,7 @@ def answer_row(
 def listener_name(name: str) -> str:
     """A listener's name as it is kept: spaces are one each, and none stand around it.
 
-    Raises
-    ------
-    ValueError
-        If nothing is left of it, or UTF-8 cannot hold it.
+    Raises ValueError if nothing is left of it, or UTF-8 cannot hold it.
     """
     kept = " ".join(_storable("listener", name).split())
     if not kept:

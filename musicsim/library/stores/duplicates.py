@@ -6,52 +6,34 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from musicsim.library.db import schema
-from musicsim.library.db.database import Write
-
-__all__ = ["DuplicateStore", "SamePair"]
+from musicsim.library.db.database import Tables
 
 
 @dataclass(frozen=True, slots=True)
 class SamePair:
-    """Two songs that hold the same sound.
+    """Two songs that hold the same sound."""
 
-    Attributes
-    ----------
-    first_id, second_id : int
-        Song ids, the smaller one first.
-    similarity : float
-        Agreement of their frames, at most 1.
-    offset_s : float
-        How much later the sound begins in the second one.
-    is_same : bool
-        False when a listener said that these are two songs.
-    """
-
+    # song ids, the smaller one first
     first_id: int
     second_id: int
-    similarity: float
-    offset_s: float
-    is_same: bool = True
+    similarity: float  # agreement of their frames, at most 1
+    offset_s: float  # how much later the sound begins in the second one
+    is_same: bool = True  # False when a listener said that these are two songs
 
 
-class DuplicateStore:
+class DuplicateStore(Tables):
     """What is known of songs with the same sound in one library."""
-
-    def __init__(self, engine: sa.Engine, write: Write) -> None:
-        self._engine, self._write = engine, write
 
     def pairs(self) -> list[SamePair]:
         """All pairs that were found, those that a listener has parted among them."""
         d = schema.duplicates.c
         query = sa.select(d.first_id, d.second_id, d.similarity, d.offset_s, d.is_same)
-        with self._engine.connect() as connection:
-            return [SamePair(*row) for row in connection.execute(query.order_by(d.first_id, d.second_id))]
+        return [SamePair(*row) for row in self._rows(query.order_by(d.first_id, d.second_id))]
 
     def not_compared(self) -> set[int]:
         """Ids of songs that have not been compared with the others yet."""
         s = schema.songs.c
-        with self._engine.connect() as connection:
-            return set(connection.scalars(sa.select(s.id).where(~s.is_compared)))
+        return set(self._values(sa.select(s.id).where(~s.is_compared)))
 
     def enter(self, pairs: Iterable[SamePair], compared: Iterable[int]) -> None:
         """Add pairs and note which songs were compared; what a listener has judged stays."""
@@ -76,13 +58,7 @@ class DuplicateStore:
                 connection.execute(schema.songs.update().where(which).values(is_compared=True), done)
 
     def judge(self, song_ids: Sequence[int], *, is_same: bool) -> int:
-        """Say of some songs that every pair found among them is the same song, or is not.
-
-        Returns
-        -------
-        int
-            Pairs that were judged.
-        """
+        """Say of some songs that every pair found among them is the same song, or is not; how many pairs these are."""
         ids = sorted(set(song_ids))
         d = schema.duplicates.c
         among = schema.duplicates.update().where(d.first_id.in_(ids), d.second_id.in_(ids))

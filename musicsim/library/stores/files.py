@@ -10,11 +10,24 @@ import sqlalchemy as sa
 
 from musicsim.audio import FEATURE_VERSION
 from musicsim.library.db import schema
-from musicsim.library.db.database import Write
+from musicsim.library.db.database import Tables
 from musicsim.library.disk.paths import absolute, is_below
-from musicsim.library.stores.failure import BLAMED, Failure
 
-__all__ = ["FileStore", "KnownFile"]
+ERROR, NO_SOUND, SHORT, SILENT = "error", "no sound", "short", "silent"
+SKIPPED = (SHORT, SILENT)
+"""Kinds of files that could be added, were they asked for."""
+
+BLAMED = ("the decoder crashed (exit code", "BrokenProcessPool", "cannot be read (")
+"""What older versions said of files that a worker's death, a full disk or the network had kept from being added."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A file that was not added, and why."""
+
+    path: Path
+    reason: str  # one sentence that names the file
+    kind: str = ERROR  # one of those above; what is short or silent can be added when it is asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +42,15 @@ class KnownFile:
     is_missing: bool
 
 
-class FileStore:
+class FileStore(Tables):
     """Roots, files and failures of one library."""
-
-    def __init__(self, engine: sa.Engine, write: Write) -> None:
-        self._engine, self._write = engine, write
 
     # --- roots --------------------------------------------------------------------------------
 
     def roots(self) -> list[Path]:
         """Folders and files that were added, oldest first."""
         query = sa.select(schema.roots.c.path).order_by(schema.roots.c.added_at, schema.roots.c.path)
-        with self._engine.connect() as connection:
-            return list(connection.scalars(query))
+        return self._values(query)
 
     def add_roots(self, sources: Iterable[str | Path]) -> None:
         """Enter folders and files among the roots, unless they lie below one."""
@@ -57,10 +66,7 @@ class FileStore:
     def forget_root(self, root: Path) -> int:
         """Take a folder out of the library, with its files, failures and the songs that lie nowhere else.
 
-        Returns
-        -------
-        int
-            Songs that were forgotten. The music itself is not touched.
+        Returns how many songs were forgotten. The music itself is not touched.
         """
         f, bad = schema.files, schema.failures
         others = [other for other in self.roots() if other != root]
@@ -81,14 +87,11 @@ class FileStore:
     def known(self) -> dict[Path, KnownFile]:
         """Every file that is a song, by path; about 0.5 kB each."""
         f, s = schema.files.c, schema.songs.c
+        is_missing = f.missing_since.is_not(None)
         query = sa.select(
-            f.path, f.song_id, f.size, f.mtime_ns, s.content_hash, s.feature_version, f.missing_since
+            f.path, f.song_id, f.size, f.mtime_ns, s.content_hash, s.feature_version, is_missing
         ).join(schema.songs, s.id == f.song_id)
-        with self._engine.connect() as connection:
-            return {
-                row[0]: KnownFile(*row[1:6], is_missing=row.missing_since is not None)
-                for row in connection.execute(query)
-            }
+        return {row[0]: KnownFile(*row[1:]) for row in self._rows(query)}
 
     def copies(self) -> dict[int, list[Path]]:
         """Where songs lie whose very bytes are in more than one file, by song id."""
@@ -104,10 +107,7 @@ class FileStore:
 
     def songs_below(self, folder: Path) -> set[Path]:
         """Paths of the files below a folder that are songs."""
-        with self._engine.connect() as connection:
-            return {
-                path for path in connection.scalars(sa.select(schema.files.c.path)) if is_below(path, folder)
-            }
+        return {path for path in self._values(sa.select(schema.files.c.path)) if is_below(path, folder)}
 
     def outdated(self) -> list[tuple[Path, int]]:
         """A file of every song that an older version of the program has described, and that version.
@@ -122,8 +122,7 @@ class FileStore:
             .where(f.path.not_in(sa.select(bad.path)))
             .group_by(s.id)
         )
-        with self._engine.connect() as connection:
-            return [(row[0], row[1]) for row in connection.execute(query)]
+        return [(row[0], row[1]) for row in self._rows(query)]
 
     def failed(self) -> dict[Path, tuple[int, int, str, float | None]]:
         """Size, time, kind and length in seconds of every file that was not added, by path.
@@ -136,18 +135,13 @@ class FileStore:
             sa.case((was_blamed, -1), else_=column).label(column.name) for column in (bad.size, bad.mtime_ns)
         )
         query = sa.select(bad.path, size, mtime_ns, bad.kind, bad.duration_s)
-        with self._engine.connect() as connection:
-            return {
-                row.path: (row.size, row.mtime_ns, row.kind, row.duration_s)
-                for row in connection.execute(query)
-            }
+        return {row.path: (row.size, row.mtime_ns, row.kind, row.duration_s) for row in self._rows(query)}
 
     def failures(self) -> list[Failure]:
         """Files that were not added, by path."""
         bad = schema.failures.c
         query = sa.select(bad.path, bad.reason, bad.kind).order_by(bad.path)
-        with self._engine.connect() as connection:
-            return [Failure(*row) for row in connection.execute(query)]
+        return [Failure(*row) for row in self._rows(query)]
 
     def reject(self, failure: Failure, *, size: int, mtime_ns: int, duration_s: float | None) -> None:
         """Enter a file among those that were not added; it is opened again when size or time are other ones."""
@@ -200,24 +194,17 @@ class FileStore:
         ]
         said += [sa.select(song).where(song.is_not(None)) for song in schema.ANSWER_SONGS]
         silent = sa.and_(*(schema.songs.c.id.not_in(query) for query in said), schema.songs.c.edits.is_(None))
-        with self._engine.connect() as connection:
-            n_old = connection.scalar(
-                sa.select(sa.func.count()).where(f.missing_since.is_not(None), f.song_id.in_(here))
-            )
-            n_lost = connection.scalar(sa.select(sa.func.count()).where(_without_file(), silent))
+        n_old = self._value(
+            sa.select(sa.func.count()).where(f.missing_since.is_not(None), f.song_id.in_(here))
+        )
+        n_lost = self._value(sa.select(sa.func.count()).where(_without_file(), silent))
         if n_old or n_lost:
             with self._write() as connection:
                 connection.execute(moved)
                 _forget(connection, sa.and_(_without_file(), silent))
 
     def forget_songs(self, song_ids: Iterable[int]) -> int:
-        """Forget songs whose files are missing, with all that was said of them; others are left.
-
-        Returns
-        -------
-        int
-            Songs that were forgotten.
-        """
+        """Forget songs whose files are missing, with all that was said of them; how many. Others are left."""
         s = schema.songs.c
         each = schema.songs.delete().where(s.id == sa.bindparam("which"), s.id.not_in(schema.ids_with_file()))
         rows = [{"which": song_id} for song_id in song_ids]

@@ -1,40 +1,42 @@
-"""What songs sound like, on disk, named by the hash of the file's bytes: frames, and aspects beside them.
+"""What songs sound like: frames and aspects on disk, named by the hash of the file's bytes, and their descriptors.
 
-Frames are a file a song (:mod:`musicsim.audio.song_frames`). Aspects, harmony and rhythm, are 2 kB in a file of their
-own, whose name holds their version, so that one listing tells which songs lack them: those of libraries of older
+Frames are a file a song (:func:`musicsim.audio.read_song_frames`). Aspects, harmony and rhythm, are 2 kB in a file of
+their own, whose name holds their version, so that one listing tells which songs lack them: those of libraries of older
 versions, until their folders are added again.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
+import sqlalchemy as sa
 
-from musicsim.audio import ASPECT_VERSION, HARMONY_SIZE, RHYTHM_SIZE, SongFrames, read_song_frames
+from musicsim._arrays import Float32Array, FloatingArray
+from musicsim.audio import (
+    ASPECT_VERSION,
+    DESCRIPTOR_VERSION,
+    HARMONY_SIZE,
+    RHYTHM_SIZE,
+    Descriptors,
+    SongFrames,
+    read_song_frames,
+)
 from musicsim.errors import FeatureVersionError
+from musicsim.library.db import schema
+from musicsim.library.db.database import Tables
 from musicsim.library.disk.arrays import atomic_path
 
-__all__ = ["Aspects", "FrameStore"]
-
 _ASPECTS = f".v{ASPECT_VERSION}.npz"
+_OUTDATED = schema.songs.c.descriptor_version != DESCRIPTOR_VERSION
 
 
 @dataclass(frozen=True, slots=True)
 class Aspects:
-    """Harmony and rhythm of songs.
+    """Harmony and rhythm of songs."""
 
-    Attributes
-    ----------
-    harmony : ndarray of shape (n_songs, 156), float32
-        See :func:`musicsim.audio.harmony`.
-    rhythm : ndarray of shape (n_songs, 240), float32
-        See :func:`musicsim.audio.rhythm`.
-    """
-
-    harmony: npt.NDArray[np.float32]
-    rhythm: npt.NDArray[np.float32]
+    harmony: Float32Array  # (n_songs, 156): see musicsim.audio.harmony()
+    rhythm: Float32Array  # (n_songs, 240): see musicsim.audio.rhythm()
 
 
 class FrameStore:
@@ -73,10 +75,7 @@ class FrameStore:
     def frames(self, content_hash: str) -> SongFrames:
         """Coefficients, as a read-only memory map, and fluctuation of a song.
 
-        Raises
-        ------
-        FeatureVersionError
-            If they were not kept.
+        Raises FeatureVersionError if they were not kept.
         """
         try:
             return read_song_frames(self.path(content_hash))
@@ -87,11 +86,11 @@ class FrameStore:
                 "its folder again."
             ) from error
 
-    def mfcc(self, content_hash: str) -> npt.NDArray[np.floating]:
+    def mfcc(self, content_hash: str) -> FloatingArray:
         """The MFCC of a song, float16 (n_frames, 13), as a read-only memory map; raises as :meth:`frames`."""
         return self.frames(content_hash).mfcc
 
-    def blocks(self, content_hash: str) -> Iterator[npt.NDArray[np.float32]]:
+    def blocks(self, content_hash: str) -> Iterator[Float32Array]:
         """Delta-MFCC frames of a song in blocks, float32 (n, 39); of a song of hours, too, some MB at a time."""
         return self.frames(content_hash).blocks()
 
@@ -103,9 +102,7 @@ class FrameStore:
         paths = self.folder.glob(f"??/*{_ASPECTS}")
         return {path.name.removesuffix(_ASPECTS) for path in paths if not path.name.startswith(".")}
 
-    def keep_aspects(
-        self, content_hash: str, harmony: npt.NDArray[np.float32], rhythm: npt.NDArray[np.float32]
-    ) -> None:
+    def keep_aspects(self, content_hash: str, harmony: Float32Array, rhythm: Float32Array) -> None:
         """Write the aspects of a song: harmony (156,) and rhythm (240,), float32; what was kept gives way."""
         with atomic_path(self._aspects_path(content_hash)) as temporary, temporary.open("wb") as file:
             np.savez(file, harmony=harmony, rhythm=rhythm)
@@ -113,10 +110,7 @@ class FrameStore:
     def aspects(self, content_hashes: Sequence[str]) -> Aspects:
         """The aspects of songs, a row a song; 160 MB for 100 000 songs, 0.4 ms each to read.
 
-        Raises
-        ------
-        FeatureVersionError
-            If those of a song were not kept.
+        Raises FeatureVersionError if those of a song were not kept.
         """
         result = Aspects(
             np.empty((len(content_hashes), HARMONY_SIZE), np.float32),
@@ -134,3 +128,24 @@ class FrameStore:
                     "again."
                 ) from error
         return result
+
+
+class DescriptorStore(Tables):
+    """What can be heard of the songs of one library, as this version says it: columns of the table of songs."""
+
+    def n_outdated(self) -> int:
+        """How many songs have none of this version, missing songs among them."""
+        return self._value(sa.select(sa.func.count()).where(_OUTDATED)) or 0
+
+    def outdated(self) -> dict[int, str]:
+        """The hashes of these songs, by their id."""
+        s = schema.songs.c
+        rows = self._rows(sa.select(s.id, s.content_hash).where(_OUTDATED).order_by(s.id))
+        return {row.id: row.content_hash for row in rows}
+
+    def save(self, descriptors: Mapping[int, Descriptors]) -> None:
+        """Replace those of some songs, by their id."""
+        with self._write() as connection:
+            for song_id, found in descriptors.items():
+                values = asdict(found) | {"descriptor_version": DESCRIPTOR_VERSION}
+                connection.execute(schema.songs.update().where(schema.songs.c.id == song_id).values(**values))

@@ -11,9 +11,7 @@ import sqlalchemy as sa
 
 from musicsim.errors import NotFoundError
 from musicsim.library.db import schema
-from musicsim.library.db.database import writer
-
-__all__ = ["ACTIVE_STATES", "Job", "JobStore"]
+from musicsim.library.db.database import Tables, Write
 
 ACTIVE_STATES = ("waiting", "running", "paused")
 
@@ -45,11 +43,12 @@ class Job:
         return self.state in ACTIVE_STATES
 
 
-class JobStore:
+class JobStore(Tables):
     """Jobs of one library. Progress of a job does not count as a change of the library."""
 
-    def __init__(self, folder: Path, engine: sa.Engine) -> None:
-        self.folder, self._engine, self._writer = folder, engine, writer(engine)
+    def __init__(self, folder: Path, engine: sa.Engine, write: Write) -> None:
+        super().__init__(engine, write)
+        self.folder = folder
 
     def log_path(self, job_id: int) -> Path:
         """Where the job's process writes what it has to say."""
@@ -75,7 +74,7 @@ class JobStore:
     def create(self, kind: str, arguments: Mapping[str, Any]) -> int:
         """Enter a job that waits for its process."""
         now = time.time()
-        with self._writer.begin() as connection:
+        with self._write() as connection:
             result = connection.execute(
                 schema.jobs.insert().values(
                     kind=kind, arguments=dict(arguments), state="waiting", created_at=now, updated_at=now
@@ -85,7 +84,7 @@ class JobStore:
 
     def update(self, job_id: int, **values: Any) -> None:
         """Change fields of a job; the time of the change is kept too."""
-        with self._writer.begin() as connection:
+        with self._write() as connection:
             connection.execute(
                 schema.jobs.update()
                 .where(schema.jobs.c.id == job_id)
@@ -93,24 +92,13 @@ class JobStore:
             )
 
     def get(self, job_id: int) -> Job:
-        """One job.
-
-        Raises
-        ------
-        NotFoundError
-        """
-        with self._engine.connect() as connection:
-            row = (
-                connection.execute(sa.select(schema.jobs).where(schema.jobs.c.id == job_id))
-                .mappings()
-                .one_or_none()
-            )
+        """One job. Raises NotFoundError if there is none."""
+        row = next(self._rows(sa.select(schema.jobs).where(schema.jobs.c.id == job_id)), None)
         if row is None:
             raise NotFoundError(f"there is no job {job_id} in this library.")
-        return Job(**row)
+        return Job(**row._mapping)
 
     def recent(self, limit: int = 20) -> list[Job]:
         """The latest jobs, newest first."""
         query = sa.select(schema.jobs).order_by(schema.jobs.c.id.desc()).limit(limit)
-        with self._engine.connect() as connection:
-            return [Job(**row) for row in connection.execute(query).mappings()]
+        return [Job(**row._mapping) for row in self._rows(query)]

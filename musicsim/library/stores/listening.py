@@ -7,26 +7,18 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import sqlalchemy as sa
 
+from musicsim._arrays import Int64Array
 from musicsim.errors import NotFoundError
 from musicsim.library.db import schema
-from musicsim.library.db.database import Write
+from musicsim.library.db.database import Tables
 from musicsim.library.stores.playlists import put_playlists
-from musicsim.library.stores.sittings import MAX_PAUSE_S, sittings_of
-
-__all__ = [
-    "OTHER_SOURCE",
-    "ImportEntry",
-    "ListeningStore",
-    "Plays",
-    "Waiting",
-    "playlists_source",
-    "source_of",
-]
 
 OTHER_SOURCE = "import"  # of plays and tags that no recorded import brought
+MAX_PAUSE_S = 30 * 60
+"""Seconds between two starts within one sitting: the custom for visits to web pages, where Catledge and Pitkow
+(1995, "Characterizing browsing strategies in the World-Wide Web") found 25.5 minutes. Few songs last longer."""
 _AT_ONCE = 10_000  # rows a statement
 _TIME = np.dtype("<u4")
 
@@ -43,60 +35,33 @@ _HEAR = "INSERT INTO listens (import_id, listener, song_id, times) VALUES (?, ?,
 
 @dataclass(frozen=True, slots=True)
 class Plays:
-    """Who played what how often, summed over the sources; 24 bytes a row.
+    """Who played what how often, summed over the sources; 24 bytes a row."""
 
-    Attributes
-    ----------
-    listeners : list of str
-        Names, sorted.
-    listener : int64 (n_rows,)
-        Rows into `listeners`.
-    song_id, count : int64 (n_rows,)
-        Sorted by listener, then by song.
-    """
-
-    listeners: list[str]
-    listener: npt.NDArray[np.int64]
-    song_id: npt.NDArray[np.int64]
-    count: npt.NDArray[np.int64]
+    listeners: list[str]  # names, sorted
+    listener: Int64Array  # (n_rows,): rows into `listeners`
+    # (n_rows,): sorted by listener, then by song
+    song_id: Int64Array
+    count: Int64Array
 
 
 @dataclass(frozen=True, slots=True)
 class ImportEntry:
-    """One import, as the library remembers it.
-
-    Attributes
-    ----------
-    name : str
-        Names of the files.
-    kind : str
-        plays, tags or playlists.
-    listener : str
-        Who listened, where the files did not say; else "".
-    created_at : float
-        Seconds since 1970.
-    n_rows, n_songs, n_matched : int
-        Rows that were read; distinct songs in them; how many of these the library has by now.
-    n_plays : int
-        Plays in all, whether their songs are here or not; 0 of tags and playlists.
-    n_skipped : int
-        Rows that were left out.
-    first_at, last_at : float or None
-        When the first and last listen was, where the files say.
-    """
+    """One import, as the library remembers it."""
 
     id: int
-    name: str
-    kind: str
+    name: str  # names of the files
+    kind: str  # plays, tags or playlists
     format: str
-    listener: str
+    listener: str  # who listened, where the files did not say; else ""
     digest: str
-    created_at: float
+    created_at: float  # seconds since 1970
+    # rows that were read; distinct songs in them; how many of these the library has by now
     n_rows: int
     n_songs: int
     n_matched: int
-    n_plays: int
-    n_skipped: int
+    n_plays: int  # plays in all, whether their songs are here or not; 0 of tags and playlists
+    n_skipped: int  # rows that were left out
+    # when the first and last listen was, where the files say
     first_at: float | None
     last_at: float | None
 
@@ -121,11 +86,8 @@ def playlists_source(import_id: int, name: str) -> str:
     return f"{name} (import {import_id})"
 
 
-class ListeningStore:
+class ListeningStore(Tables):
     """Plays, tags and imports of one library."""
-
-    def __init__(self, engine: sa.Engine, write: Write) -> None:
-        self._engine, self._write = engine, write
 
     # --- what was said ------------------------------------------------------------------------
 
@@ -149,8 +111,7 @@ class ListeningStore:
     def play_counts(self) -> dict[int, int]:
         """Plays in all by song id; only songs that were played."""
         p = schema.plays.c
-        with self._engine.connect() as connection:
-            rows = connection.execute(sa.select(p.song_id, sa.func.sum(p.count)).group_by(p.song_id)).all()
+        rows = self._rows(sa.select(p.song_id, sa.func.sum(p.count)).group_by(p.song_id))
         return {song_id: int(count) for song_id, count in rows}
 
     def add_plays(self, rows: Sequence[Mapping[str, Any]], source: str = OTHER_SOURCE) -> None:
@@ -162,39 +123,28 @@ class ListeningStore:
         p = schema.plays.c
         heard: dict[int, set[str]] = {song_id: set() for song_id in song_ids}
         query = sa.select(p.song_id, p.listener).where(p.song_id.in_(list(heard)), p.count > 0)
-        with self._engine.connect() as connection:
-            for song_id, listener in connection.execute(query):
-                heard[song_id].add(listener)
+        for song_id, listener in self._rows(query):
+            heard[song_id].add(listener)
         return {song_id: frozenset(names) for song_id, names in heard.items()}
 
-    def sittings(self, longest_pause_s: float = MAX_PAUSE_S) -> npt.NDArray[np.int64]:
-        """Which songs were played in one sitting.
+    def sittings(self, longest_pause_s: float = MAX_PAUSE_S) -> Int64Array:
+        """Which songs were played in one sitting: its number and song id, as of :func:`sittings_of`.
 
-        Parameters
-        ----------
-        longest_pause_s : float
-            Seconds; see :data:`~musicsim.library.stores.sittings.MAX_PAUSE_S`.
-
-        Returns
-        -------
-        int64 (n, 2)
-            Number of a sitting and song id, see :func:`~musicsim.library.stores.sittings.sittings_of`. A
-            listener's imports are one history. Songs that wait keep a sitting going.
+        A listener's imports are one history. Songs that wait keep a sitting going.
         """
         return sittings_of(*self._timed(), longest_pause_s)
 
-    def _timed(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def _timed(self) -> tuple[Int64Array, Int64Array, Int64Array]:
         """Listener, song (-1 while it waits) and second of every listen."""
         h, w = schema.listens.c, schema.waiting.c
         heard = sa.select(h.listener, h.song_id, h.times)
         waits = sa.select(w.who, sa.literal(-1), w.times).where(w.times.is_not(None))
         listeners: dict[str, int] = {}
         who, song_ids, blocks = [], [], []
-        with self._engine.connect() as connection:
-            for name, song_id, times in connection.execute(sa.union_all(heard, waits)):
-                who.append(listeners.setdefault(name, len(listeners)))
-                song_ids.append(song_id)
-                blocks.append(times)
+        for name, song_id, times in self._rows(sa.union_all(heard, waits)):
+            who.append(listeners.setdefault(name, len(listeners)))
+            song_ids.append(song_id)
+            blocks.append(times)
         n_each = np.array([len(times) // _TIME.itemsize for times in blocks], dtype=np.int64)
         return (
             np.repeat(np.array(who, dtype=np.int64), n_each),
@@ -212,24 +162,21 @@ class ListeningStore:
             .order_by(t.song_id, weight.desc(), t.tag)
         )
         found: dict[int, list[tuple[str, float]]] = {}
-        with self._engine.connect() as connection:
-            for song_id, tag, weight_of in connection.execute(query):
-                found.setdefault(song_id, []).append((tag, weight_of))
+        for song_id, tag, weight_of in self._rows(query):
+            found.setdefault(song_id, []).append((tag, weight_of))
         return found
 
     def tag_counts(self) -> Counter[str]:
         """How many songs have each tag."""
         t = schema.tags.c
         query = sa.select(t.tag, sa.func.count(t.song_id.distinct()).label("n")).group_by(t.tag)
-        with self._engine.connect() as connection:
-            return Counter({row.tag: row.n for row in connection.execute(query)})
+        return Counter({row.tag: row.n for row in self._rows(query)})
 
-    def songs_tagged(self, tags: Iterable[str]) -> npt.NDArray[np.int64]:
+    def songs_tagged(self, tags: Iterable[str]) -> Int64Array:
         """Ids of the songs that have one of some tags, int64."""
         t = schema.tags.c
         query = sa.select(t.song_id).distinct().where(t.tag.in_(list(tags)))
-        with self._engine.connect() as connection:
-            return np.array(connection.scalars(query).all(), dtype=np.int64)
+        return np.array(self._values(query), dtype=np.int64)
 
     def add_tags(self, rows: Sequence[Mapping[str, Any]], source: str = OTHER_SOURCE) -> None:
         """Add or replace tags of one source: rows of song_id, tag, weight."""
@@ -246,18 +193,11 @@ class ListeningStore:
     def imports(self) -> list[ImportEntry]:
         """Imports, the latest first."""
         columns = [schema.imports.c[f.name] for f in fields(ImportEntry)]
-        with self._engine.connect() as connection:
-            query = sa.select(*columns).order_by(schema.imports.c.id.desc())
-            return [ImportEntry(*row) for row in connection.execute(query)]
+        query = sa.select(*columns).order_by(schema.imports.c.id.desc())
+        return [ImportEntry(*row) for row in self._rows(query)]
 
     def find_import(self, import_id: int) -> ImportEntry:
-        """One import.
-
-        Raises
-        ------
-        NotFoundError
-            If there is none of this number.
-        """
+        """One import. Raises NotFoundError if there is none of this number."""
         for entry in self.imports():
             if entry.id == import_id:
                 return entry
@@ -314,10 +254,7 @@ class ListeningStore:
     def undo(self, import_id: int) -> ImportEntry:
         """Take an import back, with all it brought; it is given back as it was.
 
-        Raises
-        ------
-        NotFoundError
-            If there is none of this number.
+        Raises NotFoundError if there is none of this number.
         """
         entry = self.find_import(import_id)
         with self._write() as connection:
@@ -337,35 +274,25 @@ class ListeningStore:
             .group_by(w.artist, w.title)
             .order_by(count.desc(), w.artist, w.title)
         )
-        with self._engine.connect() as connection:
-            return [Waiting(*row[:3], int(row[3])) for row in connection.execute(query)]
+        return [Waiting(row[0], row[1], row[2], int(row[3])) for row in self._rows(query)]
 
     def unmatched_count(self) -> int:
         """How many songs were imported and are not in the library."""
         w = schema.waiting.c
         songs = sa.select(w.artist, w.title).distinct().subquery()
-        with self._engine.connect() as connection:
-            return connection.scalar(sa.select(sa.func.count()).select_from(songs)) or 0
+        return self._value(sa.select(sa.func.count()).select_from(songs)) or 0
 
     def waiting_names(self) -> Iterator[tuple[str, str, str, str]]:
         """Distinct artist, title, album and recording id of what waits; 0.3 kB each in the reader's hands."""
         w = schema.waiting.c
         query = sa.select(w.artist, w.title, w.album, w.mbid).distinct()
-        with self._engine.connect() as connection:
-            for row in connection.execute(query):
-                yield row[0], row[1], row[2], row[3]
+        for row in self._rows(query):
+            yield row[0], row[1], row[2], row[3]
 
     def give(self, found: Mapping[tuple[str, str, str, str], int]) -> int:
-        """Let what waits go to its songs.
+        """Let what waits go to its songs, by artist, title, album and recording id.
 
-        Parameters
-        ----------
-        found : mapping of (artist, title, album, recording id) to song id
-
-        Returns
-        -------
-        int
-            Songs of imports that were found.
+        Gives how many songs of imports were found.
         """
         if not found:
             return 0
@@ -401,8 +328,7 @@ class ListeningStore:
         """Artist, title, song id, and whether the name is the song, of all that a person has said."""
         s = schema.spellings.c
         query = sa.select(s.artist, s.title, s.song_id, s.is_same)
-        with self._engine.connect() as connection:
-            return [(row[0], row[1], row[2], row[3]) for row in connection.execute(query)]
+        return [(row[0], row[1], row[2], row[3]) for row in self._rows(query)]
 
     def forget_judged(self) -> None:
         """Forget what was said of spellings, so that it is asked again; plays that were given stay."""
@@ -437,3 +363,37 @@ def _undo(connection: sa.Connection, import_id: int) -> None:
     connection.execute(schema.plays.delete().where(schema.plays.c.source == source))
     connection.execute(schema.tags.delete().where(schema.tags.c.source == source))
     connection.execute(schema.imports.delete().where(i.id == import_id))
+
+
+def sittings_of(
+    listener: Int64Array, song_id: Int64Array, at: Int64Array, longest_pause_s: float = MAX_PAUSE_S
+) -> Int64Array:
+    """Part listens into sittings.
+
+    Parameters
+    ----------
+    listener, song_id, at : int64 (n_listens,)
+        Who started which song at which second, in any order. A song of -1, which nobody knows, keeps a sitting going
+        and is left out of it.
+    longest_pause_s : float
+        Seconds between two starts of one sitting.
+
+    Returns
+    -------
+    int64 (n, 2)
+        Number of a sitting and song id: distinct pairs, sorted, of sittings with two songs at least; sittings are
+        numbered from 0 on.
+
+    Notes
+    -----
+    Memory: 60 bytes a listen while it works, 16 bytes a pair in the end.
+    """
+    order = np.lexsort((at, listener))
+    listener, song_id, at = listener[order], song_id[order], at[order]
+    begins = np.r_[True, (np.diff(listener) != 0) | (np.diff(at) > longest_pause_s)][: len(order)]
+    known = song_id >= 0
+    pairs = np.unique(np.column_stack((np.cumsum(begins)[known], song_id[known])), axis=0)
+    _, which, n_songs = np.unique(pairs[:, 0], return_inverse=True, return_counts=True)
+    pairs = pairs[n_songs[which] > 1]
+    pairs[:, 0] = np.unique(pairs[:, 0], return_inverse=True)[1]
+    return pairs

@@ -12,16 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import sqlalchemy as sa
 
+from musicsim._arrays import Int32Array, Int64Array
 from musicsim.library.db import schema
-from musicsim.library.db.database import Write
+from musicsim.library.db.database import Tables
 
 if TYPE_CHECKING:
     from scipy import sparse
-
-__all__ = ["LRC_ENDINGS", "LyricsStore", "ReadWords", "UnreadSong", "WordTable"]
 
 _log = logging.getLogger(__name__)
 LRC_ENDINGS = (".lrc", ".LRC")
@@ -32,22 +30,12 @@ _AT_ONCE = 1_000  # rows
 
 @dataclass(frozen=True, slots=True)
 class UnreadSong:
-    """A song whose words were not looked for, or not since its file changed.
-
-    Attributes
-    ----------
-    path : Path
-        A file that holds the song.
-    mtime_ns : int
-        When that file changed last, as the last scan saw it.
-    lrc_mtime_ns : int or None
-        The same of the ``.lrc`` file beside it; None where there is none.
-    """
+    """A song whose words were not looked for, or not since its file changed."""
 
     song_id: int
-    path: Path
-    mtime_ns: int
-    lrc_mtime_ns: int | None
+    path: Path  # a file that holds the song
+    mtime_ns: int  # when that file changed last, as the last scan saw it
+    lrc_mtime_ns: int | None  # the same of the `.lrc` file beside it; None where there is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,28 +48,16 @@ class ReadWords:
 
 @dataclass(frozen=True, slots=True)
 class WordTable:
-    """How often which song says which word; 8 bytes a word of a song, about 1 kB a song.
+    """How often which song says which word; 8 bytes a word of a song, about 1 kB a song."""
 
-    Attributes
-    ----------
-    song_ids : int64 (n,)
-        Songs that have words, ascending; those whose files are missing, too.
-    vocabulary : list of str
-        Sorted.
-    counts : scipy CSR array (n, n_words), int32
-        The row of a song that has none of these words is empty.
-    """
-
-    song_ids: npt.NDArray[np.int64]
-    vocabulary: list[str]
-    counts: "sparse.csr_array"
+    # (n,): songs that have words, ascending; those whose files are missing, too
+    song_ids: Int64Array
+    vocabulary: list[str]  # sorted
+    counts: "sparse.csr_array"  # (n, n_words): the row of a song that has none of these words is empty
 
 
-class LyricsStore:
+class LyricsStore(Tables):
     """Words of the songs of one library."""
-
-    def __init__(self, engine: sa.Engine, write: Write) -> None:
-        self._engine, self._write = engine, write
 
     def unread(self) -> list[UnreadSong]:
         """Songs with a file whose words were not looked for, or whose files have changed since, by id.
@@ -97,9 +73,8 @@ class LyricsStore:
             .order_by(f.song_id, f.path)
         )
         first: dict[int, Any] = {}
-        with self._engine.connect() as connection:
-            for row in connection.execute(places):
-                first.setdefault(row.song_id, row)
+        for row in self._rows(places):
+            first.setdefault(row.song_id, row)
         beside = _lrc_times({row.path.parent for row in first.values()})
         found = []
         for row in first.values():
@@ -136,10 +111,9 @@ class LyricsStore:
     def words(self, song_id: int) -> dict[str, int]:
         """How often a song says each word; empty where nothing is known."""
         w = schema.lyrics.c
-        with self._engine.connect() as connection:
-            return connection.scalar(sa.select(w.words).where(w.song_id == song_id)) or {}
+        return self._value(sa.select(w.words).where(w.song_id == song_id)) or {}
 
-    def songs_saying(self, word: str) -> npt.NDArray[np.int64]:
+    def songs_saying(self, word: str) -> Int64Array:
         """Ids of the songs that say a word, int64."""
         w = schema.lyrics.c
         said = sa.func.json_each(w.words).table_valued("key")
@@ -172,7 +146,7 @@ class LyricsStore:
             raise ValueError(f"max_share={max_share} must be above 0 and at most 1.")
         columns: dict[str, int] = {}
         song_ids: list[int] = []
-        rows: list[npt.NDArray[np.int32]] = []
+        rows: list[Int32Array] = []
         w = schema.lyrics.c
         query = sa.select(w.song_id, w.words).order_by(w.song_id)
         with self._engine.connect() as connection:
@@ -187,7 +161,7 @@ class LyricsStore:
 def _table(
     song_ids: list[int],
     words: list[str],
-    rows: list[npt.NDArray[np.int32]],
+    rows: list[Int32Array],
     min_songs: int,
     max_share: float,
 ) -> WordTable:

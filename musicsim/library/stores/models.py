@@ -13,26 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import sqlalchemy as sa
 
+from musicsim._arrays import Float32Array, Int64Array
 from musicsim.errors import LibraryError, ModelError, NotFoundError
 from musicsim.library.db import schema
 from musicsim.library.db.cache import Archive, Kept
 from musicsim.library.db.changes import ChangeLog, Changes
-from musicsim.library.db.database import Write
+from musicsim.library.db.database import Tables, Write
 from musicsim.library.disk.arrays import RowFile
-
-__all__ = [
-    "BUILT_IN",
-    "CODEWORDS_KIND",
-    "MAX_NAME",
-    "NATIVE_KIND",
-    "ModelRecord",
-    "ModelStore",
-    "SongRows",
-    "Vectors",
-]
 
 MAX_NAME = 60
 
@@ -46,19 +35,7 @@ _MODELS_HELD = 8
 
 @dataclass(frozen=True, slots=True)
 class ModelRecord:
-    """A stored model.
-
-    Attributes
-    ----------
-    kind : str
-        One of :data:`BUILT_IN`; others are the explorer's business.
-    base_id : str or None
-        The model whose features it shares; None when it keeps its own.
-    settings : dict
-        JSON values: how to make it again.
-    is_retired : bool
-        Replaced or deleted, and kept only because other models share its features.
-    """
+    """A stored model."""
 
     id: str
     name: str
@@ -68,10 +45,10 @@ class ModelRecord:
     n_dimensions: int
     is_active: bool = False
     is_complete: bool = False
-    kind: str = NATIVE_KIND
-    base_id: str | None = None
-    settings: dict[str, Any] = field(default_factory=dict)
-    is_retired: bool = False
+    kind: str = NATIVE_KIND  # one of BUILT_IN; others are the explorer's business
+    base_id: str | None = None  # the model whose features it shares; None when it keeps its own
+    settings: dict[str, Any] = field(default_factory=dict)  # JSON values: how to make it again
+    is_retired: bool = False  # replaced or deleted, and kept only because other models share its features
 
     @property
     def features_of(self) -> str:
@@ -81,39 +58,28 @@ class ModelRecord:
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """Rows of all songs under one model, in the order in which they were added.
-
-    Attributes
-    ----------
-    song_ids : int64 ndarray of shape (n_songs,)
-    X : float32 ndarray of shape (n_songs, n_dimensions), a read-only memory map
-    """
+    """Rows of all songs under one model, in the order in which they were added."""
 
     model_id: str
-    song_ids: npt.NDArray[np.int64]
-    X: npt.NDArray[np.float32]
+    song_ids: Int64Array  # (n_songs,)
+    X: Float32Array  # (n_songs, n_dimensions), a read-only memory map
 
 
 @dataclass(frozen=True, slots=True)
 class SongRows:
-    """Where the vectors and features of songs under one model lie; 16 bytes a song.
+    """Where the vectors and features of songs under one model lie; 16 bytes a song."""
 
-    Attributes
-    ----------
-    song_ids : int64 ndarray of shape (n_songs,)
-    rows : int64 ndarray of shape (n_songs,), ascending
-        Rows of the files; what is left out are songs that have been forgotten.
-    """
-
-    song_ids: npt.NDArray[np.int64]
-    rows: npt.NDArray[np.int64]
+    song_ids: Int64Array  # (n_songs,)
+    # (n_songs,), ascending: rows of the files; what is left out are songs that have been forgotten
+    rows: Int64Array
 
 
-class ModelStore:
+class ModelStore(Tables):
     """Models of one library."""
 
     def __init__(self, folder: Path, engine: sa.Engine, write: Write, log: ChangeLog) -> None:
-        self.folder, self._engine, self._write, self._log = folder, engine, write, log
+        super().__init__(engine, write)
+        self.folder, self._log = folder, log
         self._song_rows: dict[str, Kept[SongRows]] = {}
 
     def path(self, model_id: str) -> Path:
@@ -125,8 +91,7 @@ class ModelStore:
         return [r for r in self._records() if r.is_complete and (retired or not r.is_retired)]
 
     def _records(self) -> list[ModelRecord]:
-        with self._engine.connect() as connection:
-            rows = connection.execute(sa.select(schema.models).order_by(schema.models.c.created_at)).all()
+        rows = self._rows(sa.select(schema.models).order_by(schema.models.c.created_at))
         return [ModelRecord(*row) for row in rows]
 
     def active(self) -> ModelRecord | None:
@@ -145,12 +110,7 @@ class ModelStore:
         return next((record for record in self.all() if record.kind == kind), None)
 
     def get(self, model_id: str | None = None) -> ModelRecord:
-        """A model by id; without one, the active model.
-
-        Raises
-        ------
-        NotFoundError
-        """
+        """A model by id; without one, the active model. Raises NotFoundError if there is none."""
         if model_id is None:
             record = self.active()
             if record is None:
@@ -162,13 +122,7 @@ class ModelStore:
         raise NotFoundError(f"there is no model {model_id!r} in this library.")
 
     def named(self, name: str) -> ModelRecord:
-        """A model by its name, or by its id.
-
-        Raises
-        ------
-        NotFoundError
-            It lists the names there are.
-        """
+        """A model by its name, or by its id. Raises NotFoundError: it lists the names there are."""
         models = self.all()
         found = next((m for m in models if m.name == name), None)
         found = found or next((m for m in models if m.id == name), None)
@@ -180,10 +134,7 @@ class ModelStore:
     def register(self, record: ModelRecord) -> None:
         """Enter a model that is not finished: rows can be added, nobody uses it yet.
 
-        Raises
-        ------
-        LibraryError
-            If it is to have the name of a built-in model and is none.
+        Raises LibraryError if it is to have the name of a built-in model and is none.
         """
         taken = {other.name for other in self.all() if other.kind in BUILT_IN}
         if record.name in taken and record.kind not in BUILT_IN:
@@ -196,12 +147,8 @@ class ModelStore:
     ) -> None:
         """Let a model with all its rows be used; one of the same name is replaced by it, in use or not.
 
-        Parameters
-        ----------
-        activate : bool
-            Put it into use even if the one that it replaces was not.
-        keep_as : tuple of str, optional
-            Kind and name under which the one that it replaces stays, with all that was learned on it.
+        With `activate` it is put into use even if the one that it replaces was not; `keep_as` gives the kind and name
+        under which that one stays, with all that was learned on it.
         """
         m = schema.models.c
         name = self.get(model_id).name
@@ -237,10 +184,7 @@ class ModelStore:
     def rename(self, model_id: str, name: str) -> None:
         """Give a model another name.
 
-        Raises
-        ------
-        LibraryError
-            If the name is empty, too long or taken, or the model is built in.
+        Raises LibraryError if the name is empty, too long or taken, or the model is built in.
         """
         name = " ".join(name.split())
         if self.get(model_id).kind in BUILT_IN:
@@ -255,10 +199,7 @@ class ModelStore:
     def delete(self, model_id: str) -> None:
         """Forget a model; when it was in use, the native one is from now on.
 
-        Raises
-        ------
-        LibraryError
-            If it is a built-in model.
+        Raises LibraryError if it is a built-in model.
         """
         record = self.get(model_id)
         if record.kind in BUILT_IN:
@@ -311,15 +252,12 @@ class ModelStore:
         self,
         model_id: str,
         song_ids: Sequence[int],
-        features: npt.NDArray[np.float32] | None,
-        vectors: npt.NDArray[np.float32],
+        features: Float32Array | None,
+        vectors: Float32Array,
     ) -> None:
         """Add the rows of songs to a model: all of them or none; `features` of one that shares them are None.
 
-        Raises
-        ------
-        ModelError
-            If the rows that it has are gone from its files, or some of them.
+        Raises ModelError if the rows that it has are gone from its files, or some of them.
         """
         record = self.get(model_id)
         with self._write() as connection:
@@ -395,13 +333,10 @@ class ModelStore:
         )
         return Kept(self._engine, self._log, read, update, archive)
 
-    def vector_file(self, model_id: str, known: SongRows) -> npt.NDArray[np.float32]:
+    def vector_file(self, model_id: str, known: SongRows) -> Float32Array:
         """A model's file of vectors up to the last row that is known, a read-only memory map.
 
-        Raises
-        ------
-        ModelError
-            If the file is gone, or cut off.
+        Raises ModelError if the file is gone, or cut off.
         """
         record = self.get(model_id)
         return _known_rows(record, self._vector_file(record), known)
@@ -414,10 +349,7 @@ class ModelStore:
     def features(self, model_id: str | None = None) -> Vectors:
         """Features under a model (the active one by default): codeword histograms, or what it has instead.
 
-        Raises
-        ------
-        ModelError
-            If their file is gone, or cut off.
+        Raises ModelError if their file is gone, or cut off.
         """
         owner = self.get(self.get(model_id).features_of)
         return self._read(owner, self._feature_file(owner))
@@ -436,11 +368,11 @@ def _n_rows(connection: sa.Connection, model_id: str) -> int:
     return 0 if last is None else int(last) + 1
 
 
-def _known_rows(record: ModelRecord, file: RowFile, known: SongRows) -> npt.NDArray[np.float32]:
+def _known_rows(record: ModelRecord, file: RowFile, known: SongRows) -> Float32Array:
     return _read_rows(record, file, int(known.rows[-1]) + 1 if len(known.rows) else 0)
 
 
-def _read_rows(record: ModelRecord, file: RowFile, n_rows: int) -> npt.NDArray[np.float32]:
+def _read_rows(record: ModelRecord, file: RowFile, n_rows: int) -> Float32Array:
     try:
         return file.read(n_rows)
     except (OSError, ValueError) as error:

@@ -9,10 +9,8 @@ import sqlalchemy as sa
 
 from musicsim.errors import NotFoundError
 from musicsim.library.db import schema
-from musicsim.library.db.database import Write
+from musicsim.library.db.database import Tables
 from musicsim.library.stores.opinions import checked_details
-
-__all__ = ["OWN_PLAYLISTS", "NewPlaylist", "PlaylistStore", "SavedPlaylist", "put_playlists"]
 
 OWN_PLAYLISTS = "saved"  # the source of playlists that the listener keeps here
 
@@ -23,22 +21,15 @@ NewPlaylist = (
 
 @dataclass(frozen=True, slots=True)
 class SavedPlaylist:
-    """A playlist of the library.
-
-    Attributes
-    ----------
-    created_at : float
-        When it was written, seconds since 1970.
-    details : mapping or None
-        What it was drawn with: reasons, seed, settings.
-    """
+    """A playlist of the library."""
 
     id: int
     name: str
     category: str | None
     source: str
     song_ids: tuple[int, ...]
-    created_at: float = 0.0
+    created_at: float = 0.0  # when it was written, seconds since 1970
+    # what it was drawn with: reasons, seed, settings
     details: Mapping[str, Any] | None = field(default=None, hash=False)
 
     @property
@@ -47,11 +38,8 @@ class SavedPlaylist:
         return self.source == OWN_PLAYLISTS and "seed" in (self.details or {})
 
 
-class PlaylistStore:
+class PlaylistStore(Tables):
     """Playlists of one library."""
-
-    def __init__(self, engine: sa.Engine, write: Write) -> None:
-        self._engine, self._write = engine, write
 
     def all(self, source: str | None = None) -> list[SavedPlaylist]:
         """Playlists with their songs in order; all, or those of one source."""
@@ -95,10 +83,7 @@ class PlaylistStore:
     def rename(self, playlist_id: int, name: str) -> None:
         """Give a playlist another name; another one of its source and category that has it gives way.
 
-        Raises
-        ------
-        NotFoundError
-            If there is no such playlist.
+        Raises NotFoundError if there is no such playlist.
         """
         p = schema.playlists.c
         with self._write() as connection:

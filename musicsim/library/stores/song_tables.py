@@ -9,14 +9,13 @@ from musicsim.library.db import schema
 from musicsim.library.db.cache import Archive, Kept
 from musicsim.library.db.changes import ChangeLog, Changes
 from musicsim.library.db.columns import SongTable, read_table
+from musicsim.library.db.database import Tables, Write
 from musicsim.library.stores.duplicates import DuplicateStore, SamePair
-
-__all__ = ["SongTables"]
 
 _MIN_KEPT = 50_000  # songs: fewer are read in less than half a second
 
 
-class SongTables:
+class SongTables(Tables):
     """What is held of all songs of one library.
 
     Asking again costs next to nothing, and gives the very same object where no change concerns it. From 50,000 songs
@@ -24,8 +23,11 @@ class SongTables:
     half a second.
     """
 
-    def __init__(self, file: Path, engine: sa.Engine, log: ChangeLog, duplicates: DuplicateStore) -> None:
-        self._engine, self._duplicates = engine, duplicates
+    def __init__(
+        self, file: Path, engine: sa.Engine, write: Write, log: ChangeLog, duplicates: DuplicateStore
+    ) -> None:
+        super().__init__(engine, write)
+        self._duplicates = duplicates
         archive = Archive(file, SongTable.to_arrays, SongTable.from_arrays, _is_long)
         self._table = Kept(engine, log, _read_table, _update_table, archive)
         self._pairs = Kept(engine, log, lambda _: duplicates.pairs(), self._update_pairs)
@@ -43,8 +45,7 @@ class SongTables:
         """Songs without a file."""
         table, held = self.songs(), self._known
         if held is None or held[0] is not table:  # every page asks, and to count a million takes a while
-            with self._engine.connect() as connection:
-                n_known = connection.scalar(sa.select(sa.func.count()).select_from(schema.songs))
+            n_known = self._value(sa.select(sa.func.count()).select_from(schema.songs))
             held = self._known = table, n_known or 0
         return max(0, held[1] - len(table.ids))
 

@@ -13,10 +13,8 @@ import sqlalchemy as sa
 from musicsim.library.artists import SpellingGroup, known_artist, similar_spellings
 from musicsim.library.db import schema
 from musicsim.library.db.columns import some_ids
-from musicsim.library.db.database import Write
+from musicsim.library.db.database import Tables
 from musicsim.library.tags import FileTags
-
-__all__ = ["EDITABLE", "TagChange", "TagEdits", "effective_tags"]
 
 EDITABLE = ("title", "artist", "album_artist", "album", "track", "year", "genre")
 _LARGEST = {"track": 9999, "year": 2999}
@@ -36,26 +34,19 @@ def effective_tags(
 
 @dataclass(frozen=True, slots=True)
 class TagChange:
-    """What some tags of a song become if they still are as they were known.
-
-    Attributes
-    ----------
-    known : mapping of tag name to value
-        As the song showed them. If one is another by now, the song stays as it is.
-    edits : mapping of tag name to value
-        Edits of the known tags; None empties a tag. Known tags that are not among them lose their edit.
-    """
+    """What some tags of a song become if they still are as they were known."""
 
     song_id: int
+    # Mapping of tag name to value: as the song showed them. If one is another by now, the song stays as it
+    # is.
     known: Mapping[str, Any]
+    # Mapping of tag name to value: edits of the known tags; None empties a tag. Known tags that are not among
+    # them lose their edit.
     edits: Mapping[str, Any]
 
 
-class TagEdits:
+class TagEdits(Tables):
     """Edits of tags and aliases of artists in one library."""
-
-    def __init__(self, engine: sa.Engine, write: Write) -> None:
-        self._engine, self._write = engine, write
 
     def edit(self, song_ids: Iterable[int], changes: Mapping[str, Any]) -> None:
         """Change tags of songs.
@@ -112,8 +103,7 @@ class TagEdits:
         """Edits by song id, of all songs or of some."""
         s = schema.songs.c
         query = sa.select(s.id, s.edits).where(s.edits.is_not(None))
-        with self._engine.connect() as connection:
-            rows = connection.execute(query if ids is None else query.where(s.id.in_(some_ids(ids)))).all()
+        rows = self._rows(query if ids is None else query.where(s.id.in_(some_ids(ids))))
         return {row.id: row.edits for row in rows if row.edits}
 
     def _change(self, connection: sa.Connection, song_ids: Iterable[int], change: Any) -> None:
@@ -160,8 +150,7 @@ class TagEdits:
         """Artists of the library that are very likely one, spelt in several ways."""
         a = schema.songs.c.artist
         query = sa.select(a, sa.func.count()).where(a.is_not(None)).group_by(a)
-        with self._engine.connect() as connection:
-            return similar_spellings({row[0]: row[1] for row in connection.execute(query)})
+        return similar_spellings({row[0]: row[1] for row in self._rows(query)})
 
 
 def _row(connection: sa.Connection, song_id: int) -> Any:

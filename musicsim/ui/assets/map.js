@@ -30,8 +30,6 @@ const ICONS = {
   names: "M5 7V5h14v2M12 5v14M9 19h6",
   hear: "M4 10v4h4l5 4V6L8 10zM16 9c1.5 2 1.5 4 0 6M18.5 7c3 3.5 3 6.5 0 10",
   expand: "M4 9V4h5M15 4h5v5M20 15v5h-5M9 20H4v-5",
-  svg: "M12 4v9M8 10l4 4 4-4M5 19h14M4 5h3M17 5h3",
-  png: "M12 4v9M8 10l4 4 4-4M5 19h14",
   fold: "M4 5h16v14H4zM14 5v14M18 10l-2 2 2 2",
 };
 const WALKS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -123,13 +121,20 @@ class SongMap {
       iconButton("home", "Whole map", () => this.goHome()),
       toggle("names", "Names of regions", (isOn) => { this.hasNames = isOn; this.paint(); }),
       ...(canHear ? [toggle("hear", "Play the song under the pointer", (isOn) => { this.isHearing = isOn; })] : []),
-      iconButton("png", "Save as PNG", () => saveFigure(this.figure(), "map", "png")),
-      iconButton("svg", "Save as SVG", () => saveFigure(this.figure(), "map", "svg")),
+      ...["png", "svg"].map((kind) => this.saver(kind)),
       ...(document.fullscreenEnabled ? [iconButton("expand", "Full screen", () => this.expand())] : []),
       ...(height || !this.columns() ? [] : [toggle("fold", "Hide the list", (isOn) => this.fold(isOn))]),
     );
     this.hasNames = !height;
     this.tools.querySelector("[data-tool=names]").setAttribute("aria-pressed", String(this.hasNames));
+  }
+
+  saver(kind) {
+    const made = element("button", "tool", kind.toUpperCase());
+    Object.assign(made, { type: "button", title: `Save as ${kind.toUpperCase()}` });
+    made.setAttribute("aria-label", made.title);
+    made.addEventListener("click", () => saveFigure(this.figure(), "map", kind));
+    return made;
   }
 
   /** The columns of the page that the map is in; of nested ones the outermost. */
@@ -504,7 +509,10 @@ class SongMap {
     const box = this.stage.getBoundingClientRect();
     const names = [...this.names.children].map((span) => {
       const { x, y, width: across, height: down } = span.getBoundingClientRect();
-      return this.svgText(span.textContent, x + across / 2 - box.x, y + down / 2 - box.y, "middle", ink);
+      const name = this.svgText(span.textContent, x + across / 2 - box.x, y + down / 2 - box.y, "middle", ink);
+      const paper = getComputedStyle(document.querySelector(".stApp") ?? document.body).backgroundColor;
+      for (const [key, value] of Object.entries({ stroke: paper, "stroke-width": 3, "paint-order": "stroke" })) name.setAttribute(key, value);
+      return name;
     });
     const shown = entries.flatMap(({ name, colour, n_songs: n }, code) => (name && n && lines[code].length ? [[name, colour]] : []));
     const legend = shown.slice(0, Math.floor(height / LEGEND_PX)).flatMap(([name, colour], i) => [

@@ -7,6 +7,7 @@ function chartFigure(chart) {
     const copy = layer.cloneNode(true);
     for (const [name, value] of Object.entries({ x: 0, y: 0, width, height })) copy.setAttribute(name, value);
     copy.removeAttribute("style"); // the background of the first layer hides nothing of ours
+    keepLengths(layer, copy);
     return copy;
   });
   return figureOf(width, height, chart, ...copies);

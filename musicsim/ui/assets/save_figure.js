@@ -21,6 +21,16 @@ function figureOf(width, height, near, ...children) {
   return figure;
 }
 
+/** Have texts be as long as they are on the page: a file has not the page's font. */
+function keepLengths(from, copy) {
+  const lines = (root) => [...root.querySelectorAll("text, tspan")];
+  const copies = lines(copy);
+  lines(from).forEach((text, i) => {
+    const length = text.querySelector("tspan") ? 0 : text.getComputedTextLength();
+    if (length) copies[i].setAttribute("textLength", length);
+  });
+}
+
 function parentsOf(element) {
   return element.parentElement ? [element.parentElement, ...parentsOf(element.parentElement)] : [];
 }

@@ -154,12 +154,24 @@ function draggable(item, index, send) {
   droppable(item, () => index, send);
 }
 
+/** The picture behind the sign for play; it goes where there is none. */
+function cover(songId, address) {
+  const picture = element("img", "cover");
+  Object.assign(picture, { loading: "lazy", alt: "", draggable: false });
+  const base = window[Symbol.for("musicsim.player")]?.base ?? document.baseURI;
+  picture.addEventListener("load", () => picture.parentNode?.classList.add("covered"));
+  picture.addEventListener("error", () => picture.remove());
+  picture.src = new URL(address.replace("{}", songId), base).href;
+  return picture;
+}
+
 function songRow(row, index, data, list, send) {
   const item = element("li", row.is_kept ? "row kept" : "row");
   item.dataset.songId = row.song_id;
   item.dataset.testid = "song-row";
   const play = button("▶", `Play “${row.title}”`, () => send("play", index));
   play.classList.add("play");
+  play.append(cover(row.song_id, data.covers));
   const words = element("div", "words");
   words.append(element("div", "title", row.title), element("div", "sub", row.sub));
   if (row.reason) words.append(element("div", "reason", row.reason));

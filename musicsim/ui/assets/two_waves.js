@@ -63,8 +63,7 @@ class Sound {
     on(this.audio, "timeupdate", () => this.check());
     on(this.audio, "ended", () => this.advance());
     on(this.audio, "error", () => this.playing && this.fail());
-    const page = pagePlayer();
-    if (page) on(page.audio, "play", () => this.stop());
+    for (const sound of pagePlayer()?.sounds ?? []) on(sound, "play", () => this.stop());
   }
 
   /** Play passages one after the other; the same ones again: stop. */
@@ -82,7 +81,7 @@ class Sound {
     pagePlayer()?.pause();
     this.message = "";
     this.playing = next;
-    const url = addressOf(next.side); // looked up now: the page's preview may come after this dialog
+    const url = addressOf(next.side);
     if (!url) return this.fail();
     if (this.audio.src !== url) this.audio.src = url;
     this.seek();
@@ -127,10 +126,9 @@ class Sound {
   }
 }
 
-/** Where the sound of a side is; an upload has no address but that of the page's own preview of it. */
+/** Where the sound of a side is. */
 function addressOf(side) {
-  if (side.url) return new URL(side.url.slice(1), pagePlayer()?.base ?? document.baseURI).href;
-  return document.querySelector("audio[data-testid=stAudio]")?.src ?? "";
+  return side.url ? new URL(side.url.slice(1), pagePlayer()?.base ?? document.baseURI).href : "";
 }
 
 // -------------------------------------------------------------------------------------- drawing

@@ -114,9 +114,9 @@ export default function (component) {
     root = document.createElement("div");
     root.className = "musicsim-part";
     root.dataset.testid = "wave-part";
-    root.part = new WavePart(root);
+    root.wave = new WavePart(root);
     parentElement.append(root);
   }
-  root.part.receive(component);
-  return () => root.part.close();
+  root.wave.receive(component);
+  return () => root.wave.close();
 }

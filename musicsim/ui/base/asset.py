@@ -3,8 +3,6 @@
 from functools import cache
 from importlib.resources import files
 
-__all__ = ["asset"]
-
 
 @cache
 def asset(name: str) -> str:

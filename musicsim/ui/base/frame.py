@@ -4,8 +4,6 @@ from pathlib import Path
 
 from musicsim.ui.base.asset import asset
 
-__all__ = ["FRAME_CSS", "ICON", "LOGO", "PAGES", "SHELL"]
-
 _UI = Path(__file__).resolve().parents[1]
 _NAMES = ("explore", "search", "playlist", "train", "compare", "evaluate", "library")
 SHELL = str(_UI / "shell.py")

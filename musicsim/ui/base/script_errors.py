@@ -5,8 +5,6 @@ import streamlit as st
 from musicsim.errors import MusicsimError
 from musicsim.ui.base.text import plain
 
-__all__ = ["show_error"]
-
 
 def show_error(error: Exception) -> bool:
     """Show an error of ours where the page would stand; False leaves any other to Streamlit."""

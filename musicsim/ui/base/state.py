@@ -110,7 +110,7 @@ class Key(Generic[T]):
         self.set(self.get())
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class Upload:
     """A file or recording that came through the browser; `data` are the bytes that Streamlit holds, not a copy."""
 

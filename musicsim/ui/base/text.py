@@ -3,8 +3,6 @@
 import re
 from html import escape
 
-__all__ = ["in_chart", "plain", "shown"]
-
 _SPECIAL = re.compile(r"([\\`*_\[\]<>$:~#|{}!&^=])")
 _LIST_MARK = re.compile(r"^([-+]|\d+(?=[.)]))")
 

@@ -6,8 +6,6 @@ from musicsim.ui.base.state import snapshot
 from musicsim.ui.compare.view import show_compare
 from musicsim.ui.components.empty import stop_without_songs
 
-__all__ = ["draw"]
-
 
 def draw() -> None:
     """Draw the page."""

@@ -21,8 +21,6 @@ from musicsim.ui.compare.session import (
     who,
 )
 
-__all__ = ["show_compare"]
-
 _FORMS = {"odd": "The odd one out", "like": "More like the first"}
 
 

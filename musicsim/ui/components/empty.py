@@ -7,8 +7,6 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.components.jobs_view import TITLES, start_job
 
-__all__ = ["demo_button", "stop_without_songs"]
-
 
 def demo_button(snapshot: Snapshot) -> None:
     """A button that starts the demo collection."""

@@ -14,8 +14,6 @@ from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.song_list import clock
 
-__all__ = ["TITLES", "job_panel", "library_line", "start_job", "upgrade_line"]
-
 _UPGRADED: Key[set[str]] = Key("upgraded", set, "libraries whose upgrade this session has started")
 
 TITLES = {

@@ -7,7 +7,7 @@ import numpy as np
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.state import CHOSEN, EXAMPLE, Key
 
-__all__ = ["MAX_EXAMPLES", "PART", "SIGNED", "search_like", "signed", "some_of"]
+__all__ = ["MAX_EXAMPLES", "PART", "SIGNED", "chosen_part", "search_like", "signed", "some_of"]
 
 MAX_EXAMPLES = 25
 """That are searched with at once."""
@@ -32,6 +32,12 @@ def signed(name: str) -> dict[int, int]:
     """Songs beside what is searched with under a name: 1 for those to be like, -1 for those not to."""
     of, songs = SIGNED.get()
     return songs if of == name else {}
+
+
+def chosen_part(name: str) -> tuple[float, float] | None:
+    """The seconds that count of what is searched with under a name; None for all."""
+    of, part = PART.get()
+    return part if of == name else None
 
 
 def search_like(now: Snapshot, ids: Sequence[int]) -> None:

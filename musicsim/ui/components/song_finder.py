@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 import streamlit as st
 
+from musicsim._arrays import Int64Array
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.requested import rows_fitting
 from musicsim.explorer.snapshot.snapshot import Snapshot
@@ -87,7 +87,7 @@ def _meaning(snapshot: Snapshot, text: str, named: Sequence[Match]) -> list[Matc
     ]
 
 
-def ids_of_match(snapshot: Snapshot, kind: MatchKind, value: str) -> npt.NDArray[np.int64]:
+def ids_of_match(snapshot: Snapshot, kind: MatchKind, value: str) -> Int64Array:
     """Ids of the songs that a match is about, int64; of words those first that fit most."""
     if kind == "artist":
         return snapshot.row_ids[snapshot.songs_of_artist(value)]
@@ -151,7 +151,7 @@ def find_song(
 
     _box(
         key, _found(key, search), label=label, is_labelled=is_labelled,
-        placeholder=placeholder, nothing="Nothing matches.", on_picked_change=picked,
+        placeholder=placeholder, nothing="No match.", on_picked_change=picked,
     )  # fmt: skip
 
 

@@ -9,6 +9,8 @@ import streamlit as st
 from musicsim.explorer.search.query import Hit
 from musicsim.library import Song
 from musicsim.ui.base.asset import asset
+from musicsim.ui.base.state import active_library
+from musicsim.ui.components.cover import cover_address
 
 __all__ = ["Action", "Row", "clock", "hit_rows", "song_list"]
 
@@ -111,7 +113,11 @@ def song_list(
     )
     component(
         key=key,
-        data={"rows": [asdict(row) for row in rows], "editable": editable},
+        data={
+            "rows": [asdict(row) for row in rows],
+            "editable": editable,
+            "covers": cover_address(active_library(), "{}").lstrip("/"),
+        },
         height="content",
         on_action_change=receive,
     )

@@ -24,9 +24,10 @@ from musicsim.explorer.search.why_sides import explained
 from musicsim.explorer.snapshot.map_colours import PALETTE, UNKNOWN_COLOUR
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.asset import asset
-from musicsim.ui.base.state import Key
+from musicsim.ui.base.state import EXAMPLE, Key
 from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.charts import chart
+from musicsim.ui.components.player_routes import upload_address
 
 __all__ = ["ask_why", "show_why", "why_dialog"]
 
@@ -173,7 +174,8 @@ def _waves(snapshot: Snapshot, why: Why, one: Side, other: Side) -> None:
 
 def _address(snapshot: Snapshot, side: Side) -> str | None:
     if side.song_id is None:
-        return None
+        upload = EXAMPLE.get()
+        return upload_address(upload) if upload is not None else None
     return f"/songs/{side.song_id}/audio?library={quote(snapshot.library.name)}"
 
 

@@ -7,8 +7,6 @@ from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.evaluate.papers_view import show_papers
 from musicsim.ui.evaluate.quality_view import SECTION, SECTIONS, show_library
 
-__all__ = ["draw"]
-
 
 def draw() -> None:
     """Draw the page."""

@@ -19,8 +19,6 @@ from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.jobs_view import job_panel, start_job
 from musicsim.ui.components.table_download import table_download
 
-__all__ = ["show_papers"]
-
 
 def show_papers(library: Library) -> None:
     """The papers' tables with our numbers, and the short run of each."""

@@ -14,6 +14,7 @@ from musicsim.library import Song
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.state import BESIDE, CHOSEN, COLOUR_BY, EXAMPLE, FOUND, snapshot
 from musicsim.ui.base.text import plain
+from musicsim.ui.components.cover import show_cover
 from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.components.listening import follow, play_songs
 from musicsim.ui.components.song_finder import MatchKind, find_song, ids_of_match, song_matches
@@ -145,16 +146,41 @@ def _facts(now: Snapshot, models: dict[str, str]) -> str:
     return " ".join(facts)
 
 
+def _start_here(now: Snapshot) -> None:
+    """Three steps for those who have not chosen a song yet."""
+    st.subheader("Start here", anchor=False)
+    st.markdown(
+        "**1 · Choose a song.** Click a point on the map or search for a title: it plays, and the most similar songs "
+        "appear here."
+    )
+    for song in now.songs_by_id(now.row_ids[:1]):
+        st.button(
+            f"Try “{plain(song.title)}”",
+            key="explore_try",
+            icon=":material/play_arrow:",
+            on_click=_choose,
+            args=(now, song),
+        )
+    st.markdown(
+        "**2 · Follow what you like.** ≈ beside a song shows what sounds like it, + queues it, ? says why it is in the "
+        "list."
+    )
+    st.markdown("**3 · Add your own music.** It is analysed on this machine and stays there.")
+    st.page_link(PAGES["library"], label="Add a folder", icon=":material/create_new_folder:")
+
+
 def _chosen_song(now: Snapshot, song: Song | None, hits: list[Hit]) -> None:
     """The chosen song, what can be done with it, and its neighbours."""
     if song is None:
-        st.subheader("Nothing chosen yet", anchor=False)
-        st.write("Click a point on the map or search for a title. The most similar songs will appear here.")
+        _start_here(now)
         return
-    st.subheader(plain(song.title), anchor=False)
     tempo = song.tempo and f"{song.tempo:.0f} beats/min"
     facts = [song.by, song.album, song.genre, song.year and str(song.year), song.key_words, tempo]
-    st.caption(" · ".join(plain(f) for f in [*facts, clock(song.duration_s)] if f))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        show_cover(now.library, song)
+        with st.container(width="stretch", gap=None):
+            st.subheader(plain(song.title), anchor=False)
+            st.caption(" · ".join(plain(f) for f in [*facts, clock(song.duration_s)] if f))
     with st.container(horizontal=True):
         st.button("Play", icon=":material/play_arrow:", on_click=_choose, args=(now, song))
         if st.button("More like this", icon=":material/search:"):

@@ -27,8 +27,6 @@ from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.table_download import table_download
 from musicsim.ui.library.review import chosen_or_all
 
-__all__ = ["guesses_review"]
-
 _VOTERS_SAID = {"vectors": "Nearest songs", "codes": "Learned codes"}
 _CODES_HELP = (
     "Learned codes: takes a few seconds to learn codes that separate your labels; the songs with the "

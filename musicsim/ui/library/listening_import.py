@@ -37,15 +37,6 @@ from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.table_download import table_download
 from musicsim.ui.library.listening_lists import learn_walk, show_lists
 
-__all__ = [
-    "download_waiting",
-    "format_label",
-    "import_panel",
-    "proposals_table",
-    "telling",
-    "waiting_table",
-]
-
 _SUFFIXES = (*(suffix.lstrip(".") for suffix in READ_SUFFIXES), "zip")
 _LISTED = 500  # rows of a table: what is more is in the file to download
 _TELL_EVERY_S = 0.2

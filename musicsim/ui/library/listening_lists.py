@@ -13,8 +13,6 @@ from musicsim.ui.base.text import shown
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.table_download import table_download
 
-__all__ = ["learn_walk", "show_lists"]
-
 _LISTED = 500  # rows of a table
 _NOTES = {0: "left out: none of its songs is here", 1: "one song: nothing to learn from"}
 
@@ -30,12 +28,7 @@ def learn_walk(library: Library) -> bool:
 def show_lists(lists: Sequence[SeenList], key: str, *, is_open: bool) -> None:
     """The playlists: how many of the entries of each are here, and why the others are not.
 
-    Parameters
-    ----------
-    key : str
-        Unique on the page.
-    is_open : bool
-        Whether the tables are shown before somebody asks for them.
+    With `is_open` the tables are shown before somebody asks for them; `key` is unique on the page.
     """
     part = lists[:_LISTED]
     with st.expander(f"Playlists: {len(lists):,}", expanded=is_open):

@@ -28,8 +28,6 @@ from musicsim.ui.library.listening_import import (
 )
 from musicsim.ui.library.listening_lists import learn_walk
 
-__all__ = ["listening_review"]
-
 Judge = Callable[[Library, list[Proposal]], int | None]
 
 _IMPORTS_SHOWN = 25

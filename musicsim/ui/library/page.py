@@ -8,12 +8,12 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
-from musicsim.explorer.libraries import create_library
+from musicsim.explorer.libraries import create_library, library_folders, open_library
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.upkeep.add_music import keep_upload
+from musicsim.explorer.upkeep.add_music import demo_folder, keep_upload
 from musicsim.library import Failure, Library, Song
 from musicsim.ui.base.option_widgets import UPLOAD_TYPES
-from musicsim.ui.base.state import LIBRARY, SECTION, snapshot
+from musicsim.ui.base.state import LIBRARY, SECTION, forget_library_state, snapshot
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.empty import demo_button
 from musicsim.ui.components.jobs_view import job_panel, start_job
@@ -30,6 +30,8 @@ from musicsim.ui.library.settings import folders, settings
 from musicsim.ui.library.songs_table import songs_table
 
 __all__ = ["draw"]
+
+_OWN = "library_own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,11 @@ def _files(
 
 def _ways_in(now: Snapshot, *, busy: bool) -> None:
     """A folder, files from the browser, the demo; and further libraries."""
+    if demo_folder(now.library) in now.library.files.roots():
+        st.text_input(
+            "New library for your music", "My music", key=_OWN,
+            help="These songs are made up: your own go to a library of this name. Leave it empty to add them here.",
+        )  # fmt: skip
     folder, upload, other = st.columns(3, gap="large")
     with folder, st.form("add_folder", border=False):
         st.text_input("Folder of music", key="library_folder", placeholder="~/Music")
@@ -162,17 +169,30 @@ def _add_folder(library: Library) -> None:
             f"{typed or 'Nothing'}: there is no such folder on this machine."
         )
         return
-    start_job(library, "add", paths=[str(folder.absolute())])
+    _add(library, lambda _: [folder.absolute()])
 
 
 def _add_uploads(library: Library) -> None:
     """Keep the uploaded files in the library's folder and add them."""
+    files = st.session_state["library_files"]
+    _add(library, lambda into: [keep_upload(into, f.name, f.getvalue()) for f in files])
+
+
+def _add(library: Library, paths: Callable[[Library], Sequence[Path]]) -> None:
+    """Start adding music to this library, or to a new one where its name is given; that is shown then."""
     try:
-        paths = [str(keep_upload(library, f.name, f.getvalue())) for f in st.session_state["library_files"]]
+        name = st.session_state.get(_OWN, "").strip()
+        if name:
+            if name not in {folder.name for folder in library_folders()}:
+                create_library(name)
+            library = open_library(name)
+        start_job(library, "add", paths=[str(path) for path in paths(library)])
     except MusicsimError as error:
         st.session_state["library_problem"] = str(error)
         return
-    start_job(library, "add", paths=paths)
+    if name:
+        LIBRARY.set(name)
+        forget_library_state()
 
 
 def _new_library() -> None:

@@ -11,7 +11,7 @@ from musicsim.explorer.snapshot.same_sound import groups
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Failure, Library, Song
 from musicsim.library.genres import genre_spellings
-from musicsim.library.stores.failure import SKIPPED
+from musicsim.library.stores.files import SKIPPED
 from musicsim.library.stores.tag_edits import TagChange
 from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain, shown
@@ -19,15 +19,6 @@ from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.listening import play_songs
 from musicsim.ui.components.song_list import clock
 from musicsim.ui.components.table_download import table_download
-
-__all__ = [
-    "artists_review",
-    "chosen_or_all",
-    "duplicates_review",
-    "failures_review",
-    "genres_review",
-    "missing_review",
-]
 
 T = TypeVar("T")
 

@@ -9,8 +9,6 @@ from musicsim.library.scan.files import IGNORE_FILE
 from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.jobs_view import start_job
 
-__all__ = ["folders", "settings"]
-
 
 def _forget(library: Library, root: Path) -> None:
     n_songs = library.files.forget_root(root)

@@ -15,8 +15,6 @@ from musicsim.ui.base.state import Key
 from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, change
 from musicsim.ui.playlist.request_form import MAX_SONGS, remember_drawn, request_of
 
-__all__ = ["TROUBLE", "another_route", "draw", "go_on", "redraw_after", "redraw_around", "redraw_one", "said"]
-
 TROUBLE: Key[str] = Key("playlist_trouble", str, "why the last request could not be followed")
 _MANY_OTHERS = 2  # times the songs of the list: so many others, and another route leaves the old songs out
 

@@ -17,8 +17,6 @@ from musicsim.ui.base.text import plain
 from musicsim.ui.components.song_list import clock
 from musicsim.ui.playlist.saved import NAME
 
-__all__ = ["export_button", "mix_section"]
-
 _FORMAT: Key[str] = Key("playlist_format", lambda: "m3u8", "format of the exported list")
 _RELATIVE: Key[bool] = Key("playlist_relative", lambda: False, "whether its paths are relative to a folder")
 _FOLDER: Key[str] = Key("playlist_folder", str, "that folder")

@@ -25,8 +25,6 @@ from musicsim.ui.playlist.view import (
 )
 from musicsim.ui.playlist.weights_view import show_weights
 
-__all__ = ["draw"]
-
 SECTIONS = ("A playlist", "Which is better?", "What leads from song to song")
 # the form is longer than most screens; the player covers the lowest five rem
 DRAW_CSS = """.st-key-playlist_draw {

@@ -21,10 +21,12 @@ from musicsim.library.scan.files import content_hash
 from musicsim.ui.base.option_widgets import UPLOAD_TYPES
 from musicsim.ui.base.state import CHOSEN, EXAMPLE, Upload, example, map_placer, snapshot
 from musicsim.ui.base.text import plain
+from musicsim.ui.components.cover import show_cover
 from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.listening import follow, play_songs
-from musicsim.ui.components.search_examples import PART, search_like, signed
+from musicsim.ui.components.player_routes import play_upload
+from musicsim.ui.components.search_examples import PART, chosen_part, search_like
 from musicsim.ui.components.song_finder import MatchKind, find_song, ids_of_match, song_matches
 from musicsim.ui.components.song_list import Action, clock, hit_rows, song_list
 from musicsim.ui.components.song_map import song_map
@@ -91,14 +93,15 @@ def draw() -> None:
         return
     if query is not None:
         _about(now, query)
-        _part(now, query)
-        add_examples(now, query.name_in(now), query.seed_id)
-    _answers(now, query, _request(now, query))
+        with st.expander("More examples, or only a part of it", icon=":material/tune:"):
+            add_examples(now, query.name_in(now), query.seed_id)
+            _part(now, query)
+    _answers(now, query, search_form(now, "" if query is None else query.name_in(now)))
 
 
 def _ways_in(now: Snapshot) -> None:
     """A file, a recording, or a song of the library."""
-    drop, record, choose = st.columns([2, 1, 1], gap="medium")
+    drop, record, choose = st.columns([4, 2, 4], gap="medium")
     drop.file_uploader(
         "Drop a file",
         type=UPLOAD_TYPES,
@@ -157,7 +160,10 @@ def _about(now: Snapshot, query: _Query) -> None:
         what, act = st.columns([3, 1], vertical_alignment="center")
         if upload is not None and isinstance(query.of, Example):
             what.markdown(f"**{plain(upload.name)}** · {clock(query.of.duration_s)}")
-            what.audio(upload.data)
+            what.button(
+                "Play", icon=":material/play_arrow:", key="search_play_upload", on_click=play_upload,
+                args=(upload, query.of.duration_s),
+            )  # fmt: skip
             for note in query.of.notes:
                 what.caption(f":material/info: {plain(note)}")
             if query.of.is_cut and not upload.is_whole:
@@ -179,7 +185,9 @@ def _about(now: Snapshot, query: _Query) -> None:
                     disabled=busy, help="Another job is running: see the Library page." if busy else None,
                 )  # fmt: skip
         elif seed is not None:
-            what.markdown(f"**{plain(seed.title)}** · {plain(seed.by)} · {clock(seed.duration_s)}")
+            with what.container(horizontal=True, vertical_alignment="center"):
+                show_cover(now.library, seed)
+                st.markdown(f"**{plain(seed.title)}** · {plain(seed.by)} · {clock(seed.duration_s)}")
             act.button(
                 "Play",
                 icon=":material/play_arrow:",
@@ -204,16 +212,10 @@ def _part(now: Snapshot, query: _Query) -> None:
         name,
         peaks,
         duration_s,
-        _part_of(name),
+        chosen_part(name),
         key="search_part_wave",
         on_part=lambda part: PART.set((name, part)),
     )
-
-
-def _part_of(name: str) -> tuple[float, float] | None:
-    """The seconds that were chosen of what is searched with under a name."""
-    of, part = PART.get()
-    return part if of == name else None
 
 
 def _take_whole(upload: Upload) -> None:
@@ -227,14 +229,6 @@ def _add_upload(now: Snapshot, upload: Upload) -> None:
         start_job(now.library, "add", paths=[str(keep_upload(now.library, upload.name, upload.data))])
     except MusicsimError as error:
         st.toast(plain(error), icon=":material/warning:")
-
-
-def _request(now: Snapshot, query: _Query | None) -> SearchRequest:
-    """What the form asks for, with the examples beside the first and the part that counts."""
-    songs = {} if query is None else signed(query.name_in(now))
-    part = None if query is None else _part_of(query.name_in(now))
-    like, unlike = (tuple(i for i, sign in songs.items() if sign == side) for side in (1, -1))
-    return search_form(now, like=like, unlike=unlike, part=part)
 
 
 def _answers(now: Snapshot, query: _Query | None, request: SearchRequest) -> None:
@@ -264,8 +258,9 @@ def _list_and_map(
     songs = [hit.song for hit in hits]
     found, where = st.columns([3, 2], gap="large")
     with found:
-        what = "songs that fit" if query is None else "most similar songs"
-        st.subheader(f"{len(hits)} {what}" if hits else "No songs match these filters", anchor=False)
+        n_songs = "1 song" if len(hits) == 1 else f"{len(hits)} songs"
+        what = f"{n_songs} that fit" if query is None else n_songs.replace(" ", " most similar ")
+        st.subheader(what if hits else "No songs match these filters", anchor=False)
         if not hits:
             st.caption("Loosen the filters or the words.")
 

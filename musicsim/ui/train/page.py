@@ -11,8 +11,6 @@ from musicsim.ui.train.models_view import models_section
 from musicsim.ui.train.training_view import choices, latest_training, training_run
 from musicsim.ui.train.verdict_view import verdict
 
-__all__ = ["draw"]
-
 
 def draw() -> None:
     """Draw the page."""

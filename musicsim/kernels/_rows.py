@@ -1,13 +1,12 @@
-"""Histograms of songs, checked, and cosines of rows."""
+"""Rows of songs, checked: counts, dense or sparse, and histograms; their lengths and cosines."""
 
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from musicsim._arrays import Float64Array, FloatingArray
-
-__all__ = ["check_same_width", "cosines", "root"]
 
 _SUM_TOLERANCE = 1e-3
 """Distance from 1 that sums of float32 histograms may have, for rounding or a few stored digits."""
@@ -42,3 +41,30 @@ def check_same_width(left: Float64Array, right: Float64Array) -> None:
         raise ValueError(
             f"A has {left.shape[1]} codewords and B {right.shape[1]}; both need the same codebook."
         )
+
+
+def term_counts(rows: Any, name: str) -> Any:
+    """Float64 rows that are finite and not negative; CSR where they were sparse."""
+    if sparse.issparse(rows):
+        counts = sparse.csr_array(rows, dtype=np.float64)
+        if not counts.has_canonical_format:
+            counts = counts.copy()  # the arrays may be the caller's
+            counts.sum_duplicates()
+        entries = counts.data
+    else:
+        counts = entries = np.asarray(rows, dtype=np.float64)
+    if counts.ndim != 2:
+        raise ValueError(f"{name}: shape {counts.shape} should be (n_songs, n_codewords).")
+    if entries.size and not (np.isfinite(entries).all() and entries.min() >= 0.0):
+        raise ValueError(f"{name}: entries should be finite and not negative.")
+    return counts
+
+
+def unit_rows(rows: Any) -> Any:
+    """Rows divided by their length; zero rows stay zero. Sparse rows stay sparse."""
+    if sparse.issparse(rows):
+        rows = sparse.csr_array(rows)
+        lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+        return sparse.diags_array(1.0 / np.where(lengths > 0.0, lengths, 1.0)) @ rows
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(lengths > 0.0, lengths, 1.0)
