@@ -293,6 +293,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         browser = playwright.chromium.launch(executable_path=_chromium(), args=_FLAGS)
         progress("Streamlit's hello page")
         hello = _hello(browser)
+        progress(f"Streamlit's hello page: first load {_said(hello)}")
         rows: list[Row] = [{"songs": 0, "page": "Streamlit's hello", "what": "first load", "seconds": hello}]
         for library in _libraries(settings, Path(folder), progress):
             with library:

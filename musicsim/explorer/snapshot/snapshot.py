@@ -14,6 +14,7 @@ from musicsim import search
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.errors import NotFoundError
 from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.snapshot.map_view import OncePer
 from musicsim.explorer.snapshot.model_rows import ModelRows, cached_rows, representatives_of
 from musicsim.explorer.snapshot.neighbours import Neighbours
 from musicsim.library import Library, Song
@@ -240,16 +241,9 @@ class Snapshot:
         return Found(artists[:n_artists], albums[:n_albums], songs[: limit - n_artists - n_albums])
 
     def _albums_with(self, text: str, limit: int, *, nearly: bool) -> list[tuple[str, str, int]]:
-        albums, lines = self._albums
+        albums, lines = _albums_of(self._table, self.library)
         find = lines.nearly_holding if nearly else lines.holding
         return [albums[i] for i in find(text.casefold(), limit)]
-
-    @cached_property
-    def _albums(self) -> tuple[list[tuple[str, str, int]], PackedTexts]:
-        """Albums from many songs to few, and what is looked into."""
-        counts = sorted(self.library.album_counts().items(), key=lambda item: (-item[1], item[0]))
-        albums = [(name, by, n) for (name, by), n in counts]
-        return albums, PackedTexts.of(name.casefold() for name, _, _ in albums)
 
     def songs_with(self, text: str, limit: int) -> list[Song]:
         """At most `limit` songs that match a text as :meth:`Song.matches` does; of their titles first, by id."""
@@ -266,6 +260,16 @@ class Snapshot:
 
 
 _NO_ROWS = np.empty(0, dtype=np.int64)
+
+
+def _read_albums(_: SongTable, library: Library) -> tuple[list[tuple[str, str, int]], PackedTexts]:
+    counts = sorted(library.album_counts().items(), key=lambda item: (-item[1], item[0]))
+    albums = [(name, by, n) for (name, by), n in counts]
+    return albums, PackedTexts.of(name.casefold() for name, _, _ in albums)
+
+
+_albums_of: OncePer[SongTable, tuple[list[tuple[str, str, int]], PackedTexts]] = OncePer(_read_albums)
+"""Albums from many songs to few, and what is looked into; read again when a song has changed (3 s for a million)."""
 
 
 def _as_int64(song_id: int) -> int:

@@ -307,12 +307,14 @@ def _shown() -> dict[str, str]:
 
 @st.cache_resource(show_spinner=False)
 def warm_up() -> None:
-    """Start and import what the first search and playlist will need, beside the first page, once a process."""
+    """Start, import and read what the first search and playlist will need, beside the first page, once a process."""
     start_workers(active_library())
+    now = snapshot()
 
     def import_all() -> None:
         import openTSNE  # noqa: F401
 
         _ = codebook.Codebook, playlist.PlaylistModel, search.ExactIndex  # each loads its module
+        now.find("a")  # of a million songs the first letter typed would take seconds
 
     threading.Thread(target=import_all, name="warm-up", daemon=True).start()
