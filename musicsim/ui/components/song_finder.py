@@ -61,7 +61,8 @@ def song_matches(snapshot: Snapshot, text: str, *, kinds: Collection[MatchKind] 
         for name, by, n in found.albums
     ]
     matches += [Match("song", str(song.id), shown(song.title), shown(song.by)) for song in found.songs]
-    return [match for match in [*matches, *_meaning(snapshot, text, matches)] if match.kind in kinds]
+    matches = [match for match in matches if match.kind in kinds]
+    return [*matches, *(_meaning(snapshot, text, matches) if "words" in kinds else ())]
 
 
 def _songs(n: int) -> str:
