@@ -95,7 +95,11 @@ def draw() -> None:
         with st.expander("More examples, or only a part of it", icon=":material/tune:"):
             add_examples(now, query.name_in(now), query.seed_id)
             _part(now, query)
-    _answers(now, query, _search_form(now, query))
+    request = _search_form(now, query)
+    try:
+        _answers(now, query, request)
+    except MusicsimError as error:
+        st.error(plain(error), icon=":material/error:")
 
 
 def _ways_in(now: Snapshot) -> None:
@@ -237,7 +241,8 @@ def _search_form(now: Snapshot, query: _Query | None) -> SearchRequest:
     name = "" if query is None else query.name_in(now)
     songs, said = signed(name), understood(now, WORDS.get())
     show_asked(now, name, said)
-    like, unlike = (tuple(i for i, sign in songs.items() if sign == side) for side in (1, -1))
+    here = {i for i, row in zip(songs, now.rows_of(songs).tolist(), strict=True) if row >= 0}
+    like, unlike = (tuple(i for i in songs if i in here and songs[i] == side) for side in (1, -1))
     return SearchRequest(
         k=k,
         per_artist=per_artist,
