@@ -129,6 +129,8 @@ def similar_to_several(
 
     With `words` alone the songs that fit them, without a similarity.
     """
+    if not search.like and not search.words:
+        raise HTTPException(422, "say which songs by `like`, or what songs are by `words`.")
     return _hits(find_requested(snapshot_under(open_library(library), model), None, search))
 
 

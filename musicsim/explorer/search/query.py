@@ -207,7 +207,10 @@ def find_similar(
                 for (_, vector), bending in zip(like, bendings, strict=True)
             ]
         )
-        away = [_distances(snapshot, vector, rows, None, reduce) for _, vector in unlike]
+        away = [
+            _distances(snapshot, vector, rows, bent(snapshot, vector, Thumbs()), reduce)
+            for _, vector in unlike
+        ]
         order, together = _in_order(distances, np.array(away))
         rows, nearest = rows[order], distances.argmin(axis=0)[order]
         chosen = limited_per_artist(snapshot, rows, k, max_per_artist, fitting)

@@ -100,7 +100,6 @@ class Words:
         return " ".join([*(part.text for i, part in enumerate(self.parts) if i != place), *self.unknown])
 
 
-@lru_cache(maxsize=64)
 def understood(snapshot: Snapshot, text: str) -> Words:
     """Read words as conditions on songs.
 
@@ -109,23 +108,7 @@ def understood(snapshot: Snapshot, text: str) -> Words:
     text : str
         The first 200 letters are read.
     """
-    tokens = [token.strip(',.;:!?"“”()') for token in text[:_MAX_TEXT].casefold().split()]
-    tokens = [token for token in tokens if token]
-    reader = _reader(snapshot)
-    parts, unknown, at = [], [], 0
-    while at < len(tokens):
-        start = at
-        is_not, at = _skipped(tokens, at, _NOT)
-        is_very, at = _skipped(tokens, at, {_VERY})
-        found, n = reader.longest(tokens[at:], is_very)
-        if found is not None:
-            text = " ".join([*tokens[start:at], found.text])
-            words = f"not {found.words}" if is_not else found.words
-            parts.append(Part(text, words, found.filters, found.lyrics, found.along, is_not))
-        elif at < len(tokens) and tokens[at] not in _FILLERS:
-            unknown.append(tokens[at])
-        at += n
-    return Words(tuple(parts), tuple(unknown))
+    return _reader(snapshot).read(text[:_MAX_TEXT])
 
 
 def _skipped(tokens: Sequence[str], at: int, words: Iterable[str]) -> tuple[bool, int]:
@@ -149,8 +132,27 @@ class _Reader:
         self._tags = _by_key(labels)
         self._artists = _by_key(columns.artist.counts())
         self._known = [*{*self._tags, *_HEARD, *_SAME, *MODES}]
+        self.read = lru_cache(maxsize=64)(self._read)
 
-    def longest(self, tokens: Sequence[str], is_very: bool) -> tuple[Part | None, int]:
+    def _read(self, text: str) -> Words:
+        tokens = [token.strip(',.;:!?"“”()') for token in text.casefold().split()]
+        tokens = [token for token in tokens if token]
+        parts, unknown, at = [], [], 0
+        while at < len(tokens):
+            start = at
+            is_not, at = _skipped(tokens, at, _NOT)
+            is_very, at = _skipped(tokens, at, {_VERY})
+            found, n = self._longest(tokens[at:], is_very)
+            if found is not None:
+                text = " ".join([*tokens[start:at], found.text])
+                words = f"not {found.words}" if is_not else found.words
+                parts.append(Part(text, words, found.filters, found.lyrics, found.along, is_not))
+            elif tokens[at] not in _FILLERS:
+                unknown.append(tokens[at])
+            at += n
+        return Words(tuple(parts), tuple(unknown))
+
+    def _longest(self, tokens: Sequence[str], is_very: bool) -> tuple[Part | None, int]:
         """The part that the first tokens are, as many as can be, and how many these are; typos only where none is."""
         for n in range(min(_LONGEST_PHRASE, len(tokens)), 0, -1):
             part = self._exact(" ".join(tokens[:n]), is_very)
@@ -187,10 +189,9 @@ class _Reader:
         if len(key) < _MIN_TYPO:
             return None
         artists = [name for name in self._artists if name[:1] == key[:1] and abs(len(name) - len(key)) <= 2]
-        for known in (self._known, artists):
+        for known, spellings in ((self._known, self._tags), (artists, self._artists)):
             for right in get_close_matches(key, known, 1, _ALIKE):
-                names = self._artists.get(right, [right]) if known is artists else [right]
-                return self._exact(names[0].casefold(), is_very)
+                return self._exact(spellings.get(right, [right])[0].casefold(), is_very)
         return None
 
     def _heard(self, word: str, is_very: bool) -> Part | None:

@@ -57,7 +57,8 @@ def song_matches(snapshot: Snapshot, text: str, *, kinds: Collection[MatchKind] 
         for name, by, n in found.albums
     ]
     matches += [_song_match(song) for song in found.songs]
-    return [match for match in [*matches, *_meaning(snapshot, text, matches)] if match.kind in kinds]
+    matches = [match for match in matches if match.kind in kinds]
+    return [*matches, *(_meaning(snapshot, text, matches) if "words" in kinds else ())]
 
 
 def _songs(n: int) -> str:

@@ -122,7 +122,7 @@ def _one_example(snapshot: Snapshot, examples: Examples, other_id: int) -> int |
         "Compared with",
         range(len(shown_first)),
         format_func=lambda i: name(shown_first[i]),
-        key="why_example",
+        key=f"why_example_{other_id}",
     )
     return shown_first[place]
 

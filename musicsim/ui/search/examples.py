@@ -89,4 +89,5 @@ def _removable(label: str, names: Sequence[str], *, key: str, on_remove: Callabl
         format_func=lambda i: f"{names[i]} ✕",
         key=key,
         on_change=remove,
+        wrap=True,
     )

@@ -81,7 +81,11 @@ def draw() -> None:
         with st.expander("More examples, or only a part of it", icon=":material/tune:"):
             add_examples(now, query.name_in(now), query.seed_id)
             _part(now, query)
-    _answers(now, query, search_form(now, "" if query is None else query.name_in(now)))
+    request = search_form(now, "" if query is None else query.name_in(now))
+    try:
+        _answers(now, query, request)
+    except MusicsimError as error:
+        st.error(plain(error), icon=":material/error:")
 
 
 def _ways_in(now: Snapshot) -> None:
