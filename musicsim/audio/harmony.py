@@ -142,7 +142,7 @@ class _Spectra:
         np.multiply(frames, self._window, out=windowed)
         # float64, since numpy is slower in float32
         np.fft.rfft(windowed, out=spectrum)
-        n_bins = self._n_groups * _GROUP  # and one more on each side, by which a peak is told
+        n_bins = self._n_groups * _GROUP  # and one more on each side, by which a peak is recognised
         bins = spectrum[:, self._first - 1 : self._first + n_bins + 1].astype(np.complex64)
         power = np.square(bins.real) + np.square(bins.imag)
         middle = power[:, 1:-1].reshape(len(frames), self._n_groups, _GROUP)

@@ -131,7 +131,7 @@ class SimilarityModel:
             self.mean_, self.axes_ = self.kind.fit_axes(mapped, within, self.variance)
             return self
         if blocks := self.encoder_.blocks:
-            # principal axes would mix the sources, whose weights are to be told
+            # principal axes would mix the sources, whose weights are to be shown
             self.mean_ = mapped.mean(axis=0, dtype=np.float64)
             self.axes_ = np.diag(column_scales(features, blocks))
             spread = float(np.var(mapped @ self.axes_, axis=0, dtype=np.float64).sum())

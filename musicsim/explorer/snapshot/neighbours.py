@@ -37,7 +37,7 @@ _RECALL = 0.95
 _N_QUERIES = 100
 # Rows that may be missing in the file and are added whenever it is read, as a share of all.
 _ADDED_ON_READING = 0.02
-# A forest whose leaves have been split so often is built anew.
+# A forest whose leaves have been split so often is built again.
 _GROWTH = 1.5
 _SEED = 0
 

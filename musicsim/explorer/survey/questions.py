@@ -115,7 +115,7 @@ def next_question(
 
     Notes
     -----
-    Looks at 1000 songs drawn anew, 300 questions among them, and the last 500 comparisons of the listener's answers; a
+    Looks at 1000 songs drawn again, 300 questions among them, and the last 500 comparisons of the listener's answers; a
     song that the listener was asked about n times counts 1 / (1 + n). Of a million songs of 100 dimensions this takes
     3 ms of CPU before any answer; after 5000 it takes 25 ms where all dimensions spread alike, and 60 ms where the
     spread of the k-th is 1 / k.

@@ -62,7 +62,7 @@ def sample_tastes(gaps: Float64Array, answer: Int64Array, rng: np.random.Generat
     Notes
     -----
     Minimises sum_c u_c log(1 + exp(-gaps_c . w)) + |w - w_0|^2 / 2 for each taste, u exponential by answer and w_0
-    exponential, by accelerated projected gradients (Beck and Teboulle 2009) with a step for each dimension, begun anew
+    exponential, by accelerated projected gradients (Beck and Teboulle 2009) with a step for each dimension, begun again
     where they turn back (O'Donoghue and Candès 2015), until no weight moves by 0.001; 500 steps at most. Of 500
     comparisons in 139 dimensions this takes 20 ms of CPU. Memory: two arrays of the size of `gaps`.
     """

@@ -66,7 +66,7 @@ def stale_models(library: Library) -> list[ModelRecord]:
 
 
 def make_again(library: Library, record: ModelRecord, watcher: Watcher) -> bool:
-    """Make a stale model anew with its own settings; the caller is the one process that changes the library.
+    """Make a stale model again with its own settings; the caller is the one process that changes the library.
 
     False when it cannot be made any more; the model stays as it was.
     """

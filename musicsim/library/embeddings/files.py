@@ -42,7 +42,7 @@ _ALWAYS_READ = 2**26  # bytes in memory that no file is too small for
 _MAX_WIDE = 4_096
 _MAX_NAME = 4_096
 _BATCH = 4_096  # rows of a parquet file at a time
-_MAX_RUNS = 8  # of columns that are told
+_MAX_RUNS = 8  # of columns that are named
 
 
 @dataclass(frozen=True, slots=True)

@@ -274,7 +274,7 @@ class JsonStream(_Watched):
         count = 0
         while self._peek() != "]":
             start, value = self.line, self._value()
-            end, self.line = self.line, start  # of what is wrong with an entry, its beginning is told
+            end, self.line = self.line, start  # of what is wrong with an entry, its beginning is reported
             yield value
             self.line = end
             if self._peek() != "]":

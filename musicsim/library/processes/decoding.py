@@ -166,7 +166,7 @@ class Decoder:
 
     def _serve(self) -> None:
         worker = _Warm()
-        with suppress(EOFError, OSError):  # whoever asks for work is told
+        with suppress(EOFError, OSError):  # whoever asks for work gets the error
             worker.open()
         while self._do_next(worker):
             pass
@@ -301,7 +301,7 @@ def _answer(task: _Task | None) -> Any:
         return AudioError(
             f"{task.name}: decoding took more than {task.memory_mb} MB of memory and was stopped. Re-encode the file."
         )
-    except OSError as error:  # not of reading, which is told in words already
+    except OSError as error:  # not of reading, which has words already
         return LibraryError(
             f"{task.name}: what was decoded cannot be written ({error.strerror or error}). Make room in the library."
         )

@@ -99,7 +99,7 @@ def value_of(task: Task) -> Any:
 
 
 def wait_for(tasks: Sequence[Task]) -> None:
-    """A bar while something is worked out; the page runs anew when one of them is done."""
+    """A bar while something is worked out; the page runs again when one of them is done."""
     n_done = sum(task.future.done() for task in tasks)
     if n_done == len(tasks):
         return

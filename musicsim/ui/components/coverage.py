@@ -12,6 +12,6 @@ def ask_coverage(of: Snapshot) -> Task:
         tell("reading what this library says about similarity", 0, 0)
         return coverage(of)
 
-    # answers and thumbs are no change of the library's revision, or every page would be drawn anew after each of them
+    # answers and thumbs are no change of the library's revision, or every page would be drawn again after each of them
     said = of.library.answers.mark(), of.library.judgements.mark()
     return desk().ask(task_key(of, f"coverage {said}"), work)

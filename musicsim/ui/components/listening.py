@@ -38,7 +38,7 @@ def play_songs(library: Library, songs: Sequence[Song], start: int = 0, *, previ
 
 
 def enqueue_songs(library: Library, songs: Sequence[Song]) -> None:
-    """Append to the queue; a queue holds songs of one library, another one starts anew."""
+    """Append to the queue; a queue holds songs of one library, another one starts again."""
     if QUEUE_LIBRARY.get() not in ("", library.name):
         play_songs(library, songs)
         return

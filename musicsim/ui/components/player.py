@@ -130,7 +130,7 @@ class _Link:
         self.commands.append(_Command(payload))
 
     def data(self, role: str) -> dict[str, Any]:
-        """What the browser is told; marks the commands in it as sent."""
+        """What is sent to the browser; marks the commands in it as sent."""
         now = time.monotonic()
         self.commands = [c for c in self.commands if c.sent_at is None or now - c.sent_at < _RESEND_S]
         for command in self.commands:
@@ -247,7 +247,7 @@ def _deliver(link: _Link) -> None:
         st.rerun()  # in a callback this only queues: the whole app runs next, and with it the mount
         return
     # A fragment may only write inside of itself. Elsewhere the slot keeps the page's own elements
-    # in their places, so that no chart is drawn anew.
+    # in their places, so that no chart is drawn again.
     context = get_script_run_ctx()
     in_fragment = context is not None and bool(context.fragment_ids_this_run)
     with nullcontext() if in_fragment else link.slot:

@@ -130,7 +130,7 @@ def find_song(
     search : callable of the text
         Gives what is found, best first.
     on_pick : callable of the kind and the value of a match
-        Called as a widget's callback; the page runs anew after it. The value comes from the browser: it may be
+        Called as a widget's callback; the page runs again after it. The value comes from the browser: it may be
         anything, or have left the library.
     """
 

@@ -54,7 +54,7 @@ _BY = {
 
 
 def _scores_key(of: Snapshot, kind: str) -> Hashable:
-    # answers and thumbs are no change of the library's revision, or every page would be drawn anew after each of them
+    # answers and thumbs are no change of the library's revision, or every page would be drawn again after each of them
     marks = {ANSWERS: of.library.answers.mark, JUDGEMENTS: of.library.judgements.mark}
     return task_key(of, f"scores by {kind} {marks[kind]() if kind in marks else ''}")
 

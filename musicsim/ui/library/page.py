@@ -93,7 +93,7 @@ def draw() -> None:
 
     @st.fragment(run_every=1.0 if busy else None)
     def watch() -> None:
-        """The job at work; the page runs anew when songs have come or the job has ended."""
+        """The job at work; the page runs again when songs have come or the job has ended."""
         job = jobs.current(library)
         if busy and (job is None or library.revision != now.revision):
             st.rerun()

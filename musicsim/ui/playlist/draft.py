@@ -66,7 +66,7 @@ class PlaylistDraft:
         }
 
     def redrawn(self, drawn: DrawnPlaylist, dialect: str | None, seed: int) -> "PlaylistDraft":
-        """The list drawn anew in part; pairs that still follow each other keep their edges."""
+        """The list drawn again in part; pairs that still follow each other keep their edges."""
         ids = tuple(song.id for song in drawn.songs)
         return replace(
             self, song_ids=ids, taken=_taken(drawn) | dict(self.taken), kept=self.kept & set(ids),

@@ -53,7 +53,7 @@ def show_address(now: Snapshot) -> SavedPlaylist | None:
     _READ.set(True)
     draft = PLAYLIST.get()
     saved = playlists_of(now).get(draft.saved_id) if draft and draft.saved_id is not None else None
-    # ids are given anew when a playlist is replaced
+    # ids are given again when a playlist is replaced
     if saved is None or draft is None or present_ids(now, saved.song_ids) != draft.song_ids:
         st.query_params.pop(_PARAMETER, None)
         return None

@@ -257,7 +257,7 @@ def latest_training(library: Library) -> Job | None:
 
 
 def training_run(library: Library, job: Job) -> None:
-    """A training with its live lines and ways to stop it; the page runs anew when it has ended."""
+    """A training with its live lines and ways to stop it; the page runs again when it has ended."""
 
     @st.fragment(run_every=1.0 if job.is_active else None)
     def watch() -> None:
