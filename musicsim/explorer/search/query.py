@@ -224,7 +224,7 @@ def _distances(
     snapshot: Snapshot,
     vector: Float32Array,
     rows: Int64Array,
-    bending: metric.Feedback | None,
+    bending: "metric.Feedback | None",
     reduce: bool,
 ) -> FloatingArray:
     """Distances of rows from one example, by the metric around it, adjusted for hubs where these are reduced."""
