@@ -2,9 +2,9 @@
 
 Chromium opens each page of the app in a context of its own (*first load*), comes to it from another page (*switch*),
 clicks an answer of *Search*, types into the song finder and draws a playlist. A page rests when its script has ended,
-its map is drawn and nothing has changed on it for a quarter of a second; that quarter is not counted. Streamlit's own
-hello page in the same run is what a page costs before it does anything. Libraries are generated
-(:mod:`benchmarks.large_library`). WebGL runs in software.
+no bar says that something is being worked out, its map is drawn and nothing has changed on it for a quarter of a
+second; that quarter is not counted. Streamlit's own hello page in the same run is what a page costs before it does
+anything. Libraries are generated (:mod:`benchmarks.large_library`). WebGL runs in software.
 
 Every wait ends after two minutes: what did not rest by then has no figure, and the run goes on.
 """
@@ -49,10 +49,12 @@ _HELLO = "from pathlib import Path; import streamlit.hello as h; print(Path(h.__
 # Resolves with the moment of the last change, once the script has ended and nothing has changed for a while; None
 # where that does not come in time.
 _RESTS = """([still, patience]) => new Promise((resolve) => {
+    const busy = "[data-testid=stSkeleton], [data-stale=true], [data-testid=stProgress], "
+        + "[data-testid=map]:not([data-state])";
     const begun = performance.now();
     let last = begun;
     const ends = () => document.querySelector("[data-testid=stApp]")?.dataset.testScriptState === "notRunning"
-        && !document.querySelector("[data-testid=stSkeleton], [data-stale=true], [data-testid=map]:not([data-state])");
+        && !document.querySelector(busy);
     let ended = ends();
     const watch = new MutationObserver(() => { last = performance.now(); });
     watch.observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true });

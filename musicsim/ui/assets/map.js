@@ -224,7 +224,7 @@ class SongMap {
     Object.assign(this, { nChosenFor: places.n, isNew: true });
     this.points?.close();
     this.points = null;
-    if (places.n > MAX_PLAIN && canDrawGl()) {
+    if (places.n > MAX_PLAIN && canDrawGl(places.n)) {
       window[LIBRARY] ??= import(new URL(script, this.base).href);
       const points = new GlPoints(await window[LIBRARY], this.newCanvas(), this.extent());
       const frameMs = await points.probe(places, colours, this.size);

@@ -1,9 +1,11 @@
 """Figures that take seconds, worked out beside the page by one thread that all sessions share."""
 
+import ctypes
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,12 +58,21 @@ class Desk:
                 def tell(message: str, done: int, total: int) -> None:
                     said.update(message=message, done=done, total=total)
 
-                self._tasks[key] = Task(self._pool.submit(work, tell), said)
+                self._tasks[key] = Task(self._pool.submit(_done, work, tell), said)
             return self._tasks[key]
 
     def known(self, key: Hashable) -> Task | None:
         """The task of this key, if it has been asked for."""
         return self._tasks.get(key)
+
+
+def _done(work: Callable[[Tell], Any], tell: Tell) -> Any:
+    """What comes of work; memory that it has freed goes back to the system, which glibc keeps otherwise."""
+    try:
+        return work(tell)
+    finally:
+        with suppress(OSError, AttributeError):  # another C library
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 @st.cache_resource(show_spinner=False)
