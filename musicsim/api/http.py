@@ -33,8 +33,6 @@ from musicsim.library import Song
 from musicsim.library.db.columns import HEARD
 from musicsim.library.disk.scratch import scratch_of
 
-__all__ = ["http_interface"]
-
 # None of these can a form or a plain request of another site's page have: its browser asks us first, and is refused.
 _SOUND_TYPES = ("audio/", "video/", "application/octet-stream", "application/ogg")
 _MAX_BYTES = MAX_MB << 20
@@ -131,6 +129,8 @@ def similar_to_several(
 
     With `words` alone the songs that fit them, without a similarity.
     """
+    if not search.like and not search.words:
+        raise HTTPException(422, "say which songs by `like`, or what songs are by `words`.")
     return _hits(find_requested(snapshot_under(open_library(library), model), None, search))
 
 

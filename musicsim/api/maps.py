@@ -14,8 +14,6 @@ from musicsim.explorer.libraries import open_library
 from musicsim.explorer.snapshot.map_columns import map_column
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 
-__all__ = ["is_known", "map_routes"]
-
 _LEVEL = 4  # places hardly get smaller: a million songs take 0.4 s
 _MAX_HELD = 8
 

@@ -21,8 +21,6 @@ from musicsim.library.covers import Covers
 from musicsim.library.playable import PlayableCopies
 from musicsim.library.processes.decoding import Decoding, decoder
 
-__all__ = ["routes"]
-
 _log = logging.getLogger(__name__)
 
 

@@ -65,11 +65,9 @@ def peaks(samples: FloatingArray, n_bins: int = 400) -> Float32Array:
 class Outline:
     """Peak levels of sound that comes block by block and whose length is not known before its end.
 
-    Notes
-    -----
-    Keeps the peak of every step, a step being one sample at first. As soon as there are more than
-    8,192 of them, neighbours are joined and steps are twice as long, so that the outline depends on
-    the samples only, not on how they were cut into blocks, and takes 32 kB whatever the length.
+    Keeps the peak of every step, a step being one sample at first. As soon as there are more than 8,192 of them,
+    neighbours are joined and steps are twice as long, so that the outline depends on the samples only, not on how
+    they were cut into blocks, and takes 32 kB whatever the length.
     """
 
     def __init__(self) -> None:
@@ -101,10 +99,7 @@ class Outline:
     def finish(self, n_bins: int = 400) -> Float32Array:
         """Return the peaks of `n_bins` equal stretches; see :func:`peaks`.
 
-        Raises
-        ------
-        ValueError
-            If a sample was NaN or infinite.
+        Raises ValueError if a sample was NaN or infinite.
         """
         n_steps = -(-self._n_samples // self._step)
         starts = np.arange(n_bins) * n_steps // n_bins

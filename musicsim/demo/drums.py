@@ -143,17 +143,9 @@ def _band(rng: np.random.Generator, n: int, centre_hz: float, octaves: float) ->
 
 
 def play_texture(name: str, n: int, rng: np.random.Generator, brightness: float = 0.0) -> Float32Array:
-    """A bed of noise as long as the song, in stereo.
+    """One of ``TEXTURES``, a bed of noise as long as the song: float32 (2, n), standard deviation about 0.1.
 
-    Parameters
-    ----------
-    name : str, one of ``TEXTURES``
-    n : int, samples
-    brightness : float, octaves
-
-    Returns
-    -------
-    ndarray of shape (2, n), float32, standard deviation about 0.1
+    `brightness` is in octaves.
     """
     if name in ("crackle", "rain"):
         return _drops(name, n, rng)

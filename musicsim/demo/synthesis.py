@@ -43,7 +43,7 @@ from musicsim.demo.style_types import Part, Style
 from musicsim.demo.styles import style_named
 from musicsim.demo.voices import PATCHES, SAMPLE_RATE, Patch, play_note, softer, sustain, vary_patch
 
-_VERSION = 2  # raise when the sound of a plan changes: files of an older version are then written anew
+_VERSION = 2  # raise when the sound of a plan changes: files of an older version are then written again
 _ABANDONED_S = 3600.0
 _DRUM_PAN = {"hat": 0.3, "open": 0.3, "ride": -0.35, "crash": -0.3, "tom": 0.25, "shaker": -0.4, "rim": 0.15}
 _DRUM_SEND = {"kick": 0.02, "snare": 0.25, "clap": 0.3, "tom": 0.25, "rim": 0.3}

@@ -117,20 +117,9 @@ def known_artist(name: str | None) -> str | None:
 def artist_group(artist: str | None, folder: Path, roots: Iterable[Path]) -> str | None:
     """What stands for "the same artist" in artist limits, spacing, colours and splits.
 
-    Parameters
-    ----------
-    artist : str or None
-        As tagged or corrected; placeholders count as None.
-    folder : Path
-        The folder the file lies in.
-    roots : iterable of Path
-        The folders that were added to the library.
-
-    Returns
-    -------
-    str or None
-        A known artist's name without differences of case, width and spaces; else ``"folder:<path>"`` of
-        the folder that stands in; None if the song stands for itself.
+    Of an artist as tagged or corrected the name without differences of case, width and spaces; placeholders count as
+    None. Without one ``"folder:<path>"`` of the folder that stands in, seen from the folders that were added to the
+    library; None if the song stands for itself.
     """
     known = known_artist(artist)
     if known is not None:

@@ -25,8 +25,6 @@ from musicsim.library.disk.room import make_room
 from musicsim.library.store import Song, Store
 from musicsim.library.tags import FrugalFile, file_chunks, open_container, read_id3v2
 
-__all__ = ["Covers", "thumbnail"]
-
 _log = logging.getLogger(__name__)
 _VERSION = 1  # of the pictures that are made
 _SIDE = 320  # pixels

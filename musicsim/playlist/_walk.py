@@ -76,13 +76,8 @@ class Restrictions:
     ) -> BoolArray:
         """The unused songs that are no closer than the spacing to one of their group.
 
-        Parameters
-        ----------
-        songs : songs placed so far
-        place : int or None
-            A place further on than the next one, whose neighbours before it are not all known.
-        spacing : int or None
-            Less than what was asked, where that cannot be kept.
+        `place` is one further on than the next, whose neighbours before it are not all known; `spacing` is less than
+        what was asked, where that cannot be kept.
         """
         place = len(songs) if place is None else place
         spacing = self.spacing if spacing is None else spacing

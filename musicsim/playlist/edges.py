@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from musicsim._arrays import Int64Array
+from musicsim._arrays import Int64Array, IntegerArray
 from musicsim.playlist.hypergraph import UNIFORM, Hypergraph, is_missing, name_parts
 
 _TOPIC_DEPTHS = (1, 3, 5)
@@ -84,7 +84,7 @@ class _Collector:
         self,
         family: str,
         songs: Int64Array,
-        values: npt.NDArray[np.integer],
+        values: IntegerArray,
         label: Callable[[int], str] = str,
     ) -> None:
         """`add` for whole numbers, which `label` turns into the values of the names."""

@@ -14,8 +14,6 @@ from musicsim.ui.base.script_errors import show_error
 from musicsim.ui.components.player_routes import player_routes
 from musicsim.ui.components.song_map import map_script_routes
 
-__all__ = ["SHELL", "app_options", "make_app"]
-
 
 def _explore(request: Request) -> RedirectResponse:
     """Explore is the first page, which Streamlit serves at the root only."""

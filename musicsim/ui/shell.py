@@ -23,8 +23,6 @@ from musicsim.ui.components import player
 from musicsim.ui.components.jobs_view import library_line, upgrade_line
 from musicsim.ui.components.listening import on_player_event, radio_address, thumbs
 
-__all__ = ["draw"]
-
 _TITLES = {
     "explore": ("Explore", ":material/scatter_plot:"),
     "search": ("Search by example", ":material/search:"),

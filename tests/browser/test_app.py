@@ -15,6 +15,7 @@ from musicsim.library.db import schema
 from tests.browser.actions import (
     PAGES,
     click_song,
+    expect_rows,
     map_range,
     names_on_map,
     outline,
@@ -107,7 +108,7 @@ def test_the_search_box_is_worked_by_keys(page, address):
     expect(page.get_by_role("heading", name=second)).to_be_visible()
     expect(box).to_have_value("")
     page.keyboard.type("nowhere to be found")
-    expect(page.get_by_text("No matching song or artist.")).to_be_visible()
+    expect(page.get_by_text("Nothing matches.")).to_be_visible()
     page.get_by_role("button", name="Clear").click()
     expect(box).to_have_value("")
     page.keyboard.type("song tones 2")
@@ -274,6 +275,41 @@ def test_filters_and_limits_act_at_once(page, address, home):
     page.get_by_role("combobox", name=re.compile("Genres")).fill("Genre noise")
     page.get_by_role("option", name="Genre noise").click()
     expect(rows(page)).to_have_count(4)
+
+
+def test_words_examples_and_a_part_make_a_search_and_go_by_a_click(page, address, home):
+    song, other = songs_of(home)[0], songs_of(home)[-1]
+    visit(page, address, "search", f"?song={song.id}")
+    expect(rows(page)).to_have_count(6)
+    alone = row_ids(page)
+    box = page.get_by_role("combobox", name="Or choose songs")
+    box.press_sequentially("genre nosie")
+    expect(page.get_by_role("option")).to_contain_text(["“Genre noise”"])
+    box.press("Enter")
+    chip = page.get_by_text("“Genre noise” ✕")
+    expect(chip).to_be_visible()
+    expect(rows(page)).to_have_count(2)
+    assert {s.artist for s in songs_of(home) if s.id in row_ids(page)} == {"Artist noise"}
+    chip.click()
+    expect_rows(page, alone)
+    page.get_by_text("More examples, or only a part of it").click()
+    page.get_by_role("combobox", name="Add an example").press_sequentially(other.title)
+    page.get_by_role("option").first.click()
+    expect(page.get_by_text(f"like “{other.title}”").first).to_be_visible()
+    page.get_by_text(f"{other.label} ✕").click()
+    expect_rows(page, alone)
+    wave = page.locator(".musicsim-part canvas")
+    wave.scroll_into_view_if_needed()
+    at = wave.bounding_box()
+    page.mouse.move(at["x"] + 0.25 * at["width"], at["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(at["x"] + 0.75 * at["width"], at["y"] + 12, steps=4)
+    page.mouse.up()
+    part = page.get_by_text("0:05 to 0:15 ✕")  # of 20 s
+    expect(part).to_be_visible()
+    part.click()
+    expect_rows(page, alone)
+    expect(page.get_by_text("Drag over a part to search with it alone.")).to_be_visible()
 
 
 def test_a_folder_with_good_and_broken_files_is_added_with_progress(page, address, home, tmp_path):

@@ -2,12 +2,9 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.actions import player_plays, rows, songs_of, switch, visit
-
-pytestmark = pytest.mark.browser
 
 
 def test_arrow_keys_go_through_a_list_of_songs(page, address, home):

@@ -88,20 +88,8 @@ def held_out_scores(
 ) -> dict[str, FloatArray]:
     """Scores of queries, each by the metric of its own place where metrics are local.
 
-    Parameters
-    ----------
-    learner : GMML or LGMMLByExample
-    X : float64 ndarray of shape (n_songs, d)
-    relevance : Relevance of all songs
-    queries, database : int arrays of rows
-
-    Returns
-    -------
-    dict of ndarray of shape (n_queries,) by measure, as :func:`musicsim.evaluation.query_scores`
-
-    Notes
-    -----
-    Memory: 2 kB a song of the database.
+    By measure, as :func:`musicsim.evaluation.query_scores` gives them. X (n_songs, d) and `relevance` are of all
+    songs, `queries` and `database` are rows of theirs. Memory: 2 kB a song of the database.
     """
     songs = X[database]
     parts = []

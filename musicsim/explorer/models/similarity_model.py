@@ -131,7 +131,7 @@ class SimilarityModel:
             self.mean_, self.axes_ = self.kind.fit_axes(mapped, within, self.variance)
             return self
         if blocks := self.encoder_.blocks:
-            # principal axes would mix the sources, whose weights are to be told
+            # principal axes would mix the sources, whose weights are to be shown
             self.mean_ = mapped.mean(axis=0, dtype=np.float64)
             self.axes_ = np.diag(column_scales(features, blocks))
             spread = float(np.var(mapped @ self.axes_, axis=0, dtype=np.float64).sum())
@@ -272,19 +272,10 @@ class SimilarityModel:
     ) -> "SimilarityModel":
         """Read a model that :meth:`save` wrote, or that somebody says it wrote.
 
-        Parameters
-        ----------
-        called : str
-            What messages call it; the folder by default.
-        remedy : str
-            What they say is to be done.
+        `called` is what messages call it, the folder by default, and `remedy` what they say is to be done.
 
-        Raises
-        ------
-        ModelError
-            If there is no readable model.
-        FeatureVersionError
-            If its features or its format are not those of this program.
+        Raises ModelError if there is no readable model; FeatureVersionError if its features or its format are not
+        those of this program.
         """
         folder = Path(folder)
         called = called or str(folder)

@@ -44,7 +44,7 @@ SHUFFLE = Contender(None, "shuffle")
 
 @dataclass(frozen=True, slots=True)
 class BlindPair:
-    """Two lists side by side, and who drew them, which is told after the answer."""
+    """Two lists side by side, and who drew them, which is shown after the answer."""
 
     left: DrawnPlaylist
     right: DrawnPlaylist
@@ -200,7 +200,7 @@ def tally(library: Library) -> list[Tally]:
     """Wins, ties and sign test of every pair that was asked about, the most asked first.
 
     Answers follow a model that was renamed. One that has gone keeps the name it had, so that a model which was made
-    anew under the same name goes on with the answers of the last one.
+    again under the same name goes on with the answers of the last one.
     """
     named = {model.id: model.name for model in library.models.all()}
     counts: dict[tuple[str, str], list[int]] = {}

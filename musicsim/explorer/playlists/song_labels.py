@@ -1,7 +1,7 @@
 """What is learned of a library's songs for the edges of its playlist walk: company, listeners, topics of lyrics.
 
 None of it depends on a model of sound, so it stands once in the library's folder, with a digest of what it was
-learned from: whoever fits a walk next finds it there, or learns it anew.
+learned from: whoever fits a walk next finds it there, or learns it again.
 """
 
 import hashlib

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from musicsim.audio import KEYS, MODES
 from musicsim.explorer.requests.options import option, settle
 
-__all__ = ["HEARD_WORDS", "Filters"]
-
 HEARD_WORDS = {
     "tempo": ("fast", "slow"),
     "loudness": ("loud", "quiet"),

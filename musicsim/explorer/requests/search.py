@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.options import option, settle
 
-__all__ = ["MAX_RESULTS", "SearchRequest"]
-
 MAX_RESULTS = 200
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim import kernels, metric
+from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.audio import SongFrames, Sound, analyse_sound
 from musicsim.errors import AudioTooShortError, ModelError, NotFoundError
 from musicsim.explorer.models.similarity_model import SimilarityModel
@@ -19,23 +19,6 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.library.genres import genre_key
 from musicsim.library.scan.files import content_hash
-
-__all__ = [
-    "Example",
-    "Examples",
-    "Hit",
-    "Query",
-    "example_of",
-    "examples_of",
-    "find_similar",
-    "limited_per_artist",
-    "model_to_compare_with",
-    "read_example",
-    "short_reason",
-    "similarities_of",
-    "similarity_of",
-]
-
 
 # Of the nearest, from which mutual proximity takes its order, and the limit of songs an artist its choice: an artist
 # may have hundreds of songs in one place, and to ask a second time costs more than to ask for more at once.
@@ -63,50 +46,27 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Sound from outside the library, ready to be searched with.
-
-    Attributes
-    ----------
-    vector : float32 ndarray of shape (n_dimensions,)
-    peaks : float32 ndarray of shape (n_bins,), in [0, 1]
-    notes : tuple of str
-        What was odd about the file.
-    song_id : int or None
-        The song of the library that has the very same bytes or sound.
-    features : float32 ndarray of shape (n_features,)
-    frames : SongFrames
-    is_cut : bool
-        Whether the sound goes on behind what was analysed.
-    starts_s : float
-        Where it begins in the song or file that it is a part of.
-    """
+    """Sound from outside the library, ready to be searched with."""
 
     name: str
-    vector: npt.NDArray[np.float32]
-    peaks: npt.NDArray[np.float32]
+    vector: Float32Array  # (n_dimensions,)
+    peaks: Float32Array  # (n_bins,), in [0, 1]
     duration_s: float
-    features: npt.NDArray[np.float32]
+    features: Float32Array  # (n_features,)
     frames: SongFrames
-    notes: tuple[str, ...] = field(default=())
-    song_id: int | None = None
-    is_cut: bool = False
-    starts_s: float = 0.0
+    notes: tuple[str, ...] = field(default=())  # what was odd about the file
+    song_id: int | None = None  # the song of the library that has the very same bytes or sound
+    is_cut: bool = False  # whether the sound goes on behind what was analysed
+    starts_s: float = 0.0  # where it begins in the song or file that it is a part of
 
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Several examples at once.
+    """Several examples at once."""
 
-    Attributes
-    ----------
-    like : tuple of int or Example
-        Song ids and sound from outside that results should be like; at least one.
-    unlike : tuple of int
-        Ids of songs that results should not be like.
-    """
-
+    # song ids and sound from outside that results should be like; at least one
     like: tuple[int | Example, ...]
-    unlike: tuple[int, ...] = ()
+    unlike: tuple[int, ...] = ()  # ids of songs that results should not be like
 
 
 Query = int | Example | Examples
@@ -123,12 +83,8 @@ def read_example(snapshot: Snapshot, source: Path | bytes, name: str) -> Example
 
     A server lets :func:`musicsim.explorer.search.uploads.hear` decode instead.
 
-    Raises
-    ------
-    AudioError
-        If it cannot be decoded or is too short; the message names it.
-    ModelError
-        If the library has no model yet.
+    Raises AudioError if it cannot be decoded or is too short; the message names it; ModelError if the library
+    has no model yet.
     """
     model_to_compare_with(snapshot)
     return example_of(snapshot, analyse_sound(source, name=name), content_hash(source), name)
@@ -251,7 +207,10 @@ def find_similar(
                 for (_, vector), bending in zip(like, bendings, strict=True)
             ]
         )
-        away = [_distances(snapshot, vector, rows, None, reduce) for _, vector in unlike]
+        away = [
+            _distances(snapshot, vector, rows, bent(snapshot, vector, Thumbs()), reduce)
+            for _, vector in unlike
+        ]
         order, together = _in_order(distances, np.array(away))
         rows, nearest = rows[order], distances.argmin(axis=0)[order]
         chosen = limited_per_artist(snapshot, rows, k, max_per_artist, fitting)
@@ -263,20 +222,18 @@ def find_similar(
 
 def _distances(
     snapshot: Snapshot,
-    vector: npt.NDArray[np.float32],
-    rows: npt.NDArray[np.int64],
-    bending: metric.Feedback | None,
+    vector: Float32Array,
+    rows: Int64Array,
+    bending: "metric.Feedback | None",
     reduce: bool,
-) -> npt.NDArray[np.floating]:
+) -> FloatingArray:
     """Distances of rows from one example, by the metric around it, adjusted for hubs where these are reduced."""
     X = snapshot.vectors_at(rows)
     distances = np.linalg.norm(X - vector, axis=1) if bending is None else bending.distances(X)
     return snapshot.adjusted(vector, distances, rows) if reduce else distances
 
 
-def _in_order(
-    like: npt.NDArray[np.floating], unlike: npt.NDArray[np.floating]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.floating]]:
+def _in_order(like: FloatingArray, unlike: FloatingArray) -> tuple[Int64Array, FloatingArray]:
     """The order of rows by their distances from examples, (n, n_rows) each, and one distance each in this order.
 
     It is infinite where a row is rather like what it should not be.
@@ -295,10 +252,7 @@ def _in_order(
 def similarity_of(snapshot: Snapshot, query: Query, other_id: int) -> float:
     """The similarity of a song to a query, 0 to 1, as a list of results has it without thumbs.
 
-    Raises
-    ------
-    NotFoundError
-        If a song is not in the library or has no vector yet.
+    Raises NotFoundError if a song is not in the library or has no vector yet.
     """
     like, unlike = _pairwise(snapshot, query, other_id)
     _, (distance,) = _in_order(like[:, None], unlike[:, None])
@@ -311,9 +265,7 @@ def similarities_of(snapshot: Snapshot, query: Query, other_id: int) -> tuple[li
     return kernels.ppk_similarity(like).tolist(), kernels.ppk_similarity(unlike).tolist()
 
 
-def _pairwise(
-    snapshot: Snapshot, query: Query, other_id: int
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _pairwise(snapshot: Snapshot, query: Query, other_id: int) -> tuple[Float64Array, Float64Array]:
     """Distances of a song from each example, and from each that results should not be like."""
     row, _ = _query_vector(snapshot, other_id)
     rows, reduce = np.array([row]), snapshot.library.settings["hub_reduction"]
@@ -329,11 +281,11 @@ def _pairwise(
 
 def _candidates(
     snapshot: Snapshot,
-    vector: npt.NDArray[np.float32],
+    vector: Float32Array,
     reach: int,
-    allowed: npt.NDArray[np.bool_] | None,
-    barred: npt.NDArray[np.int64],
-) -> npt.NDArray[np.int64]:
+    allowed: BoolArray | None,
+    barred: Int64Array,
+) -> Int64Array:
     """The `reach` nearest rows that are allowed and not barred."""
     n_asked = reach if allowed is not None else reach + len(barred)
     rows = snapshot.index.query(vector[None, :], n_asked, allowed=allowed)[1][0]
@@ -341,7 +293,7 @@ def _candidates(
     return rows[~np.isin(rows, barred)][:reach] if allowed is None else rows
 
 
-def _query_vector(snapshot: Snapshot, query: int | Example) -> tuple[int, npt.NDArray[np.float32]]:
+def _query_vector(snapshot: Snapshot, query: int | Example) -> tuple[int, Float32Array]:
     """The row of the query, -1 where the library does not have it, and its vector."""
     if isinstance(query, Example):
         return (-1 if query.song_id is None else int(snapshot.rows_of([query.song_id])[0])), query.vector
@@ -356,7 +308,7 @@ def _query_vector(snapshot: Snapshot, query: int | Example) -> tuple[int, npt.ND
 
 def limited_per_artist(
     snapshot: Snapshot,
-    rows: npt.NDArray[np.int64],
+    rows: Int64Array,
     k: int,
     max_per_artist: int | None,
     always: frozenset[int] = frozenset(),
@@ -379,9 +331,9 @@ def limited_per_artist(
 def _hits(
     snapshot: Snapshot,
     examples: Sequence[int],
-    rows: npt.NDArray[np.int64],
-    distances: npt.NDArray[np.floating],
-    nearest: npt.NDArray[np.int64],
+    rows: Int64Array,
+    distances: FloatingArray,
+    nearest: Int64Array,
 ) -> list[Hit]:
     """Answers in the order of `rows`, each with its reason by the nearest of the rows of examples (-1: from outside).
 

@@ -1,8 +1,8 @@
 """What a search request finds: songs similar to examples, to a part of one, or songs that fit words."""
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Int64Array
 from musicsim.audio import HOP, SAMPLE_RATE
 from musicsim.errors import AudioTooShortError
 from musicsim.explorer.requests.search import SearchRequest
@@ -20,8 +20,6 @@ from musicsim.explorer.snapshot.filtering import passing
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.snapshot.words import understood
 from musicsim.library import Song
-
-__all__ = ["find_requested", "part_of", "rows_fitting", "with_examples"]
 
 
 def find_requested(
@@ -68,14 +66,8 @@ def with_examples(snapshot: Snapshot, query: int | Example | None, request: Sear
 def part_of(snapshot: Snapshot, query: int | Example, start_s: float, end_s: float) -> Example:
     """Some seconds of a song whose frames were stored, or of sound from outside.
 
-    Raises
-    ------
-    AudioTooShortError
-        If there are too few of them.
-    FeatureVersionError
-        If the frames of the song were not stored.
-    NotFoundError
-        If the song is not in the library.
+    Raises AudioTooShortError if there are too few of them; FeatureVersionError if the frames of the song were
+    not stored; NotFoundError if the song is not in the library.
     """
     song_id = query if isinstance(query, int) else query.song_id
     if isinstance(query, int):
@@ -101,7 +93,7 @@ def part_of(snapshot: Snapshot, query: int | Example, start_s: float, end_s: flo
     )  # fmt: skip
 
 
-def rows_fitting(snapshot: Snapshot, request: SearchRequest) -> npt.NDArray[np.int64]:
+def rows_fitting(snapshot: Snapshot, request: SearchRequest) -> Int64Array:
     """Rows that pass the words and the other filters of a request, int64, those first that fit most.
 
     A song fits the more, the further out it is in what the words are about (the slowest of the slow), by the mean of

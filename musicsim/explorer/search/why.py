@@ -1,7 +1,7 @@
 """Why two songs are alike: what gives the similarity, the codewords they share, where these sound, and what listeners
 gave both.
 
-The figures are those of the model in use. Where it compares Gaussians, they are told by parts of the sound
+The figures are those of the model in use. Where it compares Gaussians, they are by parts of the sound
 (:mod:`musicsim.explorer.search.why_groups`), and what sounds alike where comes from the model of codewords.
 
 Conventions. Songs are histograms over the codewords of one codebook. A space is the map of a model and the

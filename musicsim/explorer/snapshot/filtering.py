@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import BoolArray, Float32Array
 from musicsim.audio import KEYS, MODES
 from musicsim.errors import NotFoundError
 from musicsim.explorer.requests.filters import Filters
@@ -15,16 +15,11 @@ from musicsim.explorer.snapshot.words import Part, understood
 from musicsim.library.db.columns import HEARD, Labels
 from musicsim.library.genres import genre_key
 
-__all__ = ["FilterChoices", "filter_choices", "passing"]
 
-
-def passing(snapshot: Snapshot, filters: Filters) -> npt.NDArray[np.bool_] | None:
+def passing(snapshot: Snapshot, filters: Filters) -> BoolArray | None:
     """Which rows pass, bool (n_indexed,); None where the filter is empty.
 
-    Raises
-    ------
-    NotFoundError
-        If words mean nothing to the library.
+    Raises NotFoundError if words mean nothing to the library.
     """
     columns = snapshot.columns
     parts = [
@@ -60,18 +55,11 @@ def passing(snapshot: Snapshot, filters: Filters) -> npt.NDArray[np.bool_] | Non
 
 @dataclass(frozen=True, slots=True)
 class FilterChoices:
-    """What there is to choose in filters, by their field.
+    """What there is to choose in filters, by their field."""
 
-    Attributes
-    ----------
-    names : dict of list of str
-        Genres and tags from many songs to few, keys from C to B, others by name; only where there are some.
-    ranges : dict of (first, last)
-        Whole numbers; only where there is a choice.
-    """
-
+    # genres and tags from many songs to few, keys from C to B, others by name; only where there are some
     names: dict[str, list[str]]
-    ranges: dict[str, tuple[int, int]]
+    ranges: dict[str, tuple[int, int]]  # whole numbers; only where there is a choice
 
 
 def filter_choices(snapshot: Snapshot) -> FilterChoices:
@@ -97,7 +85,7 @@ def filter_choices(snapshot: Snapshot) -> FilterChoices:
     )
 
 
-def _around(values: npt.NDArray[np.float32]) -> tuple[int, int]:
+def _around(values: Float32Array) -> tuple[int, int]:
     """The whole numbers around those that are known; an empty range where none is."""
     known = values[np.isfinite(values)]
     return (int(np.floor(known.min())), int(np.ceil(known.max()))) if len(known) else (0, 0)
@@ -112,7 +100,7 @@ def _by_count(counts: Counter[str]) -> list[str]:
     return [name for name, _ in counts.most_common()]
 
 
-def _fitting(snapshot: Snapshot, words: str) -> list[npt.NDArray[np.bool_]]:
+def _fitting(snapshot: Snapshot, words: str) -> list[BoolArray]:
     """Which rows fit each part of some words."""
     said = understood(snapshot, words)
     if said.unknown:
@@ -123,7 +111,7 @@ def _fitting(snapshot: Snapshot, words: str) -> list[npt.NDArray[np.bool_]]:
     return [_fits(snapshot, part) for part in said.parts]
 
 
-def _fits(snapshot: Snapshot, part: Part) -> npt.NDArray[np.bool_]:
+def _fits(snapshot: Snapshot, part: Part) -> BoolArray:
     if part.lyrics:
         found = np.isin(snapshot.row_ids, snapshot.library.lyrics.songs_saying(part.lyrics))
     else:
@@ -133,13 +121,13 @@ def _fits(snapshot: Snapshot, part: Part) -> npt.NDArray[np.bool_]:
     return ~found if part.is_not else found
 
 
-def _tagged(snapshot: Snapshot, tags: Iterable[str]) -> npt.NDArray[np.bool_]:
+def _tagged(snapshot: Snapshot, tags: Iterable[str]) -> BoolArray:
     """Which rows have one of some words as a tag or as their genre."""
     ids = snapshot.library.listening.songs_tagged(tags)
     return _of_genres(snapshot, tags) | np.isin(snapshot.row_ids, ids)
 
 
-def _of_genres(snapshot: Snapshot, genres: Iterable[str]) -> npt.NDArray[np.bool_]:
+def _of_genres(snapshot: Snapshot, genres: Iterable[str]) -> BoolArray:
     """Which rows have one of some genres, in whatever spelling."""
     known = snapshot.columns.genre
     keys = replace(known, names=[genre_key(name) for name in known.names])

@@ -131,22 +131,11 @@ def place_vector(
     index: Neighbours,
     unfold: Callable[[Float32Array], Float32Array],
 ) -> Float32Array:
-    """A place on the map for a song that is not on it.
+    """A place on the map, float32 (2,), for a song that is not on it; nan where it has no place.
 
-    Parameters
-    ----------
-    vector : float32 ndarray of shape (n_dimensions,)
-        The song.
-    places : float32 ndarray of shape (n_songs, 2)
-        The map.
-    index : Neighbours
-        The songs of the map.
-    unfold : callable of vectors (n, n_dimensions)
-        Places by the map's own method; used up to :data:`MAX_UNFOLDED` songs, beyond which it takes too long.
-
-    Returns
-    -------
-    float32 ndarray of shape (2,), nan where it has no place
+    `vector` (n_dimensions,) is the song, `places` (n_songs, 2) the map, and `index` has its songs. `unfold` gives
+    places of vectors by the map's own method; it is used up to :data:`MAX_UNFOLDED` songs, beyond which it takes too
+    long.
     """
     if len(places) <= MAX_UNFOLDED:
         return unfold(vector[None, :])[0]

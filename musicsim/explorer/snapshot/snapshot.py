@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim import search
+from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.errors import NotFoundError
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.snapshot.map_view import OncePer
@@ -22,8 +23,6 @@ from musicsim.library.db.packed_texts import PackedTexts
 from musicsim.library.genres import folded
 from musicsim.library.stores.models import ModelRecord
 
-__all__ = ["Found", "Snapshot", "snapshot_under", "take_snapshot"]
-
 _SONGS_HELD = 10_000
 
 Rows = Sequence[int] | npt.NDArray[np.integer[Any]]
@@ -31,16 +30,10 @@ Rows = Sequence[int] | npt.NDArray[np.integer[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a text finds.
+    """What a text finds."""
 
-    Attributes
-    ----------
-    artists : list of (name, number of songs)
-    albums : list of (name, artist, number of songs)
-    """
-
-    artists: list[tuple[str, int]]
-    albums: list[tuple[str, str, int]]
+    artists: list[tuple[str, int]]  # name, number of songs
+    albums: list[tuple[str, str, int]]  # name, artist, number of songs
     songs: list[Song]
 
 
@@ -104,11 +97,11 @@ class Snapshot:
         return len(self.row_ids)
 
     @property
-    def row_ids(self) -> npt.NDArray[np.int64]:
+    def row_ids(self) -> Int64Array:
         """The song id of every row, int64 (n_indexed,)."""
         return self._rows.ids if self._rows else np.empty(0, dtype=np.int64)
 
-    def rows_of(self, ids: Iterable[int]) -> npt.NDArray[np.int64]:
+    def rows_of(self, ids: Iterable[int]) -> Int64Array:
         """Rows of song ids, int64 (n_ids,); -1 where a song has none.
 
         A song that another one stands for has the row of that one.
@@ -125,11 +118,11 @@ class Snapshot:
         return rows
 
     @property
-    def X(self) -> npt.NDArray[np.float32]:  # noqa: N802  # the name of the field
+    def X(self) -> Float32Array:  # noqa: N802  # the name of the field
         """Vectors, float32 (n_indexed, n_dimensions)."""
         return self._rows.X if self._rows else np.empty((0, 0), dtype=np.float32)
 
-    def vectors_at(self, rows: Rows) -> npt.NDArray[np.float32]:
+    def vectors_at(self, rows: Rows) -> Float32Array:
         """Vectors of some rows, float32 (k, n_dimensions); they alone are read."""
         return self._needed.vectors(rows)
 
@@ -143,12 +136,12 @@ class Snapshot:
         return replace(columns, genre=folded(columns.genre))
 
     @cached_property
-    def clusters(self) -> dict[str, npt.NDArray[np.int64]]:
+    def clusters(self) -> dict[str, Int64Array]:
         """Cluster labels (n_indexed,) by the number of clusters ("16", "64", ...); -1 for none yet."""
         return self._rows.clusters if self._rows else {}
 
     @cached_property
-    def map(self) -> npt.NDArray[np.float32]:
+    def map(self) -> Float32Array:
         """Places on the map, float32 (n_indexed, 2), nan where a song has none yet."""
         return self._rows.map if self._rows else np.empty((0, 2), dtype=np.float32)
 
@@ -169,10 +162,10 @@ class Snapshot:
 
     def adjusted(
         self,
-        vector: npt.NDArray[np.float32],
-        distances: npt.NDArray[np.floating],
-        rows: npt.NDArray[np.int64],
-    ) -> npt.NDArray[np.float64]:
+        vector: Float32Array,
+        distances: FloatingArray,
+        rows: Int64Array,
+    ) -> Float64Array:
         """Distances (k,) of a query to some rows, adjusted so that hubs do not crowd every list."""
         return self._needed.hubs.adjusted(vector, distances, rows)
 
@@ -195,10 +188,8 @@ class Snapshot:
     def songs_at(self, rows: Rows | None = None) -> list[Song]:
         """The song of some rows, in the order asked for, or of every row; 2 kB each.
 
-        Raises
-        ------
-        NotFoundError
-            If a song has been forgotten since this moment: a snapshot of the next revision is without it.
+        Raises NotFoundError if a song has been forgotten since this moment: a snapshot of the next revision
+        is without it.
         """
         ids = self._ids_at(rows).tolist()
         found = {song.id: song for song in self.songs_by_id(ids)}
@@ -220,7 +211,7 @@ class Snapshot:
             self._rows.places if rows is None else self._rows.places[np.asarray(rows)]
         )
 
-    def _ids_at(self, rows: Rows | None) -> npt.NDArray[np.int64]:
+    def _ids_at(self, rows: Rows | None) -> Int64Array:
         return self.row_ids if rows is None else self.row_ids[np.asarray(rows, dtype=np.int64)]
 
     def find(self, text: str, limit: int = 20) -> Found:
@@ -258,7 +249,7 @@ class Snapshot:
         """At most `limit` songs that match a text as :meth:`Song.matches` does; of their titles first, by id."""
         return self.songs_by_id(self._table.ids_with(text, limit).tolist())
 
-    def songs_of_artist(self, name: str) -> npt.NDArray[np.int64]:
+    def songs_of_artist(self, name: str) -> Int64Array:
         """Rows of the songs of an artist, int64."""
         artist = self.columns.artist
         return np.flatnonzero(artist.codes == artist.names.index(name)) if name in artist.names else _NO_ROWS
@@ -318,9 +309,6 @@ def take_snapshot(library: Library, model_id: str | None = None) -> Snapshot:
 def snapshot_under(library: Library, model: str | None) -> Snapshot:
     """The library as it stands, under the model of a name; None for the one in use.
 
-    Raises
-    ------
-    NotFoundError
-        If there is no model of the name.
+    Raises NotFoundError if there is no model of the name.
     """
     return take_snapshot(library, library.models.named(model).id if model else None)

@@ -19,8 +19,6 @@ from musicsim.explorer.requests.filters import HEARD_WORDS, Filters
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.genres import genre_key
 
-__all__ = ["Part", "Words", "understood"]
-
 _MAX_TEXT = 200
 _LONGEST_PHRASE = 4  # words of a tag or an artist's name
 _MIN_TYPO, _ALIKE = 4, 0.75  # letters of a word that may have a typo, and how alike the right one is
@@ -75,30 +73,14 @@ _SAME_KEY = {
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some words that are one condition.
+    """Some words that are one condition."""
 
-    Attributes
-    ----------
-    text : str
-        The words, without typos.
-    words : str
-        What they mean.
-    filters : Filters
-        The condition; without any, `lyrics` is.
-    lyrics : str
-        A word that is sung.
-    along : (name of a column, 1 or -1), optional
-        What there is more, or less, of in songs that fit better.
-    is_not : bool
-        Songs that fit the condition are left out.
-    """
-
-    text: str
-    words: str
-    filters: Filters = field(default_factory=Filters)
-    lyrics: str = ""
-    along: tuple[str, int] | None = None
-    is_not: bool = False
+    text: str  # the words, without typos
+    words: str  # what they mean
+    filters: Filters = field(default_factory=Filters)  # the condition; without any, `lyrics` is
+    lyrics: str = ""  # a word that is sung
+    along: tuple[str, int] | None = None  # what there is more, or less, of in songs that fit better
+    is_not: bool = False  # songs that fit the condition are left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +100,6 @@ class Words:
         return " ".join([*(part.text for i, part in enumerate(self.parts) if i != place), *self.unknown])
 
 
-@lru_cache(maxsize=64)
 def understood(snapshot: Snapshot, text: str) -> Words:
     """Read words as conditions on songs.
 
@@ -127,23 +108,7 @@ def understood(snapshot: Snapshot, text: str) -> Words:
     text : str
         The first 200 letters are read.
     """
-    tokens = [token.strip(',.;:!?"“”()') for token in text[:_MAX_TEXT].casefold().split()]
-    tokens = [token for token in tokens if token]
-    reader = _reader(snapshot)
-    parts, unknown, at = [], [], 0
-    while at < len(tokens):
-        start = at
-        is_not, at = _skipped(tokens, at, _NOT)
-        is_very, at = _skipped(tokens, at, {_VERY})
-        found, n = reader.longest(tokens[at:], is_very)
-        if found is not None:
-            text = " ".join([*tokens[start:at], found.text])
-            words = f"not {found.words}" if is_not else found.words
-            parts.append(Part(text, words, found.filters, found.lyrics, found.along, is_not))
-        elif at < len(tokens) and tokens[at] not in _FILLERS:
-            unknown.append(tokens[at])
-        at += n
-    return Words(tuple(parts), tuple(unknown))
+    return _reader(snapshot).read(text[:_MAX_TEXT])
 
 
 def _skipped(tokens: Sequence[str], at: int, words: Iterable[str]) -> tuple[bool, int]:
@@ -167,8 +132,27 @@ class _Reader:
         self._tags = _by_key(labels)
         self._artists = _by_key(columns.artist.counts())
         self._known = [*{*self._tags, *_HEARD, *_SAME, *MODES}]
+        self.read = lru_cache(maxsize=64)(self._read)
 
-    def longest(self, tokens: Sequence[str], is_very: bool) -> tuple[Part | None, int]:
+    def _read(self, text: str) -> Words:
+        tokens = [token.strip(',.;:!?"“”()') for token in text.casefold().split()]
+        tokens = [token for token in tokens if token]
+        parts, unknown, at = [], [], 0
+        while at < len(tokens):
+            start = at
+            is_not, at = _skipped(tokens, at, _NOT)
+            is_very, at = _skipped(tokens, at, {_VERY})
+            found, n = self._longest(tokens[at:], is_very)
+            if found is not None:
+                text = " ".join([*tokens[start:at], found.text])
+                words = f"not {found.words}" if is_not else found.words
+                parts.append(Part(text, words, found.filters, found.lyrics, found.along, is_not))
+            elif tokens[at] not in _FILLERS:
+                unknown.append(tokens[at])
+            at += n
+        return Words(tuple(parts), tuple(unknown))
+
+    def _longest(self, tokens: Sequence[str], is_very: bool) -> tuple[Part | None, int]:
         """The part that the first tokens are, as many as can be, and how many these are; typos only where none is."""
         for n in range(min(_LONGEST_PHRASE, len(tokens)), 0, -1):
             part = self._exact(" ".join(tokens[:n]), is_very)
@@ -205,10 +189,9 @@ class _Reader:
         if len(key) < _MIN_TYPO:
             return None
         artists = [name for name in self._artists if name[:1] == key[:1] and abs(len(name) - len(key)) <= 2]
-        for known in (self._known, artists):
+        for known, spellings in ((self._known, self._tags), (artists, self._artists)):
             for right in get_close_matches(key, known, 1, _ALIKE):
-                names = self._artists.get(right, [right]) if known is artists else [right]
-                return self._exact(names[0].casefold(), is_very)
+                return self._exact(spellings.get(right, [right])[0].casefold(), is_very)
         return None
 
     def _heard(self, word: str, is_very: bool) -> Part | None:

@@ -62,7 +62,7 @@ def sample_tastes(gaps: Float64Array, answer: Int64Array, rng: np.random.Generat
     Notes
     -----
     Minimises sum_c u_c log(1 + exp(-gaps_c . w)) + |w - w_0|^2 / 2 for each taste, u exponential by answer and w_0
-    exponential, by accelerated projected gradients (Beck and Teboulle 2009) with a step for each dimension, begun anew
+    exponential, by accelerated projected gradients (Beck and Teboulle 2009) with a step for each dimension, begun again
     where they turn back (O'Donoghue and Candès 2015), until no weight moves by 0.001; 500 steps at most. Of 500
     comparisons in 139 dimensions this takes 20 ms of CPU. Memory: two arrays of the size of `gaps`.
     """
@@ -105,21 +105,11 @@ def _step_lengths(gaps: Float64Array, counts: Float64Array, vectors: Float64Arra
 def information(
     apart: Float64Array, n_shown: int, form: str, tastes: Float64Array, scale: float
 ) -> Float64Array:
-    """What the answers to questions tell of the taste: their mutual information.
+    """What the answers to questions tell of the taste: their mutual information, (n_questions,) in nats.
 
-    Parameters
-    ----------
-    apart : float64 ndarray of shape (n_questions, n_pairs, n_dimensions)
-        From :func:`pairs_apart`.
-    tastes : float64 ndarray of shape (n_dimensions, n_tastes)
-    scale : float
-        From :func:`softness`.
-
-    Returns
-    -------
-    float64 ndarray of shape (n_questions,)
-        Nats: the entropy of the mean answer less the mean entropy of the answers (Houlsby and others 2011), where a
-        taste answers with probabilities in proportion to exp(-cost / scale).
+    It is the entropy of the mean answer less the mean entropy of the answers (Houlsby and others 2011), where a taste
+    answers with probabilities in proportion to exp(-cost / scale). `apart` comes from :func:`pairs_apart`, `scale`
+    from :func:`softness`; tastes are (n_dimensions, n_tastes).
     """
     logits = -costs(apart @ tastes, n_shown, form) / scale
     logits -= logits.max(axis=1, keepdims=True)

@@ -69,22 +69,10 @@ def add_and_refresh(
 ) -> AddReport:
     """Add folders and files, then fit or extend the model.
 
-    Parameters
-    ----------
-    retry : bool
-        Open files again that failed before.
-    anyway : bool
-        Take short and silent files, too.
-    n_workers : int, optional
-        Worker processes; by default as the library's settings have it.
-    report : callable
-        Called with keyword arguments message, done, total, failed, songs_per_second, seconds_left; True
-        stops.
+    `retry` opens files again that failed before, `anyway` takes short and silent ones, too. `report` is called with
+    keyword arguments message, done, total, failed, songs_per_second, seconds_left; True stops.
 
-    Raises
-    ------
-    LibraryError
-        If a source does not exist, or another process is adding to this library.
+    Raises LibraryError if a source does not exist, or another process is adding to this library.
     """
     # a file that is tried again may have gone meanwhile
     options = {"retry": retry, "anyway": anyway, "absent_ok": retry or anyway, "n_workers": n_workers}

@@ -74,14 +74,8 @@ def fit_map(
 def align(places: FloatingArray, start: FloatingArray) -> Float32Array:
     """Turn, mirror and move a map so that its songs stand as near as can be to where they stood on another one.
 
-    Parameters
-    ----------
-    places, start : ndarrays of shape (n_songs, 2)
-        Distances within `places` stay as they are.
-
-    Notes
-    -----
-    Orthogonal Procrustes analysis: the rotation or reflection of least squared distance.
+    Both are (n_songs, 2). Orthogonal Procrustes analysis: the rotation or reflection of least squared distance;
+    distances within `places` stay as they are.
     """
     from scipy.linalg import orthogonal_procrustes
 

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from musicsim.library.disk.scratch import remove_left, scratch_folder
 
-__all__ = ["sweep"]
-
 # As atomic_path and transcode name what they write. Readers write caches, too, so a file that is young may be in work.
 _HALF_WRITTEN = re.compile(r"\..+(-[0-9a-f]{12}|\.[0-9a-f]{8})(\.\w+)?")
 _ABANDONED_S = 24 * 3600.0

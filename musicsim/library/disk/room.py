@@ -4,8 +4,6 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["make_room"]
-
 
 def make_room(folder: Path, names: re.Pattern[str], n_bytes: int, max_bytes: int) -> None:
     """Delete files, those written or touched longest ago first, until so many bytes more are allowed.

@@ -56,9 +56,7 @@ class Matched:
 class EmbeddingStore:
     """The vectors that a library's listener brought, below its folder ``embeddings``.
 
-    Notes
-    -----
-    Vectors are read as memory maps, 4 bytes a number; to find whose they are takes 0.4 kB a file of the library.
+    They are read as memory maps, 4 bytes a number; to find whose they are takes 0.4 kB a file of the library.
     """
 
     def __init__(self, library: Store) -> None:

@@ -37,22 +37,10 @@ class AnswersImport:
 
 
 def export_answers(library: Store, file: str | Path | BinaryIO) -> int:
-    """Write all answers as CSV, for another library or another program.
+    """Write all answers as CSV, for another library or another program; how many.
 
-    Parameters
-    ----------
-    file : path, or binary file to write to
-        What a path names is replaced when all is written, and stays as it is otherwise.
-
-    Returns
-    -------
-    int
-        How many were written. The columns are those of :mod:`musicsim.library.importing.answer_csv`.
-
-    Raises
-    ------
-    LibraryError
-        If the file cannot be written.
+    The columns are those of :mod:`musicsim.library.importing.answer_csv`. What a path names is replaced when all is
+    written, and stays as it is otherwise: LibraryError if the file cannot be written.
     """
     answers = library.answers.all()
     songs = _filed_songs(library, {song_id for answer in answers for song_id in answer.song_ids})

@@ -205,23 +205,12 @@ class Scan:
         )
 
     def run(self, progress: ProgressCallback | None = None, *, n_files: int | None = None) -> bool:
-        """Analyse the next `n_files` files, or all that are left.
+        """Analyse the next `n_files` files, or all that are left; False when it was stopped.
 
-        Parameters
-        ----------
-        progress : callable, optional
-            Called with a :class:`Progress` after each file and at least twice a second; True stops the scan,
-            what is done stays. It may take its time: that is a pause.
+        `progress` is called with a :class:`Progress` after each file and at least twice a second; True stops the
+        scan, what is done stays. It may take its time: that is a pause.
 
-        Returns
-        -------
-        bool
-            False when it was stopped.
-
-        Raises
-        ------
-        StorageError
-            If the library's folder takes no more; what is done stays.
+        Raises StorageError if the library's folder takes no more; what is done stays.
         """
         part, self.todo = self.todo[:n_files], self.todo[n_files:] if n_files is not None else []
         if part:
@@ -382,21 +371,10 @@ def add(
 ) -> AddReport:
     """Analyse the audio files below the sources and add them to a library; options as of :class:`Scan`.
 
-    Parameters
-    ----------
-    sources : path or sequence of paths
-        They are kept among the library's roots.
-    progress : callable, optional
-        As of :meth:`Scan.run`.
+    Sources are kept among the library's roots. `progress` is as of :meth:`Scan.run`.
 
-    Raises
-    ------
-    LibraryError
-        If a source does not exist.
-    StoreLockedError
-        If another process is adding to this library.
-    StorageError
-        If the library's folder takes no more; what is done stays.
+    Raises LibraryError if a source does not exist; StoreLockedError if another process is adding to this library;
+    StorageError if the library's folder takes no more, and what is done stays.
     """
     scan = Scan(library, sources, retry=retry, anyway=anyway, absent_ok=absent_ok, n_workers=n_workers)
     library.files.add_roots(scan.sources)

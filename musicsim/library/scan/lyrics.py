@@ -31,8 +31,8 @@ def read_lyrics(
 ) -> int:
     """Bring the words of a library's songs up to their files; how many were looked at.
 
-    `tell` is told a message, how many songs are done, and of how many, with every batch; what it raises ends the
-    work, and all that was told of as done is kept. At most `limit` are looked at: the next call takes the next ones.
+    `tell` takes a message, how many songs are done, and of how many, with every batch; what it raises ends the
+    work, and all that was reported as done is kept. At most `limit` are looked at: the next call takes the next ones.
     A file that cannot be reached now is left for the next time.
     """
     songs = library.lyrics.unread()

@@ -142,26 +142,12 @@ class PreferenceStore(NumberedOpinionStore):
     def add(
         self, question: str, a: str, b: str, chosen: str, details: Mapping[str, Any] | None = None
     ) -> int:
-        """Keep one answer.
+        """Keep one answer; its number.
 
-        Parameters
-        ----------
-        a, b : str
-            Names of two models, as they were shown.
-        chosen : str
-            a, b or same.
-        details : mapping, optional
-            Anything that JSON can hold.
+        `a` and `b` are the names of two models, as they were shown; `chosen` is a, b or same; `details` are anything
+        that JSON can hold.
 
-        Returns
-        -------
-        int
-            The number of the answer.
-
-        Raises
-        ------
-        ValueError
-            If a name is empty, both are one, or `chosen` or `details` are nothing that can be kept.
+        Raises ValueError if a name is empty, both are one, or `chosen` or `details` are nothing that can be kept.
         """
         if not (question and a and b):
             raise ValueError(f"question={question!r}, a={a!r} and b={b!r} must not be empty.")

@@ -197,7 +197,7 @@ class Comparison {
 
   // ------------------------------------------------------------------------------------- the looks
 
-  /** Build all anew; the keyboard goes on where it was, at a new question from the first song on. */
+  /** Build all again; the keyboard goes on where it was, at a new question from the first song on. */
   draw(isNew = false) {
     const { data, root } = this;
     const focused = root.getRootNode().activeElement?.closest("[data-name]")?.dataset.name;

@@ -336,7 +336,7 @@ function queueRow(track, i, current, n) {
   return item;
 }
 
-/** The list was made anew under the reader's finger: the same song, or the one in its place. */
+/** The list was made again under the reader's finger: the same song, or the one in its place. */
 function refocus(list, { at, uid, act }) {
   const rows = [...list.children];
   const row = rows.find((item) => item.dataset.uid === uid) ?? rows[Math.min(at, rows.length - 1)];

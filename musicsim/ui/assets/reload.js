@@ -9,6 +9,6 @@ export default function ({ data, setTriggerValue }) {
     sessionStorage.setItem(NAME, data.tab);
     if (before) setTriggerValue("before", before);
   } catch {
-    // a browser that keeps nothing: a reload begins anew
+    // a browser that keeps nothing: a reload begins again
   }
 }

@@ -27,7 +27,9 @@ function keepLengths(from, copy) {
   const copies = lines(copy);
   lines(from).forEach((text, i) => {
     const length = text.querySelector("tspan") ? 0 : text.getComputedTextLength();
-    if (length) copies[i].setAttribute("textLength", length);
+    if (!length) return;
+    copies[i].setAttribute("textLength", length);
+    copies[i].setAttribute("lengthAdjust", "spacingAndGlyphs");
   });
 }
 

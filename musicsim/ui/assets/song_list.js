@@ -196,7 +196,7 @@ function chip(row, index, send) {
   return holder;
 }
 
-// The list is built anew for every change; the keyboard goes on from the same button of the same song.
+// The list is built again for every change; the keyboard goes on from the same button of the same song.
 function focused(list) {
   const button = list?.getRootNode().activeElement;
   const row = button?.closest?.(".row");

@@ -37,10 +37,11 @@ class WavePart {
   }
 
   receive(component) {
-    const isOther = this.data?.song !== component.data.song;
+    const said = ({ song, part } = {}) => JSON.stringify([song, part]);
+    const isNew = said(this.data) !== said(component.data); // another song, or Python has taken the part away
     Object.assign(this, { component, data: component.data });
     for (const slider of this.sliders) slider.max = this.data.duration_s;
-    if (isOther) this.set(...(this.data.part ?? [0, this.data.duration_s]));
+    if (isNew && this.held === undefined) this.set(...(this.data.part ?? [0, this.data.duration_s]));
     else this.paint();
   }
 

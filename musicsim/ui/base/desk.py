@@ -15,8 +15,6 @@ from musicsim.errors import MusicsimError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.text import plain
 
-__all__ = ["AT_ONCE_S", "Desk", "Task", "Tell", "desk", "result_of", "task_key", "value_of", "wait_for"]
-
 Tell = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and of how much."""
 
@@ -112,7 +110,7 @@ def value_of(task: Task) -> Any:
 
 
 def wait_for(tasks: Sequence[Task]) -> None:
-    """A bar while something is worked out; the page runs anew when one of them is done."""
+    """A bar while something is worked out; the page runs again when one of them is done."""
     n_done = sum(task.future.done() for task in tasks)
     if n_done == len(tasks):
         return

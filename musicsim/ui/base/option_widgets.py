@@ -6,8 +6,6 @@ from musicsim.audio import AUDIO_EXTENSIONS
 from musicsim.explorer.requests.options import options_of
 from musicsim.ui.base.state import Key
 
-__all__ = ["UPLOAD_TYPES", "labelled", "limits", "option_key"]
-
 _COMMON = ("mp3", "flac", "m4a", "ogg", "wav", "opus")
 UPLOAD_TYPES = [*_COMMON, *sorted({ending.lstrip(".") for ending in AUDIO_EXTENSIONS} - set(_COMMON))]
 """Endings of audio files, those first that people look for: an upload box shows the first few."""

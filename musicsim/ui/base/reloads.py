@@ -17,8 +17,6 @@ import streamlit as st
 from musicsim.ui.base.asset import asset
 from musicsim.ui.base.state import EXAMPLE, Key, Upload, kept_keys
 
-__all__ = ["Sessions", "follow_reload", "keep"]
-
 MAX_SESSIONS = 64
 MAX_AGE_S = 12 * 3600.0
 MAX_UPLOADED_BYTES = 256 << 20

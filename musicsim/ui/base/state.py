@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
-import numpy.typing as npt
 import streamlit as st
 
 from musicsim import codebook, playlist, search
+from musicsim._arrays import Int64Array
 from musicsim.errors import ModelError
 from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.playlists.walk import Walk
@@ -29,33 +29,6 @@ from musicsim.explorer.upkeep.map_layout import MapPlacer
 from musicsim.library import Library
 from musicsim.library.processes.decoding import Decoding, DecodingDroppedError
 from musicsim.library.stores.models import ModelRecord
-
-__all__ = [
-    "BESIDE",
-    "CHOSEN",
-    "COLOUR_BY",
-    "EXAMPLE",
-    "FOUND",
-    "LIBRARY",
-    "MODEL",
-    "NOT_HERE",
-    "QUEUE_LIBRARY",
-    "SECTION",
-    "Key",
-    "Upload",
-    "active_library",
-    "active_model",
-    "choices_of",
-    "chosen_model",
-    "example",
-    "forget_library_state",
-    "kept_keys",
-    "map_placer",
-    "snapshot",
-    "take_address",
-    "walk",
-    "warm_up",
-]
 
 T = TypeVar("T")
 
@@ -132,7 +105,7 @@ COLOUR_BY: Key[str] = Key("colour_by", lambda: "genre", "what the map's colours 
 BESIDE: Key[str | None] = Key(
     "beside", lambda: None, "id of the model whose map stands beside the other", is_kept=True
 )
-FOUND: Key[npt.NDArray[np.int64]] = Key(
+FOUND: Key[Int64Array] = Key(
     "found",
     lambda: np.empty(0, dtype=np.int64),
     "ids of all songs that a search or a lasso marked",
@@ -246,12 +219,8 @@ def _example(key: tuple[object, ...], _snapshot: Snapshot, _heard: Heard) -> Exa
 def example(of: Snapshot, upload: Upload) -> Example:
     """An upload as the model in use hears it; waits for its turn, and shows how many come before it.
 
-    Raises
-    ------
-    AudioError
-        If it cannot be decoded or is too short; the message names it.
-    ModelError
-        If the library has no model yet.
+    Raises AudioError if it cannot be decoded or is too short; the message names it; ModelError if the library
+    has no model yet.
     """
     heard = _wait_for(of, upload)
     # the revision: the library may have the upload by now

@@ -15,8 +15,6 @@ from musicsim.ui.base.text import shown
 from musicsim.ui.components.listening import track
 from musicsim.ui.components.player import as_json
 
-__all__ = ["show_cards"]
-
 _KEY = "compare_cards"
 _QUESTIONS = {"odd": "Which one does not belong?", "like": "Which is more like the first?"}
 

@@ -5,8 +5,6 @@ import streamlit as st
 
 from musicsim.ui.base.asset import asset
 
-__all__ = ["chart"]
-
 
 def chart(figure: go.Figure, *, key: str, name: str) -> None:
     """Show a chart, and buttons that save it as SVG and PNG.

@@ -6,8 +6,6 @@ import streamlit as st
 
 from musicsim.library import Library, Song
 
-__all__ = ["cover_address", "show_cover"]
-
 
 def cover_address(library: Library, song_id: int | str) -> str:
     """Where the picture of a song is; the answer is empty where there is none, which browsers do not report."""

@@ -11,8 +11,6 @@ from musicsim.ui.base.option_widgets import labelled
 from musicsim.ui.base.state import Key
 from musicsim.ui.components.song_finder import find_names
 
-__all__ = ["RANGES", "filter_values", "filter_widgets", "fit_ranges"]
-
 RANGES = ("years", "duration_s", *HEARD)
 """Filters with a lower and an upper bound."""
 _EMPTY = {

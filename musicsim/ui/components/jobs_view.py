@@ -65,7 +65,7 @@ def _share(job: Job) -> float:
 
 
 def library_line(library: Library) -> None:
-    """Songs, hours and running job of a library; the page runs anew when the model in use or the job change."""
+    """Songs, hours and running job of a library; the page runs again when the model in use or the job change."""
     job, record = jobs.current(library), library.models.active()
     drawn_with = (job and job.id, record and record.id)
 

@@ -14,16 +14,6 @@ from musicsim.ui.components import player
 from musicsim.ui.components.cover import cover_address
 from musicsim.ui.components.song_list import Action
 
-__all__ = [
-    "enqueue_songs",
-    "follow",
-    "on_player_event",
-    "play_songs",
-    "radio_address",
-    "thumbs",
-    "track",
-]
-
 
 def track(library: Library, song: Song, *, preview: bool = False) -> player.Track:
     """What the player needs to know of a song; a preview starts at its most typical 30 seconds."""
@@ -48,7 +38,7 @@ def play_songs(library: Library, songs: Sequence[Song], start: int = 0, *, previ
 
 
 def enqueue_songs(library: Library, songs: Sequence[Song]) -> None:
-    """Append to the queue; a queue holds songs of one library, another one starts anew."""
+    """Append to the queue; a queue holds songs of one library, another one starts again."""
     if QUEUE_LIBRARY.get() not in ("", library.name):
         play_songs(library, songs)
         return

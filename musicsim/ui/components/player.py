@@ -27,8 +27,6 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from musicsim.ui.base.asset import asset
 from musicsim.ui.base.state import Key
 
-__all__ = ["EventKind", "PlayerEvent", "Track", "as_json", "enqueue", "mount", "play"]
-
 logger = logging.getLogger(__name__)
 
 EventKind = Literal["open", "thumb", "more_like_this"]
@@ -97,18 +95,11 @@ class Track:
 
 @dataclass(frozen=True, slots=True)
 class PlayerEvent:
-    """Something the listener did in the player.
-
-    Attributes
-    ----------
-    kind : {"open", "thumb", "more_like_this"}
-    value : int
-        For "thumb" +1 (up), -1 (down) or 0 (taken back); 0 otherwise.
-    """
+    """Something the listener did in the player."""
 
     kind: EventKind
     song_id: int
-    value: int = 0
+    value: int = 0  # for "thumb" +1 (up), -1 (down) or 0 (taken back); 0 otherwise
 
 
 @dataclass(slots=True)
@@ -139,7 +130,7 @@ class _Link:
         self.commands.append(_Command(payload))
 
     def data(self, role: str) -> dict[str, Any]:
-        """What the browser is told; marks the commands in it as sent."""
+        """What is sent to the browser; marks the commands in it as sent."""
         now = time.monotonic()
         self.commands = [c for c in self.commands if c.sent_at is None or now - c.sent_at < _RESEND_S]
         for command in self.commands:
@@ -256,7 +247,7 @@ def _deliver(link: _Link) -> None:
         st.rerun()  # in a callback this only queues: the whole app runs next, and with it the mount
         return
     # A fragment may only write inside of itself. Elsewhere the slot keeps the page's own elements
-    # in their places, so that no chart is drawn anew.
+    # in their places, so that no chart is drawn again.
     context = get_script_run_ctx()
     in_fragment = context is not None and bool(context.fragment_ids_this_run)
     with nullcontext() if in_fragment else link.slot:

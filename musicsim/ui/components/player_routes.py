@@ -19,8 +19,6 @@ from musicsim.ui.base.state import Key, Upload
 from musicsim.ui.components import player
 from musicsim.ui.components.listening import track
 
-__all__ = ["play_upload", "player_routes", "upload_address"]
-
 _N_FOLLOWING = 5
 _AT_ONCE = 4 << 20  # bytes of one answer: browsers ask for all that is left
 _RANGE = re.compile(r"bytes=([0-9]{1,15})-([0-9]{0,15})")

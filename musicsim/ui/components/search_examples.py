@@ -7,8 +7,6 @@ import numpy as np
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.state import CHOSEN, EXAMPLE, Key
 
-__all__ = ["MAX_EXAMPLES", "PART", "SIGNED", "chosen_part", "search_like", "signed", "some_of"]
-
 MAX_EXAMPLES = 25
 """That are searched with at once."""
 SIGNED: Key[tuple[str, dict[int, int]]] = Key(

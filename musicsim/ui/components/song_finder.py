@@ -18,10 +18,6 @@ from musicsim.ui.base.asset import asset
 from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import shown
 
-__all__ = [
-    "Match", "MatchKind", "find_names", "find_song", "find_songs", "ids_of_match", "name_matches", "song_matches",
-]  # fmt: skip
-
 _MOST = 20
 _MAX_TEXT = 200
 _MAX_CHOSEN = 100
@@ -32,19 +28,13 @@ MatchKind = Literal["artist", "album", "song", "words", "name"]
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One line of what was found.
-
-    Attributes
-    ----------
-    kind : {"artist", "album", "song", "words", "name"}
-    value : str
-        The name as it is shown, the song's id, an album's artist and name in two lines, or words that are understood.
-    title, sub : str
-        What stands there; `sub` more quietly.
-    """
+    """One line of what was found."""
 
     kind: MatchKind
+    # the name as it is shown, the song's id, an album's artist and name in two lines, or words that are
+    # understood
     value: str
+    # what stands there; `sub` more quietly
     title: str
     sub: str = ""
 
@@ -67,7 +57,8 @@ def song_matches(snapshot: Snapshot, text: str, *, kinds: Collection[MatchKind] 
         for name, by, n in found.albums
     ]
     matches += [_song_match(song) for song in found.songs]
-    return [match for match in [*matches, *_meaning(snapshot, text, matches)] if match.kind in kinds]
+    matches = [match for match in matches if match.kind in kinds]
+    return [*matches, *(_meaning(snapshot, text, matches) if "words" in kinds else ())]
 
 
 def _songs(n: int) -> str:
@@ -139,7 +130,7 @@ def find_song(
     search : callable of the text
         Gives what is found, best first.
     on_pick : callable of the kind and the value of a match
-        Called as a widget's callback; the page runs anew after it. The value comes from the browser: it may be
+        Called as a widget's callback; the page runs again after it. The value comes from the browser: it may be
         anything, or have left the library.
     """
 

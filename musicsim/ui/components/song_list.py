@@ -12,8 +12,6 @@ from musicsim.ui.base.asset import asset
 from musicsim.ui.base.state import active_library
 from musicsim.ui.components.cover import cover_address
 
-__all__ = ["Action", "Row", "clock", "hit_rows", "song_list"]
-
 ActionKind = Literal[
     "play",
     "similar",

@@ -10,8 +10,6 @@ import streamlit as st
 
 from musicsim.library.csv_cells import as_csv
 
-__all__ = ["saved_table", "table_download"]
-
 
 def saved_table(frame: pd.DataFrame, *, name: str, key: str) -> None:
     """Show a small table, and a button that hands it out; parameters as of :func:`table_download`."""

@@ -4,19 +4,17 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import streamlit as st
 
+from musicsim._arrays import Float32Array
 from musicsim.ui.base.asset import asset
-
-__all__ = ["choose_part"]
 
 Part = tuple[float, float]
 
 
 def choose_part(
     song: str,
-    peaks: npt.NDArray[np.float32],
+    peaks: Float32Array,
     duration_s: float,
     part: Part | None,
     *,

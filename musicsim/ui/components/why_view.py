@@ -29,8 +29,6 @@ from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.charts import chart
 from musicsim.ui.components.player_routes import upload_address
 
-__all__ = ["ask_why", "show_why", "why_dialog"]
-
 _LETTERS = "ABCDEF"
 _FIGURES = ("similarity_before", "similarity_after")
 _MAX_EXAMPLES = 5  # whose similarities are said
@@ -124,7 +122,7 @@ def _one_example(snapshot: Snapshot, examples: Examples, other_id: int) -> int |
         "Compared with",
         range(len(shown_first)),
         format_func=lambda i: name(shown_first[i]),
-        key="why_example",
+        key=f"why_example_{other_id}",
     )
     return shown_first[place]
 

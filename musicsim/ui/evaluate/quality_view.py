@@ -33,8 +33,6 @@ from musicsim.ui.components.listening import follow
 from musicsim.ui.components.song_list import Action, row_of, song_list
 from musicsim.ui.components.table_download import saved_table
 
-__all__ = ["SECTION", "SECTIONS", "show_library"]
-
 SECTIONS = ("Your library", "The papers")
 SECTION: Key[str] = Key("evaluate_section", lambda: SECTIONS[0], "what the Evaluate page shows")
 _ALL: Key[str] = Key("evaluate_all", str, "name of the library whose models are all to be worked out")
@@ -56,7 +54,7 @@ _BY = {
 
 
 def _scores_key(of: Snapshot, kind: str) -> Hashable:
-    # answers and thumbs are no change of the library's revision, or every page would be drawn anew after each of them
+    # answers and thumbs are no change of the library's revision, or every page would be drawn again after each of them
     marks = {ANSWERS: of.library.answers.mark, JUDGEMENTS: of.library.judgements.mark}
     return task_key(of, f"scores by {kind} {marks[kind]() if kind in marks else ''}")
 

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from functools import partial
 
-import numpy as np
-import numpy.typing as npt
 import streamlit as st
 
+from musicsim._arrays import Int64Array
 from musicsim.explorer.search.query import Hit, find_similar
 from musicsim.explorer.snapshot.map_colours import COLOUR_BY as COLOURS
 from musicsim.explorer.snapshot.snapshot import Snapshot
@@ -23,8 +22,6 @@ from musicsim.ui.components.song_map import song_map
 from musicsim.ui.components.why_view import ask_why, show_why
 from musicsim.ui.explore.selection import show_selection
 from musicsim.ui.playlist.draft import PLAYLIST
-
-__all__ = ["draw"]
 
 MAP_KEY = "explore_map"
 
@@ -55,7 +52,7 @@ def _clicked(now: Snapshot, song_id: int) -> None:
         _choose(now, song)
 
 
-def _encircled(now: Snapshot, ids: npt.NDArray[np.int64]) -> None:
+def _encircled(now: Snapshot, ids: Int64Array) -> None:
     """A lasso marks the songs inside; around one alone it is a click."""
     if len(ids) == 1:
         _clicked(now, int(ids[0]))
@@ -98,7 +95,7 @@ def _map_column(now: Snapshot) -> tuple[Song | None, list[Hit]]:
 
 
 def _maps(
-    now: Snapshot, models: dict[str, str], song: Song | None, marked: Sequence[int] | npt.NDArray[np.int64]
+    now: Snapshot, models: dict[str, str], song: Song | None, marked: Sequence[int] | Int64Array
 ) -> None:
     """The map under the model in use; on its left the one under another model, if one is chosen."""
     if BESIDE.get() is None:
@@ -112,7 +109,7 @@ def _maps(
 
 
 def _draw_map(
-    of: Snapshot, key: str, now: Snapshot, song: Song | None, marked: Sequence[int] | npt.NDArray[np.int64]
+    of: Snapshot, key: str, now: Snapshot, song: Song | None, marked: Sequence[int] | Int64Array
 ) -> None:
     """One map of the library, with the chosen song and what is marked."""
     song_map(

@@ -1,10 +1,10 @@
 """The songs that a lasso or a search marked: their table, and what can be done with all of them."""
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import streamlit as st
 
+from musicsim._arrays import Int64Array
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.db.columns import HEARD
 from musicsim.library.exporters import MIME, m3u8
@@ -17,8 +17,6 @@ from musicsim.ui.components.table_download import table_download
 from musicsim.ui.playlist.draft import PLAYLIST
 from musicsim.ui.playlist.request_form import STAY_AROUND
 from musicsim.ui.train.training_view import SUPERVISION
-
-__all__ = ["show_selection"]
 
 MAX_PLAYED = 500  # songs that go into the player's queue at once
 _MAX_LISTED = 200
@@ -83,7 +81,7 @@ def _give_tag(now: Snapshot, tag: str) -> None:
     st.toast(f"{len(ids):,} songs have the tag “{tag}”.")
 
 
-def _table(now: Snapshot, ids: npt.NDArray[np.int64]) -> pd.DataFrame:
+def _table(now: Snapshot, ids: Int64Array) -> pd.DataFrame:
     """What is known of the songs, from columns: a million of them are no million objects."""
     rows = now.rows_of(ids)
     rows = rows[rows >= 0]

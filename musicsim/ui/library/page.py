@@ -29,32 +29,19 @@ from musicsim.ui.library.review import (
 from musicsim.ui.library.settings import folders, settings
 from musicsim.ui.library.songs_table import songs_table
 
-__all__ = ["draw"]
-
 _OWN = "library_own"
 
 
 @dataclass(frozen=True, slots=True)
 class _Contents:
-    """What the sections show.
-
-    Attributes
-    ----------
-    failures : sequence of Failure
-        Files that were not added.
-    missing : sequence of Song
-        Songs whose files have gone.
-    copies : mapping of song id to list of Path
-        Files that hold the very same bytes.
-    busy : bool
-        Whether a job is at work, so that no other can start.
-    """
+    """What the sections show."""
 
     now: Snapshot
-    failures: Sequence[Failure]
-    missing: Sequence[Song]
+    failures: Sequence[Failure]  # files that were not added
+    missing: Sequence[Song]  # songs whose files have gone
+    # mapping of song id to list of Path: files that hold the very same bytes
     copies: Mapping[int, Sequence[Path]]
-    busy: bool
+    busy: bool  # whether a job is at work, so that no other can start
 
     @property
     def library(self) -> Library:
@@ -106,7 +93,7 @@ def draw() -> None:
 
     @st.fragment(run_every=1.0 if busy else None)
     def watch() -> None:
-        """The job at work; the page runs anew when songs have come or the job has ended."""
+        """The job at work; the page runs again when songs have come or the job has ended."""
         job = jobs.current(library)
         if busy and (job is None or library.revision != now.revision):
             st.rerun()

@@ -4,19 +4,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import streamlit as st
 
+from musicsim._arrays import Int64Array
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.library.stores.tag_edits import EDITABLE
 from musicsim.ui.base.text import shown
 from musicsim.ui.components.listening import play_songs
 from musicsim.ui.components.table_download import table_download
-
-__all__ = ["songs_table"]
 
 _KEY = "library_songs"
 _SEVERAL = "several values: unchanged"
@@ -73,9 +70,7 @@ def _rounded(value: float | None, digits: int = 0) -> float | None:
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _matching(
-    folder: Path, revision: int, words: tuple[str, ...], _library: Library
-) -> npt.NDArray[np.int64]:
+def _matching(folder: Path, revision: int, words: tuple[str, ...], _library: Library) -> Int64Array:
     return _library.ids_matching(words)
 
 
@@ -89,7 +84,7 @@ def _listed(
     return songs, edited, _table(songs, edited)
 
 
-def _whole_table(library: Library, ids: npt.NDArray[np.int64]) -> pd.DataFrame:
+def _whole_table(library: Library, ids: Int64Array) -> pd.DataFrame:
     edited = set(library.edits.edited())
     parts = [ids[start : start + _AT_ONCE] for start in range(0, max(1, len(ids)), _AT_ONCE)]
     return pd.concat([_table(library.songs(part), edited) for part in parts])

@@ -28,8 +28,6 @@ from musicsim.ui.components.listening import follow
 from musicsim.ui.components.song_finder import find_songs
 from musicsim.ui.components.song_list import Action, clock, row_of, song_list
 
-__all__ = ["show_blind"]
-
 _FEWEST, _USUAL, _MOST = 2, 8, 30
 _MAX_REASONS = 8
 _LABELS: dict[Choice, str] = {

@@ -11,54 +11,24 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
 from musicsim.ui.base.state import LIBRARY, Key
 
-__all__ = [
-    "PLAYLIST",
-    "PlaylistDraft",
-    "amend",
-    "can_redo",
-    "can_undo",
-    "change",
-    "present_ids",
-    "redo",
-    "undo",
-]
-
 _MAX_STEPS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class PlaylistDraft:
-    """A playlist as it stands.
-
-    Attributes
-    ----------
-    taken : mapping of (song id, next song id) to Edge
-        Edges the walk took, also of pairs that no longer follow each other: a song that is moved back has its
-        reason again.
-    kept : frozenset of int
-        Ids of songs that stay where they are when the list is drawn again.
-    notes : tuple of str
-        What of the request could not be met.
-    seed : int or None
-        None for a list that was opened, not drawn.
-    request : PlaylistRequest or None
-        What it was drawn for.
-    dialect : str or None
-        Whose walk says what is likely.
-    saved_id : int or None
-        The playlist of the library that it is, until it is changed.
-    absent : tuple of int
-        Ids of songs that were passed over, since they are missing or cannot be compared.
-    """
+    """A playlist as it stands."""
 
     song_ids: tuple[int, ...]
+    # mapping of (song id, next song id) to Edge: edges the walk took, also of pairs that no longer follow
+    # each other: a song that is moved back has its reason again
     taken: Mapping[tuple[int, int], Edge] = field(default_factory=dict, hash=False)
-    kept: frozenset[int] = frozenset()
-    notes: tuple[str, ...] = ()
-    seed: int | None = None
-    request: "PlaylistRequest | None" = field(default=None, hash=False)
-    dialect: str | None = None
-    saved_id: int | None = None
+    kept: frozenset[int] = frozenset()  # ids of songs that stay where they are when the list is drawn again
+    notes: tuple[str, ...] = ()  # what of the request could not be met
+    seed: int | None = None  # None for a list that was opened, not drawn
+    request: "PlaylistRequest | None" = field(default=None, hash=False)  # what it was drawn for
+    dialect: str | None = None  # whose walk says what is likely
+    saved_id: int | None = None  # the playlist of the library that it is, until it is changed
+    # ids of songs that were passed over, since they are missing or cannot be compared
     absent: tuple[int, ...] = ()
 
     @classmethod
@@ -96,7 +66,7 @@ class PlaylistDraft:
         }
 
     def redrawn(self, drawn: DrawnPlaylist, dialect: str | None, seed: int) -> "PlaylistDraft":
-        """The list drawn anew in part; pairs that still follow each other keep their edges."""
+        """The list drawn again in part; pairs that still follow each other keep their edges."""
         ids = tuple(song.id for song in drawn.songs)
         return replace(
             self, song_ids=ids, taken=_taken(drawn) | dict(self.taken), kept=self.kept & set(ids),

@@ -21,8 +21,6 @@ from musicsim.ui.components.filter_widgets import RANGES, filter_values, filter_
 from musicsim.ui.components.song_finder import find_songs
 from musicsim.ui.playlist.draft import PLAYLIST, present_ids
 
-__all__ = ["MAX_SONGS", "STAY_AROUND", "playlists_of", "remember_drawn", "request_form", "request_of"]
-
 MAX_SONGS = options_of(PlaylistRequest)["length"].max_asked or 0
 _MAX_REMEMBERED = 100
 _FAMILIES_NAMED = 3
@@ -76,13 +74,7 @@ def remember_drawn(ids: tuple[int, ...]) -> None:
 
 
 def request_of(now: Snapshot) -> PlaylistRequest:
-    """The request as the form stands; for callbacks, too.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
-    """
+    """The request as the form stands; for callbacks, too. Raises ValueError if a number is out of range."""
     _fit(now)
     values = {name: key.get() for name, key in _KEYS.items() if name not in RANGES}
     values |= filter_values(_KEYS, choices_of(now)) | {

@@ -17,8 +17,6 @@ from musicsim.ui.playlist.actions import TROUBLE
 from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, amend, change, present_ids
 from musicsim.ui.playlist.request_form import playlists_of
 
-__all__ = ["NAME", "follow_address", "save_button", "saved_lists", "show_address"]
-
 MAX_NAME = 100
 _MAX_LISTED = 200  # playlists, above which one types
 _PARAMETER = "playlist"
@@ -55,7 +53,7 @@ def show_address(now: Snapshot) -> SavedPlaylist | None:
     _READ.set(True)
     draft = PLAYLIST.get()
     saved = playlists_of(now).get(draft.saved_id) if draft and draft.saved_id is not None else None
-    # ids are given anew when a playlist is replaced
+    # ids are given again when a playlist is replaced
     if saved is None or draft is None or present_ids(now, saved.song_ids) != draft.song_ids:
         st.query_params.pop(_PARAMETER, None)
         return None

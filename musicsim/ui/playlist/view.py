@@ -29,8 +29,6 @@ from musicsim.ui.playlist.draft import (
 )
 from musicsim.ui.playlist.request_form import MAX_SONGS
 
-__all__ = ["absent_songs", "dialect_of", "show_heading", "show_map", "show_rows", "show_steps_back"]
-
 _WHY: Key[tuple[int, int] | None] = Key("playlist_why", lambda: None, "places of the step that is explained")
 _ADD_AT: Key[int | None] = Key("playlist_add_at", lambda: None, "the place that a song is chosen for")
 _MORE: Key[int] = Key("playlist_more", lambda: 5, "songs to go on by")

@@ -12,8 +12,6 @@ from musicsim.ui.base.text import in_chart, plain
 from musicsim.ui.components.charts import chart
 from musicsim.ui.components.table_download import saved_table
 
-__all__ = ["show_weights"]
-
 _ALL = "all playlists"
 _COLOURS = ("#0f6b75", "#d08a3c")
 _LISTED = 12

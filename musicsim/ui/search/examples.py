@@ -15,8 +15,6 @@ from musicsim.ui.components.search_examples import MAX_EXAMPLES, PART, SIGNED, c
 from musicsim.ui.components.song_finder import MatchKind, find_song, ids_of_match, song_matches
 from musicsim.ui.components.song_list import clock
 
-__all__ = ["WORDS", "add_examples", "show_asked"]
-
 _FIELDS = {1: "like", -1: "unlike"}
 WORDS: Key[str] = Key("search_words", str, "words that results fit")
 _SIGN: Key[int] = Key("search_sign", lambda: 1, "whether the next example is one to be like")
@@ -91,4 +89,5 @@ def _removable(label: str, names: Sequence[str], *, key: str, on_remove: Callabl
         format_func=lambda i: f"{names[i]} ✕",
         key=key,
         on_change=remove,
+        wrap=True,
     )

@@ -4,10 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-import numpy.typing as npt
 import streamlit as st
 
+from musicsim._arrays import Float32Array
 from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
 from musicsim.explorer.requests.search import SearchRequest
@@ -36,32 +35,18 @@ from musicsim.ui.search.examples import WORDS, add_examples
 from musicsim.ui.search.feedback import THUMBS, feedback_bar, feedback_on, say
 from musicsim.ui.search.request_form import search_form
 
-__all__ = ["draw"]
-
 FILE_KEY, MICROPHONE_KEY = "search_file", "search_microphone"
 _RECORDING = "your recording"
 
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """What is searched with.
+    """What is searched with."""
 
-    Attributes
-    ----------
-    of : int or Example
-        A song's id, or what was heard.
-    seed : Song, optional
-        The song of the library that it is.
-    upload : Upload, optional
-        The file or recording, where it is one.
-    place : float32 ndarray of shape (2,), optional
-        Where an upload is on the map.
-    """
-
-    of: int | Example
-    seed: Song | None
-    upload: Upload | None = None
-    place: npt.NDArray[np.float32] | None = None
+    of: int | Example  # a song's id, or what was heard
+    seed: Song | None  # the song of the library that it is
+    upload: Upload | None = None  # the file or recording, where it is one
+    place: Float32Array | None = None  # (2,): where an upload is on the map
 
     @property
     def seed_id(self) -> int | None:
@@ -96,7 +81,11 @@ def draw() -> None:
         with st.expander("More examples, or only a part of it", icon=":material/tune:"):
             add_examples(now, query.name_in(now), query.seed_id)
             _part(now, query)
-    _answers(now, query, search_form(now, "" if query is None else query.name_in(now)))
+    request = search_form(now, "" if query is None else query.name_in(now))
+    try:
+        _answers(now, query, request)
+    except MusicsimError as error:
+        st.error(plain(error), icon=":material/error:")
 
 
 def _ways_in(now: Snapshot) -> None:

@@ -15,8 +15,6 @@ from musicsim.ui.components.filter_widgets import filter_values, filter_widgets
 from musicsim.ui.components.search_examples import chosen_part, signed
 from musicsim.ui.search.examples import WORDS, show_asked
 
-__all__ = ["search_form"]
-
 _HOW = ("k", "per_artist", "hub_reduction")
 _KEYS = {
     field: option_key(f"search_{field}", SearchRequest, field, per_library=field not in _HOW)
@@ -42,7 +40,8 @@ def search_form(now: Snapshot, name: str) -> SearchRequest:
         st.selectbox(**_said("hub_reduction"), options=list(_REDUCED), format_func=_REDUCED.__getitem__)
     said, songs = understood(now, WORDS.get()), signed(name)
     show_asked(now, name, said)
-    like, unlike = (tuple(i for i, sign in songs.items() if sign == side) for side in (1, -1))
+    here = {i for i, row in zip(songs, now.rows_of(songs).tolist(), strict=True) if row >= 0}
+    like, unlike = (tuple(i for i in songs if i in here and songs[i] == side) for side in (1, -1))
     return SearchRequest(
         **{field: _KEYS[field].get() for field in _HOW}, **filter_values(_KEYS, choices_of(now)),
         words=said.known, like=like, unlike=unlike, part=chosen_part(name),

@@ -27,8 +27,6 @@ from musicsim.ui.base.text import plain
 from musicsim.ui.components.jobs_view import job_panel, start_job
 from musicsim.ui.components.table_download import saved_table
 
-__all__ = ["delete_button", "models_section", "rename_button", "use_button"]
-
 _JOBS = ("represent", "take_model")
 _COMPARED: Key[list[str]] = Key("models_compared", list, "ids of the two models that stand side by side")
 _REPRESENTATION: Key[str] = Key("model_representation", lambda: "histogram", "what songs are described by")

@@ -38,8 +38,6 @@ from musicsim.ui.components.coverage import ask_coverage
 from musicsim.ui.components.jobs_view import TITLES, start_job
 from musicsim.ui.components.song_list import clock
 
-__all__ = ["SUPERVISION", "choices", "latest_training", "learn_from", "training_run"]
-
 _DEFAULT = TrainingRequest()
 _CS = tuple(round(10 ** (half / 2), 1 if half < 2 else 0) for half in range(13))
 _CHART_HEIGHT = 280
@@ -259,7 +257,7 @@ def latest_training(library: Library) -> Job | None:
 
 
 def training_run(library: Library, job: Job) -> None:
-    """A training with its live lines and ways to stop it; the page runs anew when it has ended."""
+    """A training with its live lines and ways to stop it; the page runs again when it has ended."""
 
     @st.fragment(run_every=1.0 if job.is_active else None)
     def watch() -> None:

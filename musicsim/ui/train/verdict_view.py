@@ -24,8 +24,6 @@ from musicsim.ui.components.song_list import Action, row_of, song_list
 from musicsim.ui.components.table_download import saved_table
 from musicsim.ui.train.models_view import delete_button, rename_button, use_button
 
-__all__ = ["verdict"]
-
 _SHOWN: Key[str | None] = Key("verdict_of", lambda: None, "id of the model whose verdict is shown")
 _NEWEST: Key[str | None] = Key("verdict_newest", lambda: None, "id of the newest model that has a verdict")
 _EXAMPLE: Key[int | None] = Key("verdict_example", lambda: None, "id of the query whose answers are shown")
