@@ -49,7 +49,7 @@ _HELLO = "from pathlib import Path; import streamlit.hello as h; print(Path(h.__
 # Resolves with the moment of the last change, once the script has ended and nothing has changed for a while; None
 # where that does not come in time.
 _RESTS = """([still, patience]) => new Promise((resolve) => {
-    const busy = "[data-testid=stSkeleton], [data-stale=true], [data-testid=stProgress], "
+    const busy = "[data-testid=stSkeleton], [data-stale=true], .st-key-at_work, "
         + "[data-testid=map]:not([data-state])";
     const begun = performance.now();
     let last = begun;

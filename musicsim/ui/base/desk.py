@@ -122,6 +122,7 @@ def wait_for(tasks: Sequence[Task]) -> None:
         said = next(task.said for task in tasks if not task.future.done())
         share = said["done"] / said["total"] if said["total"] else 0.0
         step = f" ({n_done + 1} of {len(tasks)})" if len(tasks) > 1 else ""
-        st.progress(min(1.0, share), text=f"{said['message'].capitalize()}…{step}")
+        with st.container(key="at_work"):
+            st.progress(min(1.0, share), text=f"{said['message'].capitalize()}…{step}")
 
     bar()
