@@ -17,14 +17,13 @@ from typing import Any
 
 from musicsim.audio import FEATURE_VERSION
 from musicsim.errors import AudioError, NoSoundError, StorageError
-from musicsim.library.disk.paths import absolute
 from musicsim.library.processes.workers import Limits, OverTimeError, WorkerDied, outcomes
 from musicsim.library.scan.analysis import Analysis, Same, Skipped, Task, analyse
 from musicsim.library.scan.catalogue import enter_known, enter_song
 from musicsim.library.scan.files import Found, FoundFile, find_audio
 from musicsim.library.scan.forecast import Forecast
 from musicsim.library.store import Store
-from musicsim.library.stores.files import ERROR, NO_SOUND, SHORT, SKIPPED, Failure, KnownFile
+from musicsim.library.stores.files import ERROR, NO_SOUND, SHORT, SKIPPED, Failure, KnownFile, absolute
 
 _log = logging.getLogger(__name__)
 

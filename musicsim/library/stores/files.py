@@ -1,5 +1,6 @@
 """Which files a library knows: where its songs lie, what could not be added and why, and what has gone."""
 
+import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,6 @@ import sqlalchemy as sa
 from musicsim.audio import FEATURE_VERSION
 from musicsim.library.db import schema
 from musicsim.library.db.database import Tables
-from musicsim.library.disk.paths import absolute, is_below
 
 ERROR, NO_SOUND, SHORT, SILENT = "error", "no sound", "short", "silent"
 SKIPPED = (SHORT, SILENT)
@@ -19,6 +19,17 @@ SKIPPED = (SHORT, SILENT)
 
 BLAMED = ("the decoder crashed (exit code", "BrokenProcessPool", "cannot be read (")
 """What older versions said of files that a worker's death, a full disk or the network had kept from being added."""
+
+
+def absolute(source: str | Path) -> Path:
+    """The path without ``~`` and ``..``; links are kept, so that a library follows what was named."""
+    return Path(os.path.abspath(Path(source).expanduser()))
+
+
+def is_below(path: Path, folder: Path) -> bool:
+    """Whether an absolute path is the folder or lies in it, by its name alone: the disk is not asked."""
+    inside, outside = os.fspath(path), os.fspath(folder)
+    return inside == outside or inside.startswith(os.path.join(outside, ""))
 
 
 @dataclass(frozen=True, slots=True)

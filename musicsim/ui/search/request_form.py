@@ -28,7 +28,7 @@ def search_form(now: Snapshot, name: str) -> SearchRequest:
     """Widgets for all that can be asked for, and what they ask for; examples and a part are kept under `name`."""
     for key in (WORDS, *_KEYS.values()):
         key.get()  # its default, before its widget
-    n, limit, words, narrow = st.columns([2, 2, 4, 2], vertical_alignment="bottom")
+    n, limit, words, narrow = st.columns([2, 3, 4, 2], vertical_alignment="bottom")
     n.segmented_control(**_said("k"), options=(10, 20, 50), required=True)
     limit.number_input(**_said("per_artist") | limits(SearchRequest, "per_artist"))
     words.text_input(

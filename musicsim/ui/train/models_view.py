@@ -287,7 +287,7 @@ def _describing(library: Library, *, busy: bool) -> None:
         format_func=lambda name: REPRESENTATIONS[name].description,
         help="To compare with and to train on. Mixtures of Gaussians take longest: seconds per song.",
     )  # fmt: skip
-    first, second = st.columns(2)
+    first, second = st.columns([4, 3])
     has_codewords = kind in CODEWORDS
     with first:
         st.segmented_control(
