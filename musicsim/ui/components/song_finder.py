@@ -142,7 +142,7 @@ def find_song(
 
     _box(
         key, _found(key, search), label=label, is_labelled=is_labelled,
-        placeholder=placeholder, nothing="No match.", on_picked_change=picked,
+        placeholder=placeholder, nothing="Nothing matches.", on_picked_change=picked,
     )  # fmt: skip
 
 
@@ -234,7 +234,7 @@ def _find_many(
 
     _box(
         key, _found(key, search), [match for _, match in chosen], label=label, is_labelled=True, help=help,
-        placeholder=placeholder, nothing="No match.", on_picked_change=picked, on_dropped_change=dropped,
+        placeholder=placeholder, nothing="Nothing matches.", on_picked_change=picked, on_dropped_change=dropped,
     )  # fmt: skip
 
 
