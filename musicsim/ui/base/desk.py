@@ -109,15 +109,25 @@ def value_of(task: Task) -> Any:
         return None
 
 
-def wait_for(tasks: Sequence[Task]) -> None:
-    """A bar while something is worked out; the page runs again when one of them is done."""
-    n_done = sum(task.future.done() for task in tasks)
+def done_of(tasks: Sequence[Task]) -> int:
+    """How many of some tasks are done."""
+    return sum(task.future.done() for task in tasks)
+
+
+def wait_for(tasks: Sequence[Task], n_shown: int | None = None) -> None:
+    """A bar while something is worked out; the page runs again when one of them is done.
+
+    `n_shown` is how many were done before what came of them was drawn, where that is above the bar.
+    """
+    n_done = done_of(tasks)
+    if n_shown is not None and n_shown != n_done:
+        st.rerun()
     if n_done == len(tasks):
         return
 
     @st.fragment(run_every=0.5)
     def bar() -> None:
-        if sum(task.future.done() for task in tasks) != n_done:
+        if done_of(tasks) != n_done:
             st.rerun()
         said = next(task.said for task in tasks if not task.future.done())
         share = said["done"] / said["total"] if said["total"] else 0.0

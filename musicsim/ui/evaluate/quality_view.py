@@ -24,7 +24,7 @@ from musicsim.explorer.requests.training import ANSWERS, JUDGEMENTS, KINDS
 from musicsim.explorer.snapshot.map_colours import UNKNOWN_COLOUR, label_colours
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.models import ModelRecord
-from musicsim.ui.base.desk import AT_ONCE_S, Task, Tell, desk, result_of, task_key, value_of, wait_for
+from musicsim.ui.base.desk import AT_ONCE_S, Task, Tell, desk, done_of, result_of, task_key, value_of, wait_for
 from musicsim.ui.base.state import Key, snapshot
 from musicsim.ui.base.text import in_chart, plain
 from musicsim.ui.components.charts import chart
@@ -79,7 +79,7 @@ def show_library(now: Snapshot) -> None:
         st.info("A single song cannot be compared: add more songs.", icon=":material/info:")
         return
     covered = ask_coverage(now)
-    covered.within(AT_ONCE_S)
+    is_covered = covered.within(AT_ONCE_S)
     kind = _choose_kind(value_of(covered))
     lists = _ask_lists(now)
     scores = _ask_scores(now, kind) if kind else None
@@ -93,13 +93,14 @@ def show_library(now: Snapshot) -> None:
     if scores is not None:
         scores.within(AT_ONCE_S)
     lists.within(AT_ONCE_S)
+    n_shown = is_covered + done_of(waiting[1:])
     # A place of their own for each: what comes later moves nothing, or it would be seen twice for a moment.
     table, progress, rest = st.container(), st.container(), st.container()
     if kind:
         with table:
             _models_table(now, others, kind)
     with progress:
-        wait_for(waiting)
+        wait_for(waiting, n_shown)
     both = value_of(lists)
     if both is not None:
         with rest:
