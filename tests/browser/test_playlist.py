@@ -185,7 +185,7 @@ def test_a_phone_shows_all_without_scrolling_sideways(page, address):
         assert words["width"] > 180, "room for a title"
     in_row(page, 3, "Actions for").click()
     buttons = rows(page).nth(3).locator(".actions button").all()
-    assert len(buttons) == 6
+    assert len(buttons) == 7
     for button in buttons:
         box = button.bounding_box()
         assert box["x"] >= 0
