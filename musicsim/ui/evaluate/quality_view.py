@@ -24,7 +24,17 @@ from musicsim.explorer.requests.training import ANSWERS, JUDGEMENTS, KINDS
 from musicsim.explorer.snapshot.map_colours import UNKNOWN_COLOUR, label_colours
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.models import ModelRecord
-from musicsim.ui.base.desk import AT_ONCE_S, Task, Tell, desk, done_of, result_of, task_key, value_of, wait_for
+from musicsim.ui.base.desk import (
+    AT_ONCE_S,
+    Task,
+    Tell,
+    desk,
+    done_of,
+    result_of,
+    task_key,
+    value_of,
+    wait_for,
+)
 from musicsim.ui.base.state import Key, snapshot
 from musicsim.ui.base.text import in_chart, plain
 from musicsim.ui.components.charts import chart
