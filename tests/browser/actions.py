@@ -153,6 +153,7 @@ def ask(page: Page, row: int = 0):
     rows(page).nth(row).get_by_role("button", name=re.compile("^Why")).click()
     dialog = page.get_by_role("dialog", name="Why are these two alike?")
     expect(dialog.get_by_test_id("why-wave")).to_have_count(2)
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
     return dialog
 
 

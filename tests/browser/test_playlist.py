@@ -74,12 +74,15 @@ def test_kept_songs_stay_when_the_others_are_drawn_again(page, address):
     in_row(page, 5, "Keep").click()
     expect(in_row(page, 5, "Unpin")).to_be_visible()
     again = page.get_by_role("button", name="Regenerate around the kept songs")
-    for _ in range(3):
+    for _ in range(6):  # of few songs, the same ones may come again
         again.click()
         page.wait_for_timeout(800)
+        page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
         expect(rows(page)).to_have_count(8)
         assert (row_ids(page)[2], row_ids(page)[5]) == (before[2], before[5])
-    assert row_ids(page) != before
+        if row_ids(page) != before:
+            return
+    pytest.fail("the others were never drawn again")
 
 
 def test_a_row_is_dragged_to_another_place(page, address):

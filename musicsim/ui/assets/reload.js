@@ -2,12 +2,13 @@
 
 const NAME = "musicsim.tab";
 
-export default function ({ data, setTriggerValue }) {
+export default function ({ data, setStateValue }) {
   try {
     const before = sessionStorage.getItem(NAME);
     if (before === data.tab) return;
     sessionStorage.setItem(NAME, data.tab);
-    if (before) setTriggerValue("before", before);
+    // a state and no trigger: a trigger is lost where the page runs at that moment
+    if (before) setStateValue("before", before);
   } catch {
     // a browser that keeps nothing: a reload begins with nothing
   }

@@ -29,6 +29,7 @@ _ARRIVED: Key[dict[str, str]] = Key(
 _TAB: Key[str] = Key(
     "tab", lambda: secrets.token_urlsafe(32), "under which key the tab finds its state again"
 )
+_BEFORE: Key[str] = Key("tab_before", str, "under which key the tab's state before the reload was taken over")
 
 
 @dataclass(slots=True)
@@ -83,20 +84,24 @@ def keep() -> None:
 
 
 def follow_reload() -> None:
-    """Have the tab remember its key, and tell of the one that it had before a reload; once in a run, by the shell."""
-    _ARRIVED.get()
-    component = st.components.v2.component(_COMPONENT, js=asset("reload.js"))
-    component(key=_COMPONENT, data={"tab": _TAB.get()}, height="content", on_before_change=_take_over)
-
-
-def _take_over() -> None:
-    """Take over what the tab had before it was loaded again.
+    """Have the tab remember its key, and take over what it had before it was loaded again; once in a run, by the shell.
 
     Another address is a link that was followed: what it shows is not replaced by what the tab showed.
     """
-    before = st.session_state[_COMPONENT].get("before")
-    kept = _sessions().of(before) if isinstance(before, str) else {}
+    _ARRIVED.get()
+    component = st.components.v2.component(_COMPONENT, js=asset("reload.js"))
+    # read in every run: a callback is lost where the page is left in the same moment
+    said = component(
+        key=_COMPONENT, data={"tab": _TAB.get()}, height="content", on_before_change=lambda: None
+    )
+    before = said.get("before")
+    if not isinstance(before, str) or before == _BEFORE.get():
+        return
+    _BEFORE.set(before)
+    kept = _sessions().of(before)
     is_same = kept.get(_ARRIVED.name) == _ARRIVED.get()
     for key in kept_keys():
         if key.name in kept and (is_same or not key.per_library):
             key.set(kept[key.name])
+    if kept:
+        st.rerun()
