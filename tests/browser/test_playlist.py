@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.actions import IDLE, expect_rows, player_plays, row_ids, rows, songs_of, visit
