@@ -5,7 +5,6 @@ import streamlit as st
 from musicsim.errors import MusicsimError
 from musicsim.explorer.libraries import library_folders
 from musicsim.ui.base.frame import FRAME_CSS, ICON, LOGO, PAGES
-from musicsim.ui.base.reloads import follow_reload, keep
 from musicsim.ui.base.state import (
     COLOUR_BY,
     LIBRARY,
@@ -112,15 +111,12 @@ def draw() -> None:
             _sidebar()
         with st.bottom:
             player.mount(on_event=on_player_event, thumbs=thumbs(), radio=radio_address())
-            follow_reload()
         _lost_model()
         _not_here()
         page.run()
         warm_up()
     except MusicsimError as error:
         st.error(plain(error), icon=":material/error:")
-    finally:
-        keep()
 
 
 if __name__ == "__main__":

@@ -200,7 +200,7 @@ def test_one_finger_scrolls_the_page_and_two_zoom_the_map(chromium, address):
     assert touch_action == "pan-x pan-y"
     scrolled = page.get_by_test_id("stMain").evaluate("main => main.scrollTop")
     assert scrolled > 50
-    page.wait_for_timeout(500)  # the page has come to rest
+    page.wait_for_timeout(1500)  # the page has come to rest
     box = drawn.locator(".stage").bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     fingers("touchStart", (x - 30, y), (x + 30, y))
