@@ -43,7 +43,7 @@ def measure(folder: Path) -> list[dict[str, float | str]]:
         rows.append({"what": what, "s": wall, "CPU s": cpu, "MB": process.memory_info().rss / 1e6})
         return result
 
-    step("import", lambda: import_module("musicsim.explorer.snapshot.hubs"))
+    step("import", lambda: import_module("musicsim.explorer.snapshot.model_rows"))
     library = step("open", lambda: Library.open(folder))
     now = step("take a snapshot", lambda: take_snapshot(library))
     step("songs as columns", lambda: now.n_songs)

@@ -20,7 +20,7 @@ from experiments._playlists import Collection, Lists, song_weights, split_lists
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.explorer.playlists.edges import build_hypergraph, default_weights
 from musicsim.explorer.playlists.fit import LEANING, STRENGTH, fit_dialects
-from musicsim.explorer.playlists.saved_lists import Lists as Listed
+from musicsim.explorer.playlists.fit import Lists as Listed
 from musicsim.explorer.playlists.song_labels import load_sources, with_company_of
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library

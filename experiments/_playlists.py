@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from musicsim._arrays import Float64Array, Int64Array
-from musicsim.explorer.playlists.saved_lists import listed
+from musicsim.explorer.playlists.fit import listed
 from musicsim.explorer.playlists.song_labels import learn_sources
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library

@@ -1,4 +1,4 @@
-"""Relevance feedback simulated: a listener marks some of the first answers, and songs not yet shown are ranked anew.
+"""Relevance feedback simulated: a listener marks some of the first answers, and songs not yet shown are ranked again.
 
 GTZAN: 1,000 songs of ten genres, 57 statistics each; its files name no artists, so there is no artist filter and
 all figures flatter. A metric is learned on half of the songs; queries are drawn from the other half. Of the 15

@@ -11,7 +11,7 @@ distance on the same split (a vote of the 3 nearest):
 - GTZAN: 700 and 300 songs, 57 statistics, z-scored. Its artists are not known, so that a song may have one of the same
   artist in training.
 - last.fm tag < artist: 1,633 and 700 songs of spotify_msd, 13 descriptors; 351 artists and the tag (of 15) that most
-  listeners gave them. "LambdaRank" learns to find the artist, "LambdaRank, hierarchy" is told of the tag too
+  listeners gave them. "LambdaRank" learns to find the artist, "LambdaRank, hierarchy" learns from the tag, too
   (equation 10). Test songs are of artists of the training songs: an artist is a class here.
 
 The settings of learning were chosen on a fifth of the training digits, once, at 32 and 64 bits, and of the vectors and

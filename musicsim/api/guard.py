@@ -89,13 +89,8 @@ def named_hosts() -> frozenset[str]:
 class Guard:
     """ASGI middleware that answers requests to other hosts with 421, and those of other pages with 403.
 
-    Parameters
-    ----------
-    app : ASGI application
-        What is guarded.
-    names : iterable of str
-        Hosts by which the app may be reached, beside this machine's own names and the numeric address that a
-        connection came in at. Pages of these may be under any scheme and port: a reverse proxy has its own.
+    `names` are the hosts by which the app may be reached, beside this machine's own names and the numeric address
+    that a connection came in at. Pages of these may be under any scheme and port: a reverse proxy has its own.
     """
 
     def __init__(self, app: ASGIApp, names: Iterable[str] = ()) -> None:

@@ -24,15 +24,14 @@ from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.requests.search import MAX_RESULTS, SearchRequest
 from musicsim.explorer.requests.training import TrainingRequest
-from musicsim.explorer.search.query import Hit, find_requested
+from musicsim.explorer.search.query import Hit
+from musicsim.explorer.search.requested import find_requested
 from musicsim.explorer.search.uploads import MAX_MB, MAX_MINUTES, MINUTES, hear
 from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
 from musicsim.explorer.upkeep.model_text import name_for
 from musicsim.library import Song
 from musicsim.library.db.columns import HEARD
 from musicsim.library.disk.scratch import scratch_of
-
-__all__ = ["http_interface"]
 
 # None of these can a form or a plain request of another site's page have: its browser asks us first, and is refused.
 _SOUND_TYPES = ("audio/", "video/", "application/octet-stream", "application/ogg")
@@ -51,7 +50,14 @@ def _song(song: Song) -> dict[str, Any]:
 
 
 def _hits(hits: list[Hit]) -> list[dict[str, Any]]:
-    return [{**_song(h.song), "similarity": round(h.similarity, 4), "reason": h.reason} for h in hits]
+    return [
+        {
+            **_song(h.song),
+            "similarity": None if h.similarity is None else round(h.similarity, 4),
+            "reason": h.reason,
+        }
+        for h in hits
+    ]
 
 
 _router = APIRouter()
@@ -111,6 +117,21 @@ def similar(
     """The songs that sound most like a song of the library; those that fit, or do not, bend what is meant by it."""
     snapshot = snapshot_under(open_library(library), model)
     return _hits(find_requested(snapshot, song_id, search))
+
+
+@_router.get("/similar")
+def similar_to_several(
+    search: Annotated[SearchRequest, Depends(asked_for(SearchRequest))],
+    library: str | None = None,
+    model: _Model = None,
+) -> list[dict[str, Any]]:
+    """The songs most like several (`like`, as often as needed), and less like others (`unlike`).
+
+    With `words` alone the songs that fit them, without a similarity.
+    """
+    if not search.like and not search.words:
+        raise HTTPException(422, "say which songs by `like`, or what songs are by `words`.")
+    return _hits(find_requested(snapshot_under(open_library(library), model), None, search))
 
 
 def _require_sound_type(request: Request) -> None:

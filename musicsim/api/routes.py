@@ -1,4 +1,4 @@
-"""Routes that stand beside Streamlit: ``/songs/{id}/audio``, ``/songs/{id}/peaks``, ``/maps`` and ``/api``."""
+"""Routes that stand beside Streamlit: ``/songs/{id}`` with audio, peaks and cover, ``/maps`` and ``/api``."""
 
 import logging
 from functools import cache
@@ -11,16 +11,15 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from musicsim import api
-from musicsim.api.maps import map_routes
+from musicsim.api.maps import is_known, map_routes
 from musicsim.api.waiting import outcome
 from musicsim.audio import media_type, plays_in_browser
 from musicsim.errors import LibraryError, MusicsimError, NotFoundError
 from musicsim.explorer.libraries import open_library
 from musicsim.library import Library, Song
+from musicsim.library.covers import Covers
 from musicsim.library.playable import PlayableCopies
 from musicsim.library.processes.decoding import Decoding, decoder
-
-__all__ = ["routes"]
 
 _log = logging.getLogger(__name__)
 
@@ -32,6 +31,7 @@ class _SongId(IntegerConvertor):
 register_url_convertor("song_id", _SongId())
 
 _copies = PlayableCopies(decoder())
+_covers = Covers()
 
 
 async def _audio(request: Request) -> Response:
@@ -75,6 +75,26 @@ def _peaks(request: Request) -> Response:
     return JSONResponse([round(float(peak), 3) for peak in outline], headers=headers)
 
 
+def _cover(request: Request) -> Response:
+    """The cover of a song; 404 where there is none, or 204 for ``quiet`` pages, whose browsers would report each."""
+    try:
+        library, song = _song(request)
+    except LibraryError as error:
+        return _refused(error)
+    headers = {"Cache-Control": "private, max-age=3600"}
+    tag = _covers.tag_of(song)
+    if tag is not None:
+        headers["ETag"] = f'"{tag}"'
+        if is_known(request, headers["ETag"]):
+            return Response(status_code=304, headers=headers)
+        data = _covers.jpeg(library, song, tag)
+        if data:
+            return Response(data, media_type="image/jpeg", headers=headers)
+    if "quiet" in request.query_params:
+        return Response(status_code=204, headers=headers)
+    return JSONResponse({"error": f"song {song.id} has no cover."}, 404)
+
+
 def _refused(error: LibraryError) -> Response:
     """What a library or song that is not there, or not to be opened, is answered with."""
     if isinstance(error, NotFoundError):
@@ -105,6 +125,7 @@ def routes(base: str = "") -> list[BaseRoute]:
     return [
         Route(prefix + "/songs/{song_id:song_id}/audio", _audio),
         Route(prefix + "/songs/{song_id:song_id}/peaks", _peaks),
+        Route(prefix + "/songs/{song_id:song_id}/cover", _cover),
         *map_routes(prefix),
         Mount(prefix + "/api", _when_first_asked),
     ]

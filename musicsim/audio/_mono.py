@@ -67,20 +67,11 @@ def read_mono(
 ) -> MonoSound[SinkT]:
     """Read a source's sound as mono samples at `sr` into a sink.
 
-    Parameters
-    ----------
-    source : Path or bytes
-        As :func:`open_source` returns it, with `label` to name it in errors.
-    new_sink : callable
-        Makes an empty sink; called once more where the channels turn out to be opposite and the sound
-        is read again.
-    offset, duration : float, seconds
-        The part to keep; None keeps all to the end.
+    The source is as :func:`open_source` returns it, with `label` to name it in errors. `new_sink` makes an empty
+    sink; it is called once more where the channels turn out to be opposite and the sound is read again. Of the sound
+    `duration` seconds from `offset` on are kept, or all to the end.
 
-    Raises
-    ------
-    AudioDecodeError
-        If there is not one sample; errors of the sink go through.
+    Raises AudioDecodeError if there is not one sample; errors of the sink go through.
     """
     reader, mono, sink = _pass(source, label, sr, new_sink, offset, duration, None)
     if mono.n_samples == 0:

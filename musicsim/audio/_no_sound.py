@@ -43,12 +43,8 @@ _BYTE_ORDER = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16", cod
 def what_it_is(read: Callable[[int, int], bytes], *, has_film: bool) -> str:
     """Say what a file is that nothing could be decoded from.
 
-    Parameters
-    ----------
-    read : callable of (start, n_bytes)
-        Gives bytes of the file, fewer at its end.
-    has_film : bool
-        Whether moving pictures were found in it.
+    `read` gives bytes of the file by their start and number, fewer at its end; `has_film` says whether moving
+    pictures were found in it.
     """
     head = read(0, _HEAD)
     for mark, sentence in _MARKS:

@@ -1,4 +1,4 @@
-"""Analysis of the sound of one file, in memory that does not grow with its length.
+"""Analysis of the sound of one file, in memory that does not grow with its length, and what is kept of it.
 
 Conventions: times are seconds of decoded sound; coefficients are rounded to float16, as they are kept,
 and all that is derived from them here is derived from the rounded ones. The sound is read once: what a
@@ -10,6 +10,7 @@ own folder may be kept in memory.
 from __future__ import annotations
 
 import hashlib
+import math
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,14 +19,96 @@ from typing import IO
 
 import numpy as np
 
-from musicsim._arrays import Float16Array, Float32Array, Float64Array
+from musicsim._arrays import Float16Array, Float32Array, Float64Array, FloatingArray
 from musicsim.audio._mono import MonoSound, check_duration, read_mono
-from musicsim.audio.features import HOP, N_MELS, N_MFCC, SAMPLE_RATE, LevelStream, cepstra
-from musicsim.audio.fluctuation import FluctuationStream
+from musicsim.audio.features import HOP, N_MELS, N_MFCC, SAMPLE_RATE, LevelStream, cepstra, derivative_blocks
+from musicsim.audio.fluctuation import PATTERN_S, FluctuationStream
 from musicsim.audio.harmony import HarmonyStream
 from musicsim.audio.reader import AudioSource, open_source
 from musicsim.audio.rhythm import RhythmStream
-from musicsim.audio.waveform import Outline
+
+
+def peaks(samples: FloatingArray, n_bins: int = 400) -> Float32Array:
+    """Reduce samples to the peak level of `n_bins` equal stretches.
+
+    Parameters
+    ----------
+    samples : ndarray of shape (n_samples,), floating, n_samples >= 1
+    n_bins : int >= 1
+
+    Returns
+    -------
+    ndarray of shape (n_bins,), float32, 0 to 1
+        Relative to the loudest sample; all zeros for silence. With fewer samples than bins, samples
+        repeat.
+
+    Raises
+    ------
+    ValueError
+        If `samples` is empty, not 1-D or not finite, or `n_bins` is less than 1.
+
+    Notes
+    -----
+    Of up to 8,192 samples the stretches are exact; in longer sounds each begins up to 1/4,096 of the
+    sound early, a tenth of a stretch: see :class:`Outline`.
+    """
+    if n_bins < 1:
+        raise ValueError(f"n_bins={n_bins} must be at least 1.")
+    if samples.ndim != 1 or len(samples) == 0:
+        raise ValueError(f"samples must be 1-D and not empty, not of shape {samples.shape}.")
+    outline = Outline()
+    for start in range(0, len(samples), _OUTLINED):
+        outline.add(samples[start : start + _OUTLINED])
+    return outline.finish(n_bins)
+
+
+class Outline:
+    """Peak levels of sound that comes block by block and whose length is not known before its end.
+
+    Keeps the peak of every step, a step being one sample at first. As soon as there are more than 8,192 of them,
+    neighbours are joined and steps are twice as long, so that the outline depends on the samples only, not on how
+    they were cut into blocks, and takes 32 kB whatever the length.
+    """
+
+    def __init__(self) -> None:
+        self._step = 1
+        self._levels = np.zeros(_MAX_STEPS, np.float32)
+        self._n_samples = 0
+
+    @property
+    def loudest(self) -> float:
+        """The highest level so far."""
+        return float(self._levels.max())
+
+    def add(self, samples: FloatingArray) -> None:
+        """Take the next samples: (n,), floating."""
+        if len(samples) == 0:
+            return
+        while self._n_samples + len(samples) > _MAX_STEPS * self._step:
+            self._levels[: _MAX_STEPS // 2] = np.maximum(self._levels[::2], self._levels[1::2])
+            self._levels[_MAX_STEPS // 2 :] = 0
+            self._step *= 2
+        first, into_step = divmod(self._n_samples, self._step)
+        starts = np.arange(-into_step, len(samples), self._step)
+        starts[0] = 0
+        levels = np.maximum.reduceat(np.abs(samples), starts)
+        target = self._levels[first : first + len(levels)]
+        np.maximum(target, levels, out=target, casting="same_kind")
+        self._n_samples += len(samples)
+
+    def finish(self, n_bins: int = 400) -> Float32Array:
+        """Return the peaks of `n_bins` equal stretches; see :func:`peaks`.
+
+        Raises ValueError if a sample was NaN or infinite.
+        """
+        n_steps = -(-self._n_samples // self._step)
+        starts = np.arange(n_bins) * n_steps // n_bins
+        levels = np.maximum.reduceat(self._levels[:n_steps], starts)
+        loudest = levels.max()
+        if not np.isfinite(loudest):
+            raise ValueError("samples holds NaN or infinite values: set them to zero first.")
+        return levels / loudest if loudest > 0 else levels
+
 
 ASPECT_VERSION = 1
 """Of the numbers of harmony and rhythm, which songs may lack; those of timbre have `FEATURE_VERSION`."""
@@ -36,6 +119,8 @@ _IN_MEMORY = 16 << 20
 # Samples described at a time: to and fro between decoder and spectra, each would find the other's data in
 # the processor's cache, which costs a twentieth of the time.
 _BATCH = 1 << 20
+_MAX_STEPS = 1 << 13  # of an outline
+_OUTLINED = 1 << 15  # samples of an outline at a time
 _DOT = 8192  # longer products wake BLAS threads
 # dB: float16 keeps coefficients beyond 256 in steps of 0.25, so that smaller deviations say nothing
 _MIN_DEVIATION = 0.25
@@ -280,3 +365,55 @@ def _over_windows(values: Float64Array, n_windows: int) -> Float64Array:
     """Sum values of seconds over 30 seconds, from each second on."""
     totals = np.concatenate([np.zeros_like(values[:1]), np.cumsum(values, axis=0)])
     return totals[TYPICAL_S : TYPICAL_S + n_windows] - totals[:n_windows]
+
+
+@dataclass(frozen=True, slots=True)
+class SongFrames:
+    """Coefficients and fluctuation of a song, or of a part of it."""
+
+    mfcc: FloatingArray  # (n_frames, 13), floating
+    # (n_patterns, 594), or None of feature version 2: see musicsim.audio.fluctuation()
+    fluctuation: Float16Array | None
+
+    def __len__(self) -> int:
+        return len(self.mfcc)
+
+    @property
+    def mean_fluctuation(self) -> Float32Array:
+        """The mean pattern, (594,), of a song that has patterns."""
+        assert self.fluctuation is not None
+        return self.fluctuation.mean(axis=0, dtype=np.float32)
+
+    def blocks(self) -> Iterator[Float32Array]:
+        """Delta-MFCC in blocks, float32 (n, 39); of a song of hours, too, some MB at a time.
+
+        Raises
+        ------
+        AudioTooShortError
+            If there are fewer than 9 frames.
+        """
+        return derivative_blocks(self.mfcc)
+
+    def part(self, start: int, stop: int) -> SongFrames:
+        """The frames from `start` to `stop`, and the patterns of the blocks whose middle they hold, or the nearest."""
+        patterns = self.fluctuation
+        if patterns is not None:
+            # a block is as long as two steps, so that its middle is where the next one begins
+            step = PATTERN_S * SAMPLE_RATE / HOP
+            first, end = (math.ceil(frame / step) - 1 for frame in (start, stop))
+            first = min(max(first, 0), len(patterns) - 1)
+            patterns = patterns[first : max(end, first + 1)]
+        return SongFrames(self.mfcc[start:stop], patterns)
+
+
+def read_song_frames(path: Path) -> SongFrames:
+    """Read a file; the coefficients as a read-only memory map. Raises FileNotFoundError.
+
+    In it both are arrays in NumPy's format, one after the other, so that neither is there without the other; files of
+    feature version 2 end behind the first.
+    """
+    mfcc = np.load(path, mmap_mode="r", allow_pickle=False)
+    with path.open("rb") as file:
+        if file.seek(mfcc.offset + mfcc.nbytes) == path.stat().st_size:
+            return SongFrames(mfcc, None)
+        return SongFrames(mfcc, np.lib.format.read_array(file, allow_pickle=False))

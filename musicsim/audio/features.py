@@ -220,10 +220,7 @@ def delta_mfcc(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
 def checked_samples(y: FloatingArray, sr: float) -> FloatingArray:
     """Return mono samples that can be described.
 
-    Raises
-    ------
-    ValueError
-        If `y` is empty, not 1-D, not floating or not finite, or `sr` is not positive.
+    Raises ValueError if `y` is empty, not 1-D, not floating or not finite, or `sr` is not positive.
     """
     if not isinstance(y, np.ndarray) or not np.issubdtype(y.dtype, np.floating):
         kind = y.dtype if isinstance(y, np.ndarray) else type(y).__name__
@@ -242,20 +239,8 @@ def checked_samples(y: FloatingArray, sr: float) -> FloatingArray:
 class LevelStream:
     """Turn samples that come block by block into the levels of 40 mel bands.
 
-    Parameters
-    ----------
-    sr : float > 0
-        Samples per second.
-
-    Attributes
-    ----------
-    loudest : float
-        The highest level so far, dB.
-
-    Notes
-    -----
-    Both methods yield arrays of shape (<= 256, 40), float32, dB, at least -100; each is valid until
-    the next is asked for.
+    `loudest` is the highest level so far, dB. Both methods yield arrays of shape (<= 256, 40), float32, dB, at least
+    -100; each is valid until the next is asked for.
     """
 
     def __init__(self, sr: float) -> None:
@@ -306,19 +291,10 @@ class LevelStream:
 
 
 def cepstra(levels: Float32Array, loudest: float) -> Float32Array:
-    """Turn levels into coefficients.
+    """Turn levels, float32 (n_frames, 40) in dB, into coefficients, float32 (n_frames, 13).
 
-    Parameters
-    ----------
-    levels : ndarray of shape (n_frames, 40), float32, dB
-        The first frame is the song's first, or one that many whole blocks of 256 frames behind it.
-        Raised in place, see :func:`raise_to_floor`.
-    loudest : float
-        The song's highest level, dB.
-
-    Returns
-    -------
-    ndarray of shape (n_frames, 13), float32
+    The first frame is the song's first, or one that many whole blocks of 256 frames behind it. Levels are raised in
+    place, see :func:`raise_to_floor`; `loudest` is the song's highest, dB.
     """
     raise_to_floor(levels, loudest)
     result = np.empty((len(levels), N_MFCC), np.float32)
@@ -329,13 +305,7 @@ def cepstra(levels: Float32Array, loudest: float) -> Float32Array:
 
 
 def raise_to_floor(levels: Float32Array, loudest: float) -> None:
-    """Raise levels in place to 80 dB below the song's highest.
-
-    Parameters
-    ----------
-    levels : ndarray of shape (n_frames, 40), float32, dB
-    loudest : float, dB
-    """
+    """Raise levels, (n_frames, 40) in dB, in place to 80 dB below the song's highest."""
     np.maximum(levels, np.float32(loudest) - _TOP_DB, out=levels)
 
 
@@ -389,16 +359,7 @@ def dct_basis() -> Float32Array:
 
 
 def joined_histograms(*sums: Float64Array) -> Float32Array:
-    """Join histograms, each of which sums to 1; of sums that are all 0 all entries are equal.
-
-    Parameters
-    ----------
-    *sums : ndarrays of any shape, not negative
-
-    Returns
-    -------
-    ndarray of shape (sum of sizes,), float32
-    """
+    """Join histograms, each of which sums to 1, into one row; of sums that are all 0 all entries are equal."""
     totals = [part.sum() for part in sums]
     parts = [
         part.ravel() / total if total > 0 else np.full(part.size, 1.0 / part.size)

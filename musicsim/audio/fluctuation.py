@@ -63,19 +63,7 @@ def fluctuation(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float16Array:
 class FluctuationStream:
     """Turn samples that come block by block into the patterns of a song; see :func:`fluctuation`.
 
-    Parameters
-    ----------
-    sr : float >= 8000
-        Samples per second.
-
-    Raises
-    ------
-    ValueError
-        If `sr` is too low.
-
-    Notes
-    -----
-    1.2 kB for each 6 s, and 2 MB.
+    `sr`, the samples per second, is 8000 at least; else ValueError is raised. Memory: 1.2 kB for each 6 s, and 2 MB.
     """
 
     def __init__(self, sr: float) -> None:

@@ -71,15 +71,7 @@ def harmony(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
 class HarmonyStream:
     """Turn samples that come block by block into the harmony of a song; see :func:`harmony`.
 
-    Parameters
-    ----------
-    sr : float >= 8000
-        Samples per second.
-
-    Raises
-    ------
-    ValueError
-        If `sr` is too low.
+    `sr`, the samples per second, is 8000 at least; else ValueError is raised.
     """
 
     def __init__(self, sr: float) -> None:
@@ -150,7 +142,7 @@ class _Spectra:
         np.multiply(frames, self._window, out=windowed)
         # float64, since numpy is slower in float32
         np.fft.rfft(windowed, out=spectrum)
-        n_bins = self._n_groups * _GROUP  # and one more on each side, by which a peak is told
+        n_bins = self._n_groups * _GROUP  # and one more on each side, by which a peak is recognised
         bins = spectrum[:, self._first - 1 : self._first + n_bins + 1].astype(np.complex64)
         power = np.square(bins.real) + np.square(bins.imag)
         middle = power[:, 1:-1].reshape(len(frames), self._n_groups, _GROUP)

@@ -65,13 +65,8 @@ _CHUNK = 1 << 20
 def open_source(source: AudioSource, name: str | None) -> tuple[Path | bytes, str]:
     """Check that there is something to read; return its path or its bytes, and what to call it.
 
-    Raises
-    ------
-    AudioDecodeError
-        If the path is missing, closed to us, a folder or another thing than a file, or there is not
-        one byte.
-    TypeError
-        If `source` is neither path nor bytes nor a binary file object.
+    Raises AudioDecodeError if the path is missing, closed to us, a folder or another thing than a file, or there is
+    not one byte; TypeError if `source` is neither path nor bytes nor a binary file object.
     """
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)

@@ -77,15 +77,7 @@ def rhythm(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
 class RhythmStream:
     """Turn levels that come block by block into the rhythm of a song; see :func:`rhythm`.
 
-    Parameters
-    ----------
-    sr : float >= 8000
-        Samples per second of the sound.
-
-    Raises
-    ------
-    ValueError
-        If `sr` is too low.
+    `sr`, the samples of the sound per second, is 8000 at least; else ValueError is raised.
     """
 
     def __init__(self, sr: float) -> None:

@@ -18,18 +18,10 @@ _FAR_AWAY = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}  # kep
 def listen(host: str | None, first_port: int) -> list[socket.socket]:
     """Sockets that listen on one port, the first that is free on every address.
 
-    Parameters
-    ----------
-    host : str, optional
-        Name or numeric address to listen on, ``0.0.0.0`` or ``::`` for all there are. Without it, the addresses of IPv4
-        and of IPv6 that only this machine reaches.
-    first_port : int
-        The first port to try.
+    They listen on a name or numeric address, ``0.0.0.0`` or ``::`` for all there are; without it on the addresses of
+    IPv4 and of IPv6 that only this machine reaches. `first_port` is the first one to try.
 
-    Raises
-    ------
-    AddressError
-        If this machine has no such address, or no port is free.
+    Raises AddressError if this machine has no such address, or no port is free.
     """
     places = [place for place in _LOOPBACK if _is_here(*place)] if host is None else _places(host)
     last_port = min(first_port + _PORTS_TRIED - 1, _LAST_PORT)

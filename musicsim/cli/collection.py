@@ -100,8 +100,7 @@ def scan(
 
 def _tell(lib: Any, report: Any, sources: list[Path], as_json: bool) -> None:
     """What came of a scan; leaves with exit code 3 where files failed."""
-    from musicsim.library.disk.paths import absolute, is_below
-    from musicsim.library.stores.files import SKIPPED
+    from musicsim.library.stores.files import SKIPPED, absolute, is_below
 
     below = [absolute(source) for source in sources]
     listed = [f for f in lib.files.failures() if any(is_below(f.path, place) for place in below)]
@@ -321,7 +320,7 @@ def forget(
     as_json: JsonOption = False,
 ) -> None:
     """Remove a folder and its songs from the library; the music files are not touched."""
-    from musicsim.library.disk.paths import absolute
+    from musicsim.library.stores.files import absolute
 
     with open_library(library) as lib:
         root = absolute(folder)

@@ -42,25 +42,33 @@ def _query(snapshot: Any, song: str) -> Any:
 
 @taking(SearchRequest)
 def similar(
-    song: Annotated[str, typer.Argument(help="A file of music, or the id of a song.", metavar="FILE|ID")],
     request: SearchRequest,
+    song: Annotated[
+        str | None,
+        typer.Argument(
+            help="A file of music, or the id of a song; not needed with --like, or with --words alone.",
+            metavar="[FILE|ID]",
+        ),
+    ] = None,
     library: LibraryOption = None,
     as_json: JsonOption = False,
     model: ModelOption = None,
 ) -> None:
-    """List the songs that sound most like a file or a song of the library."""
-    from musicsim.explorer.search.query import find_requested
+    """List the songs that sound most like a file, a song of the library or several, or that words describe."""
+    from musicsim.explorer.search.requested import find_requested
     from musicsim.explorer.snapshot.snapshot import snapshot_under
 
+    if song is None and not request.like and not request.words:
+        raise typer.BadParameter("name a file or the id of a song, or say --like or --words.")
     with open_library(library) as lib:
         snapshot = snapshot_under(lib, model)
-        hits = find_requested(snapshot, _query(snapshot, song), request)
+        hits = find_requested(snapshot, None if song is None else _query(snapshot, song), request)
     if as_json:
         emit(
             [
                 {
                     "rank": rank,
-                    "similarity": round(h.similarity, 4),
+                    "similarity": None if h.similarity is None else round(h.similarity, 4),
                     "reason": h.reason,
                     "song": song_json(h.song),
                 }
@@ -69,7 +77,14 @@ def similar(
         )
         return
     rows = [
-        (rank, h.song.id, f"{h.similarity:.3f}", h.song.title, h.song.artist or "", h.reason)
+        (
+            rank,
+            h.song.id,
+            "" if h.similarity is None else f"{h.similarity:.3f}",
+            h.song.title,
+            h.song.artist or "",
+            h.reason,
+        )
         for rank, h in enumerate(hits, 1)
     ]
     show(("", "id", "similarity", "title", "artist", "why"), rows)

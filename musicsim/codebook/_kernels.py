@@ -220,7 +220,7 @@ def hartigan_pass(frames, order, mean, inverse_scale, packed, tile, products, co
 
     Codewords are kept in float64 and distances taken in float32. The products of four frames are
     taken at once; when one of the four moves a codeword, the products of those after it with that
-    codeword are taken anew, so the sequence is that of one frame at a time.
+    codeword are taken again, so the sequence is that of one frame at a time.
     """
     n_codewords, n_features = codewords.shape
     minima = np.empty(products.shape[0] * _LANES, np.float32)

@@ -147,7 +147,7 @@ def _voicings(score: Score, register: int) -> list[list[int]]:
 
 
 def _hold(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
-    """Held chords, a note that stays is struck anew only every second bar."""
+    """Held chords, a note that stays is struck again only every second bar."""
     voicings = _voicings(score, part.register)
     return [
         Note(bar * score.beats, pitch, score.beats * 1.02, 0.75 + 0.1 * rng.random())

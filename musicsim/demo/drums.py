@@ -72,14 +72,7 @@ def vary_kit(kit: Kit, rng: np.random.Generator, amount: float, brightness: floa
 
 
 def play_drum(kit: Kit, name: str, seed: int, variant: int = 0) -> Float32Array:
-    """One hit at full strength.
-
-    Parameters
-    ----------
-    name : str, one of ``DRUMS``
-    variant : int
-        Two hits of one drum never sound quite alike: the noise differs with the variant.
-    """
+    """One hit of one of ``DRUMS`` at full strength; with another `variant` its noise differs."""
     n = round(_LENGTHS[name] * SAMPLE_RATE)
     rng = np.random.default_rng([seed, DRUMS.index(name), variant])
     time = np.arange(n, dtype=np.float32) * np.float32(1.0 / SAMPLE_RATE)
@@ -150,17 +143,9 @@ def _band(rng: np.random.Generator, n: int, centre_hz: float, octaves: float) ->
 
 
 def play_texture(name: str, n: int, rng: np.random.Generator, brightness: float = 0.0) -> Float32Array:
-    """A bed of noise as long as the song, in stereo.
+    """One of ``TEXTURES``, a bed of noise as long as the song: float32 (2, n), standard deviation about 0.1.
 
-    Parameters
-    ----------
-    name : str, one of ``TEXTURES``
-    n : int, samples
-    brightness : float, octaves
-
-    Returns
-    -------
-    ndarray of shape (2, n), float32, standard deviation about 0.1
+    `brightness` is in octaves.
     """
     if name in ("crackle", "rain"):
         return _drops(name, n, rng)

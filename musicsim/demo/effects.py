@@ -61,23 +61,11 @@ def ducking(starts: Int64Array, n: int, depth: float) -> Float32Array:
 def reverberate(
     send: Float32Array, seconds: float, damping_hz: float, rng: np.random.Generator
 ) -> Float32Array:
-    """A room around a mono signal.
+    """A room around a mono signal (n,): float32 (2, n).
 
-    Parameters
-    ----------
-    send : ndarray of shape (n,), float32
-    seconds : float > 0
-        Until the room has fallen by 60 dB.
-    damping_hz : float
-        The walls take what lies above it faster away.
-    rng : numpy.random.Generator
-        Two rooms never have the same reflections.
-
-    Returns
-    -------
-    ndarray of shape (2, n), float32
-        Convolved, at half the sample rate (a room is dull), with noise that dies away: the impulse
-        response of a diffuse field; left and right are independent, which is what makes it wide.
+    It is convolved, at half the sample rate (a room is dull), with noise that dies away by 60 dB in so many seconds:
+    the impulse response of a diffuse field; left and right are independent, which is what makes it wide, and two
+    rooms never have the same reflections. The walls take what lies above `damping_hz` faster away.
     """
     from scipy.signal import fftconvolve, lfilter
 
@@ -106,17 +94,11 @@ def reverberate(
 def balance(
     sound: Float32Array, target_db: Float64Array, colour_db: Float64Array, strength: float
 ) -> Float32Array:
-    """Equalise a mix towards a spread of power over octaves, as a mastering engineer does.
+    """Equalise a mix (2, n) towards a spread of power over octaves, as a mastering engineer does.
 
-    Parameters
-    ----------
-    sound : ndarray of shape (2, n), float32
-    target_db : ndarray of shape (8,), dB
-        Power in the octaves round 63, 125, ... 8000 Hz; only differences count.
-    colour_db : ndarray of shape (24,), dB
-        What desk, microphones and room always add, in thirds of octaves from 63 Hz on.
-    strength : float, 0-1
-        Share of the way; no octave moves by more than 9 dB, so that silence is not lifted into noise.
+    `target_db` (8,) is the power in the octaves round 63, 125, ... 8000 Hz, of which only differences count;
+    `colour_db` (24,) what desk, microphones and room always add, in thirds of octaves from 63 Hz on. `strength`, 0 to
+    1, is the share of the way; no octave moves by more than 9 dB, so that silence is not lifted into noise.
     """
     from scipy.signal import oaconvolve
 
@@ -159,20 +141,10 @@ def compress(sound: Float32Array, amount: float) -> Float32Array:
 
 
 def room_tone(n: int, level_db: float, tilt_db: float, rng: np.random.Generator) -> Float32Array:
-    """What a recording sounds like when nobody plays.
+    """What a recording sounds like when nobody plays: float32 (2, n).
 
-    Parameters
-    ----------
-    n : int, samples
-    level_db : float
-        RMS, full scale 0.
-    tilt_db : float
-        Change of the noise's density for each octave upwards: below 0 a rumbling room, above 0 hiss.
-
-    Returns
-    -------
-    ndarray of shape (2, n), float32
-        A loop of three seconds, entered elsewhere by the right channel.
+    A loop of three seconds, entered elsewhere by the right channel. `level_db` is its RMS, full scale 0; `tilt_db`
+    the change of the noise's density for each octave upwards: below 0 a rumbling room, above 0 hiss.
     """
     size = 3 * SAMPLE_RATE
     hz = np.maximum(np.fft.rfftfreq(size, 1.0 / SAMPLE_RATE), 60.0)

@@ -43,7 +43,7 @@ from musicsim.demo.style_types import Part, Style
 from musicsim.demo.styles import style_named
 from musicsim.demo.voices import PATCHES, SAMPLE_RATE, Patch, play_note, softer, sustain, vary_patch
 
-_VERSION = 2  # raise when the sound of a plan changes: files of an older version are then written anew
+_VERSION = 2  # raise when the sound of a plan changes: files of an older version are then written again
 _ABANDONED_S = 3600.0
 _DRUM_PAN = {"hat": 0.3, "open": 0.3, "ride": -0.35, "crash": -0.3, "tom": 0.25, "shaker": -0.4, "rim": 0.15}
 _DRUM_SEND = {"kick": 0.02, "snare": 0.25, "clap": 0.3, "tom": 0.25, "rim": 0.3}
@@ -104,13 +104,7 @@ class _Mix:
 
 
 def render(plan: SongPlan) -> Float32Array:
-    """Play a plan.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, 2), float32
-        ``round(plan.duration_s * SAMPLE_RATE)`` samples, peak below 0.95.
-    """
+    """Play a plan: float32 (``round(plan.duration_s * SAMPLE_RATE)``, 2), peak below 0.95."""
     style = style_named(plan.style)
     habits = _draw_habits(style, plan)
     rng = np.random.default_rng([plan.seed, 1])
@@ -354,18 +348,9 @@ def _widen(sound: Float32Array, width: float) -> None:
 def write_song(plan: SongPlan, folder: str | os.PathLike[str]) -> Path:
     """Render a plan into a tagged FLAC or Ogg Vorbis file, unless it stands there already.
 
-    The file appears under its name only when it is whole: it is made in memory, written to a temporary
-    name and renamed. A file whose marker (a tag with a hash of the plan) is this plan's is kept as it is.
-
-    Parameters
-    ----------
-    folder : path
-        The collection's folder; the artist's folder in it is created.
-
-    Returns
-    -------
-    pathlib.Path
-        ``folder / plan.relative_path``
+    The file, ``folder / plan.relative_path``, appears under its name only when it is whole: it is made in memory,
+    written to a temporary name and renamed. A file whose marker (a tag with a hash of the plan) is this plan's is
+    kept as it is.
     """
     path = Path(folder) / plan.relative_path
     marker = _marker(plan)

@@ -139,12 +139,8 @@ PATCHES: dict[str, Patch] = {
 def vary_patch(patch: Patch, rng: np.random.Generator, amount: float, brightness: float = 0.0) -> Patch:
     """Another maker's version of an instrument.
 
-    Parameters
-    ----------
-    amount : float >= 0
-        Standard deviation, in octaves, of what is drawn for the times and the filter.
-    brightness : float
-        Octaves added to the filter's cutoff.
+    `amount` is the standard deviation, in octaves, of what is drawn for the times and the filter; `brightness` is
+    octaves added to the filter's cutoff.
     """
     z = 2.0 ** (amount * np.clip(rng.standard_normal(8), -2.0, 2.0))
     return replace(
@@ -174,20 +170,11 @@ def softer(patch: Patch) -> Patch:
 
 
 def play_note(patch: Patch, pitch: float, duration_s: float, seed: int) -> Float32Array:
-    """One note, ready to be added to a mix.
+    """One note, ready to be added to a mix: float32 (1 or 2, n_samples).
 
-    Parameters
-    ----------
-    pitch : float, MIDI number
-    duration_s : float > 0
-        Until the key is released; the sound is longer by the patch's release.
-    seed : int
-        Fixes the phases of the harmonics and the breath noise.
-
-    Returns
-    -------
-    ndarray of shape (1 or 2, n_samples), float32
-        Two channels when the patch is detuned: the two halves of the unison lie left and right.
+    The key is released after `duration_s`; the sound is longer by the patch's release. `pitch` is a MIDI number;
+    `seed` fixes the phases of the harmonics and the breath noise. There are two channels when the patch is detuned:
+    the two halves of the unison lie left and right.
     """
     f0 = 440.0 * 2.0 ** ((pitch - 69.0) / 12.0)
     n = max(64, round((duration_s + patch.release_s) * SAMPLE_RATE))
@@ -216,21 +203,12 @@ def play_note(patch: Patch, pitch: float, duration_s: float, seed: int) -> Float
 
 
 def sustain(patch: Patch, pitch: float, ratios: Sequence[float], rng: np.random.Generator) -> Float32Array:
-    """A drone to be repeated without a seam.
+    """A drone to be repeated without a seam: float32 (2, 2 * SAMPLE_RATE), standard deviation 1.
 
-    Parameters
-    ----------
-    patch : Patch
-        Any source but "fm".
-    pitch : float, MIDI number
-    ratios : sequence of float >= 0.5
-        The notes over `pitch` in just intonation, multiples of 0.5: their harmonics fall together,
-        so that the chord stands still, as in the drone of a bagpipe.
+    Of any patch but of source "fm". `ratios` are the notes over `pitch`, a MIDI number, in just intonation, multiples
+    of 0.5: their harmonics fall together, so that the chord stands still, as in the drone of a bagpipe.
 
-    Returns
-    -------
-    ndarray of shape (2, 2 * SAMPLE_RATE), float32, standard deviation 1
-        Made in the frequency domain; each harmonic beats slowly with a softer twin, left and right apart.
+    Made in the frequency domain; each harmonic beats slowly with a softer twin, left and right apart.
     """
     size = 2 * SAMPLE_RATE
     spectrum = np.zeros((2, size // 2 + 1), dtype=np.complex128)

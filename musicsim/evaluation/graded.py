@@ -30,15 +30,8 @@ def check_labels(y: Float64Array) -> None:
 def checked_groups(group: npt.ArrayLike, n_rows: int) -> Int64Array:
     """The first row of each query, and `n_rows` at the end.
 
-    Parameters
-    ----------
-    group : int array-like of shape (n_queries,)
-        Rows of each query, one after the other.
-
-    Raises
-    ------
-    ValueError
-        If they are not positive whole numbers that sum to `n_rows`.
+    `group` has the rows of each query, one after the other. Raises ValueError if they are not positive whole numbers
+    that sum to `n_rows`.
     """
     sizes = np.asarray(group)
     if sizes.ndim != 1 or (sizes.size and sizes.dtype.kind not in "iu") or (sizes < 1).any():

@@ -28,7 +28,7 @@ from musicsim.explorer.upkeep.learned_model import learn
 from musicsim.explorer.upkeep.model_catalogue import add_representation, take_model
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.explorer.upkeep.upgrade import bring_up_to_date
-from musicsim.library import Library
+from musicsim.library import AddReport, Library
 from musicsim.library.stores.jobs import Job
 from musicsim.storage import writing_to
 
@@ -151,6 +151,7 @@ class _Reporter:
         self._written = 0.0
         self._is_enough = False
         self.latest: dict[str, Any] = {}
+        self.outcome = ""  # what came of the job, in words
 
     def __call__(self, **values: Any) -> bool:
         """Store progress; True when the job should stop. Returns only when a pause has ended."""
@@ -203,7 +204,10 @@ def run(library: Library, job_id: int) -> str:
         message = f"{type(error).__name__}: {error}. Details: {library.jobs.log_path(job_id)}"
         return _failed(library, job_id, message)
     state = "done" if finished else "cancelled"
-    last = report.latest | {"message": "", "seconds_left": None}  # what came too soon to be written
+    last = report.latest | {
+        "message": report.outcome,
+        "seconds_left": None,
+    }  # what came too soon to be written
     library.jobs.update(job_id, state=state, **last)
     return state
 
@@ -217,11 +221,17 @@ def _failed(library: Library, job_id: int, message: str) -> str:
 
 
 def _add(library: Library, *, paths: Sequence[str], report: _Reporter, **options: bool) -> bool:
-    return not add_and_refresh(library, paths, report=report, **options).cancelled
+    return _came_of(add_and_refresh(library, paths, report=report, **options), report)
 
 
 def _scan(library: Library, *, folders: Sequence[str] = (), report: _Reporter) -> bool:
-    return not scan_again(library, folders, report=report).cancelled
+    return _came_of(scan_again(library, folders, report=report), report)
+
+
+def _came_of(scan: AddReport, report: _Reporter) -> bool:
+    """Whether a scan came to its end; the job then says what became of the files."""
+    report.outcome = scan.words
+    return not scan.cancelled
 
 
 def _refresh(library: Library, *, force: bool = False, report: _Reporter) -> bool:

@@ -31,14 +31,7 @@ class ExactProjection:
 
     @classmethod
     def of(cls, X: Float64Array, weights: Float64Array, bias: Float64Array) -> Self:
-        """The projection x -> (x - mean) W + b, with a grid for rows like those of X.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, d)
-        weights : ndarray of shape (d, r)
-        bias : ndarray of shape (r,)
-        """
+        """The projection x -> (x - mean) W + b, W (d, r), with a grid for rows like those of X (n, d)."""
         center = X.mean(axis=0)
         reach = np.abs(X - center).max(axis=0)
         # frexp: reach < 2 ** exponent; a column that never changes says nothing

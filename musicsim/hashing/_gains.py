@@ -113,13 +113,8 @@ def gains_of(score: str, y: Any, n_rows: int) -> Gains:
 def keep_targets(gains: Float64Array, queries: Float64Array, documents: Float64Array, n_targets: int) -> None:
     """Leave out, of the documents of each gain above 0, all but the nearest ones to the query.
 
-    Parameters
-    ----------
-    gains : ndarray of shape (n_queries, n_documents), not negative or nan
-        Those left out become nan.
-    queries, documents : ndarrays of shape (n_queries, d), (n_documents, d)
-    n_targets : int >= 1
-        Documents of each gain that stay; more where the last ones are equally far.
+    Those left out become nan in `gains` (n_queries, n_documents). Of each gain `n_targets` documents stay, more where
+    the last ones are equally far; queries and documents are rows of d columns.
     """
     levels = np.unique(gains[gains > 0])
     # without the squared length of the query, which is the same along a row

@@ -116,17 +116,9 @@ def bin_mean(
 
 
 def bin_edges(distances: IntegerArray, n_bins: int, n_bits: int) -> Int64Array:
-    """Distances that the nearest non-empty bins reach.
+    """The largest distance, (m,), of the `n_bins` nearest bins that are not empty; of all, where there are fewer.
 
-    Parameters
-    ----------
-    distances : int ndarray of shape (m, n), at most `n_bits`
-        Negative ones do not count.
-
-    Returns
-    -------
-    int64 ndarray of shape (m,)
-        The largest distance of the `n_bins` nearest bins; of all, where there are fewer.
+    Distances are (m, n), at most `n_bits`; negative ones do not count.
     """
     m = len(distances)
     flat = distances + (np.arange(m) * (n_bits + 2) + 1)[:, None]

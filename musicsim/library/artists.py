@@ -117,20 +117,9 @@ def known_artist(name: str | None) -> str | None:
 def artist_group(artist: str | None, folder: Path, roots: Iterable[Path]) -> str | None:
     """What stands for "the same artist" in artist limits, spacing, colours and splits.
 
-    Parameters
-    ----------
-    artist : str or None
-        As tagged or corrected; placeholders count as None.
-    folder : Path
-        The folder the file lies in.
-    roots : iterable of Path
-        The folders that were added to the library.
-
-    Returns
-    -------
-    str or None
-        A known artist's name without differences of case, width and spaces; else ``"folder:<path>"`` of
-        the folder that stands in; None if the song stands for itself.
+    Of an artist as tagged or corrected the name without differences of case, width and spaces; placeholders count as
+    None. Without one ``"folder:<path>"`` of the folder that stands in, seen from the folders that were added to the
+    library; None if the song stands for itself.
     """
     known = known_artist(artist)
     if known is not None:
@@ -290,12 +279,7 @@ def _without_signs(text: str) -> str:
 
 
 def _join_typos(words: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Map each key to the first one that it is a typing error of, or to itself.
-
-    Parameters
-    ----------
-    words : mapping of key to its words, the most used first
-    """
+    """Map each key, the most used first, to the first that it is a typing error of, or to itself."""
     joined: dict[str, str] = {}
     # of names that joined none, by their digits and what is left of them without one letter
     met: dict[tuple[str, str], list[int]] = defaultdict(list)

@@ -38,24 +38,12 @@ def _named(song: Song) -> str:
 
 
 def m3u8(title: str, songs: Sequence[Song], *, relative_to: Path | None = None) -> bytes:
-    """An extended M3U in UTF-8.
+    """An extended M3U in UTF-8; songs that are missing become comments.
 
-    Parameters
-    ----------
-    songs : sequence of Song
-        Those that are missing become comments.
-    relative_to : Path, optional
-        The folder the list will stand in; paths are absolute by default, and where they lead to another drive.
+    Paths are absolute, or relative to the folder that the list will stand in unless they lead to another drive. File
+    names that are no UTF-8 keep their own bytes, which is what players open.
 
-    Returns
-    -------
-    bytes
-        UTF-8; file names that are no UTF-8 keep their own bytes, which is what players open.
-
-    Raises
-    ------
-    ValueError
-        If a path holds a line break, which the format cannot carry.
+    Raises ValueError if a path holds a line break, which the format cannot carry.
     """
     lines = [b"#EXTM3U", f"#PLAYLIST:{_one_line(title)}".encode()]
     for song in songs:

@@ -17,16 +17,9 @@ def genre_key(name: str) -> str:
 
 
 def genre_spellings(counts: Mapping[str, int]) -> list[SpellingGroup]:
-    """Genres that are spelled in several ways.
+    """Genres that are spelled in several ways, of names by their number of songs.
 
-    Parameters
-    ----------
-    counts : mapping of name to number of songs
-
-    Returns
-    -------
-    list of SpellingGroup
-        The most used group first; in each the most used spelling.
+    The most used comes first, as among the spellings of each.
     """
     groups: dict[str, list[str]] = defaultdict(list)
     for name in counts:
@@ -35,12 +28,7 @@ def genre_spellings(counts: Mapping[str, int]) -> list[SpellingGroup]:
 
 
 def usual_spellings(counts: Mapping[str, int]) -> dict[str, str]:
-    """The most used spelling of each genre that is spelled in several ways, by every one of them.
-
-    Parameters
-    ----------
-    counts : mapping of name to number of songs
-    """
+    """The most used spelling of each genre of :func:`genre_spellings`, by every one of its spellings."""
     return {name: group.suggested for group in genre_spellings(counts) for name in group.names}
 
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from musicsim.audio import transcode, transcode_suffix
+from musicsim.library.disk.room import make_room
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.processes.decoding import Decoder, Decoding, Run
 from musicsim.library.processes.workers import Limits
@@ -56,25 +57,9 @@ class PlayableCopies:
                 copy = run(transcode, source, scratch / target.name)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with self._lock:
-                    self._make_room(target.parent, copy.stat().st_size)
+                    make_room(target.parent, _COPY, copy.stat().st_size, self._max_bytes)
                     copy.replace(target)
         finally:
             with self._lock:
                 self._at_work.pop(target, None)
         return target
-
-    def _make_room(self, folder: Path, n_bytes: int) -> None:
-        """Forget the copies that were not heard for longest, until so many bytes more are allowed."""
-        kept = sorted(
-            (stat.st_mtime_ns, stat.st_size, path)
-            for path in folder.iterdir()
-            if _COPY.fullmatch(path.name)
-            for stat in [path.stat()]
-        )
-        n_bytes += sum(size for _, size, _ in kept)
-        for _, size, path in kept:
-            if n_bytes <= self._max_bytes:
-                return
-            with suppress(OSError):  # some systems keep a file that is being read
-                path.unlink(missing_ok=True)
-                n_bytes -= size

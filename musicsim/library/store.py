@@ -27,7 +27,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from musicsim import LIBRARY_FILE, __version__
-from musicsim._arrays import Float32Array
+from musicsim._arrays import Float32Array, Int64Array
 from musicsim.audio import derivatives
 from musicsim.errors import LibraryError, NotFoundError, StoreLockedError
 from musicsim.library.artists import artist_group, stand_in_name
@@ -38,17 +38,15 @@ from musicsim.library.db.database import Tables, Write, is_writable, open_engine
 from musicsim.library.db.migrations import migrate
 from musicsim.library.disk.leftovers import sweep
 from musicsim.library.stores.answers import AnswerStore
-from musicsim.library.stores.descriptors import DescriptorStore
 from musicsim.library.stores.duplicates import DuplicateStore, SamePair
 from musicsim.library.stores.files import SKIPPED, FileStore
-from musicsim.library.stores.frames import FrameStore
+from musicsim.library.stores.frames import DescriptorStore, FrameStore
 from musicsim.library.stores.jobs import JobStore
-from musicsim.library.stores.judgements import JudgementStore
 from musicsim.library.stores.listening import ListeningStore, Plays
 from musicsim.library.stores.lyrics import LyricsStore
 from musicsim.library.stores.models import ModelStore, Vectors
+from musicsim.library.stores.opinions import JudgementStore, PreferenceStore
 from musicsim.library.stores.playlists import NewPlaylist, PlaylistStore, SavedPlaylist
-from musicsim.library.stores.preferences import PreferenceStore
 from musicsim.library.stores.song_tables import SongTables
 from musicsim.library.stores.tag_edits import TagEdits
 from musicsim.storage import writing_to
@@ -352,6 +350,23 @@ class Store(Tables):
         roots = self.files.roots()
         return [_song(dict(row._mapping), roots) for row in self._rows(query)]
 
+    def ids_matching(self, words: Sequence[str]) -> Int64Array:
+        """Ids of the songs that have a file and hold every one of some words, in any case, int64 ascending.
+
+        They are looked for in title, artist, album, genre, year and path; 3 s for a million songs.
+        """
+        if not words:
+            return self.table().ids
+        s, f = schema.songs.c, schema.files.c
+        texts = (s.title, s.artist, s.album, s.genre, s.year, sa.type_coerce(f.path, sa.Text))
+        text = sa.func.folded(*texts)
+        query = (
+            sa.select(s.id).distinct().join(schema.files, f.song_id == s.id).where(f.missing_since.is_(None))
+        )
+        holds = (sa.func.instr(text, word.casefold()) > 0 for word in words)
+        with self.engine.connect() as connection:
+            return np.sort(np.fromiter(connection.scalars(query.where(*holds)), dtype=np.int64))
+
     def missing_songs(self) -> list[Song]:
         """Songs without a file, in the order of their ids."""
         return self._songs(schema.songs.c.id.not_in(schema.ids_with_file()), sa.false(), missing=True)
@@ -411,11 +426,29 @@ class Store(Tables):
         """Who played which song how often, all sources summed; see :class:`Plays`."""
         return self.listening.plays()
 
-    def albums(self) -> dict[int, tuple[str, str | None]]:
-        """The album of every song that names one and the artist of it, by song id; 0.2 kB each."""
+    def albums(self, min_songs: int = 1) -> dict[int, tuple[str, str | None]]:
+        """The album and its artist by song id, of songs on albums whose name so many songs have; 0.2 kB each."""
         s = schema.songs.c
-        rows = self._rows(sa.select(s.id, s.album, s.album_artist).where(s.album.is_not(None)))
+        large = sa.select(s.album).where(s.album.is_not(None)).group_by(s.album)
+        named = large.having(sa.func.count() >= min_songs)
+        rows = self._rows(sa.select(s.id, s.album, s.album_artist).where(s.album.in_(named)))
         return {row.id: (row.album, row.album_artist) for row in rows}
+
+    def album_counts(self) -> dict[tuple[str, str], int]:
+        """How many songs each album has, by its name and its artist, where one is named; 1 s for a million songs."""
+        s = schema.songs.c
+        by = sa.func.coalesce(s.album_artist, s.artist, "")
+        query = sa.select(s.album, by, sa.func.count()).where(s.album.is_not(None)).group_by(s.album, by)
+        with self.engine.connect() as connection:
+            return {(album, artist): n for album, artist, n in connection.execute(query)}
+
+    def songs_of_album(self, name: str, by: str) -> list[int]:
+        """Ids of the songs of an album, in the order of their tracks; its artist as :meth:`album_counts` has it."""
+        s = schema.songs.c
+        is_by = sa.func.coalesce(s.album_artist, s.artist, "") == by
+        query = sa.select(s.id).where(s.album == name, is_by).order_by(s.track, s.id)
+        with self.engine.connect() as connection:
+            return list(connection.scalars(query))
 
     def tags(self, song_ids: Iterable[int] | None = None) -> dict[int, list[tuple[str, float]]]:
         """Tags of every song that has some, or of those among `song_ids`, heaviest first."""

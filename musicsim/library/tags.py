@@ -152,7 +152,9 @@ def read_lyric_tags(path: Path) -> list[str]:
         return []
 
 
-def _gather(path: Path, wanted: _Wanted, readers: Sequence[Callable[["_Frugal", _Wanted], _Found]]) -> _Found:
+def _gather(
+    path: Path, wanted: _Wanted, readers: Sequence[Callable[["FrugalFile", _Wanted], _Found]]
+) -> _Found:
     """All values of each field, best first."""
     found: _Found = {}
     with path.open("rb") as raw:
@@ -161,7 +163,7 @@ def _gather(path: Path, wanted: _Wanted, readers: Sequence[Callable[["_Frugal", 
                 break
             raw.seek(0)
             try:
-                named = read(_Frugal(raw), wanted)
+                named = read(FrugalFile(raw), wanted)
             except Exception as error:
                 # mutagen raises far more than its own MutagenError on hostile files (struct, Unicode,
                 # memory, recursion and index errors): whatever it is, the song itself can still be played.
@@ -176,7 +178,7 @@ def _gather(path: Path, wanted: _Wanted, readers: Sequence[Callable[["_Frugal", 
 # What is read
 
 
-class _Frugal:
+class FrugalFile:
     """A file that reads so much and no more: sizes in tags may lie, and pictures may be huge."""
 
     def __init__(self, raw: BinaryIO) -> None:
@@ -198,12 +200,12 @@ def _synchsafe(four: bytes) -> int:
     return int.from_bytes(four) if (a | b | c | d) & 0x80 else a << 21 | b << 14 | c << 7 | d
 
 
-def _own(file: _Frugal, wanted: _Wanted) -> _Found:
-    """Tags of the containers that have their own kind: FLAC, Ogg, MP4 and ASF."""
+def open_container(file: FrugalFile) -> Any:
+    """A file of a container that has its own kind of tags, FLAC, Ogg, MP4 or ASF, as mutagen sees it; else None."""
     import mutagen
     from mutagen.asf import ASF
     from mutagen.flac import FLAC
-    from mutagen.mp4 import MP4, MP4Tags
+    from mutagen.mp4 import MP4
     from mutagen.oggflac import OggFLAC
     from mutagen.oggopus import OggOpus
     from mutagen.oggspeex import OggSpeex
@@ -215,11 +217,16 @@ def _own(file: _Frugal, wanted: _Wanted) -> _Found:
         file.seek(10 + _synchsafe(head[6:]))
         is_flac = file.read(4) == b"fLaC"
         file.seek(0)
-        audio: Any = FLAC(file) if is_flac else None
-    else:
-        file.seek(0)
-        kinds = [FLAC, OggVorbis, OggOpus, OggSpeex, OggFLAC, OggTheora, MP4, ASF]
-        audio = mutagen.File(file, options=kinds)
+        return FLAC(file) if is_flac else None
+    file.seek(0)
+    return mutagen.File(file, options=[FLAC, OggVorbis, OggOpus, OggSpeex, OggFLAC, OggTheora, MP4, ASF])
+
+
+def _own(file: FrugalFile, wanted: _Wanted) -> _Found:
+    """Tags of such containers."""
+    from mutagen.mp4 import MP4Tags
+
+    audio = open_container(file)
     if audio is None or audio.tags is None:
         return {}
     found: _Found = {}
@@ -236,7 +243,7 @@ def _text(value: Any) -> str:
     return str(value[0] if isinstance(value, tuple) else value)  # MP4: (track, of so many)
 
 
-def _chunked(file: _Frugal, wanted: _Wanted) -> _Found:
+def _chunked(file: FrugalFile, wanted: _Wanted) -> _Found:
     """Tags in chunks: ID3v2 in WAV, AIFF and DSF; RIFF INFO; names of AIFF."""
     found: _Found = {}
     head = file.read(28)
@@ -246,18 +253,18 @@ def _chunked(file: _Frugal, wanted: _Wanted) -> _Found:
     if head[:4] not in (b"RIFF", b"RIFX", b"RF64", b"FORM"):
         return {}
     order = "<" if head[:4] in (b"RIFF", b"RF64") else ">"
-    for name, start, size in _chunks(file, order, 12, None):
+    for name, start, size in file_chunks(file, order, 12, None):
         if name.lower() == b"id3 ":
             found.update(_id3v2(file, wanted))
         elif name == b"LIST" and file.read(4) == b"INFO":
-            for item, _, length in _chunks(file, order, start + 4, start + size):
+            for item, _, length in file_chunks(file, order, start + 4, start + size):
                 _add_text(found, item, file.read(min(length, _MAX_FRAME)))
         elif name in (b"NAME", b"AUTH") and head[:4] == b"FORM":
             _add_text(found, name, file.read(min(size, _MAX_FRAME)))
     return found
 
 
-def _chunks(file: _Frugal, order: str, at: int, end: int | None) -> Iterator[tuple[bytes, int, int]]:
+def file_chunks(file: FrugalFile, order: str, at: int, end: int | None) -> Iterator[tuple[bytes, int, int]]:
     """Yield name, start and size of chunks, the file at each start; sizes are what the file claims."""
     long_size = 0
     while end is None or at < end:
@@ -286,33 +293,40 @@ def _decode(data: bytes) -> str:
         return data.decode("cp1252", "replace")  # what old Windows programs wrote, where nothing is said
 
 
-def _id3v2(file: _Frugal, wanted: _Wanted) -> _Found:
-    """ID3v2 at the file's position. mutagen sees the wanted frames only: it copies all behind a frame."""
+def _id3v2(file: FrugalFile, wanted: _Wanted) -> _Found:
+    tag = read_id3v2(file, wanted.frames)
+    return {} if tag is None else _frame_texts(tag)
+
+
+def read_id3v2(file: FrugalFile, wanted: frozenset[bytes], max_frame: int = _MAX_FRAME) -> Any:
+    """ID3v2 at the file's position, or None. mutagen sees the wanted frames only: it copies all behind a frame."""
     from mutagen.id3 import ID3
 
     head = file.read(10)
     if head[:3] != b"ID3" or len(head) < 10 or head[3] not in (2, 3, 4):
-        return {}
+        return None
     version, flags = head[3], head[5]
     body, start = file, file.tell()
     end = start + _synchsafe(head[6:])
     if version < 4 and flags & 0x80:  # unsynchronised as a whole; in 2.4 each frame by itself
         data = file.read(end - start).replace(b"\xff\x00", b"\xff")
-        body, start, end = _Frugal(io.BytesIO(data)), 0, len(data)
+        body, start, end = FrugalFile(io.BytesIO(data)), 0, len(data)
         flags &= 0x7F
     if version > 2 and flags & 0x40:
         start = _behind_extended_header(body, version, start)
-    frames = b"".join(_wanted_frames(body, wanted.frames, version, start, end))
-    size = len(frames)
-    safe = bytes((size >> 21 & 127, size >> 14 & 127, size >> 7 & 127, size & 127))
+    frames = b"".join(_wanted_frames(body, wanted, version, start, end, max_frame))
     tag = ID3()
-    tag.load(
-        io.BytesIO(b"ID3" + bytes((version, 0, flags & 0x80)) + safe + frames), translate=False, load_v1=False
-    )
-    return _frame_texts(tag)
+    head = b"ID3" + bytes((version, 0, flags & 0x80)) + _seven_bits(len(frames))
+    tag.load(io.BytesIO(head + frames), translate=False, load_v1=False)
+    return tag
 
 
-def _behind_extended_header(file: _Frugal, version: int, start: int) -> int:
+def _seven_bits(size: int) -> bytes:
+    """A size as ID3v2.4 has it."""
+    return bytes((size >> 21 & 127, size >> 14 & 127, size >> 7 & 127, size & 127))
+
+
+def _behind_extended_header(file: FrugalFile, version: int, start: int) -> int:
     file.seek(start)
     size = file.read(4)
     if _FRAME_NAME.fullmatch(size):  # the flag is set, the header is not there
@@ -321,7 +335,7 @@ def _behind_extended_header(file: _Frugal, version: int, start: int) -> int:
 
 
 def _wanted_frames(
-    file: _Frugal, wanted: frozenset[bytes], version: int, at: int, end: int
+    file: FrugalFile, wanted: frozenset[bytes], version: int, at: int, end: int, max_frame: int
 ) -> Iterator[bytes]:
     """Yield the frames that name a field, headers and all, and leave the others unread."""
     name_length, head_length = (3, 6) if version == 2 else (4, 10)
@@ -338,12 +352,14 @@ def _wanted_frames(
             size = _synchsafe(head[4:8])
             if size != plain and not _frame_ends_at(file, at + 10 + size, end):
                 size = plain  # iTunes once wrote plain sizes
-        if name.rstrip(b"\0 ") in wanted and 0 < size <= _MAX_FRAME:
+        # what is packed may become a thousand times larger
+        is_packed = head_length == 10 and head[9] & (0x08 if version == 4 else 0x80)
+        if name.rstrip(b"\0 ") in wanted and 0 < size <= (_MAX_FRAME if is_packed else max_frame):
             file.seek(at + head_length)
             data = file.read(size)
             n = len(data)
             if version == 4:
-                head = head[:4] + bytes((0, n >> 14 & 127, n >> 7 & 127, n & 127)) + head[8:]
+                head = head[:4] + _seven_bits(n) + head[8:]
                 if name[:1] == b"T" and data[:1] == b"\3" and head[8:] == b"\0\0" and not _is_utf8(data):
                     data = b"\0" + data[1:]  # mutagen would drop the frame: Latin-1 it is, then
             yield head + data
@@ -359,7 +375,7 @@ def _is_utf8(data: bytes) -> bool:
     return True
 
 
-def _frame_ends_at(file: _Frugal, at: int, end: int) -> bool:
+def _frame_ends_at(file: FrugalFile, at: int, end: int) -> bool:
     file.seek(at)
     following = file.read(4)
     return at == end or (at < end and (following == bytes(4) or bool(_FRAME_NAME.fullmatch(following))))
@@ -385,7 +401,7 @@ def _sung(frame: Any) -> str:
     return ("" if has_breaks else "\n").join(parts)
 
 
-def _apev2(file: _Frugal, wanted: _Wanted) -> _Found:
+def _apev2(file: FrugalFile, wanted: _Wanted) -> _Found:
     """APEv2 at the end, in front of ID3v1, or in front of all; mutagen gives all up for one wrong byte."""
     found: _Found = {}
     at, end, count = _ape_place(file)
@@ -405,7 +421,7 @@ def _apev2(file: _Frugal, wanted: _Wanted) -> _Found:
     return found
 
 
-def _ape_place(file: _Frugal) -> tuple[int, int, int]:
+def _ape_place(file: FrugalFile) -> tuple[int, int, int]:
     """Where the items of an APEv2 tag begin and end, and how many they are; none without a tag."""
     ends = [file.seek(0, 2)]
     if ends[0] >= 160:
@@ -427,7 +443,7 @@ def _ape_place(file: _Frugal) -> tuple[int, int, int]:
     return 0, 0, 0
 
 
-def _id3v1(file: _Frugal, _wanted: _Wanted) -> _Found:
+def _id3v1(file: FrugalFile, _wanted: _Wanted) -> _Found:
     """The last 128 bytes: names of 30 letters, the last resort but one."""
     from mutagen.id3 import ParseID3v1
 
@@ -437,7 +453,7 @@ def _id3v1(file: _Frugal, _wanted: _Wanted) -> _Found:
     return _frame_texts(ParseID3v1(file.read(128)) or {})
 
 
-def _from_ffmpeg(file: _Frugal, _wanted: _Wanted) -> _Found:
+def _from_ffmpeg(file: FrugalFile, _wanted: _Wanted) -> _Found:
     """What FFmpeg finds, in Matroska, CAF and W64 for instance, or in tags that mutagen refuses."""
     import av
 

@@ -61,16 +61,8 @@ def geometric_mean(A: npt.ArrayLike, B: npt.ArrayLike, t: float = 0.5) -> Float6
 def geometric_mean_metric(S: Float64Array, D: Float64Array, t: float = 0.5) -> Float64Array:
     """S^-1 #_t D without an inverse: near along what S has little of and D much; at 1/2 the M with M S M = D.
 
-    Parameters
-    ----------
-    S, D : float64 ndarrays of shape (d, d), symmetric
-        Scatter of similar and of dissimilar pairs.
-    t : float in [0, 1]
-
-    Raises
-    ------
-    ValueError
-        If one of them is not positive definite in double precision.
+    S and D, (d, d), are the scatter of similar and of dissimilar pairs; t is from 0 to 1. Raises ValueError if one of
+    them is not positive definite in double precision.
     """
     # both brought near 1, as S D is of the fourth power of the unit of the vectors; powers of 4 have exact roots
     p, q = (2 * (int(np.frexp(np.abs(np.diag(A)).max())[1]) // 2) for A in (S, D))

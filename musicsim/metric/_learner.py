@@ -10,14 +10,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from musicsim._arrays import Float64Array
 from musicsim._blas import one_blas_thread
-from musicsim.metric._admm import ADMM
 from musicsim.metric._bundle import BundleState, solve_bundle
-from musicsim.metric._cutting_plane import solve_cutting_plane
+from musicsim.metric._cutting_plane import ADMM, Subgradient, solve_cutting_plane
 from musicsim.metric._oracles import LOSSES, Oracle
 from musicsim.metric._problem import Problem, Search, Watch
 from musicsim.metric._regularizers import Regularizer, RowNorms, Trace
 from musicsim.metric._stochastic import solve_stochastic
-from musicsim.metric._subgradient import Subgradient
 from musicsim.metric.cone import Cone
 from musicsim.relevance import Relevance
 

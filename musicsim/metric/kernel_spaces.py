@@ -31,11 +31,8 @@ class KernelSpaces:
     def of(cls, kernels: list[Float64Array], structure: str, max_rank: int | None = None) -> "KernelSpaces":
         """Spaces of :func:`training_kernels`; of a full metric's kernels the `max_rank` widest directions.
 
-        Raises
-        ------
-        ValueError
-            If a kernel is not positive semi-definite, or all are constant. With `max_rank`, values below 0 are found
-            that are more than a thousandth of the largest.
+        Raises ValueError if a kernel is not positive semi-definite, or all are constant. With `max_rank`, values
+        below 0 are found that are more than a thousandth of the largest.
         """
         maps: list[Axes | Columns] = [
             _diagonal_map(K) if structure == "diagonal" else _full_map(K, max_rank) for K in kernels
@@ -88,10 +85,7 @@ class KernelProjections:
 def training_kernels(kernels: Any) -> list[Float64Array]:
     """Check kernels of the same songs among themselves.
 
-    Raises
-    ------
-    ValueError
-        If there is none, or one is not square, finite and symmetric, or of other songs.
+    Raises ValueError if there is none, or one is not square, finite and symmetric, or of other songs.
     """
     checked = [_symmetric(kernel, i) for i, kernel in enumerate(_listed(kernels))]
     if any(len(kernel) != len(checked[0]) for kernel in checked):
@@ -104,10 +98,7 @@ def training_kernels(kernels: Any) -> list[Float64Array]:
 def new_kernels(kernels: Any, n_kernels: int, n_songs: int) -> list[Float64Array]:
     """Check kernels of new songs with training songs.
 
-    Raises
-    ------
-    ValueError
-        If there are not `n_kernels`, or one is not finite or has another shape than (n_new, n_songs).
+    Raises ValueError if there are not `n_kernels`, or one is not finite or has another shape than (n_new, n_songs).
     """
     given = [np.asarray(kernel, dtype=np.float64) for kernel in _listed(kernels)]
     if len(given) != n_kernels:

@@ -169,10 +169,7 @@ def fixed_seed(random_state: int | np.random.Generator | None) -> int:
 def sampled_frames(song: FrameBlocks, max_frames: int, rng: np.random.Generator, name: str) -> FloatingArray:
     """At most `max_frames` frames of a song, drawn without repetition and left in their order.
 
-    Raises
-    ------
-    ValueError
-        If the song is empty or not two-dimensional, or a drawn frame holds NaN or infinity.
+    Raises ValueError if the song is empty or not two-dimensional, or a drawn frame holds NaN or infinity.
     """
     blocks = [np.asarray(block) for block in song] if isinstance(song, Iterator) else [np.asarray(song)]
     if not blocks or any(block.ndim != 2 or block.shape[1] == 0 for block in blocks):
@@ -224,16 +221,10 @@ def em_mixture(
 def log_joint(
     moments: FloatingArray, weights: Float64Array, means: Float64Array, variances: Float64Array
 ) -> FloatingArray:
-    """log(w_c N(z; m_c, v_c)) of each frame and component, one matrix product.
+    """log(w_c N(z; m_c, v_c)) of each frame and component, (n_frames, c): one matrix product.
 
-    Parameters
-    ----------
-    moments : ndarray of shape (n_frames, 2 n_features), [z^2, z]
-    weights, means, variances : ndarrays of shape (c,), (c, d), (c, d)
-
-    Returns
-    -------
-    ndarray of shape (n_frames, c), in the precision of `moments`
+    Moments are [z^2, z], (n_frames, 2 n_features), whose precision the result has; weights are (c,), means and
+    variances (c, d).
     """
     form, offset = quadratic_form(weights, means, variances)
     return moments @ form.T.astype(moments.dtype, copy=False) + offset.astype(moments.dtype, copy=False)

@@ -46,15 +46,7 @@ class _Pairs:
 class Objective:
     """f, its slopes and its bounds, for songs in coordinates of their own.
 
-    Parameters
-    ----------
-    songs : ndarray of shape (n_songs, d)
-    comparisons : int ndarray of shape (m, 4)
-    cone : Cone
-        Of d columns; its weights are those of the penalty.
-
-    Notes
-    -----
+    Songs are (n_songs, d) and comparisons (m, 4); the cone is of d columns, and its weights are those of the penalty.
     Memory in addition to the songs: as much again twice, and 60 bytes a comparison.
     """
 

@@ -32,10 +32,8 @@ class CleaningReport:
 def checked_comparisons(comparisons: npt.ArrayLike, n_songs: int | None = None) -> Int64Array:
     """Comparisons as int64 of shape (m, 4); none at all may be an empty list.
 
-    Raises
-    ------
-    ValueError
-        If they are not whole numbers in four columns, or not from 0 to `n_songs` - 1 (to 2^63 - 1 without it).
+    Raises ValueError if they are not whole numbers in four columns, or not from 0 to `n_songs` - 1 (to 2^63 - 1
+    without it).
     """
     given = np.asarray(comparisons)
     if given.size == 0:

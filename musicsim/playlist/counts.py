@@ -1,9 +1,12 @@
-"""Playlists as counts of their transitions and of their first songs."""
+"""Playlists as counts of their transitions and of their first songs, and other tables of counts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from scipy import sparse
 
 from musicsim._arrays import Int64Array
 
@@ -63,3 +66,16 @@ class Counts:
             first_lists=np.flatnonzero(lengths > 0),
             repeats=np.bincount(owner[1:][same], minlength=lengths.size),
         )
+
+
+def counted(table: Any, dtype: npt.DTypeLike, argument: str, meaning: str) -> sparse.csr_matrix:
+    """A table of counts without stored zeros, in CSR; raises ValueError where an entry is no count.
+
+    A matrix, not an array: implicit, and scikit-learn before 1.6, do not take sparse arrays everywhere.
+    """
+    matrix = sparse.csr_matrix(table, dtype=dtype)
+    if not np.all(np.isfinite(matrix.data)) or np.any(matrix.data < 0):
+        raise ValueError(f"{argument} must be finite and non-negative: {meaning}")
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    return matrix

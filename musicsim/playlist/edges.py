@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from musicsim._arrays import Int64Array
+from musicsim._arrays import Int64Array, IntegerArray
 from musicsim.playlist.hypergraph import UNIFORM, Hypergraph, is_missing, name_parts
 
 _TOPIC_DEPTHS = (1, 3, 5)
@@ -80,16 +80,21 @@ class _Collector:
         self.songs.append(np.array(songs, dtype=np.int64))
         self.edges.append(np.array(edges, dtype=np.int64))
 
-    def add_groups(self, family: str, groups: npt.NDArray[Any]) -> None:
-        """`add` for one whole number a song, below 0 for none."""
-        inside = np.flatnonzero(groups >= 0)
-        values, first, place = np.unique(groups[inside], return_index=True, return_inverse=True)
+    def add_numbers(
+        self,
+        family: str,
+        songs: Int64Array,
+        values: IntegerArray,
+        label: Callable[[int], str] = str,
+    ) -> None:
+        """`add` for whole numbers, which `label` turns into the values of the names."""
+        known, first, place = np.unique(values, return_index=True, return_inverse=True)
         order = np.argsort(first)
         column = np.empty_like(order)
         column[order] = np.arange(len(order))
-        self.songs.append(inside)
+        self.songs.append(songs)
         self.edges.append(column[place] + len(self.names))
-        self.names += [f"{family}:{value}" for value in values[order].tolist()]
+        self.names += [f"{family}:{label(value)}" for value in known[order].tolist()]
 
     def incidence(self) -> sparse.csr_array:
         songs = np.concatenate([np.empty(0, dtype=np.int64), *self.songs])
@@ -106,7 +111,8 @@ def _add_clusters(to: _Collector, family: str, argument: str, clusters: Mapping[
         to.check_length(f"{argument}[{label!r}]", values)
         if values.dtype.kind not in "iu":
             raise ValueError(f"{argument}[{label!r}] must hold integers (-1: none), not {values.dtype}")
-        to.add_groups(f"{family}-{label}", values)
+        inside = np.flatnonzero(values >= 0)
+        to.add_numbers(f"{family}-{label}", inside, values[inside])
 
 
 def _add_labels(to: _Collector, family: str, argument: str, labels: Sequence[str | None]) -> None:
@@ -133,14 +139,13 @@ def _first_distinct(values: Iterable[Any], limit: int) -> list[Any]:
 
 def _add_years(to: _Collector, years: Sequence[Any]) -> None:
     to.check_length("years", years)
+    known = [0 if is_missing(year) else int(year) for year in years]
     # 0 stands for "unknown" in many tables, and no recording is as old as that
-    dated = [(i, int(year)) for i, year in enumerate(years) if not is_missing(year) and int(year) > 0]
-    decades: _Memberships = []
-    for i, year in dated:
-        for start in (year - year % 10, (year - 5) - (year - 5) % 10 + 5):
-            decades.append((i, f"{start}-{start + 9}"))
-    to.add("year", list(dated))
-    to.add("decade", decades)
+    dated = np.flatnonzero(np.maximum(np.array(known, dtype=np.int64), 0))
+    year = np.array(known, dtype=np.int64)[dated]
+    starts = np.column_stack([year - year % 10, (year - 5) - (year - 5) % 10 + 5])
+    to.add_numbers("year", dated, year)
+    to.add_numbers("decade", np.repeat(dated, 2), starts.ravel(), lambda start: f"{start}-{start + 9}")
 
 
 def _add_familiarity(to: _Collector, familiarity: npt.ArrayLike) -> None:

@@ -8,8 +8,8 @@ from scipy import sparse
 
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim._blas import one_blas_thread
-from musicsim.playlist._tables import counted
 from musicsim.playlist.cooccurrence import group_vectors
+from musicsim.playlist.counts import counted
 
 _LEARNING_RATE = 0.05
 _BPR_PASSES = 100

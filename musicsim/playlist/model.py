@@ -21,8 +21,7 @@ from musicsim._arrays import Float64Array, IntpArray
 from musicsim.playlist._ascent import Floor, maximise
 from musicsim.playlist._bridge import Bridge, Weighing
 from musicsim.playlist._likelihood import Likelihood, pair_matrix
-from musicsim.playlist._restrictions import Restrictions, group_codes
-from musicsim.playlist._walk import Playlist, Steering, Transition, Walker
+from musicsim.playlist._walk import Playlist, Restrictions, Steering, Transition, Walker, group_codes
 from musicsim.playlist.counts import Counts
 from musicsim.playlist.edges import describe_edge, edge_families
 from musicsim.playlist.hypergraph import Hypergraph

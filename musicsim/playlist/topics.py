@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from musicsim._arrays import Float64Array
-from musicsim.playlist._tables import counted
+from musicsim.playlist.counts import counted
 
 
 @dataclass(frozen=True, slots=True)

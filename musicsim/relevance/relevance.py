@@ -111,6 +111,15 @@ def _compress(owner: Int64Array, rows: Int64Array, n_sets: int) -> tuple[Int64Ar
     return starts.astype(np.int64), rows[order].astype(np.int64)
 
 
+def _counted(owner: Int64Array, value: Int64Array, of: Int64Array, wanted: Int64Array) -> Int64Array:
+    """How often each pair of (`of`, `wanted`) is among the pairs of (`owner`, `value`)."""
+    width = max(int(value.max(initial=0)), int(wanted.max(initial=0))) + 2
+    pairs, counts = np.unique(owner * width + value + 1, return_counts=True)
+    asked = of * width + wanted + 1
+    at = np.minimum(np.searchsorted(pairs, asked), len(pairs) - 1)
+    return np.where(pairs[at] == asked, counts[at], 0) if len(pairs) else np.zeros(len(of), dtype=np.int64)
+
+
 def _sets_of_lists(lists: Sequence[Any], n: int, name: str) -> _Sets:
     rows = [_rows(entry, n, f"{name}[{query}]") for query, entry in enumerate(lists)]
     starts = np.concatenate([[0], np.cumsum([len(r) for r in rows])]).astype(np.int64)
@@ -333,6 +342,22 @@ class Relevance:
             of_queries, of_items = self._groups
             kept &= (of_items[rows] != of_queries[i]) | (of_queries[i] < 0)
         return rows[kept]
+
+    def n_relevant(self) -> Int64Array:
+        """How many rows are relevant to each query, int64 (n_queries,); no query is looked at by itself."""
+        sets, of_query = self._relevant, self._relevant.of_query
+        n_sets = len(sets.starts) - 1
+        owner = np.repeat(np.arange(n_sets), np.diff(sets.starts))
+        n = np.diff(sets.starts)[of_query]
+        own_groups = np.full(len(self), -1) if self._groups is None else self._groups[0]
+        grouped = own_groups >= 0
+        if self._groups is not None:
+            n -= np.where(grouped, _counted(owner, self._groups[1][sets.rows], of_query, own_groups), 0)
+        # its own row is left out, too, where its group has not taken it along
+        is_in = (self.own >= 0) & (_counted(owner, sets.rows, of_query, self.own) > 0)
+        if self._groups is not None:
+            is_in &= ~(grouped & (self._groups[1][self.own] == own_groups))
+        return n - is_in
 
     def irrelevant(self, i: int) -> Int64Array:
         """The rows irrelevant to query `i`, ascending; O(n_items)."""

@@ -30,15 +30,8 @@ UNREADABLE = (
 def replaced(target: Path) -> Iterator[Path]:
     """Give a temporary folder to write into, which takes the place of `target` once that went well.
 
-    Parameters
-    ----------
-    target : Path
-        Its parent has to exist.
-
-    Raises
-    ------
-    FileExistsError
-        If something else than an index or an empty folder is there.
+    The target's parent has to exist. Raises FileExistsError if something else than an index or an empty folder is
+    there.
     """
     if target.exists() and not _is_replaceable(target):
         raise FileExistsError(
@@ -68,17 +61,7 @@ def _is_replaceable(target: Path) -> bool:
 def read_meta(folder: Path, names: Collection[str]) -> dict[str, Any]:
     """Metadata of an index.
 
-    Parameters
-    ----------
-    names : collection of str
-        What it has to say.
-
-    Raises
-    ------
-    ValueError
-        If it does not.
-    FileNotFoundError
-        If there is none.
+    Raises ValueError if it does not say what `names` ask for; FileNotFoundError if there is none.
     """
     try:
         meta = json.loads((folder / META_FILE).read_text(encoding="utf-8"))
@@ -102,20 +85,11 @@ def made_of(
 ) -> tuple[dict[str, Any], Float32Array]:
     """Metadata of an index of some rows, and these rows, checked; there may be more at their end.
 
-    Parameters
-    ----------
-    kind : str
-        The class whose index it should be.
-    names : collection of str
-        As of :func:`read_meta`, "shape" and "fingerprint" among them.
-    X : array-like of shape (n_samples, n_features)
+    `kind` is the class whose index it should be; `names` are as of :func:`read_meta`, "shape" and "fingerprint" among
+    them.
 
-    Raises
-    ------
-    ValueError
-        If it is damaged, of another kind or version, or `X` does not begin with the rows it was made of.
-    FileNotFoundError
-        If there is none.
+    Raises ValueError if it is damaged, of another kind or version, or X does not begin with the rows it was made of;
+    FileNotFoundError if there is none.
     """
     meta = read_meta(folder, names)
     if meta["kind"] != kind:

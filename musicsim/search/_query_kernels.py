@@ -390,12 +390,8 @@ def _gather(node, links, d, leaves, items, shown, waiting, table, ids, n):
 def retrieve(query, nodes, leaves, items, root, shown, depth, fewest):
     """The retrieval set of a query (algorithm 6.3): all rows of the nodes at `depth`, or leaves, that it reaches.
 
-    Where fewer than `fewest` are met, every node gives way to its parent until they are enough.
-
-    Returns
-    -------
-    int32 (n,)
-        Each row once.
+    Where fewer than `fewest` are met, every node gives way to its parent until they are enough. Each row is there
+    once.
     """
     d = query.shape[0]
     links = nodes.view(np.int32)

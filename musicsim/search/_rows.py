@@ -25,17 +25,7 @@ Answers = tuple[Float32Array, Int64Array]
 def checked(rows: npt.ArrayLike, name: str, *, first: int = 0) -> Float32Array:
     """Two-dimensional float32 rows whose distances are finite; those of a float32 memory map are not copied.
 
-    Parameters
-    ----------
-    rows : array-like
-    name : str
-        Of the argument, for messages.
-    first : int
-        Rows before this one have been checked.
-
-    Raises
-    ------
-    ValueError
+    `name` is that of the argument, for the ValueError; the rows before `first` have been checked.
     """
     array: Float32Array = np.asarray(rows, dtype=np.float32)
     if array.ndim != 2:

@@ -1,13 +1,14 @@
 """Base of spill tree and forest: growing, adding, saving."""
 
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from musicsim._arrays import Float32Array
 from musicsim.search._kept_index import KeptIndex
-from musicsim.search._rows import n_threads
+from musicsim.search._rows import checked, n_threads
 from musicsim.search._trees import Growth, Trees
 
 
@@ -21,17 +22,39 @@ class TreeIndex(KeptIndex):
     random_state: int | np.random.Generator | None
     _trees: Trees
 
-    def _begin(self, X: Float32Array, trees: Trees) -> None:
-        """Take the rows in, and the trees that were grown over them."""
-        self._take(X)
-        self._trees, self.n_built_ = trees, len(X)
+    def fit(self, X: npt.ArrayLike, y: None = None) -> Self:
+        """Build the trees; float32 rows are used where they lie, not copied.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+
+        Raises
+        ------
+        ValueError
+            If `X` is not two-dimensional or holds NaN, or an option is out of range.
+        """
+        rows = checked(X, "X")
+        trees = self._grown(rows, self._growth(), self._seeds())  # options are checked before they count
+        self._take(rows)
+        self._trees, self.n_built_ = trees, len(rows)
+        return self
+
+    def _grown(self, rows: Float32Array, growth: Growth, seeds: tuple[int, ...]) -> Trees:
+        """The trees of some rows, a seed for each."""
+        raise NotImplementedError
 
     def _growth(self) -> Growth:
         """Rules by which trees are grown; raises ValueError for an option that is out of range."""
         raise NotImplementedError
 
-    def _seeds(self, n: int) -> tuple[int, ...]:
-        return tuple(np.random.default_rng(self.random_state).integers(2**63, size=n).tolist())
+    @property
+    def _n_seeds(self) -> int:
+        return 1
+
+    def _seeds(self) -> tuple[int, ...]:
+        return tuple(np.random.default_rng(self.random_state).integers(2**63, size=self._n_seeds).tolist())
 
     @property
     def n_leaves_(self) -> int:

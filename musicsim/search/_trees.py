@@ -139,10 +139,7 @@ class Trees:
     def add(self, rows: Float32Array, first: int, X: Float32Array, growth: Growth) -> bool:
         """Put rows into every tree; see :func:`musicsim.search._kernels.insert`.
 
-        Returns
-        -------
-        bool
-            False where that takes so many copies that trees have to be regrown: these are of no use any more.
+        False where that takes so many copies that trees have to be regrown: these are of no use any more.
         """
         most = int(_MAX_COPIED * self.copies * len(self.seeds) * (first + len(rows)))
         for tree, seed in enumerate(self.seeds):
@@ -288,16 +285,8 @@ Subtree = tuple[Float32Array, Int64Array, Int32Array]
 def grow_trees(X: Float32Array, growth: Growth, seeds: Sequence[int], threads: int) -> Trees:
     """Grow a tree over all rows for each seed, on several threads.
 
-    Parameters
-    ----------
-    X : float32 ndarray of shape (n, d), C-contiguous
-    seeds : sequence of int in [0, 2**63)
-    threads : int >= 1
-
-    Notes
-    -----
-    Nodes near the roots are split one level after another until there are subtrees enough for all threads.
-    Memory while growing: a thread holds (1 + 2 * spill) ** depth row numbers a row.
+    X is float32 (n, d) and C-contiguous. Nodes near the roots are split one level after another until there are
+    subtrees enough for all threads. Memory while growing: a thread holds (1 + 2 * spill) ** depth row numbers a row.
     """
     X = read_only(X)
     ids = np.arange(len(X), dtype=np.int32)

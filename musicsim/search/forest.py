@@ -2,7 +2,7 @@
 
 from functools import partial
 from numbers import Integral
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array, Uint8Array
 from musicsim.search import _query_kernels as kernels
 from musicsim.search._kernels import N_LINKS, beyond
-from musicsim.search._rows import Answers, ask_parts, checked, n_threads, read_only
+from musicsim.search._rows import Answers, ask_parts, n_threads, read_only
 from musicsim.search._tree_index import TreeIndex
 from musicsim.search._trees import Growth, Trees, grow_trees
 
@@ -138,23 +138,9 @@ class SpillForest(TreeIndex):
             and super()._fits()
         )
 
-    def fit(self, X: npt.ArrayLike, y: None = None) -> Self:
-        """Build the trees; float32 rows are used where they lie, not copied.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : ignored
-
-        Raises
-        ------
-        ValueError
-            If `X` is not two-dimensional or holds NaN, or an option is out of range.
-        """
-        rows = checked(X, "X")
-        growth = self._growth()  # options are checked before they count
-        self._begin(rows, self._grown(rows, growth, self._seeds(self.n_trees + 1)))
-        return self
+    @property
+    def _n_seeds(self) -> int:
+        return self.n_trees + 1  # the last one for the axes
 
     def _grown(self, rows: Float32Array, growth: Growth, seeds: tuple[int, ...]) -> Trees:
         """The trees of some rows, a seed for each and one more; sets their axes."""

@@ -362,17 +362,7 @@ class HammingIndex(Index):
 def checked_codes(codes: npt.ArrayLike, name: str, n_bits: int | None) -> Uint64Array:
     """Two-dimensional uint64 codes that have no bit beyond the last that counts.
 
-    Parameters
-    ----------
-    codes : array-like
-    name : str
-        Of the argument, for messages.
-    n_bits : int or None
-        Bits that count; None for all.
-
-    Raises
-    ------
-    ValueError
+    `name` is that of the argument, for the ValueError; of `n_bits` None all bits count.
     """
     array = checked_words(codes, name)
     n_words = array.shape[1]

@@ -1,13 +1,11 @@
 """Spill trees: one tree whose two sides overlap, searched where a query falls (thesis 6.3, algorithms 6.2 and 6.3)."""
 
-from typing import Self
-
 import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float32Array, Int64Array, Uint8Array
 from musicsim.search import _query_kernels as kernels
-from musicsim.search._rows import ask_parts, checked, n_threads
+from musicsim.search._rows import ask_parts, n_threads
 from musicsim.search._tree_index import TreeIndex
 from musicsim.search._trees import Growth, Trees, grow_trees
 
@@ -72,31 +70,14 @@ class SpillTree(TreeIndex):
         growth.check()
         return growth
 
-    def fit(self, X: npt.ArrayLike, y: None = None) -> Self:
-        """Build the tree; float32 rows are used where they lie, not copied.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : ignored
-
-        Raises
-        ------
-        ValueError
-            If `X` is not two-dimensional or holds NaN, or an option is out of range.
-        """
-        rows = checked(X, "X")
-        self._begin(rows, self._grown(rows, self._seeds(1)))
-        return self
-
-    def _grown(self, rows: Float32Array, seeds: tuple[int, ...]) -> Trees:
-        return grow_trees(rows, self._growth(), seeds, n_threads(self.n_jobs))
+    def _grown(self, rows: Float32Array, growth: Growth, seeds: tuple[int, ...]) -> Trees:
+        return grow_trees(rows, growth, seeds, n_threads(self.n_jobs))
 
     def _placed(self, rows: Float32Array, first: int) -> bool:
         return self._trees.add(rows, first, self._X, self._growth())
 
     def _regrown(self) -> Trees:
-        return self._grown(self._X, self._trees.seeds)
+        return self._grown(self._X, self._growth(), self._trees.seeds)
 
     def _nearest(
         self, Q: Float32Array, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array

@@ -11,9 +11,8 @@ from starlette.routing import Route
 from musicsim.api import Guard, named_hosts, routes
 from musicsim.ui.base.frame import SHELL
 from musicsim.ui.base.script_errors import show_error
+from musicsim.ui.components.player_routes import player_routes
 from musicsim.ui.components.song_map import map_script_routes
-
-__all__ = ["SHELL", "app_options", "make_app"]
 
 
 def _explore(request: Request) -> RedirectResponse:
@@ -27,7 +26,7 @@ def app_options() -> dict[str, Any]:
     base = st.get_option("server.baseUrlPath") or ""
     first_page = Route("/" + f"{base}/explore".strip("/"), _explore)
     return {
-        "routes": [*routes(base), *map_script_routes(base), first_page],
+        "routes": [*routes(base), *map_script_routes(base), *player_routes(base), first_page],
         "middleware": [Middleware(Guard, names=named_hosts())],
         "on_script_error": show_error,
     }

@@ -20,9 +20,7 @@ from musicsim.ui.base.state import (
 from musicsim.ui.base.text import plain
 from musicsim.ui.components import player
 from musicsim.ui.components.jobs_view import library_line, upgrade_line
-from musicsim.ui.components.listening import on_player_event, thumbs
-
-__all__ = ["draw"]
+from musicsim.ui.components.listening import on_player_event, radio_address, thumbs
 
 _TITLES = {
     "explore": ("Explore", ":material/scatter_plot:"),
@@ -112,7 +110,7 @@ def draw() -> None:
         with st.sidebar:
             _sidebar()
         with st.bottom:
-            player.mount(on_event=on_player_event, thumbs=thumbs())
+            player.mount(on_event=on_player_event, thumbs=thumbs(), radio=radio_address())
         _lost_model()
         _not_here()
         page.run()

@@ -5,6 +5,7 @@ from urllib.parse import quote
 
 import pytest
 import soundfile
+from PIL import Image
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
@@ -53,7 +54,29 @@ def test_the_outline_is_numbers_from_0_to_1(client, tiny_library):
     assert min(outline) >= 0.0
 
 
-@pytest.mark.parametrize("path", ["/songs/999/audio", "/songs/999/peaks", "/songs/1/audio?library=../x"])
+def test_a_cover_is_sent_once(client, tiny_library, tmp_path):
+    folder = tmp_path / "with cover"
+    tiny_library.add(write_song(folder / "x.flac", seed=5))
+    song = next(s for s in tiny_library.songs() if s.path.parent == folder)
+    path = f"/songs/{song.id}/cover"
+    none = client.get(path)
+    assert (none.status_code, none.json()["error"]) == (404, f"song {song.id} has no cover.")
+    assert (client.get(f"{path}?quiet=1").status_code, client.get(f"{path}?quiet=1").content) == (204, b"")
+    Image.new("RGB", (900, 600), "red").save(folder / "cover.png")
+    cover = client.get(path)
+    assert (cover.status_code, cover.headers["content-type"]) == (200, "image/jpeg")
+    assert Image.open(io.BytesIO(cover.content)).size == (320, 213)
+    again = client.get(path, headers={"If-None-Match": f"W/{cover.headers['etag']}"})
+    assert (again.status_code, again.content) == (304, b"")
+    (folder / "cover.png").write_bytes(b"<svg/>")
+    answer = client.get(path, headers={"If-None-Match": cover.headers["etag"]})
+    assert answer.status_code == 404
+    assert str(tmp_path) not in answer.text
+
+
+@pytest.mark.parametrize(
+    "path", ["/songs/999/audio", "/songs/999/cover", "/songs/999/peaks", "/songs/1/audio?library=../x"]
+)
 def test_what_is_not_there_is_404_with_a_reason(client, path):
     answer = client.get(path)
     assert answer.status_code == 404
@@ -89,7 +112,7 @@ def test_a_library_that_cannot_be_opened_is_answered_without_a_path(client, tiny
     broken = tiny_library.folder.parent / "broken"
     broken.mkdir()
     (broken / LIBRARY_FILE).write_bytes(b"no database")
-    for what in ("audio", "peaks"):
+    for what in ("audio", "cover", "peaks"):
         answer = client.get(f"/songs/1/{what}?library=broken")
         assert answer.status_code == 500
         assert "the library cannot be opened" in answer.json()["error"]
@@ -194,6 +217,7 @@ def test_a_number_that_is_no_song_is_404_wherever_it_stands(client, song_id):
         f"/api/songs/1/similar?fits={song_id}",
         f"/api/songs/1/similar?does_not_fit={song_id}",
         f"/songs/{song_id}/audio",
+        f"/songs/{song_id}/cover",
         f"/songs/{song_id}/peaks",
     )
     for path in paths:

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from musicsim.audio import AudioDecodeError, analyse_sound, decode, fluctuation, harmony, mfcc, peaks, rhythm
+from musicsim.audio.analysis import Outline
 from musicsim.audio.features import LevelStream
-from musicsim.audio.waveform import Outline
 from tests.shared import RECORDINGS, needs_recordings
 
 SR = 22050

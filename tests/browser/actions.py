@@ -103,6 +103,13 @@ def row_ids(page: Page) -> list[int]:
     return [int(row.get_attribute("data-song-id")) for row in rows(page).all()]
 
 
+def expect_rows(page: Page, ids: list[int]) -> None:
+    """Wait until these songs stand there, in this order."""
+    for index, song_id in enumerate(ids):
+        expect(rows(page).nth(index)).to_have_attribute("data-song-id", str(song_id))
+    expect(rows(page)).to_have_count(len(ids))
+
+
 def songs_of(home: Path, name: str = "library"):
     with Library.open(home / name) as library:
         return library.songs()

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
 from musicsim.explorer.upkeep.refresh import refresh
@@ -56,6 +57,7 @@ def built_home(made_once) -> Path:
 
     def build(folder: Path) -> None:
         music = write_collection(folder / "music", seconds=20)
+        Image.new("RGB", (400, 400), (0, 114, 178)).save(music / "Artist tones" / "cover.png")
         with open_library(folder / "home" / "library") as library:
             library.add(music, n_workers=1)
             refresh(library)

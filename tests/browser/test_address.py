@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.actions import rows, songs_of, visit, wait_for_map
+from tests.browser.actions import row_ids, rows, songs_of, switch, visit, wait_for_map
 
 
 def test_back_and_forward_go_through_the_songs_that_were_chosen(page, address, home):
@@ -48,3 +48,40 @@ def test_a_link_says_what_it_names_and_is_not_here(page, address):
     visit(page, address, query="?song=99999&model=Nobody")
     expect(page.get_by_text("Not found: the model “Nobody”, song 99999.")).to_be_visible()
     wait_for_map(page)
+
+
+def test_a_reload_keeps_what_was_made_in_the_tab(page, chromium, address, home):
+    songs = songs_of(home)
+    visit(page, address)
+    page.get_by_role("combobox", name="Colour by").click()
+    page.get_by_role("option", name="artist", exact=True).click()
+    switch(page, "playlist")
+    page.get_by_role("combobox", name=re.compile("Pass through")).fill(songs[7].title)
+    page.get_by_role("option", name=re.compile(songs[7].title)).click()
+    expect(page.get_by_role("button", name=f"Remove {songs[7].title}")).to_be_visible()
+    page.get_by_role("button", name="Generate a playlist").click()
+    expect(rows(page)).to_have_count(12)
+    drawn = row_ids(page)
+    page.reload()
+    expect(rows(page)).to_have_count(12)
+    assert row_ids(page) == drawn
+    expect(page.get_by_role("button", name=f"Remove {songs[7].title}")).to_be_visible()
+    switch(page, "search")
+    page.locator("input[type=file]").first.set_input_files(songs[0].path)
+    expect(page.get_by_text("This recording is in your collection")).to_be_visible()
+    page.get_by_role("button", name="Filters").click()
+    page.get_by_role("combobox", name="Genres").fill(songs[0].genre)
+    page.get_by_role("option", name=songs[0].genre).click()
+    n_left = sum(song.genre == songs[0].genre for song in songs) - 1
+    expect(rows(page)).to_have_count(min(n_left, 2))
+    page.reload()
+    expect(page.get_by_text("This recording is in your collection")).to_be_visible()
+    expect(rows(page)).to_have_count(min(n_left, 2))
+    switch(page, "explore")
+    page.reload()
+    expect(page.get_by_role("combobox", name="Colour by")).to_have_value("artist")
+    # whoever else opens the page finds nothing of it
+    stranger = chromium.new_context().new_page()
+    visit(stranger, address, "playlist")
+    expect(stranger.get_by_text("Set options (or none) and generate.")).to_be_visible()
+    stranger.context.close()

@@ -15,6 +15,7 @@ from musicsim.library.db import schema
 from tests.browser.actions import (
     PAGES,
     click_song,
+    expect_rows,
     map_range,
     names_on_map,
     outline,
@@ -107,7 +108,7 @@ def test_the_search_box_is_worked_by_keys(page, address):
     expect(page.get_by_role("heading", name=second)).to_be_visible()
     expect(box).to_have_value("")
     page.keyboard.type("nowhere to be found")
-    expect(page.get_by_text("No matching song or artist.")).to_be_visible()
+    expect(page.get_by_text("Nothing matches.")).to_be_visible()
     page.get_by_role("button", name="Clear").click()
     expect(box).to_have_value("")
     page.keyboard.type("song tones 2")
@@ -166,6 +167,15 @@ def test_a_dragged_in_mp3_gives_results_and_a_star_on_the_map(page, address, hom
     assert [by_id[i].artist for i in row_ids(page)[:2]] == ["Artist noise"] * 2
     assert f"{STAR}:1" in names_on_map(wait_for_map(page))
     assert len(songs_of(home)) == 12, "a query joins the collection only when asked"
+    page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
+    player_plays(page)
+    expect(page.get_by_test_id("player-title")).to_have_text("mine.mp3")
+    expect(page.get_by_test_id("player-thumb-up")).to_be_disabled()
+    expect(page.get_by_test_id("stAudio")).to_have_count(0)
+    sound = page.get_by_test_id("player-audio").element_handle()
+    page.wait_for_function("a => Math.abs(a.duration - 6) < 0.2", arg=sound)
+    sound.evaluate("a => { a.currentTime = 4; }")
+    page.wait_for_function("a => a.currentTime > 4 && !a.seeking", arg=sound)
     rows(page).first.get_by_role("button", name=re.compile("^Play")).click()
     player_plays(page, row_ids(page)[0])
 
@@ -267,6 +277,41 @@ def test_filters_and_limits_act_at_once(page, address, home):
     expect(rows(page)).to_have_count(4)
 
 
+def test_words_examples_and_a_part_make_a_search_and_go_by_a_click(page, address, home):
+    song, other = songs_of(home)[0], songs_of(home)[-1]
+    visit(page, address, "search", f"?song={song.id}")
+    expect(rows(page)).to_have_count(6)
+    alone = row_ids(page)
+    box = page.get_by_role("combobox", name="Or choose songs")
+    box.press_sequentially("genre nosie")
+    expect(page.get_by_role("option")).to_contain_text(["“Genre noise”"])
+    box.press("Enter")
+    chip = page.get_by_text("“Genre noise” ✕")
+    expect(chip).to_be_visible()
+    expect(rows(page)).to_have_count(2)
+    assert {s.artist for s in songs_of(home) if s.id in row_ids(page)} == {"Artist noise"}
+    chip.click()
+    expect_rows(page, alone)
+    page.get_by_text("More examples, or only a part of it").click()
+    page.get_by_role("combobox", name="Add an example").press_sequentially(other.title)
+    page.get_by_role("option").first.click()
+    expect(page.get_by_text(f"like “{other.title}”").first).to_be_visible()
+    page.get_by_text(f"{other.label} ✕").click()
+    expect_rows(page, alone)
+    wave = page.locator(".musicsim-part canvas")
+    wave.scroll_into_view_if_needed()
+    at = wave.bounding_box()
+    page.mouse.move(at["x"] + 0.25 * at["width"], at["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(at["x"] + 0.75 * at["width"], at["y"] + 12, steps=4)
+    page.mouse.up()
+    part = page.get_by_text("0:05 to 0:15 ✕")  # of 20 s
+    expect(part).to_be_visible()
+    part.click()
+    expect_rows(page, alone)
+    expect(page.get_by_text("Drag over a part to search with it alone.")).to_be_visible()
+
+
 def test_a_folder_with_good_and_broken_files_is_added_with_progress(page, address, home, tmp_path):
     folder = write_collection(tmp_path / "new music", n_songs=8, seconds=60)
     (folder / "broken.mp3").write_text("no music")
@@ -315,6 +360,54 @@ def test_the_player_goes_on_through_page_switches(page, address, home):
             "([a, before]) => a.currentTime > before", arg=[audio.element_handle(), position]
         )
         position = audio.evaluate("a => a.currentTime")
+
+
+def test_the_music_goes_on_when_the_queue_ends(page, address, home):
+    first, by_id = songs_of(home)[0], {song.id: song for song in songs_of(home)}
+    visit(page, address, "search", f"?song={first.id}")
+    page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
+    player = player_plays(page, first.id)
+    page.get_by_test_id("player-menu").click()
+    page.get_by_test_id("player-radio").check()
+    page.keyboard.press("Escape")
+    expect(player).to_have_attribute("data-queue-length", "6")  # songs of 20 s: more are asked for at once
+    played = page.evaluate("() => window[Symbol.for('musicsim.player')].tracks.map(t => t.song_id)")
+    assert len(set(played)) == 6
+    page.get_by_role("heading", name=PAGES["search"], exact=True).click()
+    page.keyboard.press("k")
+    player_plays(page, played[1])
+    expect(page.get_by_test_id("player-artist")).to_have_text(re.compile(f"^{by_id[played[1]].artist} · .+"))
+    page.route("**/radio?*", lambda route: route.fulfill(json=[]))
+    page.evaluate("() => { const p = window[Symbol.for('musicsim.player')]; p.jump(p.tracks.at(-1).uid); }")
+    player_plays(page, played[-1])
+    expect(page.get_by_test_id("player-message")).to_have_text(re.compile("^The music ends with this song: "))
+
+
+def test_covers_are_shown_where_songs_are(page, address, home):
+    """In the player, beside the name of the song, and on the buttons of a list."""
+    songs = songs_of(home)
+    failed: list[str] = []
+    page.on(
+        "console", lambda message: failed.append(message.text) if "cover" in str(message.location) else None
+    )
+    with_cover = next(song for song in songs if song.artist == "Artist tones")
+    visit(page, address, "search", f"?song={with_cover.id}")
+    main = page.get_by_test_id("stMainBlockContainer")
+    main.get_by_role("button", name="Play", exact=True).click()
+    player_plays(page, with_cover.id)
+    expect(page.get_by_test_id("player-cover")).to_have_css(
+        "background-image", re.compile(f"songs/{with_cover.id}/cover")
+    )
+    expect(main.locator(".song-cover i")).to_have_css(
+        "background-image", re.compile(f"songs/{with_cover.id}/cover")
+    )
+    covered = {song.id for song in songs if song.artist == "Artist tones"}
+    for row in rows(page).all():
+        has_cover = int(row.get_attribute("data-song-id")) in covered
+        expect(row.locator(".covered")).to_have_count(int(has_cover))
+        expect(row.locator("img")).to_have_count(int(has_cover))
+        assert row.locator(".play").bounding_box()["height"] == pytest.approx(38.4, abs=1)
+    assert not failed
 
 
 def test_thumbs_are_stored_and_the_title_leads_to_the_song(page, address, home):

@@ -127,6 +127,9 @@ def test_the_space_bar_begins_with_the_first_song_and_then_is_the_players(page, 
     page.keyboard.press("k")
     player_plays(page)
     expect(question.get_by_test_id("compare-card").nth(1)).to_have_attribute("data-state", "playing")
+    expect(page.get_by_test_id("player-title")).to_be_disabled()  # it leads to the song, and its name
+    page.reload()
+    expect(player).to_have_attribute("data-state", "empty")  # "Song 2" may be another one now
 
 
 def test_typing_a_name_answers_nothing_and_the_name_is_remembered(page, address, home):

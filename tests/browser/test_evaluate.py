@@ -12,7 +12,7 @@ def visit(page: Page, address: str) -> None:
     """Open the page and wait for the last of its figures."""
     page.goto(f"{address}/evaluate", wait_until="commit")
     expect(page.get_by_role("heading", name="Evaluate", exact=True)).to_be_visible()
-    # one: while the page is drawn anew, Streamlit may show what was there before beside what is there now
+    # one: while the page is drawn again, Streamlit may show what was there before beside what is there now
     expect(page.get_by_role("heading", name=re.compile("^Orphans"))).to_have_count(1, timeout=2 * PATIENCE_MS)
 
 

@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.actions import player_plays, rows, songs_of, visit
+from tests.browser.actions import player_plays, rows, songs_of, switch, visit
 
 
 def test_arrow_keys_go_through_a_list_of_songs(page, address, home):
@@ -40,10 +40,30 @@ def test_a_question_mark_lists_the_keys(page, address):
 def test_only_one_tab_plays(page, address, home):
     songs = songs_of(home)
     visit(page, address, "search", f"?song={songs[0].id}")
-    page.get_by_test_id("stMain").get_by_role("button", name="Play", exact=True).first.click()
+    page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
     first = player_plays(page, songs[0].id)
     other = page.context.new_page()
     visit(other, address, "search", f"?song={songs[1].id}")
-    other.get_by_test_id("stMain").get_by_role("button", name="Play", exact=True).first.click()
+    other.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
     player_plays(other, songs[1].id)
     expect(first).to_have_attribute("data-state", "paused")
+
+
+def test_a_presentation_has_large_type_and_no_side_bar(page, address):
+    visit(page, address, query="?presentation")
+    side_bar = page.get_by_test_id("stSidebar")
+    size = "() => getComputedStyle(document.querySelector('[data-testid=stCaptionContainer]')).fontSize"
+    expect(side_bar).to_be_hidden()
+    large = float(page.evaluate(size).removesuffix("px"))
+    page.keyboard.press("p")
+    expect(side_bar).to_be_visible()
+    assert large > 1.3 * float(page.evaluate(size).removesuffix("px"))
+    page.get_by_test_id("player-menu").click()
+    page.get_by_test_id("player-presentation").check()
+    expect(side_bar).to_be_hidden()
+    page.reload()
+    expect(page.get_by_test_id("player")).to_be_visible()
+    expect(side_bar).to_be_hidden()
+    page.keyboard.press("p")
+    switch(page, "search")
+    expect(side_bar).to_be_visible()

@@ -4,7 +4,9 @@ The small app in ``player_app/`` stands for the real one; its songs are named by
 about them (``player_app/songs.py``). Song 1, 3 and 4 last 40 s, song 2 lasts 2 s.
 """
 
+import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -154,6 +156,69 @@ def test_at_the_end_the_next_song_starts_without_a_rerun(player):
     player.expect(state="playing", song_id=1)
     player.expect_position_from(0.2)
     expect(player.page.get_by_text("runs: 2")).to_be_visible()
+
+
+# Both sounds, every 20 ms: whether each sounds, and how loud.
+BOTH = """() => {
+  window.both = [];
+  setInterval(() => {
+    const sounds = window[Symbol.for('musicsim.player')].sounds;
+    window.both.push([performance.now() / 1000, ...sounds.map(a => (a.paused || a.ended ? 0 : a.volume))]);
+  }, 20);
+}"""
+
+
+@pytest.mark.parametrize(("between", "seconds"), [("gapless", 0.05), ("2", 2 / 3)])
+def test_the_next_song_begins_before_the_end_where_the_menu_asks_for_it(player, between, seconds):
+    player.part("menu").click()
+    player.part("between").select_option(between)
+    player.page.keyboard.press("Escape")
+    player.page.evaluate(BOTH)
+    player.press("Play short")  # 2 s, of which a third at most is shared
+    player.expect(song_id=2, state="playing")
+    player.expect(song_id=1, state="playing")
+    assert player.page.evaluate("() => navigator.mediaSession.metadata.title") == "Song number 1"
+    player.expect_position_from(1.2)
+    diary = player.page.evaluate("() => window.both")
+    shared = [entry for entry in diary if entry[1] and entry[2]]
+    began = next(i for i, entry in enumerate(diary) if entry[1] or entry[2])
+    assert len(shared) * 0.02 == pytest.approx(seconds, abs=0.3)
+    if seconds > 0.1:
+        assert all(one**2 + other**2 == pytest.approx(1, abs=0.02) for _, one, other in shared[1:-1])
+    gap = sum(later[0] - now[0] for now, later in pairwise(diary[began:]) if not now[1] and not now[2])
+    assert gap < 0.2
+    player.part("wave").press("End")
+    player.part("prev").click()  # over 3 s: back to the beginning of the same song
+    player.expect(song_id=1, state="playing")
+    player.part("prev").click()
+    player.expect(song_id=2, state="playing")
+    player.part("play").click()
+    player.expect(state="paused")
+    assert player.page.evaluate("() => window[Symbol.for('musicsim.player')].sounds.every(a => a.paused)")
+
+
+def test_loud_songs_are_made_softer_and_soft_ones_stay(player):
+    def volume() -> float:
+        return player.audio.evaluate("audio => audio.volume")
+
+    player.press("Play loud")  # -8 LUFS, ten above what all are brought to
+    player.expect(state="playing", song_id=1)
+    assert volume() == pytest.approx(10 ** (-10 / 20))
+    player.part("volume").fill("0.5")
+    assert volume() == pytest.approx(0.5 * 10 ** (-10 / 20))
+    player.part("next").click()
+    player.expect(song_id=3, state="playing")
+    assert volume() == pytest.approx(0.5)  # -30 LUFS
+    player.part("prev").click()
+    player.part("menu").click()
+    player.part("level").uncheck()
+    player.expect(song_id=1)
+    assert volume() == pytest.approx(0.5)
+    player.page.reload()
+    expect(player.part("level")).not_to_be_checked()
+    player.part("menu").click()
+    player.part("level").check()
+    player.part("volume").fill("1")
 
 
 def test_queue_is_listed_changed_and_cleared(player):
@@ -336,7 +401,9 @@ def test_song_that_fails_is_named_and_skipped(player):
     expect(player.part("message")).to_contain_text("“Missing” cannot be played:")
     player.press("Play only failing")
     player.expect(state="error", song_id=99, queue_length=2)
-    expect(player.part("message")).to_contain_text("“Missing, too” cannot be played:")
+    expect(player.part("message")).to_have_text(
+        re.compile("^“Missing, too” cannot be played: .+ Nor can the 1 before it.$")
+    )
 
 
 def test_reload_brings_the_queue_back_paused_where_it_was(player):
@@ -395,7 +462,19 @@ def test_fits_the_window_and_hides_no_content(player, width):
     player.expect(state="playing")
     box = player.root.bounding_box()
     assert 60 <= box["height"] <= 80
-    for name in ("prev", "play", "next", "title", "wave", "time", "thumb-up", "thumb-down", "more", "queue"):
+    for name in (
+        "prev",
+        "play",
+        "next",
+        "title",
+        "wave",
+        "time",
+        "thumb-up",
+        "thumb-down",
+        "more",
+        "menu",
+        "queue",
+    ):
         part = player.part(name).bounding_box()
         assert part["x"] >= box["x"] - 0.5, name
         assert part["x"] + part["width"] <= box["x"] + box["width"] + 0.5, name
@@ -405,11 +484,12 @@ def test_fits_the_window_and_hides_no_content(player, width):
     player.page.get_by_test_id("stMain").evaluate("e => e.scrollTo(0, e.scrollHeight)")
     bottom = last.bounding_box()
     assert bottom["y"] + bottom["height"] <= box["y"]
-    player.part("queue").click()
-    panel = player.part("queue-panel").bounding_box()
-    assert panel["x"] >= 0
-    assert panel["x"] + panel["width"] <= width
-    assert panel["y"] + panel["height"] <= box["y"]
+    for name in ("queue", "menu"):
+        player.part(name).click()
+        panel = player.part(f"{name}-panel").bounding_box()
+        assert panel["x"] >= 0
+        assert panel["x"] + panel["width"] <= width
+        assert panel["y"] + panel["height"] <= box["y"]
 
 
 def test_sound_without_controls_stops(player):

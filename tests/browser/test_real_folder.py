@@ -56,7 +56,7 @@ def counted(page: Page, words: str):
 
 
 def press(page: Page, name: str) -> None:
-    """Click a button once the page has come to rest: one that is drawn anew under the finger hears nothing."""
+    """Click a button once the page has come to rest: one that is drawn again under the finger hears nothing."""
     page.wait_for_timeout(1500)  # the last look at a job that has ended
     page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
     page.get_by_role("button", name=name).first.click()

@@ -68,7 +68,15 @@ def strange_browser(playwright_driver, chromium_path):
 def test_a_strangers_name_that_leads_here_opens_nothing(strange_browser, address):
     port = urlsplit(address).port
     page = strange_browser.new_page()
-    for path in ("/", "/library", "/api/songs", "/songs/1/audio", "/_stcore/health"):
+    for path in (
+        "/",
+        "/library",
+        "/api/songs",
+        "/songs/1/audio",
+        "/songs/1/cover",
+        "/radio?song=1",
+        "/_stcore/health",
+    ):
         answer = page.goto(f"http://evil.example:{port}{path}")
         assert answer.status == 421
         expect(page.get_by_test_id("stApp")).to_have_count(0)

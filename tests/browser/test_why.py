@@ -73,7 +73,7 @@ def test_an_upload_is_explained_and_heard(page, address, tmp_path):
     dialog = ask(page)
     passages(dialog, "mine.mp3").first.click()
     wait_for_sound(page, True)
-    assert "/media/" in sound(dialog)["src"]
+    assert "/uploads/" in sound(dialog)["src"]
 
 
 def test_the_dialog_fits_a_phone(page, address, home):

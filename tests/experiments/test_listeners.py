@@ -110,7 +110,7 @@ def test_the_setting_of_the_best_validation_is_used_and_the_first_of_equals():
 
     result = measure(Method("m", learn, (1.0, 2.0, 3.0)), split, inner, score)
     assert (result.setting, result.scores) == (2.0, {IN_ORDER: 0.9})
-    assert seen[-1] == (10, 2.0)  # learned anew from all questions
+    assert seen[-1] == (10, 2.0)  # learned again from all questions
     assert seen[:-1] == [(5, setting) for setting in (1.0, 2.0, 3.0) for _ in inner]
 
 

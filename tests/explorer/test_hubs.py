@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.large_library import write_library
-from musicsim.explorer.snapshot.hubs import HubReduction
+from musicsim.explorer.snapshot.model_rows import HubReduction
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 
 

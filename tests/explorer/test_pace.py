@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from musicsim.explorer.playlists import pool
+from musicsim.explorer.playlists import steering
 from musicsim.explorer.playlists.fit import refit_walks
 from musicsim.explorer.playlists.pace import SoundRanks, at_pace, median_of
 from musicsim.explorer.playlists.walk import ShuffleWalk, Walk
@@ -103,7 +103,7 @@ def test_a_few_lists_do_not_say_how_far_steps_go_many_do(taught):
 
 @pytest.mark.parametrize(("surprise", "low", "high"), [(0.0, 0.0, 0.06), (1.0, 0.2, 0.3)])
 def test_a_playlist_of_a_large_library_is_drawn_from_a_sample(taught, monkeypatch, surprise, low, high):
-    monkeypatch.setattr(pool, "_MAX_SONGS", 100)
+    monkeypatch.setattr(steering, "_MAX_SONGS", 100)
     snapshot = take_snapshot(taught)
     walk, ids = Walk(snapshot), [song.id for song in taught.songs()]
     assert len(ids) > 100

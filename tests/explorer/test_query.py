@@ -14,10 +14,19 @@ from benchmarks.large_library import write_library
 from musicsim.audio import KEYS, MODES, Descriptors
 from musicsim.errors import AudioError, ModelError, NotFoundError
 from musicsim.explorer.requests.filters import Filters
-from musicsim.explorer.search.query import find_similar, read_example, short_reason
+from musicsim.explorer.requests.search import SearchRequest
+from musicsim.explorer.search.query import (
+    Examples,
+    find_similar,
+    read_example,
+    short_reason,
+    similarity_of,
+)
+from musicsim.explorer.search.requested import find_requested, part_of, with_examples
 from musicsim.explorer.snapshot.filtering import filter_choices, passing
-from musicsim.explorer.snapshot.hubs import HubReduction
+from musicsim.explorer.snapshot.model_rows import HubReduction
 from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library.db import schema
 from musicsim.library.db.columns import HEARD
 from tests.sounds import SAMPLE_RATE, sound, write_song
@@ -230,6 +239,86 @@ def test_sound_from_outside_is_ordered_as_the_same_song_inside(tiny_library, sna
     inside = [hit.song.id for hit in find_similar(snapshot, song.id, 11, max_per_artist=None)]
     outside = [hit.song.id for hit in find_similar(snapshot, example, 11, max_per_artist=None)]
     assert outside == inside
+
+
+# --- several examples -------------------------------------------------------------------------------
+
+
+def test_several_examples_are_joined_by_inverse_squares_as_brute_force_has_it(taught):
+    snapshot = take_snapshot(taught)
+    like, unlike = snapshot.row_ids[[3, 40, 90]].tolist(), snapshot.row_ids[[7, 120]].tolist()
+    X = snapshot.X.astype(np.float64)
+
+    def nearness(ids):
+        D = np.array([np.linalg.norm(X - X[row], axis=1) for row in snapshot.rows_of(ids)])
+        return np.mean(np.maximum(D, 1e-6) ** -2.0, axis=0)
+
+    score = nearness(like) - nearness(unlike) / 2
+    order = [i for i in snapshot.row_ids[np.argsort(-score)].tolist() if i not in {*like, *unlike}]
+    query = Examples(tuple(like), tuple(unlike))
+    hits = find_similar(snapshot, query, 50, max_per_artist=None, hub_reduction=False)
+    n = int((score > 0).sum()) - len(like)
+    assert [hit.song.id for hit in hits[:n]] == order[: min(n, 50)]
+    assert [hit.similarity for hit in hits] == sorted((hit.similarity for hit in hits), reverse=True)
+
+
+def test_each_example_has_its_like_in_the_list_and_reasons_name_it(snapshot):
+    tones, noise = (
+        next(s for s in snapshot.library.songs() if s.artist == f"Artist {kind}")
+        for kind in ("tones", "noise")
+    )
+    hits = find_similar(snapshot, Examples((tones.id, noise.id)), 6, max_per_artist=None)
+    assert Counter(hit.song.artist for hit in hits) == {"Artist tones": 3, "Artist noise": 3}
+    example = {"Artist tones": tones, "Artist noise": noise}
+    assert all(hit.reason.startswith(f"like “{example[hit.song.artist].title}” · ") for hit in hits)
+    for hit in hits:
+        assert similarity_of(snapshot, Examples((tones.id, noise.id)), hit.song.id) == pytest.approx(
+            hit.similarity
+        )
+
+
+def test_what_results_should_be_less_like_goes_to_the_end(snapshot):
+    tones, noise = (
+        [s.id for s in snapshot.library.songs() if s.artist == f"Artist {kind}"]
+        for kind in ("tones", "noise")
+    )
+    plain = find_similar(snapshot, tones[0], 11, max_per_artist=None)
+    less = find_similar(snapshot, Examples((tones[0],), (noise[0],)), 11, max_per_artist=None)
+    assert noise[0] in {hit.song.id for hit in plain} - {hit.song.id for hit in less}
+    assert {hit.song.id for hit in less[-3:]} == set(noise[1:])
+    assert [hit.similarity for hit in less[-3:]] == [0.0] * 3
+
+
+def test_a_part_of_a_song_is_searched_with_as_the_file_of_that_part_would_be(tiny_library, tmp_path):
+    noise, tones = (sound(kind, seed=50, seconds=18) for kind in ("noise", "tones"))
+    path = tmp_path / "both.wav"
+    soundfile.write(path, np.concatenate([noise, tones]), SAMPLE_RATE)
+    tiny_library.add(path, n_workers=1)
+    refresh(tiny_library)
+    snapshot = take_snapshot(tiny_library)
+    both = max(song.id for song in tiny_library.songs())
+    example = read_example(snapshot, path, "both.wav")
+    for start, kind in ((0.0, "noise"), (18.0, "tones")):
+        request = SearchRequest(part=(start, start + 18.0), per_artist=0, k=4)
+        for query in (both, example):
+            hits = find_requested(snapshot, query, request)
+            assert {hit.song.artist for hit in hits} == {f"Artist {kind}"}
+    soundfile.write(tmp_path / "part.wav", noise, SAMPLE_RATE)
+    alone = read_example(snapshot, tmp_path / "part.wav", "part.wav")
+    # patterns of fluctuation are some seconds long: those at the cut know what comes after it
+    part, whole = part_of(snapshot, both, 0.0, 18.0).vector, snapshot.X[snapshot.rows_of([both])[0]]
+    assert np.linalg.norm(part - alone.vector) < np.linalg.norm(part - whole) / 2
+    with pytest.raises(AudioError, match=r"both\.wav, 3 to 3\.01 s: "):
+        part_of(snapshot, example, 3.0, 3.01)
+
+
+def test_one_example_twice_is_one(snapshot):
+    song, other = (s.id for s in snapshot.library.songs()[:2])
+    request = SearchRequest(like=(song, other, other))
+    assert with_examples(snapshot, song, request) == Examples((song, other))
+    assert find_requested(snapshot, song, SearchRequest()) == find_similar(snapshot, song)
+    with pytest.raises(ValueError, match="both as fitting and as not"):
+        SearchRequest(like=(1,), unlike=(1,))
 
 
 # --- by definition, on songs of which some lack a field ---------------------------------------------

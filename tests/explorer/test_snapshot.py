@@ -25,7 +25,6 @@ def assert_agrees(snapshot):
     songs = [by_id[i] for i in snapshot.row_ids.tolist()]
     assert (snapshot.n_songs, snapshot.n_indexed) == (len(snapshot.library.songs()), len(songs))
     assert snapshot.songs_at() == songs
-    assert snapshot.labels() == {song.id: song.label for song in songs}
     assert snapshot.row_ids.tolist() == [song.id for song in songs]
     assert len(snapshot.X) == len(snapshot.map) == len(songs)
     row_of = {i: row for row, i in enumerate(snapshot.row_ids.tolist())}
@@ -125,13 +124,37 @@ def test_what_is_found_by_name(tiny_library, text, limit):
     tiny_library.edits.edit([2], {"title": "STRASSE noise", "artist": "Noise of the Street"})
     snapshot = take_snapshot(tiny_library)
     artists, songs = by_definition(snapshot.library.songs(), text, limit)
+    albums = {
+        (song.album, song.artist)
+        for song in snapshot.library.songs()
+        if text.casefold() in song.album.casefold()
+    }
     found = snapshot.find(text, limit)
-    assert len(found.artists) + len(found.songs) == min(limit, len(artists) + len(songs))
+    n_found = len(artists) + len(albums) + len(songs)
+    assert len(found.artists) + len(found.albums) + len(found.songs) == min(limit, n_found)
     assert found.songs == songs[: len(found.songs)]
     assert found.artists == artists[: len(found.artists)]
-    if len(artists) >= limit and len(songs) >= limit:
-        assert len(found.artists) == limit // 2
+    assert {(name, by) for name, by, _ in found.albums} <= albums
+    if len(songs) >= limit:
+        assert len(found.artists) + len(found.albums) <= max(limit // 2, 0)
     assert snapshot.songs_with(text, limit) == songs[:limit]
+
+
+def test_an_album_is_found_with_its_songs_in_their_order(tiny_library):
+    (found,) = take_snapshot(tiny_library).find("album noise").albums
+    assert found == ("Album noise", "Artist noise", 4)
+    songs = tiny_library.songs(tiny_library.songs_of_album("Album noise", "Artist noise"))
+    assert [song.title for song in songs] == [f"Song noise {n}" for n in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("typed", "artists", "albums"),
+    [("artits noise", ["Artist noise"], []), ("albun tones", [], ["Album tones"]), ("zzzzzz", [], [])],
+)
+def test_a_typo_is_forgiven_where_nothing_else_is_found(snapshot, typed, artists, albums):
+    found = snapshot.find(typed)
+    assert [name for name, _ in found.artists] == artists
+    assert [name for name, _, _ in found.albums] == albums
 
 
 def test_songs_of_an_artist(snapshot):

@@ -258,7 +258,7 @@ def test_it_outlives_its_sources_and_travels(three_sources, tiny_library, tmp_pa
 
 def test_it_is_made_again_when_a_source_was_replaced(three_sources):
     first = three_sources.models.named("all of it")
-    assert refresh(three_sources, force=True)  # codewords anew
+    assert refresh(three_sources, force=True)  # codewords again
     second = three_sources.models.named("all of it")
     assert second.id != first.id
     assert stale_reason(three_sources, second) is None

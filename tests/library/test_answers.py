@@ -39,7 +39,7 @@ def imported(library, content):
 
 
 def said(answers):
-    """All but the numbers, which another library gives anew."""
+    """All but the numbers, which another library gives again."""
     return [
         (a.created_at, a.listener, a.form, a.song_ids, a.chosen, a.is_random, a.foreseen, a.model)
         for a in answers

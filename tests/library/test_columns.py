@@ -491,6 +491,29 @@ def test_lines_that_hold_a_text_those_that_begin_with_it_first(texts, part, limi
     assert PackedTexts.of(texts).holding(part, limit) == right[:limit]
 
 
+def test_lines_that_hold_a_text_but_for_a_typo_the_most_alike_first():
+    texts = [
+        "suspense",
+        "a suspicious past",
+        "in suspense again",
+        "the battle for wesnoth",
+        "",
+        "return to wesnoth",
+    ]
+    lines = PackedTexts.of(texts)
+    for typed in (
+        "suspence",
+        "suspnse",
+        "usspense",
+        "suspensee",
+    ):  # another letter, one less, two changed, one more
+        assert lines.nearly_holding(typed, 5) == [0, 2]
+    assert lines.nearly_holding("batle for wesnoth", 5) == [3]
+    assert lines.nearly_holding("wesnoht", 1) == [3]
+    assert lines.nearly_holding("past", 5) == [], "too short for a typo"
+    assert lines.nearly_holding("susxxxnse", 5) == []
+
+
 def test_a_text_that_many_lines_hold(rng):
     texts = ["".join(rng.choice(list("abc"), size=rng.integers(0, 5))) for _ in range(3000)]
     for part in ("a", "ab", "abc", "cccc", "ba"):

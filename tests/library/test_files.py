@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from musicsim.audio import AUDIO_EXTENSIONS
 from musicsim.errors import LibraryError
-from musicsim.library.disk.paths import absolute, is_below
 from musicsim.library.scan.files import IGNORE_FILE, Found, content_hash, find_audio
+from musicsim.library.stores.files import absolute, is_below
 from tests.sounds import write_song
 
 NOBODY = 65534

@@ -117,7 +117,7 @@ def test_the_model_in_use_can_be_changed_and_deleted(store):
     enter(store, "mine")
     before = store.revision
     store.models.activate("mine")
-    assert store.revision > before, "pages are drawn anew"
+    assert store.revision > before, "pages are drawn again"
     assert [r.name for r in store.models.all() if r.is_active] == ["mine"]
     store.models.delete("mine")
     assert store.models.active().name == "native"

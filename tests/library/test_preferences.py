@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from musicsim.library import Library
-from musicsim.library.stores.preferences import PairSummary
+from musicsim.library.stores.opinions import PairSummary
 
 DETAILS = {"seed": 7, "reasons": [["same artist", 0.25], None], "settings": {"freedom": 1.5}, "ünicode": "☂"}
 

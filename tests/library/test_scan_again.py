@@ -91,6 +91,25 @@ def test_a_moved_file_keeps_its_song_and_is_not_decoded(store, music):
     assert set(store.files.known()) == {song.path for song in store.songs()}, "the old place is forgotten"
 
 
+def test_exact_copies_are_known_and_every_file_is_accounted_for(store, music):
+    store.add(music)
+    assert store.files.copies() == {}
+    song_id = ids(store)["two"]
+    copies = [music / "a/two.flac", music / "b/again.flac", music / "c.flac"]
+    for copy in copies[1:]:
+        copy.write_bytes(copies[0].read_bytes())
+    (music / "broken.mp3").write_text("no music")
+    report = store.add(music)
+    assert store.files.copies() == {song_id: copies}
+    assert (report.n_found, report.n_known) == (report.n_unchanged + 3, 2)
+    said = f"2 already here (copied, moved or with other tags) · {report.n_unchanged} unchanged · 1 failed"
+    assert report.words == said
+    copies[1].unlink()
+    copies[2].unlink()
+    store.add(music)
+    assert store.files.copies() == {}
+
+
 def test_new_tags_in_a_file_change_the_song_and_lose_nothing(store, music):
     store.add(music)
     song_id = ids(store)["three"]

@@ -1,4 +1,4 @@
-"""Cleaning of comparisons, judged by networkx, by a greedy subgraph that searches anew for every edge, and by hand."""
+"""Cleaning of comparisons, judged by networkx, by a greedy subgraph that searches again for every edge, and by hand."""
 
 import networkx as nx
 import numpy as np

@@ -61,7 +61,7 @@ def test_a_library_is_judged(full):
     full.edits.edit([*noise, *clicks[:2]], {"genre": "Noise"})  # six songs of each
     app = worked_out(open_page())
     table = app.table[0].value
-    assert table.index.tolist() == ["Sound", "Codewords"]
+    assert table["Model"].tolist() == ["Sound", "Codewords"]
     assert not any(name.startswith("Held out") for name in table)
     assert " → " in table["Hubness"].iloc[0]
     assert any("Evaluated on the 12 songs" in c.value for c in app.caption)

@@ -6,10 +6,13 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from musicsim.explorer.search.query import Examples, find_similar
+from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library, Song
 from musicsim.ui.base.frame import PAGES, SHELL
 from musicsim.ui.components import song_finder, song_map
 from musicsim.ui.explore import selection
+from musicsim.ui.search import examples
 
 SEARCHED = "searched"
 
@@ -34,7 +37,7 @@ def buttons(monkeypatch):
             )
         st.caption(f"{key}: {options['chosen']} {sorted(int(i) for i in options['found'])}")
 
-    def find(label, *, key, search, on_pick, is_labelled=True):
+    def find(label, *, key, search, on_pick, **_):
         for match in search(st.session_state.get(SEARCHED, "")):
             st.button(
                 match.title,
@@ -44,7 +47,8 @@ def buttons(monkeypatch):
             )
 
     monkeypatch.setattr(song_map, "song_map", stand_in)
-    monkeypatch.setattr(song_finder, "find_song", find)
+    for module in (song_finder, examples):
+        monkeypatch.setattr(module, "find_song", find)
 
 
 def open_page(name: str = "explore", **session: object) -> AppTest:
@@ -142,11 +146,74 @@ def test_a_title_is_chosen_and_an_artist_marked(full):
 
 def test_a_song_is_searched_with(full):
     song = full.songs()[7]
-    app = open_page("search", searched=song.title)
-    assert not [b for b in app.button if b.key.startswith("search_song artist")], "one song is searched with"
-    app = press(app, f"search_song song {song.id}")
+    app = press(open_page("search", searched=song.title), f"search_song song {song.id}")
     assert "6 most similar songs" in headings(app)
     assert shown_on_map(app, "search_map") == f"search_map: {song.id} {sorted(listed(app))}"
+
+
+def pills(app: AppTest, key: str) -> list[str]:
+    return list(app.button_group(key=key).options)
+
+
+def test_examples_are_added_and_taken_away_by_a_click(full):
+    noise, tones = (of_artist(full, f"Artist {kind}") for kind in ("noise", "tones"))
+    app = open_page("search", chosen=tones[0].id, searched=noise[0].title)
+    alone = listed(app)
+    app = press(app, f"search_add song {noise[0].id}")
+    assert pills(app, "search_like") == [f"{noise[0].label} ✕"]
+    both = listed(app)
+    assert noise[0].id not in both
+    expected = find_similar(take_snapshot(full), Examples((tones[0].id, noise[0].id)), 10)
+    assert both == [hit.song.id for hit in expected]
+    app.button_group(key="search_like").set_value(0).run()
+    assert listed(app) == alone
+    app.button_group(key="search_sign").set_value(-1).run()
+    app = press(app, f"search_add song {noise[0].id}")
+    assert pills(app, "search_unlike") == [f"{noise[0].label} ✕"]
+    assert noise[0].id not in listed(app)
+    full.files.mark(missing=[noise[0].path], back=[])
+    app.run()
+    assert not app.exception
+    assert "search_unlike" not in {group.key for group in app.get("button_group")}, "it has left the library"
+    app.session_state["chosen"] = noise[1].id
+    app.run()
+    assert "search_unlike" not in {group.key for group in app.get("button_group")}, "another search"
+
+
+def test_an_artist_is_searched_with_by_all_songs(full):
+    noise = of_artist(full, "Artist noise")
+    app = press(open_page("search", searched="noise"), "search_song artist Artist noise")
+    searched = {f"{full.song(app.session_state['chosen']).label} ✕", *pills(app, "search_like")}
+    assert searched == {f"{song.label} ✕" for song in noise}
+    assert not {song.id for song in noise} & set(listed(app))
+
+
+def test_words_are_a_search_of_their_own_and_narrow_another(full):
+    noise = of_artist(full, "Artist noise")
+    app = open_page("search", searched="genre noise xyzzy")
+    app = press(app, "search_song words genre noise")
+    assert headings(app)[0] == "2 songs that fit"
+    assert len(listed(app)) == 2, "two of an artist"
+    assert set(listed(app)) < {song.id for song in noise}
+    app.session_state["search_words"] = "genre noise 1980 xyzzy"
+    app.run()
+    assert pills(app, "search_parts") == ["“Genre noise” ✕", "1980 ✕"]
+    assert any("“xyzzy”" in c.value for c in app.caption)
+    assert listed(app) == [noise[0].id]
+    app.button_group(key="search_parts").set_value(1).run()
+    assert app.text_input(key="search_words").value == "genre noise xyzzy"
+    app.session_state["chosen"] = noise[0].id
+    assert set(listed(app.run())) < {song.id for song in noise[1:]}
+
+
+def test_a_search_from_a_lasso_has_the_marked_songs_as_examples(full):
+    noise = of_artist(full, "Artist noise")
+    app = press(open_page(), "explore_map lasso Artist noise")
+    app.button(key="selection_search").click().run()
+    assert not app.exception
+    app = app.switch_page(PAGES["search"]).run()
+    assert app.session_state["chosen"] == noise[0].id
+    assert pills(app, "search_like") == [f"{song.label} ✕" for song in noise[1:]]
 
 
 def test_filters_are_of_the_songs_that_are_there(full):

@@ -18,14 +18,14 @@ from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.requests.training import KINDS, TrainingRequest
 from musicsim.ui.base.frame import PAGES, SHELL
-from musicsim.ui.train import training_view
+from musicsim.ui.components import coverage
 from tests.command import run
 
 WIDGETS = (
     "selectbox", "multiselect", "slider", "select_slider", "number_input", "text_input", "toggle", "checkbox", "radio",
     "button_group",
 )  # fmt: skip
-BY_THUMBS = {"fits", "does_not_fit"}  # pressed on the results
+BY_CHOICE = {"fits", "does_not_fit", "like", "unlike", "part"}  # on results, by typing, and on the waveform
 REQUESTS = {
     PlaylistRequest: ("playlist", "get", "/playlist"),
     SearchRequest: ("similar", "get", "/songs/{song_id}/similar"),
@@ -70,7 +70,10 @@ def widgets(app: AppTest) -> dict[str, tuple[str, str]]:
     """Label and help of every widget by the key that it was given."""
     assert not app.exception
     found = [widget for kind in WIDGETS for widget in app.get(kind)]
-    return {widget.key: (widget.proto.label, widget.proto.help) for widget in found if widget.key}
+    shown = {widget.key: (widget.proto.label, widget.proto.help) for widget in found if widget.key}
+    protos = [element.proto for element in app.get("bidi_component")]
+    boxes = [json.loads(proto.json) for proto in protos if proto.component_name.endswith("finder")]
+    return shown | {box["label"]: (box["label"], box["help"]) for box in boxes}
 
 
 @pytest.mark.slow
@@ -81,7 +84,8 @@ def test_the_playlist_form_has_every_option_with_its_help(taught):
     app.session_state["playlist_by"] = "minutes"
     shown |= widgets(app.run())
     for field, option in options_of(PlaylistRequest).items():
-        assert shown[f"playlist_{field}"] == (option.label, option.help), field
+        key = option.label if option.label in shown else f"playlist_{field}"  # songs are found by typing
+        assert shown[key] == (option.label, option.help), field
 
 
 def test_the_search_form_has_every_option_with_its_help(full):
@@ -89,14 +93,12 @@ def test_the_search_form_has_every_option_with_its_help(full):
     app.query_params["song"] = str(full.songs()[0].id)
     shown = widgets(app.run().switch_page(PAGES["search"]).run())
     for field, option in options_of(SearchRequest).items():
-        if field not in BY_THUMBS:
+        if field not in BY_CHOICE:
             assert shown[f"search_{field}"] == (option.label, option.help), field
 
 
 def test_the_training_form_has_every_option_with_its_help(full, monkeypatch):
-    monkeypatch.setattr(
-        training_view, "_coverage", lambda *_: [Coverage(kind, 30, 1.0, "") for kind in KINDS]
-    )
+    monkeypatch.setattr(coverage, "coverage", lambda _: [Coverage(kind, 30, 1.0, "") for kind in KINDS])
     app = AppTest.from_file(SHELL, default_timeout=60).run().switch_page(PAGES["train"])
     app.session_state["train_kind"] = "answers"
     shown = widgets(app.run())

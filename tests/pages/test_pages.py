@@ -132,6 +132,19 @@ def test_songs_that_are_missing_are_shown_and_forgotten(full, tmp_path):
     assert song.id not in {s.id for s in full.songs(missing=True)}
 
 
+def test_exact_copies_are_listed_with_the_duplicates(full, tmp_path):
+    song = full.songs()[0]
+    copy = tmp_path / "copy.flac"
+    with full.write() as connection:
+        file = {"path": copy, "song_id": song.id, "folder": tmp_path, "size": 1, "mtime_ns": 1}
+        connection.execute(schema.files.insert().values(**file))
+    app = show_section(open_page("library"), "same")
+    assert not app.exception
+    assert any("1 file is an exact copy" in text.value for text in app.markdown)
+    assert {str(song.path), str(copy)} == set(app.dataframe[0].value["file"])
+    assert any("1 duplicate" in caption.value for caption in app.caption)
+
+
 def test_songs_with_the_same_sound_are_heard_parted_and_joined_again(full):
     first, second = full.songs()[:2]
     full.duplicates.enter([SamePair(first.id, second.id, 0.99, 0.0)], [])

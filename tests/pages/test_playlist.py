@@ -63,7 +63,7 @@ def row_buttons(monkeypatch):
     def buttons(rows, *, key, on_action, editable=False):
         assert editable
         for index, row in enumerate(rows):
-            for kind in ("keep", "drop", "another", "redraw", "why"):
+            for kind in ("keep", "drop", "another", "redraw", "why", "insert"):
                 st.button(
                     kind, key=f"{kind} {index}", on_click=on_action, args=(Action(kind, index, row.song_id),)
                 )
@@ -72,6 +72,22 @@ def row_buttons(monkeypatch):
             st.caption(f"{row.song_id}|{row.link}|{row.is_kept}")
 
     monkeypatch.setattr(playlist_view, "song_list", buttons)
+
+
+@pytest.fixture(autouse=True)
+def add_buttons(monkeypatch):
+    """A button for every song and album where AppTest cannot type."""
+
+    def find(label, *, key, search, on_pick, **_):
+        for match in search("noise"):
+            st.button(
+                match.title,
+                key=f"{key} {match.kind} {match.value}",
+                on_click=on_pick,
+                args=(match.kind, match.value),
+            )
+
+    monkeypatch.setattr(playlist_view, "find_song", find)
 
 
 def links(app: AppTest) -> list[str]:
@@ -491,3 +507,30 @@ def test_one_song_is_a_playlist_of_one(store, tmp_path, monkeypatch):
     assert not app.exception
     press(app, "playlist_undo")
     assert len(ids_of(app)) == 1
+
+
+def opened(library, ids) -> AppTest:
+    """The page with a list of some songs, opened by its address."""
+    library.add_playlists([("opened", "", ids)], source="test")
+    return open_page(playlist=str(library.playlists()[-1].id))
+
+
+def test_songs_are_added_at_any_place_and_undone(full):
+    noise = [song.id for song in full.songs() if song.artist == "Artist noise"]
+    others = [song.id for song in full.songs() if song.artist != "Artist noise"][:4]
+    app = press(press(opened(full, others), "insert 1"), f"playlist_add song {noise[2]}")
+    assert ids_of(app) == [*others[:2], noise[2], *others[2:]]
+    app = press(press(app, "playlist_add_end"), "playlist_add album Artist noise\nAlbum noise")
+    assert ids_of(app) == [*others, *noise], "what was there already comes from where it was"
+    app = press(app, "playlist_undo")
+    assert ids_of(app) == [*others[:2], noise[2], *others[2:]]
+    assert ids_of(press(app, "playlist_redo")) == [*others, *noise]
+
+
+def test_repeats_are_removed_and_undone(full):
+    first, second, third = (song.id for song in full.songs()[:3])
+    full.edits.edit([third], {"title": f"{full.song(second).title} (live)"})
+    assert not [b for b in opened(full, [first, second]).button if b.key == "playlist_repeats"]
+    app = press(opened(full, [first, second, first, third]), "playlist_repeats")
+    assert ids_of(app) == [first, second]
+    assert ids_of(press(app, "playlist_undo")) == [first, second, first, third]

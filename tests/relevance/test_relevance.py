@@ -23,6 +23,8 @@ play_tables = hnp.arrays(
 
 
 def sets(relevance):
+    n_relevant = [len(relevance.relevant(i)) for i in range(len(relevance))]
+    assert relevance.n_relevant().tolist() == n_relevant
     return [(relevance.relevant(i).tolist(), relevance.irrelevant(i).tolist()) for i in range(len(relevance))]
 
 

@@ -182,7 +182,7 @@ def test_codes_come_and_go(method, price, monkeypatch, rng):
         assert_within(index, X, X[:5], 9, shown)
         assert_nearest(index, X, X[:5], 12, shown & mask, mask)
     if method == "balls":
-        assert index._tables.n_codes > 250  # they were built anew
+        assert index._tables.n_codes > 250  # they were built again
 
 
 def test_given_codes_are_neither_held_nor_written(rng):

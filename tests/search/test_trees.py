@@ -370,7 +370,7 @@ def test_added_rows_may_not_go_deeper_than_max_depth():
 def test_codes_are_the_rows_along_the_axes_in_steps():
     X = songs(500, 6)
     forest = SpillForest(3, 16, random_state=0).fit(X[:300])
-    forest.add(3 * X[300:310])  # so few that the forest is not built anew
+    forest.add(3 * X[300:310])  # so few that the forest is not built again
     trees, d = forest._trees, forest.n_axes_
     Y = forest._along_axes(np.concatenate([X[:300], 3 * X[300:310]])).astype(np.float64)
     codes = trees.codes[: trees.sizes[2] * d].reshape(-1, d, BLOCK).transpose(0, 2, 1).reshape(-1, d)

@@ -116,13 +116,10 @@ def parted(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def ordered_columns(rows: Sequence[Row]) -> list[tuple[str, str | None]]:
-    """Columns of a table, those of the papers beside ours, each with the column of its spread.
+    """Columns of a table, those of the papers beside ours, each with the column of its spread, if it has one.
 
-    Returns
-    -------
-    list of (column, spread or None)
-        "paper" stands after our first figure that has one, "paper NAME" or "thesis NAME" after NAME. "NAME sd",
-        "NAME deviation", and a bare "sd" for the column before it, are spreads and no columns of their own.
+    "paper" stands after our first figure that has one, "paper NAME" or "thesis NAME" after NAME. "NAME sd", "NAME
+    deviation", and a bare "sd" for the column before it, are spreads and no columns of their own.
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
     spreads = {name: of for name in names if (of := _spread_of(name, names)) is not None}
@@ -150,24 +147,10 @@ def _spread_of(name: str, names: Sequence[str]) -> str | None:
 def run_experiment(name: str, report: Callable[..., bool | None]) -> bool:
     """Do the short run of an experiment in a process of its own, and keep what it prints.
 
-    Parameters
-    ----------
-    name : str
-        One of :func:`experiments`.
-    report : callable
-        Told `message`, the last line of progress, a few times a second; ends the run by returning True.
+    `report` is given `message`, the last line of progress, a few times a second, and ends the run by returning True:
+    then it is False, and the result before it stays.
 
-    Returns
-    -------
-    bool
-        False when it was ended; the result before it then stays.
-
-    Raises
-    ------
-    NotFoundError
-        If there is no such experiment here.
-    LibraryError
-        If it fails; its last words are told.
+    Raises NotFoundError if there is no such experiment here; LibraryError, with its last words, if it fails.
     """
     checkout = _checkout()
     if checkout is None or name not in {experiment.name for experiment in experiments()}:

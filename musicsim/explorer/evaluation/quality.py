@@ -29,6 +29,7 @@ K = 10
 _CANDIDATES = 500  # as a search of the app reorders
 _MAX_QUERIES = 2_000
 _MAX_SONGS = 10_000
+_MAX_RANKED = 100_000
 _RESAMPLES = 2_000
 _MIN_OF_GENRE = 5  # of fewer songs, a share says little
 _UNKNOWN = "no genre"
@@ -64,6 +65,7 @@ class Scores:
     n_queries: int
     n_skipped: int
     n_left_out: int  # songs that could have been asked but were not drawn
+    n_ranked: int  # songs that each query ranks: all, or a sample of very many
     by_genre: list[GenreScores]  # the best average precision first
 
 
@@ -224,14 +226,15 @@ def measure_scores(
     supervision = Supervision(snapshot, kind)
     relevance = supervision.relevance()
     genres = snapshot.columns.genre.texts()
-    able = np.array([i for i in range(len(relevance)) if len(relevance.relevant(i))], dtype=np.int64)
+    able = np.flatnonzero(relevance.n_relevant())
     asked = _sampled(able, most_queries, random_state)
+    ranked = _sampled(np.arange(snapshot.n_indexed), _MAX_RANKED, random_state)
     tell("ranking similar songs", 0, len(asked))
-    X = np.asarray(snapshot.X, dtype=np.float64)
+    queries, X = snapshot.X[asked].astype(np.float64), snapshot.X[ranked].astype(np.float64)
     scores = {name: np.empty(len(asked)) for name in RANKED}
     for start in range(0, len(asked), 256):
         block = slice(start, start + 256)
-        found = evaluation.query_scores(X[asked[block]], X, relevance.restrict(asked[block]), K)
+        found = evaluation.query_scores(queries[block], X, relevance.restrict(asked[block], ranked), K)
         for name, values in scores.items():
             values[block] = found[name]
         tell("ranking similar songs", min(start + 256, len(asked)), len(asked))
@@ -244,6 +247,7 @@ def measure_scores(
         n_queries=int(counted.sum()),
         n_skipped=len(relevance) - len(able) + int((~counted).sum()),
         n_left_out=len(able) - len(asked),
+        n_ranked=len(ranked),
         by_genre=_by_genre([genres[i] for i in asked[counted]], scores),
     )
 

@@ -98,10 +98,7 @@ class Guesses:
 def enter_guesses(library: Library, guesses: Iterable[Guess], least: int) -> list[TagChange]:
     """Enter what guesses say with so many votes at least, into songs that are still without it.
 
-    Returns
-    -------
-    list of TagChange
-        What :meth:`musicsim.library.stores.tag_edits.TagEdits.change` takes it back with.
+    Gives back what :meth:`TagEdits.change` takes it back with.
     """
     entered = ((guess.song.id, guess.entered(least)) for guess in guesses)
     return library.edits.change(TagChange(i, dict.fromkeys(tags), tags) for i, tags in entered if tags)

@@ -40,19 +40,10 @@ def judge(
 ) -> Judged:
     """How often guesses are right.
 
-    Parameters
-    ----------
-    voters_of : callable
-        Makes voters of labelled rows; a ModelError says that these have too few labels to learn from.
-    known : int64 ndarray of shape (n_known,)
-        The labelled rows.
-    learned : bool
-        Whether voters learn from the labels: they are judged on songs that they were not made of.
+    `voters_of` makes voters of labelled rows, or raises ModelError where these have too few labels to learn from.
+    Voters that are `learned` from the labels are judged on songs that they were not made of.
 
-    Returns
-    -------
-    Judged
-        Without figures where the songs that are not kept out have too few labels to learn from.
+    There are no figures where the songs that are not kept out have too few labels to learn from.
     """
     rows = np.random.default_rng(_SEED).permutation(known)
     judged, others = _split(levels, rows, learned=learned, apart=False)

@@ -97,12 +97,8 @@ def _parts(rows: Int64Array, size: int) -> Iterator[Int64Array]:
 def elected(ballots: Int64Array) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The code that most have, by level, among those that agree so far, and how many have it.
 
-    Where several have equally many votes, the first of them; narrower levels than the last that is known are left out.
-
-    Parameters
-    ----------
-    ballots : int64 ndarray of shape (n_voters, n_levels)
-        -1 is unknown.
+    Of `ballots`, (n_voters, n_levels), -1 is unknown. Where several have equally many votes, the first of them
+    counts; narrower levels than the last that is known are left out.
     """
     codes, votes = [], []
     for level in range(ballots.shape[1]):

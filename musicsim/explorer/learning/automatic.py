@@ -307,8 +307,6 @@ def learn_automatically(
 ) -> tuple[FloatArray, dict[str, Any]]:
     """Choose a way of learning, or none; return L and the report.
 
-    Notes
-    -----
     Of several models the first is the sound alone; L is then 0 on the others unless they help.
     """
     task = Task.of(snapshot, settings, blocks)

@@ -50,11 +50,7 @@ class Trial:
 def trials(method: str, n_songs: int) -> list[Trial]:
     """What is tried: of one metric, where on the geodesic, how near to plain distance; of many, how many, too.
 
-    Parameters
-    ----------
-    method : {"mean", "local"}
-    n_songs : int
-        Songs that are learned from; a region has ten at least.
+    Of `n_songs` that are learned from, a region has ten at least.
     """
     if method == MEAN:
         return [Trial({"t": t, "reg": reg}, f"t {t:g}, reg {reg:g}") for t, reg in product(_TS, _REGS)]
@@ -92,20 +88,8 @@ def held_out_scores(
 ) -> dict[str, FloatArray]:
     """Scores of queries, each by the metric of its own place where metrics are local.
 
-    Parameters
-    ----------
-    learner : GMML or LGMMLByExample
-    X : float64 ndarray of shape (n_songs, d)
-    relevance : Relevance of all songs
-    queries, database : int arrays of rows
-
-    Returns
-    -------
-    dict of ndarray of shape (n_queries,) by measure, as :func:`musicsim.evaluation.query_scores`
-
-    Notes
-    -----
-    Memory: 2 kB a song of the database.
+    By measure, as :func:`musicsim.evaluation.query_scores` gives them. X (n_songs, d) and `relevance` are of all
+    songs, `queries` and `database` are rows of theirs. Memory: 2 kB a song of the database.
     """
     songs = X[database]
     parts = []

@@ -122,7 +122,7 @@ class _Learner:
     blocks: Sequence[slice] = ()
 
     def fit(self, asked: Int64Array, C: float, told: Told) -> tuple[Float64Array, dict[str, Any]]:
-        """L, and what is told of the fit; steps tell of "has_learned", whether the metric so far is other than 0."""
+        """L, and the report of the fit; steps tell of "has_learned", whether the metric so far is other than 0."""
 
         # without the transitive reduction, which loses what answers with errors in them say twice
         kept, _ = order.clean_comparisons(
@@ -266,7 +266,7 @@ class _Enough(Exception):
 
 
 class _Fits:
-    """Fits that are told of, until it is enough, and the best of them so far."""
+    """Fits that are reported, until it is enough, and the best of them so far."""
 
     def __init__(
         self, learner: _Learner, answered: Answered, told: Callable[[str, dict[str, Any]], bool]
@@ -279,7 +279,7 @@ class _Fits:
         self._kept: _Kept | None = None
 
     def fit(self, answered: Answered, C: float, message: str) -> tuple[Float64Array, dict[str, Any]]:
-        """L, and what is told of the fit.
+        """L, and the report of the fit.
 
         Raises _Enough if it was cut short: a metric of some steps may be worse than none.
         """
@@ -354,6 +354,6 @@ def _chosen(
 
 
 def _entry(C: float, shares: list[Float64Array], about: dict[str, Any]) -> dict[str, Any]:
-    """What came of a C: shares of answers that were held out, and what is told of the last fit."""
+    """What came of a C: shares of answers that were held out, and the report of the last fit."""
     quality = float(np.concatenate(shares).mean()) if shares else float("nan")
     return {"C": float(C), "quality": quality, **about}

@@ -148,15 +148,8 @@ class SourceMLR(_OfSources):
 
 
 def source_shares(X: Float64Array, L: Float64Array, blocks: Sequence[slice]) -> list[float]:
-    """Each source's share of the mean squared distance of songs under a metric; they sum to 1.
+    """Each source's share of the mean squared distance of songs X (n_songs, d) under L (r, d); they sum to 1.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_songs, d)
-    L : ndarray of shape (r, d)
-
-    Notes
-    -----
     A metric that is not of block form couples sources; what a pair of them makes up together counts half for each.
     """
     covariance = np.cov(X, rowvar=False, ddof=0).reshape(X.shape[1], -1)

@@ -270,7 +270,7 @@ def coverage(snapshot: Snapshot) -> list[Coverage]:
         except (ModelError, ValueError) as error:
             found.append(Coverage(kind, 0, 0.0, str(error), str(error)))
             continue
-        n_songs = sum(len(relevance.relevant(i)) > 0 for i in range(len(relevance)))
+        n_songs = int(np.count_nonzero(relevance.n_relevant()))
         lacks = supervision.lacks
         if not lacks and kind != ANSWERS and n_songs < _MIN_QUERIES:
             lacks = f"{n_songs:,} of {n:,} songs have a similar one; at least {_MIN_QUERIES} are needed."

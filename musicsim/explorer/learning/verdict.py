@@ -46,17 +46,8 @@ def compare(
 ) -> dict[str, Lead]:
     """Scores of the same queries in two spaces.
 
-    Parameters
-    ----------
-    before, after : ndarrays of shape (n_songs, d) each
-    relevance : Relevance of all songs
-    queries, database : int arrays of rows
-    groups : sequence of shape (n_songs,)
-        The artists, which the interval is drawn over.
-
-    Returns
-    -------
-    dict of Lead by measure; empty where no query has relevant songs, or all are of one artist
+    `before` and `after` (n_songs, d), `relevance` and `groups` are of all songs: groups are the artists, which the
+    interval is drawn over. Empty where no query has relevant songs, or all are of one artist.
     """
     split = relevance.restrict(queries, database)
     scores = [evaluation.query_scores(X[queries], X[database], split, k=10) for X in (before, after)]

@@ -18,17 +18,9 @@ _SEED = 0
 
 
 class WithinSongs:
-    """Covariances within the classes of a library.
+    """Covariances within the classes of the songs of a task.
 
-    Parameters
-    ----------
-    task : Task
-        Of the same songs.
-
-    Attributes
-    ----------
-    kinds : list of tuples of str
-        What to take as classes, alone and together, those that say most of the supervision first.
+    `kinds` says what to take as classes, alone and together, those that say most of the supervision first.
     """
 
     def __init__(self, snapshot: Snapshot, task: Task) -> None:
@@ -47,21 +39,10 @@ class WithinSongs:
         self.kinds = [kinds for kinds in self.kinds if kinds]
 
     def covariance(self, space: FloatArray, kind: str, rows: Rows) -> FloatArray:
-        """Within the classes of a kind, along the directions of a space.
+        """Within the classes of one of the :attr:`kinds`, along the directions of a space, the rows of (r, d).
 
-        Parameters
-        ----------
-        space : float64 ndarray of shape (r, d)
-            Rows: directions of the vectors of the songs.
-        kind : str
-            One of those in :attr:`kinds`.
-        rows : int array
-            Songs whose labels may be used; parts of songs need none.
-
-        Raises
-        ------
-        ValueError
-            If no two of the songs are of one class.
+        Only labels of `rows` are used; parts of songs need none. Raises ValueError if no two of the songs are of one
+        class.
         """
         if kind == SONGS:
             return metric.within_covariance(self._parts @ space.T, self._song_of_part)

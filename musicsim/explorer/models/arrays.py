@@ -32,20 +32,10 @@ _LOCAL = {
 
 
 def read_arrays(path: Path, about: AboutModel) -> Arrays:
-    """Read the arrays of a model; those that it does not need are left out.
+    """Read the arrays of a model, an ``.npz`` file that is not packed; those that it does not need are left out.
 
-    Parameters
-    ----------
-    path : Path
-        An ``.npz`` file that is not packed, as :meth:`SimilarityModel.save` writes it.
-
-    Raises
-    ------
-    ValueError
-        If an array is missing, damaged, of another type or shape than the others and the description ask for, or
-        holds NaN or a number out of range.
-    OSError
-        If the file cannot be read.
+    Raises ValueError if an array is missing, damaged, of another type or shape than the others and the description
+    ask for, or holds NaN or a number out of range; OSError if the file cannot be read.
     """
     try:
         with open_archive(path, _MAX_ARRAYS) as archive:
@@ -88,12 +78,8 @@ def _read(
 class _Level:
     """The headers of a model, or of one of those that it is made of, compared with what it says of itself.
 
-    Parameters
-    ----------
-    read : callable of (name, what it has to be)
-        Reads an array whose header has been compared.
-    prefix : str
-        Before the names of a model that is part of another one.
+    `read` gives an array whose header has been compared, by its name and what it has to be; `prefix` stands before
+    the names of a model that is part of another one.
     """
 
     def __init__(

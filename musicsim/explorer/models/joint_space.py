@@ -145,12 +145,7 @@ def statistics(features: Floats) -> Float64Array:
 def fill(features: Floats, weights: Float64Array | None) -> Floats:
     """Foresee what songs lack: the conditional mean of a normal distribution.
 
-    Parameters
-    ----------
-    features : float32 ndarray of shape (n_songs, d)
-        NaN where a song lacks a source.
-    weights : float64 ndarray of shape (1 + d, d)
-        Of :func:`statistics`.
+    `features` (n_songs, d) are NaN where a song lacks a source, `weights` (1 + d, d) those of :func:`statistics`.
     """
     assert weights is not None
     missing = np.isnan(features)

@@ -23,10 +23,7 @@ class LocalMetrics:
     def of(cls, learned: "metric.LGMMLByExample", components: Float64Array) -> "LocalMetrics":
         """Of a fit on vectors x, for the vectors ``components @ x``.
 
-        Parameters
-        ----------
-        components : ndarray of shape (d, d), invertible
-            A factor of its mean metric, in any unit.
+        These, (d, d) and invertible, factor its mean metric in any unit.
         """
         back = np.linalg.inv(components)
         metrics = np.einsum("ji,rjk,kl->ril", back, learned.metrics_, back, optimize=True)

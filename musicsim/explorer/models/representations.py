@@ -98,14 +98,8 @@ def _unit(features: Floats, _weights: object) -> Floats:
 def sound_axes(features: Floats, within: Sequence[Float64Array] | None, variance: float) -> Axes:
     """Axes of timbre, and beside them those of fluctuation; the mean squared distance of two songs is 1.
 
-    Parameters
-    ----------
-    features : float32 ndarray of shape (n_songs, n_features)
-        Of a :class:`~musicsim.explorer.models.encoders.SoundEncoder`.
-    within : pair of square float64 ndarrays, optional
-        How parts of songs vary about their songs, in timbre and in fluctuation.
-    variance : float in (0, 1]
-        Share of the variance that is kept.
+    Of the features of a :class:`SoundEncoder`, (n_songs, n_features), how parts of songs vary about their songs, in
+    timbre and in fluctuation, where that is known, and the share of the variance that is kept.
     """
     from scipy.linalg import block_diag
 

@@ -118,14 +118,10 @@ class SimilarityModel:
     def fit_space(
         self, features: Float32Array, within: Sequence[Float64Array] | None = None
     ) -> "SimilarityModel":
-        """Learn the map's weights and the axes from the features of songs.
+        """Learn the map's weights and the axes from the features of songs, float32 (n_songs, n_features).
 
-        Parameters
-        ----------
-        features : float32 ndarray of shape (n_songs, n_features)
-        within : sequence of square float64 ndarrays, optional
-            How parts of songs vary about their songs, for representations whose axes take it into account: a
-            covariance for each kind of columns.
+        `within` says how parts of songs vary about their songs, for representations whose axes take it into account:
+        a covariance for each kind of columns.
         """
         self.n_songs_ = len(features)
         self.weights_ = None if self.kind.weights is None else self.kind.weights.fit(features)
@@ -135,7 +131,7 @@ class SimilarityModel:
             self.mean_, self.axes_ = self.kind.fit_axes(mapped, within, self.variance)
             return self
         if blocks := self.encoder_.blocks:
-            # principal axes would mix the sources, whose weights are to be told
+            # principal axes would mix the sources, whose weights are to be shown
             self.mean_ = mapped.mean(axis=0, dtype=np.float64)
             self.axes_ = np.diag(column_scales(features, blocks))
             spread = float(np.var(mapped @ self.axes_, axis=0, dtype=np.float64).sum())
@@ -164,18 +160,10 @@ class SimilarityModel:
     def with_metric(self, L: Float64Array, vectors: FloatingArray) -> "SimilarityModel":
         """The same model with a learned metric on its vectors, after the one it has, if any.
 
-        Parameters
-        ----------
-        L : float64 ndarray of shape (r, n_dimensions)
-            W = L^T L on the vectors of this model.
-        vectors : ndarray of shape (n_songs, n_dimensions)
-            Such vectors; distances are scaled so that theirs keep their mean square, since the scale of a learned
-            metric says nothing about similarity.
+        The metric is L^T L, L of shape (r, n_dimensions). Distances are scaled so that those of `vectors` (n_songs,
+        n_dimensions) keep their mean square, since the scale of a learned metric says nothing about similarity.
 
-        Raises
-        ------
-        ModelError
-            If the metric is 0.
+        Raises ModelError if the metric is 0.
         """
         before = float(np.var(vectors, axis=0, dtype=np.float64).sum())
         after = float(np.var(vectors @ L.T, axis=0, dtype=np.float64).sum())
@@ -284,19 +272,10 @@ class SimilarityModel:
     ) -> "SimilarityModel":
         """Read a model that :meth:`save` wrote, or that somebody says it wrote.
 
-        Parameters
-        ----------
-        called : str
-            What messages call it; the folder by default.
-        remedy : str
-            What they say is to be done.
+        `called` is what messages call it, the folder by default, and `remedy` what they say is to be done.
 
-        Raises
-        ------
-        ModelError
-            If there is no readable model.
-        FeatureVersionError
-            If its features or its format are not those of this program.
+        Raises ModelError if there is no readable model; FeatureVersionError if its features or its format are not
+        those of this program.
         """
         folder = Path(folder)
         called = called or str(folder)
@@ -315,13 +294,7 @@ class SimilarityModel:
 
     @classmethod
     def from_arrays(cls, about: AboutModel, arrays: dict[str, npt.NDArray[Any]]) -> "SimilarityModel":
-        """The model that :meth:`about` and :meth:`arrays` took apart.
-
-        Parameters
-        ----------
-        arrays : mapping of ndarray by name
-            As :func:`musicsim.explorer.models.arrays.read_arrays` reads them: it sees to it that they fit each other.
-        """
+        """The model that :meth:`about` and :meth:`arrays` took apart; :func:`read_arrays` has compared them."""
         settings = (about.n_codewords, about.tau, about.variance, about.random_state)
         model = cls(about.representation, *settings)
         model.n_songs_ = about.n_songs

@@ -38,14 +38,10 @@ _Read = Callable[[Sequence[Song]], Floats]
 def feature_blocks(
     library: Library, model: SimilarityModel, songs: Sequence[Song], tell: Tell
 ) -> Iterator[tuple[Sequence[Song], Floats]]:
-    """The features of songs under a model, some songs at a time.
+    """The features of songs under a model, some songs at a time: the songs, and float32 (n, n_features).
 
-    Yields
-    ------
-    songs : sequence of Song
-    features : float32 ndarray of shape (n, n_features)
-        Rows of zeros, or NaN, of songs that lack what the model compares
-        (:func:`musicsim.explorer.models.encoders.has_features`).
+    Rows of songs that lack what the model compares are of zeros, or NaN
+    (:func:`musicsim.explorer.models.encoders.has_features`).
     """
     read = _reader(library, model.encoder_, tell) if songs else None
     for start in range(0, len(songs), BLOCK):

@@ -14,7 +14,7 @@ from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.library import Library
 from musicsim.library.stores.models import BUILT_IN
-from musicsim.library.stores.preferences import PairSummary, Preference
+from musicsim.library.stores.opinions import PairSummary, Preference
 
 QUESTION = "playlists"
 _MAX_TRIES = 5
@@ -44,7 +44,7 @@ SHUFFLE = Contender(None, "shuffle")
 
 @dataclass(frozen=True, slots=True)
 class BlindPair:
-    """Two lists side by side, and who drew them, which is told after the answer."""
+    """Two lists side by side, and who drew them, which is shown after the answer."""
 
     left: DrawnPlaylist
     right: DrawnPlaylist
@@ -173,15 +173,8 @@ def _ids(drawn: DrawnPlaylist) -> list[int]:
 def record(library: Library, pair: BlindPair, chosen: Choice) -> int:
     """Keep an answer, with the songs of both lists, the seed and the request.
 
-    Returns
-    -------
-    int
-        The answer's number, for ``library.preferences.forget``.
-
-    Raises
-    ------
-    ValueError
-        If `chosen` is none of "left", "right" and "same".
+    Gives its number, for ``library.preferences.forget``. Raises ValueError if `chosen` is none of "left", "right" and
+    "same".
     """
     if chosen not in _CHOSEN:
         raise ValueError(f"chosen={chosen!r} must be one of {', '.join(_CHOSEN)}.")
@@ -207,7 +200,7 @@ def tally(library: Library) -> list[Tally]:
     """Wins, ties and sign test of every pair that was asked about, the most asked first.
 
     Answers follow a model that was renamed. One that has gone keeps the name it had, so that a model which was made
-    anew under the same name goes on with the answers of the last one.
+    again under the same name goes on with the answers of the last one.
     """
     named = {model.id: model.name for model in library.models.all()}
     counts: dict[tuple[str, str], list[int]] = {}

@@ -23,12 +23,8 @@ class ClusterNames:
     """Names of clusters by what their songs have more or less of than the library, and by their best-known artist.
 
     Kept frames and aspects of a few songs are read when a name is first asked for; without them, and where nothing
-    differs, the artist alone makes the name.
-
-    Parameters
-    ----------
-    plays : (n_indexed,)
-        Plays of each row: the best-known artist has the most of them in a cluster, else the most songs.
+    differs, the artist alone makes the name. The best-known artist has the most `plays`, (n_indexed,), in a cluster,
+    else the most songs.
     """
 
     def __init__(self, snapshot: Snapshot, plays: Float64Array) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from musicsim._arrays import Float64Array
 from musicsim.explorer.playlists.song_labels import Sources, play_counts
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
+from musicsim.library.db.columns import Labels
 from musicsim.library.genres import usual_spellings
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 
@@ -50,48 +52,64 @@ def own_playlists(snapshot: Snapshot) -> dict[str, list[int]]:
 def _tags(snapshot: Snapshot) -> list[list[str]]:
     """Of each song the genre, then the tags, heaviest first: each by its most used spelling, in small letters."""
     tags = snapshot.tags_of()
-    lists = [
-        [name.lower() for name in (genre, *(tag for tag, _ in tags.get(song_id, ()))) if name]
-        for song_id, genre in zip(snapshot.row_ids.tolist(), snapshot.columns.genre.texts(), strict=True)
-    ]
-    usual = usual_spellings(Counter(name for names in lists for name in names))
-    return [list(dict.fromkeys(usual.get(name, name) for name in names)) for names in lists]
+    small = cache(str.lower)
+    genres = snapshot.columns.genre.texts()
 
+    def named(song_id: int, genre: str | None) -> list[str]:
+        return [small(name) for name in (genre, *(tag for tag, _ in tags.get(song_id, ()))) if name]
 
-def _albums(snapshot: Snapshot, names: Sequence[tuple[str, str]]) -> list[str | None]:
-    """Of each song its album and whose it is."""
-    albums = snapshot.library.albums()
-    known = (albums.get(song_id) for song_id in snapshot.row_ids.tolist())
+    lists = list(zip(snapshot.row_ids.tolist(), genres, strict=True))
+    usual = usual_spellings(Counter(name for song in lists for name in named(*song)))
+    # songs of one genre that have no tags share a list: a million of them take 8 MB
+    alone = cache(lambda genre: [usual.get(small(genre), small(genre))] if genre else [])
     return [
-        f"{album[0]} ({album[1] or by})" if album else None
-        for album, (_, by) in zip(known, names, strict=True)
+        list(dict.fromkeys(usual.get(name, name) for name in named(song_id, genre)))
+        if song_id in tags
+        else alone(genre)
+        for song_id, genre in lists
     ]
+
+
+def _artists(snapshot: Snapshot, fewest: int) -> list[str | None]:
+    """Of each song its artist, if so many songs have that one."""
+    artist = snapshot.columns.artist
+    n_songs = artist.counts()
+    return Labels(
+        np.where(artist.among(name for name, n in n_songs.items() if n >= fewest), artist.codes, -1),
+        artist.names,
+    ).texts()
+
+
+def _albums(snapshot: Snapshot, fewest: int) -> list[str | None]:
+    """Of each song its album and whose it is, if so many songs are on albums of that name."""
+    albums = snapshot.library.albums(fewest)
+    found: list[str | None] = [None] * snapshot.n_indexed
+    on_one = np.array([row for row, i in enumerate(snapshot.row_ids.tolist()) if i in albums], dtype=np.int64)
+    for row, (_, by) in zip(on_one.tolist(), snapshot.names_at(on_one), strict=True):
+        album, artist = albums[int(snapshot.row_ids[row])]
+        found[row] = f"{album} ({artist or by})"
+    return found
 
 
 def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> playlist.Hypergraph:
-    """Edges of every family.
+    """Edges of every family, of `sources` aligned with the snapshot's songs.
 
-    Parameters
-    ----------
-    sources : Sources
-        Aligned with the snapshot's songs.
-    own : bool
-        The listener's own playlists as edges; not while weights are fitted on those very lists.
+    With `own` the listener's own playlists are edges: not while weights are fitted on those very lists.
     """
-    columns, names = snapshot.columns, snapshot.names_at()
-    n = len(names)
+    columns, n = snapshot.columns, snapshot.n_indexed
     plays = play_counts(snapshot)
     fewest = max(2, n // _MIN_SHARE)
     words: dict[Hashable, str] = dict(enumerate(sources.topic_words))
+    neighbours = sources.neighbours if sources.neighbours.shape[1] else None
     return playlist.build_edges(
         n,
         clusters=snapshot.clusters,
         listener_clusters=sources.listeners,
         cooccurrence_clusters=sources.company,
-        cooccurrence_neighbours=sources.neighbours if sources.neighbours.shape[1] else None,
-        song_names=[f"{title} by {by}" for title, by in names],
-        artists=columns.artist.texts(),
-        albums=_albums(snapshot, names),
+        cooccurrence_neighbours=neighbours,
+        song_names=None if neighbours is None else [f"{title} by {by}" for title, by in snapshot.names_at()],
+        artists=_artists(snapshot, fewest),
+        albums=_albums(snapshot, fewest),
         tags=_tags(snapshot),
         years=columns.year.tolist(),
         familiarity=plays,

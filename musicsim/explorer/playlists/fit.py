@@ -5,17 +5,18 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from musicsim import playlist
+from musicsim._arrays import Int64Array
 from musicsim.explorer.models.artifacts import FittedWalk, drop_walk, load_walk, save_walk
 from musicsim.explorer.playlists.edges import build_hypergraph, default_weights
-from musicsim.explorer.playlists.saved_lists import Lists, listed
-from musicsim.explorer.playlists.song_labels import learn_sources, with_company_of
+from musicsim.explorer.playlists.song_labels import SEED, learn_sources, with_company_of
 from musicsim.explorer.progress import Tell
-from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.library import Library
 
 STRENGTH = 200.0  # transitions that the weights by family count for: a few lists do not turn the walk over
@@ -24,6 +25,37 @@ _MIN_LISTS = 8  # of a dialect
 _MIN_TO_JUDGE = 20
 _KEPT_BACK = 0.25  # thesis 7.7 keeps back a quarter
 _WORTH_KEEPING = 1e-7
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """Playlists as the walk is fitted on them: rows of songs, with their categories."""
+
+    rows: list[list[int]]
+    categories: list[str | None]
+
+    def kept_back(self, share: float) -> tuple[Lists, Lists]:
+        """All but a share of the lists, and these; drawn with :data:`SEED`."""
+        order = np.random.default_rng(SEED).permutation(len(self.rows))
+        n_back = round(share * len(order))
+        return self.some(order[n_back:]), self.some(order[:n_back])
+
+    def some(self, chosen: Int64Array) -> Lists:
+        """These of the lists, in this order."""
+        return Lists([self.rows[i] for i in chosen], [self.categories[i] for i in chosen])
+
+
+def listed(snapshot: Snapshot) -> Lists:
+    """The library's playlists; songs without a vector are passed over, and a song right after itself."""
+    found = Lists([], [])
+    for saved in snapshot.library.playlists():
+        rows = snapshot.rows_of(saved.song_ids)
+        rows = rows[rows >= 0]
+        rows = rows[np.diff(rows, prepend=-1) != 0]
+        if len(rows) > 1:
+            found.rows.append(rows.tolist())
+            found.categories.append(saved.category)
+    return found
 
 
 def refit_walks(library: Library, tell: Tell) -> None:
@@ -100,12 +132,10 @@ def _judged(
 
 
 def fit_dialects(lists: Lists, graph_of: Callable[[Lists], playlist.Hypergraph]) -> playlist.Dialects:
-    """Fit the walk of all lists and the dialects, with shares of families as on lists that company was not heard from.
+    """Fit the walk of all lists and the dialects.
 
-    Parameters
-    ----------
-    graph_of : callable
-        Builds the edges with the company that songs keep on the given lists.
+    Shares of families are as on lists that company was not heard from: `graph_of` builds the edges with the company
+    that songs keep on the given lists.
     """
     fitted = _fit(graph_of(lists), lists)
     if len(lists.rows) < _MIN_TO_JUDGE or "company" not in fitted.model().family_shares():

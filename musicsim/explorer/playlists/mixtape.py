@@ -225,12 +225,7 @@ def _rising(n: int) -> Float32Array:
 class _Mixer:
     """Joins excerpts, and hands on what no later one can change.
 
-    Attributes
-    ----------
-    starts : list of int
-        Samples at which the excerpts begin.
-    n_written : int
-        Samples that were handed on.
+    `starts` are the samples at which the excerpts begin, `n_written` those that were handed on.
     """
 
     def __init__(self, write: Callable[[Float32Array], None], fade: int) -> None:

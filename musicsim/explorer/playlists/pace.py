@@ -24,17 +24,9 @@ def median_of(surprise: float) -> float:
 
 
 class SoundRanks:
-    """Ranks of all songs by their distance from one of them.
+    """Ranks of all songs, vectors (n_songs, n_dimensions) of a model, by their distance from one of them.
 
-    Parameters
-    ----------
-    X : (n_songs, n_dimensions)
-        Vectors of a model.
-
-    Attributes
-    ----------
-    nearest : float
-        Share of the songs that count as near to one: at least one song.
+    `nearest` is the share of the songs that count as near to one: at least one song.
     """
 
     def __init__(self, X: FloatingArray) -> None:
@@ -75,17 +67,12 @@ class SoundRanks:
 def at_pace(
     shares: Callable[[int], Float64Array], median: float
 ) -> Callable[[int, int, Float64Array], Float64Array]:
-    """Steering that lets half of the steps end within a share of the library, as `PlaylistModel.generate` takes it.
+    """Steering, for `PlaylistModel.generate`, that lets half of the steps end within a share of the library.
 
     Of all distributions of the next song in which ranks have one mean, exp(-x rank) times the walk's own is the
-    nearest to it (by Kullback-Leibler divergence). The exponent x is the one that puts the median in its place, by
-    bisection, between limits that leave a choice among a few songs.
-
-    Parameters
-    ----------
-    shares : callable
-        Rank shares (n_songs,) of all songs as seen from one.
-    median : float, 0 < median < 1
+    nearest to it (by Kullback-Leibler divergence). The exponent x is the one that puts the median, between 0 and 1,
+    in its place, by bisection, between limits that leave a choice among a few songs. `shares` gives the rank shares
+    (n_songs,) of all songs as seen from one.
     """
 
     def steer(place: int, previous: int, probabilities: Float64Array) -> Float64Array:

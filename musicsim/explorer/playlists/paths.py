@@ -16,15 +16,9 @@ _FLOOR = 1e-4  # of a song far from the line: where nothing is near, the walk st
 
 
 def places_of(X: FloatingArray, rows: Sequence[int], length: int) -> list[int]:
-    """Places of songs to pass through, the first at 0 and the last at the end.
+    """Places of songs, two rows of X at least, to pass through: the first at 0 and the last at the end.
 
     Steps are shared out by distance, so that each brings the list about as far.
-
-    Parameters
-    ----------
-    X : (n_songs, n_dimensions)
-    rows : at least two rows of X
-    length : int >= len(rows)
     """
     points = X[list(rows)].astype(np.float64)
     far = np.linalg.norm(np.diff(points, axis=0), axis=1)

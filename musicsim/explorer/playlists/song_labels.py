@@ -1,7 +1,7 @@
 """What is learned of a library's songs for the edges of its playlist walk: company, listeners, topics of lyrics.
 
 None of it depends on a model of sound, so it stands once in the library's folder, with a digest of what it was
-learned from: whoever fits a walk next finds it there, or learns it anew.
+learned from: whoever fits a walk next finds it there, or learns it again.
 """
 
 import hashlib
@@ -14,11 +14,11 @@ from scipy import sparse
 from musicsim import playlist
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.explorer.models.artifacts import readable_arrays, save_arrays
-from musicsim.explorer.playlists.saved_lists import SEED
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.scan.lyrics import read_lyrics
 
+SEED = 0
 _FILE = "walk_sources.npz"
 _MIN_LISTS = 50  # company of fewer lists is chance
 _MIN_LISTENERS = 20
@@ -97,17 +97,7 @@ def _words_table(snapshot: Snapshot) -> tuple[list[str], sparse.csr_array]:
 
 
 def learn_sources(snapshot: Snapshot, playlists: Sequence[Sequence[int]], tell: Tell) -> Sources:
-    """Learn what the edges need from playlists, plays and lyrics; at once when nothing of them has changed.
-
-    Parameters
-    ----------
-    playlists : lists of rows
-
-    Returns
-    -------
-    Sources
-        Aligned with the rows.
-    """
+    """Learn what the edges need from playlists of rows, plays and lyrics; at once when nothing of them has changed."""
     library = snapshot.library
     read_lyrics(library, tell=tell)
     ids = snapshot.row_ids

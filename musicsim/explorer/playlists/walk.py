@@ -18,9 +18,16 @@ from musicsim.explorer.playlists.cluster_names import ClusterNames
 from musicsim.explorer.playlists.edges import FAMILIES, build_hypergraph, default_weights
 from musicsim.explorer.playlists.pace import SoundRanks, at_pace, median_of
 from musicsim.explorer.playlists.paths import along, evenly, places_of, rising
-from musicsim.explorer.playlists.pool import Pool, is_sampled, sample_of
 from musicsim.explorer.playlists.song_labels import load_sources, play_counts
-from musicsim.explorer.playlists.steering import allowed_rows, song_weights, temperature_of, works_of
+from musicsim.explorer.playlists.steering import (
+    Pool,
+    allowed_rows,
+    is_sampled,
+    sample_of,
+    song_weights,
+    temperature_of,
+    works_of,
+)
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
@@ -379,13 +386,8 @@ class Walk:
     ) -> DrawnPlaylist:
         """A list as it stands: each transition with the edge that was taken, or the likeliest one.
 
-        Parameters
-        ----------
-        song_ids : sequence of int
-        taken : mapping of (song id, next song id) to Edge, optional
-            Edges that the walk took, for pairs that still follow each other.
-        dialect : str, optional
-            Whose walk says what is likely.
+        `taken` are edges that the walk took, by song id and next song id, for pairs that still follow each other;
+        `dialect` is whose walk says what is likely.
         """
         model = self._model(dialect)
         rows = [self._row(i) for i in song_ids]

@@ -5,7 +5,13 @@ from dataclasses import dataclass
 from musicsim.audio import KEYS, MODES
 from musicsim.explorer.requests.options import option, settle
 
-__all__ = ["Filters"]
+HEARD_WORDS = {
+    "tempo": ("fast", "slow"),
+    "loudness": ("loud", "quiet"),
+    "brightness": ("bright", "dark"),
+    "energy": ("lively", "calm"),
+}
+"""What songs are called that have more, or less, of what can be heard than others."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +22,11 @@ class Filters:
     :func:`musicsim.explorer.snapshot.filtering.passing` is the rule.
     """
 
+    words: str = option(
+        "", "Words that songs must fit: tags, genres, artists, years (1960s), keys (A minor), 120 bpm, slow, fast, "
+        "calm, lively, quiet, loud, dark, bright, short, long, words of lyrics (about rain); each may follow “not”.",
+        label="Words",
+    )  # fmt: skip
     artists: frozenset[str] = option(
         frozenset(), "Only songs by these artists.", label="Artists", name="artist"
     )

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.options import option, settle
 
-__all__ = ["MAX_RESULTS", "SearchRequest"]
-
 MAX_RESULTS = 200
 
 
@@ -19,6 +17,16 @@ class SearchRequest(Filters):
         2, "Max. songs per artist; 0 = no limit.", label="Max. songs per artist (0 = no limit)",
         min=0,
     )  # fmt: skip
+    like: tuple[int, ...] = option(
+        (), "Id of one more song that results should be like.", label="Also like",
+    )  # fmt: skip
+    unlike: tuple[int, ...] = option(
+        (), "Id of a song that results should not be like.", label="Less like",
+    )  # fmt: skip
+    part: tuple[float, float] | None = option(
+        None, "Only from this second to that one of the file or song; not of further examples.",
+        label="Only these seconds",
+    )  # fmt: skip
     hub_reduction: bool | None = option(
         None, "Whether hub songs (close to everything) count for less; by default as the library is set.",
         label="Hub reduction",
@@ -28,6 +36,9 @@ class SearchRequest(Filters):
 
     def __post_init__(self) -> None:
         settle(self)
-        both = set(self.fits) & set(self.does_not_fit)
-        if both:
-            raise ValueError(f"song {min(both)} is marked both as fitting and as not fitting: choose one.")
+        for one, other in ((self.fits, self.does_not_fit), (self.like, self.unlike)):
+            both = set(one) & set(other)
+            if both:
+                raise ValueError(
+                    f"song {min(both)} is marked both as fitting and as not fitting: choose one."
+                )

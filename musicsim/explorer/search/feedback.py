@@ -76,16 +76,8 @@ def thumbs_by_id(library: Library, fitting: Collection[int], unfitting: Collecti
 def bent(snapshot: Snapshot, vector: FloatingArray, thumbs: Thumbs) -> "metric.Feedback | None":
     """The metric around a query: of the place where it lies, after what was said of answers to it.
 
-    Parameters
-    ----------
-    vector : ndarray of shape (n_dimensions,)
-        The query, as the model has it.
-
-    Returns
-    -------
-    metric.Feedback or None
-        None where nothing was said of songs that have a vector, and the model's metric is the same everywhere: then
-        it is plain distance.
+    None where nothing was said of songs that have a vector, and the model's metric is the same everywhere: then it is
+    plain distance.
     """
     up, down = (
         rows[rows >= 0] for rows in (snapshot.rows_of(thumbs.fitting), snapshot.rows_of(thumbs.unfitting))

@@ -1,4 +1,4 @@
-"""Search by example: the songs most similar to a song, a file or a recording."""
+"""Search by example: the songs most similar to a song, a file or a recording, or to several of them."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,33 +6,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-from musicsim import kernels
+from musicsim import kernels, metric
+from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.audio import SongFrames, Sound, analyse_sound
 from musicsim.errors import AudioTooShortError, ModelError, NotFoundError
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.requests.filters import Filters
-from musicsim.explorer.requests.search import SearchRequest
-from musicsim.explorer.search.feedback import Thumbs, bent, thumbs_by_id
+from musicsim.explorer.search.feedback import Thumbs, bent
 from musicsim.explorer.snapshot.filtering import passing
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.library.genres import genre_key
 from musicsim.library.scan.files import content_hash
-
-__all__ = [
-    "Example",
-    "Hit",
-    "example_of",
-    "find_requested",
-    "find_similar",
-    "model_to_compare_with",
-    "read_example",
-    "short_reason",
-    "similarity_of",
-]
-
 
 # Of the nearest, from which mutual proximity takes its order, and the limit of songs an artist its choice: an artist
 # may have hundreds of songs in one place, and to ask a second time costs more than to ask for more at once.
@@ -40,46 +26,56 @@ _CANDIDATES = 500
 # Of the nearest by one metric for all songs, from which the nearest by the metric of the query are taken.
 _BENT_CANDIDATES = 5_000
 _TAGS_COMPARED = 8  # of a song, the heaviest
+# Of several examples: how much those count that results should not be like, and a distance that counts as none.
+_UNLIKE, _SMALLEST = 0.5, 1e-6
 _SAME_TEMPO = 1.04  # few listeners tell tempos within 4 % apart, and no estimate of them does
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """An answer: a song, how similar it is (0 to 1), and one short reason; the distance is adjusted for hubs."""
+    """An answer: a song, how similar it is (0 to 1), and one short reason; the distance is adjusted for hubs.
+
+    What words alone have found is similar to nothing: None.
+    """
 
     song: Song
-    similarity: float
+    similarity: float | None
     distance: float
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Sound from outside the library, ready to be searched with.
-
-    Attributes
-    ----------
-    vector : float32 ndarray of shape (n_dimensions,)
-    peaks : float32 ndarray of shape (n_bins,), in [0, 1]
-    notes : tuple of str
-        What was odd about the file.
-    song_id : int or None
-        The song of the library that has the very same bytes or sound.
-    features : float32 ndarray of shape (n_features,)
-    frames : SongFrames
-    is_cut : bool
-        Whether the sound goes on behind what was analysed.
-    """
+    """Sound from outside the library, ready to be searched with."""
 
     name: str
-    vector: npt.NDArray[np.float32]
-    peaks: npt.NDArray[np.float32]
+    vector: Float32Array  # (n_dimensions,)
+    peaks: Float32Array  # (n_bins,), in [0, 1]
     duration_s: float
-    features: npt.NDArray[np.float32]
+    features: Float32Array  # (n_features,)
     frames: SongFrames
-    notes: tuple[str, ...] = field(default=())
-    song_id: int | None = None
-    is_cut: bool = False
+    notes: tuple[str, ...] = field(default=())  # what was odd about the file
+    song_id: int | None = None  # the song of the library that has the very same bytes or sound
+    is_cut: bool = False  # whether the sound goes on behind what was analysed
+    starts_s: float = 0.0  # where it begins in the song or file that it is a part of
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """Several examples at once."""
+
+    # song ids and sound from outside that results should be like; at least one
+    like: tuple[int | Example, ...]
+    unlike: tuple[int, ...] = ()  # ids of songs that results should not be like
+
+
+Query = int | Example | Examples
+"""What is searched with: a song id, sound from outside the library, or several of them."""
+
+
+def examples_of(query: Query) -> Examples:
+    """Any query as examples."""
+    return query if isinstance(query, Examples) else Examples((query,))
 
 
 def read_example(snapshot: Snapshot, source: Path | bytes, name: str) -> Example:
@@ -87,12 +83,8 @@ def read_example(snapshot: Snapshot, source: Path | bytes, name: str) -> Example
 
     A server lets :func:`musicsim.explorer.search.uploads.hear` decode instead.
 
-    Raises
-    ------
-    AudioError
-        If it cannot be decoded or is too short; the message names it.
-    ModelError
-        If the library has no model yet.
+    Raises AudioError if it cannot be decoded or is too short; the message names it; ModelError if the library
+    has no model yet.
     """
     model_to_compare_with(snapshot)
     return example_of(snapshot, analyse_sound(source, name=name), content_hash(source), name)
@@ -145,26 +137,9 @@ def example_of(snapshot: Snapshot, sound: Sound, digest: str, name: str) -> Exam
     )
 
 
-def find_requested(
-    snapshot: Snapshot, query: int | Example, request: SearchRequest, thumbs: Thumbs | None = None
-) -> list[Hit]:
-    """:func:`find_similar` as it was asked for, with the thumbs of the request unless others are given."""
-    if thumbs is None:
-        thumbs = thumbs_by_id(snapshot.library, request.fits, request.does_not_fit)
-    return find_similar(
-        snapshot,
-        query,
-        request.k,
-        max_per_artist=request.per_artist or None,
-        filters=request,
-        hub_reduction=request.hub_reduction,
-        thumbs=thumbs,
-    )
-
-
 def find_similar(
     snapshot: Snapshot,
-    query: int | Example,
+    query: Query,
     k: int = 10,
     *,
     max_per_artist: int | None = 2,
@@ -173,18 +148,19 @@ def find_similar(
     hub_reduction: bool | None = None,
     thumbs: Thumbs | None = None,
 ) -> list[Hit]:
-    """The `k` songs most similar to a song of the library or to an example.
+    """The `k` songs most similar to a song of the library, to sound from outside, or to several of them.
 
     Parameters
     ----------
-    query : int or Example
-        A song id, or sound from outside.
+    query : Query
+        Of several examples the mean of the inverse squares of the distances counts, less half of the same mean of what
+        results should not be like: songs near one example come before songs that are half-way between all.
     max_per_artist : int or None, default 2
         None for no limit. Where the artist is unknown the folder stands in, as :attr:`Song.group` has it.
     filters : Filters, optional
         Only songs that pass are answers.
     exclude : iterable of int
-        Song ids that are no answers; the query itself never is, nor a song with the same sound.
+        Song ids that are no answers; examples themselves never are, nor songs with the same sound.
     hub_reduction : bool, optional
         Order the nearest candidates by mutual proximity, so that songs that are near everything do not crowd
         every list; by default as the library's settings have it.
@@ -202,70 +178,122 @@ def find_similar(
     NotFoundError
         If the song is not in the library or has no vector yet.
     """
-    row, vector = _query_vector(snapshot, query)
-    if not snapshot.n_indexed:
+    examples = examples_of(query)
+    like, unlike = (
+        [_query_vector(snapshot, one) for one in some] for some in (examples.like, examples.unlike)
+    )
+    if not snapshot.n_indexed or not like:
         return []
-    unfitting = [] if thumbs is None else thumbs.unfitting
-    fitting = frozenset(snapshot.rows_of([] if thumbs is None else thumbs.fitting).tolist())
-    barred = np.unique(np.append(snapshot.rows_of([*exclude, *unfitting]), row))
-    barred = barred[barred >= 0]
+    thumbs = thumbs or Thumbs()
+    fitting = frozenset(snapshot.rows_of(thumbs.fitting).tolist())
+    barred = np.unique(
+        [*snapshot.rows_of([*exclude, *thumbs.unfitting]), *(row for row, _ in [*like, *unlike])]
+    )
+    barred = barred[barred >= 0].astype(np.int64)
     allowed = None if filters is None else passing(snapshot, filters)
     if allowed is not None:
         allowed[barred] = False
     n_allowed = snapshot.n_indexed - len(barred) if allowed is None else int(allowed.sum())
     reduce = snapshot.library.settings["hub_reduction"] if hub_reduction is None else hub_reduction
-    bending = bent(snapshot, vector, thumbs or Thumbs())
-    reach = min(n_allowed, max(4 * k, _CANDIDATES if bending is None else _BENT_CANDIDATES))
+    bendings = [bent(snapshot, vector, thumbs) for _, vector in like]
+    is_bent = any(bending is not None for bending in bendings)
+    reach = min(n_allowed, max(4 * k, _BENT_CANDIDATES if is_bent else _CANDIDATES))
     while n_allowed:
-        distances, rows = _candidates(snapshot, vector, reach, allowed, barred)
-        if bending is not None:
-            distances = bending.distances(snapshot.vectors_at(rows))
-            order = np.argsort(distances, kind="stable")
-            distances, rows = distances[order], rows[order]
-        if reduce:
-            distances = snapshot.adjusted(vector, distances, rows)
-            order = np.argsort(distances, kind="stable")
-            distances, rows = distances[order], rows[order]
-        chosen = _limit_per_artist(snapshot, rows, k, max_per_artist, fitting)
+        found = [_candidates(snapshot, vector, reach, allowed, barred) for _, vector in like]
+        rows = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
+        distances = np.stack(
+            [
+                _distances(snapshot, vector, rows, bending, reduce)
+                for (_, vector), bending in zip(like, bendings, strict=True)
+            ]
+        )
+        away = [
+            _distances(snapshot, vector, rows, bent(snapshot, vector, Thumbs()), reduce)
+            for _, vector in unlike
+        ]
+        order, together = _in_order(distances, np.array(away))
+        rows, nearest = rows[order], distances.argmin(axis=0)[order]
+        chosen = limited_per_artist(snapshot, rows, k, max_per_artist, fitting)
         if len(chosen) == k or reach == n_allowed:
-            return _hits(snapshot, row, rows[chosen], distances[chosen])
+            return _hits(snapshot, [row for row, _ in like], rows[chosen], together[chosen], nearest[chosen])
         reach = min(n_allowed, 4 * reach)
     return []
 
 
-def similarity_of(snapshot: Snapshot, query: int | Example, other_id: int) -> float:
+def _distances(
+    snapshot: Snapshot,
+    vector: Float32Array,
+    rows: Int64Array,
+    bending: "metric.Feedback | None",
+    reduce: bool,
+) -> FloatingArray:
+    """Distances of rows from one example, by the metric around it, adjusted for hubs where these are reduced."""
+    X = snapshot.vectors_at(rows)
+    distances = np.linalg.norm(X - vector, axis=1) if bending is None else bending.distances(X)
+    return snapshot.adjusted(vector, distances, rows) if reduce else distances
+
+
+def _in_order(like: FloatingArray, unlike: FloatingArray) -> tuple[Int64Array, FloatingArray]:
+    """The order of rows by their distances from examples, (n, n_rows) each, and one distance each in this order.
+
+    It is infinite where a row is rather like what it should not be.
+    """
+    if len(like) == 1 and not len(unlike):
+        order = np.argsort(like[0], kind="stable")
+        return order, like[0][order]
+    nearness = np.mean(np.maximum(like, _SMALLEST) ** -2.0, axis=0)
+    if len(unlike):
+        nearness = nearness - _UNLIKE * np.mean(np.maximum(unlike, _SMALLEST) ** -2.0, axis=0)
+    order = np.argsort(-nearness, kind="stable")
+    is_like = nearness[order] > 0
+    return order, np.power(nearness[order], -0.5, out=np.full(len(order), np.inf), where=is_like)
+
+
+def similarity_of(snapshot: Snapshot, query: Query, other_id: int) -> float:
     """The similarity of a song to a query, 0 to 1, as a list of results has it without thumbs.
 
-    Raises
-    ------
-    NotFoundError
-        If a song is not in the library or has no vector yet.
+    Raises NotFoundError if a song is not in the library or has no vector yet.
     """
-    _, vector = _query_vector(snapshot, query)
-    row, other = _query_vector(snapshot, other_id)
-    distances = np.array([np.linalg.norm(vector.astype(np.float64) - other)])
-    if snapshot.library.settings["hub_reduction"]:
-        distances = snapshot.adjusted(vector, distances, np.array([row]))
-    return float(kernels.ppk_similarity(distances[0]))
+    like, unlike = _pairwise(snapshot, query, other_id)
+    _, (distance,) = _in_order(like[:, None], unlike[:, None])
+    return float(kernels.ppk_similarity(distance))
+
+
+def similarities_of(snapshot: Snapshot, query: Query, other_id: int) -> tuple[list[float], list[float]]:
+    """The similarity of a song to each example, and to each that results should not be like; raises as above."""
+    like, unlike = _pairwise(snapshot, query, other_id)
+    return kernels.ppk_similarity(like).tolist(), kernels.ppk_similarity(unlike).tolist()
+
+
+def _pairwise(snapshot: Snapshot, query: Query, other_id: int) -> tuple[Float64Array, Float64Array]:
+    """Distances of a song from each example, and from each that results should not be like."""
+    row, _ = _query_vector(snapshot, other_id)
+    rows, reduce = np.array([row]), snapshot.library.settings["hub_reduction"]
+    examples = examples_of(query)
+    like, unlike = (
+        np.array(
+            [_distances(snapshot, _query_vector(snapshot, one)[1], rows, None, reduce)[0] for one in some]
+        )
+        for some in (examples.like, examples.unlike)
+    )
+    return like, unlike
 
 
 def _candidates(
     snapshot: Snapshot,
-    vector: npt.NDArray[np.float32],
+    vector: Float32Array,
     reach: int,
-    allowed: npt.NDArray[np.bool_] | None,
-    barred: npt.NDArray[np.int64],
-) -> tuple[npt.NDArray[np.floating], npt.NDArray[np.int64]]:
-    """The `reach` nearest rows that are allowed and not barred, with their distances."""
+    allowed: BoolArray | None,
+    barred: Int64Array,
+) -> Int64Array:
+    """The `reach` nearest rows that are allowed and not barred."""
     n_asked = reach if allowed is not None else reach + len(barred)
-    distances, rows = (found[0] for found in snapshot.index.query(vector[None, :], n_asked, allowed=allowed))
-    if allowed is None:  # a few more were asked for, as a mask of all songs would cost more
-        kept = np.flatnonzero(~np.isin(rows, barred))[:reach]
-        distances, rows = distances[kept], rows[kept]
-    return distances, rows
+    rows = snapshot.index.query(vector[None, :], n_asked, allowed=allowed)[1][0]
+    # without a mask, which of all songs would cost more, a few more were asked for
+    return rows[~np.isin(rows, barred)][:reach] if allowed is None else rows
 
 
-def _query_vector(snapshot: Snapshot, query: int | Example) -> tuple[int, npt.NDArray[np.float32]]:
+def _query_vector(snapshot: Snapshot, query: int | Example) -> tuple[int, Float32Array]:
     """The row of the query, -1 where the library does not have it, and its vector."""
     if isinstance(query, Example):
         return (-1 if query.song_id is None else int(snapshot.rows_of([query.song_id])[0])), query.vector
@@ -278,12 +306,12 @@ def _query_vector(snapshot: Snapshot, query: int | Example) -> tuple[int, npt.ND
     return row, snapshot.vectors_at([row])[0]
 
 
-def _limit_per_artist(
+def limited_per_artist(
     snapshot: Snapshot,
-    rows: npt.NDArray[np.int64],
+    rows: Int64Array,
     k: int,
     max_per_artist: int | None,
-    always: frozenset[int],
+    always: frozenset[int] = frozenset(),
 ) -> list[int]:
     """Positions in `rows` of the first `k` that keep the limit, or that are asked for `always`."""
     if max_per_artist is None:
@@ -301,19 +329,29 @@ def _limit_per_artist(
 
 
 def _hits(
-    snapshot: Snapshot, row: int, rows: npt.NDArray[np.int64], distances: npt.NDArray[np.floating]
+    snapshot: Snapshot,
+    examples: Sequence[int],
+    rows: Int64Array,
+    distances: FloatingArray,
+    nearest: Int64Array,
 ) -> list[Hit]:
-    """Answers in the order of `rows`; a song that has gone since this moment is left out."""
-    asked = [int(snapshot.row_ids[row])] if row >= 0 else []
+    """Answers in the order of `rows`, each with its reason by the nearest of the rows of examples (-1: from outside).
+
+    A song that has gone since this moment is left out.
+    """
+    asked = [int(snapshot.row_ids[row]) if row >= 0 else -1 for row in examples]
     ids = snapshot.row_ids[rows].tolist()
-    songs = {song.id: song for song in snapshot.songs_by_id(asked + ids)}
-    song = songs.get(asked[0]) if asked else None
-    tags = snapshot.tags_of(songs) if song else {}
-    return [
-        Hit(songs[i], float(kernels.ppk_similarity(d)), float(d), short_reason(tags, song, songs[i]))
-        for i, d in zip(ids, distances, strict=True)
-        if i in songs
-    ]
+    songs = {song.id: song for song in snapshot.songs_by_id([i for i in asked if i >= 0] + ids)}
+    tags = snapshot.tags_of(songs) if max(asked) >= 0 else {}
+    hits = []
+    for i, d, example in zip(ids, distances.tolist(), nearest.tolist(), strict=True):
+        if i in songs:
+            song = songs.get(asked[example])
+            reason = short_reason(tags, song, songs[i])
+            if len(examples) > 1:
+                reason = f"like {f'“{song.title}”' if song else 'your file'} · {reason}"
+            hits.append(Hit(songs[i], float(kernels.ppk_similarity(d)), d, reason))
+    return hits
 
 
 def short_reason(tags_of: Mapping[int, Sequence[tuple[str, float]]], song: Song | None, other: Song) -> str:

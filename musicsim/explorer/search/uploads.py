@@ -41,21 +41,10 @@ class Heard:
 def hear(snapshot: Snapshot, source: Path | bytes, name: str, minutes: float = MINUTES) -> Decoding[Heard]:
     """Have a file or a recording decoded by a worker, when its turn comes.
 
-    Parameters
-    ----------
-    snapshot : Snapshot
-        Of the library that will be searched; its limits of time and memory a file hold.
-    source : Path or bytes
-        Bytes are written to a temporary file in the library's folder when their turn comes.
-    name : str
-        What messages call it.
-    minutes : float, at most MAX_MINUTES
-        Of its beginning.
+    Limits of time and memory are those of the library that will be searched, and bytes are written to a temporary
+    file in its folder. `name` is what messages call it; of its beginning `minutes` are decoded, MAX_MINUTES at most.
 
-    Raises
-    ------
-    ModelError
-        If the library has no model yet.
+    Raises ModelError if the library has no model yet.
     """
     model_to_compare_with(snapshot)
     folder, settings = snapshot.library.folder, snapshot.library.settings

@@ -1,7 +1,7 @@
 """Why two songs are alike: what gives the similarity, the codewords they share, where these sound, and what listeners
 gave both.
 
-The figures are those of the model in use. Where it compares Gaussians, they are told by parts of the sound
+The figures are those of the model in use. Where it compares Gaussians, they are by parts of the sound
 (:mod:`musicsim.explorer.search.why_groups`), and what sounds alike where comes from the model of codewords.
 
 Conventions. Songs are histograms over the codewords of one codebook. A space is the map of a model and the
@@ -53,6 +53,7 @@ class Side:
     title: str
     sub: str = ""
     song_id: int | None = None  # None for sound from outside of the library
+    starts_s: float = 0.0  # where in the song or file it begins, of a part
     tags: tuple[str, ...] = ()  # heaviest first
     listeners: frozenset[str] = frozenset()
     # (n_features,), or None: under the model in use; None where that compares the histogram
@@ -151,18 +152,10 @@ def codeword_shares(
 
 
 def describe_codewords(codebook: codebooks.Codebook, codewords: Sequence[int]) -> list[str]:
-    """Say how codewords sound beside the others of their codebook, as in "bright, quiet, steady".
+    """How each codeword sounds beside the others of its codebook of delta-MFCC, as in "bright, quiet, steady".
 
-    Parameters
-    ----------
-    codebook : Codebook, fitted to delta-MFCC frames (39 columns)
-
-    Returns
-    -------
-    list of str
-        One a codeword. A word is said in the outer thirds of the codebook, with "very" in the outer sixths:
-        loudness is the first MFCC, darkness the second, change the length of the slopes. With none of them it is
-        "in the middle".
+    A word is said in the outer thirds of the codebook, with "very" in the outer sixths: loudness is the first MFCC,
+    darkness the second, change the length of the slopes. With none of them it is "in the middle".
     """
     centres = codebook.codewords_
     n_mfcc = centres.shape[1] // 3

@@ -104,10 +104,7 @@ def largest_shares(
 ) -> tuple[Share, ...]:
     """The groups with the most of the similarity under the model in use, and what is left as one more.
 
-    Parameters
-    ----------
-    before, after : pairs of ndarrays of shape (n_groups,)
-        Of :func:`group_shares`, without and with a learned metric.
+    `before` and `after` are those of :func:`group_shares`, (n_groups,) each, without and with a learned metric.
     """
     _, similarity = after or before
     order = np.argsort(-similarity, kind="stable")

@@ -22,17 +22,8 @@ _SAMPLE = 300
 def explained(snapshot: Snapshot, query: int | Example, other_id: int) -> tuple[Side, Side, Why]:
     """A query and an answer to it, and why they are alike under the model in use.
 
-    Parameters
-    ----------
-    query : int or Example
-        A song id, or sound from outside.
-
-    Raises
-    ------
-    NotFoundError
-        If a song is not in the library or has not been compared yet.
-    ModelError
-        If the library has no model yet, or the one in use compares something else than sound.
+    The query is a song id, or sound from outside. Raises NotFoundError if a song is not in the library or has not been
+    compared yet; ModelError if the library has no model yet, or the one in use compares something else than sound.
     """
     model = model_to_compare_with(snapshot)
     one, other = sides_of(snapshot, query, other_id)
@@ -68,6 +59,7 @@ def _outside(snapshot: Snapshot, example: Example) -> Side:
         duration_s=example.duration_s,
         title=example.name,
         song_id=example.song_id,
+        starts_s=example.starts_s,
         tags=_tags(snapshot, known) if known else (),
         listeners=snapshot.library.listening.listeners_of([known.id])[known.id] if known else frozenset(),
         features=features,

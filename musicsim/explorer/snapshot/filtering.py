@@ -5,19 +5,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import BoolArray, Float32Array
 from musicsim.audio import KEYS, MODES
+from musicsim.errors import NotFoundError
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer.snapshot.words import Part, understood
 from musicsim.library.db.columns import HEARD, Labels
 from musicsim.library.genres import genre_key
 
-__all__ = ["FilterChoices", "filter_choices", "passing"]
 
+def passing(snapshot: Snapshot, filters: Filters) -> BoolArray | None:
+    """Which rows pass, bool (n_indexed,); None where the filter is empty.
 
-def passing(snapshot: Snapshot, filters: Filters) -> npt.NDArray[np.bool_] | None:
-    """Which rows pass, bool (n_indexed,); None where the filter is empty."""
+    Raises NotFoundError if words mean nothing to the library.
+    """
     columns = snapshot.columns
     parts = [
         getattr(columns, name).among(wanted)
@@ -40,6 +43,8 @@ def passing(snapshot: Snapshot, filters: Filters) -> npt.NDArray[np.bool_] | Non
     if filters.years is not None:
         first, last = filters.years
         parts.append((columns.year > 0) & (first <= columns.year) & (columns.year <= last))
+    if filters.words:
+        parts += _fitting(snapshot, filters.words)
     for name in ("duration_s", *HEARD):
         bounds = getattr(filters, name)
         if bounds is not None:
@@ -50,18 +55,11 @@ def passing(snapshot: Snapshot, filters: Filters) -> npt.NDArray[np.bool_] | Non
 
 @dataclass(frozen=True, slots=True)
 class FilterChoices:
-    """What there is to choose in filters, by their field.
+    """What there is to choose in filters, by their field."""
 
-    Attributes
-    ----------
-    names : dict of list of str
-        Genres and tags from many songs to few, keys from C to B, others by name; only where there are some.
-    ranges : dict of (first, last)
-        Whole numbers; only where there is a choice.
-    """
-
+    # genres and tags from many songs to few, keys from C to B, others by name; only where there are some
     names: dict[str, list[str]]
-    ranges: dict[str, tuple[int, int]]
+    ranges: dict[str, tuple[int, int]]  # whole numbers; only where there is a choice
 
 
 def filter_choices(snapshot: Snapshot) -> FilterChoices:
@@ -87,7 +85,7 @@ def filter_choices(snapshot: Snapshot) -> FilterChoices:
     )
 
 
-def _around(values: npt.NDArray[np.float32]) -> tuple[int, int]:
+def _around(values: Float32Array) -> tuple[int, int]:
     """The whole numbers around those that are known; an empty range where none is."""
     known = values[np.isfinite(values)]
     return (int(np.floor(known.min())), int(np.ceil(known.max()))) if len(known) else (0, 0)
@@ -102,13 +100,34 @@ def _by_count(counts: Counter[str]) -> list[str]:
     return [name for name, _ in counts.most_common()]
 
 
-def _tagged(snapshot: Snapshot, tags: Iterable[str]) -> npt.NDArray[np.bool_]:
+def _fitting(snapshot: Snapshot, words: str) -> list[BoolArray]:
+    """Which rows fit each part of some words."""
+    said = understood(snapshot, words)
+    if said.unknown:
+        raise NotFoundError(
+            f"{snapshot.library.name}: nothing is known by {', '.join(f'“{word}”' for word in said.unknown)}. "
+            "Leave it out, or write it as the tags, genres or artists of the library do."
+        )
+    return [_fits(snapshot, part) for part in said.parts]
+
+
+def _fits(snapshot: Snapshot, part: Part) -> BoolArray:
+    if part.lyrics:
+        found = np.isin(snapshot.row_ids, snapshot.library.lyrics.songs_saying(part.lyrics))
+    else:
+        of_filters = passing(snapshot, part.filters)
+        assert of_filters is not None
+        found = of_filters
+    return ~found if part.is_not else found
+
+
+def _tagged(snapshot: Snapshot, tags: Iterable[str]) -> BoolArray:
     """Which rows have one of some words as a tag or as their genre."""
     ids = snapshot.library.listening.songs_tagged(tags)
     return _of_genres(snapshot, tags) | np.isin(snapshot.row_ids, ids)
 
 
-def _of_genres(snapshot: Snapshot, genres: Iterable[str]) -> npt.NDArray[np.bool_]:
+def _of_genres(snapshot: Snapshot, genres: Iterable[str]) -> BoolArray:
     """Which rows have one of some genres, in whatever spelling."""
     known = snapshot.columns.genre
     keys = replace(known, names=[genre_key(name) for name in known.names])

@@ -39,18 +39,10 @@ def from_unit(home: Window, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[list[fl
 
 
 def map_column(snapshot: Snapshot, name: str) -> bytes:
-    """A column of the map.
+    """A column of the map. Raises NotFoundError if there is no such column.
 
-    Parameters
-    ----------
-    name : str
-        "places": song ids (uint32), then x, then y (uint16); "regions": JSON alone; or one of
-        :data:`musicsim.explorer.snapshot.map_colours.COLOUR_BY`: codes (uint8).
-
-    Raises
-    ------
-    NotFoundError
-        If there is no such column.
+    "places": song ids (uint32), then x, then y (uint16); "regions": JSON alone; or one of
+    :data:`musicsim.explorer.snapshot.map_colours.COLOUR_BY`: codes (uint8).
     """
     if name == "places":
         return _places(snapshot)

@@ -3,43 +3,25 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from musicsim._arrays import Float32Array, Float64Array, Int64Array
+from musicsim.explorer.requests.filters import HEARD_WORDS
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.db.columns import HEARD, Labels, SongColumns
 
-__all__ = ["Levels", "Region", "regions_of"]
-
-_WORDS = {
-    "tempo": ("fast", "slow"),
-    "loudness": ("loud", "quiet"),
-    "brightness": ("bright", "dark"),
-    "energy": ("lively", "calm"),
-}
 _TYPICAL = 0.6  # standard deviations of all songs by which the mean of a region must differ
 _MAX_WORDS = 2
 _MAIN_SHARE = 0.5  # of a region's songs that have a genre: one that more have names it
 _MAIN_LEAD = 1.5  # times its share among all songs
 
-Floats = npt.NDArray[np.float64]
-
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A cluster where it lies on the map.
-
-    Attributes
-    ----------
-    cluster : int
-    name : str
-        What is typical there; "" where nothing is.
-    x, y : float
-        The median of its songs, in the map's unit.
-    n_songs : int
-    """
+    """A cluster where it lies on the map."""
 
     cluster: int
-    name: str
+    name: str  # what is typical there; "" where nothing is
+    # the median of its songs, in the map's unit
     x: float
     y: float
     n_songs: int
@@ -55,9 +37,7 @@ def regions_of(snapshot: Snapshot) -> Levels:
     return [_regions(snapshot.clusters[size], snapshot.map, snapshot.columns) for size in sizes]
 
 
-def _regions(
-    clusters: npt.NDArray[np.int64], places: npt.NDArray[np.float32], columns: SongColumns
-) -> list[Region]:
+def _regions(clusters: Int64Array, places: Float32Array, columns: SongColumns) -> list[Region]:
     rows = np.flatnonzero((clusters >= 0) & np.isfinite(places).all(axis=1))
     order = rows[np.argsort(clusters[rows], kind="stable")]
     labels, starts = np.unique(clusters[order], return_index=True)
@@ -71,18 +51,18 @@ def _regions(
     return found
 
 
-def _typical_words(clusters: npt.NDArray[np.int64], columns: SongColumns) -> list[list[str]]:
+def _typical_words(clusters: Int64Array, columns: SongColumns) -> list[list[str]]:
     """For each cluster what its songs have more or less of than all songs, at most two words."""
     n_clusters = int(clusters.max(initial=-1)) + 1
     differs = np.column_stack([_differs(clusters, n_clusters, getattr(columns, name)) for name in HEARD])
     told = []
     for of_one in differs:
         order = [i for i in np.argsort(-np.abs(of_one), kind="stable") if abs(of_one[i]) >= _TYPICAL]
-        told.append([_WORDS[HEARD[i]][0 if of_one[i] > 0 else 1] for i in order[:_MAX_WORDS]])
+        told.append([HEARD_WORDS[HEARD[i]][0 if of_one[i] > 0 else 1] for i in order[:_MAX_WORDS]])
     return told
 
 
-def _differs(clusters: npt.NDArray[np.int64], n_clusters: int, values: npt.NDArray[np.float32]) -> Floats:
+def _differs(clusters: Int64Array, n_clusters: int, values: Float32Array) -> Float64Array:
     """By how many standard deviations the mean of each cluster differs from that of all; 0 where it is unknown."""
     known = np.isfinite(values) & (clusters >= 0)
     if not known.any():
@@ -97,7 +77,7 @@ def _differs(clusters: npt.NDArray[np.int64], n_clusters: int, values: npt.NDArr
     return np.where(n_songs > 0, (means - of_all.mean()) / deviation, 0.0)
 
 
-def _main_genres(clusters: npt.NDArray[np.int64], genre: Labels) -> dict[int, list[str]]:
+def _main_genres(clusters: Int64Array, genre: Labels) -> dict[int, list[str]]:
     """The genre that names a cluster, of those that one names."""
     is_named = np.array([name != "" for name in genre.names] + [False])[genre.codes] & (clusters >= 0)
     if not is_named.any():

@@ -31,11 +31,8 @@ Made = TypeVar("Made")
 class OncePer(Generic[Source, Made]):
     """A few things made of large objects, found again by the object itself: arrays have no hash.
 
-    Parameters
-    ----------
-    make : callable of the object and further hashable arguments
-    most : int
-        How many are kept; the one that was not asked for the longest goes.
+    `make` takes the object and further hashable arguments. Of more than `most` the one that was not asked for the
+    longest goes.
     """
 
     def __init__(self, make: Callable[..., Made], most: int = 6) -> None:
@@ -69,14 +66,10 @@ class Window:
 class MapView:
     """The places of songs, in an order that makes any first part of them a fair sample.
 
-    First comes a song of each cell of 64 x 64, so that no region is bare, then the others by chance. A song of a
-    fine cell of 256 x 256 with c songs weighs 1 / sqrt(c): where four times as many songs are, twice as many are
-    drawn. Memory: 16 bytes a song, and 8 more once an outline was asked for.
-
-    Parameters
-    ----------
-    places : float32 ndarray of shape (n_songs, 2)
-        nan for songs without a place, which are not drawn.
+    First comes a song of each cell of 64 x 64, so that no region is bare, then the others by chance. A song of a fine
+    cell of 256 x 256 with c songs weighs 1 / sqrt(c): where four times as many songs are, twice as many are drawn.
+    Songs without a place, nan in `places` (n_songs, 2), are not drawn. Memory: 16 bytes a song, and 8 more once an
+    outline was asked for.
     """
 
     def __init__(self, places: Float32Array, random_state: int = 0) -> None:
@@ -124,17 +117,8 @@ map_view: "OncePer[Float32Array, MapView]" = OncePer(MapView)
 def place_by_neighbours(places: Float32Array, rows: Int64Array) -> Float32Array:
     """A place on the map for a new song, float32 (2,): the median of its nearest neighbours' places.
 
-    For maps that are too large to be unfolded again; openTSNE starts from it, too.
-
-    Parameters
-    ----------
-    places : float32 ndarray of shape (n_songs, 2)
-    rows : int64 ndarray of shape (n_neighbours,)
-        The songs nearest to the new one; those without a place are left out.
-
-    Returns
-    -------
-    float32 ndarray of shape (2,), nan where no neighbour has a place
+    For maps that are too large to be unfolded again; openTSNE starts from it, too. Of the nearest `rows` those
+    without a place are left out; it is nan where there are no others.
     """
     near = places[rows]
     near = near[np.isfinite(near).all(axis=1)]
@@ -147,22 +131,11 @@ def place_vector(
     index: Neighbours,
     unfold: Callable[[Float32Array], Float32Array],
 ) -> Float32Array:
-    """A place on the map for a song that is not on it.
+    """A place on the map, float32 (2,), for a song that is not on it; nan where it has no place.
 
-    Parameters
-    ----------
-    vector : float32 ndarray of shape (n_dimensions,)
-        The song.
-    places : float32 ndarray of shape (n_songs, 2)
-        The map.
-    index : Neighbours
-        The songs of the map.
-    unfold : callable of vectors (n, n_dimensions)
-        Places by the map's own method; used up to :data:`MAX_UNFOLDED` songs, beyond which it takes too long.
-
-    Returns
-    -------
-    float32 ndarray of shape (2,), nan where it has no place
+    `vector` (n_dimensions,) is the song, `places` (n_songs, 2) the map, and `index` has its songs. `unfold` gives
+    places of vectors by the map's own method; it is used up to :data:`MAX_UNFOLDED` songs, beyond which it takes too
+    long.
     """
     if len(places) <= MAX_UNFOLDED:
         return unfold(vector[None, :])[0]

@@ -15,11 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim import search
-from musicsim._arrays import Float32Array, Int64Array
+from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.explorer.models.artifacts import load_clusters, load_map
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.snapshot import neighbours
-from musicsim.explorer.snapshot.hubs import HubReduction
 from musicsim.explorer.snapshot.same_sound import representatives
 from musicsim.library import Library
 from musicsim.library.db.columns import SongColumns, SongTable
@@ -30,6 +29,8 @@ T = TypeVar("T")
 
 _MODELS_HELD = 4
 """Models of a library whose rows stay in memory; more than one are seen when models are compared."""
+_MAX_IN_ADVANCE = 100_000
+_SONGS_AVERAGED = 5_000
 
 
 class _RowInputs(NamedTuple):
@@ -38,6 +39,50 @@ class _RowInputs(NamedTuple):
     stored: SongRows
     ids_here: Int64Array
     representative_of: dict[int, int]
+
+
+class HubReduction:
+    """Adjusts distances by what both songs find usual.
+
+    That is worked out once for every song of a library of up to 100,000. Of more songs it would keep the first answer
+    waiting (13 s for a million), so there it is worked out for the candidates of each query, 500 at a time, and only
+    the average song is taken from a sample of all.
+
+    `vectors` gives those of some rows, float32 (k, n_dimensions); `proximity` gives the mutual proximity of all rows,
+    and is called for small libraries only.
+    """
+
+    def __init__(
+        self,
+        n_rows: int,
+        vectors: Callable[[Int64Array], Float32Array],
+        proximity: Callable[[], "search.MutualProximity"],
+        max_in_advance: int = _MAX_IN_ADVANCE,
+    ) -> None:
+        self._n_rows, self._vectors, self._proximity = n_rows, vectors, proximity
+        self._is_small = n_rows <= max_in_advance
+
+    def adjusted(
+        self,
+        vector: Float32Array,
+        distances: FloatingArray,
+        rows: Int64Array,
+    ) -> Float64Array:
+        """Distances of candidates, (k,), from a query, (n_dimensions,), as :class:`MutualProximity` adjusts them."""
+        if self._is_small:
+            proximity = self._proximity()
+            mean, deviation = proximity.moments(vector[None, :])
+            return proximity.rescore(distances, rows, (mean[0], deviation[0]))
+        sample = self._of_sample
+        # candidates are no part of the average song: they are all from one place, more or fewer from query to query
+        of_candidates = sample.moments(self._vectors(rows))
+        return sample.rescore_others(distances, of_candidates, sample.moments(vector[None, :]))
+
+    @cached_property
+    def _of_sample(self) -> "search.MutualProximity":
+        n = self._n_rows
+        chosen = np.sort(np.random.default_rng(0).choice(n, min(n, _SONGS_AVERAGED), replace=False))
+        return search.MutualProximity().fit(self._vectors(chosen))
 
 
 class ModelRows:

@@ -37,7 +37,7 @@ _RECALL = 0.95
 _N_QUERIES = 100
 # Rows that may be missing in the file and are added whenever it is read, as a share of all.
 _ADDED_ON_READING = 0.02
-# A forest whose leaves have been split so often is built anew.
+# A forest whose leaves have been split so often is built again.
 _GROWTH = 1.5
 _SEED = 0
 
@@ -45,16 +45,8 @@ _SEED = 0
 class Neighbours:
     """The nearest rows of a library's songs.
 
-    Parameters
-    ----------
-    index : SpillForest, CompactIndex or ExactIndex
-        Of the rows of a model's file.
-    file_rows : int64 ndarray of shape (n_rows,), ascending
-        Rows of the file that are songs here.
-
-    Notes
-    -----
-    Changes the index: rows that are no songs here are removed from it.
+    The index has the rows of a model's file; `file_rows` (n_rows,), ascending, are those that are songs here, and the
+    others are removed from it.
     """
 
     def __init__(
@@ -92,16 +84,8 @@ def load_index(
 ) -> Neighbours:
     """Load the index beside a model, or compare with all songs where there is none.
 
-    Parameters
-    ----------
-    folder : Path
-        Of the model.
-    vectors : float32 ndarray of shape (n_file_rows, n_dimensions)
-        All rows of its file.
-    file_rows : int64 ndarray of shape (n_rows,), ascending
-        Rows of the file that are songs here.
-    rows : callable
-        Gives the vectors of these, float32 (n_rows, n_dimensions), where all are compared.
+    `vectors` (n_file_rows, n_dimensions) are all rows of the model's file, `file_rows` (n_rows,), ascending, those
+    that are songs here; `rows` gives their vectors, float32, where all are compared.
     """
     if len(file_rows) >= INDEXED_FROM:
         try:
@@ -125,20 +109,11 @@ def _loaded(folder: Path, X: Float32Array) -> "search.SpillForest | search.Compa
 def update_index(folder: Path, X: Float32Array, memory_mb: float = np.inf) -> bool:
     """Build the index of a model, or add the rows that are new.
 
-    Parameters
-    ----------
-    folder : Path
-        Of the model.
-    X : float32 ndarray of shape (n_rows, n_dimensions)
-        All rows of its file.
-    memory_mb : float
-        What a forest may take; where it would take more, the index is a compact one.
+    X (n_rows, n_dimensions) are all rows of its file. Where a forest would take more than `memory_mb`, the index is a
+    compact one.
 
-    Returns
-    -------
-    bool
-        Whether there was anything to do; also False while another process is at it, or where the folder cannot be
-        written to.
+    Returns whether there was anything to do; also False while another process is at it, or where the folder cannot be
+    written to.
     """
     if len(X) < INDEXED_FROM:
         return False

@@ -36,12 +36,7 @@ def _worth(song: Song) -> tuple[bool, bool, float, int]:
 def groups(songs: Sequence[Song], pairs: Iterable[SamePair]) -> list[list[Song]]:
     """Songs that hold the same sound, the one that stands for the others first.
 
-    Parameters
-    ----------
-    songs : sequence of Song
-        Songs that are here.
-    pairs : iterable of SamePair
-        Pairs that a listener has parted join nothing.
+    Pairs that a listener has parted join nothing.
     """
     by_id = {song.id: song for song in songs}
     same = [p for p in pairs if p.is_same and p.first_id in by_id and p.second_id in by_id]

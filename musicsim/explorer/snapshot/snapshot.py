@@ -11,16 +11,17 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim import search
+from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.errors import NotFoundError
 from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.snapshot.map_view import OncePer
 from musicsim.explorer.snapshot.model_rows import ModelRows, cached_rows, representatives_of
 from musicsim.explorer.snapshot.neighbours import Neighbours
 from musicsim.library import Library, Song
-from musicsim.library.db.columns import SongColumns, SongTable, song_label
+from musicsim.library.db.columns import SongColumns, SongTable
+from musicsim.library.db.packed_texts import PackedTexts
 from musicsim.library.genres import folded
 from musicsim.library.stores.models import ModelRecord
-
-__all__ = ["Found", "Snapshot", "snapshot_under", "take_snapshot"]
 
 _SONGS_HELD = 10_000
 
@@ -29,14 +30,10 @@ Rows = Sequence[int] | npt.NDArray[np.integer[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a text finds.
+    """What a text finds."""
 
-    Attributes
-    ----------
-    artists : list of (name, number of songs)
-    """
-
-    artists: list[tuple[str, int]]
+    artists: list[tuple[str, int]]  # name, number of songs
+    albums: list[tuple[str, str, int]]  # name, artist, number of songs
     songs: list[Song]
 
 
@@ -100,11 +97,11 @@ class Snapshot:
         return len(self.row_ids)
 
     @property
-    def row_ids(self) -> npt.NDArray[np.int64]:
+    def row_ids(self) -> Int64Array:
         """The song id of every row, int64 (n_indexed,)."""
         return self._rows.ids if self._rows else np.empty(0, dtype=np.int64)
 
-    def rows_of(self, ids: Iterable[int]) -> npt.NDArray[np.int64]:
+    def rows_of(self, ids: Iterable[int]) -> Int64Array:
         """Rows of song ids, int64 (n_ids,); -1 where a song has none.
 
         A song that another one stands for has the row of that one.
@@ -121,11 +118,11 @@ class Snapshot:
         return rows
 
     @property
-    def X(self) -> npt.NDArray[np.float32]:  # noqa: N802  # the name of the field
+    def X(self) -> Float32Array:  # noqa: N802  # the name of the field
         """Vectors, float32 (n_indexed, n_dimensions)."""
         return self._rows.X if self._rows else np.empty((0, 0), dtype=np.float32)
 
-    def vectors_at(self, rows: Rows) -> npt.NDArray[np.float32]:
+    def vectors_at(self, rows: Rows) -> Float32Array:
         """Vectors of some rows, float32 (k, n_dimensions); they alone are read."""
         return self._needed.vectors(rows)
 
@@ -139,12 +136,12 @@ class Snapshot:
         return replace(columns, genre=folded(columns.genre))
 
     @cached_property
-    def clusters(self) -> dict[str, npt.NDArray[np.int64]]:
+    def clusters(self) -> dict[str, Int64Array]:
         """Cluster labels (n_indexed,) by the number of clusters ("16", "64", ...); -1 for none yet."""
         return self._rows.clusters if self._rows else {}
 
     @cached_property
-    def map(self) -> npt.NDArray[np.float32]:
+    def map(self) -> Float32Array:
         """Places on the map, float32 (n_indexed, 2), nan where a song has none yet."""
         return self._rows.map if self._rows else np.empty((0, 2), dtype=np.float32)
 
@@ -165,10 +162,10 @@ class Snapshot:
 
     def adjusted(
         self,
-        vector: npt.NDArray[np.float32],
-        distances: npt.NDArray[np.floating],
-        rows: npt.NDArray[np.int64],
-    ) -> npt.NDArray[np.float64]:
+        vector: Float32Array,
+        distances: FloatingArray,
+        rows: Int64Array,
+    ) -> Float64Array:
         """Distances (k,) of a query to some rows, adjusted so that hubs do not crowd every list."""
         return self._needed.hubs.adjusted(vector, distances, rows)
 
@@ -191,10 +188,8 @@ class Snapshot:
     def songs_at(self, rows: Rows | None = None) -> list[Song]:
         """The song of some rows, in the order asked for, or of every row; 2 kB each.
 
-        Raises
-        ------
-        NotFoundError
-            If a song has been forgotten since this moment: a snapshot of the next revision is without it.
+        Raises NotFoundError if a song has been forgotten since this moment: a snapshot of the next revision
+        is without it.
         """
         ids = self._ids_at(rows).tolist()
         found = {song.id: song for song in self.songs_by_id(ids)}
@@ -216,36 +211,45 @@ class Snapshot:
             self._rows.places if rows is None else self._rows.places[np.asarray(rows)]
         )
 
-    def labels(self) -> dict[int, str]:
-        """:attr:`Song.label` of every row, by song id."""
-        named = zip(self.row_ids.tolist(), self.names_at(), strict=True)
-        return {song_id: song_label(title, by) for song_id, (title, by) in named}
-
-    def _ids_at(self, rows: Rows | None) -> npt.NDArray[np.int64]:
+    def _ids_at(self, rows: Rows | None) -> Int64Array:
         return self.row_ids if rows is None else self.row_ids[np.asarray(rows, dtype=np.int64)]
 
     def find(self, text: str, limit: int = 20) -> Found:
-        """Artists and songs whose name holds a text in any case, with a vector or without.
+        """Artists, albums and songs whose name holds a text in any case, with a vector or without.
+
+        Where none does, those that hold it but for a typo.
 
         Parameters
         ----------
         limit : int
-            Of artists and songs together; where there are enough of both, half of each.
+            Of all together; where there are enough songs, half are songs.
 
         Returns
         -------
         Found
             Names that begin with the text before others; artists of many songs before those of few.
         """
-        artists, songs = self._table.artists_with(text, limit), self.songs_with(text, limit)
-        n_artists = min(len(artists), max(limit // 2, limit - len(songs)))
-        return Found(artists[:n_artists], songs[: limit - n_artists])
+        for nearly in (False, True):
+            artists = self._table.artists_with(text, limit, nearly=nearly)
+            albums = self._albums_with(text, limit, nearly=nearly)
+            songs = self.songs_by_id(self._table.ids_with(text, limit, nearly=nearly).tolist())
+            if artists or albums or songs:
+                break
+        n_others = max(limit // 2, limit - len(songs))
+        n_artists = min(len(artists), max(n_others // 2, n_others - len(albums)))
+        n_albums = min(len(albums), n_others - n_artists)
+        return Found(artists[:n_artists], albums[:n_albums], songs[: limit - n_artists - n_albums])
+
+    def _albums_with(self, text: str, limit: int, *, nearly: bool) -> list[tuple[str, str, int]]:
+        albums, lines = _albums_of(self._table, self.library)
+        find = lines.nearly_holding if nearly else lines.holding
+        return [albums[i] for i in find(text.casefold(), limit)]
 
     def songs_with(self, text: str, limit: int) -> list[Song]:
         """At most `limit` songs that match a text as :meth:`Song.matches` does; of their titles first, by id."""
         return self.songs_by_id(self._table.ids_with(text, limit).tolist())
 
-    def songs_of_artist(self, name: str) -> npt.NDArray[np.int64]:
+    def songs_of_artist(self, name: str) -> Int64Array:
         """Rows of the songs of an artist, int64."""
         artist = self.columns.artist
         return np.flatnonzero(artist.codes == artist.names.index(name)) if name in artist.names else _NO_ROWS
@@ -256,6 +260,16 @@ class Snapshot:
 
 
 _NO_ROWS = np.empty(0, dtype=np.int64)
+
+
+def _read_albums(_: SongTable, library: Library) -> tuple[list[tuple[str, str, int]], PackedTexts]:
+    counts = sorted(library.album_counts().items(), key=lambda item: (-item[1], item[0]))
+    albums = [(name, by, n) for (name, by), n in counts]
+    return albums, PackedTexts.of(name.casefold() for name, _, _ in albums)
+
+
+_albums_of: OncePer[SongTable, tuple[list[tuple[str, str, int]], PackedTexts]] = OncePer(_read_albums)
+"""Albums from many songs to few, and what is looked into; read again when a song has changed (3 s for a million)."""
 
 
 def _as_int64(song_id: int) -> int:
@@ -295,9 +309,6 @@ def take_snapshot(library: Library, model_id: str | None = None) -> Snapshot:
 def snapshot_under(library: Library, model: str | None) -> Snapshot:
     """The library as it stands, under the model of a name; None for the one in use.
 
-    Raises
-    ------
-    NotFoundError
-        If there is no model of the name.
+    Raises NotFoundError if there is no model of the name.
     """
     return take_snapshot(library, library.models.named(model).id if model else None)

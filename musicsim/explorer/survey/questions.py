@@ -115,7 +115,7 @@ def next_question(
 
     Notes
     -----
-    Looks at 1000 songs drawn anew, 300 questions among them, and the last 500 comparisons of the listener's answers; a
+    Looks at 1000 songs drawn again, 300 questions among them, and the last 500 comparisons of the listener's answers; a
     song that the listener was asked about n times counts 1 / (1 + n). Of a million songs of 100 dimensions this takes
     3 ms of CPU before any answer; after 5000 it takes 25 ms where all dimensions spread alike, and 60 ms where the
     spread of the k-th is 1 / k.
@@ -249,25 +249,12 @@ class _Asked:
 def foreseen(snapshot: Snapshot, question: Question, chosen: int) -> bool:
     """Whether the model would have answered as the listener did.
 
-    Parameters
-    ----------
-    snapshot : Snapshot
-        The songs, under the model.
-    chosen : int
-        The place of the listener's choice in ``question.song_ids``.
+    Of "odd": whether the songs other than `chosen`, a place in ``question.song_ids``, are nearer to one another, by
+    the mean of their squared distances, than those without any other song. Of "like": whether it is nearest to the
+    first song. A tie is not foreseen.
 
-    Returns
-    -------
-    bool
-        Of "odd": whether the other songs are nearer to one another, by the mean of their squared distances, than those
-        without any other song. Of "like": whether it is nearest to the first song. A tie is not foreseen.
-
-    Raises
-    ------
-    NotFoundError
-        If a song has no vector under the model.
-    ValueError
-        If `chosen` is no place that can be chosen.
+    Raises NotFoundError if a song has no vector under the model; ValueError if `chosen` is no place that can be
+    chosen.
     """
     first = 1 if question.form == "like" else 0
     if not first <= chosen < len(question.song_ids):
@@ -288,22 +275,11 @@ def foreseen(snapshot: Snapshot, question: Question, chosen: int) -> bool:
 
 
 def standing(answers: Sequence[Answer], listener: str | None = None) -> Standing:
-    """What the answers so far are worth.
+    """What the answers so far, of everybody and oldest first, are worth.
 
-    Parameters
-    ----------
-    answers : sequence of Answer
-        Of everybody, oldest first.
-    listener : str, optional
-        Count the answers of this listener only, and their agreement with all others; `n_listeners` is of everybody.
+    Of a listener only their answers count, and their agreement with all others; `n_listeners` is of everybody.
+    Answers that are unsure count in `n_answers` and `n_unsure` alone.
 
-    Returns
-    -------
-    Standing
-        Answers that are unsure count in `n_answers` and `n_unsure` alone.
-
-    Notes
-    -----
     The intervals take cases as independent. Pairs of people are not quite: where many answered one question, the
     interval of `agreement` is too narrow.
     """

@@ -22,18 +22,10 @@ _N_POWERS, _MARGIN = 20, 1.2
 
 
 def pairs_apart(vectors: Float64Array, places: Int64Array) -> Float64Array:
-    """Squared differences of every two songs of each question.
+    """Squared differences of every two songs of each question, (n_questions, n_pairs, n_dimensions).
 
-    Parameters
-    ----------
-    vectors : float64 ndarray of shape (n_songs, n_dimensions)
-    places : int64 ndarray of shape (n_questions, n_shown)
-        Rows of `vectors`.
-
-    Returns
-    -------
-    float64 ndarray of shape (n_questions, n_pairs, n_dimensions)
-        Pairs in the order of :func:`itertools.combinations`.
+    `places` (n_questions, n_shown) are rows of `vectors` (n_songs, n_dimensions); pairs come in the order of
+    :func:`itertools.combinations`.
     """
     pairs = combinations(range(places.shape[1]), 2)
     return np.stack([(vectors[places[:, i]] - vectors[places[:, j]]) ** 2 for i, j in pairs], axis=1)
@@ -42,18 +34,9 @@ def pairs_apart(vectors: Float64Array, places: Int64Array) -> Float64Array:
 def costs(apart: Float64Array, n_shown: int, form: str) -> Float64Array:
     """How far songs lie apart if the answer is this one: the less, the likelier it is.
 
-    Parameters
-    ----------
-    apart : float64 ndarray of shape (n_questions, n_pairs, ...)
-        Squared distances, or what they are sums of, in the order of :func:`pairs_apart`.
-    form : str
-        "odd" or "like".
-
-    Returns
-    -------
-    float64 ndarray of shape (n_questions, n_choices, ...)
-        Of "odd" a choice a song: the mean over the pairs without it. Of "like" one a song but for the first: its
-        distance from the first.
+    `apart` (n_questions, n_pairs, ...) are squared distances, or what they are sums of, in the order of
+    :func:`pairs_apart`. Of "odd" there is a choice a song: the mean over the pairs without it. Of "like" one a song
+    but for the first: its distance from the first.
     """
     if form == "like":
         return apart[:, : n_shown - 1]
@@ -79,7 +62,7 @@ def sample_tastes(gaps: Float64Array, answer: Int64Array, rng: np.random.Generat
     Notes
     -----
     Minimises sum_c u_c log(1 + exp(-gaps_c . w)) + |w - w_0|^2 / 2 for each taste, u exponential by answer and w_0
-    exponential, by accelerated projected gradients (Beck and Teboulle 2009) with a step for each dimension, begun anew
+    exponential, by accelerated projected gradients (Beck and Teboulle 2009) with a step for each dimension, begun again
     where they turn back (O'Donoghue and Candès 2015), until no weight moves by 0.001; 500 steps at most. Of 500
     comparisons in 139 dimensions this takes 20 ms of CPU. Memory: two arrays of the size of `gaps`.
     """
@@ -122,21 +105,11 @@ def _step_lengths(gaps: Float64Array, counts: Float64Array, vectors: Float64Arra
 def information(
     apart: Float64Array, n_shown: int, form: str, tastes: Float64Array, scale: float
 ) -> Float64Array:
-    """What the answers to questions tell of the taste: their mutual information.
+    """What the answers to questions tell of the taste: their mutual information, (n_questions,) in nats.
 
-    Parameters
-    ----------
-    apart : float64 ndarray of shape (n_questions, n_pairs, n_dimensions)
-        From :func:`pairs_apart`.
-    tastes : float64 ndarray of shape (n_dimensions, n_tastes)
-    scale : float
-        From :func:`softness`.
-
-    Returns
-    -------
-    float64 ndarray of shape (n_questions,)
-        Nats: the entropy of the mean answer less the mean entropy of the answers (Houlsby and others 2011), where a
-        taste answers with probabilities in proportion to exp(-cost / scale).
+    It is the entropy of the mean answer less the mean entropy of the answers (Houlsby and others 2011), where a taste
+    answers with probabilities in proportion to exp(-cost / scale). `apart` comes from :func:`pairs_apart`, `scale`
+    from :func:`softness`; tastes are (n_dimensions, n_tastes).
     """
     logits = -costs(apart @ tastes, n_shown, form) / scale
     logits -= logits.max(axis=1, keepdims=True)

@@ -69,22 +69,10 @@ def add_and_refresh(
 ) -> AddReport:
     """Add folders and files, then fit or extend the model.
 
-    Parameters
-    ----------
-    retry : bool
-        Open files again that failed before.
-    anyway : bool
-        Take short and silent files, too.
-    n_workers : int, optional
-        Worker processes; by default as the library's settings have it.
-    report : callable
-        Called with keyword arguments message, done, total, failed, songs_per_second, seconds_left; True
-        stops.
+    `retry` opens files again that failed before, `anyway` takes short and silent ones, too. `report` is called with
+    keyword arguments message, done, total, failed, songs_per_second, seconds_left; True stops.
 
-    Raises
-    ------
-    LibraryError
-        If a source does not exist, or another process is adding to this library.
+    Raises LibraryError if a source does not exist, or another process is adding to this library.
     """
     # a file that is tried again may have gone meanwhile
     options = {"retry": retry, "anyway": anyway, "absent_ok": retry or anyway, "n_workers": n_workers}
@@ -96,13 +84,8 @@ def scan_again(
 ) -> AddReport:
     """Look through the library's folders again, or some of them: new, changed, moved and missing files.
 
-    Parameters
-    ----------
-    folders : sequence of paths
-        Empty for every root of the library. One that is not there (a drive that is not plugged in) makes its songs
-        missing until it is back.
-    n_workers, report
-        As of :func:`add_and_refresh`.
+    A folder that is not there (a drive that is not plugged in) makes its songs missing until it is back. The other
+    arguments are those of :func:`add_and_refresh`.
     """
     sources = list(folders) or library.files.roots()
     return scan_and_refresh(library, sources, report, absent_ok=True, n_workers=n_workers)
@@ -202,17 +185,8 @@ def demo_folder(library: Library) -> Path:
 def build_demo(library: Library, *, seed: int = 0, report: Report) -> bool:
     """Compose the demo collection into the library's folder, add it, and import its listeners.
 
-    Parameters
-    ----------
-    seed : int
-        Other seeds make other music.
-    report : callable
-        As in :func:`add_and_refresh`.
-
-    Returns
-    -------
-    bool
-        False when it was cancelled; what was written stays, and a second call goes on from there.
+    Other seeds make other music. False when it was cancelled; what was written stays, and a second call goes on
+    from there. `report` is as of :func:`add_and_refresh`.
     """
 
     report(message="composing the first songs")

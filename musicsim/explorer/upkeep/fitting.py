@@ -152,21 +152,10 @@ def free_name(library: Library, wanted: str) -> str:
 def fit_representation(
     library: Library, songs: Sequence[Song], settings: RepresentationSettings, name: str, tell: Tell
 ) -> str:
-    """Make a model of another representation; returns its id.
+    """Make a model of another representation, of :func:`songs_to_describe`; returns its id.
 
-    Parameters
-    ----------
-    songs : sequence of Song
-        Those of :func:`songs_to_describe`.
-
-    Raises
-    ------
-    ModelError, LibraryError
-        If the library lacks what the representation is made of.
-
-    Notes
-    -----
     Codewords of the size and tau of the built-in model of codewords are that model's, and so are the histograms.
+    Raises ModelError or LibraryError if the library lacks what the representation is made of.
     """
     model = SimilarityModel(settings.representation, settings.n_codewords, settings.tau, random_state=SEED)
     built_in = library.models.codewords() or library.models.native()  # of a library of an older version

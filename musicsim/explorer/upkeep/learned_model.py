@@ -150,13 +150,6 @@ def _chosen_models(library: Library, settings: LearningSettings) -> list[ModelRe
 def combine(library: Library, records: Sequence[ModelRecord], tell: Tell) -> ModelRecord:
     """Join the vectors of models for all songs that have one of them; the model is not finished.
 
-    Parameters
-    ----------
-    records : sequence of ModelRecord
-        Two or more.
-
-    Notes
-    -----
     Scales, and what foresees missing sources, are taken from a seeded sample of 20,000 songs. Memory: 4 bytes times
     songs times dimensions of all; 120 MB for 100,000 songs of 300.
     """

@@ -74,14 +74,8 @@ def fit_map(
 def align(places: FloatingArray, start: FloatingArray) -> Float32Array:
     """Turn, mirror and move a map so that its songs stand as near as can be to where they stood on another one.
 
-    Parameters
-    ----------
-    places, start : ndarrays of shape (n_songs, 2)
-        Distances within `places` stay as they are.
-
-    Notes
-    -----
-    Orthogonal Procrustes analysis: the rotation or reflection of least squared distance.
+    Both are (n_songs, 2). Orthogonal Procrustes analysis: the rotation or reflection of least squared distance;
+    distances within `places` stay as they are.
     """
     from scipy.linalg import orthogonal_procrustes
 
@@ -133,11 +127,8 @@ def _main_axes(X: Float32Array) -> Float32Array:
 class MapPlacer:
     """Finds the place of new songs on an existing map, which stays as it is.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_songs, n_features)
-    places : ndarray of shape (n_songs, 2)
-        The map; rows with nan are left out. Of more than :data:`MAX_LAID_OUT` songs a sample counts.
+    Songs X (n_songs, n_features) whose `places` (n_songs, 2) are nan are left out; of more than :data:`MAX_LAID_OUT`
+    a sample counts.
     """
 
     def __init__(self, X: Float32Array, places: Float32Array) -> None:

@@ -66,12 +66,9 @@ def stale_models(library: Library) -> list[ModelRecord]:
 
 
 def make_again(library: Library, record: ModelRecord, watcher: Watcher) -> bool:
-    """Make a stale model anew with its own settings; the caller is the one process that changes the library.
+    """Make a stale model again with its own settings; the caller is the one process that changes the library.
 
-    Returns
-    -------
-    bool
-        False when it cannot be made any more; the model stays as it was.
+    False when it cannot be made any more; the model stays as it was.
     """
     try:
         if record.kind == LEARNED_KIND:
@@ -162,19 +159,9 @@ def _forget_unused_vectors(library: Library) -> None:
 def take_model(library: Library, source: Path, tell: Tell) -> str:
     """Take in a model of another library (:mod:`musicsim.explorer.models.files`) and describe all songs by it.
 
-    Returns
-    -------
-    str
-        Its id.
-
-    Raises
-    ------
-    ModelError
-        If the file holds no model.
-    FeatureVersionError
-        If it comes from another version of the program, or no frames are kept to describe songs by.
-    StoreLockedError
-        If another process is adding to this library.
+    Returns its id. Raises ModelError if the file holds no model; FeatureVersionError if it comes from another version
+    of the program, or no frames are kept to describe songs by; StoreLockedError if another process is adding to this
+    library.
     """
     with library.exclusive(), scratch_of(library.folder).folder() as scratch:
         try:

@@ -140,18 +140,7 @@ def _leads(report: Mapping[str, Any]) -> dict[str, Lead]:
 
 
 def headline(report: Mapping[str, Any]) -> tuple[str, str]:
-    """Whether a learned model is better: the verdict, and one sentence that gives its figures.
-
-    Parameters
-    ----------
-    report : mapping
-        As :func:`musicsim.explorer.models.artifacts.load_report` returns it, of a model that was learned.
-
-    Returns
-    -------
-    verdict : {"better", "worse", "no difference shown"}
-    sentence : str
-    """
+    """Whether a learned model is better, by its report: the verdict, and one sentence that gives its figures."""
     leads = _leads(report)
     asked = [name for name in dict.fromkeys((report["settings"]["loss"], "auc", ORDER)) if name in leads]
     if not asked:

@@ -23,13 +23,7 @@ _GROWTH_FOR_NEW_MAP = 1.2
 
 
 def place_new(library: Library, record: ModelRecord, songs: Sequence[Song], tell: Tell) -> None:
-    """Give songs without a vector one under a model, which stays as it is.
-
-    Parameters
-    ----------
-    songs : sequence of Song
-        Those that have what the model's features are made of.
-    """
+    """Give songs that have what a model's features are made of, but no vector, one under it as it is."""
     if record.base_id is not None:
         follow_owner(library, record)
         return
@@ -115,7 +109,7 @@ def _entries_of(song_ids: Int64Array, known: Int64Array) -> Int64Array:
 
 
 def update_clusters_and_map(library: Library, record: ModelRecord, tell: Tell) -> None:
-    """Place songs that joined since the map was drawn, and in the index; draw it anew when it has grown by a fifth.
+    """Place songs that joined since the map was drawn, and in the index; draw it again when it has grown by a fifth.
 
     The map and the clusters are looked at by themselves: a job may have been killed when it had written one of them.
     """
@@ -152,7 +146,7 @@ def _places_of_all(X: Float32Array, places: Float32Array, entries: Int64Array) -
 def _labels_of_all(
     X: Float32Array, labels: Mapping[str, Int64Array], entries: Int64Array
 ) -> dict[str, Int64Array]:
-    """Labels of all songs, in the order of `X`; those with an entry keep theirs, or all are grouped anew."""
+    """Labels of all songs, in the order of `X`; those with an entry keep theirs, or all are grouped again."""
     if _has_outgrown(entries):
         return _fit_clusters(X)
     completed, is_new = {k: values[entries] for k, values in labels.items()}, entries < 0

@@ -58,24 +58,11 @@ def native_is_outdated(library: Library) -> bool:
 def refresh(library: Library, *, force: bool = False, tell: Tell = silent) -> bool:
     """Bring the model, vectors, clusters, map and walk of a library up to its songs.
 
-    Parameters
-    ----------
-    force : bool
-        Fit the built-in models again even if the rule above does not ask for it.
-    tell : callable, optional
-        Told each step; where it raises :class:`Stopped`, the model in use stays.
+    `force` fits the built-in models again even if the rule above does not ask for it. False when `tell` stopped it,
+    by raising :class:`Stopped`; the model in use stays then.
 
-    Returns
-    -------
-    bool
-        False when it was stopped.
-
-    Raises
-    ------
-    StoreLockedError
-        If another process is adding to this library.
-    FeatureVersionError
-        If a fit was asked for and the frames of some songs were not kept.
+    Raises StoreLockedError if another process is adding to this library; FeatureVersionError if a fit was asked for
+    and the frames of some songs were not kept.
     """
     with library.exclusive():
         songs = library.songs()

@@ -51,17 +51,8 @@ def fit_sound(
 ) -> tuple[SoundEncoder, list[Float64Array]]:
     """What the native model describes songs by, of songs in parts, and how these vary about their songs.
 
-    Parameters
-    ----------
-    songs : sequence of SongParts
-    use_prior : bool
-        Join what the program knows of music, for songs that may be few.
-
-    Returns
-    -------
-    encoder : SoundEncoder
-    within : list of float64 ndarrays
-        Covariances of timbre and of fluctuation, as :meth:`SimilarityModel.fit_space` takes them.
+    `use_prior` joins what the program knows of music, for songs that may be few. How they vary are the covariances of
+    timbre and of fluctuation, as :meth:`SimilarityModel.fit_space` takes them.
     """
     prior = gaussians.load_prior().population if use_prior else None
     embedding, of_timbre = gaussians.fit_embedding([song.timbre for song in songs], prior)

@@ -57,12 +57,7 @@ def pending_upgrade(library: Library) -> Upgrade | None:
 def bring_up_to_date(library: Library, *, report: Report) -> bool:
     """Describe songs of older versions, analyse them again where that is needed, then fit the model on them.
 
-    The model in use stays until all songs are done: a library is never without one.
-
-    Returns
-    -------
-    bool
-        False if it was stopped.
+    The model in use stays until all songs are done: a library is never without one. False if it was stopped.
     """
     if not _describe(library, report):
         return False

@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 Arrays = dict[str, npt.NDArray[Any]]
 
-_SAVED_EVERY = 5_000  # changes, after which the file is written anew: half of what is remembered of them
+_SAVED_EVERY = 5_000  # changes, after which the file is written again: half of what is remembered of them
 _FORMAT = 2
 
 
@@ -79,7 +79,7 @@ class Kept(Generic[T]):
     read : callable of a connection
         Reads the value from nothing.
     update : callable of (connection, value, changes)
-        The value after some changes: the very same object where they do not concern it, None to read it anew.
+        The value after some changes: the very same object where they do not concern it, None to read it again.
     archive : Archive, optional
         Where it is kept from one process to the next.
 

@@ -82,7 +82,7 @@ class ChangeLog:
     """The entries of one library; every method works in the transaction of its connection."""
 
     def begin(self, connection: sa.Connection) -> None:
-        """Enter the state that is found, unless it is: what an older version of the program left can be told then."""
+        """Enter the state that is found, unless it is: that shows what an older version left."""
         revision = _revision(connection)
         if not self._entries(connection, revision, revision):
             _insert(connection, revision, None, None, None)

@@ -148,17 +148,22 @@ class SongTable:
             for title, (a, g) in zip(self.titles.lines(places), codes, strict=True)
         ]
 
-    def ids_with(self, text: str, limit: int) -> Int64Array:
-        """Ids of the first songs that match a text as :meth:`Song.matches` does; those that begin with it first."""
-        return self.ids[self.matched.holding(text.casefold(), limit)]
+    def ids_with(self, text: str, limit: int, *, nearly: bool = False) -> Int64Array:
+        """Ids of the first songs that match a text as :meth:`Song.matches` does; those that begin with it first.
 
-    def artists_with(self, text: str, limit: int) -> list[tuple[str, int]]:
+        Those that hold it but for a typo, where it is asked for what `nearly` matches.
+        """
+        find = self.matched.nearly_holding if nearly else self.matched.holding
+        return self.ids[find(text.casefold(), limit)]
+
+    def artists_with(self, text: str, limit: int, *, nearly: bool = False) -> list[tuple[str, int]]:
         """Artists that hold a text in any case, with their numbers of songs, the most first.
 
-        Those that begin with it come before others.
+        Those that begin with it come before others. `nearly` as of :meth:`ids_with`.
         """
         names, counts, lines = self._artists
-        return [(names[i], counts[i]) for i in lines.holding(text.casefold(), limit)]
+        find = lines.nearly_holding if nearly else lines.holding
+        return [(names[i], counts[i]) for i in find(text.casefold(), limit)]
 
     @cached_property
     def _artists(self) -> tuple[list[str], list[int], PackedTexts]:

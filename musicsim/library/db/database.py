@@ -43,6 +43,7 @@ def open_engine(path: Path, *, read_only: bool) -> sa.Engine:
 
     @event.listens_for(engine, "connect")
     def _configure(connection: Any, _record: Any) -> None:
+        connection.create_function("folded", -1, _folded, deterministic=True)
         connection.isolation_level = None  # transactions are begun by _begin, not by the driver
         for setting in (*_SETTINGS, *(() if read_only else _WRITER_SETTINGS)):
             connection.execute(f"PRAGMA {setting}")
@@ -60,6 +61,11 @@ def open_engine(path: Path, *, read_only: bool) -> sa.Engine:
             raise problem from context.original_exception
 
     return engine
+
+
+def _folded(*values: object) -> str:
+    """Values as one text in small letters, as Python has them: SQLite knows those of ASCII only."""
+    return " ".join(str(value) for value in values if value is not None).casefold()
 
 
 def _read_only_address(path: Path) -> str:

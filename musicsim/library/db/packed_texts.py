@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from itertools import islice
 from typing import Self
 
@@ -11,6 +12,9 @@ from musicsim._arrays import Int64Array
 
 _FEW = 10  # times the lines that are asked for
 _END = b"\xff"  # no text in UTF-8 holds it
+_MIN_TYPO = 5  # letters of a text that may have a typo
+_ALIKE = 0.8
+_LOOKED_AT = 1_000  # lines that hold half of a text
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,29 @@ class PackedTexts:
         if len(found) == _FEW * limit and len(begin) < limit:
             begin = list(islice(self._beginning(wanted), limit))
         return (begin + [row for row in found if not self._begins(row, wanted)])[:limit]
+
+    def nearly_holding(self, part: str, limit: int) -> list[int]:
+        """The first `limit` lines that hold a text but for a typo, the most alike first.
+
+        Lines are looked at that hold one half of the text, as a single wrong letter leaves the other half right.
+        """
+        if len(part) < _MIN_TYPO:
+            return []
+        middle, n_words = len(part) // 2, len(part.split())
+        halves = [half.encode("utf-8", "surrogatepass") for half in (part[:middle], part[middle:])]
+        rows = {row: None for half in halves for row in islice(self._holding(half), _LOOKED_AT)}
+        matcher = SequenceMatcher(None, "", part, autojunk=False)
+
+        def alike(line: str) -> float:
+            words, best = line.split(), 0.0
+            for first in range(max(1, len(words) - n_words + 1)):
+                matcher.set_seq1(" ".join(words[first : first + n_words]))
+                if matcher.real_quick_ratio() >= _ALIKE and matcher.quick_ratio() >= _ALIKE:
+                    best = max(best, matcher.ratio())
+            return best
+
+        found = [(-alike(line), row) for row, line in zip(rows, self.lines(rows), strict=True)]
+        return [row for score, row in sorted(found)[:limit] if score <= -_ALIKE]
 
     def _begins(self, row: int, wanted: bytes) -> bool:
         return self.text.startswith(wanted, int(self.starts[row]))

@@ -59,13 +59,7 @@ def _beside(target: Path) -> Path:
 
 
 class RowFile:
-    """A float32 matrix of fixed width in a file, read as a memory map.
-
-    Parameters
-    ----------
-    width : int
-        Columns of the matrix.
-    """
+    """A float32 matrix of so many columns in a file, read as a memory map."""
 
     def __init__(self, path: Path, width: int) -> None:
         self.path, self.width = path, width

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from musicsim.library.disk.scratch import remove_left, scratch_folder
 
-__all__ = ["sweep"]
-
 # As atomic_path and transcode name what they write. Readers write caches, too, so a file that is young may be in work.
 _HALF_WRITTEN = re.compile(r"\..+(-[0-9a-f]{12}|\.[0-9a-f]{8})(\.\w+)?")
 _ABANDONED_S = 24 * 3600.0
@@ -31,7 +29,13 @@ def sweep(library: Path) -> None:
         for folder in library.glob("tmp*/"):
             if _OLD_SCRATCH.fullmatch(folder.name) and _is_old_scratch(folder):
                 shutil.rmtree(folder, ignore_errors=True)
-        for folder in (library, *(library / "models").glob("*/"), library / "cache", library / "uploads"):
+        for folder in (
+            library,
+            *(library / "models").glob("*/"),
+            library / "cache",
+            library / "cache" / "covers",
+            library / "uploads",
+        ):
             for file in list(folder.glob(".*")):
                 if _HALF_WRITTEN.fullmatch(file.name) and _is_abandoned(file):
                     file.unlink(missing_ok=True)

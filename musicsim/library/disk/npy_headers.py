@@ -25,18 +25,9 @@ class Header:
 
 
 def read_header(stream: IO[bytes], n_bytes: int) -> Header:
-    """Read the header of an ``.npy`` file.
+    """Read the header of an ``.npy`` file of so many bytes in all, at whose start the stream is.
 
-    Parameters
-    ----------
-    stream : binary file, at its start
-    n_bytes : int
-        Of the whole file.
-
-    Raises
-    ------
-    ValueError
-        If there is no header, it is of objects, or of more values than the file can hold.
+    Raises ValueError if there is no header, it is of objects, or of more values than the file can hold.
     """
     try:
         version = np.lib.format.read_magic(stream)

@@ -18,19 +18,8 @@ from musicsim.storage import writing_to
 class Scratch:
     """A folder of this process among those of others; folders whose process has ended are removed.
 
-    Parameters
-    ----------
-    folder : Path
-        Shared by all processes; on the disk that has room for what is worked on.
-
-    Raises
-    ------
-    StorageError
-        If it cannot be written to.
-
-    Notes
-    -----
-    A lock says that the process lives: numbers of processes come again.
+    The folder of all is on the disk that has room for what is worked on. A lock says that the process lives: numbers
+    of processes come again. Raises StorageError if it cannot be written to.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -42,7 +42,7 @@ _ALWAYS_READ = 2**26  # bytes in memory that no file is too small for
 _MAX_WIDE = 4_096
 _MAX_NAME = 4_096
 _BATCH = 4_096  # rows of a parquet file at a time
-_MAX_RUNS = 8  # of columns that are told
+_MAX_RUNS = 8  # of columns that are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,23 +61,13 @@ class EmbeddingFile:
 
 
 def read_embedding(path: Path) -> EmbeddingFile:
-    """Read a file of vectors.
+    """Read a file of vectors; its ending, one of :data:`ENDINGS`, says how.
 
-    Parameters
-    ----------
-    path : Path
-        Its ending, one of :data:`ENDINGS`, says how it is read.
-
-    Raises
-    ------
-    LibraryError
-        If the file cannot be read as what its ending says, holds no vectors or objects in place of numbers, is
-        larger than 2 GB of numbers or a hundred times its own size, or no row of it can be used.
-
-    Notes
-    -----
     Rows with NaN, infinite values or nothing but 0, rows without a name, and all but the first of the same name are
     left out and told.
+
+    Raises LibraryError if the file cannot be read as what its ending says, holds no vectors or objects in place of
+    numbers, is larger than 2 GB of numbers or a hundred times its own size, or no row of it can be used.
     """
     read = {".npz": _from_npz, ".npy": _from_npy, ".parquet": _from_parquet}.get(path.suffix.lower())
     if read is None:

@@ -56,9 +56,7 @@ class Matched:
 class EmbeddingStore:
     """The vectors that a library's listener brought, below its folder ``embeddings``.
 
-    Notes
-    -----
-    Vectors are read as memory maps, 4 bytes a number; to find whose they are takes 0.4 kB a file of the library.
+    They are read as memory maps, 4 bytes a number; to find whose they are takes 0.4 kB a file of the library.
     """
 
     def __init__(self, library: Store) -> None:
@@ -68,17 +66,11 @@ class EmbeddingStore:
     def keep(self, path: Path, label: str = "") -> AboutEmbedding:
         """Take in a file of vectors, whole or not at all; one that is here already stays, unless it is damaged.
 
-        Parameters
-        ----------
-        path : Path
-            See :mod:`musicsim.library.embeddings.files` for what is read.
-        label : str
-            What to call it; its name by default.
+        See :mod:`musicsim.library.embeddings.files` for what is read; `label` is what to call it, its name by
+        default.
 
-        Raises
-        ------
-        LibraryError
-            If the file cannot be read or kept, or is a plain array of another length than there are songs.
+        Raises LibraryError if the file cannot be read or kept, or is a plain array of another length than there are
+        songs.
         """
         read = read_embedding(path)
         if read.names is None:

@@ -89,16 +89,7 @@ def _cells(answer: FiledAnswer) -> list[str]:
 def read_answers(file: BinaryIO, label: str) -> Iterator[tuple[int, FiledAnswer | str]]:
     """Each answer of a file with the number of its line, or what is wrong with it.
 
-    Parameters
-    ----------
-    file : binary file
-    label : str
-        The file's name, for messages.
-
-    Raises
-    ------
-    LibraryError
-        If the file is no CSV in UTF-8, or lacks columns.
+    Raises LibraryError, which names `label`, if the file is no CSV in UTF-8, or lacks columns.
     """
     text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
     rows = csv.reader(text, strict=True)

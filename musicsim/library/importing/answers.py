@@ -37,22 +37,10 @@ class AnswersImport:
 
 
 def export_answers(library: Store, file: str | Path | BinaryIO) -> int:
-    """Write all answers as CSV, for another library or another program.
+    """Write all answers as CSV, for another library or another program; how many.
 
-    Parameters
-    ----------
-    file : path, or binary file to write to
-        What a path names is replaced when all is written, and stays as it is otherwise.
-
-    Returns
-    -------
-    int
-        How many were written. The columns are those of :mod:`musicsim.library.importing.answer_csv`.
-
-    Raises
-    ------
-    LibraryError
-        If the file cannot be written.
+    The columns are those of :mod:`musicsim.library.importing.answer_csv`. What a path names is replaced when all is
+    written, and stays as it is otherwise: LibraryError if the file cannot be written.
     """
     answers = library.answers.all()
     songs = _filed_songs(library, {song_id for answer in answers for song_id in answer.song_ids})
@@ -77,21 +65,13 @@ def export_answers(library: Store, file: str | Path | BinaryIO) -> int:
 
 
 def import_answers(library: Store, file: str | Path | BinaryIO) -> AnswersImport:
-    """Take the answers of a file.
+    """Take the answers of a file that :func:`export_answers` wrote, or of the odd-one-out survey of bliss.
 
-    Songs are found by the bytes of their file, else by its path's end, else by artist and title. An answer that
-    the library has is not taken again: it is known by its time, listener, songs and choice, and where the file
-    tells no time, by how often the others occur.
+    Songs are found by the bytes of their file, else by its path's end, else by artist and title. An answer that the
+    library has is not taken again: it is known by its time, listener, songs and choice, and where the file tells no
+    time, by how often the others occur.
 
-    Parameters
-    ----------
-    file : path, or binary file to read from
-        What :func:`export_answers` wrote, or the odd-one-out survey of bliss.
-
-    Raises
-    ------
-    LibraryError
-        If the file cannot be read, or holds no answers; nothing is written then.
+    Raises LibraryError if the file cannot be read, or holds no answers; nothing is written then.
     """
     label = str(file if isinstance(file, str | Path) else getattr(file, "name", "CSV"))
     try:

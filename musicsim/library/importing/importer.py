@@ -57,10 +57,7 @@ class SeenList:
 def seen_lists(batch: Batch, song_ids: Int64Array) -> tuple[SeenList, ...]:
     """The lists of a batch of playlists, in the order of its groups; none for plays and tags.
 
-    Parameters
-    ----------
-    song_ids : int64 (n_songs,)
-        The library's song for each of the batch's; -1 where there is none.
+    `song_ids` (n_songs,) are the library's song for each of the batch's; -1 where there is none.
     """
     if batch.kind != "playlists":
         return ()
@@ -153,17 +150,8 @@ class ImportReport:
 def preview(library: Store, batch: Batch, progress: ProgressCallback | None = None) -> Preview:
     """Match a batch to the library's songs: a dry run.
 
-    Parameters
-    ----------
-    batch : Batch
-        From :func:`read_listening`.
-    progress : callable, optional
-        Called with songs matched, songs in all and a message; True stops.
-
-    Raises
-    ------
-    ImportStoppedError
-        If `progress` said so.
+    `progress` is called with songs matched, songs in all and a message; where it says True, ImportStoppedError is
+    raised.
     """
     matcher = Matcher(library)
     song_ids = np.full(len(batch.songs), -1, dtype=np.int64)
@@ -250,14 +238,8 @@ def _is_same_list(library: Store, old: ImportEntry, song_ids: Int64Array) -> boo
 def commit(library: Store, seen: Preview, accepted: Iterable[Proposal] = ()) -> ImportReport:
     """Write what a preview showed, in one transaction: all of it or, at a kill, none.
 
-    What did not match waits for its song, but for playlists, which are what they are now.
-
-    Parameters
-    ----------
-    seen : Preview
-        Earlier imports that it replaces are undone.
-    accepted : iterable of Proposal
-        Those of the preview's proposals that a person has confirmed; they are remembered, for imports to come.
+    What did not match waits for its song, but for playlists, which are what they are now. Earlier imports that it
+    replaces are undone. Proposals that a person has confirmed are remembered, for imports to come.
     """
     batch, song_ids = seen.batch, seen.song_ids.copy()
     confirmed = {p.song[:2]: p.song_id for p in accepted}
@@ -368,10 +350,7 @@ def import_files(
 def match_waiting(library: Store) -> int:
     """Look for songs that earlier imports named and the library did not have; call it after a scan.
 
-    Returns
-    -------
-    int
-        Songs of imports that were found. Close spellings are left to :func:`waiting_proposals`.
+    Returns how many songs of imports were found. Close spellings are left to :func:`waiting_proposals`.
     """
     waiting = list(library.listening.waiting_names())
     if not waiting:
@@ -388,15 +367,8 @@ def match_waiting(library: Store) -> int:
 def waiting_proposals(library: Store, progress: ProgressCallback | None = None) -> list[Proposal]:
     """Close spellings for the most played songs that wait; to be confirmed with :func:`accept`, or refused.
 
-    Parameters
-    ----------
-    progress : callable, optional
-        Called with songs compared, songs in all and a message; True stops.
-
-    Raises
-    ------
-    ImportStoppedError
-        If `progress` said so.
+    `progress` is called with songs compared, songs in all and a message; where it says True, ImportStoppedError is
+    raised.
     """
     named = [(NamedSong(w.artist, w.title, w.album), w.count) for w in library.listening.unmatched()]
     return Matcher(library).propose(named, progress)[:_MAX_PROPOSALS]

@@ -70,12 +70,8 @@ class _Known:
 class Matcher:
     """Finds songs of a library by how services name them.
 
-    Memory: 2 kB a song of the library, and 0.4 kB a file once a path is asked for.
-
-    Parameters
-    ----------
-    library : Store
-        Its songs are read once, with their names as they are shown and as their files have them.
+    The library's songs are read once, with their names as they are shown and as their files have them. Memory: 2 kB a
+    song, and 0.4 kB a file once a path is asked for.
     """
 
     def __init__(self, library: Store) -> None:
@@ -186,24 +182,12 @@ class Matcher:
     ) -> list[Proposal]:
         """For songs that were not found: the likest song of the library, where one is like enough.
 
-        Parameters
-        ----------
-        songs : iterable of (NamedSong, count)
-            Those of one artist and title are one, whatever their albums; the 5000 most counted are looked at, as
-            comparing letters takes a few milliseconds a song.
-        progress : callable, optional
-            Called with songs compared, songs in all and a message; True stops.
+        Songs of one artist and title are one, whatever their albums; the 5000 most counted are looked at, as
+        comparing letters takes a few milliseconds a song, and come first. Titles that differ in a number ("No. 5",
+        "No. 6") are never alike, and a song that a person has refused is not proposed again for the same name.
 
-        Returns
-        -------
-        list of Proposal
-            The most counted first. Titles that differ in a number ("No. 5", "No. 6") are never alike, and a song
-            that a person has refused is not proposed again for the same name.
-
-        Raises
-        ------
-        ImportStoppedError
-            If `progress` said so.
+        `progress` is called with songs compared, songs in all and a message; where it says True, ImportStoppedError
+        is raised.
         """
         counts: Counter[tuple[str, str]] = Counter()
         first: dict[tuple[str, str], NamedSong] = {}

@@ -69,17 +69,8 @@ def _unquoted(text: str) -> str:
 def resolved(place: str, folder: Path | None) -> str:
     """A path as it is written in a list, led back to the list's folder.
 
-    Parameters
-    ----------
-    place : str
-        A path with ``/`` or ``\\``, a ``file:`` address, or an address on the net, which stays as it is.
-    folder : Path or None
-        Where the list lies; None leaves relative paths relative, as in an archive.
-
-    Returns
-    -------
-    str
-        Bytes that are not UTF-8 stand in it as :func:`os.fsdecode` has them.
+    It has ``/`` or ``\\``, or is a ``file:`` address; an address on the net stays as it is. Without a folder relative
+    paths stay relative, as in an archive. Bytes that are not UTF-8 stand in it as :func:`os.fsdecode` has them.
     """
     if not place or is_web(place):
         return place
@@ -109,12 +100,7 @@ class Ending(NamedTuple):
 class PlaceIndex:
     """The paths of a library's files, to be found whole or by their ends.
 
-    Memory: 0.4 kB a file.
-
-    Parameters
-    ----------
-    files : iterable of (Path, int, bool)
-        Path, song id, and whether the file is there. Of one path the first counts.
+    Of each file its path, song id, and whether it is there; of one path the first counts. Memory: 0.4 kB a file.
     """
 
     def __init__(self, files: Iterable[tuple[Path, int, bool]]) -> None:

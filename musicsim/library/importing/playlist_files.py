@@ -1,11 +1,15 @@
-"""Playlists that players keep as files: M3U, PLS and XSPF. Each file is one list.
+"""Playlists that players, services and data sets keep as files: of players each file is one list.
 
-=====  ==========================================================================================
-m3u    Paths or addresses, one a line; ``#EXTINF:seconds,artist - title``, ``#EXTART``, ``#EXTALB`` and
-       ``#PLAYLIST`` say what they are. Lines that are not UTF-8 are taken as Windows wrote them.
-pls    ``[playlist]`` with ``File1=``, ``Title1=``, ...; the numbers are the order
-xspf   XML with a ``track`` for each song; also without the name space, and with bare paths
-=====  ==========================================================================================
+=================  ===============================================================================
+m3u                Paths or addresses, one a line; ``#EXTINF:seconds,artist - title``, ``#EXTART``, ``#EXTALB`` and
+                   ``#PLAYLIST`` say what they are. Lines that are not UTF-8 are taken as Windows wrote them.
+pls                ``[playlist]`` with ``File1=``, ``Title1=``, ...; the numbers are the order
+xspf               XML with a ``track`` for each song; also without the name space, and with bare paths
+jspf               XSPF as JSON, as ListenBrainz exports it; also without the outer object
+spotify_playlists  ``Playlist1.json`` of "Account data": every list of the account
+aotm               AotM-2011, lists of Art of the Mix (McFee and Lanckriet, "Hypergraph models of playlist
+                   dialects", ISMIR 2012): mix_id, category, and songs as [[artist, title], ids]
+=================  ===============================================================================
 
 An entry is a song by its place (:mod:`musicsim.library.importing.places`), by its names, or by both. HLS, the
 other use of M3U8, names parts of a stream and is refused. XML that declares a document type is refused before
@@ -15,13 +19,15 @@ anything in it is expanded: no playlist has one, and attacks by entities begin w
 import re
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import unquote_plus
 from xml.parsers import expat
 
 from musicsim.errors import LibraryError
-from musicsim.library.importing.json_formats import NO_NAME, plain
+from musicsim.library.importing.json_formats import NO_NAME, Entries, object_in, objects, plain, text_in
 from musicsim.library.importing.places import from_address, is_web, resolved, spelled_out
 from musicsim.library.importing.records import Gatherer, NamedSong
-from musicsim.library.importing.sources import LONGEST, RawBytes, Source, TextLines
+from musicsim.library.importing.sources import LONGEST, JsonStream, RawBytes, Source, TextLines
 
 HLS = "belongs to a stream in parts (HLS), which names no songs. Import playlists of songs."
 NO_SONGS = "list without songs"
@@ -32,6 +38,8 @@ _GNOME_TITLE = re.compile(r"x-gnome-title\s*=(.*)", re.IGNORECASE)
 _RECORDING = re.compile(
     r"musicbrainz\.org/(?:recording|track)/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})", re.IGNORECASE
 )
+_MAX_LIST = 1 << 26  # characters: Spotify's longest lists, of 10 000 songs, have 4 million
+_JSPF_TEXTS = {"title": "title", "creator": "creator", "album": "album"}
 _DEEPEST = 64  # elements in each other; lists have four
 _TRACK_FIELDS = ("location", "identifier", "title", "creator", "album")
 
@@ -204,3 +212,75 @@ def song_of(track: dict[str, list[str]], folder: Path | None) -> NamedSong:
     )
     mbid = recording_id(track.get("identifier", ()))
     return NamedSong(artist, title, album, mbid, resolved(place, folder))
+
+
+def read_jspf(document: JsonStream, rows: Gatherer) -> None:
+    """JSPF; `location` and `identifier` may be one text or a list of them."""
+    folder, songs = list_folder(document.source), []
+    for track in objects(document, "playlist", "track", "tracks"):
+        fields = {name: [text_in(document, track, name)] for name in _JSPF_TEXTS}
+        fields |= {name: _texts(document, track, name) for name in ("location", "identifier")}
+        songs.append(song_of(fields, folder))
+    keep_list(rows, document.source, document.title, "", songs)
+
+
+def _texts(document: Entries, track: dict[str, Any], name: str) -> list[str]:
+    value = track.get(name)
+    texts = [] if value is None else [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise document.fault(f"has {name} {str(value)[:40]!r}, which should be a list of texts.")
+    return [text.replace("\0", " ").encode("utf-8", "replace").decode() for text in texts]
+
+
+def read_spotify_playlists(document: JsonStream, rows: Gatherer) -> None:
+    """Lists of a Spotify account; episodes are left out and counted.
+
+    Memory: the longest list, at most 64 million characters of it.
+    """
+    document.longest = _MAX_LIST
+    for entry in objects(document, "playlists"):
+        items = entry.get("items") or []
+        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+            raise document.fault("has items that are no list of records.")
+        songs = []
+        for item in items:
+            song = _spotify_song(document, item)
+            if song is None:
+                rows.skip("episode or audiobook", document.place)
+            else:
+                songs.append(song)
+        keep_list(rows, document.source, text_in(document, entry, "name"), "", songs)
+
+
+def _spotify_song(document: Entries, item: dict[str, Any]) -> NamedSong | None:
+    track, local = object_in(document, item, "track"), object_in(document, item, "localTrack")
+    if track or "track" not in item:
+        fields = track or item
+        names = (text_in(document, fields, name) for name in ("artistName", "trackName", "albumName"))
+        return NamedSong(*names)
+    # spotify:local:artist:album:title:seconds, each part quoted
+    parts = text_in(document, local, "uri").split(":")
+    if len(parts) >= 5 and parts[:2] == ["spotify", "local"]:
+        artist, album, title = (plain(unquote_plus(part)) for part in parts[2:5])
+        return NamedSong(artist, title, album)
+    return None if item.get("episode") or item.get("audiobook") else NamedSong("", "")
+
+
+def read_aotm(entries: Entries, rows: Gatherer) -> None:
+    """AotM-2011: lists are called by their number, their category is kept."""
+    for entry in objects(entries):
+        if not isinstance(entry.get("playlist"), list):
+            raise entries.fault("has no list under playlist: this is not an AotM-2011 mix.")
+        songs = [_aotm_song(entries, item) for item in entry["playlist"]]
+        category = text_in(entries, entry, "category")
+        keep_list(rows, entries.source, f"AotM {str(entry.get('mix_id', ''))[:40]}", category, songs)
+
+
+def _aotm_song(entries: Entries, item: Any) -> NamedSong:
+    """A song as [[artist, title], ids], [artist, title] or an object of both."""
+    if isinstance(item, dict):
+        return NamedSong(text_in(entries, item, "artist"), text_in(entries, item, "title"))
+    names = item[0] if isinstance(item, list) and item and isinstance(item[0], list) else item
+    if not isinstance(names, list) or len(names) < 2 or not all(isinstance(n, str) for n in names[:2]):
+        raise entries.fault(f"holds {str(item)[:40]!r} where artist and title should be.")
+    return NamedSong(plain(names[0]), plain(names[1]))

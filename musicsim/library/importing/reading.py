@@ -12,7 +12,6 @@ from typing import Any
 from musicsim.errors import LibraryError
 from musicsim.library.importing import json_formats as from_json
 from musicsim.library.importing import playlist_files as from_list
-from musicsim.library.importing import playlist_json as lists_from_json
 from musicsim.library.importing import text_formats as from_text
 from musicsim.library.importing.places import names_audio, spelled_out
 from musicsim.library.importing.records import Batch, Gatherer, Kind, NamedSong
@@ -58,11 +57,11 @@ _FORMATS = {
     "m3u": _Format("playlist (M3U, M3U8)", "playlists", from_list.read_m3u, is_lenient=True),
     "pls": _Format("playlist (PLS)", "playlists", from_list.read_pls, is_lenient=True),
     "xspf": _Format("playlist (XSPF)", "playlists", from_list.read_xspf, RawBytes),
-    "jspf": _Format("playlist (JSPF)", "playlists", lists_from_json.read_jspf, JsonStream),
+    "jspf": _Format("playlist (JSPF)", "playlists", from_list.read_jspf, JsonStream),
     "spotify_playlists": _Format(
-        "Spotify playlists (JSON)", "playlists", lists_from_json.read_spotify_playlists, JsonStream
+        "Spotify playlists (JSON)", "playlists", from_list.read_spotify_playlists, JsonStream
     ),
-    "aotm": _Format("AotM-2011 playlists (JSON)", "playlists", lists_from_json.read_aotm, JsonStream),
+    "aotm": _Format("AotM-2011 playlists (JSON)", "playlists", from_list.read_aotm, JsonStream),
 }
 # these two belong together: the one counts plays of numbers, the other names them
 _TRIPLETS, _NAMES = "triplets", "track names"

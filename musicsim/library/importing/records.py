@@ -90,16 +90,11 @@ def day_of(seconds: float | None) -> str | None:
 
 
 class Gatherer:
-    """Takes rows as they are read and sums them.
+    """Takes rows as they are read and sums them; `listener` is who listened where a row does not say so.
 
-    Memory: names are held once each; a row takes 16 bytes until four million of them are summed, which takes
-    150 MB more for a moment. A history of any length takes what its distinct pairs of listener and song take, and
-    12 bytes for each listen with a time.
-
-    Parameters
-    ----------
-    listener : str
-        Who listened where a row does not say so.
+    Memory: names are held once each; a row takes 16 bytes until four million of them are summed, which takes 150 MB
+    more for a moment. A history of any length takes what its distinct pairs of listener and song take, and 12 bytes
+    for each listen with a time.
     """
 
     def __init__(self, kind: Kind, listener: str) -> None:

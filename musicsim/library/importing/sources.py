@@ -221,14 +221,8 @@ class RawBytes(_Watched):
 class JsonStream(_Watched):
     """A JSON document that is read one entry of its list at a time.
 
-    Memory: the largest entry, at most a few MB, whatever the document's size.
-
-    Attributes
-    ----------
-    longest : int
-        Characters that an entry may have.
-    title : str
-        What the document calls itself, as far as it was read: the first text under "title" or "name".
+    `title` is what it calls itself, as far as it was read: the first text under "title" or "name". Memory: the
+    largest entry, at most a few MB (`longest` characters), whatever the document's size.
     """
 
     def __init__(self, *arguments: Any) -> None:
@@ -280,7 +274,7 @@ class JsonStream(_Watched):
         count = 0
         while self._peek() != "]":
             start, value = self.line, self._value()
-            end, self.line = self.line, start  # of what is wrong with an entry, its beginning is told
+            end, self.line = self.line, start  # of what is wrong with an entry, its beginning is reported
             yield value
             self.line = end
             if self._peek() != "]":

@@ -111,17 +111,10 @@ class Decoder:
     ) -> Decoding[T]:
         """Put work at the end of the line.
 
-        Parameters
-        ----------
-        work : callable of a :data:`Run`
-            Called in a thread of this process when its turn comes. What decodes goes through `run`, which raises
-            :class:`AudioError` in words where that crashes, takes too long or too much.
-        name : str
-            What sentences call the source.
-        limits : Limits
-            For each call of `run`.
-        is_urgent : bool
-            Whether it goes before all that is not.
+        It is called in a thread of this process when its turn comes; urgent work goes before all that is not. What
+        decodes goes through the :data:`Run` that it is given, each call within `limits`, which raises
+        :class:`AudioError` in words where that crashes, takes too long or too much. `name` is what sentences call the
+        source.
         """
         decoding = Decoding(work, name, limits, is_urgent, self)
         self.warm_up()
@@ -173,7 +166,7 @@ class Decoder:
 
     def _serve(self) -> None:
         worker = _Warm()
-        with suppress(EOFError, OSError):  # whoever asks for work is told
+        with suppress(EOFError, OSError):  # whoever asks for work gets the error
             worker.open()
         while self._do_next(worker):
             pass
@@ -308,7 +301,7 @@ def _answer(task: _Task | None) -> Any:
         return AudioError(
             f"{task.name}: decoding took more than {task.memory_mb} MB of memory and was stopped. Re-encode the file."
         )
-    except OSError as error:  # not of reading, which is told in words already
+    except OSError as error:  # not of reading, which has words already
         return LibraryError(
             f"{task.name}: what was decoded cannot be written ({error.strerror or error}). Make room in the library."
         )

@@ -73,10 +73,7 @@ class _Context(type(_plain)):  # type: ignore[misc]
 def worker_context(*modules: str) -> BaseContext:
     """A way to start workers, each with one BLAS thread.
 
-    Parameters
-    ----------
-    modules : str
-        Names of modules that workers will need; imported once and shared where the system can fork.
+    What they will need is imported once, and shared where the system can fork.
     """
     context = _Context()
     if _METHOD == "forkserver":
@@ -99,13 +96,7 @@ class OverTimeError(Exception):
 
 
 class WorkerDied(Exception):
-    """A worker has ended before it had done its task.
-
-    Attributes
-    ----------
-    exit_code : int or None
-        Of the process; the negative number of the signal that ended it, if one did.
-    """
+    """A worker has ended before its task; with its exit code, the negative number of the signal if one ended it."""
 
     def __init__(self, exit_code: int | None) -> None:
         super().__init__(exit_code)
@@ -285,18 +276,9 @@ class _Crew(Generic[T]):
 class Worker(Generic[T]):
     """A process that ends with this one, the pipe to it, and the tasks it has been given, in their order.
 
-    Parameters
-    ----------
-    context : of :func:`worker_context`
-    function : callable of one task
-        Importable by name, as `prepare`.
-    prepare : callable
-        Called once in the process, before it says that it is ready.
-
-    Raises
-    ------
-    OSError, EOFError
-        If the process cannot be started.
+    The function of a task, and `prepare`, which is called once in the process before it says that it is ready, have
+    to be importable by name; `context` is of :func:`worker_context`. Raises OSError or EOFError if the process cannot
+    be started.
     """
 
     def __init__(self, context: Any, function: Callable[[T], Any], prepare: Callable[[], object]) -> None:

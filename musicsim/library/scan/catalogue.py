@@ -24,16 +24,11 @@ def enter_known(library: Store, path: Path, same: Same) -> bool:
 
 
 def enter_song(library: Store, path: Path, analysis: Analysis) -> bool:
-    """Enter a file and its song.
+    """Enter a file and its song; whether the song is new to the library.
 
     The file is the song with the same bytes; else, if its sound is the same to the last bit, the song that lay at
-    this path or whose files have gone: its tags were changed, and it was perhaps moved. Such a song keeps its
-    id, and with it plays, playlists and edits.
-
-    Returns
-    -------
-    bool
-        Whether the song is new to the library.
+    this path or whose files have gone: its tags were changed, and it was perhaps moved. Such a song keeps its id, and
+    with it plays, playlists and edits.
     """
     tags, aliases = asdict(analysis.tags), library.edits.aliases()
     values = {

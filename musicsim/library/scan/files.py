@@ -65,26 +65,13 @@ def content_hash(source: Path | bytes) -> str:
 
 
 def find_audio(sources: Iterable[Path], *, absent_ok: bool = False) -> Found:
-    """Audio files below the sources.
+    """Audio files below the sources, absolute paths: folders with all below them, and files whatever their names.
 
-    Parameters
-    ----------
-    sources : iterable of absolute paths
-        A folder is walked, with all below it; a file is taken whatever its name.
-    absent_ok : bool
-        List sources that do not exist or cannot be reached, such as a drive that is not plugged in, instead of
-        raising.
+    Each folder of the disk is walked once, under the first of its names; each file is listed under every name it has
+    in these folders. About 0.35 kB a file.
 
-    Returns
-    -------
-    Found
-        Each folder of the disk is walked once, under the first of its names; each file is listed under every
-        name it has in these folders. About 0.35 kB a file.
-
-    Raises
-    ------
-    LibraryError
-        If a source does not exist or cannot be reached, before any folder is walked.
+    With `absent_ok` sources that do not exist or cannot be reached, such as a drive that is not plugged in, are
+    listed; else LibraryError is raised before any folder is walked.
     """
     found: dict[Path, os.stat_result] = {}
     absent: list[Path] = []

@@ -10,15 +10,10 @@ _SOON_S = 0.5  # before that there is nothing to say
 
 
 class Forecast:
-    """Time left from the bytes that are left, and from what bytes of each ending have cost so far.
+    """Time left from the bytes of the files that are left, and from what bytes of each ending have cost so far.
 
-    A minute of FLAC has five times the bytes of a minute of MP3 and costs about the same: one speed in files or
-    bytes would promise too much or too little whenever a folder changes from one to the other.
-
-    Parameters
-    ----------
-    files : iterable of (Path, int)
-        What is to be done, and its size in bytes.
+    A minute of FLAC has five times the bytes of a minute of MP3 and costs about the same: one speed in files or bytes
+    would promise too much or too little whenever a folder changes from one to the other.
     """
 
     def __init__(self, files: Iterable[tuple[Path, int]]) -> None:

@@ -17,14 +17,13 @@ from typing import Any
 
 from musicsim.audio import FEATURE_VERSION
 from musicsim.errors import AudioError, NoSoundError, StorageError
-from musicsim.library.disk.paths import absolute
 from musicsim.library.processes.workers import Limits, OverTimeError, WorkerDied, outcomes
 from musicsim.library.scan.analysis import Analysis, Same, Skipped, Task, analyse
 from musicsim.library.scan.catalogue import enter_known, enter_song
 from musicsim.library.scan.files import Found, FoundFile, find_audio
 from musicsim.library.scan.forecast import Forecast
 from musicsim.library.store import Store
-from musicsim.library.stores.files import ERROR, NO_SOUND, SHORT, SKIPPED, Failure, KnownFile
+from musicsim.library.stores.files import ERROR, NO_SOUND, SHORT, SKIPPED, Failure, KnownFile, absolute
 
 _log = logging.getLogger(__name__)
 
@@ -66,6 +65,18 @@ class AddReport:
     seconds: float = 0.0  # spent on analysing
     # files that could not be added, or were skipped, this time
     failures: list[Failure] = field(default_factory=list)
+
+    @property
+    def words(self) -> str:
+        """What became of the files, each counted once."""
+        counts = {
+            "added": self.n_added,
+            "already here (copied, moved or with other tags)": self.n_known,
+            "unchanged": self.n_unchanged,
+            "skipped": self.n_skipped,
+            "failed": len(self.failures) - self.n_skipped,
+        }
+        return " · ".join(f"{n:,} {what}" for what, n in counts.items() if n)
 
 
 class Scan:
@@ -193,23 +204,12 @@ class Scan:
         )
 
     def run(self, progress: ProgressCallback | None = None, *, n_files: int | None = None) -> bool:
-        """Analyse the next `n_files` files, or all that are left.
+        """Analyse the next `n_files` files, or all that are left; False when it was stopped.
 
-        Parameters
-        ----------
-        progress : callable, optional
-            Called with a :class:`Progress` after each file and at least twice a second; True stops the scan,
-            what is done stays. It may take its time: that is a pause.
+        `progress` is called with a :class:`Progress` after each file and at least twice a second; True stops the
+        scan, what is done stays. It may take its time: that is a pause.
 
-        Returns
-        -------
-        bool
-            False when it was stopped.
-
-        Raises
-        ------
-        StorageError
-            If the library's folder takes no more; what is done stays.
+        Raises StorageError if the library's folder takes no more; what is done stays.
         """
         part, self.todo = self.todo[:n_files], self.todo[n_files:] if n_files is not None else []
         if part:
@@ -370,21 +370,10 @@ def add(
 ) -> AddReport:
     """Analyse the audio files below the sources and add them to a library; options as of :class:`Scan`.
 
-    Parameters
-    ----------
-    sources : path or sequence of paths
-        They are kept among the library's roots.
-    progress : callable, optional
-        As of :meth:`Scan.run`.
+    Sources are kept among the library's roots. `progress` is as of :meth:`Scan.run`.
 
-    Raises
-    ------
-    LibraryError
-        If a source does not exist.
-    StoreLockedError
-        If another process is adding to this library.
-    StorageError
-        If the library's folder takes no more; what is done stays.
+    Raises LibraryError if a source does not exist; StoreLockedError if another process is adding to this library;
+    StorageError if the library's folder takes no more, and what is done stays.
     """
     scan = Scan(library, sources, retry=retry, anyway=anyway, absent_ok=absent_ok, n_workers=n_workers)
     library.files.add_roots(scan.sources)
@@ -403,14 +392,7 @@ def add_stream(
 ) -> None:
     """Analyse and add files as an iterable brings them, counting into `report`; see :func:`add`.
 
-    Parameters
-    ----------
-    paths : iterable of Path
-        Taken from only when a worker has room.
-    planned : sequence of Path
-        What will come, for the time left.
-    progress
-        As of :meth:`Scan.run`.
+    It is taken from only when a worker has room; `planned` is what will come, for the time left.
     """
 
     def tasks() -> Iterator[Task]:

@@ -29,20 +29,11 @@ _HEADING = re.compile(r"^[ \t]*\[[^\]\n]*\][ \t]*$", re.MULTILINE)
 def read_lyrics(
     library: Store, tell: Callable[[str, int, int], object] | None = None, limit: int | None = None
 ) -> int:
-    """Bring the words of a library's songs up to their files.
+    """Bring the words of a library's songs up to their files; how many were looked at.
 
-    Parameters
-    ----------
-    tell : callable, optional
-        Told a message, how many songs are done, and of how many, with every batch. What it raises ends the work;
-        all that was told of as done is kept.
-    limit : int, optional
-        Songs that are looked at; the next call takes the next ones.
-
-    Returns
-    -------
-    int
-        Songs that were looked at. A file that cannot be reached now is left for the next time.
+    `tell` takes a message, how many songs are done, and of how many, with every batch; what it raises ends the
+    work, and all that was reported as done is kept. At most `limit` are looked at: the next call takes the next ones.
+    A file that cannot be reached now is left for the next time.
     """
     songs = library.lyrics.unread()
     songs = songs if limit is None else songs[: max(limit, 0)]
@@ -64,18 +55,10 @@ def read_lyrics(
 
 
 def read_words(path: Path) -> dict[str, int]:
-    """How often the lyrics of a file say each word.
+    """How often the lyrics of an audio file say each word, as :func:`count_words` has it.
 
-    Parameters
-    ----------
-    path : Path
-        An audio file.
-
-    Returns
-    -------
-    dict of str to int
-        As :func:`count_words` has it. Of several texts in one file the first that says something: plain before
-        timed, tags before the ``.lrc`` file. Empty where there is none, and where the file cannot be read.
+    Of several texts in one file the first that says something: plain before timed, tags before the ``.lrc`` file.
+    Empty where there is none, and where the file cannot be read.
     """
     for text in read_lyric_tags(path):
         if words := count_words(text):
@@ -99,18 +82,10 @@ def _lrc_text(path: Path) -> str:
 
 
 def count_words(text: str) -> dict[str, int]:
-    """Count the words of lyrics.
+    """Count the words of lyrics: the most frequent ones, at most 2,000.
 
-    Parameters
-    ----------
-    text : str
-        Plain, or LRC: time stamps and lines in square brackets (headings, metadata) are left out.
-
-    Returns
-    -------
-    dict of str to int
-        The most frequent words, at most 2,000. A word is a run of letters and their marks (Unicode, NFKC, lower case)
-        of at most 40; languages without spaces have whole lines for words.
+    Of LRC, time stamps and lines in square brackets (headings, metadata) are left out. A word is a run of letters and
+    their marks (Unicode, NFKC, lower case) of at most 40; languages without spaces have whole lines for words.
     """
     text = text[:_MAX_TEXT].replace("\r", "\n")
     text = _HEADING.sub("", _TIME.sub(" ", text))

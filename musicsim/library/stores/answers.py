@@ -41,12 +41,9 @@ class Answer:
 def comparisons(answer: Answer) -> list[tuple[int, int, int, int]]:
     """What an answer says of distances, as comparisons (i, j, k, l) of song ids: d(i, j) < d(k, l).
 
-    Returns
-    -------
-    list of (int, int, int, int)
-        Of the odd one out among three: the other two are nearer to one another than either is to it. Among four:
-        the same for every pair of the others. Of "like": the first song is nearer to the one chosen than to each
-        other one. None of an answer that is unsure.
+    Of the odd one out among three: the other two are nearer to one another than either is to it. Among four: the same
+    for every pair of the others. Of "like": the first song is nearer to the one chosen than to each other one. None
+    of an answer that is unsure.
     """
     if answer.chosen is None:
         return []
@@ -85,19 +82,10 @@ class AnswerStore(NumberedOpinionStore):
         foreseen: bool | None = None,
         model: str = "",
     ) -> int:
-        """Keep one answer; the arguments are those of :class:`Answer`.
+        """Keep one answer, with the arguments of :class:`Answer`; its number, which is given to no other one.
 
-        Returns
-        -------
-        int
-            The number of the answer, which is given to no other one.
-
-        Raises
-        ------
-        ValueError
-            If the answer makes no sense: it names the argument at fault.
-        NotFoundError
-            If a song is not in the library.
+        Raises ValueError if the answer makes no sense: it names the argument at fault; NotFoundError if a song is not
+        in the library.
         """
         row = answer_row(time.time(), listener, form, song_ids, chosen, is_random, foreseen, model)
         try:

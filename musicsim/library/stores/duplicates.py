@@ -58,13 +58,7 @@ class DuplicateStore(Tables):
                 connection.execute(schema.songs.update().where(which).values(is_compared=True), done)
 
     def judge(self, song_ids: Sequence[int], *, is_same: bool) -> int:
-        """Say of some songs that every pair found among them is the same song, or is not.
-
-        Returns
-        -------
-        int
-            Pairs that were judged.
-        """
+        """Say of some songs that every pair found among them is the same song, or is not; how many pairs these are."""
         ids = sorted(set(song_ids))
         d = schema.duplicates.c
         among = schema.duplicates.update().where(d.first_id.in_(ids), d.second_id.in_(ids))

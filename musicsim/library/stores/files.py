@@ -1,5 +1,6 @@
 """Which files a library knows: where its songs lie, what could not be added and why, and what has gone."""
 
+import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,6 @@ import sqlalchemy as sa
 from musicsim.audio import FEATURE_VERSION
 from musicsim.library.db import schema
 from musicsim.library.db.database import Tables
-from musicsim.library.disk.paths import absolute, is_below
 
 ERROR, NO_SOUND, SHORT, SILENT = "error", "no sound", "short", "silent"
 SKIPPED = (SHORT, SILENT)
@@ -19,6 +19,17 @@ SKIPPED = (SHORT, SILENT)
 
 BLAMED = ("the decoder crashed (exit code", "BrokenProcessPool", "cannot be read (")
 """What older versions said of files that a worker's death, a full disk or the network had kept from being added."""
+
+
+def absolute(source: str | Path) -> Path:
+    """The path without ``~`` and ``..``; links are kept, so that a library follows what was named."""
+    return Path(os.path.abspath(Path(source).expanduser()))
+
+
+def is_below(path: Path, folder: Path) -> bool:
+    """Whether an absolute path is the folder or lies in it, by its name alone: the disk is not asked."""
+    inside, outside = os.fspath(path), os.fspath(folder)
+    return inside == outside or inside.startswith(os.path.join(outside, ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +77,7 @@ class FileStore(Tables):
     def forget_root(self, root: Path) -> int:
         """Take a folder out of the library, with its files, failures and the songs that lie nowhere else.
 
-        Returns
-        -------
-        int
-            Songs that were forgotten. The music itself is not touched.
+        Returns how many songs were forgotten. The music itself is not touched.
         """
         f, bad = schema.files, schema.failures
         others = [other for other in self.roots() if other != root]
@@ -95,6 +103,18 @@ class FileStore(Tables):
             f.path, f.song_id, f.size, f.mtime_ns, s.content_hash, s.feature_version, is_missing
         ).join(schema.songs, s.id == f.song_id)
         return {row[0]: KnownFile(*row[1:]) for row in self._rows(query)}
+
+    def copies(self) -> dict[int, list[Path]]:
+        """Where songs lie whose very bytes are in more than one file, by song id."""
+        f = schema.files.c
+        here = sa.select(f.song_id, f.path).where(f.missing_since.is_(None))
+        several = sa.select(f.song_id).where(f.missing_since.is_(None)).group_by(f.song_id)
+        query = here.where(f.song_id.in_(several.having(sa.func.count() > 1))).order_by(f.song_id, f.path)
+        found: dict[int, list[Path]] = {}
+        with self._engine.connect() as connection:
+            for song_id, path in connection.execute(query):
+                found.setdefault(song_id, []).append(path)
+        return found
 
     def songs_below(self, folder: Path) -> set[Path]:
         """Paths of the files below a folder that are songs."""
@@ -195,13 +215,7 @@ class FileStore(Tables):
                 _forget(connection, sa.and_(_without_file(), silent))
 
     def forget_songs(self, song_ids: Iterable[int]) -> int:
-        """Forget songs whose files are missing, with all that was said of them; others are left.
-
-        Returns
-        -------
-        int
-            Songs that were forgotten.
-        """
+        """Forget songs whose files are missing, with all that was said of them; how many. Others are left."""
         s = schema.songs.c
         each = schema.songs.delete().where(s.id == sa.bindparam("which"), s.id.not_in(schema.ids_with_file()))
         rows = [{"which": song_id} for song_id in song_ids]

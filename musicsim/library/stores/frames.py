@@ -1,22 +1,34 @@
-"""What songs sound like, on disk, named by the hash of the file's bytes: frames, and aspects beside them.
+"""What songs sound like: frames and aspects on disk, named by the hash of the file's bytes, and their descriptors.
 
-Frames are a file a song (:mod:`musicsim.audio.song_frames`). Aspects, harmony and rhythm, are 2 kB in a file of their
-own, whose name holds their version, so that one listing tells which songs lack them: those of libraries of older
+Frames are a file a song (:func:`musicsim.audio.read_song_frames`). Aspects, harmony and rhythm, are 2 kB in a file of
+their own, whose name holds their version, so that one listing tells which songs lack them: those of libraries of older
 versions, until their folders are added again.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
+import sqlalchemy as sa
 
 from musicsim._arrays import Float32Array, FloatingArray
-from musicsim.audio import ASPECT_VERSION, HARMONY_SIZE, RHYTHM_SIZE, SongFrames, read_song_frames
+from musicsim.audio import (
+    ASPECT_VERSION,
+    DESCRIPTOR_VERSION,
+    HARMONY_SIZE,
+    RHYTHM_SIZE,
+    Descriptors,
+    SongFrames,
+    read_song_frames,
+)
 from musicsim.errors import FeatureVersionError
+from musicsim.library.db import schema
+from musicsim.library.db.database import Tables
 from musicsim.library.disk.arrays import atomic_path
 
 _ASPECTS = f".v{ASPECT_VERSION}.npz"
+_OUTDATED = schema.songs.c.descriptor_version != DESCRIPTOR_VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,3 +128,24 @@ class FrameStore:
                     "again."
                 ) from error
         return result
+
+
+class DescriptorStore(Tables):
+    """What can be heard of the songs of one library, as this version says it: columns of the table of songs."""
+
+    def n_outdated(self) -> int:
+        """How many songs have none of this version, missing songs among them."""
+        return self._value(sa.select(sa.func.count()).where(_OUTDATED)) or 0
+
+    def outdated(self) -> dict[int, str]:
+        """The hashes of these songs, by their id."""
+        s = schema.songs.c
+        rows = self._rows(sa.select(s.id, s.content_hash).where(_OUTDATED).order_by(s.id))
+        return {row.id: row.content_hash for row in rows}
+
+    def save(self, descriptors: Mapping[int, Descriptors]) -> None:
+        """Replace those of some songs, by their id."""
+        with self._write() as connection:
+            for song_id, found in descriptors.items():
+                values = asdict(found) | {"descriptor_version": DESCRIPTOR_VERSION}
+                connection.execute(schema.songs.update().where(schema.songs.c.id == song_id).values(**values))

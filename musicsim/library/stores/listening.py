@@ -128,18 +128,9 @@ class ListeningStore(Tables):
         return {song_id: frozenset(names) for song_id, names in heard.items()}
 
     def sittings(self, longest_pause_s: float = MAX_PAUSE_S) -> Int64Array:
-        """Which songs were played in one sitting.
+        """Which songs were played in one sitting: its number and song id, as of :func:`sittings_of`.
 
-        Parameters
-        ----------
-        longest_pause_s : float
-            Seconds; see :data:`MAX_PAUSE_S`.
-
-        Returns
-        -------
-        int64 (n, 2)
-            Number of a sitting and song id, see :func:`sittings_of`. A
-            listener's imports are one history. Songs that wait keep a sitting going.
+        A listener's imports are one history. Songs that wait keep a sitting going.
         """
         return sittings_of(*self._timed(), longest_pause_s)
 
@@ -299,16 +290,9 @@ class ListeningStore(Tables):
             yield row[0], row[1], row[2], row[3]
 
     def give(self, found: Mapping[tuple[str, str, str, str], int]) -> int:
-        """Let what waits go to its songs.
+        """Let what waits go to its songs, by artist, title, album and recording id.
 
-        Parameters
-        ----------
-        found : mapping of (artist, title, album, recording id) to song id
-
-        Returns
-        -------
-        int
-            Songs of imports that were found.
+        Gives how many songs of imports were found.
         """
         if not found:
             return 0

@@ -113,6 +113,14 @@ class LyricsStore(Tables):
         w = schema.lyrics.c
         return self._value(sa.select(w.words).where(w.song_id == song_id)) or {}
 
+    def songs_saying(self, word: str) -> Int64Array:
+        """Ids of the songs that say a word, int64."""
+        w = schema.lyrics.c
+        said = sa.func.json_each(w.words).table_valued("key")
+        query = sa.select(w.song_id).select_from(sa.join(schema.lyrics, said, said.c.key == word))
+        with self._engine.connect() as connection:
+            return np.array(connection.scalars(query).all(), dtype=np.int64)
+
     def table(self, *, min_songs: int = 2, max_share: float = 0.5) -> WordTable:
         """Words of all songs that have some.
 

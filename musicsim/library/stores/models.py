@@ -147,12 +147,8 @@ class ModelStore(Tables):
     ) -> None:
         """Let a model with all its rows be used; one of the same name is replaced by it, in use or not.
 
-        Parameters
-        ----------
-        activate : bool
-            Put it into use even if the one that it replaces was not.
-        keep_as : tuple of str, optional
-            Kind and name under which the one that it replaces stays, with all that was learned on it.
+        With `activate` it is put into use even if the one that it replaces was not; `keep_as` gives the kind and name
+        under which that one stays, with all that was learned on it.
         """
         m = schema.models.c
         name = self.get(model_id).name

@@ -60,22 +60,10 @@ class PlaylistStore(Tables):
         ]
 
     def add(self, playlists: Iterable[NewPlaylist], source: str) -> int:
-        """Add playlists; one of the same source, name and category is replaced.
+        """Add playlists; one of the same source, name and category is replaced. Returns how many were written.
 
-        Parameters
-        ----------
-        playlists : iterable of (name, category, song ids) or (name, category, song ids, details)
-            Details are what :class:`SavedPlaylist` gives back: anything that JSON can hold.
-
-        Returns
-        -------
-        int
-            How many were written.
-
-        Raises
-        ------
-        ValueError
-            If JSON cannot hold some details.
+        Each is (name, category, song ids), or that with details, which :class:`SavedPlaylist` gives back. Raises
+        ValueError if JSON cannot hold them.
         """
         with self._write() as connection:
             return put_playlists(connection, playlists, source)

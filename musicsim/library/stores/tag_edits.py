@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from musicsim.library.artists import SpellingGroup, known_artist, similar_spellings
 from musicsim.library.db import schema
+from musicsim.library.db.columns import some_ids
 from musicsim.library.db.database import Tables
 from musicsim.library.tags import FileTags
 
@@ -98,10 +99,11 @@ class TagEdits(Tables):
         with self._write() as connection:
             self._change(connection, song_ids, lambda _: {})
 
-    def edited(self) -> dict[int, dict[str, Any]]:
-        """Edits by song id."""
+    def edited(self, ids: Iterable[int] | None = None) -> dict[int, dict[str, Any]]:
+        """Edits by song id, of all songs or of some."""
         s = schema.songs.c
-        rows = self._rows(sa.select(s.id, s.edits).where(s.edits.is_not(None)))
+        query = sa.select(s.id, s.edits).where(s.edits.is_not(None))
+        rows = self._rows(query if ids is None else query.where(s.id.in_(some_ids(ids))))
         return {row.id: row.edits for row in rows if row.edits}
 
     def _change(self, connection: sa.Connection, song_ids: Iterable[int], change: Any) -> None:

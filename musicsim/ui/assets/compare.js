@@ -197,7 +197,7 @@ class Comparison {
 
   // ------------------------------------------------------------------------------------- the looks
 
-  /** Build all anew; the keyboard goes on where it was, at a new question from the first song on. */
+  /** Build all again; the keyboard goes on where it was, at a new question from the first song on. */
   draw(isNew = false) {
     const { data, root } = this;
     const focused = root.getRootNode().activeElement?.closest("[data-name]")?.dataset.name;
@@ -277,7 +277,9 @@ class Comparison {
     if (player && player !== this.player) {
       this.player = player;
       const { signal } = this.closing;
-      for (const name of ["play", "pause", "error"]) player.audio.addEventListener(name, () => this.look(), { signal });
+      for (const name of ["play", "pause", "error"]) {
+        for (const sound of player.sounds) sound.addEventListener(name, () => this.look(), { signal });
+      }
     }
     const failed = player ? player.tracks.filter((track) => player.failed.has(track.uid)) : [];
     failed.forEach((track) => this.broken.add(track.url));

@@ -15,6 +15,8 @@ const MAX_NAMES = 24;
 const MANY = 100; // marks
 const MIN_HEIGHT_PX = 360;
 const NARROW_PX = 640;
+const LEGEND_PX = 20; // of an entry of a saved figure
+const LEGEND_WIDTH_PX = 180;
 const RED = "#d4002a";
 const LIBRARY = Symbol.for("musicsim.map-library");
 const MAX_FRAME = Symbol.for("musicsim.map-max-frame-ms"); // set by tests, for whom any speed will do
@@ -119,11 +121,20 @@ class SongMap {
       iconButton("home", "Whole map", () => this.goHome()),
       toggle("names", "Names of regions", (isOn) => { this.hasNames = isOn; this.paint(); }),
       ...(canHear ? [toggle("hear", "Play the song under the pointer", (isOn) => { this.isHearing = isOn; })] : []),
+      ...["png", "svg"].map((kind) => this.saver(kind)),
       ...(document.fullscreenEnabled ? [iconButton("expand", "Full screen", () => this.expand())] : []),
       ...(height || !this.columns() ? [] : [toggle("fold", "Hide the list", (isOn) => this.fold(isOn))]),
     );
     this.hasNames = !height;
     this.tools.querySelector("[data-tool=names]").setAttribute("aria-pressed", String(this.hasNames));
+  }
+
+  saver(kind) {
+    const made = element("button", "tool", kind.toUpperCase());
+    Object.assign(made, { type: "button", title: `Save as ${kind.toUpperCase()}` });
+    made.setAttribute("aria-label", made.title);
+    made.addEventListener("click", () => saveFigure(this.figure(), "map", kind));
+    return made;
   }
 
   /** The columns of the page that the map is in; of nested ones the outermost. */
@@ -213,7 +224,7 @@ class SongMap {
     Object.assign(this, { nChosenFor: places.n, isNew: true });
     this.points?.close();
     this.points = null;
-    if (places.n > MAX_PLAIN && canDrawGl()) {
+    if (places.n > MAX_PLAIN && canDrawGl(places.n)) {
       window[LIBRARY] ??= import(new URL(script, this.base).href);
       const points = new GlPoints(await window[LIBRARY], this.newCanvas(), this.extent());
       const frameMs = await points.probe(places, colours, this.size);
@@ -468,6 +479,51 @@ class SongMap {
     this.points.look(this.colours, codes, this.size);
     this.showIsolated();
     this.paint();
+  }
+
+  /** What is in view as a figure, every song a point, with its marks, its names and what its colours mean. */
+  figure() {
+    const { width, height } = this.seen;
+    const { entries, codes } = this.colours;
+    const lines = entries.map(() => []);
+    for (let row = 0; row < this.places.n; row += 1) {
+      const [px, py] = this.pixelsOf(row);
+      if (px < 0 || py < 0 || px > width || py > height || !this.isShown(row)) continue;
+      lines[codes[row]].push(`M${px.toFixed(1)} ${py.toFixed(1)}h0`); // a line of no length with round ends is a point
+    }
+    const ink = getComputedStyle(this.root).color;
+    const points = lines.map((some, code) => svgElement("path", {
+      d: some.join(""), stroke: entries[code].colour, "stroke-linecap": "round", "stroke-opacity": 0.85,
+      "stroke-width": (entries[code].is_known ? 1 : 0.7) * this.size,
+    }));
+    const ring = (row, more, stroke, line) => {
+      const [cx, cy] = this.pixelsOf(row);
+      return svgElement("circle", { cx, cy, r: (this.size + more) / 2, fill: "none", stroke, "stroke-width": line });
+    };
+    const { chosen, found, path } = this.marks;
+    const way = path.map((row) => this.pixelsOf(row).join(",")).join(" ");
+    const marks = [
+      svgElement("polyline", { points: way, fill: "none", stroke: ink, "stroke-width": 1.5 }),
+      ...[...found, ...path].map((row) => ring(row, 6, ink, 1.5)), ...chosen.map((row) => ring(row, 12, RED, 3)),
+    ];
+    const box = this.stage.getBoundingClientRect();
+    const names = [...this.names.children].map((span) => {
+      const { x, y, width: across, height: down } = span.getBoundingClientRect();
+      const name = this.svgText(span.textContent, x + across / 2 - box.x, y + down / 2 - box.y, "middle", ink);
+      const paper = getComputedStyle(document.querySelector(".stApp") ?? document.body).backgroundColor;
+      for (const [key, value] of Object.entries({ stroke: paper, "stroke-width": 3, "paint-order": "stroke" })) name.setAttribute(key, value);
+      return name;
+    });
+    const shown = entries.flatMap(({ name, colour, n_songs: n }, code) => (name && n && lines[code].length ? [[name, colour]] : []));
+    const legend = shown.slice(0, Math.floor(height / LEGEND_PX)).flatMap(([name, colour], i) => [
+      svgElement("circle", { cx: width + 12, cy: (i + 0.5) * LEGEND_PX, r: 5, fill: colour }),
+      this.svgText(name, width + 24, (i + 0.5) * LEGEND_PX, "start", ink),
+    ]);
+    return figureOf(width + (legend.length ? LEGEND_WIDTH_PX : 0), height, this.root, ...points, ...marks, ...names, ...legend);
+  }
+
+  svgText(text, x, y, anchor, fill) {
+    return svgElement("text", { x, y, fill, "text-anchor": anchor, "dominant-baseline": "middle", "font-size": 13 }, text);
   }
 
   // -------------------------------------------------------------------------------------- pointing

@@ -7,6 +7,7 @@ const SAMPLE = 8000; // songs that are points of a view with more, on the plain 
 const MAX_PLAIN = 20000; // songs up to which the plain canvas draws all
 const PROBE = 100000; // points by which WebGL's speed is measured
 const MAX_FRAME_MS = 400; // a map that takes longer to draw is sampled
+const SOFTWARE = /swiftshader|llvmpipe|softpipe|software|basic render/i;
 const MOVE_MS = 600;
 const CELL_PX = 3; // of the density
 const DARKEST = 0.42; // opacity of the density where most songs are
@@ -41,11 +42,14 @@ async function fetchColours(base, map, by) {
   return { order, by, tag, entries, scale, codes: new Uint8Array(bytes, end) };
 }
 
-function canDrawGl() {
+/** Whether WebGL is there, and for so many points not by software, which would take seconds to be found too slow. */
+function canDrawGl(n) {
   const context = document.createElement("canvas").getContext("webgl");
   const can = Boolean(context?.getExtension("OES_texture_float"));
+  const told = context?.getExtension("WEBGL_debug_renderer_info");
+  const renderer = told ? context.getParameter(told.UNMASKED_RENDERER_WEBGL) : "";
   context?.getExtension("WEBGL_lose_context")?.loseContext();
-  return can;
+  return can && !(n > PROBE && SOFTWARE.test(renderer));
 }
 
 /** All points by regl-scatterplot, which is used to draw only: what is pointed at is the map's business. */

@@ -45,27 +45,42 @@ class View {
     click("next", () => engine.next());
     click("title", () => engine.tell("open"));
     click("more", () => engine.tell("more_like_this"));
-    click("mute", () => (engine.audio.muted = !engine.audio.muted));
+    click("mute", () => engine.setVolume({ muted: !engine.volume.muted }));
     click("queue-clear", () => engine.clear());
     for (const [name, value] of [["thumb-up", 1], ["thumb-down", -1]]) {
       click(name, () => engine.tell("thumb", engine.thumb(engine.track.song_id) === value ? 0 : value));
     }
-    this.on(this.part("volume"), "input", ({ target }) => {
-      [engine.audio.volume, engine.audio.muted] = [Number(target.value), false];
-    });
+    this.on(this.part("volume"), "input", ({ target }) => engine.setVolume({ level: Number(target.value), muted: false }));
     this.wireQueue();
+    this.wireMenu();
     this.wireWave(this.part("wave"));
   }
 
-  wireQueue() {
-    this.panel = this.part("queue-panel");
-    const opener = this.part("queue");
+  /** A panel above the button that opens it. */
+  wirePanel(name) {
+    const [opener, panel] = [this.part(name), this.part(`${name}-panel`)];
     // The browser's own link: with a click handler, "close on a click outside" would come first.
-    opener.popoverTargetElement = this.panel;
-    this.on(this.panel, "toggle", ({ newState }) => {
+    opener.popoverTargetElement = panel;
+    this.on(panel, "toggle", ({ newState }) => {
       opener.setAttribute("aria-expanded", String(newState === "open"));
-      if (newState === "open") this.renderQueue();
+      if (newState === "open") this.placeAbove(panel, opener);
     });
+    return panel;
+  }
+
+  wireMenu() {
+    const { engine } = this;
+    this.wirePanel("menu");
+    const change = (name, act) => this.on(this.part(name), "change", ({ target }) => act(target));
+    change("level", ({ checked }) => engine.set({ level: checked }));
+    change("between", ({ value }) => engine.set({ between: value }));
+    change("radio", ({ checked }) => engine.set({ radio: checked }));
+    change("presentation", ({ checked }) => engine.present(checked));
+  }
+
+  wireQueue() {
+    this.panel = this.wirePanel("queue");
+    this.on(this.panel, "toggle", ({ newState }) => newState === "open" && this.renderQueue());
     this.on(this.part("queue-list"), "click", ({ target }) => {
       const button = target.closest("button");
       if (!button) return;
@@ -112,26 +127,39 @@ class View {
 
   render() {
     const { engine, root } = this;
-    const { track, state, tracks, audio } = engine;
+    const { track, state, tracks, volume } = engine;
     root.dataset.state = state;
-    root.dataset.muted = String(audio.muted || audio.volume === 0);
+    root.dataset.muted = String(volume.muted || volume.level === 0);
     root.dataset.queueLength = String(tracks.length);
     root.dataset.songId = track ? String(track.song_id) : "";
     this.part("title").textContent = track ? track.title : EMPTY_TEXT;
-    this.part("artist").textContent = track ? track.artist : "";
+    this.part("artist").textContent = track ? by(track) : "";
+    this.part("artist").title = track ? by(track) : "";
+    this.renderCover(track);
     this.label("play", state === "playing" ? "Pause" : "Play", " (space)");
-    this.label("mute", audio.muted ? "Unmute" : "Mute");
-    this.part("volume").value = String(audio.muted ? 0 : audio.volume);
-    for (const name of ["play", "prev", "title", "more", "thumb-up", "thumb-down"]) {
-      this.part(name).disabled = !track;
-    }
-    this.part("next").disabled = engine.index + 1 >= tracks.length;
+    this.label("mute", volume.muted ? "Unmute" : "Mute");
+    this.part("volume").value = String(volume.muted ? 0 : volume.level);
+    for (const name of ["play", "prev"]) this.part(name).disabled = !track;
+    for (const name of ["thumb-up", "thumb-down"]) this.part(name).disabled = !track?.song_id;
+    // both would tell which song it is
+    for (const name of ["title", "more"]) this.part(name).disabled = !track?.song_id || Boolean(track.is_blind);
+    this.part("next").disabled = !engine.hasNext && !engine.goesOn;
+    const { level, between, radio } = engine.settings;
+    [this.part("level").checked, this.part("between").value, this.part("radio").checked] = [level, between, radio];
+    this.part("presentation").checked = engine.isPresented;
     const opinion = track ? engine.thumb(track.song_id) : 0;
     this.part("thumb-up").setAttribute("aria-pressed", String(opinion === 1));
     this.part("thumb-down").setAttribute("aria-pressed", String(opinion === -1));
     this.part("queue-count").textContent = tracks.length > 1 ? String(tracks.length) : "";
     this.renderPosition();
     this.fetchWave(track);
+  }
+
+  renderCover(track) {
+    const url = track?.cover_url ? resolve(this.engine.base, track.cover_url) : "";
+    const { style } = this.part("cover");
+    const image = url ? `url("${url}")` : "";
+    if (style.backgroundImage !== image) style.backgroundImage = image;
   }
 
   label(name, text, hint = "") {
@@ -203,7 +231,8 @@ class View {
   placeAbove(panel, anchor) {
     const box = anchor.getBoundingClientRect();
     panel.style.bottom = `${window.innerHeight - this.root.getBoundingClientRect().top + 8}px`;
-    panel.style.right = `${Math.max(8, document.documentElement.clientWidth - box.right)}px`;
+    const width = document.documentElement.clientWidth;
+    panel.style.right = `${Math.max(8, Math.min(width - box.right, width - panel.offsetWidth - 8))}px`;
   }
 
   notify(text, kind) {
@@ -261,6 +290,11 @@ function drawSeekBar(pen, { width, height, played, past, future }) {
   pen.fill();
 }
 
+/** Who made a song, and why it follows the one before where the player chose it. */
+function by({ artist, reason }) {
+  return [artist, reason].filter(Boolean).join(" · ");
+}
+
 // Titles come from the tags of files, so text is only ever set as text.
 function element(tag, properties = {}, ...children) {
   const made = Object.assign(document.createElement(tag), properties);
@@ -279,7 +313,7 @@ function icon(path) {
 }
 
 function queueRow(track, i, current, n) {
-  const names = element("span", { className: "names" }, element("span", { textContent: track.title }), element("span", { textContent: track.artist }));
+  const names = element("span", { className: "names" }, element("span", { textContent: track.title }), element("span", { textContent: by(track) }));
   const number = element("span", { className: "number", textContent: i === current ? "▶" : String(i + 1) });
   const act = (label, path, data, disabled = false) => {
     const button = element("button", { type: "button", className: "icon", title: label, disabled }, icon(path));
@@ -302,7 +336,7 @@ function queueRow(track, i, current, n) {
   return item;
 }
 
-/** The list was made anew under the reader's finger: the same song, or the one in its place. */
+/** The list was made again under the reader's finger: the same song, or the one in its place. */
 function refocus(list, { at, uid, act }) {
   const rows = [...list.children];
   const row = rows.find((item) => item.dataset.uid === uid) ?? rows[Math.min(at, rows.length - 1)];

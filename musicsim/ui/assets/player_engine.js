@@ -1,12 +1,20 @@
 // The music player, first part: the queue, the sound and the keys. There is one engine a browser tab,
-// kept on `window` with its own <audio> element in document.body, so that nothing Streamlit mounts,
-// reruns or removes can touch the sound. The view is in player.js; player.py joins the two files into
+// kept on `window` with its own two <audio> elements in document.body, one for the next song, so that nothing
+// Streamlit mounts, reruns or removes can touch the sound. The view is in player.js; player.py joins the two files into
 // one module, because a component is given its script as one text.
 
 const ENGINE = Symbol.for("musicsim.player");
+const PRESENTED = "musicsim-presentation"; // class of the document, and where the tab keeps it
 const RESTART_AFTER_S = 3; // "previous" later than this goes back to the start of the same song
 const PRELOAD_BEFORE_END_S = 25;
+const ASK_BEFORE_END_S = 60; // for more songs: a large library takes its time
 const ORPHAN_PAUSE_MS = 4000; // a sound whose controls are gone has to stop
+const GAPLESS_S = 0.05; // about what a loaded song takes to start
+const FADE_STEP_MS = 40;
+const LEVEL_LUFS = -18; // of ReplayGain 2.0; songs are only ever made softer
+const MAX_FAILED = 10; // songs one after the other; then it stops
+const MAX_LATELY = 100; // songs that do not come again by themselves
+const USUAL_SETTINGS = { level: true, between: "off", radio: false };
 
 const REASONS = {
   [MediaError.MEDIA_ERR_NETWORK]: "the connection failed",
@@ -56,6 +64,47 @@ function stored(kind, key, value) {
   return null;
 }
 
+// ---------------------------------------------------------------------------------------- deck
+
+/** An <audio> element with what it holds. */
+class Deck {
+  constructor(engine) {
+    this.track = null;
+    this.startAt = 0; // where to start once the sound is loaded
+    this.fade = 1;
+    this.audio = document.createElement("audio");
+    document.body.append(this.audio);
+    this.audio.addEventListener("loadedmetadata", () => this.begin());
+    const on = (names, handle) => {
+      const heard = () => engine.deck === this && handle();
+      names.split(" ").forEach((name) => this.audio.addEventListener(name, heard));
+    };
+    on("play pause durationchange seeked loadedmetadata", () => engine.changed());
+    on("timeupdate", () => engine.tick());
+    on("playing", () => engine.sounded());
+    on("play", () => engine.silenceOthers());
+    this.audio.addEventListener("ended", () => (engine.deck === this ? engine.ended() : engine.endFade()));
+    on("error", () => engine.fail());
+  }
+
+  load(track, url, startAt, preload = "metadata") {
+    [this.track, this.startAt, this.fade] = [track, startAt, 1];
+    Object.assign(this.audio, { preload, src: url });
+  }
+
+  begin() {
+    if (this.startAt > 0) this.audio.currentTime = this.startAt;
+    this.startAt = 0;
+  }
+
+  empty() {
+    this.track = null;
+    this.audio.pause();
+    this.audio.removeAttribute("src");
+    this.audio.load();
+  }
+}
+
 // -------------------------------------------------------------------------------------- engine
 
 class Engine {
@@ -74,48 +123,32 @@ class Engine {
     this.errored = false;
     this.finished = false;
     this.wanted = false; // to play: a song that fails to load leaves the element paused
-    this.startAt = 0; // where to start once the sound is loaded
+    this.lately = []; // ids of songs that played, the latest last
+    this.radio = ""; // where more songs are asked for
     this.peaks = new Map();
     this.view = null;
     this.otherTabs = new BroadcastChannel(this.storageKey);
     this.otherTabs.onmessage = () => this.pause();
-    this.audio = this.makeAudio();
-    this.preloader = new Audio();
-    this.preloader.preload = "auto";
+    this.settings = { ...USUAL_SETTINGS, ...stored("localStorage", "musicsim.player settings") };
+    this.volume = { level: 1, muted: false, ...stored("localStorage", "musicsim.player volume") };
+    this.deck = new Deck(this);
+    this.spare = new Deck(this);
+    this.leaving = null; // the deck that fades out
+    this.nameDecks();
     this.addPageStyle();
     document.addEventListener("keydown", (event) => onKey(this, event));
     // "play" does not bubble: it is caught on its way down
-    document.addEventListener("play", ({ target }) => target !== this.audio && this.pause(), { capture: true });
+    document.addEventListener("play", ({ target }) => this.sounds.includes(target) || this.pause(), { capture: true });
     window.addEventListener("pagehide", () => this.persist());
+    this.present(new URLSearchParams(location.search).has("presentation") || stored("sessionStorage", PRESENTED));
     this.restore();
     this.announceHandlers();
-  }
-
-  makeAudio() {
-    const audio = document.createElement("audio");
-    audio.dataset.testid = "player-audio";
-    audio.preload = "metadata";
-    const volume = stored("localStorage", "musicsim.player volume");
-    if (volume) [audio.volume, audio.muted] = [volume.level, volume.muted];
-    document.body.append(audio);
-    const on = (names, handle) => names.split(" ").forEach((name) => audio.addEventListener(name, handle));
-    on("play pause durationchange seeked volumechange", () => this.changed());
-    on("timeupdate", () => this.tick());
-    on("loadedmetadata", () => this.begin());
-    on("playing", () => this.failed.clear());
-    on("play", () => this.silenceOthers());
-    on("ended", () => this.ended());
-    on("error", () => this.fail());
-    on("volumechange", () =>
-      stored("localStorage", "musicsim.player volume", { level: audio.volume, muted: audio.muted }),
-    );
-    return audio;
   }
 
   /** One sound at a time: neither another tab nor another player of this page goes on. */
   silenceOthers() {
     this.otherTabs.postMessage("playing");
-    for (const other of document.querySelectorAll("audio")) if (other !== this.audio) other.pause();
+    for (const other of document.querySelectorAll("audio")) if (!this.sounds.includes(other)) other.pause();
   }
 
   addPageStyle() {
@@ -124,8 +157,26 @@ class Engine {
     document.head.append(style);
   }
 
+  get audio() {
+    return this.deck.audio;
+  }
+
+  get sounds() {
+    return [this.deck.audio, this.spare.audio];
+  }
+
   get track() {
     return this.tracks[this.index] ?? null;
+  }
+
+  get hasNext() {
+    return this.index + 1 < this.tracks.length;
+  }
+
+  /** Whether more songs may come behind the last one: it is no upload, and nobody has to guess what it is. */
+  get goesOn() {
+    const last = this.tracks.at(-1);
+    return this.settings.radio && Boolean(this.radio && last?.song_id) && !last.is_blind;
   }
 
   get state() {
@@ -135,7 +186,7 @@ class Engine {
   }
 
   get position() {
-    return this.audio.readyState > 0 ? this.audio.currentTime : this.startAt;
+    return this.audio.readyState > 0 ? this.audio.currentTime : this.deck.startAt;
   }
 
   get duration() {
@@ -145,11 +196,12 @@ class Engine {
 
   // ------------------------------------------------------------------ what Python says and hears
 
-  receive({ session, acked, commands, thumbs }) {
+  receive({ session, acked, commands, thumbs, radio }) {
     if (session !== this.session) {
       [this.session, this.serial, this.events] = [session, 0, []];
     }
     this.events = this.events.filter((event) => event.number > acked);
+    if (radio !== undefined) this.radio = radio;
     if (thumbs) this.thumbs = new Map(Object.entries(thumbs).map(([id, value]) => [Number(id), value]));
     for (const command of commands) {
       if (command.serial <= this.serial) continue;
@@ -191,24 +243,33 @@ class Engine {
 
   // -------------------------------------------------------------------------------------- moving
 
-  load(index, { play, at }) {
+  /** Go to a song of the queue; with `over` seconds of the one before, where the spare deck has it loaded. */
+  load(index, { play, at, over = 0 }) {
+    this.endFade();
     this.index = index;
-    [this.errored, this.finished, this.startAt] = [false, false, at ?? this.track.start_s];
+    [this.errored, this.finished] = [false, false];
     this.wanted = play;
-    this.audio.src = resolve(this.base, this.track.url);
+    const { track } = this;
+    const isReady = this.spare.track?.uid === track.uid && !this.spare.audio.error && at === undefined;
+    // some browsers let an element play that was clicked for, and no other: without need it stays the same
+    if (isReady && this.settings.between !== "off") {
+      [this.deck, this.spare] = [this.spare, this.deck];
+      this.leaving = this.spare;
+      this.nameDecks();
+      if (over) this.fade(over);
+      else this.endFade();
+    } else {
+      this.deck.load(track, resolve(this.base, track.url), at ?? track.start_s);
+    }
+    this.setVolumes();
     if (play) this.start();
     this.announce();
     this.queueChanged();
   }
 
-  begin() {
-    if (this.startAt > 0) this.audio.currentTime = this.startAt;
-    this.startAt = 0;
-    this.changed();
-  }
-
   pause() {
     this.wanted = false;
+    this.endFade();
     this.audio.pause();
   }
 
@@ -227,12 +288,15 @@ class Engine {
     if (!this.track) return;
     if (!this.audio.paused && !this.errored) this.pause();
     else if (this.errored) this.load(this.index, { play: true });
-    else if (this.finished && this.index + 1 < this.tracks.length) this.next();
+    else if (this.finished && this.hasNext) this.next();
     else this.start();
   }
 
-  next() {
-    if (this.index + 1 < this.tracks.length) this.load(this.index + 1, { play: true });
+  /** The next song; behind the last one that which the walk goes on to. */
+  async next() {
+    const { track } = this;
+    if (!this.hasNext) await this.goOn();
+    if (this.hasNext && this.track === track) this.load(this.index + 1, { play: true });
   }
 
   previous() {
@@ -252,17 +316,18 @@ class Engine {
 
   seek(seconds) {
     if (!this.track) return;
+    this.endFade();
     const to = Math.max(0, Math.min(seconds, Number.isFinite(this.duration) ? this.duration : seconds));
     if (this.audio.readyState > 0) this.audio.currentTime = to;
-    else this.startAt = to;
+    else this.deck.startAt = to;
     this.finished = false;
     this.changed();
   }
 
   ended() {
     this.finished = true;
-    if (this.index + 1 < this.tracks.length) this.next();
-    else this.changed();
+    this.next();
+    this.changed();
   }
 
   /** The current song cannot be played: say so and move on, unless nothing is left to try. */
@@ -272,10 +337,124 @@ class Engine {
     const reason = REASONS[this.audio.error?.code] ?? "the browser gives no reason";
     this.failed.add(track.uid);
     this.errored = true;
-    this.view?.notify(`“${track.title}” cannot be played: ${reason}.`, "error");
+    const others = this.failed.size > 1 ? ` Nor can the ${this.failed.size - 1} before it.` : "";
+    this.view?.notify(`“${track.title}” cannot be played: ${reason}.${others}`, "error");
     const later = this.tracks.findIndex((other, i) => i > this.index && !this.failed.has(other.uid));
-    if (this.wanted && later >= 0) this.load(later, { play: true });
-    else this.changed();
+    const goesOn = this.wanted && this.failed.size < MAX_FAILED;
+    if (goesOn && later >= 0) this.load(later, { play: true });
+    else if (goesOn && !this.hasNext) this.next();
+    this.changed();
+  }
+
+  /** A song has begun to sound. */
+  sounded() {
+    this.failed.clear();
+    const { song_id: song } = this.track;
+    this.lately = [...this.lately.filter((id) => id !== song), song].slice(-MAX_LATELY);
+  }
+
+  // ------------------------------------------------------------------- from one song to the next
+
+  nameDecks() {
+    this.deck.audio.dataset.testid = "player-audio";
+    this.spare.audio.dataset.testid = "player-spare";
+  }
+
+  /** How long two songs sound together, in seconds; of short ones no more than a third. */
+  get overlap() {
+    const { between } = this.settings;
+    if (between === "off") return 0;
+    if (between === "gapless") return GAPLESS_S;
+    return Math.min(Number(between), this.duration / 3, this.spare.audio.duration / 3);
+  }
+
+  /** Let the next song begin before this one ends; asked four times a second. */
+  handOver() {
+    const next = this.tracks[this.index + 1];
+    clearTimeout(this.handingOver);
+    if (!next || this.spare.track?.uid !== next.uid || this.spare.audio.readyState < 3 || !this.overlap) return;
+    const left = () => this.duration - this.position - this.overlap;
+    if (this.audio.paused || left() > 0.5) return;
+    const begin = () => !this.audio.paused && left() < 0.05 && this.load(this.index + 1, { play: true, over: this.overlap });
+    this.handingOver = setTimeout(begin, 1000 * left());
+  }
+
+  /** Both songs at equal power; without a gap the one before ends by itself. */
+  fade(seconds) {
+    if (seconds <= GAPLESS_S) return;
+    const began = performance.now();
+    this.deck.fade = 0;
+    this.fading = setInterval(() => {
+      const share = Math.min(1, (performance.now() - began) / 1000 / seconds);
+      [this.leaving.fade, this.deck.fade] = [Math.cos((share * Math.PI) / 2), Math.sin((share * Math.PI) / 2)];
+      if (share === 1) this.endFade();
+      else this.setVolumes();
+    }, FADE_STEP_MS);
+  }
+
+  endFade() {
+    clearTimeout(this.handingOver);
+    clearInterval(this.fading);
+    this.leaving?.empty();
+    this.leaving = null;
+    this.deck.fade = 1;
+    this.setVolumes();
+  }
+
+  // ---------------------------------------------------------------------------------- how loud
+
+  setVolumes() {
+    for (const { audio, fade, track } of [this.deck, this.spare]) {
+      const louder = this.settings.level && track?.loudness != null ? track.loudness - LEVEL_LUFS : 0;
+      audio.volume = this.volume.level * fade * 10 ** (-Math.max(0, louder) / 20);
+      audio.muted = this.volume.muted;
+    }
+  }
+
+  setVolume(volume) {
+    this.volume = { ...this.volume, ...volume };
+    stored("localStorage", "musicsim.player volume", this.volume);
+    this.setVolumes();
+    this.changed();
+  }
+
+  set(setting) {
+    this.settings = { ...this.settings, ...setting };
+    stored("localStorage", "musicsim.player settings", this.settings);
+    this.askedBehind = null;
+    this.setVolumes();
+    this.changed();
+  }
+
+  // ---------------------------------------------------------------- when the queue comes to its end
+
+  /** Put songs behind the last one, which the walk leads to from there; asked once for each last song. */
+  goOn() {
+    const last = this.tracks.at(-1);
+    if (!this.goesOn || last.uid === this.askedBehind) return this.asking ?? Promise.resolve();
+    this.askedBehind = last.uid;
+    this.asking = this.moreBehind(last).then((tracks) => {
+      if (this.tracks.at(-1) !== last) return; // the queue is another one by now
+      if (!tracks.length) this.view?.notify("The music ends with this song: no other was found that can be played.", "info");
+      this.tracks.push(...tracks.map((track) => ({ ...track, uid: this.nextUid++ })));
+      this.queueChanged();
+    });
+    return this.asking;
+  }
+
+  async moreBehind(last) {
+    const lately = [...this.lately, ...this.tracks.map((track) => track.song_id)];
+    const asked = new URL(resolve(this.base, this.radio));
+    asked.searchParams.set("song", last.song_id);
+    // the latest first: of a small library not all can be left out
+    for (const song of [...new Set(lately.reverse())].slice(0, MAX_LATELY)) asked.searchParams.append("lately", song);
+    try {
+      const answer = await fetch(asked);
+      return answer.ok ? await answer.json() : [];
+    } catch (error) {
+      console.debug("player: no more songs", error);
+      return [];
+    }
   }
 
   // --------------------------------------------------------------------------------------- queue
@@ -302,10 +481,9 @@ class Engine {
   }
 
   clear() {
-    [this.tracks, this.index, this.errored, this.startAt] = [[], -1, false, 0];
+    [this.tracks, this.index, this.errored] = [[], -1, false];
     this.pause();
-    this.audio.removeAttribute("src");
-    this.audio.load();
+    this.deck.empty();
     this.announce();
     this.queueChanged();
   }
@@ -313,9 +491,11 @@ class Engine {
   // -------------------------------------------------------------------------------------- memory
 
   persist() {
-    const { tracks, index, position, session, serial, eventNumber } = this;
+    const { index, position, session, serial, eventNumber, lately } = this;
     const thumbs = [...this.thumbs];
-    stored("sessionStorage", this.storageKey, { tracks, index, position, session, serial, eventNumber, thumbs });
+    // "Song 1" is a name on the page that asks about it only
+    const tracks = this.tracks.some((track) => track.is_blind) ? [] : this.tracks;
+    stored("sessionStorage", this.storageKey, { tracks, index, position, session, serial, eventNumber, thumbs, lately });
   }
 
   restore() {
@@ -324,6 +504,7 @@ class Engine {
     this.tracks = saved.tracks.map((track) => ({ ...track, uid: this.nextUid++ }));
     [this.session, this.serial, this.eventNumber] = [saved.session, saved.serial, saved.eventNumber];
     this.thumbs = new Map(saved.thumbs);
+    this.lately = saved.lately ?? [];
     if (this.tracks[saved.index]) this.load(saved.index, { play: false, at: saved.position });
   }
 
@@ -334,15 +515,18 @@ class Engine {
       this.persist();
       this.preload();
     }
+    this.handOver();
     this.view?.renderPosition();
   }
 
   preload() {
+    const left = this.duration - this.position;
+    if (this.audio.paused || !(left < ASK_BEFORE_END_S)) return;
+    if (!this.hasNext) this.goOn();
     const next = this.tracks[this.index + 1];
-    if (!next || this.audio.paused || !(this.duration - this.position < PRELOAD_BEFORE_END_S)) return;
-    const url = resolve(this.base, next.url);
-    if (this.preloader.src === url) return;
-    this.preloader.src = url;
+    if (!next || left > PRELOAD_BEFORE_END_S || this.leaving || this.spare.track?.uid === next.uid) return;
+    this.spare.load(next, resolve(this.base, next.url), next.start_s, "auto");
+    this.setVolumes();
     this.peaksOf(next);
   }
 
@@ -381,8 +565,20 @@ class Engine {
   announce() {
     this.view?.announce();
     if (!navigator.mediaSession) return;
-    const { title, artist } = this.track ?? {};
-    navigator.mediaSession.metadata = this.track ? new MediaMetadata({ title, artist }) : null;
+    const { title, artist, cover_url: cover } = this.track ?? {};
+    const artwork = cover ? [{ src: resolve(this.base, cover) }] : [];
+    navigator.mediaSession.metadata = this.track ? new MediaMetadata({ title, artist, artwork }) : null;
+  }
+
+  /** Large type and no side bar, for a screen that is looked at from afar. */
+  present(isOn) {
+    document.documentElement.classList.toggle(PRESENTED, Boolean(isOn));
+    stored("sessionStorage", PRESENTED, Boolean(isOn));
+    this.view?.render();
+  }
+
+  get isPresented() {
+    return document.documentElement.classList.contains(PRESENTED);
   }
 
   announceHandlers() {
@@ -432,6 +628,10 @@ function onKey(engine, event) {
   if (event.key === "?") {
     engine.view?.showKeys();
     event.preventDefault();
+    return;
+  }
+  if (event.key === "p") {
+    engine.present(!engine.isPresented);
     return;
   }
   const actions = { " ": () => engine.toggle(), j: () => engine.previous(), k: () => engine.next() };

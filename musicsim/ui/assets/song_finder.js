@@ -1,7 +1,7 @@
 // A box that finds while one types. What is typed goes to Python, what is found comes back as lines below the box:
 // a combobox with a listbox (WAI-ARIA 1.2). Every text comes from files' tags and is set as text, never as markup.
 
-const TYPED_MS = 150;
+const TYPED_MS = 30; // from one letter to the next, of who types fast
 const GAP_PX = 4;
 const TALLEST_PX = 380;
 const SPACE = "http://www.w3.org/2000/svg";
@@ -41,7 +41,7 @@ class Finder {
     this.matches = [];
     this.active = 0;
     this.isOpen = false;
-    this.chosen = null;
+    this.chosen = []; // lines that were taken, where many can be
     this.label = element("label");
     this.input = this.makeInput();
     this.clear = iconButton("clear", "Clear", () => { this.type(""); this.input.focus(); });
@@ -95,8 +95,10 @@ class Finder {
     this.label.hidden = !data.is_labelled;
     this.input.placeholder = data.placeholder;
     this.input.setAttribute("aria-label", data.label);
+    this.input.title = data.help;
     this.list.setAttribute("aria-label", data.label);
     this.clear.hidden = !this.input.value;
+    this.chosen = data.chosen;
     this.drawChips();
     if (data.text !== this.asked && this.asked !== undefined) return; // of what was typed before
     this.matches = data.matches;
@@ -167,31 +169,22 @@ class Finder {
   }
 
   pick(match) {
-    const { data, setStateValue, setTriggerValue } = this.component;
+    const { setStateValue, setTriggerValue } = this.component;
     this.input.value = "";
     clearTimeout(this.waiting);
     this.clear.hidden = true;
     this.hide();
     this.matches = [];
     this.asked = "";
-    if (data.takes_many) this.choose([...(this.chosen ?? []).filter((c) => c !== match.value), match.value]);
-    else setTriggerValue("picked", { kind: match.kind, value: match.value });
+    setTriggerValue("picked", { kind: match.kind, value: match.value });
     setStateValue("text", "");
   }
 
-  // ----------------------------------------------------------------------------- chosen names
-
-  choose(names) {
-    this.chosen = names;
-    this.drawChips();
-    this.component.setStateValue("chosen", names);
-  }
-
   drawChips() {
-    const chips = (this.chosen ?? []).map((name) => {
-      const drop = iconButton("drop", `Remove ${name}`, () => this.choose(this.chosen.filter((c) => c !== name)));
-      const chip = element("span", "chip", element("span", "", name), drop);
-      chip.title = name;
+    const chips = this.chosen.map(({ value, title, sub }) => {
+      const drop = iconButton("drop", `Remove ${title}`, () => this.component.setTriggerValue("dropped", value));
+      const chip = element("span", "chip", element("span", "", title), drop);
+      chip.title = sub ? `${title}\n${sub}` : title;
       return chip;
     });
     this.chips.replaceChildren(...chips);

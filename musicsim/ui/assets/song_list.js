@@ -28,6 +28,7 @@ const ICONS = {
   up: "M6 14l6-6 6 6",
   down: "M6 10l6 6 6-6",
   after: "M12 3v6M6 9l6 5 6-5M6 15l6 5 6-5",
+  insert: "M12 5v14M5 12h14",
   drop: "M6 6l12 12M18 6L6 18",
   like: THUMB,
   unlike: THUMB,
@@ -79,6 +80,7 @@ function editing(row, index, data, send) {
     iconButton("up", `Move ${name} up`, () => send("move", index, index - 1), index === 0),
     iconButton("down", `Move ${name} down`, () => send("move", index, index + 1), index === last),
     iconButton("after", `Regenerate after ${name}`, () => send("redraw", index), index === last),
+    iconButton("insert", `Add songs after ${name}`, () => send("insert", index)),
     iconButton("drop", `Remove ${name}`, () => send("drop", index)),
   ];
 }
@@ -152,12 +154,24 @@ function draggable(item, index, send) {
   droppable(item, () => index, send);
 }
 
+/** The picture behind the sign for play; it goes where there is none. */
+function cover(songId, address) {
+  const picture = element("img", "cover");
+  Object.assign(picture, { loading: "lazy", alt: "", draggable: false });
+  const base = window[Symbol.for("musicsim.player")]?.base ?? document.baseURI;
+  picture.addEventListener("load", () => picture.parentNode?.classList.add("covered"));
+  picture.addEventListener("error", () => picture.remove());
+  picture.src = new URL(address.replace("{}", songId), base).href;
+  return picture;
+}
+
 function songRow(row, index, data, list, send) {
   const item = element("li", row.is_kept ? "row kept" : "row");
   item.dataset.songId = row.song_id;
   item.dataset.testid = "song-row";
   const play = button("▶", `Play “${row.title}”`, () => send("play", index));
   play.classList.add("play");
+  play.append(cover(row.song_id, data.covers));
   const words = element("div", "words");
   words.append(element("div", "title", row.title), element("div", "sub", row.sub));
   if (row.reason) words.append(element("div", "reason", row.reason));
@@ -182,7 +196,7 @@ function chip(row, index, send) {
   return holder;
 }
 
-// The list is built anew for every change; the keyboard goes on from the same button of the same song.
+// The list is built again for every change; the keyboard goes on from the same button of the same song.
 function focused(list) {
   const button = list?.getRootNode().activeElement;
   const row = button?.closest?.(".row");

@@ -63,8 +63,7 @@ class Sound {
     on(this.audio, "timeupdate", () => this.check());
     on(this.audio, "ended", () => this.advance());
     on(this.audio, "error", () => this.playing && this.fail());
-    const page = pagePlayer();
-    if (page) on(page.audio, "play", () => this.stop());
+    for (const sound of pagePlayer()?.sounds ?? []) on(sound, "play", () => this.stop());
   }
 
   /** Play passages one after the other; the same ones again: stop. */
@@ -82,7 +81,7 @@ class Sound {
     pagePlayer()?.pause();
     this.message = "";
     this.playing = next;
-    const url = addressOf(next.side); // looked up now: the page's preview may come after this dialog
+    const url = addressOf(next.side);
     if (!url) return this.fail();
     if (this.audio.src !== url) this.audio.src = url;
     this.seek();
@@ -92,7 +91,7 @@ class Sound {
   }
 
   seek() {
-    if (this.playing) this.audio.currentTime = this.playing.passage.start_s;
+    if (this.playing) this.audio.currentTime = this.playing.side.starts_s + this.playing.passage.start_s;
   }
 
   stop() {
@@ -118,7 +117,7 @@ class Sound {
 
   check() {
     if (!this.playing) return;
-    if (this.audio.currentTime >= this.playing.passage.end_s) {
+    if (this.audio.currentTime >= this.playing.side.starts_s + this.playing.passage.end_s) {
       this.audio.pause();
       this.advance();
     } else {
@@ -127,10 +126,9 @@ class Sound {
   }
 }
 
-/** Where the sound of a side is; an upload has no address but that of the page's own preview of it. */
+/** Where the sound of a side is. */
 function addressOf(side) {
-  if (side.url) return new URL(side.url.slice(1), pagePlayer()?.base ?? document.baseURI).href;
-  return document.querySelector("audio[data-testid=stAudio]")?.src ?? "";
+  return side.url ? new URL(side.url.slice(1), pagePlayer()?.base ?? document.baseURI).href : "";
 }
 
 // -------------------------------------------------------------------------------------- drawing
@@ -194,7 +192,7 @@ class Side {
     this.drawWave(pen, width, height, ink);
     if (this.sound.playing?.side === data) {
       [pen.globalAlpha, pen.fillStyle] = [1, ink];
-      pen.fillRect(this.x(this.sound.audio.currentTime), STEM_PX, 1.5, height - STEM_PX);
+      pen.fillRect(this.x(this.sound.audio.currentTime - data.starts_s), STEM_PX, 1.5, height - STEM_PX);
     }
   }
 

@@ -1,22 +1,25 @@
 """Figures that take seconds, worked out beside the page by one thread that all sessions share."""
 
+import ctypes
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import streamlit as st
 
 from musicsim.errors import MusicsimError
+from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.text import plain
-
-__all__ = ["Desk", "Task", "Tell", "desk", "result_of", "value_of", "wait_for"]
 
 Tell = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and of how much."""
 
+AT_ONCE_S = 0.5
+"""Work that is done so soon is waited for: nothing flickers."""
 _MAX_KEPT = 60
 
 
@@ -27,8 +30,8 @@ class Task:
     future: "Future[Any]"
     said: dict[str, Any] = field(default_factory=lambda: {"message": "waiting", "done": 0, "total": 0})
 
-    def within(self, seconds: float) -> bool:
-        """Whether it is done, or is done in so many seconds."""
+    def within(self, seconds: float | None) -> bool:
+        """Whether it is done, or is done in so many seconds; None waits until it is."""
         try:
             self.future.exception(timeout=seconds)
         except NotYet:
@@ -39,8 +42,8 @@ class Task:
 class Desk:
     """One thread that works figures out for all sessions, in the order in which they were asked for."""
 
-    def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="evaluate")
+    def __init__(self, name: str) -> None:
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._tasks: dict[Hashable, Task] = {}
         self._lock = threading.Lock()
 
@@ -55,7 +58,7 @@ class Desk:
                 def tell(message: str, done: int, total: int) -> None:
                     said.update(message=message, done=done, total=total)
 
-                self._tasks[key] = Task(self._pool.submit(work, tell), said)
+                self._tasks[key] = Task(self._pool.submit(_done, work, tell), said)
             return self._tasks[key]
 
     def known(self, key: Hashable) -> Task | None:
@@ -63,9 +66,24 @@ class Desk:
         return self._tasks.get(key)
 
 
+def _done(work: Callable[[Tell], Any], tell: Tell) -> Any:
+    """What comes of work; memory that it has freed goes back to the system, which glibc keeps otherwise."""
+    try:
+        return work(tell)
+    finally:
+        with suppress(OSError, AttributeError):  # another C library
+            ctypes.CDLL(None).malloc_trim(0)
+
+
 @st.cache_resource(show_spinner=False)
-def desk() -> Desk:
-    return Desk()
+def desk(name: str = "figures") -> Desk:
+    """The desk of a name: what is asked of one does not wait for another."""
+    return Desk(name)
+
+
+def task_key(of: Snapshot, what: str) -> Hashable:
+    """The key of a task about a snapshot."""
+    return (of.library.folder, of.revision, of.record.id if of.record else None, what)
 
 
 def result_of(task: Task | None) -> Any:
@@ -91,19 +109,30 @@ def value_of(task: Task) -> Any:
         return None
 
 
-def wait_for(tasks: Sequence[Task]) -> None:
-    """A bar while something is worked out; the page runs anew when one of them is done."""
-    n_done = sum(task.future.done() for task in tasks)
+def done_of(tasks: Sequence[Task]) -> int:
+    """How many of some tasks are done."""
+    return sum(task.future.done() for task in tasks)
+
+
+def wait_for(tasks: Sequence[Task], n_shown: int | None = None) -> None:
+    """A bar while something is worked out; the page runs again when one of them is done.
+
+    `n_shown` is how many were done before what came of them was drawn, where that is above the bar.
+    """
+    n_done = done_of(tasks)
+    if n_shown is not None and n_shown != n_done:
+        st.rerun()
     if n_done == len(tasks):
         return
 
     @st.fragment(run_every=0.5)
     def bar() -> None:
-        if sum(task.future.done() for task in tasks) != n_done:
+        if done_of(tasks) != n_done:
             st.rerun()
         said = next(task.said for task in tasks if not task.future.done())
         share = said["done"] / said["total"] if said["total"] else 0.0
         step = f" ({n_done + 1} of {len(tasks)})" if len(tasks) > 1 else ""
-        st.progress(min(1.0, share), text=f"{said['message'].capitalize()}…{step}")
+        with st.container(key="at_work"):
+            st.progress(min(1.0, share), text=f"{said['message'].capitalize()}…{step}")
 
     bar()

@@ -6,8 +6,6 @@ from musicsim.audio import AUDIO_EXTENSIONS
 from musicsim.explorer.requests.options import options_of
 from musicsim.ui.base.state import Key
 
-__all__ = ["UPLOAD_TYPES", "labelled", "limits", "option_key"]
-
 _COMMON = ("mp3", "flac", "m4a", "ogg", "wav", "opus")
 UPLOAD_TYPES = [*_COMMON, *sorted({ending.lstrip(".") for ending in AUDIO_EXTENSIONS} - set(_COMMON))]
 """Endings of audio files, those first that people look for: an upload box shows the first few."""
@@ -25,7 +23,7 @@ def limits(request: type, field: str, max_value: int | None = None) -> dict[str,
     return labelled(request, field) | {"min_value": least, "max_value": max_value or most}
 
 
-def option_key(name: str, request: type, field: str) -> Key[Any]:
+def option_key(name: str, request: type, field: str, *, per_library: bool = False) -> Key[Any]:
     """The entry of the session that holds an option, with its default; several values are a list."""
     option = options_of(request)[field]
-    return Key(name, lambda: option.default_given, option.help)
+    return Key(name, lambda: option.default_given, option.help, per_library, is_kept=True)

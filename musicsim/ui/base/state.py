@@ -6,17 +6,17 @@ and never changed by a page.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
-import numpy.typing as npt
 import streamlit as st
 
 from musicsim import codebook, playlist, search
+from musicsim._arrays import Int64Array
 from musicsim.errors import ModelError
 from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.playlists.walk import Walk
@@ -30,36 +30,11 @@ from musicsim.library import Library
 from musicsim.library.processes.decoding import Decoding, DecodingDroppedError
 from musicsim.library.stores.models import ModelRecord
 
-__all__ = [
-    "BESIDE",
-    "CHOSEN",
-    "COLOUR_BY",
-    "EXAMPLE",
-    "FOUND",
-    "LIBRARY",
-    "MODEL",
-    "NOT_HERE",
-    "QUEUE_LIBRARY",
-    "SECTION",
-    "Key",
-    "Upload",
-    "active_library",
-    "active_model",
-    "choices_of",
-    "chosen_model",
-    "example",
-    "forget_library_state",
-    "map_placer",
-    "snapshot",
-    "take_address",
-    "walk",
-    "warm_up",
-]
-
 T = TypeVar("T")
 
 _LOOK_EVERY_S = 0.25
-_per_library: "list[Key[Any]]" = []
+_per_library: "dict[str, Key[Any]]" = {}
+_kept: "dict[str, Key[Any]]" = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +51,22 @@ class Key(Generic[T]):
         One line on what the value is.
     per_library : bool
         Whether the value speaks of one library, and goes when another one is shown.
+    is_kept : bool
+        Whether it outlives a reload of the page (:mod:`musicsim.ui.base.reloads`). Such a value is replaced, never
+        changed in place.
     """
 
     name: str
     default: Callable[[], T]
     meaning: str
     per_library: bool = False
+    is_kept: bool = False
 
     def __post_init__(self) -> None:
         if self.per_library:
-            _per_library.append(self)
+            _per_library[self.name] = self
+        if self.is_kept:
+            _kept[self.name] = self
 
     def get(self) -> T:
         """The value, set to its default on first use."""
@@ -102,7 +83,7 @@ class Key(Generic[T]):
         self.set(self.get())
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class Upload:
     """A file or recording that came through the browser; `data` are the bytes that Streamlit holds, not a copy."""
 
@@ -120,16 +101,18 @@ MODEL: Key[str | None] = Key(
 )
 LIBRARY: Key[str] = Key("library", lambda: library_folders()[0].name, "name of the library that is shown")
 CHOSEN: Key[int | None] = Key("chosen", lambda: None, "id of the song the pages talk about", per_library=True)
-COLOUR_BY: Key[str] = Key("colour_by", lambda: "genre", "what the map's colours mean")
-BESIDE: Key[str | None] = Key("beside", lambda: None, "id of the model whose map stands beside the other")
-FOUND: Key[npt.NDArray[np.int64]] = Key(
+COLOUR_BY: Key[str] = Key("colour_by", lambda: "genre", "what the map's colours mean", is_kept=True)
+BESIDE: Key[str | None] = Key(
+    "beside", lambda: None, "id of the model whose map stands beside the other", is_kept=True
+)
+FOUND: Key[Int64Array] = Key(
     "found",
     lambda: np.empty(0, dtype=np.int64),
     "ids of all songs that a search or a lasso marked",
     per_library=True,
 )
 EXAMPLE: Key[Upload | None] = Key(
-    "example", lambda: None, "sound from outside that is searched with", per_library=True
+    "example", lambda: None, "sound from outside that is searched with", per_library=True, is_kept=True
 )
 QUEUE_LIBRARY: Key[str] = Key("queue_library", str, "name of the library whose songs the player holds")
 NOT_HERE: Key[list[str]] = Key("not_here", list, "what the address names and is not here")
@@ -139,9 +122,14 @@ _ADDRESS: Key[tuple[str, dict[str, str]] | None] = Key(
 SECTION: Key[str] = Key("library_section", lambda: "songs", "what the Library page shows")
 
 
+def kept_keys() -> Iterable[Key[Any]]:
+    """Entries that outlive a reload of the page."""
+    return _kept.values()
+
+
 def forget_library_state() -> None:
     """Reset every value that speaks of one library: another one is shown."""
-    for key in _per_library:
+    for key in _per_library.values():
         key.set(key.default())
 
 
@@ -231,12 +219,8 @@ def _example(key: tuple[object, ...], _snapshot: Snapshot, _heard: Heard) -> Exa
 def example(of: Snapshot, upload: Upload) -> Example:
     """An upload as the model in use hears it; waits for its turn, and shows how many come before it.
 
-    Raises
-    ------
-    AudioError
-        If it cannot be decoded or is too short; the message names it.
-    ModelError
-        If the library has no model yet.
+    Raises AudioError if it cannot be decoded or is too short; the message names it; ModelError if the library
+    has no model yet.
     """
     heard = _wait_for(of, upload)
     # the revision: the library may have the upload by now
@@ -323,12 +307,14 @@ def _shown() -> dict[str, str]:
 
 @st.cache_resource(show_spinner=False)
 def warm_up() -> None:
-    """Start and import what the first search and playlist will need, beside the first page, once a process."""
+    """Start, import and read what the first search and playlist will need, beside the first page, once a process."""
     start_workers(active_library())
+    now = snapshot()
 
     def import_all() -> None:
         import openTSNE  # noqa: F401
 
         _ = codebook.Codebook, playlist.PlaylistModel, search.ExactIndex  # each loads its module
+        now.find("a")  # of a million songs the first letter typed would take seconds
 
     threading.Thread(target=import_all, name="warm-up", daemon=True).start()

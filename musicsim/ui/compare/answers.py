@@ -32,12 +32,7 @@ _IMPORTED: Key[tuple[Path, AnswersImport | str] | None] = Key(
 def so_far(library: Library, answers: Sequence[Answer], listener: str) -> None:
     """How many answers there are and what they are worth, beside what can be done with them.
 
-    Parameters
-    ----------
-    answers : sequence of Answer
-        All of the library.
-    listener : str
-        Who sits here; empty for nobody yet.
+    Of all answers of the library, and by the listener who sits here; empty for nobody yet.
     """
     left, right = st.columns([3, 2], gap="large")
     with left:

@@ -1,7 +1,7 @@
 """The songs of a question side by side, to hear and to choose from, by clicks or by keys."""
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -13,8 +13,7 @@ from musicsim.ui.base.asset import asset
 from musicsim.ui.base.state import QUEUE_LIBRARY
 from musicsim.ui.base.text import shown
 from musicsim.ui.components.listening import track
-
-__all__ = ["show_cards"]
+from musicsim.ui.components.player import as_json
 
 _KEY = "compare_cards"
 _QUESTIONS = {"odd": "Which one does not belong?", "like": "Which is more like the first?"}
@@ -88,9 +87,13 @@ def _track(library: Library, song: Song, mark: str, *, is_named: bool) -> dict[s
     """The song as the player takes it, from its most typical 30 seconds on; None where no file holds it."""
     if song.is_missing or not song.path.exists():
         return None
-    hidden = f"Song {mark}" if mark.isdigit() else "The first song"
-    title, by = (shown(song.title), shown(song.by)) if is_named else (hidden, "")
-    return asdict(replace(track(library, song, preview=True), title=title, artist=by))
+    heard = track(library, song, preview=True)
+    if is_named:
+        heard = replace(heard, title=shown(song.title), artist=shown(song.by))
+    else:
+        hidden = f"Song {mark}" if mark.isdigit() else "The first song"
+        heard = replace(heard, title=hidden, artist="", cover_url="", is_blind=True)
+    return as_json(heard)
 
 
 def _last(now: Snapshot, asked: Question, chosen: int | None) -> dict[str, Any]:

@@ -76,15 +76,7 @@ def who(typed: str | None) -> str:
 def question(now: Snapshot, answers: Sequence[Answer], listener: str) -> Question:
     """The question that waits for its answer; if there is none, one that was put off, or a new one.
 
-    Parameters
-    ----------
-    answers : sequence of Answer
-        All of the library.
-
-    Raises
-    ------
-    ModelError
-        If too few songs can be compared.
+    Raises ModelError if too few songs can be compared.
     """
     asked = _ASKED.get()
     if asked is None or not _stands(asked, now, listener):
@@ -154,16 +146,10 @@ def _known(answers: Sequence[Answer], now: Snapshot, *waiting: Asked) -> list[An
 
 
 def act(kind: str, at: int, chosen: int | None = None) -> None:
-    """Do what a listener asked for; for callbacks.
+    """Do what a listener asked for; for callbacks. A kind that is none, as a browser may send it, does nothing.
 
-    Parameters
-    ----------
-    kind : {"choose", "unsure", "skip", "undo", "heard"}
-        Anything else, as a browser may send it, does nothing.
-    at : int
-        The :func:`turn` that it is about; of another one it comes too late.
-    chosen : int, optional
-        The place of the song that was chosen.
+    `at` is the :func:`turn` that it is about: of another one it comes too late. `chosen` is the place of the song
+    that was chosen.
     """
     asked = _ASKED.get()
     if at != _TURN.get():

@@ -21,7 +21,7 @@ def demo_button(snapshot: Snapshot) -> None:
 
 @st.fragment(run_every=1.0)
 def _wait(snapshot: Snapshot) -> None:
-    """Run the page anew as soon as there is something to show."""
+    """Run the page again as soon as there is something to show."""
     if snapshot.library.models.active() is not None or jobs.current(snapshot.library) is None:
         st.rerun()
 

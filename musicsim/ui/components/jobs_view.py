@@ -65,7 +65,7 @@ def _share(job: Job) -> float:
 
 
 def library_line(library: Library) -> None:
-    """Songs, hours and running job of a library; the page runs anew when the model in use or the job change."""
+    """Songs, hours and running job of a library; the page runs again when the model in use or the job change."""
     job, record = jobs.current(library), library.models.active()
     drawn_with = (job and job.id, record and record.id)
 
@@ -135,9 +135,9 @@ def job_panel(library: Library, job: Job) -> None:
         outcome = job.state if job.state != "done" else f"done: {job.done} files" if job.total else "done"
         failed = f", {job.failed} failed" if job.failed else ""
         st.markdown(f"{_ICONS[job.state]} {TITLES[job.kind]}: {outcome}{failed}.")
+        if job.message and job.state != "interrupted":
+            st.caption(plain(job.message))
         if job.state != "done":
-            if job.state == "failed":
-                st.caption(plain(job.message))
             st.button(
                 "Continue", key="resume_job", icon=":material/play_circle:",
                 on_click=start_job, args=(library, job.kind), kwargs=job.arguments,

@@ -1,7 +1,7 @@
 """From songs of a library to the player, and back from what the listener does there."""
 
 from collections.abc import Sequence
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import streamlit as st
 
@@ -9,11 +9,10 @@ from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.state import CHOSEN, EXAMPLE, LIBRARY, QUEUE_LIBRARY, active_library
+from musicsim.ui.base.state import CHOSEN, EXAMPLE, LIBRARY, QUEUE_LIBRARY, active_library, chosen_model
 from musicsim.ui.components import player
+from musicsim.ui.components.cover import cover_address
 from musicsim.ui.components.song_list import Action
-
-__all__ = ["enqueue_songs", "follow", "on_player_event", "play_songs", "thumbs", "track"]
 
 
 def track(library: Library, song: Song, *, preview: bool = False) -> player.Track:
@@ -27,6 +26,8 @@ def track(library: Library, song: Song, *, preview: bool = False) -> player.Trac
         where.format("peaks"),
         song.duration_s,
         song.typical_s if preview else 0.0,
+        cover_url=cover_address(library, song.id),
+        loudness=song.loudness,
     )
 
 
@@ -37,7 +38,7 @@ def play_songs(library: Library, songs: Sequence[Song], start: int = 0, *, previ
 
 
 def enqueue_songs(library: Library, songs: Sequence[Song]) -> None:
-    """Append to the queue; a queue holds songs of one library, another one starts anew."""
+    """Append to the queue; a queue holds songs of one library, another one starts again."""
     if QUEUE_LIBRARY.get() not in ("", library.name):
         play_songs(library, songs)
         return
@@ -60,6 +61,15 @@ def follow(action: Action, snapshot: Snapshot, songs: Sequence[Song]) -> None:
 def thumbs() -> dict[int, int]:
     """Opinions on the songs that may be in the queue."""
     return _queue_library().feedback()
+
+
+def radio_address() -> str:
+    """Where the player asks for what follows the last song of its queue."""
+    library, model = _queue_library(), chosen_model()
+    asked = {"library": library.name}
+    if model is not None and library is active_library():
+        asked["model"] = model.name
+    return f"/radio?{urlencode(asked)}"
 
 
 def _queue_library() -> Library:

@@ -27,8 +27,6 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from musicsim.ui.base.asset import asset
 from musicsim.ui.base.state import Key
 
-__all__ = ["EventKind", "PlayerEvent", "Track", "enqueue", "mount", "play"]
-
 logger = logging.getLogger(__name__)
 
 EventKind = Literal["open", "thumb", "more_like_this"]
@@ -49,7 +47,7 @@ class Track:
     Parameters
     ----------
     song_id : int
-        Comes back in every event.
+        Comes back in every event; 0 for sound that is no song of a library, of which there are none.
     title, artist : str
         Shown as plain text, whatever they hold.
     url : str
@@ -61,6 +59,14 @@ class Track:
         Shown until the browser knows better.
     start_s : float
         Where it starts to play; "previous" goes back to its beginning.
+    cover_url : str
+        Where its picture is; empty for none.
+    loudness : float or None
+        LUFS, by which songs are made as loud as each other; None plays it as it is.
+    is_blind : bool
+        Whether nobody is to know which song it is: the player neither shows it, nor keeps it, nor goes on from it.
+    reason : str
+        Why it follows the song before, where the listener did not choose it.
 
     Raises
     ------
@@ -75,6 +81,10 @@ class Track:
     peaks_url: str = ""
     duration_s: float | None = None
     start_s: float = 0.0
+    cover_url: str = ""
+    loudness: float | None = None
+    is_blind: bool = False
+    reason: str = ""
 
     def __post_init__(self) -> None:
         if not self.url:
@@ -85,18 +95,11 @@ class Track:
 
 @dataclass(frozen=True, slots=True)
 class PlayerEvent:
-    """Something the listener did in the player.
-
-    Attributes
-    ----------
-    kind : {"open", "thumb", "more_like_this"}
-    value : int
-        For "thumb" +1 (up), -1 (down) or 0 (taken back); 0 otherwise.
-    """
+    """Something the listener did in the player."""
 
     kind: EventKind
     song_id: int
-    value: int = 0
+    value: int = 0  # for "thumb" +1 (up), -1 (down) or 0 (taken back); 0 otherwise
 
 
 @dataclass(slots=True)
@@ -118,11 +121,16 @@ class _Link:
 
     def push(self, kind: str, tracks: Sequence[Track], start: int = 0) -> None:
         self.serial += 1
-        payload = {"serial": self.serial, "kind": kind, "start": start, "tracks": [_plain(t) for t in tracks]}
+        payload = {
+            "serial": self.serial,
+            "kind": kind,
+            "start": start,
+            "tracks": [as_json(t) for t in tracks],
+        }
         self.commands.append(_Command(payload))
 
     def data(self, role: str) -> dict[str, Any]:
-        """What the browser is told; marks the commands in it as sent."""
+        """What is sent to the browser; marks the commands in it as sent."""
         now = time.monotonic()
         self.commands = [c for c in self.commands if c.sent_at is None or now - c.sent_at < _RESEND_S]
         for command in self.commands:
@@ -135,11 +143,14 @@ class _Link:
         }
 
 
-def _plain(track: Track) -> dict[str, Any]:
-    """A track as JSON can carry it: numbers may come from numpy, lengths may be nan."""
-    seconds = math.nan if track.duration_s is None else float(track.duration_s)
-    known = seconds if math.isfinite(seconds) else None
-    return asdict(track) | {"song_id": int(track.song_id), "duration_s": known}
+def as_json(track: Track) -> dict[str, Any]:
+    """A track as JSON can carry it: numbers may come from numpy, and may be nan."""
+    numbers = {name: _finite(getattr(track, name)) for name in ("duration_s", "loudness")}
+    return asdict(track) | {"song_id": int(track.song_id)} | numbers
+
+
+def _finite(number: float | None) -> float | None:
+    return float(number) if number is not None and math.isfinite(number) else None
 
 
 _LINK = Key("player.link", _Link, "commands on their way to the player, and events already handled")
@@ -193,6 +204,7 @@ def mount(
     *,
     on_event: Callable[[PlayerEvent], None] | None = None,
     thumbs: Mapping[int, int] | None = None,
+    radio: str = "",
 ) -> None:
     """Show the player; once in a script run, by the shell, inside ``with st.bottom:``.
 
@@ -206,10 +218,14 @@ def mount(
     thumbs : mapping of song_id to -1, 0 or 1, optional
         Opinions on the songs that may be in the queue; songs left out count as 0. ``None`` leaves it to the
         browser to remember what was clicked.
+    radio : str
+        Where the browser asks for the tracks that follow the last one, if the listener wants the music to go on: a
+        path from the root, to which the parameters ``song`` and ``lately`` are added.
     """
     link = _LINK.get()
     link.on_event = on_event
     data = link.data("player")
+    data["radio"] = radio
     data["thumbs"] = None if thumbs is None else {str(song): int(value) for song, value in thumbs.items()}
     _component("musicsim_player", with_view=True)(
         key=_MOUNT_KEY, data=data, height="content", on_event_change=_receive
@@ -231,7 +247,7 @@ def _deliver(link: _Link) -> None:
         st.rerun()  # in a callback this only queues: the whole app runs next, and with it the mount
         return
     # A fragment may only write inside of itself. Elsewhere the slot keeps the page's own elements
-    # in their places, so that no chart is drawn anew.
+    # in their places, so that no chart is drawn again.
     context = get_script_run_ctx()
     in_fragment = context is not None and bool(context.fragment_ids_this_run)
     with nullcontext() if in_fragment else link.slot:

@@ -1,53 +1,94 @@
-"""A box that finds while one types: songs and artists of a library, or names of a list, however many there are."""
+"""A box that finds while one types: songs, artists, albums, what words mean, or names of a list, however many."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Literal, get_args
 
+import numpy as np
 import streamlit as st
 
+from musicsim._arrays import Int64Array
+from musicsim.explorer.requests.search import SearchRequest
+from musicsim.explorer.search.requested import rows_fitting
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer.snapshot.words import understood
+from musicsim.library import Song
 from musicsim.ui.base.asset import asset
+from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import shown
-
-__all__ = ["Match", "find_names", "find_song", "name_matches", "song_matches"]
 
 _MOST = 20
 _MAX_TEXT = 200
 _MAX_CHOSEN = 100
-_FEW = 300  # names up to which a list of all of them is sent to the browser
+_FEW = 200  # names up to which a list of all of them is sent to the browser
 
-MatchKind = Literal["artist", "song", "name"]
+MatchKind = Literal["artist", "album", "song", "words", "name"]
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One line of what was found.
-
-    Attributes
-    ----------
-    kind : {"artist", "song", "name"}
-    value : str
-        The name as it is shown, or the song's id.
-    title, sub : str
-        What stands there; `sub` more quietly.
-    """
+    """One line of what was found."""
 
     kind: MatchKind
+    # the name as it is shown, the song's id, an album's artist and name in two lines, or words that are
+    # understood
     value: str
+    # what stands there; `sub` more quietly
     title: str
     sub: str = ""
 
 
-def song_matches(snapshot: Snapshot, text: str, *, with_artists: bool = True) -> list[Match]:
-    """Artists and songs whose names hold a text, at most twenty."""
+_KINDS: tuple[MatchKind, ...] = ("artist", "album", "song", "words")
+_ONLY_SONGS: tuple[MatchKind, ...] = ("song",)
+
+
+def song_matches(snapshot: Snapshot, text: str, *, kinds: Collection[MatchKind] = _KINDS) -> list[Match]:
+    """Artists, albums and songs whose names hold a text, at most twenty, and what it means as words."""
     found = snapshot.find(text, _MOST)
-    artists = [
-        Match("artist", shown(name), shown(name), f"artist, {n:,} {'song' if n == 1 else 'songs'}")
-        for name, n in found.artists
+    matches = [Match("artist", shown(name), shown(name), f"artist, {_songs(n)}") for name, n in found.artists]
+    matches += [
+        Match(
+            "album",
+            shown(f"{by}\n{name}"),
+            shown(name),
+            " · ".join(["album", *filter(None, [shown(by)]), _songs(n)]),
+        )
+        for name, by, n in found.albums
     ]
-    songs = [Match("song", str(song.id), shown(song.title), shown(song.by)) for song in found.songs]
-    return [*artists, *songs] if with_artists else songs
+    matches += [_song_match(song) for song in found.songs]
+    matches = [match for match in matches if match.kind in kinds]
+    return [*matches, *(_meaning(snapshot, text, matches) if "words" in kinds else ())]
+
+
+def _songs(n: int) -> str:
+    return f"{n:,} {'song' if n == 1 else 'songs'}"
+
+
+def _meaning(snapshot: Snapshot, text: str, named: Sequence[Match]) -> list[Match]:
+    """What a text means as words; where some of it means nothing, only if no name holds it either."""
+    said = understood(snapshot, text)
+    if not said.parts or (named and (said.unknown or all(part.filters.artists for part in said.parts))):
+        return []
+    sub = "songs that fit these words"
+    if said.unknown:
+        sub += f"; nothing is known by {', '.join(said.unknown)}"
+    return [
+        Match("words", shown(said.known), shown(" · ".join(part.words for part in said.parts)), shown(sub))
+    ]
+
+
+def ids_of_match(snapshot: Snapshot, kind: MatchKind, value: str) -> Int64Array:
+    """Ids of the songs that a match is about, int64; of words those first that fit most."""
+    if kind == "artist":
+        return snapshot.row_ids[snapshot.songs_of_artist(value)]
+    if kind == "words":
+        return snapshot.row_ids[
+            rows_fitting(snapshot, SearchRequest(words=understood(snapshot, value).known))
+        ]
+    by, _, name = value.partition("\n")
+    ids = snapshot.library.songs_of_album(name, by) if kind == "album" else [int(value)]
+    return np.array([song.id for song in snapshot.songs_by_id(ids)], dtype=np.int64)
 
 
 def name_matches(names: Sequence[str], text: str) -> list[Match]:
@@ -55,7 +96,15 @@ def name_matches(names: Sequence[str], text: str) -> list[Match]:
     wanted = text.casefold()
     found = [name for name in names if wanted in name.casefold()]
     found.sort(key=lambda name: (not name.casefold().startswith(wanted), name))
-    return [Match("name", shown(name), shown(name)) for name in found[:_MOST]]
+    return [_name_match(name) for name in found[:_MOST]]
+
+
+def _song_match(song: Song) -> Match:
+    return Match("song", str(song.id), shown(song.title), shown(song.by))
+
+
+def _name_match(name: str) -> Match:
+    return Match("name", shown(name), shown(name))
 
 
 @st.fragment
@@ -66,6 +115,7 @@ def find_song(
     search: Callable[[str], Sequence[Match]],
     on_pick: Callable[[MatchKind, str], None],
     is_labelled: bool = True,
+    placeholder: str = "Title, artist, album, or words: slow piano 1960s",
 ) -> None:
     """Show a box to type into, with what is found below it while one types.
 
@@ -80,56 +130,120 @@ def find_song(
     search : callable of the text
         Gives what is found, best first.
     on_pick : callable of the kind and the value of a match
-        Called as a widget's callback; the page runs anew after it. The value comes from the browser: it may be
+        Called as a widget's callback; the page runs again after it. The value comes from the browser: it may be
         anything, or have left the library.
     """
 
     def picked() -> None:
-        sent = st.session_state[key].get("picked")
-        if isinstance(sent, dict) and sent.get("kind") in get_args(MatchKind):
-            on_pick(sent["kind"], str(sent.get("value")))
+        match = _picked(key)
+        if match is not None:
+            on_pick(*match)
             st.rerun()
 
     _box(
         key, _found(key, search), label=label, is_labelled=is_labelled,
-        placeholder="Search for a title or an artist",
-        nothing="No matching song or artist.", on_picked_change=picked,
+        placeholder=placeholder, nothing="Nothing matches.", on_picked_change=picked,
     )  # fmt: skip
 
 
-def find_names(label: str, names: Sequence[str], *, key: str, help: str) -> list[str]:
+def find_songs(
+    now: Snapshot, label: str, *, key: str, chosen: Sequence[int], on_change: Callable[[list[int]], None],
+    help: str = "", placeholder: str = "Search for a title", most: int = _MAX_CHOSEN,
+) -> None:  # fmt: skip
+    """A choice of some songs of the library.
+
+    Parameters
+    ----------
+    key : str
+        Unique on the page.
+    chosen : sequence of int
+        Ids of the songs that are chosen.
+    on_change : callable of the ids
+        Called as a widget's callback; the page runs again after it.
+    most : int
+        So many at most; the last ones chosen stay.
+    """
+
+    def known(value: str) -> int | None:
+        found = now.songs_by_id([int(value)]) if value.isascii() and value.isdigit() else []
+        return found[0].id if found else None
+
+    _find_many(
+        label, key=key, help=help, placeholder=placeholder,
+        chosen=[(song.id, _song_match(song)) for song in now.songs_by_id(chosen)],
+        search=partial(song_matches, now, kinds=_ONLY_SONGS), known=known, most=most, on_change=on_change,
+    )  # fmt: skip
+
+
+def find_names(
+    label: str, names: Sequence[str], *, key: Key[list[str]], help: str, placeholder: str = "Choose options"
+) -> list[str]:
     """A choice of some names out of few or of very many: a list of all, or a box that finds them.
 
     Parameters
     ----------
     label : str
         What they are, in the plural.
-    key : str
-        Unique on the page.
+    key : Key
+        Of the chosen ones, in the order in which they were.
 
     Returns
     -------
     list of str
-        The chosen ones, in the order in which they were.
+        Those that are chosen and among the names.
     """
+    chosen = key.get()
+    if chosen:
+        known = set(names)
+        if any(name not in known for name in chosen):
+            key.set([name for name in chosen if name in known])
     if len(names) <= _FEW:
-        return st.multiselect(label, sorted(names), key=key, help=help, format_func=shown)
-    _find_names(label, names, key=key)
-    st.caption(help)
-    sent = st.session_state.get(key, {}).get("chosen")
-    if not isinstance(sent, list) or not sent:
-        return []
-    known = {shown(name): name for name in names}
-    return [known[name] for name in sent[:_MAX_CHOSEN] if isinstance(name, str) and name in known]
+        st.multiselect(
+            label, sorted(names), key=key.name, persist_state="session", help=help, format_func=shown,
+            placeholder=placeholder,
+        )  # fmt: skip
+        return key.get()
+
+    _find_many(
+        label, key=f"{key.name}_finder", help=help, placeholder=f"Type to search {len(names):,} entries",
+        chosen=[(name, _name_match(name)) for name in key.get()], search=partial(name_matches, names),
+        known=lambda value: next((name for name in names if shown(name) == value), None),
+        most=_MAX_CHOSEN, on_change=key.set,
+    )  # fmt: skip
+    return key.get()
 
 
 @st.fragment
-def _find_names(label: str, names: Sequence[str], *, key: str) -> None:
+def _find_many(
+    label: str, *, key: str, chosen: Sequence[tuple[Any, Match]], search: Callable[[str], Sequence[Match]],
+    known: Callable[[str], Any], on_change: Callable[[list[Any]], None], most: int, help: str, placeholder: str,
+) -> None:  # fmt: skip
+    """A box with what was chosen below it; `known` gives what a value of the browser stands for, None for nothing."""
+
+    def picked() -> None:
+        match = _picked(key)
+        value = known(match[1]) if match else None
+        if value is not None:
+            on_change([*(before for before, _ in chosen if before != value), value][-most:])
+            st.rerun()
+
+    def dropped() -> None:
+        sent = st.session_state[key].get("dropped")
+        on_change([value for value, match in chosen if match.value != sent])
+        st.rerun()
+
     _box(
-        key, _found(key, lambda text: name_matches(names, text)), label=label, is_labelled=True,
-        placeholder=f"Type to search {len(names):,} entries", nothing="No match.",
-        on_chosen_change=st.rerun,
+        key, _found(key, search), [match for _, match in chosen], label=label, is_labelled=True, help=help,
+        placeholder=placeholder, nothing="Nothing matches.", on_picked_change=picked, on_dropped_change=dropped,
     )  # fmt: skip
+
+
+def _picked(key: str) -> tuple[MatchKind, str] | None:
+    """What was taken, as the browser wrote it; None when it is no match."""
+    sent = st.session_state[key].get("picked")
+    if isinstance(sent, dict) and sent.get("kind") in get_args(MatchKind):
+        return sent["kind"], str(sent.get("value"))
+    return None
 
 
 def _found(key: str, search: Callable[[str], Sequence[Match]]) -> list[Match]:
@@ -139,24 +253,27 @@ def _found(key: str, search: Callable[[str], Sequence[Match]]) -> list[Match]:
     return list(search(text)) if text else []
 
 
-def _box(key: str, matches: Sequence[Match], *, on_chosen_change: Any = None, **options: Any) -> None:
-    callbacks = {
-        "on_picked_change": options.pop("on_picked_change", None),
-        "on_chosen_change": on_chosen_change,
-    }
+def _box(
+    key: str, matches: Sequence[Match], chosen: Sequence[Match] = (), *, help: str = "",
+    label: str, is_labelled: bool, placeholder: str, nothing: str, **callbacks: Any,
+) -> None:  # fmt: skip
     component = st.components.v2.component(
         "musicsim_finder", css=asset("song_finder.css"), js=asset("song_finder.js"), isolate_styles=False
     )
     component(
         key=key,
         data={
-            **options,
-            "takes_many": on_chosen_change is not None,
+            "label": label,
+            "is_labelled": is_labelled,
+            "help": help,
+            "placeholder": placeholder,
+            "nothing": nothing,
+            "chosen": [asdict(match) for match in chosen],
             # which text was searched for: the browser may have gone on
             "text": st.session_state.get(key, {}).get("text") or "",
             "matches": [asdict(match) for match in matches],
         },
         height="content",
         on_text_change=lambda: None,
-        **{name: callback for name, callback in callbacks.items() if callback is not None},
+        **callbacks,
     )

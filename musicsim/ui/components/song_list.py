@@ -9,11 +9,22 @@ import streamlit as st
 from musicsim.explorer.search.query import Hit
 from musicsim.library import Song
 from musicsim.ui.base.asset import asset
-
-__all__ = ["Action", "Row", "clock", "hit_rows", "song_list"]
+from musicsim.ui.base.state import active_library
+from musicsim.ui.components.cover import cover_address
 
 ActionKind = Literal[
-    "play", "similar", "enqueue", "move", "drop", "keep", "another", "redraw", "why", "like", "unlike"
+    "play",
+    "similar",
+    "enqueue",
+    "insert",
+    "move",
+    "drop",
+    "keep",
+    "another",
+    "redraw",
+    "why",
+    "like",
+    "unlike",
 ]
 
 
@@ -87,7 +98,7 @@ def song_list(
     on_action : callable of one Action
         Called as a widget's callback, before the next run of the page.
     editable : bool
-        A playlist: rows can be kept, moved, dropped, and drawn again.
+        A playlist: rows can be kept, moved, dropped, and drawn again, and songs added behind them.
     """
 
     def receive() -> None:
@@ -100,7 +111,11 @@ def song_list(
     )
     component(
         key=key,
-        data={"rows": [asdict(row) for row in rows], "editable": editable},
+        data={
+            "rows": [asdict(row) for row in rows],
+            "editable": editable,
+            "covers": cover_address(active_library(), "{}").lstrip("/"),
+        },
         height="content",
         on_action_change=receive,
     )

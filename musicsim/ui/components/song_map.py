@@ -10,19 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import streamlit as st
 from starlette.requests import Request
 from starlette.responses import FileResponse
 from starlette.routing import BaseRoute, Route
 
+from musicsim._arrays import Float32Array, Int64Array
 from musicsim.explorer.snapshot.map_colours import colouring
 from musicsim.explorer.snapshot.map_columns import from_unit, to_unit
 from musicsim.explorer.snapshot.map_view import map_view
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.asset import asset
-
-__all__ = ["MAX_MARKED", "map_script_routes", "song_map"]
 
 MAX_MARKED = 2_000
 """Songs that get a ring: more of them are one black spot."""
@@ -38,14 +36,14 @@ def song_map(
     key: str,
     colour_by: str = "genre",
     chosen: int | None = None,
-    found: Sequence[int] | npt.NDArray[np.int64] = (),
+    found: Sequence[int] | Int64Array = (),
     path: Sequence[int] = (),
-    query: npt.NDArray[np.float32] | None = None,
+    query: Float32Array | None = None,
     height: int | None = 480,
     legend: bool = True,
     on_pick: Callable[[int], None] | None = None,
     on_hear: Callable[[int], None] | None = None,
-    on_outline: Callable[[npt.NDArray[np.int64]], None] | None = None,
+    on_outline: Callable[[Int64Array], None] | None = None,
 ) -> None:
     """Show the map.
 
@@ -98,7 +96,7 @@ def song_map(
 
     component = st.components.v2.component(
         "musicsim_map",
-        js=asset("map_points.js") + asset("map.js"),
+        js=asset("save_figure.js") + asset("map_points.js") + asset("map.js"),
         css=asset("map.css"),
         isolate_styles=False,
     )
@@ -140,9 +138,7 @@ def _corners(sent: Any) -> tuple[list[float], list[float]] | None:
     return (x, y) if all(isinstance(v, int | float) and math.isfinite(v) for v in [*x, *y]) else None
 
 
-def _of_entries(
-    snapshot: Snapshot, rows: npt.NDArray[np.int64], by: str, codes: Any
-) -> npt.NDArray[np.int64]:
+def _of_entries(snapshot: Snapshot, rows: Int64Array, by: str, codes: Any) -> Int64Array:
     """Those of some rows that have one of the codes of a legend; all of them without codes."""
     if not isinstance(codes, list):
         return rows

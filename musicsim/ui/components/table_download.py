@@ -10,7 +10,11 @@ import streamlit as st
 
 from musicsim.library.csv_cells import as_csv
 
-__all__ = ["table_download"]
+
+def saved_table(frame: pd.DataFrame, *, name: str, key: str) -> None:
+    """Show a small table, and a button that hands it out; parameters as of :func:`table_download`."""
+    st.table(frame, hide_index=True, border="horizontal")
+    table_download(name, lambda: frame, key)
 
 
 def table_download(name: str, table: Callable[[], pd.DataFrame], key: str) -> None:

@@ -10,20 +10,28 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from musicsim.errors import MusicsimError
-from musicsim.explorer.search.query import Example, similarity_of
+from musicsim.explorer.search.query import (
+    Example,
+    Examples,
+    Query,
+    examples_of,
+    similarities_of,
+    similarity_of,
+)
 from musicsim.explorer.search.why import CodewordShare, Side, Why
 from musicsim.explorer.search.why_groups import Share
 from musicsim.explorer.search.why_sides import explained
 from musicsim.explorer.snapshot.map_colours import PALETTE, UNKNOWN_COLOUR
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.asset import asset
-from musicsim.ui.base.state import Key
+from musicsim.ui.base.state import EXAMPLE, Key
 from musicsim.ui.base.text import plain, shown
-
-__all__ = ["ask_why", "show_why", "why_dialog"]
+from musicsim.ui.components.charts import chart
+from musicsim.ui.components.player_routes import upload_address
 
 _LETTERS = "ABCDEF"
 _FIGURES = ("similarity_before", "similarity_after")
+_MAX_EXAMPLES = 5  # whose similarities are said
 _SMALLEST = 5e-4  # of a bar that is shown
 _COLOURS = PALETTE[: len(_LETTERS)]
 _PLAIN = _COLOURS[0]
@@ -35,7 +43,7 @@ def ask_why(other_id: int) -> None:
     _ASKED.set(other_id)
 
 
-def show_why(snapshot: Snapshot, query: int | Example) -> None:
+def show_why(snapshot: Snapshot, query: Query) -> None:
     """Open the dialog once when a listener has asked for it; call it after the list of answers."""
     other_id = _ASKED.get()
     _ASKED.set(None)
@@ -44,13 +52,11 @@ def show_why(snapshot: Snapshot, query: int | Example) -> None:
 
 
 @st.dialog("Why are these two alike?", width="large")
-def why_dialog(snapshot: Snapshot, query: int | Example, other_id: int) -> None:
-    """Explain an answer.
+def why_dialog(snapshot: Snapshot, query: Query, other_id: int) -> None:
+    """Explain an answer: of several examples by one of them, the most similar one first.
 
     Parameters
     ----------
-    query : int or Example
-        A song id, or sound from outside.
     other_id : int
         The answer's song id.
     """
@@ -58,8 +64,9 @@ def why_dialog(snapshot: Snapshot, query: int | Example, other_id: int) -> None:
         st.info("This library has no model to explain with yet.")
         return
     try:
-        one, other, why = explained(snapshot, query, other_id)
-        listed = similarity_of(snapshot, query, other_id)
+        example = _one_example(snapshot, examples_of(query), other_id)
+        one, other, why = explained(snapshot, example, other_id)
+        listed = similarity_of(snapshot, example, other_id)
     except MusicsimError as error:
         st.info(plain(error))
         return
@@ -76,12 +83,48 @@ def why_dialog(snapshot: Snapshot, query: int | Example, other_id: int) -> None:
         st.caption(f":material/info: {plain(note)}")
     st.markdown("**What gives the similarity**")
     bars = [*why.parts, *_hub_bar(why, listed)]
-    st.plotly_chart(_shares_figure(bars, why.shared), key="why_shares", config={"displayModeBar": False})
+    chart(_shares_figure(bars, why.shared), key="why_shares", name="why")
     st.caption(f"In points of similarity; together they are the {100 * listed:.0f} of 100 in the list.")
     if why.apart:
         st.caption(f"What sets them apart (share of the squared distance): {_apart(why, one, other)}.")
     st.markdown("**In common**")
     st.markdown(_in_common(why, one, other))
+
+
+def _one_example(snapshot: Snapshot, examples: Examples, other_id: int) -> int | Example:
+    """The example that an answer is explained by: the only one, or one of several after what each has to do with it."""
+    if len(examples.like) + len(examples.unlike) == 1:
+        return examples.like[0]
+    to_like, to_unlike = similarities_of(snapshot, examples, other_id)
+    names = {
+        song.id: song.title
+        for song in snapshot.songs_by_id(
+            [i for i in (*examples.like, *examples.unlike) if isinstance(i, int)]
+        )
+    }
+
+    def name(example: int | Example) -> str:
+        return plain(example.name if isinstance(example, Example) else names.get(example, ""))
+
+    order = sorted(range(len(examples.like)), key=lambda i: -to_like[i])
+    said = ", ".join(f"{to_like[i]:.2f} to “{name(examples.like[i])}”" for i in order[:_MAX_EXAMPLES])
+    st.markdown(
+        f"Similarity **{similarity_of(snapshot, examples, other_id):.2f}** of 1 to all examples together, the "
+        f"nearest counting most: {said}{' and others' * (len(order) > _MAX_EXAMPLES)}."
+    )
+    if examples.unlike:
+        away = ", ".join(f"“{name(i)}” ({s:.2f})" for i, s in zip(examples.unlike, to_unlike, strict=True))
+        st.caption(f"Lowered by how similar it is to {away}, which results should be less like.")
+    shown_first = [examples.like[i] for i in order]
+    if len(shown_first) == 1:
+        return shown_first[0]
+    place = st.selectbox(
+        "Compared with",
+        range(len(shown_first)),
+        format_func=lambda i: name(shown_first[i]),
+        key=f"why_example_{other_id}",
+    )
+    return shown_first[place]
 
 
 def _headline(why: Why, listed: float) -> str:
@@ -113,6 +156,7 @@ def _waves(snapshot: Snapshot, why: Why, one: Side, other: Side) -> None:
                 "title": shown(side.title),
                 "sub": shown(side.sub),
                 "duration_s": side.duration_s,
+                "starts_s": side.starts_s,
                 "heard_s": heard_s,
                 "peaks": np.round(side.peaks.astype(float), 3).tolist(),
                 "curve": np.round(height.astype(float), 3).tolist(),
@@ -128,7 +172,8 @@ def _waves(snapshot: Snapshot, why: Why, one: Side, other: Side) -> None:
 
 def _address(snapshot: Snapshot, side: Side) -> str | None:
     if side.song_id is None:
-        return None
+        upload = EXAMPLE.get()
+        return upload_address(upload) if upload is not None else None
     return f"/songs/{side.song_id}/audio?library={quote(snapshot.library.name)}"
 
 

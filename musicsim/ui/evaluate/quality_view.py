@@ -18,26 +18,36 @@ from musicsim.explorer.evaluation.quality import (
     measure_lists,
     measure_scores,
 )
-from musicsim.explorer.learning.supervision import Coverage, coverage
+from musicsim.explorer.learning.supervision import Coverage
 from musicsim.explorer.learning.verdict import RANKED
 from musicsim.explorer.requests.training import ANSWERS, JUDGEMENTS, KINDS
 from musicsim.explorer.snapshot.map_colours import UNKNOWN_COLOUR, label_colours
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.models import ModelRecord
-from musicsim.ui.base.desk import Task, Tell, desk, result_of, value_of, wait_for
+from musicsim.ui.base.desk import (
+    AT_ONCE_S,
+    Task,
+    Tell,
+    desk,
+    done_of,
+    result_of,
+    task_key,
+    value_of,
+    wait_for,
+)
 from musicsim.ui.base.state import Key, snapshot
 from musicsim.ui.base.text import in_chart, plain
+from musicsim.ui.components.charts import chart
+from musicsim.ui.components.coverage import ask_coverage
 from musicsim.ui.components.listening import follow
 from musicsim.ui.components.song_list import Action, row_of, song_list
-
-__all__ = ["SECTION", "SECTIONS", "show_library"]
+from musicsim.ui.components.table_download import saved_table
 
 SECTIONS = ("Your library", "The papers")
 SECTION: Key[str] = Key("evaluate_section", lambda: SECTIONS[0], "what the Evaluate page shows")
 _ALL: Key[str] = Key("evaluate_all", str, "name of the library whose models are all to be worked out")
 _KIND: Key[str | None] = Key("evaluate_kind", lambda: None, "what says that two songs are similar")
 
-_AT_ONCE_S = 0.5  # work that is done so soon is waited for: nothing flickers
 _MAX_GENRES = 30
 _MAX_LABEL = 22
 _WRITTEN_IN_CELLS = 16  # genres, up to which a figure fits into a cell
@@ -53,23 +63,10 @@ _BY = {
 }
 
 
-def _key(of: Snapshot, what: str) -> Hashable:
-    return (of.library.folder, of.revision, of.record.id if of.record else None, what)
-
-
 def _scores_key(of: Snapshot, kind: str) -> Hashable:
-    # answers and thumbs are no change of the library's revision, or every page would be drawn anew after each of them
+    # answers and thumbs are no change of the library's revision, or every page would be drawn again after each of them
     marks = {ANSWERS: of.library.answers.mark, JUDGEMENTS: of.library.judgements.mark}
-    return _key(of, f"scores by {kind} {marks[kind]() if kind in marks else ''}")
-
-
-def _ask_coverage(of: Snapshot) -> Task:
-    def work(tell: Tell) -> list[Coverage]:
-        tell("reading what this library says about similarity", 0, 0)
-        return coverage(of)
-
-    said = of.library.answers.mark(), of.library.judgements.mark()
-    return desk().ask(_key(of, f"coverage {said}"), work)
+    return task_key(of, f"scores by {kind} {marks[kind]() if kind in marks else ''}")
 
 
 def _ask_scores(of: Snapshot, kind: str) -> Task:
@@ -83,7 +80,7 @@ def _ask_lists(of: Snapshot) -> Task:
     def work(tell: Tell) -> ListsOfBoth | None:
         return measure_lists(of, tell=tell)
 
-    return desk().ask(_key(of, "lists"), work)
+    return desk().ask(task_key(of, "lists"), work)
 
 
 def show_library(now: Snapshot) -> None:
@@ -91,8 +88,8 @@ def show_library(now: Snapshot) -> None:
     if now.n_indexed < 2:
         st.info("A single song cannot be compared: add more songs.", icon=":material/info:")
         return
-    covered = _ask_coverage(now)
-    covered.within(_AT_ONCE_S)
+    covered = ask_coverage(now)
+    is_covered = covered.within(AT_ONCE_S)
     kind = _choose_kind(value_of(covered))
     lists = _ask_lists(now)
     scores = _ask_scores(now, kind) if kind else None
@@ -104,15 +101,16 @@ def show_library(now: Snapshot) -> None:
             of = snapshot(record.id)
             waiting += [_ask_scores(of, kind), _ask_lists(of)]
     if scores is not None:
-        scores.within(_AT_ONCE_S)
-    lists.within(_AT_ONCE_S)
+        scores.within(AT_ONCE_S)
+    lists.within(AT_ONCE_S)
+    n_shown = is_covered + done_of(waiting[1:])
     # A place of their own for each: what comes later moves nothing, or it would be seen twice for a moment.
     table, progress, rest = st.container(), st.container(), st.container()
     if kind:
         with table:
             _models_table(now, others, kind)
     with progress:
-        wait_for(waiting)
+        wait_for(waiting, n_shown)
     both = value_of(lists)
     if both is not None:
         with rest:
@@ -152,7 +150,8 @@ def _models_table(now: Snapshot, others: Sequence[ModelRecord], kind: str) -> No
         heard = known if now.record is record else heard
         lines.append(_line(of, record, kind, known))
     columns = [name for name in lines[0] if any(line[name] for line in lines)]
-    st.table(pd.DataFrame([{name: line[name] for name in columns} for line in lines]).set_index("Model"))
+    frame = pd.DataFrame([{name: line[name] for name in columns} for line in lines])
+    saved_table(frame, name="models", key="evaluate_models")
     _explain_table(now, kind, heard)
     is_waiting = any(desk().known(_scores_key(snapshot(r.id), kind)) is None for r in others)
     if others and is_waiting:
@@ -165,7 +164,7 @@ def _models_table(now: Snapshot, others: Sequence[ModelRecord], kind: str) -> No
 def _line(of: Snapshot, record: ModelRecord, kind: str, known: HeldOut | None) -> dict[str, str]:
     """A model's row of the table; empty cells where nothing has been worked out."""
     line = {"Model": plain(record.name)}
-    scores, both = (result_of(desk().known(key)) for key in (_scores_key(of, kind), _key(of, "lists")))
+    scores, both = (result_of(desk().known(key)) for key in (_scores_key(of, kind), task_key(of, "lists")))
     for name, title in RANKED.items():
         line[title] = _written(scores.figures[name]) if scores else ""
     line["Hubness"] = f"{both.plain.hubness:.2f} → {both.reduced.hubness:.2f}" if both else ""
@@ -202,6 +201,8 @@ def _explain_table(now: Snapshot, kind: str, heard: "HeldOut | None") -> None:
     if scores is not None:
         facts.append(f"Means over {scores.n_queries:,} query songs, {scores.n_skipped:,} skipped")
         facts += [f"{scores.n_left_out:,} not sampled"] if scores.n_left_out else []
+        is_part = scores.n_ranked < now.n_indexed
+        facts += [f"ranked among a sample of {scores.n_ranked:,} songs"] if is_part else []
         facts += ["in grey the 95 % interval over resampled artists"]
     facts += ["songs by the query's own artist are left out" if kind not in ("artist", "folder") else ""]
     st.caption(
@@ -264,7 +265,7 @@ def _by_genre(now: Snapshot, lists: Lists, scores: Scores | None) -> None:
         xaxis={"range": [0, 1], "fixedrange": True, "dtick": 0.25},
         yaxis={"automargin": True, "fixedrange": True, "ticksuffix": " "},
     )
-    st.plotly_chart(figure, key="evaluate_genres", config={"displayModeBar": False})
+    chart(figure, key="evaluate_genres", name="quality by genre")
     st.caption(_BY[by])
 
 
@@ -296,7 +297,7 @@ def _confusions(whole: Confusion) -> None:
             "ticksuffix": " ",
         },
     )
-    st.plotly_chart(figure, key="evaluate_confusion", config={"displayModeBar": False})
+    chart(figure, key="evaluate_confusion", name="genre confusion")
     st.caption(
         "Each row: the genres of the songs nearest to one genre, in %; the query's own artist is left out."
     )

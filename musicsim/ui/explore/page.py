@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from functools import partial
 
-import numpy as np
-import numpy.typing as npt
 import streamlit as st
 
+from musicsim._arrays import Int64Array
 from musicsim.explorer.search.query import Hit, find_similar
 from musicsim.explorer.snapshot.map_colours import COLOUR_BY as COLOURS
 from musicsim.explorer.snapshot.snapshot import Snapshot
@@ -14,16 +13,15 @@ from musicsim.library import Song
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.state import BESIDE, CHOSEN, COLOUR_BY, EXAMPLE, FOUND, snapshot
 from musicsim.ui.base.text import plain
+from musicsim.ui.components.cover import show_cover
 from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.components.listening import follow, play_songs
-from musicsim.ui.components.song_finder import find_song, song_matches
+from musicsim.ui.components.song_finder import MatchKind, find_song, ids_of_match, song_matches
 from musicsim.ui.components.song_list import Action, clock, hit_rows, song_list
 from musicsim.ui.components.song_map import song_map
 from musicsim.ui.components.why_view import ask_why, show_why
 from musicsim.ui.explore.selection import show_selection
 from musicsim.ui.playlist.draft import PLAYLIST
-
-__all__ = ["draw"]
 
 MAP_KEY = "explore_map"
 
@@ -36,7 +34,7 @@ def draw() -> None:
     left, right = st.columns([5, 2], gap="medium")
     with left:
         song, hits = _map_column(now)
-    with right:
+    with right, st.container(key="beside_map"):
         show_selection(now)
         _chosen_song(now, song, hits)
 
@@ -54,7 +52,7 @@ def _clicked(now: Snapshot, song_id: int) -> None:
         _choose(now, song)
 
 
-def _encircled(now: Snapshot, ids: npt.NDArray[np.int64]) -> None:
+def _encircled(now: Snapshot, ids: Int64Array) -> None:
     """A lasso marks the songs inside; around one alone it is a click."""
     if len(ids) == 1:
         _clicked(now, int(ids[0]))
@@ -62,14 +60,11 @@ def _encircled(now: Snapshot, ids: npt.NDArray[np.int64]) -> None:
         FOUND.set(ids)
 
 
-def _searched(now: Snapshot, kind: str, value: str) -> None:
-    """A title chooses its song; an artist marks all of theirs."""
-    if kind == "song":
-        FOUND.set(FOUND.default())
-        CHOSEN.set(next((song.id for song in now.songs_by_id([int(value)])), CHOSEN.get()))
-    else:
-        FOUND.set(now.row_ids[now.songs_of_artist(value)])
-        CHOSEN.set(next(iter(FOUND.get().tolist()), CHOSEN.get()))
+def _searched(now: Snapshot, kind: MatchKind, value: str) -> None:
+    """A title chooses its song; an artist, an album and words mark all of theirs."""
+    ids = ids_of_match(now, kind, value)
+    FOUND.set(FOUND.default() if kind == "song" else ids)
+    CHOSEN.set(next(iter(ids.tolist()), CHOSEN.get()))
 
 
 def _map_column(now: Snapshot) -> tuple[Song | None, list[Hit]]:
@@ -100,7 +95,7 @@ def _map_column(now: Snapshot) -> tuple[Song | None, list[Hit]]:
 
 
 def _maps(
-    now: Snapshot, models: dict[str, str], song: Song | None, marked: Sequence[int] | npt.NDArray[np.int64]
+    now: Snapshot, models: dict[str, str], song: Song | None, marked: Sequence[int] | Int64Array
 ) -> None:
     """The map under the model in use; on its left the one under another model, if one is chosen."""
     if BESIDE.get() is None:
@@ -114,7 +109,7 @@ def _maps(
 
 
 def _draw_map(
-    of: Snapshot, key: str, now: Snapshot, song: Song | None, marked: Sequence[int] | npt.NDArray[np.int64]
+    of: Snapshot, key: str, now: Snapshot, song: Song | None, marked: Sequence[int] | Int64Array
 ) -> None:
     """One map of the library, with the chosen song and what is marked."""
     song_map(
@@ -176,10 +171,13 @@ def _chosen_song(now: Snapshot, song: Song | None, hits: list[Hit]) -> None:
     if song is None:
         _start_here(now)
         return
-    st.subheader(plain(song.title), anchor=False)
     tempo = song.tempo and f"{song.tempo:.0f} beats/min"
     facts = [song.by, song.album, song.genre, song.year and str(song.year), song.key_words, tempo]
-    st.caption(" · ".join(plain(f) for f in [*facts, clock(song.duration_s)] if f))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        show_cover(now.library, song)
+        with st.container(width="stretch", gap=None):
+            st.subheader(plain(song.title), anchor=False)
+            st.caption(" · ".join(plain(f) for f in [*facts, clock(song.duration_s)] if f))
     with st.container(horizontal=True):
         st.button("Play", icon=":material/play_arrow:", on_click=_choose, args=(now, song))
         if st.button("More like this", icon=":material/search:"):

@@ -1,23 +1,22 @@
 """The songs that a lasso or a search marked: their table, and what can be done with all of them."""
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import streamlit as st
 
+from musicsim._arrays import Int64Array
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.db.columns import HEARD
 from musicsim.library.exporters import MIME, m3u8
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.state import FOUND, Key
 from musicsim.ui.components.listening import enqueue_songs, play_songs
+from musicsim.ui.components.search_examples import MAX_EXAMPLES, search_like
 from musicsim.ui.components.song_map import MAX_MARKED
 from musicsim.ui.components.table_download import table_download
 from musicsim.ui.playlist.draft import PLAYLIST
 from musicsim.ui.playlist.request_form import STAY_AROUND
 from musicsim.ui.train.training_view import SUPERVISION
-
-__all__ = ["show_selection"]
 
 MAX_PLAYED = 500  # songs that go into the player's queue at once
 _MAX_LISTED = 200
@@ -44,6 +43,12 @@ def show_selection(now: Snapshot) -> None:
             some = np.unique(np.linspace(0, len(ids) - 1, _MAX_AROUND).astype(int))
             STAY_AROUND.set(ids[some].tolist())
             st.switch_page(PAGES["playlist"])
+        if st.button(
+            "Search like these", icon=":material/search:", key="selection_search",
+            help=f"Songs similar to the marked ones; of more than {MAX_EXAMPLES} to some of them.",
+        ):  # fmt: skip
+            search_like(now, ids.tolist())
+            st.switch_page(PAGES["search"])
         st.button("Clear", icon=":material/close:", on_click=FOUND.set, args=(FOUND.default(),))
     with st.expander("Table, export and tag", icon=":material/table_rows:"):
         st.dataframe(_table(now, ids[:_MAX_LISTED]), hide_index=True, height=240)
@@ -76,7 +81,7 @@ def _give_tag(now: Snapshot, tag: str) -> None:
     st.toast(f"{len(ids):,} songs have the tag “{tag}”.")
 
 
-def _table(now: Snapshot, ids: npt.NDArray[np.int64]) -> pd.DataFrame:
+def _table(now: Snapshot, ids: Int64Array) -> pd.DataFrame:
     """What is known of the songs, from columns: a million of them are no million objects."""
     rows = now.rows_of(ids)
     rows = rows[rows >= 0]

@@ -28,12 +28,7 @@ def learn_walk(library: Library) -> bool:
 def show_lists(lists: Sequence[SeenList], key: str, *, is_open: bool) -> None:
     """The playlists: how many of the entries of each are here, and why the others are not.
 
-    Parameters
-    ----------
-    key : str
-        Unique on the page.
-    is_open : bool
-        Whether the tables are shown before somebody asks for them.
+    With `is_open` the tables are shown before somebody asks for them; `key` is unique on the page.
     """
     part = lists[:_LISTED]
     with st.expander(f"Playlists: {len(lists):,}", expanded=is_open):

@@ -1,6 +1,6 @@
 """Library: add music, watch it being analysed, see what is there and what is not, and why."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,29 +29,19 @@ from musicsim.ui.library.review import (
 from musicsim.ui.library.settings import folders, settings
 from musicsim.ui.library.songs_table import songs_table
 
-__all__ = ["draw"]
-
 _OWN = "library_own"
 
 
 @dataclass(frozen=True, slots=True)
 class _Contents:
-    """What the sections show.
-
-    Attributes
-    ----------
-    failures : sequence of Failure
-        Files that were not added.
-    missing : sequence of Song
-        Songs whose files have gone.
-    busy : bool
-        Whether a job is at work, so that no other can start.
-    """
+    """What the sections show."""
 
     now: Snapshot
-    failures: Sequence[Failure]
-    missing: Sequence[Song]
-    busy: bool
+    failures: Sequence[Failure]  # files that were not added
+    missing: Sequence[Song]  # songs whose files have gone
+    # mapping of song id to list of Path: files that hold the very same bytes
+    copies: Mapping[int, Sequence[Path]]
+    busy: bool  # whether a job is at work, so that no other can start
 
     @property
     def library(self) -> Library:
@@ -79,7 +69,7 @@ _SECTIONS: dict[str, tuple[str, Callable[[_Contents], None]]] = {
     "songs": ("Songs", lambda of: songs_table(of.now)),
     "failed": ("Failed", lambda of: failures_review(of.library, of.failures, busy=of.busy)),
     "missing": ("Missing", lambda of: missing_review(of.library, of.missing, busy=of.busy)),
-    "same": ("Duplicates", lambda of: duplicates_review(of.now, busy=of.busy)),
+    "same": ("Duplicates", lambda of: duplicates_review(of.now, of.copies, busy=of.busy)),
     "artists": ("Artists", _artists),
     "genres": ("Genres", _genres),
     "listening": ("Listening", lambda of: listening_review(of.library, busy=of.busy)),
@@ -103,7 +93,7 @@ def draw() -> None:
 
     @st.fragment(run_every=1.0 if busy else None)
     def watch() -> None:
-        """The job at work; the page runs anew when songs have come or the job has ended."""
+        """The job at work; the page runs again when songs have come or the job has ended."""
         job = jobs.current(library)
         if busy and (job is None or library.revision != now.revision):
             st.rerun()
@@ -113,7 +103,15 @@ def draw() -> None:
 
     with st.container():
         watch()
-    _section(_Contents(now, library.files.failures(), library.missing_songs(), busy))
+    _section(_Contents(now, *_files(library.folder, now.revision, library), busy))
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _files(
+    folder: Path, revision: int, _library: Library
+) -> tuple[list[Failure], list[Song], dict[int, list[Path]]]:
+    """Files that were not added, songs whose files have gone, and identical files; seconds, of a million songs."""
+    return _library.files.failures(), _library.missing_songs(), _library.files.copies()
 
 
 def _ways_in(now: Snapshot, *, busy: bool) -> None:
@@ -200,7 +198,8 @@ def _section(of: _Contents) -> None:
         label_visibility="collapsed", required=True,
     )  # fmt: skip
     # beside the choice, not in its labels: what is clicked should not change under the hand
-    n_songs, n_same = of.now.n_songs, len(of.now.representative_of)
+    n_songs = of.now.n_songs
+    n_same = len(of.now.representative_of) + sum(len(paths) - 1 for paths in of.copies.values())
     numbers = (
         (n_songs, "song" if n_songs == 1 else "songs"),
         (len(of.failures), "failed"),

@@ -1,6 +1,7 @@
 """What a scan leaves to be looked at: files not added, missing songs, the same sound twice, spellings."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 import pandas as pd
@@ -22,6 +23,7 @@ from musicsim.ui.components.table_download import table_download
 T = TypeVar("T")
 
 _GROUPS_SHOWN = 25
+_COPIES_SHOWN = 200  # songs
 _MERGED: Key[tuple[str, list[TagChange]] | None] = Key(
     "genres_merged", lambda: None, "the library whose genres were last merged, and what takes it back"
 )
@@ -116,18 +118,24 @@ def missing_review(library: Library, songs: Sequence[Song], *, busy: bool) -> No
         table_download("missing songs", lambda: table, "library_missing_file")
 
 
-def duplicates_review(now: Snapshot, *, busy: bool) -> None:
-    """Songs that hold the same sound: heard side by side, parted where they are two songs after all."""
+def duplicates_review(now: Snapshot, copies: Mapping[int, Sequence[Path]], *, busy: bool) -> None:
+    """Songs that hold the same sound: heard side by side, parted where they are two songs after all; identical files.
+
+    Parameters
+    ----------
+    copies : mapping of song id to sequence of Path
+        Files that hold the very same bytes.
+    """
     library = now.library
     pairs = library.duplicates.pairs()
     here = {song.id: song for song in now.songs_by_id({i for p in pairs for i in (p.first_id, p.second_id)})}
     found = groups(list(here.values()), pairs)
-    if not found:
+    if not found and not copies:
         st.caption("No duplicates found.")
-    else:
+    _identical_files(now, copies)
+    if found:
         st.caption(
-            "Search results, the map and playlists show only the first song of each group. Nothing is "
-            "deleted. Identical files always count as one song."
+            "Search results, the map and playlists show only the first song of each group. Nothing is deleted."
         )
     for group in found[:_GROUPS_SHOWN]:
         with st.container(border=True):
@@ -157,6 +165,31 @@ def duplicates_review(now: Snapshot, *, busy: bool) -> None:
                     key=f"same_join_{first.id}_{second.id}",
                     on_click=_judge, args=(library, [first.id, second.id], True),
                 )  # fmt: skip
+
+
+def _identical_files(now: Snapshot, copies: Mapping[int, Sequence[Path]]) -> None:
+    """Files with the very same bytes, which are one song."""
+    if not copies:
+        return
+    n_files = sum(len(paths) - 1 for paths in copies.values())
+    words = "file is an exact copy" if n_files == 1 else "files are exact copies"
+    st.markdown(f"**{n_files:,} {words} of another**")
+    listed = list(copies)[:_COPIES_SHOWN]
+    labels = {song.id: song.label for song in now.songs_by_id(listed)}
+
+    def table(ids: Iterable[int], labels: Mapping[int, str]) -> pd.DataFrame:
+        rows = [(shown(labels.get(i, "")), shown(path)) for i in ids for path in copies[i]]
+        return pd.DataFrame(rows, columns=["song", "file"])
+
+    st.dataframe(table(listed, labels), hide_index=True, key="library_copies")
+    if len(listed) < len(copies):
+        st.caption(f"Of the first {len(listed):,} songs; a download has all {len(copies):,}.")
+    table_download(
+        "identical files",
+        lambda: table(copies, {song.id: song.label for song in now.songs_by_id(copies)}),
+        "library_copies_file",
+    )
+    st.caption("All of them are one song here. To free their room, delete all but one and scan again.")
 
 
 def artists_review(library: Library) -> None:

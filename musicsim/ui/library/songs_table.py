@@ -7,14 +7,13 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from musicsim._arrays import Int64Array
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.library.stores.tag_edits import EDITABLE
 from musicsim.ui.base.text import shown
 from musicsim.ui.components.listening import play_songs
 from musicsim.ui.components.table_download import table_download
-
-__all__ = ["songs_table"]
 
 _KEY = "library_songs"
 _SEVERAL = "several values: unchanged"
@@ -39,6 +38,8 @@ _COLUMNS: dict[str, Any] = {
 }
 _ROW_PX = 35
 _MAX_ROWS_SHOWN = 16
+_MAX_LISTED = 1_000  # songs that are sent to the browser: of more, one finds some by typing
+_AT_ONCE = 10_000  # songs of a download that are read together
 _LABELS = {name: name.replace("_", " ").capitalize() for name in EDITABLE}
 
 
@@ -68,14 +69,25 @@ def _rounded(value: float | None, digits: int = 0) -> float | None:
     return None if value is None else round(value, digits)
 
 
-def _matches(song: Song, words: Sequence[str]) -> bool:
-    text = f"{song.title} {song.artist or ''} {song.album or ''} {song.genre or ''} {song.year or ''} {song.path}"
-    return all(word in text.casefold() for word in words)
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _matching(folder: Path, revision: int, words: tuple[str, ...], _library: Library) -> Int64Array:
+    return _library.ids_matching(words)
 
 
-@st.cache_resource(max_entries=2, show_spinner=False)
-def _songs(folder: Path, revision: int, _library: Library) -> list[Song]:
-    return _library.songs()
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _listed(
+    folder: Path, revision: int, words: tuple[str, ...], _library: Library
+) -> tuple[list[Song], set[int], pd.DataFrame]:
+    """The songs that are listed, which of them were edited, and their table."""
+    songs = _library.songs(_matching(folder, revision, words, _library)[:_MAX_LISTED])
+    edited = set(_library.edits.edited(song.id for song in songs))
+    return songs, edited, _table(songs, edited)
+
+
+def _whole_table(library: Library, ids: Int64Array) -> pd.DataFrame:
+    edited = set(library.edits.edited())
+    parts = [ids[start : start + _AT_ONCE] for start in range(0, max(1, len(ids)), _AT_ONCE)]
+    return pd.concat([_table(library.songs(part), edited) for part in parts])
 
 
 def songs_table(now: Snapshot) -> None:
@@ -87,17 +99,14 @@ def songs_table(now: Snapshot) -> None:
         "Search songs", key="library_search", placeholder="Title, artist, album, genre, year or folder",
         label_visibility="collapsed",
     )  # fmt: skip
-    songs = [
-        s
-        for s in _songs(now.library.folder, now.revision, now.library)
-        if _matches(s, wanted.casefold().split())
-    ]
-    edited = set(now.library.edits.edited())
+    key = (now.library.folder, now.revision, tuple(wanted.casefold().split()), now.library)
+    ids = _matching(*key)
+    songs, edited, table = _listed(*key)
     actions = st.container(
         horizontal=True, vertical_alignment="center"
     )  # above: a long table has its end far below
     event = st.dataframe(
-        _table(songs, edited), hide_index=True, key=_KEY, on_select="rerun", selection_mode="multi-row",
+        table, hide_index=True, key=_KEY, on_select="rerun", selection_mode="multi-row",
         column_config=_COLUMNS | ({} if any(s.notes for s in songs) else {"notes": None}), placeholder="",
         height=_ROW_PX * (min(len(songs), _MAX_ROWS_SHOWN) + 1) + 3,
     )  # fmt: skip
@@ -115,8 +124,9 @@ def songs_table(now: Snapshot) -> None:
             disabled=not any(s.id in edited for s in chosen),
             on_click=now.library.edits.undo, args=([s.id for s in chosen],),
         )  # fmt: skip
-        table_download("songs", lambda: _table(songs, edited), "library_songs_file")
-        st.caption(f"{len(songs):,} of {now.n_songs:,} songs. Select rows to play or edit them.")
+        table_download("songs", lambda: _whole_table(now.library, ids), "library_songs_file")
+        first = f" The first {len(songs):,} are listed; a download has all." if len(songs) < len(ids) else ""
+        st.caption(f"{len(ids):,} of {now.n_songs:,} songs.{first} Select rows to play or edit them.")
 
 
 def _common(songs: Sequence[Song], name: str) -> tuple[str, bool]:

@@ -65,11 +65,11 @@ def another_route(now: Snapshot, walker: "Walk") -> None:
     between = frozenset(draft.song_ids) - {request.first, *request.through, *request.keep.values()}
     n_others = int(allowed_rows(now, request).sum()) - len(between)
     if n_others >= _MANY_OTHERS * len(draft.song_ids):
-        anew = replace(request, exclude=request.exclude | between)
+        redrawn = replace(request, exclude=request.exclude | between)
     else:
-        anew = replace(request, rested=request.rested | between)
+        redrawn = replace(request, rested=request.rested | between)
     seed = _seed()
-    drawn = _drawn(walker, anew, seed)
+    drawn = _drawn(walker, redrawn, seed)
     if drawn is not None:
         fresh = PlaylistDraft.of(drawn, request, seed)
         change(fresh)

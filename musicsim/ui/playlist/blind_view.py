@@ -25,9 +25,8 @@ from musicsim.library import Library
 from musicsim.ui.base.state import Key, snapshot, walk
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.listening import follow
+from musicsim.ui.components.song_finder import find_songs
 from musicsim.ui.components.song_list import Action, clock, row_of, song_list
-
-__all__ = ["show_blind"]
 
 _FEWEST, _USUAL, _MOST = 2, 8, 30
 _MAX_REASONS = 8
@@ -137,16 +136,17 @@ def _words_of(one: Contender) -> str:
 
 
 def _request(now: Snapshot) -> PlaylistRequest:
-    names = now.labels()
-    if _SONG.get() not in names:
+    first = _SONG.get()
+    if first is not None and now.rows_of([first])[0] < 0:
+        first = None
         _SONG.set(None)
-    _SONG.keep()
     _LENGTH.keep()
     left, right = st.columns([3, 1], gap="medium")
-    first = left.selectbox(
-        "First song of both", list(names), key=_SONG.name, index=None, format_func=names.__getitem__,
-        placeholder="random each time",
-    )  # fmt: skip
+    with left:
+        find_songs(
+            now, "First song of both", key=f"{_SONG.name}_finder", chosen=[] if first is None else [first],
+            on_change=lambda ids: _SONG.set(next(iter(ids), None)), placeholder="random each time", most=1,
+        )  # fmt: skip
     length = right.number_input("Songs", _FEWEST, _MOST, key=_LENGTH.name)
     return PlaylistRequest(length=int(length), first=first)
 

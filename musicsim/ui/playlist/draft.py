@@ -11,54 +11,24 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
 from musicsim.ui.base.state import LIBRARY, Key
 
-__all__ = [
-    "PLAYLIST",
-    "PlaylistDraft",
-    "amend",
-    "can_redo",
-    "can_undo",
-    "change",
-    "present_ids",
-    "redo",
-    "undo",
-]
-
 _MAX_STEPS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class PlaylistDraft:
-    """A playlist as it stands.
-
-    Attributes
-    ----------
-    taken : mapping of (song id, next song id) to Edge
-        Edges the walk took, also of pairs that no longer follow each other: a song that is moved back has its
-        reason again.
-    kept : frozenset of int
-        Ids of songs that stay where they are when the list is drawn again.
-    notes : tuple of str
-        What of the request could not be met.
-    seed : int or None
-        None for a list that was opened, not drawn.
-    request : PlaylistRequest or None
-        What it was drawn for.
-    dialect : str or None
-        Whose walk says what is likely.
-    saved_id : int or None
-        The playlist of the library that it is, until it is changed.
-    absent : tuple of int
-        Ids of songs that were passed over, since they are missing or cannot be compared.
-    """
+    """A playlist as it stands."""
 
     song_ids: tuple[int, ...]
+    # mapping of (song id, next song id) to Edge: edges the walk took, also of pairs that no longer follow
+    # each other: a song that is moved back has its reason again
     taken: Mapping[tuple[int, int], Edge] = field(default_factory=dict, hash=False)
-    kept: frozenset[int] = frozenset()
-    notes: tuple[str, ...] = ()
-    seed: int | None = None
-    request: "PlaylistRequest | None" = field(default=None, hash=False)
-    dialect: str | None = None
-    saved_id: int | None = None
+    kept: frozenset[int] = frozenset()  # ids of songs that stay where they are when the list is drawn again
+    notes: tuple[str, ...] = ()  # what of the request could not be met
+    seed: int | None = None  # None for a list that was opened, not drawn
+    request: "PlaylistRequest | None" = field(default=None, hash=False)  # what it was drawn for
+    dialect: str | None = None  # whose walk says what is likely
+    saved_id: int | None = None  # the playlist of the library that it is, until it is changed
+    # ids of songs that were passed over, since they are missing or cannot be compared
     absent: tuple[int, ...] = ()
 
     @classmethod
@@ -96,7 +66,7 @@ class PlaylistDraft:
         }
 
     def redrawn(self, drawn: DrawnPlaylist, dialect: str | None, seed: int) -> "PlaylistDraft":
-        """The list drawn anew in part; pairs that still follow each other keep their edges."""
+        """The list drawn again in part; pairs that still follow each other keep their edges."""
         ids = tuple(song.id for song in drawn.songs)
         return replace(
             self, song_ids=ids, taken=_taken(drawn) | dict(self.taken), kept=self.kept & set(ids),
@@ -108,6 +78,20 @@ class PlaylistDraft:
         ids = list(self.song_ids)
         ids.insert(to, ids.pop(index))
         return replace(self, song_ids=tuple(ids), saved_id=None)
+
+    def inserted(self, index: int, song_ids: Sequence[int]) -> "PlaylistDraft":
+        """With songs before the place `index`; those that were in the list before come from where they were."""
+        new = list(dict.fromkeys(song_ids))
+        before, after = (
+            [i for i in part if i not in new] for part in (self.song_ids[:index], self.song_ids[index:])
+        )
+        return replace(self, song_ids=(*before, *new, *after), saved_id=None)
+
+    def without_repeats(self, same: Sequence[int]) -> "PlaylistDraft":
+        """Without songs that have come before, by a number for each place that is the same of the same songs."""
+        first = {number: place for place, number in reversed(list(enumerate(same)))}
+        ids = tuple(self.song_ids[place] for place in sorted(first.values()))
+        return replace(self, song_ids=ids, kept=self.kept & set(ids), saved_id=None)
 
     def dropped(self, index: int) -> "PlaylistDraft":
         """Without the song at `index`."""
@@ -128,7 +112,9 @@ class PlaylistDraft:
         return replace(self, song_ids=ids, kept=self.kept & set(ids), absent=(*self.absent, *absent))
 
 
-PLAYLIST: Key[PlaylistDraft | None] = Key("playlist", lambda: None, "the playlist in work", per_library=True)
+PLAYLIST: Key[PlaylistDraft | None] = Key(
+    "playlist", lambda: None, "the playlist in work", per_library=True, is_kept=True
+)
 
 
 def present_ids(now: Snapshot, ids: Sequence[int]) -> tuple[int, ...]:
@@ -157,26 +143,30 @@ def _taken_of(written: Any) -> dict[tuple[int, int], Edge]:
 # --- the way back ---------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _History:
-    drafts: list[PlaylistDraft] = field(default_factory=list)
+    drafts: tuple[PlaylistDraft, ...] = ()
     at: int = -1
 
 
 _HISTORIES: Key[dict[str, _History]] = Key(
-    "playlist_histories", dict, "drafts of this session by the name of their library"
+    "playlist_histories", dict, "drafts of this session by the name of their library", is_kept=True
 )
 
 
 def _history() -> _History:
-    return _HISTORIES.get().setdefault(LIBRARY.get(), _History())
+    return _HISTORIES.get().get(LIBRARY.get(), _History())
+
+
+def _keep(history: _History) -> None:
+    _HISTORIES.set(_HISTORIES.get() | {LIBRARY.get(): history})
 
 
 def change(draft: PlaylistDraft) -> None:
     """Make this the playlist in work; :func:`undo` leads back to the one before."""
     history = _history()
-    history.drafts = [*history.drafts[: history.at + 1], draft][-_MAX_STEPS:]
-    history.at = len(history.drafts) - 1
+    drafts = (*history.drafts[: history.at + 1], draft)[-_MAX_STEPS:]
+    _keep(_History(drafts, len(drafts) - 1))
     PLAYLIST.set(draft)
 
 
@@ -184,7 +174,8 @@ def amend(draft: PlaylistDraft) -> None:
     """Replace the playlist in work by one with the same songs, without a step to undo."""
     history = _history()
     if history.drafts and PLAYLIST.get() is not None:
-        history.drafts[history.at] = draft
+        drafts = (*history.drafts[: history.at], draft, *history.drafts[history.at + 1 :])
+        _keep(_History(drafts, history.at))
     PLAYLIST.set(draft)
 
 
@@ -202,15 +193,17 @@ def can_redo() -> bool:
 
 def undo() -> None:
     """Go back to the draft before; after a page has laid the playlist aside, to that one."""
-    history = _history()
     if can_undo():
-        history.at -= PLAYLIST.get() is not None
-        PLAYLIST.set(history.drafts[history.at])
+        _step(-1 if PLAYLIST.get() is not None else 0)
 
 
 def redo() -> None:
     """Do again what was undone."""
-    history = _history()
     if can_redo():
-        history.at += 1
-        PLAYLIST.set(history.drafts[history.at])
+        _step(1)
+
+
+def _step(n: int) -> None:
+    history = _history()
+    _keep(replace(history, at=history.at + n))
+    PLAYLIST.set(history.drafts[history.at + n])

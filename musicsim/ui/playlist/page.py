@@ -4,6 +4,7 @@ import streamlit as st
 
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.ui.base.desk import AT_ONCE_S, Tell, desk, task_key, value_of, wait_for
 from musicsim.ui.base.state import Key, snapshot, walk
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.empty import stop_without_songs
@@ -29,6 +30,7 @@ SECTIONS = ("A playlist", "Which is better?", "What leads from song to song")
 DRAW_CSS = """.st-key-playlist_draw {
   position: sticky; bottom: 4.8rem; z-index: 2; padding: 0.5rem 0; backdrop-filter: blur(8px);
 }"""
+_MANY = 20_000  # songs whose walk takes a second
 SECTION: Key[str] = Key("playlist_section", lambda: SECTIONS[0], "what the Playlist page shows")
 
 
@@ -72,12 +74,28 @@ def _make_playlist(now: Snapshot, walker: Walk) -> None:
         mix_section(now, shown.songs)
 
 
+def _walker(now: Snapshot) -> Walk | None:
+    """The walk; None, with a bar, while that of very many songs is being made."""
+
+    def work(tell: Tell) -> Walk:
+        tell("weighing what songs have in common", 0, 0)
+        return walk(now)
+
+    task = desk("walks").ask(task_key(now, "walk"), work)
+    task.within(AT_ONCE_S if now.n_indexed > _MANY else None)
+    wait_for([task])
+    made: Walk | None = value_of(task)
+    return made
+
+
 def draw() -> None:
     """Draw the page."""
     now = snapshot()
     st.title("Playlist", anchor=False)
     stop_without_songs(now)
-    walker = walk(now)
+    walker = _walker(now)
+    if walker is None:
+        return
     SECTION.get()
     section = st.segmented_control(
         "Show",

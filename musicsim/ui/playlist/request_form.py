@@ -1,7 +1,7 @@
 """What is asked of a playlist: the form on the left of the page, and the request that it stands for."""
 
 import time
-from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,52 +17,45 @@ from musicsim.library.db.columns import HEARD
 from musicsim.ui.base.option_widgets import labelled, limits, option_key
 from musicsim.ui.base.state import CHOSEN, Key, choices_of
 from musicsim.ui.base.text import plain
-from musicsim.ui.playlist.draft import PLAYLIST
-
-__all__ = ["MAX_SONGS", "STAY_AROUND", "playlists_of", "remember_drawn", "request_form", "request_of"]
+from musicsim.ui.components.filter_widgets import RANGES, filter_values, filter_widgets, fit_ranges
+from musicsim.ui.components.song_finder import find_songs
+from musicsim.ui.playlist.draft import PLAYLIST, present_ids
 
 MAX_SONGS = options_of(PlaylistRequest)["length"].max_asked or 0
 _MAX_REMEMBERED = 100
 _FAMILIES_NAMED = 3
 
+_MAX_CHOSEN = 100  # songs to pass through, to stay around or to leave out
 _BY = ("songs", "minutes")
 
-_OF: Key[str] = Key("playlist_form_of", str, "name of the library that the form speaks of")
-_STARTED: Key[int | None] = Key("playlist_started", lambda: None, "the chosen song that became the first one")
-_DRAWN: Key[list[tuple[float, frozenset[int]]]] = Key(
-    "playlist_drawn", list, "when lists were drawn in this session, and their songs"
+_OF: Key[str] = Key("playlist_form_of", str, "name of the library that the form speaks of", is_kept=True)
+_STARTED: Key[int | None] = Key(
+    "playlist_started", lambda: None, "the chosen song that became the first one", is_kept=True
 )
-_LENGTH_BY: Key[Literal["songs", "minutes"]] = Key("playlist_by", lambda: "songs", "what the length counts")
-_MINUTES: Key[int] = Key("playlist_minutes", lambda: 45, "minutes of the list")
+_DRAWN: Key[list[tuple[float, frozenset[int]]]] = Key(
+    "playlist_drawn", list, "when lists were drawn in this session, and their songs", is_kept=True
+)
+_LENGTH_BY: Key[Literal["songs", "minutes"]] = Key(
+    "playlist_by", lambda: "songs", "what the length counts", is_kept=True
+)
+_MINUTES: Key[int] = Key("playlist_minutes", lambda: 45, "minutes of the list", is_kept=True)
 _KEYS = {
     field: option_key(f"playlist_{field}", PlaylistRequest, field) for field in options_of(PlaylistRequest)
 }
 _KEYS["minutes"] = _MINUTES
-_KEYS["dialect"] = Key("playlist_dialect", str, "whose walk is followed; empty for that of all playlists")
+_KEYS["dialect"] = Key(
+    "playlist_dialect", str, "whose walk is followed; empty for that of all playlists", is_kept=True
+)
 _DIALECT, _FIRST, _LENGTH, _SURPRISE = (_KEYS[name] for name in ("dialect", "first", "length", "surprise"))
 STAY_AROUND: Key[list[int]] = _KEYS["like"]
 """Ids of the songs that the playlist stays close to."""
-_RANGES = ("years", "duration_s", *HEARD)
 _NAMES = ("artists", "no_artists", "genres", "tags", "no_tags", "folders", "keys", "modes")
+_SONGS = ("through", "like", "exclude")
 _LISTS = (*_NAMES, "exclude")  # limits, each of some values
 
 _OF_ONE_LIBRARY: tuple[Key[Any], ...] = (
-    _DRAWN, _STARTED, *(_KEYS[name] for name in ("dialect", "first", "through", "like", *_LISTS, *_RANGES)),
+    _DRAWN, _STARTED, *(_KEYS[name] for name in ("dialect", "first", "words", *_SONGS, *_NAMES, *RANGES)),
 )  # fmt: skip
-
-
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _read_labels(folder: Path, revision: int, model_id: str | None, _snapshot: Snapshot) -> dict[int, str]:
-    return _snapshot.labels()
-
-
-def _labels(now: Snapshot) -> dict[int, str]:
-    return _read_labels(now.library.folder, now.revision, now.model_id, now)
-
-
-def _options(now: Snapshot, field: str) -> Collection[Any]:
-    """What can be chosen as a field: names, or ids of songs."""
-    return choices_of(now).names.get(field, ()) if field in _NAMES else _labels(now)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -81,18 +74,10 @@ def remember_drawn(ids: tuple[int, ...]) -> None:
 
 
 def request_of(now: Snapshot) -> PlaylistRequest:
-    """The request as the form stands; for callbacks, too.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
-    """
+    """The request as the form stands; for callbacks, too. Raises ValueError if a number is out of range."""
     _fit(now)
-    ranges = choices_of(now).ranges
-    values = {name: key.get() for name, key in _KEYS.items()}
-    values |= {name: None for name in _RANGES if values[name] == ranges.get(name)}
-    values |= {
+    values = {name: key.get() for name, key in _KEYS.items() if name not in RANGES}
+    values |= filter_values(_KEYS, choices_of(now)) | {
         "dialect": _DIALECT.get() or None,
         "minutes": float(_MINUTES.get()) if _LENGTH_BY.get() == "minutes" else None,
     }
@@ -110,23 +95,13 @@ def _fit(now: Snapshot) -> None:
     if PLAYLIST.get() is None and CHOSEN.get() not in (None, _STARTED.get()):
         _FIRST.set(CHOSEN.get())  # "Playlist from here" on another page
         _STARTED.set(CHOSEN.get())
-    if _FIRST.get() not in _labels(now):
-        _FIRST.set(None)
-    for name in ("through", "like", *_LISTS):
-        key, options = _KEYS[name], _options(now, name)
-        if any(value not in options for value in key.get()):
-            key.set([value for value in key.get() if value in options])
+    for name in ("first", *_SONGS):
+        key = _KEYS[name]
+        here = list(present_ids(now, _ids(key)))
+        if here != _ids(key):
+            _choose(key, here)
     _set_if_new(_LENGTH, max(1, min(_LENGTH.get(), _most(now))))
-    for name in _RANGES:
-        _set_if_new(_KEYS[name], _within(_KEYS[name].get(), choices_of(now).ranges.get(name)))
-
-
-def _within(chosen: tuple[int, int] | None, bounds: tuple[int, int] | None) -> tuple[int, int] | None:
-    """A range as far as it lies within bounds; all that they hold where it does not."""
-    if chosen is None or bounds is None:
-        return bounds
-    low, high = max(chosen[0], bounds[0]), min(chosen[1], bounds[1])
-    return (low, high) if low <= high else bounds
+    fit_ranges(_KEYS, choices_of(now))
 
 
 def _set_if_new(key: Key[Any], value: Any) -> None:
@@ -203,11 +178,27 @@ def _dialect_words(walker: Walk, dialect: Dialect) -> str:
 
 
 def _songs(now: Snapshot) -> None:
-    labels = _labels(now)
-    listed: dict[str, Any] = {"options": list(labels), "format_func": labels.__getitem__}
-    st.selectbox(**_said("first"), **listed, index=None, placeholder="Any song")
-    st.multiselect(**_said("through"), **listed, placeholder="No song")
-    st.multiselect(**_said("like"), **listed, placeholder="No song")
+    _find_songs(now, "first", "Any song", most=1)
+    _find_songs(now, "through", "No song")
+    _find_songs(now, "like", "No song")
+
+
+def _find_songs(now: Snapshot, field: str, placeholder: str, most: int = _MAX_CHOSEN) -> None:
+    key = _KEYS[field]
+    find_songs(
+        now, **labelled(PlaylistRequest, field), key=f"{key.name}_finder", placeholder=placeholder,
+        chosen=_ids(key), on_change=partial(_choose, key), most=most,
+    )  # fmt: skip
+
+
+def _ids(key: Key[Any]) -> list[int]:
+    """The songs that are chosen; the first song is one or none."""
+    value = key.get()
+    return value if isinstance(value, list) else [value] if value is not None else []
+
+
+def _choose(key: Key[Any], ids: list[int]) -> None:
+    key.set(next(iter(ids), None) if key is _FIRST else ids)
 
 
 def _length(now: Snapshot) -> None:
@@ -233,25 +224,11 @@ def _width_words(walker: Walk) -> str:
     return f"About {here:,.0f} candidates per step ({usual}: {people:,.0f})."
 
 
-_EMPTY = {
-    "artists": "Any artist",
-    "genres": "Any genre",
-    "tags": "Any tag",
-    "folders": "Any folder",
-    "keys": "Any key",
-    "modes": "Any mode",
-}
-
-
 def _limits(now: Snapshot) -> None:
+    st.text_input(**_said("words"), placeholder="slow piano 1960s")
     st.number_input(**_number("spacing"))
-    for name in _LISTS:
-        of_songs: dict[str, Any] = {} if name in _NAMES else {"format_func": _labels(now).__getitem__}
-        st.multiselect(
-            **_said(name) | of_songs, options=list(_options(now, name)), placeholder=_EMPTY.get(name, "None")
-        )
-    for name, (first, last) in choices_of(now).ranges.items():
-        st.slider(**_said(name), min_value=first, max_value=last)
+    filter_widgets(PlaylistRequest, _KEYS, choices_of(now))
+    _find_songs(now, "exclude", "None")
     for name in ("avoid_recent", "versions_apart"):
         st.toggle(**_said(name))
     st.number_input(**_number("seed"), placeholder="random")
@@ -263,6 +240,6 @@ def _number(field: str, max_value: int | None = None) -> dict[str, Any]:
 
 def _n_limits(now: Snapshot) -> int:
     ranges = choices_of(now).ranges
-    return sum(bool(_KEYS[name].get()) for name in _LISTS) + sum(
+    return sum(bool(_KEYS[name].get()) for name in ("words", *_LISTS)) + sum(
         _KEYS[name].get() != bounds for name, bounds in ranges.items()
     )

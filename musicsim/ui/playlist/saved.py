@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
@@ -10,14 +11,14 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from musicsim.ui.base.state import Key
-from musicsim.ui.base.text import plain
+from musicsim.ui.base.text import plain, shown
+from musicsim.ui.components.song_finder import Match, find_song, name_matches
 from musicsim.ui.playlist.actions import TROUBLE
 from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, amend, change, present_ids
 from musicsim.ui.playlist.request_form import playlists_of
 
-__all__ = ["NAME", "follow_address", "save_button", "saved_lists", "show_address"]
-
 MAX_NAME = 100
+_MAX_LISTED = 200  # playlists, above which one types
 _PARAMETER = "playlist"
 
 NAME: Key[str] = Key("playlist_name", lambda: "My playlist", "name under which the playlist is saved")
@@ -52,7 +53,7 @@ def show_address(now: Snapshot) -> SavedPlaylist | None:
     _READ.set(True)
     draft = PLAYLIST.get()
     saved = playlists_of(now).get(draft.saved_id) if draft and draft.saved_id is not None else None
-    # ids are given anew when a playlist is replaced
+    # ids are given again when a playlist is replaced
     if saved is None or draft is None or present_ids(now, saved.song_ids) != draft.song_ids:
         st.query_params.pop(_PARAMETER, None)
         return None
@@ -123,13 +124,34 @@ def saved_lists(now: Snapshot) -> None:
         order = sorted(listed, key=lambda i: listed[i].name.casefold())
         if _WANTED.get() not in listed:
             _WANTED.set(order[0])
-        _WANTED.get()
-        st.selectbox(
-            "Playlist", order, key=_WANTED.name, persist_state="session", format_func=lambda i: _words(listed[i]),
-            label_visibility="collapsed" if len(sources) == 1 else "visible",
-        )  # fmt: skip
+        if len(order) <= _MAX_LISTED:
+            _WANTED.get()
+            st.selectbox(
+                "Playlist", order, key=_WANTED.name, persist_state="session",
+                format_func=lambda i: _words(listed[i]),
+                label_visibility="collapsed" if len(sources) == 1 else "visible",
+            )  # fmt: skip
+        else:
+            find_song(
+                "Playlist", key="playlist_saved_finder", search=partial(_matches, listed),
+                on_pick=lambda _, value: _WANTED.set(int(value) if value.isdigit() else None),
+                placeholder=f"Type to search {len(order):,} playlists",
+            )  # fmt: skip
+            st.caption(plain(_words(listed[_WANTED.get() or order[0]])))
         chosen = listed[_WANTED.get() or order[0]]
         _what_to_do(now, chosen)
+
+
+def _matches(listed: dict[int, SavedPlaylist], text: str) -> list[Match]:
+    """Playlists whose names hold a text; several may have one name."""
+    by_name: dict[str, list[SavedPlaylist]] = {}
+    for playlist in listed.values():
+        by_name.setdefault(shown(playlist.name), []).append(playlist)
+    return [
+        Match("name", str(playlist.id), match.title, f"{len(playlist.song_ids)} songs")
+        for match in name_matches(list(by_name), text)
+        for playlist in by_name[match.value]
+    ]
 
 
 def _words(playlist: SavedPlaylist) -> str:

@@ -1,24 +1,36 @@
 """The playlist in work on the page: what can be done with it, its rows, why each step, and the walk on the map."""
 
+from collections.abc import Hashable
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
+from musicsim.explorer.playlists.steering import works_of
 from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.listening import enqueue_songs, play_songs
+from musicsim.ui.components.song_finder import MatchKind, find_song, ids_of_match, song_matches
 from musicsim.ui.components.song_list import Action, Row, clock, row_of, song_list
 from musicsim.ui.components.song_map import song_map
 from musicsim.ui.playlist.actions import another_route, go_on, redraw_after, redraw_around, redraw_one, said
-from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, can_redo, can_undo, change, redo, undo
+from musicsim.ui.playlist.draft import (
+    PLAYLIST,
+    PlaylistDraft,
+    can_redo,
+    can_undo,
+    change,
+    present_ids,
+    redo,
+    undo,
+)
 from musicsim.ui.playlist.request_form import MAX_SONGS
 
-__all__ = ["absent_songs", "dialect_of", "show_heading", "show_map", "show_rows", "show_steps_back"]
-
 _WHY: Key[tuple[int, int] | None] = Key("playlist_why", lambda: None, "places of the step that is explained")
+_ADD_AT: Key[int | None] = Key("playlist_add_at", lambda: None, "the place that a song is chosen for")
 _MORE: Key[int] = Key("playlist_more", lambda: 5, "songs to go on by")
 _MAX_REASONS = 8
 
@@ -91,8 +103,11 @@ def show_rows(now: Snapshot, walker: Walk, draft: PlaylistDraft, shown: DrawnPla
     ]
     song_list(rows, key="playlist_rows", on_action=act, editable=True)
     _ways_on(now, walker, draft)
-    step = _WHY.get()
+    step, place = _WHY.get(), _ADD_AT.get()
     _WHY.set(None)
+    _ADD_AT.set(None)
+    if place is not None:
+        _choose_song(now, place)
     if step is not None and step[1] < len(draft.song_ids):
         _why(now, walker, draft, *step)
 
@@ -110,6 +125,8 @@ def _act(now: Snapshot, walker: Walk, action: Action) -> None:
         play_songs(now.library, now.songs_at(now.rows_of(draft.song_ids)), action.index)
     elif action.kind == "move" and 0 <= action.to < len(draft.song_ids):
         change(draft.moved(action.index, action.to))
+    elif action.kind == "insert":
+        _ADD_AT.set(action.index + 1)
     elif action.kind == "drop":
         change(draft.dropped(action.index))
     elif action.kind == "keep":
@@ -122,11 +139,57 @@ def _act(now: Snapshot, walker: Walk, action: Action) -> None:
         _WHY.set((action.index - 1, action.index))
 
 
+@st.dialog("Add songs")
+def _choose_song(now: Snapshot, place: int) -> None:
+    """Choose a song or an album for a place of the list; what is in the list already comes from where it is."""
+    draft = PLAYLIST.get()
+    before = now.songs_by_id(draft.song_ids[place - 1 : place]) if draft is not None else []
+    st.caption(f"After “{plain(before[0].title)}”." if before else "At the end.")
+    find_song(
+        "Title or album", key="playlist_add", on_pick=partial(_add, now, place), placeholder="Title or album",
+        search=partial(song_matches, now, kinds=("song", "album")),
+    )  # fmt: skip
+
+
+def _add(now: Snapshot, place: int, kind: MatchKind, value: str) -> None:
+    draft = PLAYLIST.get()
+    ids = present_ids(now, ids_of_match(now, kind, value).tolist())
+    if draft is None:
+        return
+    if not ids:
+        st.toast("This song has not been compared yet: wait for the running job.", icon=":material/info:")
+        return
+    added = draft.inserted(place, ids)
+    if len(added.song_ids) > MAX_SONGS:
+        st.toast(f"A playlist has at most {MAX_SONGS:,} songs.", icon=":material/info:")
+        return
+    change(added)
+
+
+def _same_songs(now: Snapshot, draft: PlaylistDraft) -> list[int]:
+    """A number for each place of the list, the same for the same song and for versions of one."""
+    works = works_of(now, now.rows_of(draft.song_ids))
+    keys: list[Hashable] = [work or i for work, i in zip(works, draft.song_ids, strict=True)]
+    return [keys.index(key) for key in keys]
+
+
 def _ways_on(now: Snapshot, walker: Walk, draft: PlaylistDraft) -> None:
     n_kept = sum(i in draft.kept for i in draft.song_ids)
     room = min(MAX_SONGS, now.n_indexed) - len(draft.song_ids)
     _MORE.set(max(1, min(_MORE.get(), max(room, 1))))
+    same = _same_songs(now, draft)
+    n_repeats = len(same) - len(set(same))
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.button(
+            "Add songs", icon=":material/playlist_add:", key="playlist_add_end", on_click=_ADD_AT.set,
+            args=(len(draft.song_ids),), help="At the end; the + of a row adds behind its song.",
+        )  # fmt: skip
+        if n_repeats:
+            st.button(
+                f"Remove {n_repeats} {'repeat' if n_repeats == 1 else 'repeats'}", icon=":material/filter_list:",
+                key="playlist_repeats", on_click=change, args=(draft.without_repeats(same),),
+                help="Songs that come again, and other versions of a song that comes before.",
+            )  # fmt: skip
         st.button(
             "Regenerate around the kept songs", icon=":material/cached:", key="playlist_around",
             on_click=redraw_around, args=(now, walker), disabled=not n_kept or n_kept == len(draft.song_ids),

@@ -9,8 +9,8 @@ import streamlit as st
 from musicsim.explorer.playlists.walk import Dialect, Walk
 from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import in_chart, plain
-
-__all__ = ["show_weights"]
+from musicsim.ui.components.charts import chart
+from musicsim.ui.components.table_download import saved_table
 
 _ALL = "all playlists"
 _COLOURS = ("#0f6b75", "#d08a3c")
@@ -105,7 +105,7 @@ def _families(walker: Walk, chosen: str) -> None:
         # those of the dialect stand above, so they come first
         legend={"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "traceorder": "reversed"},
     )
-    st.plotly_chart(figure, key="weights_families", config={"displayModeBar": False})
+    chart(figure, key="weights_families", name="weights")
     st.caption(
         "Share of all weight. A reason from two families, such as “both tagged calm and from 1990-1999”, "
         "counts for both, so the shares may add up to more than 100 %."
@@ -136,7 +136,7 @@ def _gains(dialects: Sequence[Dialect]) -> None:
         "gain": [_gain(one.gain) for one in (whole, *judged)],
         "with the weights of all": ["", *(_gain(one.gain_global) for one in judged)],
     }
-    st.table(pd.DataFrame(table), hide_index=True, border="horizontal")
+    saved_table(pd.DataFrame(table), name="dialects", key="weights_dialects")
     if whole.gain is None:
         st.caption(
             f"{whole.n_playlists:,} playlists are too few to hold some out, so nothing is known about how "

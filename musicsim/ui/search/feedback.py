@@ -33,12 +33,7 @@ _SAID: Key[dict[str, _Search]] = Key("search_feedback", dict, "thumbs by what wa
 def feedback_on(library: Library, searched: str, song_id: int | None) -> Thumbs:
     """What was said of the answers to a search, in this session, or kept: of songs that are in the library still.
 
-    Parameters
-    ----------
-    searched : str
-        Tells what was searched with, in this library.
-    song_id : int or None
-        The song of the library that was searched with.
+    `searched` tells what was searched with, in this library, and `song_id` the song of the library, if it was one.
     """
     kept = {} if song_id is None else library.judgements.of(song_id)
     before = _SAID.get().get(searched)
@@ -103,12 +98,7 @@ def feedback_bar(
 ) -> None:
     """One line on what thumbs have changed, songs that do not fit, and what can be done about it.
 
-    Parameters
-    ----------
-    song_id : int or None
-        As of :func:`feedback_on`.
-    before, after : list of Hit
-        Answers without the last word, and with it.
+    `before` and `after` are the answers without the last word, and with it.
     """
     library, search = snapshot.library, _search(searched)
     thumbs, kept = search.thumbs, search.kept

@@ -1,37 +1,39 @@
 """Search by example: drop a file, record, or choose a song; hear what is like it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import streamlit as st
 
+from musicsim._arrays import Float32Array
 from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
 from musicsim.explorer.requests.search import SearchRequest
-from musicsim.explorer.search.feedback import Thumbs
-from musicsim.explorer.search.query import Example, Hit, find_requested
+from musicsim.explorer.search.query import Example, Hit, Query
+from musicsim.explorer.search.requested import find_requested, with_examples
 from musicsim.explorer.snapshot.map_view import place_vector
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.upkeep.add_music import keep_upload
 from musicsim.library import Song
 from musicsim.library.scan.files import content_hash
-from musicsim.ui.base.option_widgets import UPLOAD_TYPES, labelled, limits
-from musicsim.ui.base.state import CHOSEN, EXAMPLE, Upload, choices_of, example, map_placer, snapshot
+from musicsim.ui.base.option_widgets import UPLOAD_TYPES
+from musicsim.ui.base.state import CHOSEN, EXAMPLE, Upload, example, map_placer, snapshot
 from musicsim.ui.base.text import plain
+from musicsim.ui.components.cover import show_cover
 from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.listening import follow, play_songs
-from musicsim.ui.components.song_finder import find_names, find_song, song_matches
+from musicsim.ui.components.player_routes import play_upload
+from musicsim.ui.components.search_examples import PART, chosen_part, search_like
+from musicsim.ui.components.song_finder import MatchKind, find_song, ids_of_match, song_matches
 from musicsim.ui.components.song_list import Action, clock, hit_rows, song_list
 from musicsim.ui.components.song_map import song_map
+from musicsim.ui.components.wave_part import choose_part
 from musicsim.ui.components.why_view import ask_why, show_why
+from musicsim.ui.search.examples import WORDS, add_examples
 from musicsim.ui.search.feedback import THUMBS, feedback_bar, feedback_on, say
-
-__all__ = ["draw"]
+from musicsim.ui.search.request_form import search_form
 
 FILE_KEY, MICROPHONE_KEY = "search_file", "search_microphone"
 _RECORDING = "your recording"
@@ -39,24 +41,12 @@ _RECORDING = "your recording"
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """What is searched with.
+    """What is searched with."""
 
-    Attributes
-    ----------
-    of : int or Example
-        A song's id, or what was heard.
-    seed : Song, optional
-        The song of the library that it is.
-    upload : Upload, optional
-        The file or recording, where it is one.
-    place : float32 ndarray of shape (2,), optional
-        Where an upload is on the map.
-    """
-
-    of: int | Example
-    seed: Song | None
-    upload: Upload | None = None
-    place: npt.NDArray[np.float32] | None = None
+    of: int | Example  # a song's id, or what was heard
+    seed: Song | None  # the song of the library that it is
+    upload: Upload | None = None  # the file or recording, where it is one
+    place: Float32Array | None = None  # (2,): where an upload is on the map
 
     @property
     def seed_id(self) -> int | None:
@@ -79,20 +69,28 @@ def draw() -> None:
     except MusicsimError as error:
         st.error(plain(error), icon=":material/error:")
         return
-    if query is None:
+    if query is None and not WORDS.get():
         st.info(
-            "Drop an audio file, hum into the microphone, or choose a song. Similar songs from your "
-            "collection will appear here.",
+            "Drop an audio file, hum into the microphone, choose a song, or say in words what you look for. Songs "
+            "from your collection will appear here.",
             icon=":material/hearing:",
         )
         return
-    _about(now, query)
-    _answers(now, query, _search_form(now, query))
+    if query is not None:
+        _about(now, query)
+        with st.expander("More examples, or only a part of it", icon=":material/tune:"):
+            add_examples(now, query.name_in(now), query.seed_id)
+            _part(now, query)
+    request = search_form(now, "" if query is None else query.name_in(now))
+    try:
+        _answers(now, query, request)
+    except MusicsimError as error:
+        st.error(plain(error), icon=":material/error:")
 
 
 def _ways_in(now: Snapshot) -> None:
     """A file, a recording, or a song of the library."""
-    drop, record, choose = st.columns([2, 1, 1], gap="medium")
+    drop, record, choose = st.columns([4, 2, 4], gap="medium")
     drop.file_uploader(
         "Drop a file",
         type=UPLOAD_TYPES,
@@ -103,8 +101,8 @@ def _ways_in(now: Snapshot) -> None:
     record.audio_input("Or record", key=MICROPHONE_KEY, on_change=_took, args=(MICROPHONE_KEY,))
     with choose:
         find_song(
-            "Or choose a song", key="search_song", on_pick=partial(_took_song, now),
-            search=partial(song_matches, now, with_artists=False),
+            "Or choose songs", key="search_song", on_pick=partial(_took_match, now),
+            search=partial(song_matches, now),
         )  # fmt: skip
 
 
@@ -121,11 +119,12 @@ def _took(key: str) -> None:
         EXAMPLE.set(None)
 
 
-def _took_song(now: Snapshot, _: str, value: str) -> None:
-    """Search with a song of the library."""
-    for song in now.songs_by_id([int(value)]):
-        CHOSEN.set(song.id)
-        EXAMPLE.set(None)
+def _took_match(now: Snapshot, kind: MatchKind, value: str) -> None:
+    """Search with a song of the library, or with those of an artist or an album; or for what words mean."""
+    if kind == "words":
+        WORDS.set(value)
+    else:
+        search_like(now, ids_of_match(now, kind, value).tolist())
 
 
 def _query(now: Snapshot) -> _Query | None:
@@ -150,7 +149,10 @@ def _about(now: Snapshot, query: _Query) -> None:
         what, act = st.columns([3, 1], vertical_alignment="center")
         if upload is not None and isinstance(query.of, Example):
             what.markdown(f"**{plain(upload.name)}** · {clock(query.of.duration_s)}")
-            what.audio(upload.data)
+            what.button(
+                "Play", icon=":material/play_arrow:", key="search_play_upload", on_click=play_upload,
+                args=(upload, query.of.duration_s),
+            )  # fmt: skip
             for note in query.of.notes:
                 what.caption(f":material/info: {plain(note)}")
             if query.of.is_cut and not upload.is_whole:
@@ -162,8 +164,8 @@ def _about(now: Snapshot, query: _Query) -> None:
                 act.button(
                     "Show it",
                     icon=":material/scatter_plot:",
-                    on_click=_took_song,
-                    args=(now, "", str(seed.id)),
+                    on_click=search_like,
+                    args=(now, [seed.id]),
                 )
             elif upload.name != _RECORDING:
                 busy = jobs.current(now.library) is not None
@@ -172,7 +174,9 @@ def _about(now: Snapshot, query: _Query) -> None:
                     disabled=busy, help="Another job is running: see the Library page." if busy else None,
                 )  # fmt: skip
         elif seed is not None:
-            what.markdown(f"**{plain(seed.title)}** · {plain(seed.by)} · {clock(seed.duration_s)}")
+            with what.container(horizontal=True, vertical_alignment="center"):
+                show_cover(now.library, seed)
+                st.markdown(f"**{plain(seed.title)}** · {plain(seed.by)} · {clock(seed.duration_s)}")
             act.button(
                 "Play",
                 icon=":material/play_arrow:",
@@ -180,6 +184,27 @@ def _about(now: Snapshot, query: _Query) -> None:
                 args=(now.library, [seed]),
                 width="stretch",
             )
+
+
+def _part(now: Snapshot, query: _Query) -> None:
+    """The waveform, on which a part can be chosen where frames were stored and the model compares sound."""
+    if now.model is None or not now.model.encoder_.uses_audio:
+        return
+    name = query.name_in(now)
+    if isinstance(query.of, Example):
+        peaks, duration_s = query.of.peaks, query.of.duration_s
+    elif query.seed is not None and now.library.frame_files.path(query.seed.content_hash).exists():
+        peaks, duration_s = now.library.outline(query.of), query.seed.duration_s
+    else:
+        return
+    choose_part(
+        name,
+        peaks,
+        duration_s,
+        chosen_part(name),
+        key="search_part_wave",
+        on_part=lambda part: PART.set((name, part)),
+    )
 
 
 def _take_whole(upload: Upload) -> None:
@@ -195,72 +220,61 @@ def _add_upload(now: Snapshot, upload: Upload) -> None:
         st.toast(plain(error), icon=":material/warning:")
 
 
-def _search_form(now: Snapshot, query: _Query) -> Callable[[Thumbs], list[Hit]]:
-    """How many answers, and which songs may be one; returns the search under these conditions."""
-    n, limit, narrow = st.columns([1, 1, 2], vertical_alignment="bottom")
-    k = n.segmented_control(**_said("k"), options=(10, 20, 50), default=10) or 10
-    per_artist = limit.number_input(**_said("per_artist") | limits(SearchRequest, "per_artist"), value=2)
-    with narrow.popover("Filters", icon=":material/filter_alt:", width="stretch"):
-        request = SearchRequest(k=k, per_artist=per_artist, **_filters(now))
-    return partial(find_requested, now, query.of, request)
+def _answers(now: Snapshot, query: _Query | None, request: SearchRequest) -> None:
+    """The songs that were found, as a list and on the map."""
+    if query is None:
+        _list_and_map(now, None, find_requested(now, None, request))
+        return
+    said = feedback_on(now.library, query.name_in(now), query.seed_id)
+    hits = find_requested(now, query.of, request, said)
+    hits_before = find_requested(now, query.of, request, said.undone()) if said.said else hits
+    _list_and_map(
+        now, query, hits, judged=said.judged, asked=with_examples(now, query.of, request),
+        bar=partial(feedback_bar, now, query.name_in(now), query.seed_id, hits_before, hits),
+    )  # fmt: skip
 
 
-def _said(field: str) -> dict[str, Any]:
-    return labelled(SearchRequest, field) | {"key": f"search_{field}"}
-
-
-def _filters(now: Snapshot) -> dict[str, Any]:
-    """Widgets for every filter, and what they hold."""
-    choices = choices_of(now)
-    found: dict[str, Any] = {
-        field: frozenset(find_names(**_said(field), names=names)) for field, names in choices.names.items()
-    }
-    for field, bounds in choices.ranges.items():
-        chosen = st.slider(**_said(field), min_value=bounds[0], max_value=bounds[1], value=bounds)
-        found[field] = None if chosen == bounds else chosen
-    reduced = {None: "as the library is set", True: "on", False: "off"}
-    found["hub_reduction"] = st.selectbox(
-        **_said("hub_reduction"), options=list(reduced), format_func=reduced.__getitem__
-    )
-    return found
-
-
-def _answers(now: Snapshot, query: _Query, found_with: Callable[[Thumbs], list[Hit]]) -> None:
-    """The most similar songs, as a list and on the map."""
-    name = query.name_in(now)
-    said = feedback_on(now.library, name, query.seed_id)
-    hits = found_with(said)
-    hits_before = found_with(said.undone()) if said.said else hits
+def _list_and_map(
+    now: Snapshot,
+    query: _Query | None,
+    hits: list[Hit],
+    *,
+    judged: Mapping[int, int] | None = None,
+    asked: Query | None = None,
+    bar: Callable[[], None] | None = None,
+) -> None:
+    """Results with what can be done with each; thumbs and reasons where there is something to be similar to."""
     songs = [hit.song for hit in hits]
     found, where = st.columns([3, 2], gap="large")
     with found:
-        st.subheader(
-            f"{len(hits)} most similar songs" if hits else "No songs match these filters", anchor=False
-        )
+        n_songs = "1 song" if len(hits) == 1 else f"{len(hits)} songs"
+        what = f"{n_songs} that fit" if query is None else n_songs.replace(" ", " most similar ")
+        st.subheader(what if hits else "No songs match these filters", anchor=False)
         if not hits:
-            st.caption("Loosen the filters.")
+            st.caption("Loosen the filters or the words.")
 
         def act_on(action: Action) -> None:
             """Play, queue, or search on with an answer, say whether it fits, or ask why it is one."""
             if action.kind == "why":
                 ask_why(action.song_id)
-            elif action.kind in THUMBS:
-                say(name, action.song_id, THUMBS[action.kind])
+            elif action.kind in THUMBS and query is not None:
+                say(query.name_in(now), action.song_id, THUMBS[action.kind])
             else:
                 follow(action, now, songs)
 
-        feedback_bar(now, name, query.seed_id, hits_before, hits)
-        song_list(hit_rows(hits, can_explain=True, judged=said.judged), key="hits", on_action=act_on)
-        show_why(now, query.of)
+        if bar is not None:
+            bar()
+        song_list(hit_rows(hits, can_explain=asked is not None, judged=judged), key="hits", on_action=act_on)
+        if asked is not None:
+            show_why(now, asked)
+    upload = None if query is None else query.upload
     with where:
         song_map(
-            now, key="search_map", chosen=query.seed_id if query.upload is None else None,
-            found=[song.id for song in songs], query=query.place, height=480, legend=False,
+            now, key="search_map", chosen=query.seed_id if query is not None and upload is None else None,
+            found=[song.id for song in songs], query=None if query is None else query.place, height=480, legend=False,
             on_pick=partial(_heard, now),
         )  # fmt: skip
-        st.caption(
-            "The star is your query; rings are the answers." if query.upload else "Rings are the answers."
-        )
+        st.caption("The star is your query; rings are the answers." if upload else "Rings are the answers.")
 
 
 def _heard(now: Snapshot, song_id: int) -> None:

@@ -25,8 +25,7 @@ from musicsim.library.stores.models import BUILT_IN, MAX_NAME, ModelRecord
 from musicsim.ui.base.state import MODEL, Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.jobs_view import job_panel, start_job
-
-__all__ = ["delete_button", "models_section", "rename_button", "use_button"]
+from musicsim.ui.components.table_download import saved_table
 
 _JOBS = ("represent", "take_model")
 _COMPARED: Key[list[str]] = Key("models_compared", list, "ids of the two models that stand side by side")
@@ -194,7 +193,7 @@ def _comparison(records: Sequence[ModelRecord], reports: dict[str, dict[str, Any
             else table[m]["difference"]
             for m in measures
         ]
-    st.table(pd.DataFrame(columns), hide_index=True, border="horizontal")
+    saved_table(pd.DataFrame(columns), name="two models", key="train_compared")
     if len({_question(reports[model_id]) for model_id in chosen}) > 1:
         st.caption("Trained on different targets; scores are not comparable.")
 
@@ -288,7 +287,7 @@ def _describing(library: Library, *, busy: bool) -> None:
         format_func=lambda name: REPRESENTATIONS[name].description,
         help="To compare with and to train on. Mixtures of Gaussians take longest: seconds per song.",
     )  # fmt: skip
-    first, second = st.columns(2)
+    first, second = st.columns([4, 3])
     has_codewords = kind in CODEWORDS
     with first:
         st.segmented_control(

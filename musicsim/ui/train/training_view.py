@@ -2,14 +2,13 @@
 
 import time
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
 
 from musicsim.explorer import jobs
-from musicsim.explorer.learning.supervision import Coverage, coverage, preselected
+from musicsim.explorer.learning.supervision import Coverage, preselected
 from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.training import (
     ANSWERS,
@@ -29,14 +28,15 @@ from musicsim.explorer.upkeep.learned_model import LEARNED_KIND, preselected_mod
 from musicsim.explorer.upkeep.model_text import name_for
 from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
+from musicsim.ui.base.desk import AT_ONCE_S, value_of, wait_for
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.option_widgets import labelled, limits, option_key
 from musicsim.ui.base.state import SECTION, Key
 from musicsim.ui.base.text import plain
+from musicsim.ui.components.charts import chart
+from musicsim.ui.components.coverage import ask_coverage
 from musicsim.ui.components.jobs_view import TITLES, start_job
 from musicsim.ui.components.song_list import clock
-
-__all__ = ["SUPERVISION", "choices", "latest_training", "learn_from", "training_run"]
 
 _DEFAULT = TrainingRequest()
 _CS = tuple(round(10 ** (half / 2), 1 if half < 2 else 0) for half in range(13))
@@ -73,13 +73,6 @@ def learn_from(kind: str) -> None:
     _KIND.set(kind)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Reading listener data…")
-def _coverage(
-    folder: Path, revision: int, model_id: str, said: tuple[float, ...], _snapshot: Snapshot
-) -> list[Coverage]:
-    return coverage(_snapshot)
-
-
 def choices(of: Snapshot, *, busy: bool) -> None:
     """What to learn from, and how, with the button that starts.
 
@@ -93,9 +86,12 @@ def choices(of: Snapshot, *, busy: bool) -> None:
     for key in _CHOICES:
         key.keep()
     assert of.record is not None
-    # answers and thumbs are no change of the library's revision, or every page would be drawn anew after each of them
-    said = (*of.library.answers.mark(), *of.library.judgements.mark())
-    found = _coverage(of.library.folder, of.revision, of.record.id, said, of)
+    covered = ask_coverage(of)
+    covered.within(AT_ONCE_S)
+    wait_for([covered])
+    found = value_of(covered)
+    if found is None:
+        return
     enough = [c for c in found if c.is_enough]
     if _KIND.get() not in {c.kind for c in enough}:
         _KIND.set(preselected(found) or _DEFAULT.supervision)
@@ -261,7 +257,7 @@ def latest_training(library: Library) -> Job | None:
 
 
 def training_run(library: Library, job: Job) -> None:
-    """A training with its live lines and ways to stop it; the page runs anew when it has ended."""
+    """A training with its live lines and ways to stop it; the page runs again when it has ended."""
 
     @st.fragment(run_every=1.0 if job.is_active else None)
     def watch() -> None:
@@ -328,15 +324,15 @@ def _ended(library: Library, job: Job) -> None:
 
 
 def _charts(points: list[dict[str, Any]], job: Job) -> None:
-    config = {"displayModeBar": False}
+    settings = job.arguments["settings"]
     if not _in_steps(job):
-        figure = _trials_figure(points, job.arguments["settings"])
-        st.plotly_chart(figure, key=f"train_trials_{job.id}", config=config)
+        chart(_trials_figure(points, settings), key=f"train_trials_{job.id}", name="settings tried")
         return
     left, right = st.columns(2)
-    left.plotly_chart(_objective_figure(points), key=f"train_objective_{job.id}", config=config)
-    settings = job.arguments["settings"]
-    right.plotly_chart(_quality_figure(points, settings), key=f"train_quality_{job.id}", config=config)
+    with left:
+        chart(_objective_figure(points), key=f"train_objective_{job.id}", name="objective")
+    with right:
+        chart(_quality_figure(points, settings), key=f"train_quality_{job.id}", name="held-out quality")
 
 
 def _in_steps(job: Job) -> bool:

@@ -21,9 +21,8 @@ from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.listening import follow
 from musicsim.ui.components.song_list import Action, row_of, song_list
+from musicsim.ui.components.table_download import saved_table
 from musicsim.ui.train.models_view import delete_button, rename_button, use_button
-
-__all__ = ["verdict"]
 
 _SHOWN: Key[str | None] = Key("verdict_of", lambda: None, "id of the model whose verdict is shown")
 _NEWEST: Key[str | None] = Key("verdict_newest", lambda: None, "id of the newest model that has a verdict")
@@ -65,7 +64,7 @@ def _figures(now: Snapshot, record: ModelRecord, report: dict[str, Any], *, busy
         delete_button(now.library, record, where="verdict", busy=busy, label="Delete")
     left, right = st.columns([3, 2], gap="large")
     with left:
-        st.table(pd.DataFrame(figures(report)), hide_index=True, border="horizontal")
+        saved_table(pd.DataFrame(figures(report)), name="verdict", key="train_verdict")
         st.caption(
             f"{plain(judged_on(report))} Scores are from models trained the same way on part of the data; "
             "the saved model is trained on all of it. Hubness is the skew of how often a song is among "

@@ -15,6 +15,7 @@ def track(song: int, title: str | None = None) -> Track:
 LONG, SHORT, OTHER = track(1), track(2), track(3)
 PREVIEW = replace(LONG, start_s=12.0)
 NO_PEAKS = track(4, "A rather long title that goes on, and on, and has no waveform to show for it")
+LOUD, SOFT = replace(LONG, loudness=-8.0), replace(OTHER, loudness=-30.0)
 HOSTILE_TRACK = track(3, HOSTILE)
 MISSING = track(98, "Missing")
 MISSING_TOO = track(99, "Missing, too")

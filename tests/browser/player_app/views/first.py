@@ -19,6 +19,8 @@ with left:
         player.play([songs.PREVIEW, songs.OTHER])
     if st.button("Play short"):
         player.play([songs.SHORT, songs.LONG])
+    if st.button("Play loud"):
+        player.play([songs.LOUD, songs.SOFT])
     if st.button("Play hostile"):
         player.play([songs.HOSTILE_TRACK])
         player.enqueue([songs.HOSTILE_TRACK])

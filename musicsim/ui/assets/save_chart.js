@@ -1,0 +1,31 @@
+// Buttons that save the chart above them: plotly draws it in several layers of SVG.
+
+function chartFigure(chart) {
+  const layers = [...chart.querySelectorAll("svg.main-svg")];
+  const { width, height } = layers[0].getBoundingClientRect();
+  const copies = layers.map((layer) => {
+    const copy = layer.cloneNode(true);
+    for (const [name, value] of Object.entries({ x: 0, y: 0, width, height })) copy.setAttribute(name, value);
+    copy.removeAttribute("style"); // the background of the first layer hides nothing of ours
+    keepLengths(layer, copy);
+    return copy;
+  });
+  return figureOf(width, height, chart, ...copies);
+}
+
+export default function (component) {
+  const { data, parentElement } = component;
+  const buttons = ["svg", "png"].map((kind) => {
+    const made = document.createElement("button");
+    made.type = "button";
+    made.textContent = kind.toUpperCase();
+    made.setAttribute("aria-label", `Save “${data.name}” as ${kind.toUpperCase()}`);
+    made.addEventListener("click", () => saveFigure(chartFigure(document.querySelector(`.st-key-${data.chart}`)), data.name, kind));
+    return made;
+  });
+  const bar = document.createElement("div");
+  bar.className = "musicsim-save";
+  bar.append("Save as ", ...buttons);
+  parentElement.querySelector(".musicsim-save")?.remove();
+  parentElement.append(bar);
+}

@@ -1,0 +1,67 @@
+// Figures as files: SVG as it is, PNG drawn from it. Texts of files' tags become text nodes, never markup.
+
+const SAVE_SPACE = "http://www.w3.org/2000/svg";
+const PNG_SCALE = 2;
+
+function svgElement(name, attributes, ...children) {
+  const made = document.createElementNS(SAVE_SPACE, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
+/** A figure of a size with a background, as the page has it. */
+function figureOf(width, height, near, ...children) {
+  const style = getComputedStyle(near);
+  const background = [near, ...parentsOf(near)].map((one) => getComputedStyle(one).backgroundColor)
+    .find((colour) => colour !== "rgba(0, 0, 0, 0)") ?? "white";
+  const figure = svgElement("svg", { xmlns: SAVE_SPACE, width, height, viewBox: `0 0 ${width} ${height}` },
+    svgElement("rect", { width: "100%", height: "100%", fill: background }), ...children);
+  figure.setAttribute("font-family", style.fontFamily);
+  return figure;
+}
+
+/** Have texts be as long as they are on the page: a file has not the page's font. */
+function keepLengths(from, copy) {
+  const lines = (root) => [...root.querySelectorAll("text, tspan")];
+  const copies = lines(copy);
+  lines(from).forEach((text, i) => {
+    const length = text.querySelector("tspan") ? 0 : text.getComputedTextLength();
+    if (!length) return;
+    copies[i].setAttribute("textLength", length);
+    copies[i].setAttribute("lengthAdjust", "spacingAndGlyphs");
+  });
+}
+
+function parentsOf(element) {
+  return element.parentElement ? [element.parentElement, ...parentsOf(element.parentElement)] : [];
+}
+
+async function saveFigure(figure, name, kind) {
+  const svg = new Blob([new XMLSerializer().serializeToString(figure)], { type: "image/svg+xml" });
+  saveBlob(kind === "svg" ? svg : await pngOf(svg, figure), `${name}.${kind}`);
+}
+
+async function pngOf(svg, figure) {
+  const image = new Image();
+  const address = URL.createObjectURL(svg);
+  try {
+    image.src = address;
+    await image.decode();
+    const canvas = document.createElement("canvas");
+    canvas.width = PNG_SCALE * Number(figure.getAttribute("width"));
+    canvas.height = PNG_SCALE * Number(figure.getAttribute("height"));
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    return await new Promise((done) => canvas.toBlob(done, "image/png"));
+  } finally {
+    URL.revokeObjectURL(address);
+  }
+}
+
+function saveBlob(blob, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}

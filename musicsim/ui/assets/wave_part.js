@@ -1,0 +1,123 @@
+// A part of a song chosen on its waveform: dragged over, or by two sliders that keys move too.
+
+const STEP_S = 0.5;
+const SHORTEST_S = 2;
+
+function clockOf(seconds) {
+  return `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
+}
+
+class WavePart {
+  constructor(root) {
+    this.root = root;
+    this.canvas = document.createElement("canvas");
+    this.canvas.setAttribute("aria-hidden", "true");
+    this.sliders = ["From", "To"].map((name) => {
+      const slider = document.createElement("input");
+      Object.assign(slider, { type: "range", min: 0, step: STEP_S });
+      slider.setAttribute("aria-label", `${name}, in seconds`);
+      slider.addEventListener("input", () => this.set(...this.bounds(), slider));
+      slider.addEventListener("change", () => this.send());
+      return slider;
+    });
+    this.words = document.createElement("span");
+    this.words.setAttribute("role", "status");
+    this.whole = document.createElement("button");
+    Object.assign(this.whole, { type: "button", textContent: "Whole song" });
+    this.whole.addEventListener("click", () => { this.set(0, this.data.duration_s); this.send(); });
+    const foot = document.createElement("div");
+    foot.className = "foot";
+    foot.append(this.words, this.whole);
+    root.append(this.canvas, ...this.sliders, foot);
+    this.canvas.addEventListener("pointerdown", (event) => this.begin(event));
+    this.canvas.addEventListener("pointermove", (event) => this.held !== undefined && this.set(this.held, this.secondAt(event)));
+    this.canvas.addEventListener("pointerup", () => { if (this.held !== undefined) this.send(); this.held = undefined; });
+    this.resizing = new ResizeObserver(() => this.paint());
+    this.resizing.observe(this.canvas);
+  }
+
+  receive(component) {
+    const said = ({ song, part } = {}) => JSON.stringify([song, part]);
+    const isNew = said(this.data) !== said(component.data); // another song, or Python has taken the part away
+    Object.assign(this, { component, data: component.data });
+    for (const slider of this.sliders) slider.max = this.data.duration_s;
+    if (isNew && this.held === undefined) this.set(...(this.data.part ?? [0, this.data.duration_s]));
+    else this.paint();
+  }
+
+  begin(event) {
+    event.preventDefault();
+    this.canvas.setPointerCapture(event.pointerId);
+    this.held = this.secondAt(event);
+  }
+
+  secondAt(event) {
+    const box = this.canvas.getBoundingClientRect();
+    return Math.max(0, Math.min(1, (event.clientX - box.left) / box.width)) * this.data.duration_s;
+  }
+
+  bounds() {
+    return this.sliders.map((slider) => Number(slider.value));
+  }
+
+  /** Show a part; where it is too short the other end gives way to the slider that moves. */
+  set(a, b, moved) {
+    let [from, to] = [Math.min(a, b), Math.max(a, b)];
+    const shortest = Math.min(SHORTEST_S, this.data.duration_s);
+    if (to - from < shortest) {
+      if (moved === this.sliders[1] || from + shortest > this.data.duration_s) from = Math.max(0, to - shortest);
+      to = Math.min(this.data.duration_s, from + shortest);
+    }
+    [this.sliders[0].value, this.sliders[1].value] = [from, to];
+    this.paint();
+  }
+
+  send() {
+    const [from, to] = this.bounds();
+    const isWhole = from <= 0 && to >= this.data.duration_s - STEP_S;
+    this.component.setTriggerValue("part", { song: this.data.song, seconds: isWhole ? null : [from, to] });
+  }
+
+  paint() {
+    if (!this.data || !this.canvas.clientWidth) return;
+    const [from, to] = this.bounds();
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    const ratio = window.devicePixelRatio || 1;
+    Object.assign(this.canvas, { width: width * ratio, height: height * ratio });
+    const context = this.canvas.getContext("2d");
+    context.scale(ratio, ratio);
+    const style = getComputedStyle(this.root);
+    const { peaks, duration_s: duration } = this.data;
+    for (let x = 0; x < width; x += 3) {
+      const second = (x / width) * duration;
+      const peak = peaks[Math.floor((x / width) * peaks.length)] ?? 0;
+      const isIn = second >= from && second <= to;
+      context.fillStyle = isIn ? style.getPropertyValue("--st-primary-color") : style.color;
+      context.globalAlpha = isIn ? 1 : 0.25;
+      const tall = Math.max(1, peak * height);
+      context.fillRect(x, (height - tall) / 2, 2, tall);
+    }
+    const isWhole = from <= 0 && to >= duration - STEP_S;
+    this.words.textContent = isWhole ? "Drag over a part to search with it alone." : `Only ${clockOf(from)} to ${clockOf(to)}`;
+    this.whole.hidden = isWhole;
+  }
+
+  close() {
+    this.resizing.disconnect();
+    this.root.remove();
+  }
+}
+
+export default function (component) {
+  const { parentElement } = component;
+  let root = parentElement.querySelector(".musicsim-part");
+  if (!root) {
+    root = document.createElement("div");
+    root.className = "musicsim-part";
+    root.dataset.testid = "wave-part";
+    root.wave = new WavePart(root);
+    parentElement.append(root);
+  }
+  root.wave.receive(component);
+  return () => root.wave.close();
+}

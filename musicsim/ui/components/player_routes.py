@@ -1,0 +1,93 @@
+"""What the player asks the server for besides songs: uploads, and what follows the last song of its queue."""
+
+import json
+import re
+from dataclasses import replace
+from weakref import WeakValueDictionary
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from musicsim.audio import media_type
+from musicsim.errors import MusicsimError, NotFoundError
+from musicsim.explorer.libraries import open_library
+from musicsim.explorer.playlists.walk import Walk
+from musicsim.explorer.requests.playlist import PlaylistRequest
+from musicsim.explorer.snapshot.snapshot import snapshot_under
+from musicsim.ui.base.state import Key, Upload
+from musicsim.ui.components import player
+from musicsim.ui.components.listening import track
+
+_N_FOLLOWING = 5
+_AT_ONCE = 4 << 20  # bytes of one answer: browsers ask for all that is left
+_RANGE = re.compile(r"bytes=([0-9]{1,15})-([0-9]{0,15})")
+_PLAYED: Key[Upload | None] = Key("player.upload", lambda: None, "the upload that the player may still play")
+
+_held: WeakValueDictionary[str, Upload] = WeakValueDictionary()
+
+
+def upload_address(upload: Upload) -> str:
+    """Where the sound of an upload is for as long as a session has it."""
+    _held.setdefault(upload.digest, upload)
+    return f"/uploads/{upload.digest}"
+
+
+def play_upload(upload: Upload, duration_s: float) -> None:
+    """Replace the queue by an upload and play."""
+    _PLAYED.set(upload)
+    player.play([player.Track(0, upload.name, "", upload_address(upload), duration_s=duration_s)])
+
+
+def _upload(request: Request) -> Response:
+    """The sound of an upload, with byte ranges."""
+    upload = _held.get(request.path_params["digest"])
+    if upload is None:
+        return JSONResponse({"error": "this upload is no longer here: send it again."}, 404)
+    data, n_bytes = upload.data, len(upload.data)
+    headers = {"Accept-Ranges": "bytes", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+    kind = media_type(upload.name)
+    asked = _RANGE.fullmatch(request.headers.get("Range", ""))
+    if asked is None:
+        return Response(data, media_type=kind, headers=headers)
+    start = int(asked[1])
+    stop = min(int(asked[2] or n_bytes) + 1, start + _AT_ONCE, n_bytes)
+    if start >= stop:
+        return Response(status_code=416, headers={"Content-Range": f"bytes */{n_bytes}"})
+    headers["Content-Range"] = f"bytes {start}-{stop - 1}/{n_bytes}"
+    return Response(data[start:stop], 206, headers, kind)
+
+
+def _radio(request: Request) -> Response:
+    """The tracks that follow a song on a walk from it, each with its reason; those that played lately are left out."""
+    asked = request.query_params
+    try:
+        first, lately = int(asked["song"]), [int(song) for song in asked.getlist("lately")]
+    except (KeyError, ValueError):
+        return JSONResponse({"error": "name a song and those that played lately by their ids."}, 422)
+    try:
+        library = open_library(asked.get("library"))
+        now = snapshot_under(library, asked.get("model"))
+        rested = frozenset(lately[: now.n_indexed // 2])  # the latest come first
+        drawn = Walk(now).draw(PlaylistRequest(length=_N_FOLLOWING + 1, first=first, exclude=rested))
+    except MusicsimError as error:
+        status = 404 if isinstance(error, NotFoundError) else 409
+        return JSONResponse({"error": "nothing can follow this song."}, status)
+    following = [
+        player.as_json(replace(track(library, song), reason=edge.reason if edge else ""))
+        for song, edge in zip(drawn.songs[1:], drawn.edges[1:], strict=True)
+        if song.path.is_file()
+    ]
+    return Response(json.dumps(following), media_type="application/json")  # names of folders may be no UTF-8
+
+
+def player_routes(base: str = "") -> list[BaseRoute]:
+    """Routes for ``st.App``.
+
+    Parameters
+    ----------
+    base : str
+        The path the app is served under (``server.baseUrlPath``), which Streamlit adds to its own routes only.
+    """
+    prefix = f"/{base.strip('/')}" if base.strip("/") else ""
+    return [Route(prefix + "/uploads/{digest}", _upload), Route(prefix + "/radio", _radio)]

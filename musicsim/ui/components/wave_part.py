@@ -1,0 +1,61 @@
+"""A waveform on which a part of a song is chosen, with the mouse, a finger or keys."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from musicsim._arrays import Float32Array
+from musicsim.ui.base.asset import asset
+
+Part = tuple[float, float]
+
+
+def choose_part(
+    song: str,
+    peaks: Float32Array,
+    duration_s: float,
+    part: Part | None,
+    *,
+    key: str,
+    on_part: Callable[[Part | None], None],
+) -> None:
+    """Show the waveform.
+
+    Parameters
+    ----------
+    song : str
+        Tells which song it is of.
+    part : (first, last) second or None
+        What is chosen; None is the whole song.
+    on_part : callable of a part
+        Called as a widget's callback.
+    """
+
+    def receive() -> None:
+        sent = st.session_state[key].get("part")
+        if isinstance(sent, dict) and sent.get("song") == song:
+            on_part(_seconds(sent.get("seconds"), duration_s))
+
+    component = st.components.v2.component(
+        "musicsim_wave_part", css=asset("wave_part.css"), js=asset("wave_part.js")
+    )
+    component(
+        key=key,
+        data={
+            "song": song,
+            "peaks": np.round(peaks.astype(float), 3).tolist(),
+            "duration_s": duration_s,
+            "part": part,
+        },
+        height="content",
+        on_part_change=receive,
+    )
+
+
+def _seconds(sent: Any, duration_s: float) -> Part | None:
+    """A part as the browser wrote it; None when it is no sensible one."""
+    if not isinstance(sent, list) or len(sent) != 2 or not all(isinstance(s, int | float) for s in sent):
+        return None
+    return (float(sent[0]), float(sent[1])) if 0 <= sent[0] < sent[1] <= duration_s + 1 else None

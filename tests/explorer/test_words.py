@@ -1,0 +1,127 @@
+"""Words as filters: what they mean to a library, their typos, and what means nothing."""
+
+import json
+
+import pytest
+
+from musicsim.audio import Descriptors
+from musicsim.errors import NotFoundError
+from musicsim.explorer.requests.filters import Filters
+from musicsim.explorer.requests.search import SearchRequest
+from musicsim.explorer.search.requested import find_requested
+from musicsim.explorer.snapshot.filtering import passing
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.snapshot.words import understood
+from musicsim.library.stores.lyrics import ReadWords, UnreadSong
+from tests.command import run
+
+
+@pytest.fixture
+def heard(tiny_library):
+    """Twelve songs of 1970 to 1993: tempo 60 to 170, every other one in A minor, a third with a piano."""
+    songs = tiny_library.songs()
+    tiny_library.descriptors.save({
+        song.id: Descriptors(60.0 + 10 * n, "A", ("minor", "major")[n % 2], -20.0, 1000.0 + n, 10.0)
+        for n, song in enumerate(songs)
+    })  # fmt: skip
+    tags = [{"song_id": song.id, "tag": "Solo Piano", "weight": 1.0} for song in songs[::3]]
+    tiny_library.add_tags([*tags, {"song_id": songs[0].id, "tag": "calm", "weight": 1.0}])
+    sung = UnreadSong(songs[5].id, songs[5].path, 0, None)
+    tiny_library.lyrics.put([ReadWords(sung, {"rain": 3, "fall": 1})])
+    return take_snapshot(tiny_library)
+
+
+def found(snapshot, text):
+    mask = passing(snapshot, Filters(words=text))
+    return sorted(song.id for song in snapshot.songs_at(mask.nonzero()[0]))
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("slow", lambda s, n: n < 4),
+        ("very fast", lambda s, n: n >= 10),
+        ("not slow", lambda s, n: n >= 4),
+        ("slow solo-piano 1990s", lambda s, n: n in {0, 3} and s.year >= 1990),
+        ("Solo Piano, please", None),
+        ("70s minor", lambda s, n: s.year < 1980 and n % 2 == 0),
+        ("1972-1981", lambda s, n: 1972 <= s.year <= 1981),
+        ("after 1980 not genre noise", lambda s, n: s.year > 1980 and s.genre != "Genre noise"),
+        ("artist noise", lambda s, n: s.artist == "Artist noise"),
+        ("songs by Artist Noise in A minor", lambda s, n: s.artist == "Artist noise" and n % 2 == 0),
+        ("a major", lambda s, n: n % 2 == 1),
+        ("about 100 bpm", lambda s, n: s.tempo == 100),
+        ("about rain", lambda s, n: n == 5),
+        ("rain", lambda s, n: n == 5),
+        ("calm", lambda s, n: n == 0),  # a tag of that name comes before what can be heard
+        ("quick", lambda s, n: n >= 8),
+    ],
+)
+def test_words_are_conditions_on_songs(heard, text, right):
+    songs = heard.library.songs()
+    if right is None:
+        assert understood(heard, text).unknown == ("please",)
+        return
+    assert found(heard, text) == [song.id for n, song in enumerate(songs) if right(song, n)]
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("slwo", "slow"), ("solo paino", "solo piano"), ("artist nosie", "artist noise"), ("fsat", "fast")],
+)
+def test_typos_are_read_as_what_was_meant(heard, typed, meant):
+    assert [part.words for part in understood(heard, typed).parts] == [
+        part.words for part in understood(heard, meant).parts
+    ]
+    assert found(heard, typed) == found(heard, meant)
+
+
+def test_a_part_says_what_it_means_and_can_be_taken_out(heard):
+    said = understood(heard, "very slow  Solo piano xyzzy 1960s and not minor")
+    assert [part.words for part in said.parts] == [
+        "very slow (up to 78 beats/min)", "“Solo Piano”", "1960 to 1969", "not minor",
+    ]  # fmt: skip
+    assert said.unknown == ("xyzzy",)
+    assert said.known == "very slow solo piano 1960s not minor"
+    assert said.without(1) == "very slow 1960s not minor xyzzy"
+    assert understood(heard, " ".join(part.text for part in said.parts)).parts == said.parts
+
+
+def test_what_means_nothing_is_said(heard):
+    with pytest.raises(NotFoundError, match="nothing is known by “xyzzy”"):
+        passing(heard, Filters(words="slow xyzzy"))
+    assert understood(heard, "  , ").parts == ()
+    assert passing(heard, Filters(words="")) is None
+
+
+def test_a_word_of_what_was_not_worked_out_means_nothing(snapshot):
+    with snapshot.library.write() as connection:
+        connection.exec_driver_sql("UPDATE songs SET tempo = NULL")
+    assert understood(take_snapshot(snapshot.library), "slow").unknown == ("slow",)
+
+
+def test_songs_that_fit_most_come_first(heard):
+    hits = find_requested(heard, None, SearchRequest(words="fast", per_artist=0, k=3))
+    assert [hit.song.tempo for hit in hits] == [170.0, 160.0, 150.0]
+    assert [hit.similarity for hit in hits] == [None] * 3
+    assert hits[0].reason == "170 beats/min · A major"
+    slow = find_requested(heard, None, SearchRequest(words="slow", per_artist=0, unlike=(hits[0].song.id,)))
+    assert [hit.song.tempo for hit in slow] == [60.0, 70.0, 80.0, 90.0]
+
+
+def test_the_command_line_searches_by_words_and_by_several_songs(heard):
+    folder, songs = heard.library.folder, heard.library.songs()
+    told = json.loads(run("similar", "--words", "slow minor", "--json", library=folder)[0])
+    assert [(hit["song"]["id"], hit["similarity"]) for hit in told] == [
+        (songs[0].id, None),
+        (songs[2].id, None),
+    ]
+    told = json.loads(
+        run("similar", "--like", 1, "--like", 5, "--words", "minor", "--json", library=folder)[0]
+    )
+    assert told
+    assert {hit["song"]["id"] for hit in told} <= set(found(heard, "minor")) - {1, 5}
+    _, problem = run("similar", "--words", "xyzzy", library=folder, expect=1)
+    assert "nothing is known by “xyzzy”" in problem
+    _, problem = run("similar", library=folder, expect=2)
+    assert "--like or --words" in problem

@@ -1,0 +1,87 @@
+"""What the player asks for besides songs: uploads, and the songs that follow the last one."""
+
+import gc
+import shutil
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from musicsim.ui.base.state import Upload
+from musicsim.ui.components.player_routes import player_routes, upload_address
+
+
+@pytest.fixture
+def client(full):
+    with TestClient(Starlette(routes=player_routes())) as client:
+        yield client
+
+
+def test_songs_follow_with_their_reasons_and_none_that_played_lately(client, full):
+    lately = [song.id for song in full.songs()][:6]
+    tracks = client.get("/radio", params={"song": lately[0], "lately": lately}).json()
+    assert len(tracks) == 5
+    assert not {track["song_id"] for track in tracks} & set(lately)
+    for track in tracks:
+        (song,) = full.songs([track["song_id"]])
+        assert (track["title"], track["artist"], track["loudness"]) == (song.title, song.by, song.loudness)
+        assert track["url"] == f"/songs/{song.id}/audio?library=library"
+        assert track["reason"]
+    assert client.get("/radio", params={"song": lately[0], "model": "Codewords"}).status_code == 200
+
+
+def test_of_a_small_library_the_half_that_played_last_is_left_out(client, full):
+    lately = [song.id for song in full.songs()]
+    tracks = client.get("/radio", params={"song": lately[0], "lately": lately}).json()
+    assert {track["song_id"] for track in tracks} < set(lately[6:])
+
+
+def test_nothing_follows_where_no_song_has_a_file(client, full, tmp_path):
+    folder = full.songs()[0].path.parents[1]
+    shutil.move(folder, tmp_path / "elsewhere")
+    try:
+        assert client.get("/radio?song=1").json() == []
+    finally:
+        shutil.move(tmp_path / "elsewhere", folder)
+
+
+@pytest.mark.parametrize(
+    ("asked", "status"),
+    [
+        ("song=999", 404),
+        ("song=1&library=no", 404),
+        ("song=1&model=no", 404),
+        ("", 422),
+        ("song=x", 422),
+        ("song=1&lately=" + "9" * 5000, 422),
+        (f"song=1&lately={10**30}", 200),
+    ],
+)
+def test_no_address_is_an_error_of_the_server(client, asked, status):
+    assert client.get(f"/radio?{asked}").status_code == status
+
+
+def test_an_upload_plays_and_seeks_for_as_long_as_it_is_held(client):
+    upload = Upload("mine.flac", bytes(range(200)), "a" * 32)
+    address = upload_address(upload)
+    whole = client.get(address)
+    assert (whole.status_code, whole.headers["content-type"], whole.content) == (
+        200,
+        "audio/flac",
+        upload.data,
+    )
+    for asked, start, stop in (("0-", 0, 200), ("10-19", 10, 20), ("150-900", 150, 200)):
+        part = client.get(address, headers={"Range": f"bytes={asked}"})
+        assert (part.status_code, part.content) == (206, upload.data[start:stop])
+        assert part.headers["content-range"] == f"bytes {start}-{stop - 1}/200"
+    assert client.get(address, headers={"Range": "bytes=200-"}).status_code == 416
+    del upload
+    gc.collect()
+    assert client.get(address).status_code == 404
+
+
+def test_a_long_upload_is_sent_in_parts(client):
+    upload = Upload("mine.wav", bytes(9 << 20), "b" * 32)
+    part = client.get(upload_address(upload), headers={"Range": "bytes=1-"})
+    assert part.headers["content-range"] == f"bytes 1-{4 << 20}/{9 << 20}"
+    assert len(part.content) == 4 << 20
