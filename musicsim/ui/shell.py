@@ -5,6 +5,7 @@ import streamlit as st
 from musicsim.errors import MusicsimError
 from musicsim.explorer.libraries import library_folders
 from musicsim.ui.base.frame import FRAME_CSS, ICON, LOGO, PAGES
+from musicsim.ui.base.reloads import follow_reload, keep
 from musicsim.ui.base.state import (
     COLOUR_BY,
     LIBRARY,
@@ -103,6 +104,8 @@ def draw() -> None:
     ]
     page = st.navigation(pages)
     try:
+        with st.bottom:
+            follow_reload()
         COLOUR_BY.keep()
         active_library()
         take_address(page.url_path)
@@ -117,6 +120,8 @@ def draw() -> None:
         warm_up()
     except MusicsimError as error:
         st.error(plain(error), icon=":material/error:")
+    finally:
+        keep()
 
 
 if __name__ == "__main__":

@@ -55,6 +55,10 @@ def test_a_reload_keeps_what_was_made_in_the_tab(page, chromium, address, home):
     visit(page, address)
     page.get_by_role("combobox", name="Colour by").click()
     page.get_by_role("option", name="artist", exact=True).click()
+    page.wait_for_function(
+        "({map}) => map.drawnBy === 'artist'",
+        arg=wait_for_map(page).element_handle(),
+    )
     switch(page, "playlist")
     page.get_by_role("combobox", name=re.compile("Pass through")).fill(songs[7].title)
     page.get_by_role("option", name=re.compile(songs[7].title)).click()

@@ -23,9 +23,6 @@ MAX_UPLOADED_BYTES = 256 << 20
 """Of uploads that are kept, of all sessions together; those of the session that rests the longest go first."""
 
 _COMPONENT = "musicsim_reload"
-_ARRIVED: Key[dict[str, str]] = Key(
-    "arrived", lambda: dict(st.query_params), "the query that the session began with"
-)
 _TAB: Key[str] = Key(
     "tab", lambda: secrets.token_urlsafe(32), "under which key the tab finds its state again"
 )
@@ -78,30 +75,28 @@ def _sessions() -> Sessions:
 
 
 def keep() -> None:
-    """Keep what the listener has made, and the address; at the end of a run of the page."""
+    """Keep what the listener has made; at the end of a run of the page."""
     values = {key.name: key.get() for key in kept_keys() if key.name in st.session_state}
-    _sessions().keep(_TAB.get(), values | {_ARRIVED.name: dict(st.query_params)})
+    _sessions().keep(_TAB.get(), values)
 
 
 def follow_reload() -> None:
-    """Have the tab remember its key, and take over what it had before it was loaded again; once in a run, by the shell.
+    """Have the tab remember its key, and take over what it had before a reload; first in a run, by the shell.
 
-    Another address is a link that was followed: what it shows is not replaced by what the tab showed.
+    Where a link was followed instead, what the address shows is not replaced by what the tab showed.
     """
-    _ARRIVED.get()
     component = st.components.v2.component(_COMPONENT, js=asset("reload.js"))
     # read in every run: a callback is lost where the page is left in the same moment
     said = component(
         key=_COMPONENT, data={"tab": _TAB.get()}, height="content", on_before_change=lambda: None
-    )
-    before = said.get("before")
+    ).get("before")
+    if not isinstance(said, dict):
+        return
+    before, is_reload = said.get("tab"), said.get("isReload") is True
     if not isinstance(before, str) or before == _BEFORE.get():
         return
     _BEFORE.set(before)
     kept = _sessions().of(before)
-    is_same = kept.get(_ARRIVED.name) == _ARRIVED.get()
     for key in kept_keys():
-        if key.name in kept and (is_same or not key.per_library):
+        if key.name in kept and (is_reload or not key.per_library):
             key.set(kept[key.name])
-    if kept:
-        st.rerun()
