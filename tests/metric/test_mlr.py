@@ -295,6 +295,15 @@ def test_a_callback_ends_the_fit_with_the_best_metric_so_far(solver, recwarn):
     assert not [w for w in recwarn if issubclass(w.category, ConvergenceWarning)]  # as asked
 
 
+@pytest.mark.slow
+def test_a_gap_that_rounding_keeps_open_uses_up_the_cuts():
+    X, y = truth.random_lists(6, 3, 1)
+    with pytest.warns(ConvergenceWarning):
+        mlr = MLR(k=2, C=1e4, tol=1e-17, max_cuts=800).fit(X, y)
+    assert mlr.n_cuts_ == 800
+    assert mlr.objective_ == pytest.approx(truth.optimum(X, y, "auc", 2, 1e4), rel=1e-6)
+
+
 def test_running_out_of_cuts_is_said():
     X, y = truth.problem("wine")
     with pytest.warns(
