@@ -57,7 +57,8 @@ class BundleState:
 class Trial:
     """An approximate solution of (*): its metric and what the planes make of it, and the dual variables.
 
-    These are the weights of the planes, the slope of the penalty and the cone's multiplier, None where no step had a finite value.
+    These are the weights of the planes, the slope of the penalty and the cone's multiplier, None where there is no
+    finite value.
     """
 
     W: Projection
