@@ -181,6 +181,7 @@ def test_no_picture_is_decoded_in_the_process_that_asks(covers, store, song_with
     assert colour_of(cover) == "red"
 
 
+@pytest.mark.slow
 def test_a_picture_that_takes_too_long_costs_its_cover_until_it_is_asked_for_again(
     covers, store, song_with, monkeypatch
 ):
