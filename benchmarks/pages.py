@@ -1,10 +1,10 @@
 """How long people wait for a page, in a real browser, from 360 songs to a million.
 
 Chromium opens each page of the app in a context of its own (*first load*), comes to it from another page (*switch*),
-clicks an answer of *Search*, types into the song finder, draws a playlist and drags the map. A page rests when its script has ended,
-no bar says that something is being worked out, its map is drawn and nothing has changed on it for a quarter of a
-second; that quarter is not counted. Streamlit's own hello page in the same run is what a page costs before it does
-anything. Libraries are generated (:mod:`benchmarks.large_library`). WebGL runs in software.
+clicks an answer of *Search*, types into the song finder, draws a playlist and drags the map. A page rests when its
+script has ended, no bar says that something is being worked out, its map is drawn and nothing has changed on it for a
+quarter of a second; that quarter is not counted. Streamlit's own hello page in the same run is what a page costs
+before it does anything. Libraries are generated (:mod:`benchmarks.large_library`). WebGL runs in software.
 
 Every wait ends after two minutes: what did not rest by then has no figure, and the run goes on.
 """

@@ -140,8 +140,8 @@ def _show_mix(mix: Mix) -> None:
             "Play the mix", icon=":material/play_arrow:", key="playlist_mix_play", on_click=_play, args=(mix,)
         )
         st.download_button(
-            "Download the mix", mix.path.read_bytes, _file_name(ending), _SOUND_MIME[ending], key="playlist_mix_download",
-            icon=":material/download:", on_click="ignore",
+            "Download the mix", mix.path.read_bytes, _file_name(ending), _SOUND_MIME[ending],
+            key="playlist_mix_download", icon=":material/download:", on_click="ignore",
         )  # fmt: skip
         st.caption(f"{len(mix.songs)} songs in {clock(mix.duration_s)}.")
     for song, reason in mix.left_out:
