@@ -174,7 +174,7 @@ def test_the_mix_is_made_and_can_be_heard(page, address):
     page.get_by_role("button", name="Play the mix").click(timeout=2 * PATIENCE_MS)
     player = player_plays(page)
     expect(player).to_have_attribute("data-song-id", "0")
-    expect(player.get_by_text("My playlist.m4a")).to_be_visible()
+    expect(page.get_by_test_id("player-title")).to_have_text("My playlist.m4a")
     with page.expect_download() as download:
         page.get_by_role("button", name="Download the mix").click()
     assert download.value.suggested_filename == "My playlist.m4a"
