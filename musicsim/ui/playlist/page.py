@@ -28,7 +28,7 @@ from musicsim.ui.playlist.weights_view import show_weights
 SECTIONS = ("A playlist", "Which is better?", "What leads from song to song")
 # the form is longer than most screens; the player covers the lowest five rem
 DRAW_CSS = """.st-key-playlist_draw {
-  position: sticky; bottom: 4.8rem; z-index: 2; padding: 0.5rem 0; backdrop-filter: blur(8px);
+  position: sticky; bottom: 4.5rem; z-index: 2; padding: 0.5rem 0; background: light-dark(#fbfaf7, #14191b);
 }"""
 _MANY = 20_000  # songs whose walk takes a second
 SECTION: Key[str] = Key("playlist_section", lambda: SECTIONS[0], "what the Playlist page shows")
