@@ -18,11 +18,8 @@ from musicsim.library.processes.workers import Limits, outcomes
 from musicsim.library.scan.analysis import Analysis, Same, Skipped, Task, analyse
 from musicsim.library.scan.catalogue import enter_song
 from musicsim.library.stores.server_songs import ServerSong
-from musicsim.servers.store import Connection, place_of
+from musicsim.servers.store import FETCHED, Connection, place_of
 from musicsim.servers.subsonic import Subsonic
-
-HOW = "sound"
-"""How songs are matched whose sound was fetched."""
 
 _MAX_FAILED = 20  # in a row: the server has gone
 _LENGTH_S, _LENGTH_SHARE = 5.0, 0.05
@@ -58,7 +55,6 @@ def fetch_missing(library: Library, connection: Connection, report: Report) -> F
     if wanted:
         with library.exclusive(), scratch_of(library.folder).folder() as scratch:
             _fetch_all(library, connection, wanted, scratch, done, report)
-        library.note_change()
     return done
 
 
@@ -88,7 +84,10 @@ def _fetch_all(
             n_failed = 0
             songs[target] = song
             size = target.stat().st_size
-            yield Task(target, size, library.frame_files.folder, aspects=settings["aspects"])
+            yield Task(
+                target, size, library.frame_files.folder, shortest_s=settings["shortest_s"], take_silent=False,
+                aspects=settings["aspects"],
+            )  # fmt: skip
 
     limits = Limits(settings["file_seconds"], settings["file_memory_mb"])
     with closing(outcomes(analyse, tasks(), n_workers=1, limits=limits, preload=("scipy.fft",))) as found:
@@ -113,14 +112,15 @@ def _enter(
     if isinstance(outcome, StorageError):
         raise outcome
     if not isinstance(outcome, Analysis):
-        done.failures.append(f"{_name(song)}: {_reason(outcome)}")
+        _leave(library, connection, song, _reason(outcome), done)
         return
     seconds = outcome.sound.duration_s
     if song.duration_s is not None and abs(seconds - song.duration_s) > max(_LENGTH_S, _LENGTH_SHARE * seconds):
-        done.failures.append(
-            f"{_name(song)}: the server sent {seconds:.0f} s of sound where it lists {song.duration_s:.0f} s: it is "
-            f"another song's file, or a part of it."
+        reason = (
+            f"the server sent {seconds:.0f} s of sound where it lists {song.duration_s:.0f} s: it is another song's "
+            f"file, or a part of it."
         )
+        _leave(library, connection, song, reason, done)
         return
     known = library.song_with_sound(outcome.content_hash, outcome.sound.sound_hash)
     if known is None or library.song(known).is_missing:
@@ -130,12 +130,18 @@ def _enter(
         done.n_added += 1
     else:
         done.n_known += 1
-    library.server_songs.write(connection.name, [replace(song, song_id=known, how=HOW)])
+    library.server_songs.write(connection.name, [replace(song, song_id=known, how=FETCHED)])
+
+
+def _leave(library: Library, connection: Connection, song: ServerSong, reason: str, done: FetchReport) -> None:
+    """Note why a song is not taken: it is fetched again when the server lists it otherwise."""
+    done.failures.append(f"{_name(song)}: {reason}")
+    library.server_songs.write(connection.name, [replace(song, how=reason)])
 
 
 def _free_place(library: Library, connection: Connection, song: ServerSong, song_id: int | None) -> Path:
     """Where a song is listed; two songs of one path on the server have two places."""
-    place = place_of(library.folder, connection.name, song.id, song.path)
+    place = place_of(library, connection.name, song.id, song.path)
     f = schema.files.c
     with library.engine.connect() as connection_:
         taken = connection_.scalar(sa.select(f.song_id).where(f.path == place))
@@ -162,7 +168,7 @@ def _name(song: ServerSong) -> str:
 
 def _reason(outcome: Any) -> str:
     if isinstance(outcome, Skipped | Same):
-        return "it is no song: it is too short or silent."
+        return "it is too short or silent to be a song."
     if isinstance(outcome, MusicsimError):
         # the copy has a name that says nothing
         return re.sub(r"\S*" + re.escape(os.sep) + r"scratch" + re.escape(os.sep) + r"\S+", "the file", str(outcome))

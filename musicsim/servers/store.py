@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from urllib.parse import urlsplit
 
 from musicsim.errors import LibraryError, NotFoundError
-from musicsim.library import Library
+from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import atomic_path
 
 SERVERS_FILE = "servers.json"
@@ -123,14 +123,28 @@ class Connections:
             temporary.write_text(text, encoding="utf-8")
 
 
-def place_of(folder: Path, server: str, server_id: str, path: str) -> Path:
-    """Where a song of a server without a file here is listed: below the library's folder, where no file is.
+FETCHED = "sound"
+"""How songs are matched whose sound was fetched and analysed."""
+
+
+def has_sound(library: Library, song: Song) -> bool:
+    """Whether a song can be heard: from its file, or from a server."""
+    return song.path.is_file() or library.server_songs.id_of(song.id) is not None
+
+
+def servers_folder(library: Library, server: str) -> Path:
+    """Where the songs of a server that have no file here are listed; no file is there."""
+    return library.folder / "servers" / server
+
+
+def place_of(library: Library, server: str, server_id: str, path: str) -> Path:
+    """Where a song of a server without a file here is listed.
 
     Its path on the server says folders and name; parts that would lead elsewhere are left out.
     """
     parts = [_plain(part) for part in re.split(r"[/\\]+", path)]
     below = [part for part in parts if part.strip(". ")][-4:] or [_plain(server_id)]
-    return folder.joinpath("servers", server, *below)
+    return servers_folder(library, server).joinpath(*below)
 
 
 def _plain(part: str) -> str:

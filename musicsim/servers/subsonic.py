@@ -31,12 +31,14 @@ _CLIENT, _VERSION = "musicsim", "1.13.0"  # the first version that knows tokens
 _PAGE = 500  # songs of a page: the most that servers of Subsonic's own interface give
 _MAX_ANSWER = 64 << 20  # bytes; a page of songs has 0.5 MB
 _MAX_FILE = 2 << 30  # bytes of one song
+_MAX_WHOLE = 256 << 20  # the same where it is held in memory
 _CONNECT_S, _SILENCE_S = 10.0, 30.0
 _ANSWER_S, _FILE_S = 120.0, 1800.0
 _BLOCK = 1 << 16
 _MAX_ADDRESS = 2000  # characters; what is longer is sent as a form
 _MAX_TEXT = 1000  # characters of a name or path
 _MAX_PLAYS = 10**9
+_CONTENT_RANGE = re.compile(r"bytes (?:([0-9]{1,15})-([0-9]{1,15})|\*)/([0-9]{1,15})")
 _MBID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _WRONG_LOGIN, _NO_TOKENS, _MISSING, _NOT_FOUND = 40, 41, 10, 70
 
@@ -233,19 +235,34 @@ class Subsonic:
             if expected.isdigit() and stream.tell() != int(expected):
                 raise self._error("broke off in the middle of a song")
 
-    @contextmanager
-    def streamed(
-        self, song_id: str, form: str, headers: Mapping[str, str]
-    ) -> Iterator[urllib3.BaseHTTPResponse]:
-        """A song's sound as it comes, to be read in blocks; `headers` may ask for a range of its bytes.
+    def sound(self, song_id: str, form: str, start: int, n_bytes: int) -> tuple[bytes, int]:
+        """A part of a song's sound, and the length of all of it in bytes; the part is empty behind its end.
 
-        Raises ServerError where the server answers with a message instead.
+        `form` is "raw" for the file as it is, else what the server is to make of it, such as "mp3". What a server
+        makes, and what it sends without ranges, is read up to the part, or to its end where that tells the length.
         """
-        with self._opened("stream", {"id": song_id, "format": form}, headers) as response:
+        asked = {"Range": f"bytes={start}-{start + n_bytes - 1}"}
+        with self._opened("stream", {"id": song_id, "format": form}, asked) as response:
+            said = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
+            if response.status == 416 and said:
+                return b"", int(said[3])
             if _is_text(response):
                 self._read_answer(response)
                 raise self._error("sent a message where a song's sound should be")
-            yield response
+            is_part = response.status == 206 and said is not None and said[1] is not None
+            if is_part and int(said[1]) != start:  # type: ignore[index]
+                raise self._error("sent another part of a song than was asked for")
+            blocks: list[bytes] = []
+            length = response.headers.get("Content-Length", "")
+            if is_part or length.isdigit():
+                total = int(said[3]) if is_part else int(length)  # type: ignore[index]
+                wanted = n_bytes if is_part else start + n_bytes
+                self._copy(response, blocks, _MAX_WHOLE, self._answer_s, enough=wanted)
+            else:
+                self._copy(response, blocks, _MAX_WHOLE, self._answer_s)
+                total = sum(map(len, blocks))
+            data = b"".join(blocks)
+            return (data if is_part else data[start:])[:n_bytes], total
 
     # --- requests -----------------------------------------------------------------------------
 
@@ -313,9 +330,14 @@ class Subsonic:
         return common | {"u": own.user, "t": token, "s": salt}
 
     def _copy(
-        self, response: urllib3.BaseHTTPResponse, into: list[bytes] | IO[bytes], max_bytes: int, max_s: float
+        self,
+        response: urllib3.BaseHTTPResponse,
+        into: list[bytes] | IO[bytes],
+        max_bytes: int,
+        max_s: float,
+        enough: int | None = None,
     ) -> None:
-        """Read a response to its end, in blocks as they come, so that a trickle ends in time, too."""
+        """Read a response to its end, or `enough` bytes, in blocks as they come, so that a trickle ends in time too."""
         add = into.append if isinstance(into, list) else into.write
         until, n_bytes = time.monotonic() + max_s, 0
         while block := response.read1(_BLOCK):
@@ -325,6 +347,8 @@ class Subsonic:
             if time.monotonic() > until:
                 raise self._error(f"took more than {max_s:g} s for one answer")
             add(block)
+            if enough is not None and n_bytes >= enough:
+                return
 
     def _error(self, words: str) -> ServerError:
         return ServerError(f"{self.connection.name}: the server at {self.connection.address} {words}.")

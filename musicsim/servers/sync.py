@@ -14,8 +14,9 @@ from musicsim.library.importing import ImportReport, NamedSong, commit, preview,
 from musicsim.library.importing.json_formats import LOVED, LOVED_WEIGHT
 from musicsim.library.importing.matching import Matcher
 from musicsim.library.importing.records import Gatherer
+from musicsim.library.stores.files import is_below
 from musicsim.library.stores.server_songs import BY_A_PERSON, ServerSong
-from musicsim.servers.store import Connection, Connections
+from musicsim.servers.store import FETCHED, Connection, Connections, servers_folder
 from musicsim.servers.subsonic import Subsonic
 
 FORMAT = "music server"
@@ -106,6 +107,7 @@ def sync(library: Library, connection: Connection, tell: Tell, *, everything: bo
             changed.append(now)
     gone = [server_id for server_id in known if server_id not in listed]
     library.server_songs.write(connection.name, changed, gone)
+    _forget_places(library, connection.name, [known[server_id] for server_id in gone])
     _count(report, listed.values(), known, changed, gone)
     if connection.takes_listening:
         report.listening = import_listening(library, connection)
@@ -134,7 +136,19 @@ def _with_match(song: ServerSong, before: ServerSong | None, finder: "SongFinder
         is_as_it_was = all(getattr(song, name) == getattr(before, name) for name in _SAME_LIST)
         if before.how in BY_A_PERSON or (is_as_it_was and before.song_id is not None):
             return replace(song, song_id=before.song_id, how=before.how, candidates=before.candidates)
+        now = finder.matched(song)
+        is_still_left = is_as_it_was and now.song_id is None and now.candidates is None
+        return replace(now, how=before.how) if is_still_left else now
     return finder.matched(song)
+
+
+def _forget_places(library: Library, server: str, gone: Iterable[ServerSong]) -> None:
+    """Songs that were on the server only are missing from now on."""
+    ids = [song.song_id for song in gone if song.how == FETCHED and song.song_id is not None]
+    if ids:
+        still_there, below = library.server_songs.ids_of(ids), servers_folder(library, server)
+        paths = [song.path for song in library.songs(ids) if song.id not in still_there]
+        library.files.mark(missing=[path for path in paths if is_below(path, below)], back=())
 
 
 def _count(
@@ -206,6 +220,18 @@ class SongFinder:
         if here is None or song.duration_s is None:
             return True
         return abs(here - song.duration_s) <= max(_LENGTH_S, _LENGTH_SHARE * here)
+
+
+def remove(library: Library, name: str) -> None:
+    """Forget a server: its secret, its songs, and those songs here that have no file.
+
+    What was imported of listening stays, as do playlists on the server.
+
+    Raises NotFoundError if there is none of this name.
+    """
+    Connections(library).remove(name)
+    library.files.forget_root(servers_folder(library, name))
+    library.server_songs.forget(name)
 
 
 # --- listening ----------------------------------------------------------------------------------
