@@ -226,7 +226,7 @@ def keep(
     model: ModelOption = None,
 ) -> None:
     """Write a playlist to a server that `musicsim server refresh` generates again each time."""
-    from musicsim.explorer.playlists.keep_filled import keep_filled
+    from musicsim.explorer.playlists.server_lists import keep_filled
     from musicsim.explorer.snapshot.snapshot import snapshot_under
 
     with _asked([name], library) as (lib, (connection,)):
@@ -244,7 +244,7 @@ def refresh(
     from dataclasses import asdict
 
     from musicsim.errors import ServerError
-    from musicsim.explorer.playlists.keep_filled import refresh_lists
+    from musicsim.explorer.playlists.server_lists import refresh_lists
     from musicsim.explorer.snapshot.snapshot import snapshot_under
     from musicsim.servers.sync import sync as sync_songs
 

@@ -78,7 +78,9 @@ def _fetch_all(
                 done.failures.append(f"{_name(song)}: {error}")
                 n_failed += 1
                 if n_failed >= _MAX_FAILED:
-                    done.failures.append(f"{_MAX_FAILED} songs in a row failed: the others are left for another time.")
+                    done.failures.append(
+                        f"{_MAX_FAILED} songs in a row failed: the others are left for another time."
+                    )
                     return
                 continue
             n_failed = 0
@@ -115,7 +117,9 @@ def _enter(
         _leave(library, connection, song, _reason(outcome), done)
         return
     seconds = outcome.sound.duration_s
-    if song.duration_s is not None and abs(seconds - song.duration_s) > max(_LENGTH_S, _LENGTH_SHARE * seconds):
+    if song.duration_s is not None and abs(seconds - song.duration_s) > max(
+        _LENGTH_S, _LENGTH_SHARE * seconds
+    ):
         reason = (
             f"the server sent {seconds:.0f} s of sound where it lists {song.duration_s:.0f} s: it is another song's "
             f"file, or a part of it."
@@ -133,7 +137,9 @@ def _enter(
     library.server_songs.write(connection.name, [replace(song, song_id=known, how=FETCHED)])
 
 
-def _leave(library: Library, connection: Connection, song: ServerSong, reason: str, done: FetchReport) -> None:
+def _leave(
+    library: Library, connection: Connection, song: ServerSong, reason: str, done: FetchReport
+) -> None:
     """Note why a song is not taken: it is fetched again when the server lists it otherwise."""
     done.failures.append(f"{_name(song)}: {reason}")
     library.server_songs.write(connection.name, [replace(song, how=reason)])
@@ -171,5 +177,7 @@ def _reason(outcome: Any) -> str:
         return "it is too short or silent to be a song."
     if isinstance(outcome, MusicsimError):
         # the copy has a name that says nothing
-        return re.sub(r"\S*" + re.escape(os.sep) + r"scratch" + re.escape(os.sep) + r"\S+", "the file", str(outcome))
+        return re.sub(
+            r"\S*" + re.escape(os.sep) + r"scratch" + re.escape(os.sep) + r"\S+", "the file", str(outcome)
+        )
     return f"its file could not be analysed ({type(outcome).__name__})."

@@ -1,4 +1,4 @@
-"""A client of the Subsonic and OpenSubsonic interfaces: requests of limited size and time, and one sentence for each error.
+"""A client of the Subsonic and OpenSubsonic interfaces: requests of limited size and time, a sentence for each error.
 
 Secrets are sent to the server's own address only: redirects are not followed. A server that does not answer in
 time, answers too much, or answers what is no JSON raises :class:`ServerError`.
@@ -178,7 +178,9 @@ class Subsonic:
     def playlist_ids(self, name: str) -> set[str]:
         """Ids of the playlists of a name."""
         lists = _entries(self._ask("getPlaylists"), "playlists", "playlist")
-        return {str(entry.get("id")) for entry in lists if isinstance(entry, dict) and entry.get("name") == name}
+        return {
+            str(entry.get("id")) for entry in lists if isinstance(entry, dict) and entry.get("name") == name
+        }
 
     def playlist_songs(self, list_id: str) -> list[str]:
         """Ids of the songs of a playlist, in order."""
@@ -311,7 +313,9 @@ class Subsonic:
         try:
             if 300 <= response.status < 400 and response.status != 304:
                 place = _text(response.headers.get("Location"))[:200].partition("?")[0]
-                raise self._error(f"sends requests on to {place or 'another address'}; add it by that address")
+                raise self._error(
+                    f"sends requests on to {place or 'another address'}; add it by that address"
+                )
             yield response
         except (faults.HTTPError, ConnectionError, TimeoutError) as error:
             raise self._error(_why(error)) from None

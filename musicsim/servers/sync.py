@@ -123,8 +123,8 @@ def _with_listening(client: Subsonic, known: Mapping[str, ServerSong]) -> dict[s
     for album in client.recent_albums():
         played = [song for song in album if song.id in songs and song.plays != songs[song.id].plays]
         for song in played:
-            said = {"plays": song.plays, "rating": song.rating, "played_at": song.played_at}
-            songs[song.id] = replace(songs[song.id], **said)
+            before = songs[song.id]
+            songs[song.id] = replace(before, plays=song.plays, rating=song.rating, played_at=song.played_at)
         if not played:
             break  # albums before it were played before the last sync
     return songs
@@ -193,9 +193,9 @@ class SongFinder:
     def matched(self, song: ServerSong) -> ServerSong:
         """The song with its match, or with those that a person has to choose from."""
         named = NamedSong(song.artist, song.title, song.album, song.mbid, song.path)
-        if song.path and (match := self._matcher.at_place(named)):
-            if match.how == "path" or self._is_as_long(song, match.song_id):
-                return replace(song, song_id=match.song_id, how=_BY_HOW[match.how], candidates=None)
+        match = self._matcher.at_place(named) if song.path else None
+        if match and (match.how == "path" or self._is_as_long(song, match.song_id)):
+            return replace(song, song_id=match.song_id, how=_BY_HOW[match.how], candidates=None)
         found = self._matcher.named(named) if song.title else None
         if found is None:
             return replace(song, song_id=None, how="", candidates=None)

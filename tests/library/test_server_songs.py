@@ -12,7 +12,14 @@ UUID = "0b5c5b9e-8b0a-4c0e-9d2f-1c2d3e4f5a6b"
 @pytest.fixture
 def songs(store):
     """A library with three songs, ids 1 to 3."""
-    row = {"title": "x", "duration_s": 60.0, "feature_version": 1, "added_at": 1.0, "notes": "", "outline": b""}
+    row = {
+        "title": "x",
+        "duration_s": 60.0,
+        "feature_version": 1,
+        "added_at": 1.0,
+        "notes": "",
+        "outline": b"",
+    }
     with store.write() as connection:
         for i in (1, 2, 3):
             connection.execute(schema.songs.insert().values(id=i, content_hash=str(i), **row))
@@ -68,10 +75,10 @@ def test_songs_that_have_gone_take_their_ids_with_them(songs):
 def test_nothing_of_a_sync_is_written_where_it_breaks_off(songs):
     def listed():
         yield ServerSong("a", song_id=1)
-        raise OSError
+        raise OSError("the server has gone")
 
     songs.remember("home", [(3, ["old"])])
-    with pytest.raises(OSError):
+    with pytest.raises(OSError, match="gone"):
         songs.write("home", listed(), gone=["old"])
     assert list(songs.of("home")) == ["old"]
 

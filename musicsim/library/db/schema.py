@@ -312,7 +312,9 @@ judgements = _table(
 # Songs as music servers list them, each as one user of the server sees it; see musicsim/servers.
 server_songs = _table(
     "server_songs",
-    sa.Column("server", sa.Text, primary_key=True),  # the name of the connection: one server and one user of it
+    sa.Column(
+        "server", sa.Text, primary_key=True
+    ),  # the name of the connection: one server and one user of it
     sa.Column("id", sa.Text, primary_key=True),  # as the server is asked with it
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="SET NULL"), index=True),  # None: not matched
     sa.Column("how", sa.Text, nullable=False),  # it was matched, or why it was not
@@ -345,7 +347,9 @@ server_lists = _table(
     sa.Column("server", sa.Text, primary_key=True),
     sa.Column("name", sa.Text, primary_key=True),
     sa.Column("id", sa.Text, nullable=False),  # of the playlist on the server
-    sa.Column("request", sa.JSON(none_as_null=True)),  # what it is drawn with again and again; None: it is as it is
+    sa.Column(
+        "request", sa.JSON(none_as_null=True)
+    ),  # what it is drawn with again and again; None: it is as it is
     sa.Column("written_at", sa.Float, nullable=False),
 )
 

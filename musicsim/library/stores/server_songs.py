@@ -114,7 +114,7 @@ class ServerSongs(Tables):
         if server is not None:
             query = query.where(s.server == server)
         # of several the first server's, and of copies on it the first id, is the last to be entered
-        return {song_id: key for song_id, key in self._rows(query.order_by(s.server.desc(), s.id.desc()))}
+        return dict(map(tuple, self._rows(query.order_by(s.server.desc(), s.id.desc()))))
 
     def remember(self, server: str, songs: Iterable[tuple[int, Sequence[str]]]) -> None:
         """Note which songs here a server has: (song id, forms of its id, the one it is asked with first)."""
@@ -214,9 +214,7 @@ _PUT = (
 _PUT_FORM = "INSERT OR REPLACE INTO server_ids (server, form, id) VALUES (?, ?, ?)"
 
 
-def _put(
-    connection: sa.Connection, server: str, songs: Iterable[tuple[ServerSong, Sequence[str]]]
-) -> None:
+def _put(connection: sa.Connection, server: str, songs: Iterable[tuple[ServerSong, Sequence[str]]]) -> None:
     rows, forms = [], []
     for song, its_forms in songs:
         candidates = None if song.candidates is None else json.dumps(song.candidates)

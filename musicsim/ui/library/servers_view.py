@@ -1,4 +1,4 @@
-"""The section Music servers of the Library page: connect, sync and remove servers, and choose where a match is unclear."""
+"""The section Music servers of the Library page: connect, sync and remove servers, choose where matches are unclear."""
 
 import streamlit as st
 
@@ -62,7 +62,7 @@ def _card(library: Library, connection: Connection, counts: tuple[int, int, int]
                 f"Fetch {n_absent:,} songs" if n_absent else "Fetch songs", icon=":material/cloud_download:",
                 disabled=busy or not n_absent, key=f"server_fetch_{name}",
                 on_click=start_job, args=(library, "sync"), kwargs={"name": name, "fetch": True},
-                help="Analyses songs that have no file here, one at a time. No copy is kept; they play from the server.",
+                help="Analyses songs that have no file here, one by one. No copy is kept; they play from the server.",
             )  # fmt: skip
             with st.popover("Remove", icon=":material/delete:", disabled=busy):
                 st.write("Its songs without a file here leave this library. Nothing changes on the server.")
@@ -80,7 +80,10 @@ def _remove(library: Library, name: str) -> None:
 
 
 def _form(library: Library, *, is_first: bool) -> None:
-    with st.expander("Connect a server", icon=":material/add:", expanded=is_first), st.form("server_add", border=False):
+    with (
+        st.expander("Connect a server", icon=":material/add:", expanded=is_first),
+        st.form("server_add", border=False),
+    ):
         first, second = st.columns(2, gap="large")
         with first:
             name = st.text_input("Name", key="server_name", placeholder="home")
@@ -96,7 +99,9 @@ def _form(library: Library, *, is_first: bool) -> None:
             )  # fmt: skip
         if st.form_submit_button("Connect", icon=":material/link:"):
             try:
-                connection = Connection(name.strip(), address, user.strip(), secret, sends or "token", listening)
+                connection = Connection(
+                    name.strip(), address, user.strip(), secret, sends or "token", listening
+                )
                 with st.spinner("Asking the server"):
                     Subsonic(connection, silence_s=10.0).ping()
                 Connections(library).put(connection)

@@ -87,9 +87,11 @@ def keep_filled(
 
 def _played_last(library: Library, connection: Connection, n_songs: int) -> list[Song]:
     """The songs here that were played last on a server, as far as it tells when; else those played most."""
-    played = [s for s in library.server_songs.of(connection.name).values() if s.plays and s.song_id is not None]
+    played = [
+        s for s in library.server_songs.of(connection.name).values() if s.plays and s.song_id is not None
+    ]
     played.sort(key=lambda song: (-(song.played_at or 0.0), -song.plays, song.id))
-    songs = [s for s in library.songs([s.song_id for s in played[:n_songs] if s.song_id is not None])]
+    songs = library.songs([s.song_id for s in played[:n_songs] if s.song_id is not None])
     if not songs:
         raise NotFoundError(
             f"{connection.name}: nothing that was played there is in this library. Sync it, or name songs."
@@ -122,8 +124,6 @@ def refresh_lists(now: Snapshot, connection: Connection) -> list[Refreshed]:
 def _refreshed(now: Snapshot, connection: Connection, name: str, kept: ServerList) -> Refreshed:
     try:
         request, around_last = read_request(kept.request or {})
-        return Refreshed(
-            connection.name, name, keep_filled(now, connection, name, request, around_last)
-        )
+        return Refreshed(connection.name, name, keep_filled(now, connection, name, request, around_last))
     except MusicsimError as error:
         return Refreshed(connection.name, name, None, str(error))
