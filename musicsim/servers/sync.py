@@ -234,6 +234,24 @@ def remove(library: Library, name: str) -> None:
     library.server_songs.forget(name)
 
 
+def played_last(library: Library, connection: Connection, n_songs: int) -> list[int]:
+    """Ids of the songs here that were played last on a server, the latest first.
+
+    As far as it tells when, else how often; of a server that tells neither, songs of the albums played last.
+    """
+    known = library.server_songs.of(connection.name)
+    played = [song for song in known.values() if song.plays and song.song_id is not None]
+    played.sort(key=lambda song: (-(song.played_at or 0.0), -song.plays, song.id))
+    ids = dict.fromkeys(song.song_id for song in played if song.song_id is not None)
+    if not ids:
+        for album in Subsonic(connection).recent_albums():
+            here = (known[song.id].song_id for song in album if song.id in known)
+            ids |= dict.fromkeys(song_id for song_id in here if song_id is not None)
+            if len(ids) >= n_songs:
+                break
+    return list(ids)[:n_songs]
+
+
 # --- listening ----------------------------------------------------------------------------------
 
 

@@ -16,6 +16,7 @@ from musicsim.library.importing import day_of
 from musicsim.library.stores.server_songs import ServerList
 from musicsim.servers.lists import SavedList, save_list
 from musicsim.servers.store import Connection
+from musicsim.servers.sync import played_last
 
 AROUND_LAST = "around_last"
 """What a saved request has besides the options of a playlist: around how many of the songs played last."""
@@ -86,12 +87,7 @@ def keep_filled(
 
 
 def _played_last(library: Library, connection: Connection, n_songs: int) -> list[Song]:
-    """The songs here that were played last on a server, as far as it tells when; else those played most."""
-    played = [
-        s for s in library.server_songs.of(connection.name).values() if s.plays and s.song_id is not None
-    ]
-    played.sort(key=lambda song: (-(song.played_at or 0.0), -song.plays, song.id))
-    songs = library.songs([s.song_id for s in played[:n_songs] if s.song_id is not None])
+    songs = library.songs(played_last(library, connection, n_songs))
     if not songs:
         raise NotFoundError(
             f"{connection.name}: nothing that was played there is in this library. Sync it, or name songs."
