@@ -268,6 +268,13 @@ def test_songs_are_read_album_by_album_where_a_search_for_nothing_finds_nothing(
     assert report.n_songs == 3
 
 
+def test_a_scan_of_a_folder_around_the_library_leaves_songs_of_servers_alone(library, tmp_path):
+    enter(library, 1, place_of(library, "home", "so-1", "Me/One.flac"))
+    enter(library, 2, tmp_path / "gone.flac")
+    library.add(tmp_path)
+    assert [song.id for song in library.missing_songs()] == [2]
+
+
 # --- what is matched ----------------------------------------------------------------------------
 
 
