@@ -64,6 +64,7 @@ def add(
         bool, typer.Option(help="Import the user's plays, stars and ratings with every sync.")
     ] = True,
     library: LibraryOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Connect a server; a name that is known is replaced.
 
@@ -84,7 +85,7 @@ def add(
         connection = Connection(name, address, user, secret, sends, listening)  # type: ignore[arg-type]
         Subsonic(connection).ping()
         Connections(lib).put(connection)
-    typer.echo(f"{plain(name)} is connected. `musicsim server sync` reads its songs.")
+    _done({"server": name}, f"{name} is connected. `musicsim server sync` reads its songs.", as_json=as_json)
 
 
 def sync(
@@ -171,7 +172,7 @@ def review(
     with open_library(library) as lib:
         if name is not None:
             lib.server_songs.choose(name, server_id, song or None)
-            typer.echo("noted.")
+            _done({"server": name, "id": server_id, "song": song or None}, "noted.", as_json=as_json)
             return
         waiting = lib.server_songs.ambiguous()
         labels = {s.id: s.label for s in lib.songs({i for _, w in waiting for i in w.candidates or ()})}
@@ -274,22 +275,27 @@ def delete(
     name: NameArgument,
     playlist: Annotated[str, typer.Argument(help="Name of a playlist that was written there from here.")],
     library: LibraryOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Delete a playlist of ours from a server."""
     from musicsim.servers.lists import delete_list
 
     with _asked([name], library) as (lib, (connection,)):
         delete_list(lib, connection, playlist)
-    typer.echo(f"{plain(playlist)} is deleted from {plain(name)}.")
+    _done({"server": name, "playlist": playlist}, f"{playlist} is deleted from {name}.", as_json=as_json)
 
 
-def remove(name: NameArgument, library: LibraryOption = None) -> None:
+def remove(name: NameArgument, library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """Forget a server, its password, and the songs that have no file here; nothing changes on the server."""
     from musicsim.servers.sync import remove as forget
 
     with open_library(library) as lib:
         forget(lib, name)
-    typer.echo(f"{plain(name)} is removed.")
+    _done({"server": name}, f"{name} is removed.", as_json=as_json)
+
+
+def _done(about: dict[str, Any], words: str, *, as_json: bool) -> None:
+    emit(about) if as_json else typer.echo(plain(words))
 
 
 def _tell_saved(saved: Any, *, as_json: bool = False) -> None:

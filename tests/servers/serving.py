@@ -10,6 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+from musicsim.library import Library
+from musicsim.library.db import schema
 from musicsim.servers.store import Connection
 from tests.servers.supysonic_process import PASSWORDS
 
@@ -136,3 +138,19 @@ def having(songs: list[dict], **answers: object) -> Answer:
         return {}
 
     return answer
+
+
+def enter(library: Library, song_id: int, path: Path, **values: object) -> None:
+    """A song of the library that was analysed elsewhere, for all that matching asks."""
+    row = {"title": "One", "artist": "Me", "duration_s": 60.0, "feature_version": 1, "added_at": 1.0}
+    row |= {
+        "id": song_id,
+        "content_hash": str(song_id),
+        "notes": "",
+        "outline": b"",
+        "last_path": path,
+    } | values
+    file = {"path": path, "song_id": song_id, "folder": path.parent, "size": 1, "mtime_ns": 1}
+    with library.write() as connection:
+        connection.execute(schema.songs.insert().values(**row))
+        connection.execute(schema.files.insert().values(**file))

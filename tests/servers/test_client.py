@@ -11,13 +11,12 @@ import pytest
 
 from musicsim.errors import LibraryError, NotFoundError, ServerError
 from musicsim.explorer.progress import silent
-from musicsim.library.db import schema
 from musicsim.servers.fetch import fetch_missing
 from musicsim.servers.lists import save_list
 from musicsim.servers.store import SERVERS_FILE, Connection, Connections, has_sound, place_of
 from musicsim.servers.subsonic import Subsonic, song_of
 from musicsim.servers.sync import sync
-from tests.servers.serving import having, ok, scripted
+from tests.servers.serving import enter, having, ok, scripted
 from tests.sounds import open_library, write_song
 
 SECRET = "red apple"
@@ -31,22 +30,6 @@ def library(tmp_path):
 
 def entry(number, **more):
     return {"id": f"so-{number}", "title": f"Song {number}", "artist": "Me", "duration": 60} | more
-
-
-def enter(library, song_id, path, **values):
-    """A song of the library that was analysed elsewhere, for all that matching asks."""
-    row = {"title": "One", "artist": "Me", "duration_s": 60.0, "feature_version": 1, "added_at": 1.0}
-    row |= {
-        "id": song_id,
-        "content_hash": str(song_id),
-        "notes": "",
-        "outline": b"",
-        "last_path": path,
-    } | values
-    file = {"path": path, "song_id": song_id, "folder": path.parent, "size": 1, "mtime_ns": 1}
-    with library.write() as connection:
-        connection.execute(schema.songs.insert().values(**row))
-        connection.execute(schema.files.insert().values(**file))
 
 
 def connected(library, connection):
