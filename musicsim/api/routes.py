@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from musicsim import api
 from musicsim.api.maps import is_known, map_routes
+from musicsim.api.remote import remote_sound
 from musicsim.api.waiting import outcome
 from musicsim.audio import media_type, plays_in_browser
 from musicsim.errors import LibraryError, MusicsimError, NotFoundError
@@ -43,7 +44,10 @@ async def _audio(request: Request) -> Response:
     name = f"{song.label} (song {song.id})"  # answers tell no path of this machine
     try:
         if not await run_in_threadpool(song.path.is_file):
-            return JSONResponse({"error": f"{name}: the file is missing. Scan its folder again."}, 410)
+            remote = await run_in_threadpool(remote_sound, library, song, request)
+            return remote or JSONResponse(
+                {"error": f"{name}: the file is missing. Scan its folder again."}, 410
+            )
         path = song.path
         # a look into a file that was decoded whole by a worker when it became a song
         if not await run_in_threadpool(plays_in_browser, path):

@@ -11,7 +11,17 @@ from typing import Annotated, NoReturn
 import typer
 
 from musicsim import __version__
-from musicsim.cli import answers, collection, guessing, importing, listening, models, playlists, quality
+from musicsim.cli import (
+    answers,
+    collection,
+    guessing,
+    importing,
+    listening,
+    models,
+    playlists,
+    quality,
+    servers,
+)
 from musicsim.cli._console import SOME_FAILED, STORAGE_FAILED, errors, safe
 from musicsim.errors import MusicsimError, StorageError
 
@@ -45,6 +55,7 @@ importing.register(app)
 quality.register(app)
 models.register(app)
 answers.register(app)
+servers.register(app)
 
 
 def main() -> None:

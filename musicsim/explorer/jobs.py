@@ -27,9 +27,11 @@ from musicsim.explorer.upkeep.fitting import RepresentationSettings
 from musicsim.explorer.upkeep.learned_model import learn
 from musicsim.explorer.upkeep.model_catalogue import add_representation, take_model
 from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.explorer.upkeep.server_music import sync_and_fetch
 from musicsim.explorer.upkeep.upgrade import bring_up_to_date
 from musicsim.library import AddReport, Library
 from musicsim.library.stores.jobs import Job
+from musicsim.servers.store import Connections
 from musicsim.storage import writing_to
 
 _log = logging.getLogger(__name__)
@@ -42,12 +44,13 @@ def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = Non
 
     Parameters
     ----------
-    kind : {"add", "scan", "upgrade", "demo", "refresh", "train", "represent", "take_model", "walk", "experiment"}
+    kind : {"add", "scan", "upgrade", "demo", "refresh", "train", "represent", "take_model", "walk", "experiment",
+           "sync"}
     arguments : mapping, JSON values
         "add": paths (list of str), retry (bool), anyway (bool); "scan": folders (list of str, empty for all);
         "demo": seed (int); "refresh": force (bool); "train": name (str), settings (of LearningSettings), use (bool);
         "represent": name (str) and settings (of RepresentationSettings); "take_model": path (str); "walk": none;
-        "experiment": name (str).
+        "experiment": name (str); "sync": name of a music server (str), fetch (bool).
 
     Raises
     ------
@@ -234,6 +237,16 @@ def _came_of(scan: AddReport, report: _Reporter) -> bool:
     return not scan.cancelled
 
 
+def _sync(library: Library, *, name: str, fetch: bool = False, report: _Reporter) -> bool:
+    synced, fetched = sync_and_fetch(library, Connections(library).get(name), fetch=fetch, report=report)
+    report.outcome = synced.words
+    if fetched is not None:
+        report.outcome += f" · {fetched.n_added:,} added · {len(fetched.failures):,} failed"
+        for failure in fetched.failures:
+            _log.warning("%s", failure)
+    return fetched is None or not fetched.is_cancelled
+
+
 def _refresh(library: Library, *, force: bool = False, report: _Reporter) -> bool:
     return refresh(library, force=force, tell=report.tell)
 
@@ -275,5 +288,6 @@ KINDS: dict[str, Callable[..., bool]] = {
     "take_model": _take_model,
     "walk": _walk,
     "experiment": _experiment,
+    "sync": _sync,
 }
 """What each kind of job calls with its arguments by name; False where it was cancelled."""

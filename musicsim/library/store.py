@@ -47,6 +47,7 @@ from musicsim.library.stores.lyrics import LyricsStore
 from musicsim.library.stores.models import ModelStore, Vectors
 from musicsim.library.stores.opinions import JudgementStore, PreferenceStore
 from musicsim.library.stores.playlists import NewPlaylist, PlaylistStore, SavedPlaylist
+from musicsim.library.stores.server_songs import ServerSongs
 from musicsim.library.stores.song_tables import SongTables
 from musicsim.library.stores.tag_edits import TagEdits
 from musicsim.storage import writing_to
@@ -144,6 +145,7 @@ class Store(Tables):
         self.preferences = PreferenceStore(engine, self._write_unseen)
         self.answers = AnswerStore(engine, self._write_unseen)
         self.judgements = JudgementStore(engine, self._write_unseen)
+        self.server_songs = ServerSongs(engine, self._write_unseen)
         self._tables = SongTables(
             folder / "cache" / "songs.npz", engine, self.write, self._log, self.duplicates
         )

@@ -30,7 +30,8 @@ _MAX_LEFTOVER_BYTES = 2 << 30
 Report = Callable[..., bool | None]
 
 
-def _refresh(library: Library, report: Report) -> bool:
+def bring_model_up(library: Library, report: Report) -> bool:
+    """Fit or extend the model, unless it is up to the songs; False when it was stopped."""
     if library.is_refreshed:
         return True
 
@@ -105,7 +106,7 @@ def scan_and_refresh(
     total = scan.report.n_unchanged + len(scan.todo)
     ends = _first_maps(n_new) if library.models.active() is None else []
     for start, end in pairwise([0, *ends, n_new, len(scan.todo)]):
-        if not scan.run(_tell(report, total), n_files=end - start) or not _refresh(library, report):
+        if not scan.run(_tell(report, total), n_files=end - start) or not bring_model_up(library, report):
             scan.report.cancelled = True
             return scan.report
     scan.finish()
@@ -202,7 +203,7 @@ def build_demo(library: Library, *, seed: int = 0, report: Report) -> bool:
         part = plans_left[start:end]
         planned = [folder / plan.relative_path for plan in part]
         add_stream(library, _compose(part, folder), planned, counts, progress=tell)
-        if counts.cancelled or not _refresh(library, report):
+        if counts.cancelled or not bring_model_up(library, report):
             return False
     library.files.add_roots([folder])
     report(message="simulating two thousand listeners")
@@ -210,4 +211,4 @@ def build_demo(library: Library, *, seed: int = 0, report: Report) -> bool:
     demo.write_listening(plans, listening, seed=seed)
     for name in ("plays.csv", "tags.csv", "playlists.csv"):
         import_files(library, listening / name)
-    return _refresh(library, report)
+    return bring_model_up(library, report)

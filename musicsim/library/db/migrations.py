@@ -153,8 +153,28 @@ _VERSION_8 = (
 )
 
 
+# The same for version 9.
+_VERSION_9 = (
+    """CREATE TABLE server_songs (
+        server TEXT NOT NULL, id TEXT NOT NULL, song_id INTEGER REFERENCES songs (id) ON DELETE SET NULL,
+        how TEXT NOT NULL, candidates JSON, title TEXT NOT NULL, artist TEXT NOT NULL, album TEXT NOT NULL,
+        path TEXT NOT NULL, mbid TEXT NOT NULL, duration_s FLOAT, plays INTEGER NOT NULL, rating INTEGER NOT NULL,
+        is_starred BOOLEAN NOT NULL, played_at FLOAT, PRIMARY KEY (server, id))""",
+    "CREATE INDEX ix_server_songs_song_id ON server_songs (song_id)",
+    """CREATE TABLE server_ids (
+        server TEXT NOT NULL, form TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (server, form),
+        FOREIGN KEY (server, id) REFERENCES server_songs (server, id) ON DELETE CASCADE)""",
+    "CREATE INDEX ix_server_ids_form ON server_ids (form)",
+    "CREATE INDEX ix_server_ids_id ON server_ids (server, id)",
+    """CREATE TABLE server_lists (
+        server TEXT NOT NULL, name TEXT NOT NULL, id TEXT NOT NULL, request JSON, written_at FLOAT NOT NULL,
+        PRIMARY KEY (server, name))""",
+)
+
+
 MIGRATIONS = {
     1: _VERSION_2, 2: _VERSION_3, 3: _VERSION_4, 4: _VERSION_5, 5: _VERSION_6, 6: _VERSION_7, 7: _VERSION_8,
+    8: _VERSION_9,
 }  # fmt: skip
 """The statements that take a store of a version to the next one; they run inside one transaction."""
 

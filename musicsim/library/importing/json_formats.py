@@ -24,7 +24,7 @@ from musicsim.library.importing.sources import JsonStream, TextLines
 SHORTEST_PLAY_MS = 30_000  # Spotify itself counts no shorter play
 NO_NAME = "no artist or title"
 LOVED = ("loved", "")
-_LOVED_WEIGHT = 100.0  # tags of Last.fm weigh up to 100
+LOVED_WEIGHT = 100.0  # tags of Last.fm weigh up to 100
 
 Entries = JsonStream | TextLines
 
@@ -191,4 +191,4 @@ def read_loved(entries: Entries, rows: Gatherer) -> None:
             text_in(entries, entry, "mbid"),
         )
         at = None if date.get("uts") is None else _number(entries, date, "uts")
-        _keep(entries, rows, song, at, LOVED, _LOVED_WEIGHT)
+        _keep(entries, rows, song, at, LOVED, LOVED_WEIGHT)

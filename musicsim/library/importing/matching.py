@@ -53,7 +53,7 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class KnownSong:
     """What choosing among songs of the library takes."""
 
     id: int
@@ -84,10 +84,10 @@ class Matcher:
                 self._confirmed[exact(artist, title)] = song_id
             else:
                 self._refused.add((*exact(artist, title), song_id))
-        self._by_mbid: dict[str, list[_Known]] = defaultdict(list)
-        self._exact: dict[tuple[str, str], list[_Known]] = defaultdict(list)
-        self._plain: dict[tuple[str, str, str], list[_Known]] = defaultdict(list)
-        self._near: dict[tuple[str, ...], list[_Known]] = defaultdict(list)
+        self._by_mbid: dict[str, list[KnownSong]] = defaultdict(list)
+        self._exact: dict[tuple[str, str], list[KnownSong]] = defaultdict(list)
+        self._plain: dict[tuple[str, str, str], list[KnownSong]] = defaultdict(list)
+        self._near: dict[tuple[str, ...], list[KnownSong]] = defaultdict(list)
         self._plain_artists: set[str] = set()
         for row in _rows(library):
             self._enter(row)
@@ -98,7 +98,7 @@ class Matcher:
         for artist in names or {"": None}:
             key = plain_artist(artist) if artist else ""
             self._plain_artists.add(key)
-            song = _Known(
+            song = KnownSong(
                 row.id,
                 row.title,
                 artist,
@@ -128,18 +128,22 @@ class Matcher:
         version (live, a remix) is the library's same version, else one of its kind (but for remixes), else the song
         itself. Of several songs it is one that is not missing, then one of the same album, then the longest.
         """
-        if song.place and not is_web(song.place) and (match := self._at(song)):
+        if song.place and not is_web(song.place) and (match := self.at_place(song)):
             return match
-        return self._by_name(song) if song.title else None
-
-    def _by_name(self, song: NamedSong) -> Match | None:
+        if not song.title:
+            return None
         if (confirmed := self._confirmed.get(exact(song.artist, song.title))) is not None:
             return Match(confirmed, "confirmed")
+        named = self.named(song)
+        return None if named is None else Match(_best(named[1], song), named[0])
+
+    def named(self, song: NamedSong) -> tuple[How, list[KnownSong]] | None:
+        """All songs of its recording's id, else of its artist and title, else of their plainest spelling."""
         if song.mbid and (found := self._by_mbid.get(song.mbid.lower())):
-            return Match(_best(found, song), "mbid")
+            return "mbid", found
         artist = self._aliases.get(song.artist, song.artist)
         if found := self._exact.get(exact(artist, song.title)):
-            return Match(_best(found, song), "exact")
+            return "exact", found
         lead = _LEAD.sub("", artist)
         names = {plain_artist(artist): None, plain_artist(lead or artist): None}
         if names.keys().isdisjoint(self._plain_artists):
@@ -148,7 +152,7 @@ class Matcher:
         for name in names:
             for variant in dict.fromkeys((version, kind if kind != "remix" else version, "")):
                 if found := self._plain.get((name, title, variant)):
-                    return Match(_best(found, song), "loose")
+                    return "loose", found
         return None
 
     @cached_property
@@ -164,8 +168,8 @@ class Matcher:
             for known in found
         }
 
-    def _at(self, song: NamedSong) -> Match | None:
-        """The song whose file a place names."""
+    def at_place(self, song: NamedSong) -> Match | None:
+        """The song whose file a place names, by its whole path or its end; see :meth:`find`."""
         if (song_id := self._places.whole(song.place)) is not None:
             return Match(song_id, "path")
         ending = self._places.by_end(song.place)
@@ -206,12 +210,12 @@ class Matcher:
                 found.append(Proposal(song, known.id, f"{known.title} — {known.artist}", score, count))
         return found
 
-    def _likest(self, song: NamedSong) -> tuple[float, _Known] | None:
+    def _likest(self, song: NamedSong) -> tuple[float, KnownSong] | None:
         artist = plain_artist(self._aliases.get(song.artist, song.artist))
         title, version, _ = plain_title(song.title)
         digits = re.sub(r"\D", "", title)
         by_artist, by_title = difflib.SequenceMatcher(b=artist), difflib.SequenceMatcher(b=title)
-        best: tuple[float, _Known] | None = None
+        best: tuple[float, KnownSong] | None = None
         seen: set[tuple[str, str]] = set()
         spelt_here = exact(song.artist, song.title)
         for block in _blocks(artist, title):
@@ -245,7 +249,7 @@ def _blocks(artist: str, title: str) -> tuple[tuple[str, ...], ...]:
     return ("artist", artist), ("title", title), ("both", artist[:3], title[:3])
 
 
-def _best(found: Sequence[_Known], song: NamedSong) -> int:
+def _best(found: Sequence[KnownSong], song: NamedSong) -> int:
     if len(found) == 1:
         return found[0].id
     album = plain_title(song.album)[0] if song.album else None

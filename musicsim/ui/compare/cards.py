@@ -9,6 +9,7 @@ import streamlit as st
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.survey.questions import Question
 from musicsim.library import Library, Song
+from musicsim.servers.store import has_sound
 from musicsim.ui.base.asset import asset
 from musicsim.ui.base.state import QUEUE_LIBRARY
 from musicsim.ui.base.text import shown
@@ -85,7 +86,7 @@ def _songs(now: Snapshot, asked: Question, *, is_named: bool) -> list[dict[str, 
 
 def _track(library: Library, song: Song, mark: str, *, is_named: bool) -> dict[str, Any] | None:
     """The song as the player takes it, from its most typical 30 seconds on; None where no file holds it."""
-    if song.is_missing or not song.path.exists():
+    if song.is_missing or not has_sound(library, song):
         return None
     heard = track(library, song, preview=True)
     if is_named:

@@ -27,6 +27,7 @@ TITLES = {
     "take_model": "Importing a model",
     "walk": "Learning from playlists",
     "experiment": "Running an experiment",
+    "sync": "Syncing a music server",
 }
 _ICONS = {
     "done": ":material/check_circle:",

@@ -1,7 +1,6 @@
 """What the player asks the server for besides songs: uploads, and what follows the last song of its queue."""
 
 import json
-import re
 from dataclasses import replace
 from weakref import WeakValueDictionary
 
@@ -9,19 +8,19 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from musicsim.api.ranges import asked_range
 from musicsim.audio import media_type
 from musicsim.errors import MusicsimError, NotFoundError
 from musicsim.explorer.libraries import open_library
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import snapshot_under
+from musicsim.servers.store import has_sound
 from musicsim.ui.base.state import Key, Upload
 from musicsim.ui.components import player
 from musicsim.ui.components.listening import track
 
 _N_FOLLOWING = 5
-_AT_ONCE = 4 << 20  # bytes of one answer: browsers ask for all that is left
-_RANGE = re.compile(r"bytes=([0-9]{1,15})-([0-9]{0,15})")
 _PLAYED: Key[Upload | None] = Key("player.upload", lambda: None, "the upload that the player may still play")
 
 _held: WeakValueDictionary[str, Upload] = WeakValueDictionary()
@@ -47,11 +46,10 @@ def _upload(request: Request) -> Response:
     data, n_bytes = upload.data, len(upload.data)
     headers = {"Accept-Ranges": "bytes", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
     kind = media_type(upload.name)
-    asked = _RANGE.fullmatch(request.headers.get("Range", ""))
+    asked = asked_range(request)
     if asked is None:
         return Response(data, media_type=kind, headers=headers)
-    start = int(asked[1])
-    stop = min(int(asked[2] or n_bytes) + 1, start + _AT_ONCE, n_bytes)
+    start, stop = asked[0], min(asked[1], n_bytes)
     if start >= stop:
         return Response(status_code=416, headers={"Content-Range": f"bytes */{n_bytes}"})
     headers["Content-Range"] = f"bytes {start}-{stop - 1}/{n_bytes}"
@@ -76,7 +74,7 @@ def _radio(request: Request) -> Response:
     following = [
         player.as_json(replace(track(library, song), reason=edge.reason if edge else ""))
         for song, edge in zip(drawn.songs[1:], drawn.edges[1:], strict=True)
-        if song.path.is_file()
+        if has_sound(library, song)
     ]
     return Response(json.dumps(following), media_type="application/json")  # names of folders may be no UTF-8
 

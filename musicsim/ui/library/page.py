@@ -26,6 +26,7 @@ from musicsim.ui.library.review import (
     genres_review,
     missing_review,
 )
+from musicsim.ui.library.servers_view import servers_view
 from musicsim.ui.library.settings import folders, settings
 from musicsim.ui.library.songs_table import songs_table
 
@@ -73,6 +74,7 @@ _SECTIONS: dict[str, tuple[str, Callable[[_Contents], None]]] = {
     "artists": ("Artists", _artists),
     "genres": ("Genres", _genres),
     "listening": ("Listening", lambda of: listening_review(of.library, busy=of.busy)),
+    "servers": ("Music servers", lambda of: servers_view(of.library, busy=of.busy)),
     "folders": ("Folders", lambda of: folders(of.library, busy=of.busy)),
     "settings": ("Settings", lambda of: settings(of.library, busy=of.busy, has_songs=of.now.n_songs > 0)),
 }
