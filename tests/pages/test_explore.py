@@ -253,6 +253,7 @@ def test_of_very_many_names_none_is_sent_before_one_types(full, monkeypatch):
         "Tags",
         "Without these tags",
         "Folders",
+        "Without these folders",
         "Keys",
         "Modes",
     ]
