@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import atomic_path
+from musicsim.library.stores.server_songs import SERVERS_FOLDER
 
 SERVERS_FILE = "servers.json"
 
@@ -134,7 +135,7 @@ def has_sound(library: Library, song: Song) -> bool:
 
 def servers_folder(library: Library, server: str) -> Path:
     """Where the songs of a server that have no file here are listed; no file is there."""
-    return library.folder / "servers" / server
+    return library.folder / SERVERS_FOLDER / server
 
 
 def place_of(library: Library, server: str, server_id: str, path: str) -> Path:

@@ -53,6 +53,11 @@ def supysonic(state: Path, music: Path) -> Iterator[Supysonic]:
 Answer = Callable[[str, dict[str, str]], object]
 
 
+class _Quiet(ThreadingHTTPServer):
+    def handle_error(self, *_: object) -> None:
+        """Who hung up is no error of the test's."""
+
+
 class Scripted:
     """A server that answers what a function says to a call and its parameters, and remembers what it was asked."""
 
@@ -86,7 +91,7 @@ class Scripted:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = _Quiet(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self.address = f"http://127.0.0.1:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()

@@ -24,6 +24,7 @@ from musicsim.library.scan.files import Found, FoundFile, find_audio
 from musicsim.library.scan.forecast import Forecast
 from musicsim.library.store import Store
 from musicsim.library.stores.files import ERROR, NO_SOUND, SHORT, SKIPPED, Failure, KnownFile, absolute
+from musicsim.library.stores.server_songs import SERVERS_FOLDER
 
 _log = logging.getLogger(__name__)
 
@@ -145,10 +146,13 @@ class Scan:
         """Note what has gone, what is back, and which folders cannot be read."""
         files = self.library.files
         here = {file.path for file in found.files}
+        elsewhere = self.library.folder / SERVERS_FOLDER  # songs that a music server has
 
         def gone(path: Path) -> bool:
             looked_for = path in self._named or not self._named.isdisjoint(path.parents)
-            return path not in here and looked_for and not found.unread(path)
+            return (
+                path not in here and looked_for and not found.unread(path) and elsewhere not in path.parents
+            )
 
         missing = [path for path, file in known.items() if not file.is_missing and gone(path)]
         back = [file.path for file in found.files if file.path in known and known[file.path].is_missing]

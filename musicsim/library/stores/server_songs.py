@@ -19,6 +19,9 @@ from musicsim.library.stores.opinions import checked_details
 MAX_ID_LENGTH = 300
 """Characters of a server's id: those in use have at most 40."""
 
+SERVERS_FOLDER = "servers"
+"""Below it in a library's folder songs of servers are listed that have no file here; no file is there."""
+
 _CHOSEN, _REFUSED = "chosen", "refused"
 BY_A_PERSON = (_CHOSEN, _REFUSED)
 """How a song was matched, or left, by a person: no later sync changes it."""

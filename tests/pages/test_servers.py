@@ -1,0 +1,63 @@
+"""The section Music servers of the Library page, without a browser."""
+
+import pytest
+
+from musicsim.explorer.progress import silent
+from musicsim.servers.store import Connections
+from musicsim.servers.sync import sync
+from tests.pages.actions import labels, open_page, said, show_section
+from tests.servers.serving import having, scripted
+
+
+@pytest.fixture
+def server(full):
+    first = full.songs()[0]
+    listed = [
+        {"id": "so-1", "title": first.title, "artist": first.artist, "duration": first.duration_s + 60},
+        {"id": "so-2", "title": "Elsewhere", "artist": "Nobody"},
+    ]
+    alive = having(listed)
+
+    def answer(call, values):
+        return alive(call, values) if values.get("u") == "anna" else (40, "Wrong username or password")
+
+    with scripted(answer) as server:
+        yield server
+
+
+def section():
+    return show_section(open_page("library"), "servers")
+
+
+def fill(app, address, user):
+    values = {"name": "home", "address": address, "user": user, "secret": "red apple"}
+    for key, value in values.items():
+        app.text_input(key=f"server_{key}").set_value(value)
+    return next(button for button in app.button if button.label == "Connect").click().run()
+
+
+def test_a_server_is_connected_once_it_knows_the_user_and_its_password_is_nowhere_on_the_page(full, server):
+    app = fill(section(), server.address, "somebody")
+    assert "check the user and the password" in said(app)
+    assert Connections(full).all() == []
+    app = fill(app, server.address, "anna")
+    assert not app.exception
+    assert not app.error
+    assert Connections(full).get("home").user == "anna"
+    assert "not synced yet" in said(app)
+    assert "red apple" not in said(section())
+
+
+def test_where_a_match_is_unclear_a_person_chooses(full, server):
+    Connections(full).put(server.connection())
+    sync(full, Connections(full).get("home"), silent)
+    app = section()
+    assert "2 songs · 0 matched · 1 to choose" in said(app)
+    assert "Fetch 1 songs" in labels(app)
+    app = app.button(key="server_choose_0").click().run()
+    assert not app.exception
+    assert full.server_songs.song_of("so-1") == full.songs()[0].id
+    assert "Which song is it?" not in [s.value for s in app.subheader]
+    app = app.button(key="server_remove_home").click().run()
+    assert not app.exception
+    assert Connections(full).all() == []
