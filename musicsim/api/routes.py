@@ -1,4 +1,4 @@
-"""Routes that stand beside Streamlit: ``/songs/{id}`` with audio, peaks and cover, ``/maps`` and ``/api``."""
+"""Routes that stand beside Streamlit: ``/songs/{id}`` with audio, peaks and cover, ``/maps``, ``/api``, ``/rest``."""
 
 import logging
 from functools import cache
@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from musicsim import api
 from musicsim.api.maps import is_known, map_routes
+from musicsim.api.players import players_routes
 from musicsim.api.remote import remote_sound
 from musicsim.api.waiting import outcome
 from musicsim.audio import media_type, plays_in_browser
@@ -138,5 +139,6 @@ def routes(base: str = "") -> list[BaseRoute]:
         Route(prefix + "/songs/{song_id:song_id}/peaks", _peaks),
         Route(prefix + "/songs/{song_id:song_id}/cover", _cover),
         *map_routes(prefix),
+        *players_routes(prefix),
         Mount(prefix + "/api", _when_first_asked),
     ]

@@ -18,6 +18,7 @@ from musicsim.cli import (
     importing,
     listening,
     models,
+    players,
     playlists,
     quality,
     servers,
@@ -55,6 +56,7 @@ importing.register(app)
 quality.register(app)
 models.register(app)
 answers.register(app)
+players.register(app)
 servers.register(app)
 
 
