@@ -46,6 +46,10 @@ class NotFoundError(LibraryError, LookupError):
     """No such song, playlist, model or library."""
 
 
+class ServerError(MusicsimError):
+    """A music server cannot be reached, refuses what it is asked, or answers what cannot be understood."""
+
+
 class AddressError(MusicsimError):
     """The app cannot be reached at an address as asked."""
 

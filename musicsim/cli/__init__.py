@@ -11,7 +11,18 @@ from typing import Annotated, NoReturn
 import typer
 
 from musicsim import __version__
-from musicsim.cli import answers, collection, guessing, importing, listening, models, playlists, quality
+from musicsim.cli import (
+    answers,
+    collection,
+    guessing,
+    importing,
+    listenbrainz,
+    listening,
+    models,
+    mpd,
+    playlists,
+    quality,
+)
 from musicsim.cli._console import SOME_FAILED, STORAGE_FAILED, errors, safe
 from musicsim.errors import MusicsimError, StorageError
 
@@ -41,6 +52,8 @@ collection.register(app)
 guessing.register(app)
 listening.register(app)
 playlists.register(app)
+mpd.register(app)
+listenbrainz.register(app)
 importing.register(app)
 quality.register(app)
 models.register(app)
