@@ -76,12 +76,15 @@ def test_beet_similar_lists_items_by_similarity(made):
 
 
 @pytest.mark.slow
-def test_beet_simlist_begins_with_the_song_and_lasts_as_long_as_asked(made, collection):
-    lines = beet(made.folder, "simlist", "title:Song tones 1", "--minutes", "0.4")[0].splitlines()
+def test_beet_simlist_begins_with_the_song_and_prints_paths_where_asked(made, collection):
+    lines = beet(made.folder, "simlist", "title:Song tones 1", "--minutes", 1)[0].splitlines()
     assert lines[0] == "Artist tones - Album tones - Song tones 1"
-    assert 5 <= len(lines) <= 7, "songs of four seconds"
-    paths = beet(made.folder, "simlist", "-p", "artist:Artist noise", "--minutes", "0.4")[0].splitlines()
+    assert len(set(lines)) == len(lines) == 12, "a minute takes all songs of four seconds"
+    paths = beet(made.folder, "simlist", "-p", "artist:Artist noise", "--minutes", 1)[0].splitlines()
+    assert len(paths) == 12
     assert all(Path(path).is_file() and Path(path).is_relative_to(collection) for path in paths)
+    _, problem = beet(made.folder, "simlist", "title:Song tones 1", "--minutes", "0.4", expect=1)
+    assert "minutes=0.4 should be between 1 and 1440" in problem
 
 
 @pytest.mark.slow
