@@ -16,8 +16,10 @@ from musicsim.cli import (
     collection,
     guessing,
     importing,
+    listenbrainz,
     listening,
     models,
+    mpd,
     players,
     playlists,
     quality,
@@ -52,6 +54,8 @@ collection.register(app)
 guessing.register(app)
 listening.register(app)
 playlists.register(app)
+mpd.register(app)
+listenbrainz.register(app)
 importing.register(app)
 quality.register(app)
 models.register(app)

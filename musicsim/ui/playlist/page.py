@@ -15,6 +15,7 @@ from musicsim.ui.playlist.draft import PLAYLIST, can_undo
 from musicsim.ui.playlist.export import export_button, mix_section
 from musicsim.ui.playlist.request_form import request_form
 from musicsim.ui.playlist.saved import follow_address, save_button, saved_lists, show_address
+from musicsim.ui.playlist.sending import send_button
 from musicsim.ui.playlist.view import (
     absent_songs,
     dialect_of,
@@ -66,6 +67,7 @@ def _make_playlist(now: Snapshot, walker: Walk) -> None:
         with st.container(horizontal=True, gap="small", vertical_alignment="center"):
             save_button(now)
             export_button(now, [*shown.songs, *absent_songs(now, draft)])
+            send_button(now, shown.songs)
             about = [f"Saved as “{plain(saved.name)}”."] if saved else []
             about += [f"Seed {draft.seed}."] if draft.seed is not None else []
             st.caption(" ".join(about))
