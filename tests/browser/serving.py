@@ -61,4 +61,6 @@ def serve(script: Path, *, base: str = "", environment: Mapping[str, str] | None
                 server.wait()
             if ended is not None:
                 said.seek(0)
-                raise RuntimeError(f"the app {script} ended by itself, exit code {ended}: {said.read()[-8000:]}")
+                raise RuntimeError(
+                    f"the app {script} ended by itself, exit code {ended}: {said.read()[-8000:]}"
+                )
