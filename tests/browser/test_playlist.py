@@ -175,6 +175,7 @@ def test_the_mix_is_made_and_can_be_heard(page, address):
     player = player_plays(page)
     expect(player).to_have_attribute("data-song-id", "0")
     expect(page.get_by_test_id("player-title")).to_have_text("My playlist.m4a")
+    page.wait_for_selector(IDLE)
     with page.expect_download() as download:
         page.get_by_role("button", name="Download the mix").click()
     assert download.value.suggested_filename == "My playlist.m4a"
