@@ -171,13 +171,15 @@ def test_the_mix_is_made_and_can_be_heard(page, address):
     page.get_by_label("Seconds of each song").fill("6")
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Make the mix").click()
-    page.get_by_role("button", name="Play the mix").click(timeout=2 * PATIENCE_MS)
-    player = player_plays(page)
-    expect(player).to_have_attribute("data-song-id", "0")
-    expect(page.get_by_test_id("player-title")).to_have_text("My playlist.m4a")
+    play = page.get_by_role("button", name="Play the mix")
+    expect(play).to_be_visible(timeout=2 * PATIENCE_MS)
+    page.wait_for_selector(IDLE)
     with page.expect_download() as download:
         page.get_by_role("button", name="Download the mix").click()
     assert download.value.suggested_filename == "My playlist.m4a"
+    play.click()
+    expect(player_plays(page)).to_have_attribute("data-song-id", "0")
+    expect(page.get_by_test_id("player-title")).to_have_text("My playlist.m4a")
 
 
 def test_a_phone_shows_all_without_scrolling_sideways(page, address):

@@ -25,6 +25,7 @@ from musicsim.explorer.search.uploads import MAX_MINUTES, MINUTES, Heard, hear
 from musicsim.explorer.search.uploads import warm_up as start_workers
 from musicsim.explorer.snapshot.filtering import FilterChoices, filter_choices
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
+from musicsim.explorer.snapshot.words import understood
 from musicsim.explorer.upkeep.map_layout import MapPlacer
 from musicsim.library import Library
 from musicsim.library.processes.decoding import Decoding, DecodingDroppedError
@@ -316,5 +317,6 @@ def warm_up() -> None:
 
         _ = codebook.Codebook, playlist.PlaylistModel, search.ExactIndex  # each loads its module
         now.find("a")  # of a million songs the first letter typed would take seconds
+        understood(now, "a")
 
     threading.Thread(target=import_all, name="warm-up", daemon=True).start()
