@@ -1,10 +1,10 @@
 """How long people wait for a page, in a real browser, from 360 songs to a million.
 
 Chromium opens each page of the app in a context of its own (*first load*), comes to it from another page (*switch*),
-clicks an answer of *Search*, types into the song finder and draws a playlist. A page rests when its script has ended,
-no bar says that something is being worked out, its map is drawn and nothing has changed on it for a quarter of a
-second; that quarter is not counted. Streamlit's own hello page in the same run is what a page costs before it does
-anything. Libraries are generated (:mod:`benchmarks.large_library`). WebGL runs in software.
+clicks an answer of *Search*, types into the song finder, draws a playlist and drags the map. A page rests when its
+script has ended, no bar says that something is being worked out, its map is drawn and nothing has changed on it for a
+quarter of a second; that quarter is not counted. Streamlit's own hello page in the same run is what a page costs
+before it does anything. Libraries are generated (:mod:`benchmarks.large_library`). WebGL runs in software.
 
 Every wait ends after two minutes: what did not rest by then has no figure, and the run goes on.
 """
@@ -42,6 +42,7 @@ PAGES = {
 _REPEATS = 3
 _PATIENCE_S = 120
 _STILL_MS = 250
+_MOVES = 120  # of the map, one a frame
 _FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 _APP = Path(__file__).parents[1] / "app.py"
 _HELLO = "from pathlib import Path; import streamlit.hello as h; print(Path(h.__file__).with_name('streamlit_app.py'))"
@@ -220,6 +221,35 @@ def _draw_a_playlist(browser: Browser, address: str) -> list[float | None]:
     return seconds[1:]
 
 
+def _move_the_map(browser: Browser, address: str) -> tuple[list[float | None], float | None, str]:
+    """Seconds from frame to frame while the map is dragged; those that drawing it once takes, and what draws it."""
+    with _page(browser) as page:
+        drawn = page.locator("[data-testid=map][data-state=drawn]").first
+        try:
+            page.goto(address)
+            drawn.wait_for()
+            _rest(page)
+            moved = drawn.evaluate(_MOVED, _MOVES)
+        except Error:  # not in time
+            return [None], None, "nothing"
+        return [ms / 1000 for ms in moved["frames"]], moved["redraw"] / 1000, moved["renderer"]
+
+
+# Points stay where the graphics card draws them; the plain canvas is painted again once the map is at rest.
+_MOVED = """(root, n) => new Promise((resolve) => {
+    const { map } = root;
+    const frames = [];
+    let before = null;
+    const step = (now) => {
+        if (before !== null) frames.push(now - before);
+        before = now;
+        if (frames.length === n)
+            resolve({ frames, redraw: map.points.frameMs, renderer: root.dataset.renderer });
+        else { map.pan(frames.length < n / 2 ? 4 : -4, 2); requestAnimationFrame(step); }
+    };
+    requestAnimationFrame(step);
+})"""
+
 # Lists stand in shadow trees.
 _FIND_ALL = """const found = [...document.querySelectorAll(wanted)];
     for (const host of document.querySelectorAll("*"))
@@ -286,6 +316,9 @@ def _measured(browser: Browser, folder: Path, n_songs: int, progress: Progress) 
         enter("search", "click to answer", _click_an_answer(browser, address))
         enter("search", "letter to matches", _type_a_letter(browser, address))
         enter("playlist", "draw", _draw_a_playlist(browser, address))
+        frames, redraw, renderer = _move_the_map(browser, address)
+        enter("explore", f"frame while the map moves ({renderer})", frames)
+        enter("explore", f"drawing the map once ({renderer})", [redraw])
         enter_memory("at the end")
     return rows
 

@@ -39,7 +39,8 @@ def _install(folder: Path) -> Path:
     """Build the wheel from a copy, so that no earlier build of the checkout gets into it, and install it."""
     source, site = folder / "source", folder / "site"
     skip = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(CHECKOUT / "musicsim", source / "musicsim", ignore=skip)
+    for package in ("musicsim", "beetsplug"):
+        shutil.copytree(CHECKOUT / package, source / package, ignore=skip)
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(CHECKOUT / name, source)
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
@@ -92,6 +93,12 @@ def test_nothing_that_is_read_at_run_time_is_left_out(installed):
         return {file for file in files if "__pycache__" not in file.parts}
 
     assert data_files(installed.site / "musicsim") == data_files(CHECKOUT / "musicsim")
+
+
+def test_the_plugin_of_beets_is_in_it_and_the_namespace_is_left_to_beets(installed):
+    assert [file.name for file in (installed.site / "beetsplug").iterdir() if file.is_file()] == [
+        "musicsim.py"
+    ]
 
 
 def test_streamlit_has_the_same_settings_from_a_checkout(installed):

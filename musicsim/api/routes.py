@@ -1,4 +1,4 @@
-"""Routes that stand beside Streamlit: ``/songs/{id}`` with audio, peaks and cover, ``/maps`` and ``/api``."""
+"""Routes that stand beside Streamlit: ``/songs/{id}`` with audio, peaks and cover, ``/maps``, ``/api``, ``/rest``."""
 
 import logging
 from functools import cache
@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from musicsim import api
 from musicsim.api.maps import is_known, map_routes
+from musicsim.api.players import players_routes
 from musicsim.api.remote import remote_sound
 from musicsim.api.waiting import outcome
 from musicsim.audio import media_type, plays_in_browser
@@ -32,7 +33,7 @@ class _SongId(IntegerConvertor):
 register_url_convertor("song_id", _SongId())
 
 _copies = PlayableCopies(decoder())
-_covers = Covers()
+_covers = Covers(decoder())
 
 
 async def _audio(request: Request) -> Response:
@@ -79,19 +80,26 @@ def _peaks(request: Request) -> Response:
     return JSONResponse([round(float(peak), 3) for peak in outline], headers=headers)
 
 
-def _cover(request: Request) -> Response:
+async def _cover(request: Request) -> Response:
     """The cover of a song; 404 where there is none, or 204 for ``quiet`` pages, whose browsers would report each."""
     try:
-        library, song = _song(request)
+        library, song = await run_in_threadpool(_song, request)
     except LibraryError as error:
         return _refused(error)
     headers = {"Cache-Control": "private, max-age=3600"}
-    tag = _covers.tag_of(song)
+    tag = await run_in_threadpool(_covers.tag_of, song)
     if tag is not None:
         headers["ETag"] = f'"{tag}"'
         if is_known(request, headers["ETag"]):
             return Response(status_code=304, headers=headers)
-        data = _covers.jpeg(library, song, tag)
+        try:
+            cover = await run_in_threadpool(_covers.cover_of, library, song, tag)
+            data = await outcome(cover, request) if isinstance(cover, Decoding) else cover
+        except ClientDisconnect:
+            return Response(status_code=499)
+        except MusicsimError as error:
+            _log.warning("song %s has no cover: %s", song.id, error)
+            data = b""
         if data:
             return Response(data, media_type="image/jpeg", headers=headers)
     if "quiet" in request.query_params:
@@ -131,5 +139,6 @@ def routes(base: str = "") -> list[BaseRoute]:
         Route(prefix + "/songs/{song_id:song_id}/peaks", _peaks),
         Route(prefix + "/songs/{song_id:song_id}/cover", _cover),
         *map_routes(prefix),
+        *players_routes(prefix),
         Mount(prefix + "/api", _when_first_asked),
     ]

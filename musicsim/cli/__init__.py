@@ -16,8 +16,11 @@ from musicsim.cli import (
     collection,
     guessing,
     importing,
+    listenbrainz,
     listening,
     models,
+    mpd,
+    players,
     playlists,
     quality,
     servers,
@@ -51,10 +54,13 @@ collection.register(app)
 guessing.register(app)
 listening.register(app)
 playlists.register(app)
+mpd.register(app)
+listenbrainz.register(app)
 importing.register(app)
 quality.register(app)
 models.register(app)
 answers.register(app)
+players.register(app)
 servers.register(app)
 
 

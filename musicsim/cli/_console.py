@@ -53,7 +53,7 @@ def open_library(folder: Path | None, *, create: bool = False) -> Iterator[Any]:
 
 def emit(value: Any) -> None:
     """Print one JSON value."""
-    print(json.dumps(value, ensure_ascii=True, default=str))  # noqa: T201  # this is the program's output
+    print(json.dumps(value, ensure_ascii=True, default=str), flush=True)  # noqa: T201  # this is the program's output
 
 
 def show(

@@ -1,7 +1,7 @@
 """Options of commands, made from the request that a command takes."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
@@ -41,8 +41,7 @@ def taking(request: type[T]) -> Callable[[Callable[..., None]], Callable[..., No
             except ValueError as error:
                 raise typer.BadParameter(str(error)) from error
             if isinstance(asked, Filters):  # a library knows folders by their whole path
-                folders = frozenset(str(Path(f).expanduser().absolute()) for f in asked.folders)
-                asked = replace(asked, folders=folders)
+                asked = replace(asked, folders=_whole(asked.folders), no_folders=_whole(asked.no_folders))
             command(**values, request=asked)
 
         parameters = [*map(_parameter, options.values()), *own.values()]
@@ -51,6 +50,10 @@ def taking(request: type[T]) -> Callable[[Callable[..., None]], Callable[..., No
         return run
 
     return decorated
+
+
+def _whole(folders: Iterable[str]) -> frozenset[str]:
+    return frozenset(str(Path(folder).expanduser().absolute()) for folder in folders)
 
 
 def _flag(option: Option) -> str:

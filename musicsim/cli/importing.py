@@ -53,9 +53,9 @@ def import_listening(
     """Import plays, tags and playlists from other programs and services.
 
     Last.fm, ListenBrainz, Spotify, Libre.fm, Maloja, Pano Scrobbler, Spinitron, the Million Song Dataset,
-    playlists of players (M3U, PLS, XSPF, JSPF), and your own CSV files. Songs are found by the path of their file, by
-    MusicBrainz id, then by artist and title. Unmatched plays and tags are kept and matched later. The
-    same file again takes the place of the first time.
+    the library.db of beets, playlists of players (M3U, PLS, XSPF, JSPF), and your own CSV files. Songs are
+    found by the path of their file, by MusicBrainz id, then by artist and title. Unmatched plays and tags
+    are kept and matched later. The same file again takes the place of the first time.
     """
     if (undo is None) == (not files):
         raise typer.BadParameter("name files to import, or an import to --undo")
@@ -73,7 +73,7 @@ def import_listening(
         )
     result = _preview(seen) | {"import": done.import_id if done else None, "dry_run": dry_run}
     if done:
-        result["matched"] = done.n_matched
+        result |= {"matched": done.n_matched, "recording_ids": done.n_recording_ids}
     emit(result) if as_json else _tell(result)
 
 
@@ -168,6 +168,8 @@ def _tell(result: dict[str, Any]) -> None:
         f"{head}: {result['format']}, {result['rows']} rows of {result['songs']} songs; "
         f"{result['matched']} songs are in the library."
     )
+    if result.get("recording_ids"):
+        typer.echo(f"{result['recording_ids']} songs got the MusicBrainz id of their recording.")
     for entry in result["lists"][:_MAX_LISTED]:
         typer.echo(
             f"playlist {plain(entry['name'])}: {entry['matched']} of {entry['entries']} songs are in the library."

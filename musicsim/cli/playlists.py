@@ -1,6 +1,8 @@
 """Commands that make playlists: draw one as asked, and list the dialects of a library."""
 
 import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +19,21 @@ from musicsim.cli._console import (
 )
 from musicsim.cli._options import taking
 from musicsim.explorer.requests.playlist import PlaylistRequest
+
+_MAX_NAMED = 20
+
+SavedOption = Annotated[
+    str | None,
+    typer.Option("--saved", help="Name or id of a saved playlist to take instead of a generated one."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class AskedSongs:
+    """The songs of a playlist that a command was asked for, and what of the request could not be met."""
+
+    songs: Sequence[Any]
+    notes: Sequence[str] = ()
 
 
 def register(app: typer.Typer) -> None:
@@ -61,6 +78,31 @@ def playlist(
     if export:
         notes += _write(drawn.songs, export, is_relative=relative)
     _show(drawn, seed, notes, as_json=as_json, export=export, mix=mix)
+
+
+def asked_songs(library: Any, request: PlaylistRequest, saved: str | None, model: str | None) -> AskedSongs:
+    """The saved playlist that was named, or one generated for the request.
+
+    Raises NotFoundError where there is no such playlist, or no song matches.
+    """
+    from musicsim.errors import NotFoundError
+    from musicsim.explorer.playlists.walk import Walk
+    from musicsim.explorer.snapshot.snapshot import snapshot_under
+
+    if saved is None:
+        drawn = Walk(snapshot_under(library, model)).draw(request, request.seed)
+        if not drawn.songs:
+            raise NotFoundError("no song matches your request: loosen the limits or choose other songs.")
+        return AskedSongs(drawn.songs, drawn.notes)
+    lists = library.playlists()
+    chosen = next((p for p in lists if p.name == saved), None) or next(
+        (p for p in lists if str(p.id) == saved), None
+    )
+    if chosen is None:
+        known = ", ".join(f"“{p.name}” ({p.id})" for p in lists[:_MAX_NAMED]) or "none"
+        raise NotFoundError(f"there is no playlist {saved!r} in this library; there are: {known}.")
+    songs = {song.id: song for song in library.songs(chosen.song_ids, missing=True)}
+    return AskedSongs([songs[i] for i in chosen.song_ids if i in songs])
 
 
 def _render(library: Any, songs: Any, target: Path) -> list[str]:

@@ -1,7 +1,7 @@
 """Covers: small pictures of songs, from the tags of their files or an image in their folders, made once.
 
-A picture may be anything: sizes are looked at before bytes are read and pixels are decoded, and what is no picture
-after all counts as none.
+A picture may be anything: worker processes read and decode it, sizes are looked at before bytes are read and pixels
+are decoded, and what is no picture after all counts as none.
 """
 
 import base64
@@ -9,7 +9,6 @@ import itertools
 import logging
 import os
 import re
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -19,9 +18,11 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
-from musicsim.errors import StorageError
+from musicsim.errors import AudioError, StorageError
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.disk.room import make_room
+from musicsim.library.processes.decoding import Decoder, Decoding, Run
+from musicsim.library.processes.workers import Limits
 from musicsim.library.store import Song, Store
 from musicsim.library.tags import FrugalFile, file_chunks, open_container, read_id3v2
 
@@ -31,6 +32,7 @@ _SIDE = 320  # pixels
 _QUALITY = 85
 _MAX_IMAGE_BYTES = 16 << 20
 _MAX_PIXELS = 36_000_000  # a decoded picture of 144 MB
+_LIMITS = Limits(seconds=20.0, memory_mb=1024)  # of a worker that makes one cover
 _KINDS = ("JPEG", "PNG", "WEBP", "GIF")
 _FRONT = 3  # the picture type of a front cover, in every format
 _FRAMES = frozenset((b"APIC", b"PIC"))
@@ -41,7 +43,7 @@ _CACHED = re.compile(r"[0-9a-f]{32}\.jpg")
 
 
 class Covers:
-    """Covers of songs, kept in the folder ``cache/covers`` of their library.
+    """Covers of songs, kept in the folder ``cache/covers`` of their library, each made in a worker.
 
     Parameters
     ----------
@@ -49,10 +51,9 @@ class Covers:
         Of all covers of a library together, some fresh ones aside; those not seen for longest make room.
     """
 
-    def __init__(self, max_bytes: int = _MAX_CACHE_BYTES) -> None:
-        self._max_bytes = max_bytes
+    def __init__(self, decoder: Decoder, max_bytes: int = _MAX_CACHE_BYTES) -> None:
+        self._decoder, self._max_bytes = decoder, max_bytes
         self._made = itertools.count()
-        self._making = threading.BoundedSemaphore(2)  # of large pictures, each takes much memory
 
     def tag_of(self, song: Song) -> str | None:
         """What names the cover of a song as its file and folder are now; None without a file."""
@@ -64,8 +65,10 @@ class Covers:
             return None
         return blake2b(repr((_VERSION, stats)).encode("utf-8", "replace"), digest_size=16).hexdigest()
 
-    def jpeg(self, library: Store, song: Song, tag: str) -> bytes:
-        """The cover as a JPEG file of at most 320 x 320 pixels; empty where there is none.
+    def cover_of(self, library: Store, song: Song, tag: str) -> bytes | Decoding[bytes]:
+        """The cover as a JPEG file of at most 320 x 320 pixels, or work that makes it; empty where there is none.
+
+        The work ends with an AudioError where it takes too long or the file cannot be read; that is not kept.
 
         Parameters
         ----------
@@ -78,18 +81,35 @@ class Covers:
             with suppress(OSError):  # a library that cannot be written to
                 os.utime(target)
             return data
-        try:
-            with self._making:
-                data = next(filter(None, map(thumbnail, _pictures(song.path))), b"")
-        except OSError as error:
-            _log.debug("%s: its cover cannot be read (%s).", song.path, error)
-            return b""
+        return self._decoder.ask(
+            lambda run: self._make(run, song.path, target),
+            name=str(song.path),
+            limits=_LIMITS,
+            is_urgent=True,  # it takes milliseconds, and a page shows its place
+        )
+
+    def _make(self, run: Run, path: Path, target: Path) -> bytes:
+        data: bytes = run(make_cover, path)
         with suppress(StorageError, OSError):
             with atomic_path(target) as temporary:
                 temporary.write_bytes(data)
             if next(self._made) % _LOOKED_EVERY == 0:
                 make_room(target.parent, _CACHED, 0, self._max_bytes)
         return data
+
+
+def make_cover(path: Path) -> bytes:
+    """The cover of an audio file, made in this process; empty where there is none.
+
+    Raises
+    ------
+    AudioError
+        If the file cannot be read.
+    """
+    try:
+        return next(filter(None, map(thumbnail, _pictures(path))), b"")
+    except OSError as error:
+        raise AudioError(f"{path}: cannot be read ({error.strerror or error}).") from error
 
 
 def thumbnail(image: bytes) -> bytes:

@@ -38,6 +38,8 @@ _NULLS = 10
 """Steps in a row without gain after which mu is doubled."""
 _SLOWEST = 64.0
 """How far mu falls below where it stood at the first standstill."""
+_RANGE = 1e12
+"""How far mu goes from where it began: beyond, rounding hides the step in W, or the proximal term in the objective."""
 
 
 @dataclass
@@ -55,14 +57,15 @@ class BundleState:
 class Trial:
     """An approximate solution of (*): its metric and what the planes make of it, and the dual variables.
 
-    These are the weights of the planes, the slope of the penalty and the cone's multiplier.
+    These are the weights of the planes, the slope of the penalty and the cone's multiplier, None where there is no
+    finite value.
     """
 
     W: Projection
     model: float
     weights: Float64Array
     slope: Float64Array
-    P: Float64Array
+    P: Float64Array | None
 
 
 def solve_bundle(problem: Problem, search: Search, state: BundleState | None = None) -> BundleState:
@@ -111,6 +114,7 @@ class _Steering:
 
     def __init__(self, mu: float, best: float, tol: float) -> None:
         self.mu, self.kept = mu, _KEPT
+        self._range = mu / _RANGE, mu * _RANGE
         self._tol = tol
         self._objectives = [best]
         self._n_null = 0
@@ -136,6 +140,8 @@ class _Steering:
             if self._last_still == 0:
                 self._lowest, self.kept = self.mu / _SLOWEST, _KEPT_LATE
             self.mu, self._last_still = max(self.mu / 4.0, self._lowest), len(past)
+        # where the objective cannot fall any more but by rounding, and the gap stays open, mu would double for ever
+        self.mu = min(max(self.mu, self._range[0]), self._range[1])
 
 
 def solve_master(
@@ -166,9 +172,9 @@ def solve_master(
     momentum, dual = 1.0, -np.inf
     offset = 0.5 * mu * float(Y @ Y)
     least = np.inf
-    found: tuple[Projection, float] | None = None
-    best_weights, best_slope, P = weights, slope, np.empty(0)
-    for _ in range(_MASTER_STEPS[penalty.is_linear]):
+    best_weights, best_slope = weights, slope
+    P: Float64Array | None = None
+    for step in range(_MASTER_STEPS[penalty.is_linear]):
         V = Y + (planes.combine(a) - G) / mu
         W = problem.project(V)
         rise = planes.slacks(W.point)
@@ -178,8 +184,8 @@ def solve_master(
         value = model + 0.5 * mu * float(near @ near)
         if here > dual:
             dual, best_weights, best_slope, P = here, a, G, mu * (W.point - V)
-        if value < least:
-            least, found = value, (W, model)
+        if step == 0 or value < least:
+            least, nearest, least_model = value, W, model
         gap = least - dual
         if gap <= _MASTER_SHARE * max(best - least, 1e-4 * tol * best):
             break
@@ -195,5 +201,4 @@ def solve_master(
         if not penalty.is_linear:
             G = penalty.project_slope(new_G + ahead * (new_G - old_G))
         old_a, old_G = new_a, new_G
-    assert found is not None
-    return Trial(*found, best_weights, best_slope, P)
+    return Trial(nearest, least_model, best_weights, best_slope, P)

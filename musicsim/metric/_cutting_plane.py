@@ -18,6 +18,8 @@ _QP_TOL = 1e-8
 """Of the small programme, relative to C."""
 _HIGH = 0.1
 """The rho that a call begins with at least, relative to the scale of the first plane."""
+_REACH = 1e6
+"""How far (4.15) takes rho from there: with W inside the cone it would halve for ever, until W is rounding over rho."""
 _PROMISE = 0.1
 """A call has to promise this share of what lies between the best objective and the bound."""
 _GROWTH = 1.5
@@ -162,9 +164,9 @@ class ADMM:
     def _adapt_rho(self) -> None:
         """(4.15)."""
         if self._moved > _ETA * self._apart:
-            self._set_rho(0.5 * self.rho)
+            self._set_rho(max(0.5 * self.rho, self.high / _REACH))
         elif self._apart > _ETA * self._moved:
-            self._set_rho(2.0 * self.rho)
+            self._set_rho(min(2.0 * self.rho, self.high * _REACH))
 
     def _set_rho(self, rho: float) -> None:
         self.U = [U * (self.rho / rho) for U in self.U]  # U is the multiplier over rho

@@ -161,6 +161,10 @@ class Subsonic:
         """Entries of an album's songs."""
         return _entries(self._ask("getAlbum", id=album_id), "album", "song")
 
+    def artist_name(self, artist_id: str) -> str:
+        """The name of an artist; "" where it has none. Raises RefusedError if there is none of this id."""
+        return _text(_mapping(self._ask("getArtist", id=artist_id).get("artist")).get("name"))
+
     def starred(self) -> list[ServerSong]:
         """Songs that the user has starred."""
         entries = map(song_of, _entries(self._ask("getStarred2"), "starred2", "song"))

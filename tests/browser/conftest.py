@@ -2,12 +2,13 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
+from playwright.sync_api import Browser, Error, Page, Playwright, expect, sync_playwright
 
 from musicsim.explorer.upkeep.refresh import refresh
 from tests.browser.actions import APP
@@ -21,6 +22,17 @@ expect.set_options(timeout=PATIENCE_MS)
 def pytest_itemcollected(item: pytest.Item) -> None:
     """All that is tested here needs the browser, and runs in processes of its own."""
     item.add_marker("browser")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failure shows the words of the page as it was then."""
+    report = yield
+    page = getattr(item, "funcargs", {}).get("page")
+    if report.when == "call" and report.failed and isinstance(page, Page):
+        with suppress(Error):
+            report.sections.append((f"Page {page.url}", page.locator("body").inner_text()))
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -28,31 +29,38 @@ def serve(script: Path, *, base: str = "", environment: Mapping[str, str] | None
         "--browser.serverAddress=localhost",
     ]
     command += [f"--server.baseUrlPath={base}"] if base else []
-    server = subprocess.Popen(
-        command,
-        cwd=script.parent,
-        env=os.environ | dict(environment or {}),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
     address = f"http://127.0.0.1:{port}"
     health = "/".join(part for part in (address, base, "_stcore/health") if part)
-    try:
-        for _ in range(600):
-            try:
-                urllib.request.urlopen(health, timeout=2).close()
-                break
-            except OSError:
-                time.sleep(0.1)
-        else:
-            raise RuntimeError(f"the app {script} did not come up on {address}")
-        yield address
-    finally:
-        server.terminate()
+    with tempfile.TemporaryFile("w+") as said:
+        server = subprocess.Popen(
+            command,
+            cwd=script.parent,
+            env=os.environ | {"PYTHONFAULTHANDLER": "1"} | dict(environment or {}),
+            stdout=said,
+            stderr=subprocess.STDOUT,
+        )
         try:
-            server.wait(timeout=20)
-        except (
-            subprocess.TimeoutExpired
-        ):  # it ends after what it is at, and numba compiles for long the first time
-            server.kill()
-            server.wait()
+            for _ in range(600):
+                try:
+                    urllib.request.urlopen(health, timeout=2).close()
+                    break
+                except OSError:
+                    time.sleep(0.1)
+            else:
+                raise RuntimeError(f"the app {script} did not come up on {address}")
+            yield address
+        finally:
+            ended = server.poll()
+            server.terminate()
+            try:
+                server.wait(timeout=20)
+            except (
+                subprocess.TimeoutExpired
+            ):  # it ends after what it is at, and numba compiles for long the first time
+                server.kill()
+                server.wait()
+            if ended is not None:
+                said.seek(0)
+                raise RuntimeError(
+                    f"the app {script} ended by itself, exit code {ended}: {said.read()[-8000:]}"
+                )

@@ -189,6 +189,7 @@ def test_a_broken_upload_is_a_sentence_and_the_next_one_works(page, address, tmp
     page.get_by_test_id("stFileUploader").get_by_role(
         "button", name=re.compile("Remove|Delete|Clear")
     ).click()
+    expect(page.get_by_text("Songs from your collection will appear here")).to_be_visible()
     chooser.set_input_files(write_song(tmp_path / "good.wav", "tones", seed=5))
     expect(page.get_by_role("heading", name="6 most similar songs")).to_be_visible()
 

@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.actions import player_plays, rows, songs_of, switch, visit
+from tests.browser.actions import IDLE, player_plays, rows, songs_of, switch, visit
 
 
 def test_arrow_keys_go_through_a_list_of_songs(page, address, home):
@@ -29,6 +29,7 @@ def test_arrow_keys_go_through_a_list_of_songs(page, address, home):
 def test_a_question_mark_lists_the_keys(page, address):
     visit(page, address)
     expect(page.get_by_test_id("player")).to_be_visible()
+    page.wait_for_selector(IDLE)
     sheet = page.get_by_test_id("player-keys")
     page.keyboard.press("?")
     expect(sheet).to_be_visible()

@@ -12,7 +12,8 @@ from tests.browser.chromium import FLAGS
 from tests.browser.serving import PATIENCE_MS, serve
 
 APP = Path(__file__).parents[2] / "app.py"
-PAGES = ("", "search", "playlist", "train", "compare", "evaluate", "library")
+SONG_PAGES = ("", "explore", "search", "playlist")
+PAGES = (*SONG_PAGES, "train", "compare", "evaluate", "library")
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,7 @@ def test_no_page_asks_another_machine(page, address):
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.on("websocket", lambda stream: asked.append(stream.url))
-    for name in PAGES:
+    for name in (*PAGES, *(f"{name}?song=1" for name in SONG_PAGES)):
         page.goto(f"{address}/{name}")
         expect(page.get_by_test_id("stHeading").first).to_be_visible()
         page.wait_for_load_state("networkidle")

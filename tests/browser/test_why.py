@@ -36,10 +36,10 @@ def test_a_neighbour_is_explained_and_its_passages_play_just_their_seconds(page,
     button = passages(dialog, title).first
     first, last = seconds_of(button)
     button.click()
-    wait_for_sound(page, True)
-    expect(page.get_by_test_id("player")).to_have_attribute("data-state", "paused")
-    assert first <= sound(dialog)["at"] <= last
     expect(button).to_have_attribute("aria-pressed", "true")
+    wait_for_sound(page, True)
+    assert first <= sound(dialog)["at"] <= last
+    expect(page.get_by_test_id("player")).to_have_attribute("data-state", "paused")
     wait_for_sound(page, False)  # it ends by itself
     expect(button).to_have_attribute("aria-pressed", "false")
     assert sound(dialog)["at"] <= last + 0.5  # a frame drawn late

@@ -16,8 +16,12 @@ from mutagen.mp4 import MP4, MP4Cover
 from PIL import Image
 
 from musicsim.audio import transcode
-from musicsim.library.covers import Covers, thumbnail
+from musicsim.errors import AudioError
+from musicsim.library.covers import Covers, make_cover, thumbnail
+from musicsim.library.processes.decoding import Decoder, Decoding
+from musicsim.library.processes.workers import Limits
 from tests.sounds import write_song
+from tests.waiting import outcome
 
 RED, BLUE = (200, 30, 30), (30, 30, 200)
 
@@ -35,9 +39,21 @@ def colour_of(jpeg: bytes) -> str:
     return "red" if red > blue else "blue"
 
 
-def cover_of(library, song, covers: Covers | None = None) -> bytes:
-    covers = covers or Covers()
-    return covers.jpeg(library, song, covers.tag_of(song))
+@pytest.fixture(scope="module")
+def decoder():
+    decoder = Decoder(n_workers=1)
+    yield decoder
+    decoder.close()
+
+
+@pytest.fixture
+def covers(decoder) -> Covers:
+    return Covers(decoder)
+
+
+def cover_of(covers: Covers, library, song, tag: str | None = None) -> bytes:
+    cover = covers.cover_of(library, song, tag or covers.tag_of(song))
+    return outcome(cover) if isinstance(cover, Decoding) else cover
 
 
 def picture(data: bytes, kind: int = 3) -> Picture:
@@ -81,43 +97,42 @@ def song_with(store, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".flac", ".mp3", ".ogg", ".m4a", ".wav", ".aiff"])
-def test_a_picture_in_the_tags_becomes_a_small_jpeg(store, song_with, suffix):
+def test_a_picture_in_the_tags_becomes_a_small_jpeg(covers, store, song_with, suffix):
     song = song_with(suffix, change=lambda path: put_into(path, image(BLUE)))
-    jpeg = cover_of(store, song)
+    jpeg = cover_of(covers, store, song)
     assert colour_of(jpeg) == "blue"
     assert Image.open(io.BytesIO(jpeg)).size == (320, 213)
 
 
-def test_the_front_cover_comes_before_other_pictures_and_these_before_the_folder(store, song_with):
+def test_the_front_cover_comes_before_other_pictures_and_these_before_the_folder(covers, store, song_with):
     def both(path):
         put_into(path, image(RED), kind=4)
         put_into(path, image(BLUE), kind=3)
         (path.parent / "cover.jpg").write_bytes(image(RED, kind="JPEG"))
 
-    assert colour_of(cover_of(store, song_with(change=both))) == "blue"
+    assert colour_of(cover_of(covers, store, song_with(change=both))) == "blue"
     only_back = song_with(seed=1, change=lambda path: put_into(path, image(BLUE), kind=4))
-    assert colour_of(cover_of(store, only_back)) == "blue"
+    assert colour_of(cover_of(covers, store, only_back)) == "blue"
 
 
 @pytest.mark.parametrize("name", ["cover.jpg", "Folder.JPEG", "front.png"])
-def test_an_image_in_the_folder_is_the_cover_where_the_tags_have_none(store, song_with, name):
+def test_an_image_in_the_folder_is_the_cover_where_the_tags_have_none(covers, store, song_with, name):
     song = song_with(change=lambda path: (path.parent / name).write_bytes(image()))
-    assert colour_of(cover_of(store, song)) == "red"
-    assert cover_of(store, song_with(seed=1)) == b""
+    assert colour_of(cover_of(covers, store, song)) == "red"
+    assert cover_of(covers, store, song_with(seed=1)) == b""
 
 
-def test_a_new_image_is_seen_and_an_old_one_is_not_made_again(store, song_with):
+def test_a_new_image_is_seen_and_an_old_one_is_not_made_again(covers, store, song_with):
     song = song_with(change=lambda path: (path.parent / "cover.png").write_bytes(image(RED)))
-    covers = Covers()
     first = covers.tag_of(song)
-    assert colour_of(covers.jpeg(store, song, first)) == "red"
+    assert colour_of(cover_of(covers, store, song, first)) == "red"
     (kept,) = (store.folder / "cache" / "covers").iterdir()
     kept.write_bytes(b"kept")
     assert covers.tag_of(song) == first
-    assert covers.jpeg(store, song, first) == b"kept"
+    assert cover_of(covers, store, song, first) == b"kept"
     (song.path.parent / "cover.png").write_bytes(image(BLUE, size=(601, 400)))
     assert covers.tag_of(song) != first
-    assert colour_of(cover_of(store, song, covers)) == "blue"
+    assert colour_of(cover_of(covers, store, song)) == "blue"
     song.path.unlink()
     assert covers.tag_of(song) is None
 
@@ -146,13 +161,36 @@ HOSTILE = {
 
 @pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 @pytest.mark.parametrize("name", HOSTILE)
-def test_what_is_no_picture_or_too_large_is_none(store, song_with, name):
+def test_what_is_no_picture_or_too_large_is_none(covers, store, song_with, name):
     assert thumbnail(HOSTILE[name]) == b""
     in_folder = song_with(change=lambda path: (path.parent / "cover.jpg").write_bytes(HOSTILE[name]))
-    assert cover_of(store, in_folder) == b""
+    assert cover_of(covers, store, in_folder) == b""
     assert [kept.stat().st_size for kept in (store.folder / "cache" / "covers").iterdir()] == [0]
     in_tags = song_with(".mp3", seed=1, change=lambda path: put_into(path, HOSTILE[name]))
-    assert cover_of(store, in_tags) == b""
+    assert cover_of(covers, store, in_tags) == b""
+
+
+def test_no_picture_is_decoded_in_the_process_that_asks(covers, store, song_with, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise AssertionError("a picture is decoded here")
+
+    song = song_with(change=lambda path: put_into(path, image()))
+    with monkeypatch.context() as here:
+        here.setattr(Image, "open", refuse)
+        cover = cover_of(covers, store, song)
+    assert colour_of(cover) == "red"
+
+
+@pytest.mark.slow
+def test_a_picture_that_takes_too_long_costs_its_cover_until_it_is_asked_for_again(
+    covers, store, song_with, monkeypatch
+):
+    slow = song_with(change=lambda path: (path.parent / "cover.png").write_bytes(image(size=(5990, 5990))))
+    monkeypatch.setattr("musicsim.library.covers._LIMITS", Limits(seconds=0.0, memory_mb=1024))
+    with pytest.raises(AudioError, match="decoding took more than 0 s and was stopped"):
+        cover_of(covers, store, slow)
+    monkeypatch.undo()
+    assert colour_of(cover_of(covers, store, slow)) == "red"
 
 
 def packed_frame(n_bytes: int) -> bytes:
@@ -164,7 +202,7 @@ def packed_frame(n_bytes: int) -> bytes:
     return b"ID3\3\0\0" + bytes((size >> 21 & 127, size >> 14 & 127, size >> 7 & 127, size & 127)) + frame
 
 
-def test_a_packed_frame_is_not_unpacked_beyond_what_is_small(store, song_with, monkeypatch):
+def test_a_packed_frame_is_not_unpacked_beyond_what_is_small(song_with, monkeypatch):
     unpacked = []
     unpack = zlib.decompress
     monkeypatch.setattr(
@@ -174,32 +212,32 @@ def test_a_packed_frame_is_not_unpacked_beyond_what_is_small(store, song_with, m
     def prepend(n_bytes):
         return lambda path: path.write_bytes(packed_frame(n_bytes) + path.read_bytes())
 
-    assert cover_of(store, song_with(".mp3", change=prepend(100 << 20))) == b""
+    assert make_cover(song_with(".mp3", change=prepend(100 << 20)).path) == b""
     assert unpacked == []
-    assert colour_of(cover_of(store, song_with(".mp3", seed=1, change=prepend(100_000)))) == "red"
+    assert colour_of(make_cover(song_with(".mp3", seed=1, change=prepend(100_000)).path)) == "red"
 
 
-def test_a_pipe_in_the_place_of_an_image_is_not_waited_for(store, song_with):
+def test_a_pipe_in_the_place_of_an_image_is_not_waited_for(covers, store, song_with):
     song = song_with(change=lambda path: os.mkfifo(path.parent / "cover.jpg"))
-    assert cover_of(store, song) == b""
+    assert cover_of(covers, store, song) == b""
 
 
-def test_covers_not_seen_for_longest_make_room(store, song_with, monkeypatch):
+def test_covers_not_seen_for_longest_make_room(covers, decoder, store, song_with, monkeypatch):
     monkeypatch.setattr("musicsim.library.covers._LOOKED_EVERY", 1)
     songs = [song_with(seed=n, change=lambda path: put_into(path, image())) for n in range(3)]
-    size = len(cover_of(store, songs[0]))
-    covers = Covers(max_bytes=int(2.5 * size))
+    size = len(cover_of(covers, store, songs[0]))
+    covers = Covers(decoder, max_bytes=int(2.5 * size))
     tags = [covers.tag_of(song) for song in songs]
     for age, tag in zip((300, 100), tags, strict=False):
-        covers.jpeg(store, songs[tags.index(tag)], tag)
+        cover_of(covers, store, songs[tags.index(tag)], tag)
         kept = store.folder / "cache" / "covers" / f"{tag}.jpg"
         os.utime(kept, (kept.stat().st_atime - age, kept.stat().st_mtime - age))
-    covers.jpeg(store, songs[2], tags[2])
+    cover_of(covers, store, songs[2], tags[2])
     assert {path.stem for path in (store.folder / "cache" / "covers").iterdir()} == set(tags[1:])
 
 
-def test_a_library_that_cannot_be_written_to_shows_covers(store, song_with):
+def test_a_library_that_cannot_be_written_to_shows_covers(covers, store, song_with):
     song = song_with(change=lambda path: put_into(path, image()))
     (store.folder / "cache").mkdir(exist_ok=True)
     (store.folder / "cache" / "covers").write_bytes(b"in the way")
-    assert colour_of(cover_of(store, song)) == "red"
+    assert colour_of(cover_of(covers, store, song)) == "red"

@@ -79,13 +79,22 @@ def test_the_other_solvers_reach_the_optimum_of_all_rankings(solver, structure):
     ("kind", "C", "seed", "n_steps"),
     [
         ("full", 3.0, 3, 10), ("full", 100.0, 4, 10), ("full", 100.0, 10, 10), ("full", 100.0, 7, 100),
-        ("diagonal", 100.0, 8, 10), ("diagonal", 100.0, 12, 1000), ("kernels, diagonal", 100.0, 19, 10),
-        ("kernels, diagonal", 3.0, 17, 1), ("kernels, full", 3.0, 8, 10),
+        ("diagonal", 100.0, 8, 10), ("diagonal", 100.0, 12, 1000), ("diagonal", 3.0, 19, 1000),
+        ("kernels, diagonal", 100.0, 19, 10), ("kernels, diagonal", 3.0, 17, 1), ("kernels, full", 3.0, 8, 10),
     ],
 )  # fmt: skip
 def test_alternating_directions_do_not_stand_still_where_few_rankings_are_possible(kind, C, seed, n_steps):
     best = small_problems.optimum(kind, "auc", C, seed)
     assert small_problems.by_admm(kind, "auc", C, seed, n_steps) <= 1.01 * best
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_steps", [100, 1000])
+@pytest.mark.parametrize("kind", small_problems.KINDS)
+def test_many_steps_a_cut_reach_the_optimum_too(kind, n_steps):
+    for seed in (3, 10):
+        best = small_problems.optimum(kind, "auc", 100.0, seed)
+        assert small_problems.by_admm(kind, "auc", 100.0, seed, n_steps) <= 1.01 * best
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -293,6 +302,15 @@ def test_a_callback_ends_the_fit_with_the_best_metric_so_far(solver, recwarn):
     assert mlr.objective_ == min(step["objective"] for step in mlr.history_)
     assert recomputed(mlr, X, y) == pytest.approx(mlr.objective_, rel=EXACT)
     assert not [w for w in recwarn if issubclass(w.category, ConvergenceWarning)]  # as asked
+
+
+@pytest.mark.slow
+def test_a_gap_that_rounding_keeps_open_uses_up_the_cuts():
+    X, y = truth.random_lists(6, 3, 1)
+    with pytest.warns(ConvergenceWarning):
+        mlr = MLR(k=2, C=1e4, tol=1e-17, max_cuts=800).fit(X, y)
+    assert mlr.n_cuts_ == 800
+    assert mlr.objective_ == pytest.approx(truth.optimum(X, y, "auc", 2, 1e4), rel=1e-6)
 
 
 def test_running_out_of_cuts_is_said():

@@ -136,6 +136,25 @@ def test_papers_stand_beside_our_figures(full, monkeypatch):
     assert any("no result of this experiment" in info.value for info in app.info)
 
 
+@pytest.mark.parametrize(("n_failed", "words"), [(0, "All 2 claims hold"), (2, "2 of 4 claims do not hold")])
+def test_what_does_not_hold_is_the_first_sentence(full, monkeypatch, n_failed, words):
+    ours = {"claim": "below 3 %", "value": 4.0, "goal": 3.0, "holds": False}
+    papers_order = {"claim": "A above B (paper's order)", "value": -0.5, "goal": 0.0, "holds": False}
+    held = [{"claim": "held", "value": 1.0, "goal": 0.0, "holds": True}] * 2
+    claims = [*held, ours, papers_order][: 2 + n_failed]
+    table = PaperTable(
+        "small", "2026-03-04T00:00:00+00:00", {}, {"seed": 0}, [{"set": "iris"}], claims, is_own=False
+    )
+    monkeypatch.setattr(papers, "experiments", lambda: [Experiment("small", "Small.")])
+    monkeypatch.setattr(papers, "load_table", lambda name: table)
+    app = show_papers()
+    said = [markdown.value for markdown in app.markdown]
+    sentence = said[said.index("**Small.**") + 1]
+    assert words in sentence
+    if n_failed:  # the paper's order comes before a goal of ours
+        assert sentence.index("(-0.5, goal 0)") < sentence.index("(4, goal 3)")
+
+
 def test_an_installed_package_says_where_the_experiments_are(full, monkeypatch):
     monkeypatch.setattr(papers, "experiments", list)
     app = show_papers()

@@ -6,6 +6,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from musicsim.explorer.search.artists import find_similar_artists
 from musicsim.explorer.search.query import Examples, find_similar
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library, Song
@@ -101,6 +102,16 @@ def test_a_click_chooses_and_plays_a_song(full):
     neighbours = listed(app)
     assert song.id not in neighbours
     assert shown_on_map(app) == f"explore_map: {song.id} {sorted(neighbours)}"
+
+
+def test_similar_artists_are_heard_by_the_songs_nearest_to_the_chosen_one(full):
+    song = full.songs()[5]
+    app = press(open_page(), f"explore_map click {song.id}")
+    artist, *others = find_similar_artists(take_snapshot(full), song.id, 5)
+    assert len(others) == 1, "the library has three artists"
+    assert artist.name in app.button(key="similar_artist_0").label
+    press(app, "similar_artist_0")
+    assert played(app) == [hit.song.id for hit in artist.entries]
 
 
 def test_a_song_that_left_the_library_since_is_no_error(full):
@@ -242,6 +253,7 @@ def test_of_very_many_names_none_is_sent_before_one_types(full, monkeypatch):
         "Tags",
         "Without these tags",
         "Folders",
+        "Without these folders",
         "Keys",
         "Modes",
     ]

@@ -10,6 +10,8 @@ from musicsim.audio import FEATURE_VERSION
 from musicsim.explorer import jobs
 from musicsim.explorer.guessing.guess import Guesses
 from musicsim.explorer.libraries import open_library
+from musicsim.explorer.players.access import PlayerAccess, player_access
+from musicsim.explorer.requests.players import PlayerRules
 from musicsim.explorer.upkeep.add_music import demo_folder
 from musicsim.explorer.upkeep.fitting import RepresentationSettings
 from musicsim.explorer.upkeep.model_catalogue import add_representation
@@ -182,6 +184,20 @@ def test_a_setting_is_kept(full):
     app.number_input(key="setting_shortest_s").set_value(33).run()
     assert not app.exception
     assert full.settings["shortest_s"] == 33
+
+
+def test_players_are_answered_once_they_are_let_in_and_by_the_rules_that_are_saved(full):
+    app = show_section(open_page("library"), "servers")
+    app = app.toggle(key="players_on").set_value(True).run()
+    token = player_access(full).token
+    assert token in {code.value for code in app.code}
+    app.multiselect(key="players_no_artists").set_value(["Artist noise"]).run()
+    app = app.button(key="players_save").click().run()
+    assert not app.exception
+    assert player_access(full) == PlayerAccess(token=token, rules=PlayerRules(no_artists={"Artist noise"}))
+    assert app.button(key="players_save").disabled
+    app.toggle(key="players_on").set_value(False).run()
+    assert player_access(full) is None
 
 
 def test_after_an_update_it_is_said_what_happens_and_why(full):

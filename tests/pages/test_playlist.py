@@ -14,9 +14,11 @@ from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library.db import schema
+from musicsim.servers.listenbrainz import keep_token
 from musicsim.ui.base.frame import PAGES, SHELL
 from musicsim.ui.components.song_list import Action
 from musicsim.ui.playlist import view as playlist_view
+from tests.servers.real_mpd import real_mpd
 from tests.sounds import write_song
 
 
@@ -474,6 +476,34 @@ def test_a_missing_file_is_said_and_stands_in_the_list_as_a_comment(full):
         assert any(b.proto.label == "Download" for b in app.get("download_button"))
 
 
+def test_a_list_is_queued_and_saved_in_mpd_where_one_is_set(full, collection, monkeypatch):
+    for name in ("MPD_HOST", "MPD_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    assert "playlist_mpd_queue" not in [button.key for button in drawn().button]
+    with real_mpd(collection) as running, running.client() as client:
+        monkeypatch.setenv("MPD_HOST", str(running.socket))
+        app = drawn()
+        paths = {song.id: song.path for song in full.songs()}
+        files = [str(paths[i].relative_to(collection)) for i in ids_of(app)]
+        press(app, "playlist_mpd_queue")
+        assert [entry["file"] for entry in client.playlistinfo()] == files
+        press(app, "playlist_mpd_save")
+        assert list(client.listplaylist("My playlist")) == files
+        assert not app.error
+        press(app, "playlist_mpd_save")
+        assert any("“My playlist” already" in error.value for error in app.error)
+        running.kill()
+        press(app, "playlist_mpd_queue")
+        assert any("does not answer" in error.value for error in app.error)
+
+
+def test_a_list_goes_to_listenbrainz_where_a_token_is_kept(full):
+    assert "playlist_listenbrainz" not in [button.key for button in drawn().button]
+    keep_token(full, "a-token")
+    app = press(drawn(), "playlist_listenbrainz")
+    assert any("none of these songs has a MusicBrainz id" in error.value for error in app.error)
+
+
 def test_a_mix_is_made_beside_the_page(full):
     app = open_page()
     app.number_input(key="playlist_length").set_value(2).run()
@@ -482,12 +512,12 @@ def test_a_mix_is_made_beside_the_page(full):
         select(app, f"playlist_mix_{name}", value)
     press(app, "playlist_mix_it")
     for _ in range(100):
-        if app.get("audio"):
+        if any(b.key == "playlist_mix_play" for b in app.button):
             break
         time.sleep(0.1)
         app.run()
         assert not app.exception
-    assert app.get("audio")
+    press(app, "playlist_mix_play")
     path = app.session_state["playlist_mix"]
     # two songs of four seconds, which cross for one
     assert soundfile.info(path).duration == pytest.approx(7.0, abs=0.2)

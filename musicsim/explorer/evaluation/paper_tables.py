@@ -26,7 +26,7 @@ from musicsim.library.disk.arrays import atomic_path
 
 Row = Mapping[str, Any]
 
-_PAPERS = ("paper", "thesis")
+PAPERS = ("paper", "thesis")
 _SPREADS = (" deviation", " sd")
 _SPREAD = "sd"
 _ASK_EVERY_S = 0.25
@@ -123,10 +123,10 @@ def ordered_columns(rows: Sequence[Row]) -> list[tuple[str, str | None]]:
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
     spreads = {name: of for name in names if (of := _spread_of(name, names)) is not None}
-    ours = [name for name in names if name not in spreads and not name.startswith(_PAPERS)]
+    ours = [name for name in names if name not in spreads and not name.startswith(PAPERS)]
     figures = [name for name in ours if any(isinstance(row.get(name), float) for row in rows)]
     ordered = list(ours)
-    for name in reversed([n for n in names if n.startswith(_PAPERS) and n not in spreads]):
+    for name in reversed([n for n in names if n.startswith(PAPERS) and n not in spreads]):
         of = name.split(maxsplit=1)[1].strip() if " " in name else ""
         beside = of if of in ours else figures[0] if figures else None
         ordered.insert(ordered.index(beside) + 1 if beside else len(ordered), name)

@@ -1,5 +1,6 @@
 """Which songs pass a filter: the one rule of searches, maps and playlists, whoever asks for them."""
 
+import os
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -34,6 +35,8 @@ def passing(snapshot: Snapshot, filters: Filters) -> BoolArray | None:
     ]
     if filters.genres:
         parts.append(_of_genres(snapshot, filters.genres))
+    if filters.no_folders:
+        parts.append(~_below(columns.folder, filters.no_folders))
     if filters.no_artists:
         parts.append(~columns.artist.among(filters.no_artists))
     if filters.tags:
@@ -66,11 +69,12 @@ def filter_choices(snapshot: Snapshot) -> FilterChoices:
     """What the songs of a snapshot can be filtered by."""
     columns = snapshot.columns
     artists = sorted(columns.artist.counts(), key=str.casefold)
+    folders = sorted(columns.folder.counts())
     genres = columns.genre.counts()
     tags = _by_count(genres + snapshot.library.listening.tag_counts())
     names = {
         "artists": artists, "no_artists": artists, "genres": _by_count(genres), "tags": tags, "no_tags": tags,
-        "folders": sorted(columns.folder.counts()), "keys": _in_order(columns.key, KEYS),
+        "folders": folders, "no_folders": folders, "keys": _in_order(columns.key, KEYS),
         "modes": _in_order(columns.mode, MODES),
     }  # fmt: skip
     years = columns.year[columns.year > 0]
@@ -119,6 +123,12 @@ def _fits(snapshot: Snapshot, part: Part) -> BoolArray:
         assert of_filters is not None
         found = of_filters
     return ~found if part.is_not else found
+
+
+def _below(folder: Labels, parents: Iterable[str]) -> BoolArray:
+    """Which rows lie in one of some folders, or below it."""
+    starts = tuple(os.path.join(parent, "") for parent in parents)
+    return folder.among(name for name in folder.names if os.path.join(name, "").startswith(starts))
 
 
 def _tagged(snapshot: Snapshot, tags: Iterable[str]) -> BoolArray:

@@ -1,7 +1,7 @@
 """Imports of listening: look at what would come of a batch, write it whole, take it back, try again later."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -98,6 +98,8 @@ class Preview:
     replaces: tuple[ImportEntry, ...]  # earlier imports of the same files, that give way
     # earlier imports of the same service and listener from the same time: plays may count twice
     overlaps: tuple[ImportEntry, ...]
+    # by song id: MusicBrainz ids of recordings, of songs that were found by their files
+    recording_ids: Mapping[int, str]
 
     @property
     def format(self) -> str:
@@ -145,6 +147,7 @@ class ImportReport:
     n_matched: int
     n_skipped: int
     unmatched: tuple[Waiting, ...]
+    n_recording_ids: int = 0  # songs that had no MusicBrainz id of their recording and got one
 
 
 def preview(library: Store, batch: Batch, progress: ProgressCallback | None = None) -> Preview:
@@ -158,7 +161,7 @@ def preview(library: Store, batch: Batch, progress: ProgressCallback | None = No
     plays = _counts(batch)
     songs_by: Counter[How] = Counter()
     plays_by: Counter[How] = Counter()
-    loose = []
+    loose, recording_ids = [], {}
     for i, song in enumerate(batch.songs):
         if i % _TELL_EVERY == 0 and progress and progress(i, len(batch.songs), "matching songs"):
             raise ImportStoppedError("The import was stopped; nothing was written.")
@@ -169,6 +172,8 @@ def preview(library: Store, batch: Batch, progress: ProgressCallback | None = No
             plays_by[match.how] += int(plays[i])
             if match.how == "loose":
                 loose.append(i)
+            if batch.kind == "tags" and song.mbid and match.how in ("path", "path end"):
+                recording_ids[match.song_id] = song.mbid
     missed = [(batch.songs[i], int(plays[i])) for i in np.flatnonzero(song_ids < 0)]
     replaces, overlaps = _earlier(library, batch, song_ids)
     return Preview(
@@ -182,6 +187,7 @@ def preview(library: Store, batch: Batch, progress: ProgressCallback | None = No
         _unmatched(missed),
         tuple(replaces),
         tuple(overlaps),
+        recording_ids,
     )
 
 
@@ -239,7 +245,8 @@ def commit(library: Store, seen: Preview, accepted: Iterable[Proposal] = ()) -> 
     """Write what a preview showed, in one transaction: all of it or, at a kill, none.
 
     What did not match waits for its song, but for playlists, which are what they are now. Earlier imports that it
-    replaces are undone. Proposals that a person has confirmed are remembered, for imports to come.
+    replaces are undone. Proposals that a person has confirmed are remembered, for imports to come. MusicBrainz ids are
+    entered after that, as edits of the songs that have none, and stay when the import is undone.
     """
     batch, song_ids = seen.batch, seen.song_ids.copy()
     confirmed = {p.song[:2]: p.song_id for p in accepted}
@@ -280,7 +287,8 @@ def commit(library: Store, seen: Preview, accepted: Iterable[Proposal] = ()) -> 
     else:
         plays = _counts(batch)
         missed = _unmatched((batch.songs[i], int(plays[i])) for i in np.flatnonzero(song_ids < 0))
-    return ImportReport(import_id, batch.n_rows, len(batch.songs), n_matched, n_skipped, missed)
+    n_ids = library.edits.add_recording_ids(seen.recording_ids) if seen.recording_ids else 0
+    return ImportReport(import_id, batch.n_rows, len(batch.songs), n_matched, n_skipped, missed, n_ids)
 
 
 def _said(batch: Batch, song_ids: Int64Array) -> Iterator[list[tuple[Any, ...]]]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from musicsim.errors import LibraryError
+from musicsim.library.importing import beets as from_beets
 from musicsim.library.importing import json_formats as from_json
 from musicsim.library.importing import playlist_files as from_list
 from musicsim.library.importing import text_formats as from_text
@@ -54,6 +55,7 @@ _FORMATS = {
     "maloja": _Format("Maloja scrobbles (JSON)", "plays", from_json.read_maloja, JsonStream),
     "panoscrobbler": _Format("Pano Scrobbler (JSONL)", "plays", from_json.read_panoscrobbler, JsonStream),
     "loved": _Format("loved tracks of Last.fm or Libre.fm (JSON)", "tags", from_json.read_loved, JsonStream),
+    "beets": _Format("library of beets (library.db)", "tags", from_beets.read_beets, RawBytes),
     "m3u": _Format("playlist (M3U, M3U8)", "playlists", from_list.read_m3u, is_lenient=True),
     "pls": _Format("playlist (PLS)", "playlists", from_list.read_pls, is_lenient=True),
     "xspf": _Format("playlist (XSPF)", "playlists", from_list.read_xspf, RawBytes),
@@ -120,6 +122,9 @@ def recognise(head: str, ending: str = "", wanted: str | None = None) -> str | N
 
 def _formats_of(head: str, ending: str) -> Iterator[str]:
     """All formats that a text may be of, the likeliest first."""
+    if all(sign in head for sign in from_beets.SIGNS):
+        yield "beets"
+        return
     if re.match(r"\[playlist\]", head, re.IGNORECASE):
         yield "pls"
     if head.startswith("<"):

@@ -135,6 +135,10 @@ class Gatherer:
             self._value = array("d", sums.tobytes())
             self._most = max(_MAX_ROWS, 2 * len(sums))  # or sums would be taken at every row
 
+    def name(self, song: NamedSong) -> None:
+        """Enter a song that may have no row: what is known of it is worth finding it."""
+        self._songs.setdefault(song, len(self._songs))
+
     def new_list(self, name: str, category: str = "") -> tuple[str, str]:
         """The group of a playlist that is none of those before: a name that is taken gets a number."""
         group = wanted = (name, category)

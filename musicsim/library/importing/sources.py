@@ -31,7 +31,7 @@ _MAX_UNPACKED = 8 << 30  # bytes of an archive: all that one person hears in a l
 _MAX_MEMBERS = 10_000
 _HIGHEST_RATIO = 250  # JSON of listens packs 10 to 40 times, a bomb a thousand
 LIST_SUFFIXES = (".m3u", ".m3u8", ".pls", ".xspf", ".jspf")
-READ_SUFFIXES = (".json", ".jsonl", ".csv", ".tsv", ".txt", *LIST_SUFFIXES)
+READ_SUFFIXES = (".json", ".jsonl", ".csv", ".tsv", ".txt", ".db", *LIST_SUFFIXES)
 
 
 @dataclass(frozen=True, slots=True)

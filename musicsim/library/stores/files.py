@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from musicsim.audio import FEATURE_VERSION
 from musicsim.library.db import schema
+from musicsim.library.db.columns import some_ids
 from musicsim.library.db.database import Tables
 
 ERROR, NO_SOUND, SHORT, SILENT = "error", "no sound", "short", "silent"
@@ -115,6 +116,22 @@ class FileStore(Tables):
             for song_id, path in connection.execute(query):
                 found.setdefault(song_id, []).append(path)
         return found
+
+    def paths_of(self, song_ids: Iterable[int]) -> dict[int, list[Path]]:
+        """The files that are there of some songs, by song id."""
+        f = schema.files.c
+        here = sa.select(f.song_id, f.path).where(
+            f.missing_since.is_(None), f.song_id.in_(some_ids(song_ids))
+        )
+        found: dict[int, list[Path]] = {}
+        for song_id, path in self._rows(here.order_by(f.path)):
+            found.setdefault(song_id, []).append(path)
+        return found
+
+    def song_at(self, path: Path) -> int | None:
+        """The song that the file at a path holds; None where there is none."""
+        f = schema.files.c
+        return self._value(sa.select(f.song_id).where(f.path == path, f.missing_since.is_(None)))
 
     def songs_below(self, folder: Path) -> set[Path]:
         """Paths of the files below a folder that are songs."""

@@ -94,17 +94,26 @@ class ServerSongs(Tables):
 
         Without `server` every server is looked at, in the order of their names.
         """
+        found = self.known(server_id, server)
+        return None if found is None else found[1]
+
+    def known(self, server_id: str, server: str | None = None) -> tuple[str, int] | None:
+        """The server that an id is of, and the song here that it means; see :meth:`song_of`."""
         if not is_id(server_id):
             return None
         i, s = schema.server_ids.c, schema.server_songs.c
         query = (
-            sa.select(s.song_id)
+            sa.select(s.server, s.song_id)
             .join(schema.server_ids, sa.and_(i.server == s.server, i.id == s.id))
             .where(i.form == server_id, s.song_id.is_not(None))
         )
         if server is not None:
             query = query.where(i.server == server)
-        return self._value(query.order_by(i.server).limit(1))
+        return next(iter(list(self._rows(query.order_by(i.server).limit(1)))), None)
+
+    def first_server(self) -> str | None:
+        """The first server by name that songs are known of; None where there is none."""
+        return self._value(sa.select(sa.func.min(schema.server_songs.c.server)))
 
     def id_of(self, song_id: int, server: str | None = None) -> str | None:
         """The id with which a server is asked for a song; None where it does not have it."""

@@ -94,6 +94,18 @@ class TagEdits(Tables):
                     back.append(TagChange(change.song_id, {tag: shown[tag]}, had))
         return back
 
+    def add_recording_ids(self, ids: Mapping[int, str]) -> int:
+        """Give songs without a MusicBrainz id of their recording one, by song id; how many got it."""
+        n_given = 0
+        with self._write() as connection:
+            aliases = _aliases(connection)
+            for song_id, mbid in ids.items():
+                row = _row(connection, song_id)
+                if row is not None and row.mb_recording_id is None:
+                    _enter(connection, row, (row.edits or {}) | {"mb_recording_id": mbid}, aliases)
+                    n_given += 1
+        return n_given
+
     def undo(self, song_ids: Iterable[int]) -> None:
         """Take all edits of songs back."""
         with self._write() as connection:

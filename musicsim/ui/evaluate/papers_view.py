@@ -1,5 +1,6 @@
 """The papers' tables with our numbers beside theirs, and a button for the short run of each."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -8,7 +9,9 @@ import streamlit as st
 
 from musicsim.explorer import jobs
 from musicsim.explorer.evaluation.paper_tables import (
+    PAPERS,
     PaperTable,
+    Row,
     experiments,
     load_table,
     ordered_columns,
@@ -18,6 +21,9 @@ from musicsim.library import Library
 from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.jobs_view import job_panel, start_job
 from musicsim.ui.components.table_download import table_download
+
+_NAMED = 3
+"""Claims that do not hold, in the sentence before the tables."""
 
 
 def show_papers(library: Library) -> None:
@@ -68,6 +74,8 @@ def _show_table(table: PaperTable) -> None:
     facts += [f"{settings['splits']} splits"] if "splits" in settings else []
     facts += [f"{settings['seconds']:,.0f} s"] if "seconds" in settings else []
     facts += [f"{machine.get('cores')} cores, {machine.get('cpu')}"]
+    if table.claims:
+        st.markdown(_verdict(table.claims))
     st.caption(plain(" · ".join(facts)))
     for number, rows in enumerate(parted(table.rows)):
         columns = ordered_columns(rows)
@@ -77,8 +85,6 @@ def _show_table(table: PaperTable) -> None:
     if any(spread for rows in parted(table.rows) for _, spread in ordered_columns(rows)):
         st.caption("± is the standard deviation across runs (splits or codebooks).")
     if table.claims:
-        held = sum(bool(claim["holds"]) for claim in table.claims)
-        st.markdown(f"**{held} of {len(table.claims)} claims hold**")
         st.dataframe(
             pd.DataFrame(
                 {
@@ -96,6 +102,20 @@ def _show_table(table: PaperTable) -> None:
         st.table(
             pd.DataFrame({"": [plain(_text(value)) for value in parts.values()]}, index=map(plain, parts))
         )
+
+
+def _verdict(claims: Sequence[Row]) -> str:
+    """A sentence on what does not hold here, orders of the papers before goals of ours."""
+    failed = [claim for claim in claims if not claim["holds"]]
+    if not failed:
+        return f"**All {len(claims)} claims hold.**"
+    failed.sort(key=lambda claim: not any(paper in str(claim["claim"]) for paper in PAPERS))
+    named = [
+        plain(f"{claim['claim']} ({_text(claim['value'])}, goal {_text(claim['goal'])})")
+        for claim in failed[:_NAMED]
+    ]
+    named += [f"{len(failed) - _NAMED} more below the tables"] if len(failed) > _NAMED else []
+    return f"**{len(failed)} of {len(claims)} claims do not hold here:** {'; '.join(named)}."
 
 
 def _cell(row: Any, name: str, spread: str | None) -> str:

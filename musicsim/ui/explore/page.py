@@ -6,6 +6,7 @@ from functools import partial
 import streamlit as st
 
 from musicsim._arrays import Int64Array
+from musicsim.explorer.search.artists import find_similar_artists
 from musicsim.explorer.search.query import Hit, find_similar
 from musicsim.explorer.snapshot.map_colours import COLOUR_BY as COLOURS
 from musicsim.explorer.snapshot.snapshot import Snapshot
@@ -24,6 +25,7 @@ from musicsim.ui.explore.selection import show_selection
 from musicsim.ui.playlist.draft import PLAYLIST
 
 MAP_KEY = "explore_map"
+_N_ARTISTS = 5
 
 
 def draw() -> None:
@@ -202,6 +204,24 @@ def _chosen_song(now: Snapshot, song: Song | None, hits: list[Hit]) -> None:
 
     song_list(hit_rows(hits, can_explain=True), key="nearest", on_action=act)
     show_why(now, song.id)
+    if hits:
+        _similar_artists(now, song)
+
+
+def _similar_artists(now: Snapshot, song: Song) -> None:
+    """Other artists near the chosen song: a button plays the songs of theirs that are nearest to it."""
+    with st.expander("Similar artists", icon=":material/artist:"):
+        artists = find_similar_artists(now, song.id, _N_ARTISTS)
+        for place, artist in enumerate(artists):
+            songs = [hit.song for hit in artist.entries]
+            titles = " · ".join(plain(song.title) for song in songs)
+            st.button(
+                f"**{plain(artist.name)}**: {titles}", icon=":material/play_arrow:", type="tertiary",
+                key=f"similar_artist_{place}", on_click=play_songs, args=(now.library, songs),
+                kwargs={"preview": True}, help="Plays these songs, the nearest ones by this artist.",
+            )  # fmt: skip
+        if not artists:
+            st.caption("No other artists are known here.")
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from musicsim.ui.components.empty import demo_button
 from musicsim.ui.components.jobs_view import job_panel, start_job
 from musicsim.ui.library.guess_review import guesses_review
 from musicsim.ui.library.listening_review import listening_review
+from musicsim.ui.library.players_view import players_view
 from musicsim.ui.library.review import (
     artists_review,
     duplicates_review,
@@ -66,6 +67,11 @@ def _genres(of: _Contents) -> None:
     guesses_review(of.now, "genre")
 
 
+def _servers(of: _Contents) -> None:
+    servers_view(of.library, busy=of.busy)
+    players_view(of.now)
+
+
 _SECTIONS: dict[str, tuple[str, Callable[[_Contents], None]]] = {
     "songs": ("Songs", lambda of: songs_table(of.now)),
     "failed": ("Failed", lambda of: failures_review(of.library, of.failures, busy=of.busy)),
@@ -74,7 +80,7 @@ _SECTIONS: dict[str, tuple[str, Callable[[_Contents], None]]] = {
     "artists": ("Artists", _artists),
     "genres": ("Genres", _genres),
     "listening": ("Listening", lambda of: listening_review(of.library, busy=of.busy)),
-    "servers": ("Music servers", lambda of: servers_view(of.library, busy=of.busy)),
+    "servers": ("Music servers", _servers),
     "folders": ("Folders", lambda of: folders(of.library, busy=of.busy)),
     "settings": ("Settings", lambda of: settings(of.library, busy=of.busy, has_songs=of.now.n_songs > 0)),
 }

@@ -3,6 +3,7 @@
 import tempfile
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import streamlit as st
@@ -12,8 +13,9 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.library.exporters import FORMATS, MIME, missing
 from musicsim.ui.base.desk import Tell, desk, value_of, wait_for
-from musicsim.ui.base.state import Key
+from musicsim.ui.base.state import Key, Upload
 from musicsim.ui.base.text import plain
+from musicsim.ui.components.player_routes import play_upload
 from musicsim.ui.components.song_list import clock
 from musicsim.ui.playlist.saved import NAME
 
@@ -132,15 +134,24 @@ def _show_mix(mix: Mix) -> None:
     if not mix.path.exists():  # it made room for later ones
         st.caption("The last mix is gone: make it again.")
         return
-    st.audio(str(mix.path))
-    st.caption(f"{len(mix.songs)} songs in {clock(mix.duration_s)}.")
+    ending = mix.path.suffix
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        st.button(
+            "Play the mix", icon=":material/play_arrow:", key="playlist_mix_play", on_click=_play, args=(mix,)
+        )
+        st.download_button(
+            "Download the mix", mix.path.read_bytes, _file_name(ending), _SOUND_MIME[ending],
+            key="playlist_mix_download", icon=":material/download:", on_click="ignore",
+        )  # fmt: skip
+        st.caption(f"{len(mix.songs)} songs in {clock(mix.duration_s)}.")
     for song, reason in mix.left_out:
         st.caption(f":material/info: Not in it: {plain(song.label)}: {plain(reason)}")
-    ending = mix.path.suffix
-    st.download_button(
-        "Download the mix", mix.path.read_bytes, _file_name(ending), _SOUND_MIME[ending], key="playlist_mix_download",
-        icon=":material/download:", on_click="ignore",
-    )  # fmt: skip
+
+
+def _play(mix: Mix) -> None:
+    with suppress(FileNotFoundError):  # which the page then says
+        sound = Upload(_file_name(mix.path.suffix), mix.path.read_bytes(), digest=mix.path.stem)
+        play_upload(sound, mix.duration_s)
 
 
 _SOUND_MIME = {

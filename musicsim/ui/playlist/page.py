@@ -15,6 +15,7 @@ from musicsim.ui.playlist.draft import PLAYLIST, can_undo
 from musicsim.ui.playlist.export import export_button, mix_section
 from musicsim.ui.playlist.request_form import request_form
 from musicsim.ui.playlist.saved import follow_address, save_button, saved_lists, show_address
+from musicsim.ui.playlist.sending import send_button
 from musicsim.ui.playlist.view import (
     absent_songs,
     dialect_of,
@@ -28,7 +29,7 @@ from musicsim.ui.playlist.weights_view import show_weights
 SECTIONS = ("A playlist", "Which is better?", "What leads from song to song")
 # the form is longer than most screens; the player covers the lowest five rem
 DRAW_CSS = """.st-key-playlist_draw {
-  position: sticky; bottom: 4.8rem; z-index: 2; padding: 0.5rem 0; backdrop-filter: blur(8px);
+  position: sticky; bottom: 4.5rem; z-index: 2; padding: 0.5rem 0; background: light-dark(#fbfaf7, #14191b);
 }"""
 _MANY = 20_000  # songs whose walk takes a second
 SECTION: Key[str] = Key("playlist_section", lambda: SECTIONS[0], "what the Playlist page shows")
@@ -66,6 +67,7 @@ def _make_playlist(now: Snapshot, walker: Walk) -> None:
         with st.container(horizontal=True, gap="small", vertical_alignment="center"):
             save_button(now)
             export_button(now, [*shown.songs, *absent_songs(now, draft)])
+            send_button(now, shown.songs)
             about = [f"Saved as “{plain(saved.name)}”."] if saved else []
             about += [f"Seed {draft.seed}."] if draft.seed is not None else []
             st.caption(" ".join(about))

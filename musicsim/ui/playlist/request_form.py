@@ -49,7 +49,7 @@ _KEYS["dialect"] = Key(
 _DIALECT, _FIRST, _LENGTH, _SURPRISE = (_KEYS[name] for name in ("dialect", "first", "length", "surprise"))
 STAY_AROUND: Key[list[int]] = _KEYS["like"]
 """Ids of the songs that the playlist stays close to."""
-_NAMES = ("artists", "no_artists", "genres", "tags", "no_tags", "folders", "keys", "modes")
+_NAMES = ("artists", "no_artists", "genres", "tags", "no_tags", "folders", "no_folders", "keys", "modes")
 _SONGS = ("through", "like", "exclude")
 _LISTS = (*_NAMES, "exclude")  # limits, each of some values
 

@@ -1,0 +1,101 @@
+"""Similar songs and playlists of musicsim in beets: ``beet similar QUERY`` and ``beet simlist QUERY``.
+
+Items of beets and songs of musicsim are the same where their files are. Set ``plugins: musicsim`` and, unless it is the
+default one, ``musicsim: {library: FOLDER}``.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from beets import ui
+from beets.dbcore.query import PathQuery
+from beets.plugins import BeetsPlugin
+
+_MAX_EXAMPLES = 20
+
+
+class MusicsimPlugin(BeetsPlugin):
+    """Two commands; nothing is imported from musicsim until one of them runs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.config.add({"library": ""})
+
+    def commands(self) -> list[ui.Subcommand]:
+        """``similar`` and ``simlist``."""
+        similar = ui.Subcommand("similar", help="list the songs that sound most like those of a query")
+        similar.parser.add_option("-n", "--number", type="int", default=10, help="number of songs (10)")
+        similar.func = self._similar
+        simlist = ui.Subcommand("simlist", help="make a playlist that begins with the song of a query")
+        simlist.parser.add_option("--minutes", type="float", default=60.0, help="length in minutes (60)")
+        simlist.func = self._simlist
+        for command in (similar, simlist):
+            command.parser.usage = f"%prog {command.name} QUERY [options]"
+            command.parser.add_path_option()
+            command.parser.add_format_option()
+        return [similar, simlist]
+
+    def _similar(self, lib: Any, opts: Any, args: Sequence[str]) -> None:
+        from musicsim.explorer.requests.search import SearchRequest
+        from musicsim.explorer.search.requested import find_requested
+        from musicsim.explorer.snapshot.snapshot import take_snapshot
+
+        with self._library() as library:
+            first, *others = self._song_ids(lib, library, args)
+            request = SearchRequest(k=opts.number, like=tuple(others))
+            hits = find_requested(take_snapshot(library), first, request)
+            lines = [(hit.song, f"{hit.similarity:.2f}") for hit in hits]
+            self._show(lib, library, lines, opts)
+
+    def _simlist(self, lib: Any, opts: Any, args: Sequence[str]) -> None:
+        from musicsim.explorer.playlists.walk import Walk
+        from musicsim.explorer.requests.playlist import PlaylistRequest
+        from musicsim.explorer.snapshot.snapshot import take_snapshot
+
+        with self._library() as library:
+            ids = self._song_ids(lib, library, args)
+            named = {"first": ids[0]} if len(ids) == 1 else {"like": tuple(ids)}
+            drawn = Walk(take_snapshot(library)).draw(PlaylistRequest(minutes=opts.minutes, **named))
+            self._show(lib, library, [(song, "") for song in drawn.songs], opts)
+            for note in drawn.notes:
+                self._log.warning("{}", note)
+
+    @contextmanager
+    def _library(self) -> Iterator[Any]:
+        """The library of musicsim that the configuration names; its errors are those of beets."""
+        from musicsim.errors import MusicsimError
+        from musicsim.explorer.libraries import default_folder
+        from musicsim.library import Library
+
+        named = self.config["library"].get()
+        try:
+            with Library.open(Path(named) if named else default_folder(), create=False) as library:
+                yield library
+        except (MusicsimError, ValueError) as error:
+            raise ui.UserError(f"musicsim: {error}") from error
+
+    def _song_ids(self, lib: Any, library: Any, query: Sequence[str]) -> list[int]:
+        """The songs of musicsim for the items of a query."""
+        items = list(lib.items(query))
+        if len(items) > _MAX_EXAMPLES:
+            raise ui.UserError(f"the query matches {len(items)} items: name at most {_MAX_EXAMPLES}")
+        found = {item: library.files.song_at(item.filepath) for item in items}
+        for item in (item for item, song_id in found.items() if song_id is None):
+            self._log.warning("not in the library of musicsim: {}", item)
+        ids = [song_id for song_id in found.values() if song_id is not None]
+        if not ids:
+            raise ui.UserError(f"no song of musicsim's library {library.folder} matches the query")
+        return ids
+
+    def _show(self, lib: Any, library: Any, lines: Sequence[tuple[Any, str]], opts: Any) -> None:
+        """Print the items of songs, each behind its similarity; where a format is asked for, in that format alone."""
+        paths = library.files.paths_of(song.id for song, _ in lines)
+        for song, lead in lines:
+            found = (lib.items(PathQuery("path", bytes(path))).get() for path in paths.get(song.id, ()))
+            item = next((item for item in found if item is not None), None)
+            if item is None:
+                self._log.warning("not in the library of beets: {}", song.path)
+            else:
+                ui.print_(f"{item}" if opts.path or opts.format or not lead else f"{lead}  {item}")

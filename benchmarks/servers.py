@@ -1,0 +1,146 @@
+"""How long a music server waits for similar songs, and what the process that answers holds in memory.
+
+Requests go through the app's routes as OpenSubsonic's ``getSonicSimilarTracks`` and a plugin's ``/api/similar_tracks``,
+without the network. Songs are known by the ids of a connected server. ``--library FOLDER`` measures a copy of a library
+of one's own, without changing it; by default, one of 100,000 songs is drawn, with ``--full`` one of a million.
+"""
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+
+from benchmarks._report import Claim, Progress, Row, Settings, at_most, main
+from benchmarks.large_library import write_library
+from musicsim.explorer.players.access import answer_players
+from musicsim.explorer.requests.players import PlayerRules
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.library import Library
+
+__all__ = ["run"]
+
+_SONGS, _SONGS_FULL = 100_000, 1_000_000
+_REQUESTS, _PATHS = 200, 20
+_GOAL_MS = 100.0
+_SERVER = "benchmark"
+
+
+def run(settings: Settings, progress: Progress) -> tuple[Sequence[Row], Sequence[Claim]]:
+    """Time requests one after another, each with another song."""
+    import psutil
+
+    with (
+        _library(settings, progress) as library,
+        mock.patch.dict(os.environ, MUSICSIM_LIBRARY=str(library.folder)),
+    ):
+        now = take_snapshot(library)
+        ids = now.row_ids[
+            np.random.default_rng(settings.seed).permutation(now.n_indexed)[: _REQUESTS + 1]
+        ].tolist()
+        settings.facts["songs"] = now.n_indexed
+        left_out = now.songs_by_id(ids[-1:])[0].folder
+        del now
+        rows: list[Row] = []
+
+        def measure(what: str, ask: Callable[[int], None], asked: Sequence[int]) -> float:
+            started = time.perf_counter()
+            ask(ids[-1])  # the first one opens the library
+            first = time.perf_counter() - started
+            seconds = []
+            for song_id in asked:
+                started = time.perf_counter()
+                ask(song_id)
+                seconds.append(time.perf_counter() - started)
+            p50, p95 = 1e3 * np.percentile(seconds, [50, 95])
+            memory = psutil.Process().memory_info().rss / 1e6
+            rows.append({"what": what, "first s": first, "p50 ms": p50, "p95 ms": p95, "MB": memory})
+            progress(f"{what}: p95 {p95:.0f} ms")
+            return float(p95)
+
+        token = answer_players(library, PlayerRules()).token
+        get = _client(token)
+        n = settings.facts["songs"]
+
+        def similar(song_id: int) -> None:
+            get(f"/rest/getSonicSimilarTracks?id={song_id}&count=50&f=json&apiKey={token}")
+
+        def similar_there(song_id: int) -> None:
+            get(f"/rest/getSonicSimilarTracks?id=so-{song_id}&count=50&f=json&apiKey={token}")
+
+        def plugin(song_id: int) -> None:
+            get(f"/api/similar_tracks?item_id={song_id}&n=50&eliminate_duplicates=true")
+
+        measure("similar songs, ids of the library", similar, ids[:-1])
+        started = time.perf_counter()
+        there = ((i, [f"so-{i}", str(i)]) for i in library.table().ids.tolist())
+        library.server_songs.remember(_SERVER, there)
+        progress(f"ids of a server: {time.perf_counter() - started:.0f} s")
+        p95 = {
+            "similar songs": measure("similar songs, ids of a server", similar_there, ids[:-1]),
+            "similar songs for a plugin": measure("the same for a plugin", plugin, ids[:-1]),
+        }
+        answer_players(library, PlayerRules(no_folders=frozenset({left_out}), duration_s=(60.0, 900.0)))
+        p95["filtered similar songs"] = measure("under a folder left out and lengths", plugin, ids[:-1])
+        answer_players(library, PlayerRules())
+        measure(
+            "similar artists",
+            lambda i: get(f"/api/similar_artists?artist={_artist(library, i)}"),
+            ids[:_PATHS],
+        )
+        measure("a path of 12", lambda i: get(f"/api/find_path?start_song_id={i}&end_song_id={ids[0]}&max_steps=12"),
+                ids[1:_PATHS])  # fmt: skip
+    claims = [at_most(f"{what} of {n:,}, p95 in ms", value, _GOAL_MS) for what, value in p95.items()]
+    return rows, claims
+
+
+@contextmanager
+def _library(settings: Settings, progress: Progress) -> Iterator[Library]:
+    """A library that may be changed."""
+    with tempfile.TemporaryDirectory(prefix="musicsim-servers-") as scratch:
+        folder = Path(scratch) / "library"
+        if settings.library is not None:
+            shutil.copytree(settings.library, folder)
+        else:
+            n = _SONGS_FULL if settings.full else _SONGS
+            progress(f"drawing a library of {n:,} songs")
+            write_library(folder, n).close()
+        with Library.open(folder) as library:
+            yield library
+
+
+def _client(token: str) -> Callable[[str], None]:
+    from starlette.applications import Starlette
+    from starlette.testclient import TestClient
+
+    from musicsim.api import routes
+
+    client = TestClient(Starlette(routes=routes()), headers={"Authorization": f"Bearer {token}"})
+
+    def get(path: str) -> None:
+        answer = client.get(path)
+        if answer.status_code != 200 or '"failed"' in answer.text[:200]:
+            raise RuntimeError(f"{path.partition('&apiKey')[0]}: {answer.text[:200]}")
+
+    return get
+
+
+def _artist(library: Library, song_id: int) -> str:
+    from urllib.parse import quote
+
+    return quote(library.song(song_id).artist or "")
+
+
+if __name__ == "__main__":
+    main(
+        "servers",
+        "similar songs for players of music servers",
+        run,
+        rivals=("starlette", "sqlalchemy"),
+        takes_library=True,
+    )

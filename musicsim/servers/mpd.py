@@ -1,0 +1,237 @@
+"""MPD, the Music Player Daemon: songs into its queue and its stored playlists.
+
+MPD names songs by paths relative to its ``music_directory``. It says where that is to clients on a Unix socket only;
+elsewhere ``MUSICSIM_MPD_MUSIC`` says which folder here it is, or the folders of the library stand for it.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from musicsim.errors import ServerError
+from musicsim.library import Library, Song
+
+_PORT = 6600
+_TIMEOUT_S = 10.0
+_MAX_QUIET_S = 60.0  # without news, after which the connection is made again: a dead one is silent, too
+_NOT_IN_TITLES = re.compile(r"[/\s\x00-\x1f\x7f]+")
+
+
+@dataclass(frozen=True, slots=True)
+class MpdAddress:
+    """Where MPD answers; a host that begins with ``/`` or ``@`` is a Unix socket."""
+
+    host: str = "localhost"
+    port: int = _PORT
+    password: str = field(default="", repr=False)
+
+    def __str__(self) -> str:
+        return self.host if self.host.startswith(("/", "@")) else f"{self.host}:{self.port}"
+
+
+def is_mpd_set() -> bool:
+    """Whether the environment names an MPD."""
+    return bool(os.environ.get("MPD_HOST") or os.environ.get("MPD_PORT"))
+
+
+def mpd_address() -> MpdAddress:
+    """The address in ``MPD_HOST`` and ``MPD_PORT``, as mpc reads them; ``password@host`` has a password.
+
+    Raises ServerError if the port is no number.
+    """
+    host, port = os.environ.get("MPD_HOST") or "localhost", os.environ.get("MPD_PORT") or str(_PORT)
+    if not port.isascii() or not port.isdigit():
+        raise ServerError(f"MPD_PORT is {port!r}: set it to a number, such as {_PORT}.")
+    password, at, rest = host.partition("@")
+    if password and at:
+        return MpdAddress(rest or "localhost", int(port), password)
+    return MpdAddress(host, int(port))
+
+
+class MpdAwayError(ServerError):
+    """MPD does not answer, or no longer."""
+
+
+class Mpd:
+    """A connection to MPD, open within ``with``.
+
+    Its methods raise ServerError where MPD refuses something, and MpdAwayError where it does not answer.
+    """
+
+    def __init__(self, library: Library, address: MpdAddress) -> None:
+        self._library, self.address = library, address
+        self._client: Any = None
+        self._folders: list[Path] = []
+
+    def __enter__(self) -> Self:
+        try:
+            self._connect()
+        except ServerError:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._client is not None:
+            self._client.disconnect()
+
+    def _connect(self) -> None:
+        try:
+            from mpd import MPDClient
+        except ImportError as error:
+            raise ServerError("python-mpd2 is not installed: pip install 'musicsim[mpd]'.") from error
+        self._client = MPDClient()
+        self._client.timeout, self._client.idletimeout = _TIMEOUT_S, _MAX_QUIET_S
+        with self._asked():
+            self._client.connect(self.address.host, self.address.port)
+            if self.address.password:
+                self._client.password(self.address.password)
+            self._folders = self._music_folders()
+
+    @contextmanager
+    def _asked(self) -> Iterator[None]:
+        """Errors of the connection as sentences."""
+        from mpd import CommandError, MPDError
+
+        try:
+            yield
+        except CommandError as error:
+            raise ServerError(f"MPD at {self.address} refuses: {error}.") from error
+        except (MPDError, OSError, UnicodeError) as error:
+            self._client.disconnect()
+            raise MpdAwayError(
+                f"MPD at {self.address} does not answer ({error or type(error).__name__}). "
+                "Is it running, and do MPD_HOST and MPD_PORT name it?"
+            ) from error
+
+    # --- paths --------------------------------------------------------------------------------
+
+    def _music_folders(self) -> list[Path]:
+        """Folders here that MPD's paths may be relative to."""
+        from mpd import CommandError
+
+        if named := os.environ.get("MUSICSIM_MPD_MUSIC"):
+            return [Path(named).expanduser().absolute()]
+        try:
+            said = self._client.config()
+        except CommandError:  # not on a Unix socket
+            said = None
+        # python-mpd2 reads no answer of several lines, as later versions of MPD give
+        return [Path(said)] if said else self._library.files.roots()
+
+    def _names_of(self, paths: Sequence[Path]) -> list[str]:
+        """What MPD may call the song in some files."""
+        pairs = ((path, folder) for path in paths for folder in self._folders)
+        both = (
+            pair for path, folder in pairs for pair in ((path, folder), (path.resolve(), folder.resolve()))
+        )
+        names = (file.relative_to(top).as_posix() for file, top in both if file.is_relative_to(top))
+        return [name for name in dict.fromkeys(names) if _can_be_sent(name)]
+
+    def song_id(self, name: str) -> int | None:
+        """The song of the library that MPD calls so."""
+        for folder in self._folders:
+            for top in dict.fromkeys((folder, folder.resolve())):
+                song_id = self._library.files.song_at(top / name)
+                if song_id is not None:
+                    return song_id
+        return None
+
+    def known(self, songs: Sequence[Song]) -> list[tuple[Song, str]]:
+        """The songs that MPD has, each with its name there."""
+        paths = self._library.files.paths_of(song.id for song in songs)
+        named = ((song, filter(self._has, self._names_of(paths.get(song.id, ())))) for song in songs)
+        return [(song, name) for song, names in named if (name := next(names, None)) is not None]
+
+    def _has(self, name: str) -> bool:
+        from mpd import CommandError, FailureResponseCode
+
+        with self._asked():
+            try:
+                return any(entry.get("file") == name for entry in self._client.lsinfo(name))
+            except CommandError as error:
+                if error.errno in (FailureResponseCode.NO_EXIST, FailureResponseCode.ARG):
+                    return False
+                raise
+
+    # --- queue and lists ----------------------------------------------------------------------
+
+    def _split(self, songs: Sequence[Song]) -> tuple[list[str], list[Song]]:
+        """The names of the songs that MPD has, and the other songs."""
+        known = self.known(songs)
+        if not known:
+            raise ServerError(
+                f"MPD at {self.address} has none of these songs: let it update its database, or set MUSICSIM_MPD_MUSIC "
+                "to the folder here that is its music_directory."
+            )
+        ids = {song.id for song, _ in known}
+        return [name for _, name in known], [song for song in songs if song.id not in ids]
+
+    def queue(self, songs: Sequence[Song], *, replace: bool = False, play: bool = False) -> list[Song]:
+        """Append songs to the queue, or let them take its place, and play the first of them.
+
+        Returns those that MPD does not have; raises ServerError if it has none of them.
+        """
+        names, unknown = self._split(songs)
+        with self._asked():
+            n_before = 0 if replace else int(self._client.status()["playlistlength"])
+            self._client.command_list_ok_begin()
+            if replace:
+                self._client.clear()
+            for name in names:
+                self._client.add(name)
+            if play:
+                self._client.play(n_before)
+            self._client.command_list_end()
+        return unknown
+
+    def save(self, title: str, songs: Sequence[Song], *, replace: bool = False) -> list[Song]:
+        """Keep songs as a stored playlist; returned and raised is what :meth:`queue` returns and raises.
+
+        Raises ServerError also if there is a playlist of this name that is not to be replaced.
+        """
+        title = _NOT_IN_TITLES.sub(" ", title).strip()
+        if not title:
+            raise ServerError("MPD needs a name for the playlist: give it one that is more than slashes.")
+        names, unknown = self._split(songs)
+        with self._asked():
+            is_taken = title in {entry["playlist"] for entry in self._client.listplaylists()}
+        if is_taken and not replace:
+            raise ServerError(f"MPD has a playlist “{title}” already: choose another name, or replace it.")
+        with self._asked():
+            self._client.command_list_ok_begin()
+            if is_taken:
+                self._client.rm(title)
+            for name in names:
+                self._client.playlistadd(title, name)
+            self._client.command_list_end()
+        return unknown
+
+    def queued(self) -> tuple[list[str], int]:
+        """The names of the songs in the queue, and how many of them come after the one that plays."""
+        with self._asked():
+            status, entries = self._client.status(), self._client.playlistinfo()
+        return [entry["file"] for entry in entries], len(entries) - 1 - int(status.get("song", -1))
+
+    def wait(self) -> None:
+        """Return when the player or the queue has changed, and once a minute."""
+        try:
+            with self._asked():
+                self._client.idle("player", "playlist")
+        except MpdAwayError as error:
+            if not isinstance(error.__cause__, TimeoutError):
+                raise
+            self._connect()
+
+
+def _can_be_sent(name: str) -> bool:
+    """Whether MPD's protocol, which is lines of UTF-8, has a way to write a name."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return not {"\n", "\r"} & set(name)

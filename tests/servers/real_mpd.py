@@ -1,0 +1,96 @@
+"""A real MPD for tests: null output, on a Unix socket and on the loopback."""
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.waiting import until
+
+_CONFIGURATION = """\
+music_directory "{music}"
+playlist_directory "{home}/playlists"
+db_file "{home}/database"
+log_file "{home}/log"
+bind_to_address "{home}/socket"
+bind_to_address "127.0.0.1"
+port "{port}"
+zeroconf_enabled "no"
+default_permissions "read,add,control,admin"
+password "secret@read,add,control,admin"
+audio_output {{
+    type "null"
+    name "nothing"
+}}
+"""
+
+
+class RealMpd:
+    """One MPD whose database holds the music of a folder; :meth:`client` speaks to it."""
+
+    def __init__(self, home: Path, music: Path) -> None:
+        self.socket, self._home = home / "socket", home
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        (home / "playlists").mkdir()
+        (home / "mpd.conf").write_text(_CONFIGURATION.format(music=music, home=home, port=self.port))
+        self._process = None
+        self.start()
+        with self.client() as client:
+            client.update()
+            until(lambda: "updating_db" not in client.status())
+
+    def start(self) -> None:
+        """Start it; it answers when this returns."""
+        command = ["mpd", "--no-daemon", self._home / "mpd.conf"]
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until(self._answers)
+
+    def kill(self) -> None:
+        """End it at once: nobody is told."""
+        self._process.kill()
+        self._process.wait()
+
+    def _answers(self) -> bool:
+        assert self._process.poll() is None, (self._home / "log").read_text()
+        try:
+            with self.client():
+                return True
+        except OSError:
+            return False
+
+    @contextmanager
+    def client(self):
+        """A client of its own."""
+        from mpd import MPDClient
+
+        client = MPDClient()
+        client.timeout = 10
+        client.connect(str(self.socket))
+        try:
+            yield client
+        finally:
+            client.disconnect()
+
+
+@contextmanager
+def real_mpd(music: Path) -> Iterator[RealMpd]:
+    """Run an MPD; skips the test where there is none."""
+    pytest.importorskip("mpd", reason="python-mpd2 is not installed")
+    if shutil.which("mpd") is None:
+        if os.environ.get("CI"):
+            pytest.fail("mpd is not installed (apt: mpd)")
+        pytest.skip("mpd is not installed (apt: mpd)")
+    with tempfile.TemporaryDirectory(prefix="mpd-") as home:  # the names of sockets are short
+        mpd = RealMpd(Path(home), music)
+        try:
+            yield mpd
+        finally:
+            mpd.kill()
