@@ -1,4 +1,4 @@
-"""How long a music server waits for similar songs, and what the process that answers holds in memory.
+"""How long a music server waits for similar songs and a sync takes, and what the process holds in memory.
 
 Requests go through the app's routes as OpenSubsonic's ``getSonicSimilarTracks`` and a plugin's ``/api/similar_tracks``,
 without the network. Songs are known by the ids of a connected server. ``--library FOLDER`` measures a copy of a library
@@ -17,17 +17,23 @@ from unittest import mock
 import numpy as np
 
 from benchmarks._report import Claim, Progress, Row, Settings, at_most, main
+from benchmarks._song_pages import serving
 from benchmarks.large_library import write_library
 from musicsim.explorer.players.access import answer_players
+from musicsim.explorer.progress import silent
 from musicsim.explorer.requests.players import PlayerRules
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
+from musicsim.servers.store import Connection, Connections
+from musicsim.servers.sync import remove, sync
 
 __all__ = ["run"]
 
 _SONGS, _SONGS_FULL = 100_000, 1_000_000
 _REQUESTS, _PATHS = 200, 20
 _GOAL_MS = 100.0
+_SYNCED, _GOAL_SYNC_S = 50_000, 60.0
+_SYNCED_SERVER = "synced"
 _SERVER = "benchmark"
 
 
@@ -77,6 +83,7 @@ def run(settings: Settings, progress: Progress) -> tuple[Sequence[Row], Sequence
             get(f"/api/similar_tracks?item_id={song_id}&n=50&eliminate_duplicates=true")
 
         measure("similar songs, ids of the library", similar, ids[:-1])
+        first_s, settings.facts["second sync s"] = _sync_seconds(library, progress)
         started = time.perf_counter()
         there = ((i, [f"so-{i}", str(i)]) for i in library.table().ids.tolist())
         library.server_songs.remember(_SERVER, there)
@@ -96,7 +103,23 @@ def run(settings: Settings, progress: Progress) -> tuple[Sequence[Row], Sequence
         measure("a path of 12", lambda i: get(f"/api/find_path?start_song_id={i}&end_song_id={ids[0]}&max_steps=12"),
                 ids[1:_PATHS])  # fmt: skip
     claims = [at_most(f"{what} of {n:,}, p95 in ms", value, _GOAL_MS) for what, value in p95.items()]
+    claims.append(at_most(f"sync of {min(n, _SYNCED):,} songs, s", first_s, _GOAL_SYNC_S))
     return rows, claims
+
+
+def _sync_seconds(library: Library, progress: Progress) -> tuple[float, float]:
+    """Seconds of a first sync with a server that lists songs of the library, and of a second one."""
+    songs = library.songs(library.table().ids[:_SYNCED].tolist())
+    seconds = []
+    with serving(songs) as address:
+        Connections(library).put(Connection(_SYNCED_SERVER, address, "me", "secret"))
+        for _ in range(2):
+            started = time.perf_counter()
+            report = sync(library, Connections(library).get(_SYNCED_SERVER), silent)
+            seconds.append(time.perf_counter() - started)
+            progress(f"{report.words}: {seconds[-1]:.1f} s")
+    remove(library, _SYNCED_SERVER)
+    return seconds[0], seconds[1]
 
 
 @contextmanager

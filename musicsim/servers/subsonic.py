@@ -10,6 +10,7 @@ import logging
 import re
 import secrets
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -115,20 +116,18 @@ class Subsonic:
         self, pages: Iterator[list[Any]], told: Page | None
     ) -> tuple[list[ServerSong], dict[str, int]]:
         songs: dict[str, ServerSong] = {}
-        left_out: dict[str, int] = {}
+        left_out: Counter[str] = Counter()
         for page in pages:
-            before = len(songs)
-            for entry in page:
-                song = song_of(entry)
-                if isinstance(song, str):
-                    left_out[song] = left_out.get(song, 0) + 1
-                else:
-                    songs.setdefault(song.id, song)
+            known = len(songs)
+            entries = [song_of(entry) for entry in page]
+            left_out.update(entry for entry in entries if isinstance(entry, str))
+            songs |= {song.id: song for song in entries if not isinstance(song, str)}
             if told is not None:
                 told(len(songs))
-            if len(songs) == before or len(songs) > MAX_SONGS:
-                break  # the same page again and again
-        return list(songs.values()), left_out
+            is_same_again = len(songs) == known and not all(isinstance(entry, str) for entry in entries)
+            if is_same_again or len(songs) + left_out.total() > MAX_SONGS:
+                break
+        return list(songs.values()), dict(left_out)
 
     def _search_pages(self) -> Iterator[list[Any]]:
         start = 0

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from musicsim.errors import ServerError
 from musicsim.library import Library
 from musicsim.library.importing import ImportReport, NamedSong, commit, preview, undo
 from musicsim.library.importing.json_formats import LOVED, LOVED_WEIGHT
@@ -78,7 +79,7 @@ def sync(library: Library, connection: Connection, tell: Tell, *, everything: bo
     Where the server says that its songs are as they were, only stars and what was played since are asked for, unless
     `everything` is set.
 
-    Raises ServerError where the server fails; nothing is written then.
+    Raises ServerError where the server fails, or has lost all its songs; nothing is written then.
     """
     started = time.monotonic()
     report = SyncReport(connection.name)
@@ -94,6 +95,11 @@ def sync(library: Library, connection: Connection, tell: Tell, *, everything: bo
         found, report.left_out = client.songs(
             lambda n: tell(f"{connection.name}: {n:,} songs listed", n, len(known))
         )
+        if known and not found:
+            raise ServerError(
+                f"{connection.name}: the server lists no songs any more. Nothing was changed: sync again when it has "
+                f"looked through its folders, or remove it."
+            )
         listed = {song.id: song for song in found}
     finder = SongFinder(library)
     changed = []

@@ -30,7 +30,7 @@ def section():
 
 
 def fill(app, address, user):
-    values = {"name": "home", "address": address, "user": user, "secret": "red apple"}
+    values = {"name": "home", "address": address, "user": user, "secret_0": "red apple"}
     for key, value in values.items():
         app.text_input(key=f"server_{key}").set_value(value)
     return next(button for button in app.button if button.label == "Connect").click().run()
@@ -45,6 +45,7 @@ def test_a_server_is_connected_once_it_knows_the_user_and_its_password_is_nowher
     assert not app.error
     assert Connections(full).get("home").user == "anna"
     assert "not synced yet" in said(app)
+    assert app.text_input(key="server_secret_1").value == ""
     assert "red apple" not in said(section())
 
 

@@ -202,6 +202,23 @@ def test_a_server_that_dies_in_the_middle_of_a_sync_changes_nothing(library):
     assert library.server_songs.of("home") == known
 
 
+def test_a_server_that_lists_nothing_any_more_takes_nothing_away(library):
+    songs = [entry(1)]
+    with scripted(having(songs)) as server:
+        connection = connected(library, server.connection())
+        sync(library, connection, silent)
+        songs.clear()
+        with pytest.raises(ServerError, match="lists no songs any more"):
+            sync(library, connection, silent)
+    assert list(library.server_songs.of("home")) == ["so-1"]
+
+
+def test_a_page_without_a_song_is_not_the_last(library):
+    songs = [entry(i, id="") for i in range(500)] + [entry(501)]
+    with scripted(having(songs)) as server:
+        assert sync(library, connected(library, server.connection()), silent).n_songs == 1
+
+
 def test_entries_that_are_no_songs_are_left_out_and_the_rest_is_taken(library):
     odd = [
         None,

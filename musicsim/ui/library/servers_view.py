@@ -9,6 +9,7 @@ from musicsim.library.stores.server_songs import ServerSong
 from musicsim.servers.store import Connection, Connections, Sends
 from musicsim.servers.subsonic import Subsonic
 from musicsim.servers.sync import remove
+from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.song_list import clock
@@ -16,6 +17,9 @@ from musicsim.ui.components.song_list import clock
 _SENDS: dict[Sends, str] = {"token": "Password, as a token", "password": "Password itself", "key": "API key"}
 _CHOICES_SHOWN = 25
 _NONE = "None of them"
+_ROUND: Key[int] = Key(
+    "server_round", int, "servers that were connected: the field of the next password is empty"
+)
 
 
 def servers_view(library: Library, *, busy: bool) -> None:
@@ -91,7 +95,9 @@ def _form(library: Library, *, is_first: bool) -> None:
             listening = st.toggle("Import plays, stars and ratings", True, key="server_listening")
         with second:
             user = st.text_input("User", key="server_user")
-            secret = st.text_input("Password or API key", type="password", key="server_secret")
+            secret = st.text_input(
+                "Password or API key", type="password", key=f"server_secret_{_ROUND.get()}"
+            )
             sends = st.selectbox(
                 "Sent as", list(_SENDS), format_func=_SENDS.__getitem__, key="server_sends",
                 help="A token does not tell the password. Some servers, such as Supysonic, take the password only: "
@@ -105,6 +111,7 @@ def _form(library: Library, *, is_first: bool) -> None:
                 with st.spinner("Asking the server"):
                     Subsonic(connection, silence_s=10.0).ping()
                 Connections(library).put(connection)
+                _ROUND.set(_ROUND.get() + 1)
             except MusicsimError as error:
                 st.error(plain(error), icon=":material/error:")
             else:
