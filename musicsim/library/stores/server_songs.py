@@ -122,11 +122,11 @@ class ServerSongs(Tables):
     def ids_of(self, song_ids: Iterable[int], server: str | None = None) -> dict[int, str]:
         """Ids with which a server is asked for songs, by song id, of those that it has; see :meth:`song_of`."""
         s = schema.server_songs.c
-        query = sa.select(s.song_id, s.id).where(s.song_id.in_(some_ids(song_ids)))
-        if server is not None:
-            query = query.where(s.server == server)
-        # of several the first server's, and of copies on it the first id, is the last to be entered
-        return dict(map(tuple, self._rows(query.order_by(s.server.desc(), s.id.desc()))))
+        query = sa.select(s.song_id, s.id, s.server).where(s.song_id.in_(some_ids(song_ids)))
+        # of several the first server's, and of copies on it the first id, is the last to be entered; were the server
+        # a condition, SQLite would look through all of its songs
+        rows = self._rows(query.order_by(s.server.desc(), s.id.desc()))
+        return {row.song_id: row.id for row in rows if server in (None, row.server)}
 
     def remember(self, server: str, songs: Iterable[tuple[int, Sequence[str]]]) -> None:
         """Note which songs here a server has: (song id, forms of its id, the one it is asked with first)."""
