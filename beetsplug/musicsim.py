@@ -4,6 +4,7 @@ Items of beets and songs of musicsim are the same where their files are. Set ``p
 default one, ``musicsim: {library: FOLDER}``.
 """
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -81,7 +82,7 @@ class MusicsimPlugin(BeetsPlugin):
         items = list(lib.items(query))
         if len(items) > _MAX_EXAMPLES:
             raise ui.UserError(f"the query matches {len(items)} items: name at most {_MAX_EXAMPLES}")
-        found = {item: library.files.song_at(item.filepath) for item in items}
+        found = {item: library.files.song_at(Path(os.fsdecode(item.path))) for item in items}
         for item in (item for item, song_id in found.items() if song_id is None):
             self._log.warning("not in the library of musicsim: {}", item)
         ids = [song_id for song_id in found.values() if song_id is not None]

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -48,8 +49,8 @@ def made(made_once, collection, built_library):
     """A library of beets with the collection: ratings of two songs, ids of three, genres of four."""
 
     def make(folder):
-        folder.mkdir()
-        configure(folder, collection, built_library)
+        shutil.copytree(built_library, folder / "library")
+        configure(folder, collection, folder / "library")
         beet(folder, "import", "--quiet", collection)
         for n, mbid in enumerate(MBIDS):
             beet(folder, "modify", "--yes", "--nowrite", f"title:Song tones {n}", f"mb_trackid={mbid}")
@@ -88,7 +89,7 @@ def test_beet_simlist_begins_with_the_song_and_prints_paths_where_asked(made, co
 
 
 @pytest.mark.slow
-def test_what_cannot_be_found_is_one_sentence_of_beets(made, tmp_path, collection, built_library):
+def test_what_cannot_be_found_is_one_sentence_of_beets(made, tmp_path, collection):
     _, problem = beet(made.folder, "similar", "title:nothing", expect=1)
     assert "no song of musicsim's library" in problem
     configure(tmp_path, collection, tmp_path / "none")
