@@ -1,6 +1,7 @@
 """A real server: its songs are found, what was starred comes here, playlists go there, and its sound plays."""
 
 import shutil
+import time
 
 import pytest
 
@@ -160,6 +161,7 @@ def test_songs_without_a_file_here_are_analysed_and_play_through_us(library, ser
         assert sync(library, Connections(library).get("home"), silent).n_unmatched == 0
     finally:
         extra.unlink()
+        time.sleep(1.1)  # the server tells of its last change by the second
         served.scan()
     gone = sync(library, Connections(library).get("home"), silent)
     assert (gone.n_gone, gone.n_songs) == (1, N_SONGS)
