@@ -137,7 +137,7 @@ def test_fewer_songs_than_a_question_has_words(empty, tmp_path):
     choose(app, "compare_n_songs", 4)
     assert "A question needs 4 songs, but only 3 songs can be compared." in said(app)
     shown = [element.key for element in app.get("bidi_component")]
-    assert shown == ["musicsim-player", "musicsim_reload"], "nothing to choose from"
+    assert shown == ["musicsim_reload", "musicsim-player"], "nothing to choose from"
 
 
 def test_a_song_whose_file_has_gone_cannot_be_heard_and_the_others_can(full, survey):

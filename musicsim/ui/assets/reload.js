@@ -2,17 +2,19 @@
 
 const NAME = "musicsim.tab";
 const IDLE = "[data-testid=stApp][data-test-script-state=notRunning]";
+const LOOK_MS = 50;
+const REST_LOOKS = 8;
 
-/** Do it once no run of the page is under way: a state that is set while a page is left calls the old page back. */
-function whenIdle(act) {
-  if (document.querySelector(IDLE)) act();
-  else setTimeout(whenIdle, 50, act);
+/** Do it once the page has been at rest for a while: a state that is set while a page is left calls the old page back. */
+function whenAtRest(act, nLooks = 0) {
+  if (nLooks === REST_LOOKS) act();
+  else setTimeout(whenAtRest, LOOK_MS, act, document.querySelector(IDLE) ? nLooks + 1 : 0);
 }
 
 export default function ({ data, setStateValue }) {
   try {
     if (!sessionStorage.getItem(NAME)) sessionStorage.setItem(NAME, data.tab);
-    whenIdle(() => {
+    whenAtRest(() => {
       const before = sessionStorage.getItem(NAME);
       if (before === data.tab) return;
       sessionStorage.setItem(NAME, data.tab);
