@@ -150,10 +150,11 @@ def outline(page: Page, drawn, corners: list[tuple[float, float]], tool: str = "
 
 def ask(page: Page, row: int = 0):
     """Press *Why?* on an answer; give the dialog once its waveforms are drawn."""
+    page.wait_for_selector(IDLE)
     rows(page).nth(row).get_by_role("button", name=re.compile("^Why")).click()
     dialog = page.get_by_role("dialog", name="Why are these two alike?")
     expect(dialog.get_by_test_id("why-wave")).to_have_count(2)
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    page.wait_for_selector(IDLE)
     return dialog
 
 

@@ -5,6 +5,7 @@ the name, the default and the meaning of a value stand. What is opened here is s
 and never changed by a page.
 """
 
+import gc
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -318,5 +319,8 @@ def warm_up() -> None:
         _ = codebook.Codebook, playlist.PlaylistModel, search.ExactIndex  # each loads its module
         now.find("a")  # of a million songs the first letter typed would take seconds
         understood(now, "a")
+        # Streamlit collects garbage after every run of a page: without this it goes through all modules each time
+        gc.collect()
+        gc.freeze()
 
     threading.Thread(target=import_all, name="warm-up", daemon=True).start()
