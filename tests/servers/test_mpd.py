@@ -245,7 +245,7 @@ def test_a_queue_is_kept_filled_over_twenty_songs_and_a_killed_mpd(many):
         assert "is back" in said.get(timeout=PATIENCE_S)
         cross(11)
     finally:
-        program.send_signal(signal.SIGINT)
+        program.send_signal(signal.SIGTERM)
         program.wait(timeout=PATIENCE_S)
     reader.join(timeout=PATIENCE_S)
     assert said.empty(), "it ends without a word"
