@@ -11,6 +11,7 @@ BROWSERS ?= 2
 BIN := $(VENV)/bin
 # The app's own workers give way to everything else: beside tests that do not, they would starve.
 RUN = nice -n 19 $(BIN)/python -m pytest
+BROWSE = $(RUN) -m browser -o cache_dir=$(VENV)/browser_cache
 # What depends on how matrix products round.
 NUMERIC = $(addprefix tests/,audio codebook gaussians kernels mixtures relevance metric order hashing search playlist evaluation test_blas.py)
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -30,7 +31,7 @@ ifdef PYTEST_ARGS
 	$(RUN) $(PYTEST_ARGS)
 else
 	@status=0; \
-	$(RUN) -m browser -n $(BROWSERS) --dist loadfile --no-loadscope-reorder > $(VENV)/browser.log 2>&1 & browsers=$$!; \
+	$(BROWSE) -n $(BROWSERS) --dist loadfile --no-loadscope-reorder > $(VENV)/browser.log 2>&1 & browsers=$$!; \
 	$(RUN) -m "not browser" -n $(JOBS) --dist loadfile --no-loadscope-reorder || status=1; \
 	kernel=$$($(BIN)/python tests/other_kernel.py); \
 	if [ -n "$$kernel" ]; then \
@@ -38,7 +39,11 @@ else
 	    OPENBLAS_CORETYPE=$$kernel $(RUN) -m "not browser and not slow" -n 2 --dist loadfile --no-loadscope-reorder $(NUMERIC) || status=1; \
 	fi; \
 	echo "The tests with a browser, which ran beside them"; \
-	wait $$browsers || status=1; cat $(VENV)/browser.log; \
+	wait $$browsers; failed=$$?; cat $(VENV)/browser.log; \
+	if [ $$failed != 0 ]; then \
+	    echo "What failed beside all the others, once more by itself"; \
+	    $(BROWSE) --last-failed --last-failed-no-failures none || status=1; \
+	fi; \
 	exit $$status
 endif
 

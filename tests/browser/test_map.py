@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 
 from musicsim.library import Library
 from tests.browser.actions import (
+    IDLE,
     map_range,
     outline,
     place_of,
@@ -91,6 +92,7 @@ def test_a_rectangle_marks_songs_that_are_then_tagged_and_handed_out(page, addre
     expect(page.get_by_role("heading", name="12 songs marked")).to_be_visible()
     wait_for_mark(page, drawn, "found", 12)
     page.get_by_text("Table, export and tag").click()
+    page.wait_for_selector(IDLE)
     with page.expect_download() as download:
         page.get_by_role("button", name="Download as CSV").click()
     with open(download.value.path(), newline="", encoding="utf-8") as file:

@@ -147,6 +147,7 @@ def test_a_saved_list_is_found_again_by_its_address(page, address):
 def test_the_exported_list_is_the_rows(page, address, home, tmp_path):
     ids = draw(page, address, 5)
     page.get_by_role("button", name="Export", exact=True).click()
+    page.wait_for_selector(IDLE)
     with page.expect_download() as download:
         page.get_by_role("button", name="Download", exact=True).click()
     download.value.save_as(tmp_path / "list.m3u8")

@@ -5,7 +5,7 @@ import csv
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.actions import APP, visit, wait_for_map
+from tests.browser.actions import APP, IDLE, visit, wait_for_map
 from tests.browser.serving import serve
 
 pytestmark = pytest.mark.slow
@@ -28,6 +28,7 @@ def test_a_label_stands_in_the_legend_and_its_formula_is_text_in_the_table_that_
         for name in ("Search", "Fullscreen"):
             expect(tools.get_by_role("button", name=name)).to_be_attached()
         expect(tools.get_by_role("button", name="Download as CSV")).to_have_count(0)
+        page.wait_for_selector(IDLE)
         with page.expect_download() as download:
             page.get_by_test_id("stDownloadButton").get_by_role("button", name="Download as CSV").click()
         with open(download.value.path(), newline="", encoding="utf-8") as file:
