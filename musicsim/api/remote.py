@@ -6,7 +6,7 @@ from pathlib import PurePath
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from musicsim.api.ranges import asked_range
+from musicsim.api.ranges import asked_range, sound_response
 from musicsim.audio import BROWSER_EXTENSIONS, media_type
 from musicsim.errors import ServerError
 from musicsim.library import Library, Song
@@ -45,11 +45,5 @@ def _part(client: Subsonic, server_id: str, form: str, song: Song, request: Requ
     asked = asked_range(request)
     start, stop = asked or (0, _MAX_WHOLE)
     data, n_bytes = client.sound(server_id, form, start, stop - start)
-    headers = {"Accept-Ranges": "bytes", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
     kind = media_type(PurePath(f"sound.{form}") if form != "raw" else song.path)
-    if asked is None:
-        return Response(data, media_type=kind, headers=headers)
-    if not data:
-        return Response(status_code=416, headers={"Content-Range": f"bytes */{n_bytes}"})
-    headers["Content-Range"] = f"bytes {start}-{start + len(data) - 1}/{n_bytes}"
-    return Response(data, 206, headers, kind)
+    return sound_response(data, asked, n_bytes, kind)

@@ -1,6 +1,7 @@
 """Commands for MPD: playlists into its queue and its stored playlists, and a queue that never runs out."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -19,7 +20,7 @@ from musicsim.cli._console import (
     warn,
 )
 from musicsim.cli._options import taking
-from musicsim.cli.playlists import SavedOption, asked_songs
+from musicsim.cli.playlists import AskedSongs, SavedOption, asked_songs
 from musicsim.explorer.requests.playlist import PlaylistRequest
 
 _mpd = typer.Typer(
@@ -50,12 +51,8 @@ def queue(
 
     Exits with code 3 if MPD does not have some of the songs, which are listed.
     """
-    from musicsim.servers.mpd import Mpd, mpd_address
-
-    with open_library(library) as lib:
-        asked = asked_songs(lib, request, saved, model)
-        with Mpd(lib, mpd_address()) as mpd:
-            unknown = mpd.queue(asked.songs, replace=replace, play=play)
+    with _asked(library, request, saved, model) as (asked, mpd):
+        unknown = mpd.queue(asked.songs, replace=replace, play=play)
     _tell("queued", asked.songs, unknown, asked.notes, as_json=as_json)
 
 
@@ -75,13 +72,22 @@ def save(
 
     Exits with code 3 if MPD does not have some of the songs, which are listed.
     """
+    with _asked(library, request, saved, model) as (asked, mpd):
+        unknown = mpd.save(name, asked.songs, replace=replace)
+    _tell(f"saved as “{name}”", asked.songs, unknown, asked.notes, as_json=as_json)
+
+
+@contextmanager
+def _asked(
+    library: Any, request: PlaylistRequest, saved: str | None, model: str | None
+) -> Iterator[tuple[AskedSongs, Any]]:
+    """The songs that were asked for, and a connection to MPD."""
     from musicsim.servers.mpd import Mpd, mpd_address
 
     with open_library(library) as lib:
         asked = asked_songs(lib, request, saved, model)
         with Mpd(lib, mpd_address()) as mpd:
-            unknown = mpd.save(name, asked.songs, replace=replace)
-    _tell(f"saved as “{name}”", asked.songs, unknown, asked.notes, as_json=as_json)
+            yield asked, mpd
 
 
 def _tell(

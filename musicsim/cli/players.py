@@ -1,12 +1,12 @@
 """Commands for players of other programs: whether they are answered, and what they are offered."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library, plain
 from musicsim.cli._options import taking
-from musicsim.explorer.requests.options import options_of
+from musicsim.explorer.requests.options import changed, options_of
 from musicsim.explorer.requests.players import PlayerRules
 
 
@@ -42,7 +42,8 @@ def players(
             access = player_access(lib)
         else:
             access = answer_players(lib, request, new_token=new_token)
-    rules = {} if access is None else _changed(access.rules)
+    names = {field: option.name for field, option in options_of(PlayerRules).items()}
+    rules = {} if access is None else {names[field]: value for field, value in changed(access.rules).items()}
     if as_json:
         emit({"token": access and access.token, "rules": rules})
     elif access is None:
@@ -56,15 +57,3 @@ def players(
         typer.echo(
             "Set the app's address and this token in the player or plugin; docs/servers.md says where."
         )
-
-
-def _changed(rules: PlayerRules) -> dict[str, Any]:
-    """The options that are not as by default, by the names that the command line has for them."""
-    values = {
-        option.name: (getattr(rules, field), option) for field, option in options_of(PlayerRules).items()
-    }
-    return {
-        name: sorted(value) if option.many else value
-        for name, (value, option) in values.items()
-        if value != option.default
-    }

@@ -8,11 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import sqlalchemy as sa
-
 from musicsim.errors import MusicsimError, ServerError, StorageError
 from musicsim.library import Library
-from musicsim.library.db import schema
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.processes.workers import Limits, outcomes
 from musicsim.library.scan.analysis import Analysis, Same, Skipped, Task, analyse
@@ -148,10 +145,7 @@ def _leave(
 def _free_place(library: Library, connection: Connection, song: ServerSong, song_id: int | None) -> Path:
     """Where a song is listed; two songs of one path on the server have two places."""
     place = place_of(library, connection.name, song.id, song.path)
-    f = schema.files.c
-    with library.engine.connect() as connection_:
-        taken = connection_.scalar(sa.select(f.song_id).where(f.path == place))
-    if taken in (None, song_id):
+    if library.files.song_at(place, missing=True) in (None, song_id):
         return place
     return place.with_name(f"{place.stem} {re.sub('[^A-Za-z0-9-]', '', song.id)}{place.suffix}")
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from musicsim.errors import ServerError
 from musicsim.library import Library, Song
-from musicsim.library.disk.arrays import atomic_path
+from musicsim.library.disk.arrays import private_path
 from musicsim.library.exporters import jspf
 
 _ADDRESS = "https://api.listenbrainz.org"
@@ -52,8 +52,7 @@ def keep_token(library: Library, token: str) -> None:
         return
     if not _TOKEN.fullmatch(token):
         raise ServerError("this is no token: copy it from the settings of your account at ListenBrainz.")
-    with atomic_path(path) as temporary:
-        temporary.chmod(0o600)
+    with private_path(path) as temporary:
         temporary.write_text(token)
 
 

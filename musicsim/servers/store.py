@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library import Library, Song
-from musicsim.library.disk.arrays import atomic_path
+from musicsim.library.disk.arrays import private_path
 from musicsim.library.stores.server_songs import SERVERS_FOLDER
 
 SERVERS_FILE = "servers.json"
@@ -19,7 +19,6 @@ Sends = Literal["token", "password", "key"]
 """What a server is sent: the password's hash with a salt, the password itself (some servers know nothing else), or an
 API key."""
 
-_OWNER_ONLY = 0o600
 _NAME = re.compile(r"[^\W_][\w .@-]{0,59}")
 
 
@@ -119,8 +118,7 @@ class Connections:
 
     def _write(self, connections: Iterable[Connection]) -> None:
         text = json.dumps([asdict(connection) for connection in connections], indent=1)
-        with atomic_path(self._file) as temporary:
-            temporary.chmod(_OWNER_ONLY)  # before it holds anything
+        with private_path(self._file) as temporary:
             temporary.write_text(text, encoding="utf-8")
 
 

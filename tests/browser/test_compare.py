@@ -11,10 +11,8 @@ from playwright.sync_api import Locator, Page, expect
 from musicsim.explorer.models.artifacts import load_map
 from musicsim.library import Library
 from musicsim.library.stores.answers import Answer
-from tests.browser.actions import player_plays, switch
+from tests.browser.actions import IDLE, player_plays, switch
 from tests.browser.serving import PATIENCE_MS
-
-IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,7 @@ from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
 from tests.browser.actions import (
     APP,
+    IDLE,
     ask,
     close_spellings,
     look_at,
@@ -79,7 +80,7 @@ def import_history(page: Page, address: str, history: Path) -> None:
     look_at(page, address, history)
     expect(page.get_by_text("Close spellings")).to_be_visible()
     close_spellings(page)
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    page.wait_for_selector(IDLE)
     page.wait_for_timeout(1000)
     page.get_by_role("button", name="Import", exact=True).click()
     page.get_by_role("link", name="Train a model on it").click()
@@ -89,10 +90,10 @@ def train_on_sittings(page: Page) -> None:
     """Learn a ranking from what was played in one sitting, and watch the lines."""
     expect(page.get_by_role("heading", name="Train", exact=True)).to_be_visible()
     page.get_by_text("Songs played in one sitting", exact=True).click()
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    page.wait_for_selector(IDLE)
     page.get_by_role("combobox", name="Method").click()
     page.get_by_role("option", name="A ranking, step by step (MLR)").click()
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    page.wait_for_selector(IDLE)
     page.locator(".st-key-train_start button:visible").first.click()
     lines = page.locator("[class*='st-key-train_objective_'] .scatterlayer .js-line")
     expect(lines.first).to_be_attached(timeout=4 * PATIENCE_MS)
@@ -126,7 +127,7 @@ def test_a_history_becomes_a_model_that_explains_itself(page, address, folder, h
         assert learned.settings["supervision"] == "sittings"
     expect(side).to_have_value(learned.name)
     switch(page, "explore")
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    page.wait_for_selector(IDLE)
     after = places_on_map(wait_for_map(page)), row_ids(page)
     assert [place[0] for place in after[0]] == [place[0] for place in before[0]], "the same songs"
     assert after[0] != before[0], "another map"
@@ -142,7 +143,7 @@ def test_a_history_becomes_a_model_that_explains_itself(page, address, folder, h
         page.goto(address, wait_until="commit")
         page.get_by_test_id("stSidebarNavLink").filter(has_text="Playlist").click()
         expect(page.get_by_role("heading", name="Playlist", exact=True)).to_be_visible()
-        page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+        page.wait_for_selector(IDLE)
         expect(side).to_have_value(learned.name)
 
 
@@ -151,7 +152,7 @@ def test_a_training_outlives_the_tab_and_the_server(page, folder, history):
     with serve(APP, environment=environment) as address:
         visit(page, address, "train")
         page.get_by_text("Songs of one genre", exact=True).click()
-        page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+        page.wait_for_selector(IDLE)
         train_a_ranking(page)
         expect(page.get_by_role("heading", name="3 · Learning")).to_be_visible()
         page.goto("about:blank")

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from musicsim.library import Library
-from tests.browser.actions import APP, close_spellings, look_at
+from tests.browser.actions import APP, IDLE, close_spellings, look_at
 from tests.browser.serving import serve
 
 pytestmark = pytest.mark.slow
@@ -36,7 +36,7 @@ def test_a_history_is_imported_and_undone(page, tiny_library, history, width):
         assert tiny_library.listening.imports() == [], "nothing is written before it is asked for"
 
         close_spellings(page)
-        page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+        page.wait_for_selector(IDLE)
         page.wait_for_timeout(1000)
         page.get_by_role("button", name="Import", exact=True).click()
         expect(

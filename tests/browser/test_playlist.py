@@ -78,7 +78,7 @@ def test_kept_songs_stay_when_the_others_are_drawn_again(page, address):
     for _ in range(6):  # of few songs, the same ones may come again
         again.click()
         page.wait_for_timeout(800)
-        page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+        page.wait_for_selector(IDLE)
         expect(rows(page)).to_have_count(8)
         assert (row_ids(page)[2], row_ids(page)[5]) == (before[2], before[5])
         if row_ids(page) != before:

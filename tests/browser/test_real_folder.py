@@ -10,7 +10,7 @@ import soundfile
 from playwright.sync_api import Page, expect
 
 from musicsim.library import Library
-from tests.browser.actions import APP, switch, visit, wait_for_map
+from tests.browser.actions import APP, IDLE, switch, visit, wait_for_map
 from tests.browser.serving import serve
 from tests.sounds import open_library, write_song
 
@@ -58,7 +58,7 @@ def counted(page: Page, words: str):
 def press(page: Page, name: str) -> None:
     """Click a button once the page has come to rest: one that is drawn again under the finger hears nothing."""
     page.wait_for_timeout(1500)  # the last look at a job that has ended
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    page.wait_for_selector(IDLE)
     page.get_by_role("button", name=name).first.click()
 
 

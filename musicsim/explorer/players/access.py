@@ -11,10 +11,9 @@ from musicsim.explorer.requests.players import PlayerRules
 from musicsim.explorer.snapshot.filtering import passing
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
-from musicsim.library.disk.arrays import atomic_path
+from musicsim.library.disk.arrays import private_path
 
 _FILE = "players.json"
-_MODE = 0o600  # the token is for its owner's eyes
 _MAX_BYTES = 1 << 20
 
 
@@ -53,8 +52,7 @@ def answer_players(library: Library, rules: PlayerRules, *, new_token: bool = Fa
         passing(take_snapshot(library), rules)
     known = None if new_token else player_access(library)
     access = PlayerAccess(token=known.token if known else secrets.token_urlsafe(18), rules=rules)
-    with atomic_path(_path(library)) as temporary:
-        temporary.chmod(_MODE)
+    with private_path(_path(library)) as temporary:
         temporary.write_bytes(_json.dump_json(access))
     return access
 

@@ -3,12 +3,12 @@
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, replace
 from typing import Any
 
 from musicsim.errors import LibraryError, MusicsimError, NotFoundError
 from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
-from musicsim.explorer.requests.options import options_of
+from musicsim.explorer.requests.options import changed, options_of
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
@@ -37,17 +37,7 @@ class Refreshed:
 
 def saved_request(request: PlaylistRequest, around_last: int = 0) -> dict[str, Any]:
     """A request as JSON keeps it: what differs from the defaults."""
-    kept: dict[str, Any] = {}
-    for name in options_of(PlaylistRequest):
-        value = getattr(request, name)
-        if value != _default(name):
-            kept[name] = sorted(value) if isinstance(value, frozenset) else value
-    return kept | ({AROUND_LAST: around_last} if around_last else {})
-
-
-def _default(name: str) -> Any:
-    (default,) = (f.default for f in fields(PlaylistRequest) if f.name == name)
-    return None if default is MISSING else default
+    return changed(request) | ({AROUND_LAST: around_last} if around_last else {})
 
 
 def read_request(kept: Mapping[str, Any]) -> tuple[PlaylistRequest, int]:
@@ -78,8 +68,7 @@ def keep_filled(
     asked, seeds = request, []
     if around_last:
         seeds = _played_last(now.library, connection, around_last)
-        values = {f.name: getattr(request, f.name) for f in fields(request)}
-        asked = PlaylistRequest(**values | {"like": tuple(song.id for song in seeds)})
+        asked = replace(request, like=tuple(song.id for song in seeds))
     walk = Walk(now)
     drawn = walk.draw(asked, asked.seed)
     ids = [song.id for song in drawn.songs]

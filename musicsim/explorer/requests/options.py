@@ -106,6 +106,18 @@ def _shape(hint: Any) -> dict[str, Any]:
     return {"element": parts[0], "many": origin}
 
 
+def changed(request: Any) -> dict[str, Any]:
+    """The options of a request that are not as by default, by their field, as JSON keeps them."""
+    values = {
+        name: (getattr(request, name), asked.default) for name, asked in options_of(type(request)).items()
+    }
+    return {
+        name: sorted(value) if isinstance(value, frozenset) else value
+        for name, (value, default) in values.items()
+        if value != default
+    }
+
+
 def settle(request: Any) -> None:
     """Make lists of values what the fields of a request hold; for the end of its ``__post_init__``.
 

@@ -38,6 +38,14 @@ def atomic_path(target: Path) -> Iterator[Path]:
 
 
 @contextmanager
+def private_path(target: Path) -> Iterator[Path]:
+    """Do as :func:`atomic_path` for what only its owner may read."""
+    with atomic_path(target) as temporary:
+        temporary.chmod(0o600)  # before it holds anything
+        yield temporary
+
+
+@contextmanager
 def atomic_folder(target: Path) -> Iterator[Path]:
     """Give a temporary folder beside `target`, which is not there yet, that becomes it when the block ends well.
 

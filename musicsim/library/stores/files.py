@@ -128,10 +128,11 @@ class FileStore(Tables):
             found.setdefault(song_id, []).append(path)
         return found
 
-    def song_at(self, path: Path) -> int | None:
-        """The song that the file at a path holds; None where there is none."""
+    def song_at(self, path: Path, *, missing: bool = False) -> int | None:
+        """The song that the file at a path holds, or held if missing files count; None where there is none."""
         f = schema.files.c
-        return self._value(sa.select(f.song_id).where(f.path == path, f.missing_since.is_(None)))
+        here = sa.true() if missing else f.missing_since.is_(None)
+        return self._value(sa.select(f.song_id).where(f.path == path, here))
 
     def songs_below(self, folder: Path) -> set[Path]:
         """Paths of the files below a folder that are songs."""

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from musicsim.api.ranges import asked_range
+from musicsim.api.ranges import asked_range, sound_response
 from musicsim.audio import media_type
 from musicsim.errors import MusicsimError, NotFoundError
 from musicsim.explorer.libraries import open_library
@@ -43,17 +43,9 @@ def _upload(request: Request) -> Response:
     upload = _held.get(request.path_params["digest"])
     if upload is None:
         return JSONResponse({"error": "this upload is no longer here: send it again."}, 404)
-    data, n_bytes = upload.data, len(upload.data)
-    headers = {"Accept-Ranges": "bytes", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-    kind = media_type(upload.name)
     asked = asked_range(request)
-    if asked is None:
-        return Response(data, media_type=kind, headers=headers)
-    start, stop = asked[0], min(asked[1], n_bytes)
-    if start >= stop:
-        return Response(status_code=416, headers={"Content-Range": f"bytes */{n_bytes}"})
-    headers["Content-Range"] = f"bytes {start}-{stop - 1}/{n_bytes}"
-    return Response(data[start:stop], 206, headers, kind)
+    data = upload.data if asked is None else upload.data[slice(*asked)]
+    return sound_response(data, asked, len(upload.data), media_type(upload.name))
 
 
 def _radio(request: Request) -> Response:
