@@ -120,9 +120,9 @@ def take_real(page: Page) -> None:
     _shoot(page, "real-why")
     page.keyboard.press("Escape")
     _switch(page, "Playlist")
-    for label, place in (("First song", 3), ("Pass through", 40)):
-        page.get_by_role("combobox", name=label).click()
-        page.get_by_role("option").nth(place).click()
+    for label, letters in (("First song", "ba"), ("Pass through", "su")):
+        page.get_by_role("combobox", name=label).press_sequentially(letters, delay=150)
+        page.get_by_role("option").first.click()
         page.keyboard.press("Escape")
         page.wait_for_timeout(1000)
     page.get_by_role("button", name="Generate a playlist").click()

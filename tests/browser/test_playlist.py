@@ -186,6 +186,7 @@ def test_the_mix_is_made_and_can_be_heard(page, address):
 def test_a_phone_shows_all_without_scrolling_sideways(page, address):
     page.set_viewport_size({"width": 420, "height": 900})
     ids = draw(page, address, 6)
+    expect(rows(page).first).to_be_in_viewport()
     assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= 420
     for index in range(6):
         words = rows(page).nth(index).locator(".words").bounding_box()

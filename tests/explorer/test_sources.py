@@ -12,8 +12,11 @@ from musicsim.explorer.learning.multi_kernel import SourceEmbedding, SourceMLR, 
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.models.files import save_model_file
 from musicsim.explorer.models.joint_space import column_scales, fill, statistics
+from musicsim.explorer.models.representations import REPRESENTATIONS
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.search.query import find_similar, read_example
+from musicsim.explorer.search.why_groups import GROUPS, REST
+from musicsim.explorer.search.why_sides import explained
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.fitting import RepresentationSettings
 from musicsim.explorer.upkeep.learned_model import learn
@@ -221,6 +224,24 @@ def test_sound_from_outside_is_heard_by_those_that_listen(three_sources, tmp_pat
     example = read_example(seen, data, "x.flac")
     assert np.isfinite(example.vector).all()
     assert find_similar(seen, example, 1)[0].song.genre == "noise"
+
+
+def test_why_says_what_each_source_gives_and_the_sound_in_parts(three_sources, tmp_path):
+    seen = take_snapshot(three_sources, three_sources.models.named("all of it").id)
+    one, other = seen.songs_at()[10:12]
+    query = read_example(seen, one.path.read_bytes(), "mine")
+    for asked in (one.id, query):
+        _, _, why = explained(seen, asked, other.id)
+        shown = max(0.0, why.similarity_after)
+        assert max(0.0, sum(part.similarity for part in why.parts)) == pytest.approx(shown, abs=1e-6)
+        assert why.passages[0], "what sounds alike where"
+    words = {part.words for part in explained(seen, one.id, other.id)[2].parts} - {REST}
+    kinds = {REPRESENTATIONS[name].description for name in ("tags", "rhythm", "own")}
+    assert words <= kinds | set(GROUPS)
+    three_sources.models.delete(three_sources.models.named("net").id)
+    three_sources.models.activate(three_sources.models.named("tags").id)
+    _, _, why = explained(take_snapshot(three_sources), one.id, other.id)
+    assert [part.words for part in why.parts] == ["tags that people gave"]
 
 
 def test_new_songs_join_with_what_is_known_of_them(three_sources, three_sources_folder, tmp_path):

@@ -14,7 +14,7 @@ from musicsim.explorer.models.encoders import CodewordEncoder
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.search.query import find_similar, read_example, similarity_of
 from musicsim.explorer.search.why import Side, codeword_shares, describe_codewords, explain_pair
-from musicsim.explorer.search.why_groups import GROUPS, group_shares, largest_shares
+from musicsim.explorer.search.why_groups import GROUPS, group_shares, largest_shares, sound_groups
 from musicsim.explorer.search.why_sides import explained, sides_of
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.kernels import ppk_kernel, ppk_map, ppk_similarity
@@ -283,11 +283,11 @@ def test_shares_of_groups_add_up_to_distance_and_similarity(seed):
     n_features = [820, 820 + FLUCTUATION_SIZE][seed % 2]  # of an older version, and of this one
     a, b, *sample = rng.standard_normal((12, n_features))
     L = 0.03 * rng.standard_normal((9, n_features))
-    distance, similarity = group_shares(a, b, sample, L)
+    distance, similarity = group_shares(a, b, sample, L, sound_groups(n_features), len(GROUPS))
     d = np.linalg.norm(L @ (a - b))
     assert distance.sum() == pytest.approx(d**2)
     assert similarity.sum() == pytest.approx(1 - d**2 / 2)
-    parts = largest_shares((distance, similarity), None)
+    parts = largest_shares(list(GROUPS), (distance, similarity), None)
     assert sum(part.similarity for part in parts) == pytest.approx(1 - d**2 / 2)
 
 
@@ -305,7 +305,9 @@ def test_what_differs_is_what_a_group_is_called_after(rng, n_features):
     for words, number in where.items():
         b = a.copy()
         b[number] += 3.0
-        distance, similarity = group_shares(a, b, sample, np.eye(n_features))
+        distance, similarity = group_shares(
+            a, b, sample, np.eye(n_features), sound_groups(n_features), len(GROUPS)
+        )
         group = list(GROUPS).index(words)
         assert distance[group] == pytest.approx(9.0)
         assert np.abs(np.delete(distance, group)).max() < 1e-9

@@ -65,3 +65,11 @@ def test_all_done_is_no_time_left(clock):
     clock.now += 1.0
     told.done(Path("a.mp3"), 100, 1.0)
     assert told.seconds_left == 0.0
+
+
+def test_a_file_that_takes_long_does_not_raise_the_price_of_the_rest(clock):
+    told = Forecast([(Path("a.mp3"), 100), (Path("b.mp3"), 300)])
+    clock.now += 1.0
+    told.done(Path("a.mp3"), 100, 1.0)
+    clock.now += 600.0
+    assert told.seconds_left == pytest.approx(3.0)

@@ -1,8 +1,8 @@
 """Why two songs are alike: what gives the similarity, the codewords they share, where these sound, and what listeners
 gave both.
 
-The figures are those of the model in use. Where it compares Gaussians, they are by parts of the sound
-(:mod:`musicsim.explorer.search.why_groups`), and what sounds alike where comes from the model of codewords.
+The figures are those of the model in use. Where it compares something else than codewords, they are by groups of what
+it compares (:mod:`musicsim.explorer.search.why_groups`), and what sounds alike where comes from the model of codewords.
 
 Conventions. Songs are histograms over the codewords of one codebook. A space is the map of a model and the
 matrix ``components`` (r, n_codewords) of its vectors, so that squared distances are those of the metric
@@ -22,9 +22,8 @@ from musicsim import kernels
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, Int64Array
 from musicsim.audio import HOP, SAMPLE_RATE
 from musicsim.errors import ModelError
-from musicsim.explorer.models.schema import SOUNDS
 from musicsim.explorer.models.similarity_model import SimilarityModel
-from musicsim.explorer.search.why_groups import Share, group_shares, largest_shares
+from musicsim.explorer.search.why_groups import REST, Compared, Share, Shares, largest_shares
 
 N_SHARED, N_APART = 6, 3
 _FRAME_S = HOP / SAMPLE_RATE
@@ -56,8 +55,6 @@ class Side:
     starts_s: float = 0.0  # where in the song or file it begins, of a part
     tags: tuple[str, ...] = ()  # heaviest first
     listeners: frozenset[str] = frozenset()
-    # (n_features,), or None: under the model in use; None where that compares the histogram
-    features: Float32Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,16 +179,16 @@ def explain_pair(
     model: SimilarityModel,
     *,
     codewords: SimilarityModel | None = None,
-    sample: npt.ArrayLike | None = None,
+    compared: Compared | None = None,
 ) -> Why:
     """Explain the similarity of two songs under a model, before and after learning.
 
     Parameters
     ----------
     codewords : SimilarityModel, optional
-        The library's model of codewords, for a `model` that compares Gaussians.
-    sample : array of shape (n, n_features), optional
-        Features of songs, for the same.
+        The library's model of codewords, for a `model` that compares something else.
+    compared : Compared, optional
+        What such a model compares of the two songs.
 
     Returns
     -------
@@ -201,20 +198,20 @@ def explain_pair(
     Raises
     ------
     ModelError
-        If the model compares neither Gaussians nor histograms of codewords.
+        If the model does not compare histograms of codewords, and `compared` is not given.
 
     Notes
     -----
     Memory: 32 bytes a frame and the blocks of frames as they come, 2 MB a song of ten minutes. Of longer songs
     the first ten minutes are listened through.
     """
-    if model.representation in SOUNDS:
-        before, after = _sound_shares(one, other, model, sample)
-        parts = largest_shares(before, after)
+    if compared is not None:
+        before, after = compared.shares()
+        parts = largest_shares(compared.names, before, after)
         heard = _Heard() if codewords is None else _Heard.of(one, other, codewords, None)
-        apart: tuple[CodewordShare | Share, ...] = tuple(
-            sorted(parts[:-1], key=lambda part: -part.distance)[:N_APART]
-        )
+        named = [part for part in parts if part.words != REST]
+        far = sorted(named, key=lambda part: -part.distance)[:N_APART]
+        apart: tuple[CodewordShare | Share, ...] = tuple(far) if len(named) > 1 else ()
     else:
         before, after = _histogram_shares(one, other, model)
         heard = _Heard.of(one, other, model, after)
@@ -273,10 +270,7 @@ class _Heard:
         )
 
 
-_Shares = tuple[Float64Array, Float64Array]
-
-
-def _histogram_shares(one: Side, other: Side, model: SimilarityModel) -> tuple[_Shares, _Shares | None]:
+def _histogram_shares(one: Side, other: Side, model: SimilarityModel) -> tuple[Shares, Shares | None]:
     """Shares of codewords before and after learning."""
     _codebook_of(model)  # refuses a model of another kind
     assert one.histogram is not None
@@ -286,19 +280,7 @@ def _histogram_shares(one: Side, other: Side, model: SimilarityModel) -> tuple[_
     return before, None if model.metric_ is None else codeword_shares(a, b, model.components_)
 
 
-def _sound_shares(
-    one: Side, other: Side, model: SimilarityModel, sample: npt.ArrayLike | None
-) -> tuple[_Shares, _Shares | None]:
-    """Shares of groups before and after learning."""
-    assert one.features is not None
-    assert other.features is not None
-    pair = np.stack([one.features, other.features])
-    some = pair if sample is None else np.asarray(sample)
-    before = group_shares(pair[0], pair[1], some, model.untrained().components_)
-    return before, None if model.metric_ is None else group_shares(pair[0], pair[1], some, model.components_)
-
-
-def _told(shared: Sequence[CodewordShare], before: _Shares, after: _Shares | None) -> tuple[Share, ...]:
+def _told(shared: Sequence[CodewordShare], before: Shares, after: Shares | None) -> tuple[Share, ...]:
     """Bars of codewords, and one of all others."""
     parts = [
         Share(
@@ -318,7 +300,7 @@ def _told(shared: Sequence[CodewordShare], before: _Shares, after: _Shares | Non
     ]
     similarity, distance, *learned = left
     similarity_after, distance_after = learned or (None, None)
-    return (*parts, Share("everything else", similarity, similarity_after, distance, distance_after))
+    return (*parts, Share(REST, similarity, similarity_after, distance, distance_after))
 
 
 def _codebook_of(model: SimilarityModel) -> codebooks.Codebook:

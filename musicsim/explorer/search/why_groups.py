@@ -1,24 +1,30 @@
-"""What each part of the sound gives to the similarity of two songs that are compared by Gaussians and fluctuation.
+"""What each part of what a model compares gives to the similarity of two songs, in groups that have a name.
 
-A Gaussian's logarithm has a number for each pair of columns of the frames, and for each column by itself. They are put
+Of models that compare Gaussians and fluctuation the groups are parts of the sound, of others what they compare. A
+Gaussian's logarithm has a number for each pair of columns of the frames, and for each column by itself. They are put
 together to what can be said in a word: level, tone colour, their movement, and what goes with what. Whitening mixes the
 columns of frames a little; the groups are those of the columns after it, each of which is closest to one before.
 Fluctuation is a group by itself.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from musicsim._arrays import Float64Array, Int64Array
+from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.audio.features import N_MFCC
 
 _COVERED = 0.8
 """Share of the similarity that is said part by part; the rest is one bar."""
-_REST = "everything else"
+REST = "everything else"
 _N_COARSE = 5
 """Cepstra that say the tone colour roughly: the level, and four of the spectrum's shape."""
+
+Shares: TypeAlias = tuple[Float64Array, Float64Array]
+"""Of squared distance and of similarity."""
 
 _LEVEL, _TONE, _DETAIL, _LEVEL_MOVES, _TONE_MOVES, _TONE_TURNS, _MEAN = range(7)
 GROUPS = {
@@ -43,6 +49,44 @@ GROUPS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Compared:
+    """What a model compares of two songs: mapped features, each in a group that has a name."""
+
+    names: tuple[str, ...]  # of the groups
+    group: Int64Array  # (n_features,)
+    pair: Float32Array  # (2, n_features)
+    sample: Float32Array  # (n, n_features): other songs of the library
+    before: Float64Array  # (r, n_features): L of the metric M = L^T L
+    after: Float64Array | None  # None without a learned metric
+
+    @classmethod
+    def joined(cls, parts: Sequence["Compared"]) -> Self:
+        """Several as one; groups of one name are one group."""
+        names = tuple(dict.fromkeys(name for part in parts for name in part.names))
+        return cls(
+            names=names,
+            group=np.concatenate(
+                [np.array([names.index(name) for name in part.names])[part.group] for part in parts]
+            ),
+            pair=np.hstack([part.pair for part in parts]),
+            sample=np.hstack([part.sample for part in parts]),
+            before=np.hstack([part.before for part in parts]),
+            after=None
+            if parts[0].after is None
+            else np.hstack([part.after for part in parts if part.after is not None]),
+        )
+
+    def shares(self) -> tuple[Shares, Shares | None]:
+        """Shares of the groups in squared distance and similarity, before and after learning."""
+        a, b = self.pair
+        n = len(self.names)
+        before = group_shares(a, b, self.sample, self.before, self.group, n)
+        return before, None if self.after is None else group_shares(
+            a, b, self.sample, self.after, self.group, n
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Share:
     """What a part of the sound adds to similarity and squared distance; "after" is None without a learned metric."""
 
@@ -64,19 +108,25 @@ class Share:
 
 
 def group_shares(
-    a: npt.ArrayLike, b: npt.ArrayLike, sample: npt.ArrayLike, components: npt.ArrayLike
-) -> tuple[Float64Array, Float64Array]:
-    """Share of each of :data:`GROUPS` in the squared distance of two songs, and in their similarity.
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    sample: npt.ArrayLike,
+    components: npt.ArrayLike,
+    group: Int64Array,
+    n_groups: int,
+) -> Shares:
+    """Share of each group of features in the squared distance of two songs, and in their similarity.
 
     Parameters
     ----------
     a, b : arrays of shape (n_features,)
-        Mapped features of a :class:`~musicsim.explorer.models.encoders.SoundEncoder`, or of the
-        :class:`~musicsim.explorer.models.encoders.GaussianEncoder` of older versions.
+        Mapped features of the songs.
     sample : array of shape (n, n_features)
         Those of songs of the library.
     components : array of shape (r, n_features)
         L of the metric M = L^T L.
+    group : int64 ndarray of shape (n_features,)
+        The group of each feature, less than `n_groups`.
 
     Returns
     -------
@@ -91,27 +141,25 @@ def group_shares(
     """
     a, b, X, L = (np.asarray(x, dtype=np.float64) for x in (a, b, sample, components))
     delta = a - b
-    distance = _by_group((delta * (L.T @ (L @ delta)))[None])[0]
+    distance = np.bincount(group, delta * (L.T @ (L @ delta)), n_groups).astype(np.float64)
     X = X - X.mean(axis=0)
-    usual = _by_group(((X @ L.T) @ L * X).mean(axis=0, keepdims=True))[0]
+    usual = np.bincount(group, ((X @ L.T) @ L * X).mean(axis=0), n_groups).astype(np.float64)
     # of a single song, or of copies, nothing is usual
     usual = usual / usual.sum() if usual.sum() > 0 else np.full(len(usual), 1.0 / len(usual))
     return distance, usual - distance / 2
 
 
-def largest_shares(
-    before: tuple[Float64Array, Float64Array], after: tuple[Float64Array, Float64Array] | None
-) -> tuple[Share, ...]:
+def largest_shares(names: Sequence[str], before: Shares, after: Shares | None) -> tuple[Share, ...]:
     """The groups with the most of the similarity under the model in use, and what is left as one more.
 
-    `before` and `after` are those of :func:`group_shares`, (n_groups,) each, without and with a learned metric.
+    `names` are those of the groups, `before` and `after` as :func:`group_shares` returns them, without and with a
+    learned metric.
     """
     _, similarity = after or before
     order = np.argsort(-similarity, kind="stable")
     reached = np.flatnonzero(np.cumsum(similarity[order]) >= _COVERED * similarity.sum())
     n = int(reached[0]) + 1 if len(reached) else len(order)
-    names = list(GROUPS)
-    chosen = [(names[g], [g]) for g in order[:n].tolist()] + [(_REST, order[n:].tolist())]
+    chosen = [(names[g], [g]) for g in order[:n].tolist()] + [(REST, order[n:].tolist())]
     return tuple(
         Share(
             words,
@@ -125,6 +173,17 @@ def largest_shares(
     )
 
 
+def sound_groups(n_features: int) -> Int64Array:
+    """The place in :data:`GROUPS` of each feature of a Sound model, or of the one of older versions, (n_features,)."""
+    kinds = _kinds()
+    rows, columns = np.triu_indices(len(kinds))
+    group_of = {frozenset(pair): g for g, pairs in enumerate(GROUPS.values()) for pair in pairs}
+    pairs = zip(kinds[rows].tolist(), kinds[columns].tolist(), strict=True)
+    group = np.full(n_features, len(GROUPS) - 1)  # what is behind the pairs
+    group[: len(rows)] = [group_of[frozenset(pair)] for pair in pairs]
+    return group
+
+
 def _kinds() -> Int64Array:
     """The kind of each column of a Gaussian's matrix: cepstra, their slopes, their curvatures, the mean."""
     kinds = np.empty(3 * N_MFCC + 1, dtype=np.int64)
@@ -133,14 +192,3 @@ def _kinds() -> Int64Array:
     kinds[[N_MFCC, 2 * N_MFCC]] = _LEVEL_MOVES
     kinds[-1] = _MEAN
     return kinds
-
-
-def _by_group(values: Float64Array) -> Float64Array:
-    """Sums over the numbers of each group, (n, n_groups), of values (n, n_features)."""
-    kinds = _kinds()
-    rows, columns = np.triu_indices(len(kinds))
-    group_of = {frozenset(pair): g for g, pairs in enumerate(GROUPS.values()) for pair in pairs}
-    pairs = zip(kinds[rows].tolist(), kinds[columns].tolist(), strict=True)
-    group = np.full(values.shape[1], len(GROUPS) - 1)  # what is behind the pairs
-    group[: len(rows)] = [group_of[frozenset(pair)] for pair in pairs]
-    return np.stack([np.bincount(group, row, len(GROUPS)) for row in values])

@@ -53,7 +53,7 @@ class Forecast:
     @property
     def seconds_left(self) -> float | None:
         """Wall time that the rest will take; None before there is a speed."""
-        elapsed = time.monotonic() - self._started
+        elapsed = self._marks[-1][0] - self._started  # since then workers are busy with files not counted yet
         busy, n_bytes = sum(self._busy.values()), sum(self._bytes.values())
         if elapsed < _SOON_S or not busy or not n_bytes:
             return None

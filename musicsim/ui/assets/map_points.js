@@ -6,6 +6,7 @@ const FULL = 65535; // of a place along each axis
 const SAMPLE = 8000; // songs that are points of a view with more, on the plain canvas
 const MAX_PLAIN = 20000; // songs up to which the plain canvas draws all
 const PROBE = 100000; // points by which WebGL's speed is measured
+const POINT_MS = Symbol.for("musicsim.map-point-ms"); // what drawing a point takes here: the same on every visit
 const MAX_FRAME_MS = 400; // a map that takes longer to draw is sampled
 const SOFTWARE = /swiftshader|llvmpipe|softpipe|software|basic render/i;
 const MOVE_MS = 600;
@@ -64,8 +65,14 @@ class GlPoints {
     this.frameMs = 0;
   }
 
-  /** Measure what a frame of all points will take, by some of them. */
+  /** Milliseconds that a frame of all points will take, measured once, with some of them. */
   async probe(places, colours, size) {
+    window[POINT_MS] ??= await this.measure(places, colours, size);
+    this.frameMs = places.n * window[POINT_MS];
+    return this.frameMs;
+  }
+
+  async measure(places, colours, size) {
     const n = Math.min(places.n, PROBE);
     await this.draw({ n, x: places.x.subarray(0, n), y: places.y.subarray(0, n) }, colours, size, false);
     const gl = this.renderer.regl._gl;
@@ -79,8 +86,7 @@ class GlPoints {
         this.plot.redraw();
       }));
     }
-    this.frameMs = (times.sort((a, b) => a - b)[1] * places.n) / n;
-    return this.frameMs;
+    return times.sort((a, b) => a - b)[1] / n;
   }
 
   async draw(places, colours, size, moves) {

@@ -216,6 +216,12 @@ function walkRows(event) {
   event.preventDefault();
 }
 
+function intoView(list) {
+  if (list.getBoundingClientRect().top < window.innerHeight / 2) return;
+  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  list.scrollIntoView({ block: "start", behavior: still ? "auto" : "smooth" });
+}
+
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
   const send = (kind, index, to = -1) =>
@@ -236,4 +242,5 @@ export default function (component) {
   if (old) old.replaceWith(list);
   else parentElement.append(list);
   if (focus?.icon) list.querySelector(`[data-song-id="${focus.song}"] [data-icon="${focus.icon}"]`)?.focus();
+  if (data.scroll_to) intoView(list);
 }

@@ -87,7 +87,12 @@ def hit_rows(
 
 
 def song_list(
-    rows: Sequence[Row], *, key: str, on_action: Callable[[Action], None], editable: bool = False
+    rows: Sequence[Row],
+    *,
+    key: str,
+    on_action: Callable[[Action], None],
+    editable: bool = False,
+    scroll_to: bool = False,
 ) -> None:
     """Show the rows.
 
@@ -99,6 +104,8 @@ def song_list(
         Called as a widget's callback, before the next run of the page.
     editable : bool
         A playlist: rows can be kept, moved, dropped, and drawn again, and songs added behind them.
+    scroll_to : bool
+        Bring its first row into view: a list that is new may be drawn below what is seen of the page.
     """
 
     def receive() -> None:
@@ -114,6 +121,7 @@ def song_list(
         data={
             "rows": [asdict(row) for row in rows],
             "editable": editable,
+            "scroll_to": scroll_to,
             "covers": cover_address(active_library(), "{}").lstrip("/"),
         },
         height="content",

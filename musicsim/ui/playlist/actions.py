@@ -16,6 +16,7 @@ from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, change
 from musicsim.ui.playlist.request_form import MAX_SONGS, remember_drawn, request_of
 
 TROUBLE: Key[str] = Key("playlist_trouble", str, "why the last request could not be followed")
+IS_NEW: Key[bool] = Key("playlist_is_new", bool, "the list was drawn by the last click")
 _MANY_OTHERS = 2  # times the songs of the list: so many others, and another route leaves the old songs out
 
 
@@ -54,6 +55,7 @@ def draw(now: Snapshot, walker: "Walk") -> None:
         draft = PlaylistDraft.of(drawn, request, seed)
         change(draft)
         remember_drawn(draft.song_ids)
+        IS_NEW.set(True)
 
 
 def another_route(now: Snapshot, walker: "Walk") -> None:

@@ -16,7 +16,15 @@ from musicsim.ui.components.listening import enqueue_songs, play_songs
 from musicsim.ui.components.song_finder import MatchKind, find_song, ids_of_match, song_matches
 from musicsim.ui.components.song_list import Action, Row, clock, row_of, song_list
 from musicsim.ui.components.song_map import song_map
-from musicsim.ui.playlist.actions import another_route, go_on, redraw_after, redraw_around, redraw_one, said
+from musicsim.ui.playlist.actions import (
+    IS_NEW,
+    another_route,
+    go_on,
+    redraw_after,
+    redraw_around,
+    redraw_one,
+    said,
+)
 from musicsim.ui.playlist.draft import (
     PLAYLIST,
     PlaylistDraft,
@@ -101,7 +109,8 @@ def show_rows(now: Snapshot, walker: Walk, draft: PlaylistDraft, shown: DrawnPla
         _row(song, edge.reason if edge else None, is_kept=song.id in draft.kept)
         for song, edge in zip(shown.songs, shown.edges, strict=True)
     ]
-    song_list(rows, key="playlist_rows", on_action=act, editable=True)
+    song_list(rows, key="playlist_rows", on_action=act, editable=True, scroll_to=IS_NEW.get())
+    IS_NEW.set(False)
     _ways_on(now, walker, draft)
     step, place = _WHY.get(), _ADD_AT.get()
     _WHY.set(None)

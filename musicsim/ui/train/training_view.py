@@ -344,18 +344,22 @@ def _trials_figure(points: list[dict[str, Any]], settings: dict[str, Any]) -> go
     """Held-out quality of each of the settings that were tried."""
     is_automatic = settings["method"] == AUTOMATIC
     what = "Mean of AUC, MAP, MRR and P@10" if is_automatic else LOSSES[settings["loss"]].split(":")[0]
+    # of many settings a row a method
+    rows = [str(p["setting"]).split(",")[0] if is_automatic else str(p["setting"]) for p in points]
     figure = go.Figure()
-    figure.add_bar(
-        x=[point["setting"] for point in points], y=[point["quality"] for point in points],
-        name="held-out artists",
+    figure.add_scatter(
+        x=[point["quality"] for point in points], y=rows, text=[point["setting"] for point in points],
+        name="held-out artists", mode="markers", marker={"size": 9, "opacity": 0.7},
+        hovertemplate="%{text}: %{x:.3f}<extra></extra>",
     )  # fmt: skip
     if points:
-        figure.add_hline(
+        figure.add_vline(
             points[0]["untrained"], line={"width": 2, "dash": "dash", "color": UNKNOWN_COLOUR},
-            annotation_text="untrained",
+            annotation_text="untrained", annotation_position="top",
         )  # fmt: skip
+    figure.update_yaxes(autorange="reversed", automargin=True)
     figure.update_layout(
-        height=_CHART_HEIGHT, margin={"l": 56, "r": 48, "t": 48, "b": 96}, uirevision="kept",
+        height=140 + 28 * len(set(rows)), margin={"l": 56, "r": 48, "t": 64, "b": 40}, uirevision="kept",
         title={"text": f"{what} on held-out artists", "font": {"size": 14}, "x": 0.0},
     )  # fmt: skip
     return figure
