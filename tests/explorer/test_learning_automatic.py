@@ -33,7 +33,7 @@ def test_what_plays_teach_is_found_and_kept(taught):
     tried = " ".join(entry["setting"] for entry in report["path"])
     assert all(words in tried for words in ("whitening within", "geometric mean", "ranking", "half of it"))
     assert LearningSettings(**taught.models.get(model_id).settings) == LearningSettings()
-    assert sum(row[""] == "taken" for row in path_rows(report)) == 1
+    assert sum(row[""] == "chosen" for row in path_rows(report)) == 1
     assert "a third of these artists" in judged_on(report)
 
 

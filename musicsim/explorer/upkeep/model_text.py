@@ -244,15 +244,17 @@ def source_rows(report: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def path_rows(report: Mapping[str, Any]) -> list[dict[str, str]]:
-    """What came of every C, or of all settings of a metric in closed form, as rows of a table."""
+    """What came of every C, or of each setting of a closed form: the chosen one first, then the best, as table rows."""
     if "setting" in report:
+        chosen = report["setting"]
+        path = sorted(report["path"], key=lambda entry: (entry["setting"] != chosen, -entry["quality"]))
         return [
             {
                 "settings": str(entry["setting"]),
                 "held out": f"{entry['quality']:.3f}",
-                "": "taken" if entry["setting"] == report["setting"] else "",
+                "": "chosen" if entry["setting"] == chosen else "",
             }
-            for entry in report["path"]
+            for entry in path
         ]
     return [
         {
@@ -261,7 +263,7 @@ def path_rows(report: Mapping[str, Any]) -> list[dict[str, str]]:
             "gap": f"{entry['gap']:.1%}",
             "cuts": f"{entry['n_cuts']}",
             "rank": f"{entry['rank']}",
-            "": "taken" if entry["C"] == report["C"] else "",
+            "": "chosen" if entry["C"] == report["C"] else "",
         }
         for entry in report["path"]
     ]

@@ -26,6 +26,7 @@ from musicsim.ui.train.models_view import delete_button, rename_button, use_butt
 
 _SHOWN: Key[str | None] = Key("verdict_of", lambda: None, "id of the model whose verdict is shown")
 _NEWEST: Key[str | None] = Key("verdict_newest", lambda: None, "id of the newest model that has a verdict")
+_BEST_SETTINGS = 6
 _EXAMPLE: Key[int | None] = Key("verdict_example", lambda: None, "id of the query whose answers are shown")
 
 
@@ -71,8 +72,7 @@ def _figures(now: Snapshot, record: ModelRecord, report: dict[str, Any], *, busy
             "the ten nearest of others."
         )
     with right:
-        st.table(pd.DataFrame(path_rows(report)), hide_index=True, border="horizontal")
-        st.caption(f"Held-out quality of each setting tried; {report['untrained']:.3f} before training.")
+        _settings(report)
         sources = source_rows(report)
         if sources:
             st.table(pd.DataFrame(sources), hide_index=True, border="horizontal")
@@ -80,6 +80,17 @@ def _figures(now: Snapshot, record: ModelRecord, report: dict[str, Any], *, busy
                 "Each model's share of the distances after training (before, all are equal), and how "
                 "good each is alone before training."
             )
+
+
+def _settings(report: dict[str, Any]) -> None:
+    """The best settings that were tried, and all others folded."""
+    rows = path_rows(report)
+    st.table(pd.DataFrame(rows[:_BEST_SETTINGS]), hide_index=True, border="horizontal")
+    which = "each setting" if len(rows) <= _BEST_SETTINGS else "the best settings"
+    st.caption(f"Held-out quality of {which} tried; {report['untrained']:.3f} before training.")
+    if len(rows) > _BEST_SETTINGS:
+        with st.expander(f"{len(rows) - _BEST_SETTINGS} other settings"):
+            st.table(pd.DataFrame(rows[_BEST_SETTINGS:]), hide_index=True, border="horizontal")
 
 
 def _changed(now: Snapshot, changed: list[dict[str, Any]]) -> None:
