@@ -4,6 +4,7 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer.libraries import library_folders
+from musicsim.library.disk.arrays import release_pages
 from musicsim.ui.base.frame import FRAME_CSS, ICON, LOGO, PAGES
 from musicsim.ui.base.reloads import follow_reload, keep
 from musicsim.ui.base.state import (
@@ -122,6 +123,7 @@ def draw() -> None:
         st.error(plain(error), icon=":material/error:")
     finally:
         keep()
+        release_pages()
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from musicsim.errors import FeatureVersionError, LibraryError, NotFoundError, StoreLockedError
 from musicsim.library import Library
 from musicsim.library.db import migrations, schema
-from musicsim.library.disk.arrays import RowFile, atomic_folder, atomic_path
+from musicsim.library.disk.arrays import RowFile, atomic_folder, atomic_path, release_pages
 from tests.sounds import write_song
 
 
@@ -260,3 +260,21 @@ def test_a_model_folder_that_nobody_finished_is_swept(tiny_library):
     tiny_library.models.discard_unfinished()
     assert not stray.exists()
     assert Path(tiny_library.models.path(tiny_library.models.active().id)).exists()
+
+
+def test_pages_of_files_that_were_read_are_let_go_and_come_again(tmp_path):
+    rows = np.arange(4 << 20, dtype=np.float32).reshape(-1, 64)
+    file = RowFile(tmp_path / "rows.f32", 64)
+    file.append(rows, at=0)
+    read = file.read(len(rows))
+
+    def resident() -> int:
+        lines = Path("/proc/self/smaps").read_text(encoding="utf-8").splitlines()
+        (at,) = [n for n, line in enumerate(lines) if line.endswith("rows.f32")]
+        return next(int(line.split()[1]) for line in lines[at:] if line.startswith("Rss:"))
+
+    assert float(read.sum()) > 0
+    assert resident() > 10_000, "kB"
+    release_pages()
+    assert resident() == 0
+    np.testing.assert_array_equal(read, rows)

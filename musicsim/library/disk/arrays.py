@@ -4,18 +4,22 @@ A :class:`RowFile` is a matrix that only grows at its end. How many of its rows 
 caller (the database); bytes after them are the remains of a write that was cut off and are written over.
 """
 
+import mmap
 import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float32Array
 from musicsim.storage import writing_to
+
+_mapped: WeakSet[mmap.mmap] = WeakSet()
 
 
 @contextmanager
@@ -90,4 +94,17 @@ class RowFile:
         """The first `n_rows` rows, read-only; pages come from the disk when they are touched."""
         if n_rows == 0:
             return np.empty((0, self.width), dtype=np.float32)
-        return np.memmap(self.path, dtype=np.float32, mode="r", shape=(n_rows, self.width))
+        rows = np.memmap(self.path, dtype=np.float32, mode="r", shape=(n_rows, self.width))
+        if isinstance(rows.base, mmap.mmap):  # numpy's own types call it an array
+            _mapped.add(rows.base)
+        return rows
+
+
+def release_pages() -> None:
+    """Let go of the pages of all files that have been read; they come again, from the system's cache, when touched.
+
+    A few thousand random rows of a file map nearly all of it, and stay in the memory of the process.
+    """
+    for mapped in list(_mapped):
+        with suppress(AttributeError, ValueError, OSError):  # another system, or closed by now
+            mapped.madvise(mmap.MADV_DONTNEED)

@@ -13,6 +13,7 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.library.disk.arrays import release_pages
 from musicsim.ui.base.text import plain
 
 Tell = Callable[[str, int, int], None]
@@ -67,10 +68,11 @@ class Desk:
 
 
 def _done(work: Callable[[Tell], Any], tell: Tell) -> Any:
-    """What comes of work; memory that it has freed goes back to the system, which glibc keeps otherwise."""
+    """What comes of work; memory that it has freed or read goes back to the system, which glibc keeps otherwise."""
     try:
         return work(tell)
     finally:
+        release_pages()
         with suppress(OSError, AttributeError):  # another C library
             ctypes.CDLL(None).malloc_trim(0)
 
