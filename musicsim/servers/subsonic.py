@@ -22,6 +22,7 @@ from urllib3 import exceptions as faults
 
 from musicsim.errors import ServerError
 from musicsim.library.stores.server_songs import ServerSong, is_id
+from musicsim.library.tags import MBID
 from musicsim.servers.store import Connection
 
 # its debug messages quote whole addresses, and with them what is sent as a secret
@@ -40,7 +41,6 @@ _MAX_ADDRESS = 2000  # characters; what is longer is sent as a form
 _MAX_TEXT = 1000  # characters of a name or path
 _MAX_PLAYS = 10**9
 _CONTENT_RANGE = re.compile(r"bytes (?:([0-9]{1,15})-([0-9]{1,15})|\*)/([0-9]{1,15})")
-_MBID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _WRONG_LOGIN, _NO_TOKENS, _MISSING, _NOT_FOUND = 40, 41, 10, 70
 
 Parameters = Mapping[str, str | int | Sequence[str]]
@@ -232,9 +232,7 @@ class Subsonic:
 
     def _fetch(self, call: str, parameters: Parameters, target: Path, max_bytes: int) -> None:
         with target.open("wb") as stream, self._opened(call, parameters) as response:
-            if _is_text(response):
-                self._read_answer(response)
-                raise self._error("sent a message where a song's sound should be")
+            self._refuse_text(response)
             self._copy(response, stream, max_bytes, _FILE_S)
             expected = response.headers.get("Content-Length", "")
             if expected.isdigit() and stream.tell() != int(expected):
@@ -251,9 +249,7 @@ class Subsonic:
             said = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
             if response.status == 416 and said:
                 return b"", int(said[3])
-            if _is_text(response):
-                self._read_answer(response)
-                raise self._error("sent a message where a song's sound should be")
+            self._refuse_text(response)
             is_part = response.status == 206 and said is not None and said[1] is not None
             if is_part and int(said[1]) != start:  # type: ignore[index]
                 raise self._error("sent another part of a song than was asked for")
@@ -268,6 +264,13 @@ class Subsonic:
                 total = sum(map(len, blocks))
             data = b"".join(blocks)
             return (data if is_part else data[start:])[:n_bytes], total
+
+    def _refuse_text(self, response: urllib3.BaseHTTPResponse) -> None:
+        """Raise what a server says instead of sending sound."""
+        kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        if response.status >= 400 or kind.startswith("text/") or kind.endswith(("json", "xml")):
+            self._read_answer(response)
+            raise self._error("sent a message where a song's sound should be")
 
     # --- requests -----------------------------------------------------------------------------
 
@@ -374,12 +377,6 @@ def _why(error: Exception) -> str:
     return "broke off in the middle of an answer"
 
 
-def _is_text(response: urllib3.BaseHTTPResponse) -> bool:
-    """Whether a server answers with a message, as where it refuses."""
-    kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    return response.status >= 400 or kind.startswith("text/") or kind.endswith(("json", "xml"))
-
-
 # --- entries ------------------------------------------------------------------------------------
 
 
@@ -424,7 +421,7 @@ def song_of(entry: Any) -> ServerSong | str:
         _text(entry.get("artist")),
         _text(entry.get("album")),
         _text(entry.get("path")),
-        mbid if _MBID.fullmatch(mbid) else "",
+        mbid if re.fullmatch(MBID, mbid) else "",
         _number(entry.get("duration"), 1e7),
         int(_number(entry.get("playCount"), _MAX_PLAYS) or 0),
         int(_number(entry.get("userRating"), 5) or 0),
