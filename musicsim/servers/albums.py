@@ -83,8 +83,8 @@ def albums_of(listing: Listing, albums: Mapping[str, ServerAlbum]) -> Albums:
 def changed_albums(client: Subsonic, before: Albums, n_songs: int) -> Differing | None:
     """Read the songs of new and changed albums.
 
-    None where albums do not tell what has changed: none were kept or are there, none differs, or to list all of `n_songs` songs
-    takes fewer requests.
+    None where albums do not tell what has changed: none were kept or are there, or none differs; and where to list all
+    of `n_songs` songs takes fewer requests.
     """
     now = client.albums() if before else {}
     if not now:

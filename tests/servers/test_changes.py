@@ -189,14 +189,17 @@ def test_albums_that_are_lost_or_do_not_hold_all_songs_are_not_relied_on(synced,
     assert synced()[0].is_full
     assert kept.exists()
     there.songs["so-1"]["albumId"] = ""  # of no album that is listed
-    there.modified += 60_000
     there.albums = lambda albums=there.albums: {i: album for i, album in albums().items() if i}
-    synced()
+    synced(everything=True)
+    assert not kept.exists()
     there.modified += 60_000
     there.add(9003, 1)
     assert synced()[0].is_full
-    assert not kept.exists()
+    there.songs["so-1"]["albumId"] = "al-0"
+    synced(everything=True)
+    assert kept.exists()
     remove(library, "home")
+    assert not kept.exists()
 
 
 def test_a_server_whose_albums_are_gone_loses_no_song_here(synced, there, library):
