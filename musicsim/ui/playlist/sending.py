@@ -1,10 +1,11 @@
-"""The playlist for other programs: into MPD's queue, among its playlists, or to ListenBrainz."""
+"""The playlist for other programs: to a music server, into MPD's queue, among its playlists, or to ListenBrainz."""
 
 from collections.abc import Callable, Sequence
 
 import streamlit as st
 
 from musicsim.errors import ServerError
+from musicsim.explorer.playlists.walk import DrawnPlaylist
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.servers.listenbrainz import has_token, send_playlist
@@ -12,17 +13,20 @@ from musicsim.servers.mpd import Mpd, is_mpd_set, mpd_address
 from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.playlist.actions import TROUBLE
+from musicsim.ui.playlist.draft import PlaylistDraft
 from musicsim.ui.playlist.saved import NAME
+from musicsim.ui.playlist.server_lists import send_to_server, servers_of
 
 _REPLACE: Key[bool] = Key("playlist_mpd_replace", lambda: False, "whether a playlist of MPD may be replaced")
 
 
-def send_button(now: Snapshot, songs: Sequence[Song]) -> None:
+def send_button(now: Snapshot, draft: PlaylistDraft, drawn: DrawnPlaylist) -> None:
     """Send the list to the programs that are set; nothing where none is."""
-    library, name = now.library, NAME.get().strip()
-    if not is_mpd_set() and not has_token(library):
+    library, name, songs = now.library, NAME.get().strip(), drawn.songs
+    if not is_mpd_set() and not has_token(library) and not servers_of(library):
         return
     with st.popover("Send", icon=":material/send:", key="playlist_send"):
+        send_to_server(now, name, draft, drawn)
         if is_mpd_set():
             _REPLACE.get()
             st.button(
