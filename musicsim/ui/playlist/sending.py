@@ -23,11 +23,11 @@ _REPLACE: Key[bool] = Key("playlist_mpd_replace", lambda: False, "whether a play
 def send_button(now: Snapshot, draft: PlaylistDraft, drawn: DrawnPlaylist) -> None:
     """Send the list to the programs that are set; nothing where none is."""
     library, name, songs = now.library, NAME.get().strip(), drawn.songs
-    if not is_mpd_set() and not has_token(library) and not servers_of(library):
+    if not is_mpd_set(library) and not has_token(library) and not servers_of(library):
         return
     with st.popover("Send", icon=":material/send:", key="playlist_send"):
         send_to_server(now, name, draft, drawn)
-        if is_mpd_set():
+        if is_mpd_set(library):
             _REPLACE.get()
             st.button(
                 "Queue in MPD", icon=":material/queue_music:", key="playlist_mpd_queue", width="stretch",
@@ -50,12 +50,12 @@ _Way = Callable[[Library, str, Sequence[Song]], tuple[str, Sequence[Song], str]]
 
 
 def _queue_in_mpd(library: Library, _: str, songs: Sequence[Song]) -> tuple[str, Sequence[Song], str]:
-    with Mpd(library, mpd_address()) as mpd:
+    with Mpd(library, mpd_address(library)) as mpd:
         return "Queued in MPD.", mpd.queue(songs), "MPD does not have"
 
 
 def _save_in_mpd(library: Library, name: str, songs: Sequence[Song]) -> tuple[str, Sequence[Song], str]:
-    with Mpd(library, mpd_address()) as mpd:
+    with Mpd(library, mpd_address(library)) as mpd:
         unknown = mpd.save(name, songs, replace=_REPLACE.get())
     return f"Saved in MPD as “{plain(name)}”.", unknown, "MPD does not have"
 
