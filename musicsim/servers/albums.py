@@ -96,7 +96,7 @@ def changed_albums(client: Subsonic, before: Albums, n_songs: int) -> Differing 
     found = Differing({song_id for known in same.values() for song_id in known.songs}, {}, same)
     for album_id in to_read:
         listed = _songs_of(client, album_id)
-        found.songs |= listed
+        found.songs.update(listed)
         if len(listed) == now[album_id].n_songs:
             found.albums[album_id] = KnownAlbum(now[album_id].digest, tuple(listed))
     return found

@@ -112,7 +112,7 @@ def server_lists(now: Snapshot) -> None:
             _WRITTEN.set(next(iter(written)))
         st.selectbox(
             "Playlist on a server", list(written), key=_WRITTEN.name, persist_state="session",
-            format_func=lambda which: _words(*which, written[which]), label_visibility="collapsed",
+            format_func=lambda which: _words(which, written[which]), label_visibility="collapsed",
         )  # fmt: skip
         server, name = _WRITTEN.get()
         with st.container(horizontal=True, gap="small"):
@@ -131,7 +131,8 @@ def server_lists(now: Snapshot) -> None:
                 )  # fmt: skip
 
 
-def _words(server: str, name: str, kept: ServerList) -> str:
+def _words(which: tuple[str, str], kept: ServerList) -> str:
+    server, name = which
     kind = "saved" if kept.request is None else "kept filled"
     return f"{shown(name)} · {server} · {kind} {day_of(kept.written_at)}"
 
