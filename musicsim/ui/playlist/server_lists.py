@@ -112,14 +112,18 @@ def server_lists(now: Snapshot) -> None:
             _WRITTEN.set(next(iter(written)))
         st.selectbox(
             "Playlist on a server", list(written), key=_WRITTEN.name, persist_state="session",
-            format_func=lambda which: _words(which, written[which]), label_visibility="collapsed",
+            format_func=lambda which: shown(which[1]) + (f" · {which[0]}" if len(servers) > 1 else ""),
+            label_visibility="collapsed",
         )  # fmt: skip
         server, name = _WRITTEN.get()
+        kept = written[server, name]
+        kind = "saved" if kept.request is None else "kept filled, written"
+        st.caption(f"On {plain(server)}, {kind} {day_of(kept.written_at)}.")
         with st.container(horizontal=True, gap="small"):
-            if written[server, name].request is not None:
+            if kept.request is not None:
                 st.button(
                     "Generate again", icon=":material/casino:", key="playlist_server_refresh",
-                    on_click=_generate, args=(now, servers[server], written[server, name]),
+                    on_click=_generate, args=(now, servers[server], kept),
                 )  # fmt: skip
             with st.popover(
                 "Delete", icon=":material/delete:", key=f"playlist_server_delete_{server}_{name}"
@@ -129,12 +133,6 @@ def server_lists(now: Snapshot) -> None:
                     "Delete it there", key="playlist_server_delete_it", on_click=_delete,
                     args=(now.library, servers[server], name),
                 )  # fmt: skip
-
-
-def _words(which: tuple[str, str], kept: ServerList) -> str:
-    server, name = which
-    kind = "saved" if kept.request is None else "kept filled"
-    return f"{shown(name)} · {server} · {kind} {day_of(kept.written_at)}"
 
 
 def _generate(now: Snapshot, connection: Connection, kept: ServerList) -> None:
