@@ -78,11 +78,13 @@ class Answering:
         known = self._library.server_songs.known(item_id)
         if known is not None:
             return self._with_vector(known[1], known[0])
-        in_jellyfin = self._jellyfin.song(item_id)
-        if in_jellyfin is not None:
-            return self._with_vector(in_jellyfin, JELLYFIN)
+        is_connected = self._library.server_songs.first_server() is not None
+        if self._rules.jellyfin or not is_connected:
+            in_jellyfin = self._jellyfin.song(item_id)
+            if in_jellyfin is not None:
+                return self._with_vector(in_jellyfin, JELLYFIN)
         own = _OWN_ID.fullmatch(item_id)
-        if own is None or self._library.server_songs.first_server() is not None:
+        if own is None or is_connected:
             raise _unknown()
         return self._with_vector(int(own[1]), None)
 
