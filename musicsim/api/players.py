@@ -34,12 +34,15 @@ class _Refusal(Exception):
 
 def _similar_tracks(answering: Answering, asked: Request) -> Any:
     given = asked.query_params
-    if given.get("item_id"):
-        song = answering.song(given["item_id"])
-    elif given.get("title") and given.get("artist"):
-        song = answering.song_called(given["title"], given["artist"])
-    else:
+    has_names = given.get("title") and given.get("artist")
+    if not (given.get("item_id") or has_names):
         raise _Refusal(400, "say which song by item_id, or by title and artist.")
+    try:
+        song = answering.song(given.get("item_id", ""))
+    except NotFoundError:
+        if not has_names:
+            raise
+        song = answering.song_called(given["title"], given["artist"])
     is_limited = given.get("eliminate_duplicates") != "false"
     found = answering.similar(song, _number(asked, "n", _N_SONGS), is_limited=is_limited)
     return [_track(match) for match in found]

@@ -24,7 +24,7 @@ from musicsim.cli.playlists import AskedSongs, SavedOption, asked_songs
 from musicsim.explorer.requests.playlist import PlaylistRequest
 
 _mpd = typer.Typer(
-    help="Queue and save playlists in MPD, at MPD_HOST and MPD_PORT; docs/servers.md says more.",
+    help="Queue and save playlists in MPD, at MPD_HOST and MPD_PORT or as the Library page says (docs/servers.md).",
     no_args_is_help=True,
 )
 
@@ -86,7 +86,7 @@ def _asked(
 
     with open_library(library) as lib:
         asked = asked_songs(lib, request, saved, model)
-        with Mpd(lib, mpd_address()) as mpd:
+        with Mpd(lib, mpd_address(lib)) as mpd:
             yield asked, mpd
 
 
@@ -140,7 +140,7 @@ def keep_filled(
 
     with open_library(library) as lib:
         filler = QueueFiller(lib, request, model=model, n_ahead=ahead, n_apart=apart)
-        for appended in follow(filler, lib, mpd_address(), tell):
+        for appended in follow(filler, lib, mpd_address(lib), tell):
             for song, reason in appended.songs:
                 if as_json:
                     emit({"song": song_json(song), "reason": reason})

@@ -20,6 +20,9 @@ from typing import Any, BinaryIO
 
 from musicsim.audio.reader import SAFE_OPTIONS, TAGS_MAY_BE_BROKEN
 
+MBID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+"""A pattern of MusicBrainz ids, in lower case."""
+
 _log = logging.getLogger(__name__)
 _LONGEST = 300  # characters; what is longer is no name but a mistake
 _MAX_BYTES = 64 << 20  # that one kind of tags may have read: pictures in Ogg and MP4 come along
@@ -63,7 +66,7 @@ _LYRIC_NAMES = {
 _LYRIC_FRAMES = frozenset(b"USLT SYLT TXXX ULT SLT TXX".split())
 _SUNG = (0, 1, 2)  # content of SYLT: other, lyrics, transcription; the rest is chords, events, trivia
 _FRAME_NAME = re.compile(rb"[A-Z][A-Z0-9]{2}[A-Z0-9 \0]?")
-_UUID = re.compile(r"(?<![0-9a-f])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-f])")
+_WHOLE_MBID = re.compile(f"(?<![0-9a-f]){MBID}(?![0-9a-f])")
 # "2003", "2003-05-01", "01/05/2003", "200305", "20030501", but no part of another number
 _YEAR = re.compile(r"(?<!\d)\d{4}(?=(?:\d\d){0,2}(?!\d))")
 # Containers that mutagen does not know or may refuse. Not WAV, AIFF and bare streams such as MP3: all that
@@ -517,5 +520,5 @@ def _genre(text: str) -> str | None:
 
 
 def _uuid(text: str) -> str | None:
-    found = _UUID.search(text[: 4 * _LONGEST].lower())
+    found = _WHOLE_MBID.search(text[: 4 * _LONGEST].lower())
     return found[0] if found else None

@@ -15,12 +15,12 @@ from musicsim.errors import ServerError
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import private_path
 from musicsim.library.exporters import jspf
+from musicsim.library.tags import MBID
 
 _ADDRESS = "https://api.listenbrainz.org"
 _EXTENSION = "https://musicbrainz.org/doc/jspf#playlist"
 _TIMEOUT_S = 30.0
 _MAX_ANSWER = 1 << 16  # bytes
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TOKEN = re.compile(r"[!-~]{1,200}")
 
 
@@ -78,7 +78,7 @@ def send_playlist(library: Library, title: str, songs: Sequence[Song], *, public
     playlist["extension"] = {_EXTENSION: {"public": public}}
     answer = _post(library, "/1/playlist/create", {"playlist": playlist})
     mbid = answer.get("playlist_mbid")
-    if not isinstance(mbid, str) or not _UUID.fullmatch(mbid):
+    if not isinstance(mbid, str) or not re.fullmatch(MBID, mbid):
         raise ServerError(
             "ListenBrainz did not say where the playlist is: look for it there before sending it again."
         )

@@ -1,19 +1,21 @@
 """MPD, the Music Player Daemon: songs into its queue and its stored playlists.
 
 MPD names songs by paths relative to its ``music_directory``. It says where that is to clients on a Unix socket only;
-elsewhere ``MUSICSIM_MPD_MUSIC`` says which folder here it is, or the folders of the library stand for it.
+elsewhere ``MUSICSIM_MPD_MUSIC`` or what is kept says which folder here it is, else it is the folders of the library.
 """
 
+import json
 import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 from musicsim.errors import ServerError
 from musicsim.library import Library, Song
+from musicsim.library.disk.arrays import private_path
 
 _PORT = 6600
 _TIMEOUT_S = 10.0
@@ -28,21 +30,44 @@ class MpdAddress:
     host: str = "localhost"
     port: int = _PORT
     password: str = field(default="", repr=False)
+    music: str = ""  # the folder on this machine that is its music_directory, where that has to be said
 
     def __str__(self) -> str:
         return self.host if self.host.startswith(("/", "@")) else f"{self.host}:{self.port}"
 
 
-def is_mpd_set() -> bool:
-    """Whether the environment names an MPD."""
+def is_in_environment() -> bool:
+    """Whether the environment names an MPD; it comes before what a library keeps."""
     return bool(os.environ.get("MPD_HOST") or os.environ.get("MPD_PORT"))
 
 
-def mpd_address() -> MpdAddress:
-    """The address in ``MPD_HOST`` and ``MPD_PORT``, as mpc reads them; ``password@host`` has a password.
+def is_mpd_set(library: Library) -> bool:
+    """Whether the environment names an MPD, or the library keeps one."""
+    return is_in_environment() or _file(library).exists()
 
-    Raises ServerError if the port is no number.
+
+def keep_mpd(library: Library, address: MpdAddress | None) -> None:
+    """Keep where MPD answers in a file of the library that only its owner can read; None removes it."""
+    if address is None:
+        _file(library).unlink(missing_ok=True)
+        return
+    with private_path(_file(library)) as temporary:
+        temporary.write_text(json.dumps(asdict(address)), encoding="utf-8")
+
+
+def _file(library: Library) -> Path:
+    return library.folder / "mpd.json"
+
+
+def mpd_address(library: Library) -> MpdAddress:
+    """The address in the environment, else the one that the library keeps, else MPD's own.
+
+    ``MPD_HOST`` and ``MPD_PORT`` are read as mpc reads them; ``password@host`` has a password.
+
+    Raises ServerError if the port is no number, or what is kept cannot be read.
     """
+    if not is_in_environment():
+        return _kept(library)
     host, port = os.environ.get("MPD_HOST") or "localhost", os.environ.get("MPD_PORT") or str(_PORT)
     if not port.isascii() or not port.isdigit():
         raise ServerError(f"MPD_PORT is {port!r}: set it to a number, such as {_PORT}.")
@@ -50,6 +75,17 @@ def mpd_address() -> MpdAddress:
     if password and at:
         return MpdAddress(rest or "localhost", int(port), password)
     return MpdAddress(host, int(port))
+
+
+def _kept(library: Library) -> MpdAddress:
+    try:
+        return MpdAddress(**json.loads(_file(library).read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return MpdAddress()
+    except (OSError, ValueError, TypeError):
+        raise ServerError(
+            f"{_file(library)} cannot be read: delete it, and say where MPD is again."
+        ) from None
 
 
 class MpdAwayError(ServerError):
@@ -105,7 +141,7 @@ class Mpd:
             self._client.disconnect()
             raise MpdAwayError(
                 f"MPD at {self.address} does not answer ({error or type(error).__name__}). "
-                "Is it running, and do MPD_HOST and MPD_PORT name it?"
+                "Is it running, and is this its address?"
             ) from error
 
     # --- paths --------------------------------------------------------------------------------
@@ -114,7 +150,7 @@ class Mpd:
         """Folders here that MPD's paths may be relative to."""
         from mpd import CommandError
 
-        if named := os.environ.get("MUSICSIM_MPD_MUSIC"):
+        if named := os.environ.get("MUSICSIM_MPD_MUSIC") or self.address.music:
             return [Path(named).expanduser().absolute()]
         try:
             said = self._client.config()
@@ -132,14 +168,11 @@ class Mpd:
         names = (file.relative_to(top).as_posix() for file, top in both if file.is_relative_to(top))
         return [name for name in dict.fromkeys(names) if _can_be_sent(name)]
 
-    def song_id(self, name: str) -> int | None:
-        """The song of the library that MPD calls so."""
-        for folder in self._folders:
-            for top in dict.fromkeys((folder, folder.resolve())):
-                song_id = self._library.files.song_at(top / name)
-                if song_id is not None:
-                    return song_id
-        return None
+    def song_ids(self, names: Sequence[str]) -> list[int | None]:
+        """The songs of the library that MPD calls so; None where it has none."""
+        tops = dict.fromkeys(top for folder in self._folders for top in (folder, folder.resolve()))
+        found = self._library.files.songs_at(top / name for name in names for top in tops)
+        return [next((found[top / name] for top in tops if top / name in found), None) for name in names]
 
     def known(self, songs: Sequence[Song]) -> list[tuple[Song, str]]:
         """The songs that MPD has, each with its name there."""
@@ -165,8 +198,8 @@ class Mpd:
         known = self.known(songs)
         if not known:
             raise ServerError(
-                f"MPD at {self.address} has none of these songs: let it update its database, or set MUSICSIM_MPD_MUSIC "
-                "to the folder here that is its music_directory."
+                f"MPD at {self.address} has none of these songs: let it update its database, or say which folder "
+                "here is its music_directory (MUSICSIM_MPD_MUSIC, or on the Library page)."
             )
         ids = {song.id for song, _ in known}
         return [name for _, name in known], [song for song in songs if song.id not in ids]

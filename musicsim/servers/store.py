@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from musicsim.errors import LibraryError, NotFoundError
@@ -35,8 +35,10 @@ class Connection:
     secret: str = field(repr=False)  # password or API key
     sends: Sends = "token"
     takes_listening: bool = True  # whether plays, stars and ratings are imported
-    modified: str = ""  # what the server said of its last change when it was synced
-    synced_at: float | None = None  # seconds since 1970
+    modified: str = ""  # the state of its songs when it was synced; "" where it did not tell
+    # seconds since 1970
+    synced_at: float | None = None
+    listed_at: float | None = None  # when all of its songs were listed last
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "address", self.address.strip().rstrip("/").removesuffix("/rest"))
@@ -103,12 +105,9 @@ class Connections:
         others = [known for known in self.all() if known.name != connection.name]
         self._write(sorted([*others, connection], key=lambda c: c.name))
 
-    def note(self, name: str, *, modified: str, synced_at: float) -> None:
-        """Note when a server was synced, unless it was removed meanwhile."""
-        self._write(
-            replace(known, modified=modified, synced_at=synced_at) if known.name == name else known
-            for known in self.all()
-        )
+    def note(self, name: str, **said: Any) -> None:
+        """Note fields of a server that was synced, unless it was removed meanwhile."""
+        self._write(replace(known, **said) if known.name == name else known for known in self.all())
 
     def remove(self, name: str) -> Connection:
         """Forget a server and its secret. Raises NotFoundError if there is none of this name."""

@@ -12,8 +12,10 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import datetime
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,6 +24,7 @@ from urllib3 import exceptions as faults
 
 from musicsim.errors import ServerError
 from musicsim.library.stores.server_songs import ServerSong, is_id
+from musicsim.library.tags import MBID
 from musicsim.servers.store import Connection
 
 # its debug messages quote whole addresses, and with them what is sent as a secret
@@ -29,7 +32,11 @@ logging.getLogger("urllib3.connectionpool").setLevel(logging.INFO)
 
 MAX_SONGS = 2_000_000
 _CLIENT, _VERSION = "musicsim", "1.13.0"  # the first version that knows tokens
-_PAGE = 500  # songs of a page: the most that servers of Subsonic's own interface give
+PAGE = 500
+"""Songs, or albums, of a page: the most that servers of Subsonic's own interface give."""
+
+_SETTLED_S = 2.0  # servers tell the time of a change by the second, and so does the date of an answer
+_N_NEWEST = 50  # albums
 _MAX_ANSWER = 64 << 20  # bytes; a page of songs has 0.5 MB
 _MAX_FILE = 2 << 30  # bytes of one song
 _MAX_WHOLE = 256 << 20  # the same where it is held in memory
@@ -40,7 +47,6 @@ _MAX_ADDRESS = 2000  # characters; what is longer is sent as a form
 _MAX_TEXT = 1000  # characters of a name or path
 _MAX_PLAYS = 10**9
 _CONTENT_RANGE = re.compile(r"bytes (?:([0-9]{1,15})-([0-9]{1,15})|\*)/([0-9]{1,15})")
-_MBID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _WRONG_LOGIN, _NO_TOKENS, _MISSING, _NOT_FOUND = 40, 41, 10, 70
 
 Parameters = Mapping[str, str | int | Sequence[str]]
@@ -59,6 +65,25 @@ class RefusedError(ServerError):
     def is_not_found(self) -> bool:
         """Whether what was asked for is not there."""
         return self.code == _NOT_FOUND
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAlbum:
+    """An album as a server lists it for one of its users."""
+
+    digest: str  # of all that is said of it
+    n_songs: int
+
+
+@dataclass(slots=True)
+class Listing:
+    """All songs of a server."""
+
+    songs: dict[str, ServerSong] = field(default_factory=dict)  # by id
+    album_ids: dict[str, str] = field(
+        default_factory=dict
+    )  # of the songs, by their ids; "" where it is not said
+    left_out: Counter[str] = field(default_factory=Counter)  # entries that are no songs, by reason
 
 
 class Subsonic:
@@ -98,67 +123,95 @@ class Subsonic:
                 ) from error
             raise
 
-    def modified(self) -> str:
-        """What the server says of its last change; "" where it does not say."""
-        # an index that has not changed since a time to come is empty
-        answer = self._ask("getIndexes", ifModifiedSince=int((time.time() + 86_400) * 1000))
-        return str(_mapping(answer.get("indexes")).get("lastModified", ""))[:40]
+    def state(self) -> str:
+        """What the server says of its songs as a whole: the same another time, and none has changed.
 
-    def songs(self, told: Page | None = None) -> tuple[list[ServerSong], dict[str, int]]:
-        """Every song that the user may hear, and how many entries were left out, by reason.
+        Times of its last change and scan, the number of songs and the albums that came last. "" where it does not tell
+        the time, is looking through its folders, or has changed in these seconds: more may change within the same.
+        """
+        # an index that has not changed since a time to come is empty
+        far = int((time.time() + 86_400) * 1000)
+        with self._opened("getIndexes", {"ifModifiedSince": far}) as response:
+            answer = self._read_answer(response)
+            date = response.headers.get("Date")
+        modified = _number(_mapping(answer.get("indexes")).get("lastModified"), 1e15)
+        scan: dict[str, Any] = {}
+        with suppress(ServerError):  # it does not know the call, or keeps it for administrators
+            scan = _mapping(self._ask("getScanStatus").get("scanStatus"))
+        if not modified or scan.get("scanning") is True or _age_s(modified / 1000, date) < _SETTLED_S:
+            return ""
+        newest = self._ask("getAlbumList2", type="newest", size=_N_NEWEST)
+        return _digest(
+            [modified, scan.get("lastScan"), scan.get("count"), _entries(newest, "albumList2", "album")]
+        )
+
+    def songs(self, told: Page | None = None) -> Listing:
+        """Every song that the user may hear.
 
         By pages of a search for everything; album by album where that finds nothing. `told` is called at every page.
         """
         found = self._listed(self._search_pages(), told)
-        return found if found[0] else self._listed(self._album_pages(), told)
+        return found if found.songs else self._listed(self._album_pages(), told)
 
-    def _listed(
-        self, pages: Iterator[list[Any]], told: Page | None
-    ) -> tuple[list[ServerSong], dict[str, int]]:
-        songs: dict[str, ServerSong] = {}
-        left_out: Counter[str] = Counter()
+    def _listed(self, pages: Iterator[list[Any]], told: Page | None) -> Listing:
+        found = Listing()
         for page in pages:
-            known = len(songs)
+            known = len(found.songs)
             entries = [song_of(entry) for entry in page]
-            left_out.update(entry for entry in entries if isinstance(entry, str))
-            songs |= {song.id: song for song in entries if not isinstance(song, str)}
+            found.left_out.update(entry for entry in entries if isinstance(entry, str))
+            for entry, song in zip(page, entries, strict=True):
+                if not isinstance(song, str):
+                    found.songs[song.id] = song
+                    found.album_ids[song.id] = str(entry.get("albumId", ""))
             if told is not None:
-                told(len(songs))
-            is_same_again = len(songs) == known and not all(isinstance(entry, str) for entry in entries)
-            if is_same_again or len(songs) + left_out.total() > MAX_SONGS:
+                told(len(found.songs))
+            is_same_again = len(found.songs) == known and not all(isinstance(entry, str) for entry in entries)
+            if is_same_again or len(found.songs) + found.left_out.total() > MAX_SONGS:
                 break
-        return list(songs.values()), dict(left_out)
+        return found
 
     def _search_pages(self) -> Iterator[list[Any]]:
         start = 0
         while page := _entries(
-            self._ask("search3", query="", songCount=_PAGE, songOffset=start, artistCount=0, albumCount=0),
+            self._ask("search3", query="", songCount=PAGE, songOffset=start, artistCount=0, albumCount=0),
             "searchResult3", "song",
         ):  # fmt: skip
             yield page
             start += len(page)
 
     def _album_pages(self) -> Iterator[list[Any]]:
-        for album_id in self._albums("alphabeticalByName"):
-            if songs := self.album(album_id):
-                yield songs
+        for album_id, _ in self._albums("alphabeticalByName"):
+            if entries := self._album_entries(album_id):
+                yield entries
 
-    def _albums(self, order: str) -> Iterator[str]:
+    def _albums(self, order: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Albums as they are listed, with their ids."""
         start = 0
         seen: set[str] = set()
         while page := _entries(
-            self._ask("getAlbumList2", type=order, size=_PAGE, offset=start), "albumList2", "album"
+            self._ask("getAlbumList2", type=order, size=PAGE, offset=start), "albumList2", "album"
         ):
-            ids = [str(album.get("id", "")) for album in page if isinstance(album, dict)]
-            new = [album_id for album_id in dict.fromkeys(ids) if is_id(album_id) and album_id not in seen]
+            ids = ((str(album.get("id", "")), album) for album in page if isinstance(album, dict))
+            new = {album_id: album for album_id, album in ids if is_id(album_id) and album_id not in seen}
             if not new:
                 return
             seen.update(new)
-            yield from new
+            yield from new.items()
             start += len(page)
 
-    def album(self, album_id: str) -> list[Any]:
-        """Entries of an album's songs."""
+    def albums(self) -> dict[str, ServerAlbum]:
+        """All albums by their ids."""
+        return {
+            album_id: ServerAlbum(_digest(entry), int(_number(entry.get("songCount"), MAX_SONGS) or 0))
+            for album_id, entry in self._albums("alphabeticalByName")
+        }
+
+    def album(self, album_id: str) -> list[ServerSong]:
+        """Songs of an album."""
+        entries = map(song_of, self._album_entries(album_id))
+        return [song for song in entries if not isinstance(song, str)]
+
+    def _album_entries(self, album_id: str) -> list[Any]:
         return _entries(self._ask("getAlbum", id=album_id), "album", "song")
 
     def artist_name(self, artist_id: str) -> str:
@@ -172,9 +225,8 @@ class Subsonic:
 
     def recent_albums(self) -> Iterator[list[ServerSong]]:
         """Songs of the albums that were played last, the latest album first."""
-        for album_id in self._albums("recent"):
-            entries = map(song_of, self.album(album_id))
-            yield [song for song in entries if not isinstance(song, str)]
+        for album_id, _ in self._albums("recent"):
+            yield self.album(album_id)
 
     # --- playlists ----------------------------------------------------------------------------
 
@@ -232,9 +284,7 @@ class Subsonic:
 
     def _fetch(self, call: str, parameters: Parameters, target: Path, max_bytes: int) -> None:
         with target.open("wb") as stream, self._opened(call, parameters) as response:
-            if _is_text(response):
-                self._read_answer(response)
-                raise self._error("sent a message where a song's sound should be")
+            self._refuse_text(response)
             self._copy(response, stream, max_bytes, _FILE_S)
             expected = response.headers.get("Content-Length", "")
             if expected.isdigit() and stream.tell() != int(expected):
@@ -251,9 +301,7 @@ class Subsonic:
             said = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
             if response.status == 416 and said:
                 return b"", int(said[3])
-            if _is_text(response):
-                self._read_answer(response)
-                raise self._error("sent a message where a song's sound should be")
+            self._refuse_text(response)
             is_part = response.status == 206 and said is not None and said[1] is not None
             if is_part and int(said[1]) != start:  # type: ignore[index]
                 raise self._error("sent another part of a song than was asked for")
@@ -268,6 +316,13 @@ class Subsonic:
                 total = sum(map(len, blocks))
             data = b"".join(blocks)
             return (data if is_part else data[start:])[:n_bytes], total
+
+    def _refuse_text(self, response: urllib3.BaseHTTPResponse) -> None:
+        """Raise what a server says instead of sending sound."""
+        kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        if response.status >= 400 or kind.startswith("text/") or kind.endswith(("json", "xml")):
+            self._read_answer(response)
+            raise self._error("sent a message where a song's sound should be")
 
     # --- requests -----------------------------------------------------------------------------
 
@@ -374,12 +429,6 @@ def _why(error: Exception) -> str:
     return "broke off in the middle of an answer"
 
 
-def _is_text(response: urllib3.BaseHTTPResponse) -> bool:
-    """Whether a server answers with a message, as where it refuses."""
-    kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    return response.status >= 400 or kind.startswith("text/") or kind.endswith(("json", "xml"))
-
-
 # --- entries ------------------------------------------------------------------------------------
 
 
@@ -391,6 +440,18 @@ def _entries(answer: Mapping[str, Any], name: str, of: str) -> list[Any]:
     """A list in an answer; of one entry some servers give the entry alone."""
     found = _mapping(answer.get(name)).get(of, [])
     return found if isinstance(found, list) else [found]
+
+
+def _digest(said: Any) -> str:
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _age_s(time_s: float, date: str | None) -> float:
+    """Seconds from a time of a server to its answer, by its clock where the answer has a date."""
+    try:
+        return (parsedate_to_datetime(date).timestamp() if date else time.time()) - time_s
+    except ValueError:
+        return time.time() - time_s
 
 
 def _text(value: Any) -> str:
@@ -424,7 +485,7 @@ def song_of(entry: Any) -> ServerSong | str:
         _text(entry.get("artist")),
         _text(entry.get("album")),
         _text(entry.get("path")),
-        mbid if _MBID.fullmatch(mbid) else "",
+        mbid if re.fullmatch(MBID, mbid) else "",
         _number(entry.get("duration"), 1e7),
         int(_number(entry.get("playCount"), _MAX_PLAYS) or 0),
         int(_number(entry.get("userRating"), 5) or 0),

@@ -17,11 +17,22 @@ from musicsim.library.importing.matching import Matcher
 from musicsim.library.importing.records import Gatherer
 from musicsim.library.stores.files import is_below
 from musicsim.library.stores.server_songs import BY_A_PERSON, ServerSong
+from musicsim.servers.albums import (
+    Albums,
+    albums_of,
+    changed_albums,
+    forget_albums,
+    keep_albums,
+    known_albums,
+)
 from musicsim.servers.store import FETCHED, Connection, Connections, servers_folder
 from musicsim.servers.subsonic import Subsonic
 
 FORMAT = "music server"
 """What imports of listening from servers are called."""
+
+LIST_EVERY_S = 20 * 3600.0
+"""After which a sync lists all songs of a server: those of every night do."""
 
 _MAX_CANDIDATES = 10
 # Lengths of one recording differ by what encoders add and by how they are rounded.
@@ -48,6 +59,7 @@ class SyncReport:
     matched_by: dict[str, int] = field(default_factory=dict)  # songs by how they were matched
     left_out: dict[str, int] = field(default_factory=dict)  # entries that are no songs, by reason
     is_unchanged: bool = False  # whether the server said that its songs are as they were
+    is_full: bool = False  # whether all songs were listed
     listening: list[ImportReport] = field(default_factory=list)  # what was imported
     seconds: float = 0.0
 
@@ -76,31 +88,33 @@ class SyncReport:
 def sync(library: Library, connection: Connection, tell: Tell, *, everything: bool = False) -> SyncReport:
     """Read a server's songs, match them, and import what its user did; all is written at the end, or nothing.
 
-    Where the server says that its songs are as they were, only stars and what was played since are asked for, unless
-    `everything` is set.
+    Where the server says that its songs are as they were, only stars and what was played since are asked for; where
+    its albums tell what has changed, the songs of these. All songs are listed with `everything`, where the server does
+    not tell enough, and once a day, as a server may change more than it tells.
 
     Raises ServerError where the server fails, or has lost all its songs; nothing is written then.
     """
-    started = time.monotonic()
+    started, started_at = time.monotonic(), time.time()
     report = SyncReport(connection.name)
     client = Subsonic(connection)
     tell(f"{connection.name}: asking the server")
     client.ping()
-    modified = client.modified()
+    state = client.state()  # first: what changes from now on is found by the next sync
     known = library.server_songs.of(connection.name)
-    report.is_unchanged = bool(known and modified and modified == connection.modified and not everything)
+    is_due = everything or not known or started_at - (connection.listed_at or 0.0) > LIST_EVERY_S
+    report.is_unchanged = not is_due and bool(state) and state == connection.modified
+    albums = None
     if report.is_unchanged:
         listed = _with_listening(client, known)
+    elif not is_due and (
+        differing := changed_albums(client, known_albums(library, connection.name), len(known))
+    ):
+        as_they_were = _with_listening(client, known)
+        listed = {i: as_they_were[i] for i in differing.unchanged if i in known} | differing.songs
+        albums = differing.albums
     else:
-        found, report.left_out = client.songs(
-            lambda n: tell(f"{connection.name}: {n:,} songs listed", n, len(known))
-        )
-        if known and not found:
-            raise ServerError(
-                f"{connection.name}: the server lists no songs any more. Nothing was changed: sync again when it has "
-                f"looked through its folders, or remove it."
-            )
-        listed = {song.id: song for song in found}
+        report.is_full = True
+        listed, albums, report.left_out = _all_songs(client, len(known), tell)
     finder = SongFinder(library)
     changed = []
     for n, song in enumerate(listed.values()):
@@ -117,9 +131,27 @@ def sync(library: Library, connection: Connection, tell: Tell, *, everything: bo
     _count(report, listed.values(), known, changed, gone)
     if connection.takes_listening:
         report.listening = import_listening(library, connection)
-    Connections(library).note(connection.name, modified=modified, synced_at=time.time())
+    if albums is not None:
+        keep_albums(library, connection.name, albums)
+    listed_at = started_at if report.is_full else connection.listed_at
+    Connections(library).note(connection.name, modified=state, synced_at=time.time(), listed_at=listed_at)
     report.seconds = time.monotonic() - started
     return report
+
+
+def _all_songs(
+    client: Subsonic, n_known: int, tell: Tell
+) -> tuple[dict[str, ServerSong], Albums, dict[str, int]]:
+    """Every song of a server by its id, what to keep of its albums, and entries that are no songs, by reason."""
+    name = client.connection.name
+    albums = client.albums()  # first: an album that changes meanwhile is read the next time
+    listing = client.songs(lambda n: tell(f"{name}: {n:,} songs listed", n, n_known))
+    if n_known and not listing.songs:
+        raise ServerError(
+            f"{name}: the server lists no songs any more. Nothing was changed: sync again when it has looked through "
+            f"its folders, or remove it."
+        )
+    return listing.songs, albums_of(listing, albums), dict(listing.left_out)
 
 
 def _with_listening(client: Subsonic, known: Mapping[str, ServerSong]) -> dict[str, ServerSong]:
@@ -236,6 +268,7 @@ def remove(library: Library, name: str) -> None:
     Raises NotFoundError if there is none of this name.
     """
     Connections(library).remove(name)
+    forget_albums(library, name)
     library.files.forget_root(servers_folder(library, name))
     library.server_songs.forget(name)
 

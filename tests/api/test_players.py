@@ -6,6 +6,7 @@ import os
 import shutil
 import threading
 from pathlib import Path
+from uuid import UUID
 from xml.etree import ElementTree
 
 import pytest
@@ -15,6 +16,7 @@ from starlette.testclient import TestClient
 
 from musicsim.api import routes
 from musicsim.explorer.players.access import answer_players, refuse_players
+from musicsim.explorer.players.jellyfin import jellyfin_id
 from musicsim.explorer.requests.players import PlayerRules
 from musicsim.library import Library
 from tests.command import run
@@ -147,7 +149,8 @@ def plain(content):
 
 
 @pytest.mark.skipif(
-    not (SCHEMAS / "openapi.json").is_file(), reason="set OPENSUBSONIC_OPENAPI to the folder of its schemas"
+    not (SCHEMAS / "openapi.json").is_file(),
+    reason="OPENSUBSONIC_OPENAPI names no folder of its schemas, which no package has",
 )
 @pytest.mark.parametrize("method", [*CALLS, "failed"])
 def test_answers_are_valid_by_the_schemas_of_opensubsonic(rest, method):
@@ -342,8 +345,12 @@ def test_the_plugin_of_navidrome(ask):
     )
 
 
-def test_the_plugin_of_jellyfin(ask):
-    """audiomuse-ai-plugin, AudioMuseService.cs: ids are 32 hexadecimal digits, and n can be 200."""
+def test_the_plugin_of_jellyfin(ask, library):
+    """audiomuse-ai-plugin, AudioMuseService.cs, SimilarTrackSearch.cs: ids are 32 hexadecimal digits, n can be 200."""
+    own = jellyfin_id(str(library.song(7).path))
+    status, found = ask(f"/api/similar_tracks?n=200&item_id={own}")
+    assert (status, len(tracks(found))) == (200, 29)
+    assert all(UUID(item_id).hex == item_id for item_id in tracks(found))
     assert ask("/api/similar_tracks?n=200&item_id=0b5c5b9e8b0a4c0e9d2f1c2d3e4f5a6b")[0] == 404
     status, found = ask(
         "/api/similar_tracks?n=5&title=Song%203%201&artist=Artist%203&eliminate_duplicates=false"
@@ -353,6 +360,8 @@ def test_the_plugin_of_jellyfin(ask):
         ask("/api/similar_artists?n=3&artist=Artist%203&ef_search=100&include_component_matches=false")[0]
         == 200
     )
+    lost = "/api/similar_tracks?n=5&item_id=0b5c5b9e8b0a4c0e9d2f1c2d3e4f5a6b&title=Song%203%201&artist=Artist%203"
+    assert ask(lost) == ask("/api/similar_tracks?n=5&title=Song%203%201&artist=Artist%203")
     assert ask("/api/find_path?start_song_id=7&end_song_id=20&max_steps=4")[0] == 200
     assert ask("/api/similar_tracks")[0] == ask("/api/find_path?start_song_id=7")[0] == 400
     assert ask("/api/similar_artists?n=3")[0] == 400

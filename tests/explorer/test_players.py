@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.explorer.players.access import answer_players, player_access, refuse_players
 from musicsim.explorer.players.answering import Answering, length_of
+from musicsim.explorer.players.jellyfin import jellyfin_id
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.players import PlayerRules
 from musicsim.explorer.search.artists import N_ENTRIES, find_similar_artists, songs_standing_for
@@ -143,6 +145,37 @@ def test_a_song_is_found_by_title_and_artist_in_any_case(library):
     assert answering.song_called(song.title.upper(), song.artist.lower()).query == song.id
     with pytest.raises(NotFoundError):
         answering.song_called(song.title, "nobody")
+
+
+def test_songs_are_known_by_the_ids_that_jellyfin_makes_of_their_paths(library):
+    # md5sum of the type and the path in UTF-16, in the byte order of a GUID
+    assert jellyfin_id("/media/music/Artist/Ä 01.flac") == "bbc1f5f24f581dcd66d806733d3a1ab2"
+    paths = {song.id: str(song.path) for song in library.songs()}
+    answering = Answering(library, PlayerRules())
+    best = [jellyfin_id(paths[match.song.id]) for match in answering.similar(answering.song("7"), 5)]
+    guid = UUID(jellyfin_id(paths[7]))
+    for form in (guid.hex, str(guid), str(guid).upper()):
+        assert ids(answering.similar(answering.song(form), 5)) == best
+    path = answering.path(answering.song(guid.hex), answering.song(jellyfin_id(paths[20])), 6)
+    assert (ids(path)[0], ids(path)[-1], len(path)) == (guid.hex, jellyfin_id(paths[20]), 6)
+    with pytest.raises(NotFoundError):
+        answering.song(UUID(int=guid.int + 1).hex)
+
+
+def test_jellyfin_may_call_the_folder_of_music_otherwise(library):
+    (root,) = library.files.roots()
+    song = library.song(7)
+    there = jellyfin_id(f"/media/music/{song.path.relative_to(root).as_posix()}")
+    answering = Answering(library, PlayerRules(jellyfin="/media/music"))
+    assert answering.song(there).query == 7
+    with pytest.raises(NotFoundError):
+        answering.song(jellyfin_id(str(song.path)))
+    called = answering.song_called(song.title, song.artist)
+    assert ids(answering.songs_of(called)) == [there]
+    artist = answering.artists(answering.artist(song.artist), 1)[0]
+    assert answering.song(artist.entries[0].id).query == artist.entries[0].song.id
+    connect(library)
+    assert ids(answering.songs_of(answering.song_called(song.title, song.artist))) == ["so-107"]
 
 
 # --- paths ------------------------------------------------------------------------------------

@@ -4,18 +4,20 @@ import json
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import threading
 from queue import Queue
 
 import pytest
+import sqlalchemy as sa
 
 from musicsim.errors import ServerError
 from musicsim.explorer.playlists.keep_filled import QueueFiller
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.library import Library
-from musicsim.servers.mpd import Mpd, MpdAddress, MpdAwayError, is_mpd_set, mpd_address
+from musicsim.servers.mpd import Mpd, MpdAddress, MpdAwayError, is_mpd_set, keep_mpd, mpd_address
 from tests.command import run
 from tests.servers.real_mpd import real_mpd
 from tests.waiting import PATIENCE_S, until
@@ -110,12 +112,21 @@ def test_over_the_network_the_folders_of_the_library_stand_for_the_music(mpd, ti
     monkeypatch.setenv("MPD_HOST", "secret@127.0.0.1")
     monkeypatch.setenv("MPD_PORT", str(mpd.port))
     songs = tiny_library.songs()[:2]
-    with Mpd(tiny_library, mpd_address()) as connection:
+    with Mpd(tiny_library, mpd_address(tiny_library)) as connection:
         assert connection.queue(songs) == []
         names, n_coming = connection.queued()
         assert (names, n_coming) == (names_of(songs), 2)
-        assert [connection.song_id(name) for name in names] == [song.id for song in songs]
-        assert connection.song_id("nobody/knows.flac") is None
+        asked = []
+        sa.event.listen(tiny_library.engine, "before_cursor_execute", lambda *args: asked.append(args[2]))
+        assert connection.song_ids(["nobody/knows.flac", *names, names[0]]) == [
+            None,
+            songs[0].id,
+            songs[1].id,
+            songs[0].id,
+        ]
+        assert len([said for said in asked if said.startswith("SELECT")]) == 1, (
+            "the database is asked once for a whole queue"
+        )
 
 
 def test_names_that_the_protocol_cannot_carry_are_unknown(connected, tiny_library):
@@ -126,10 +137,11 @@ def test_names_that_the_protocol_cannot_carry_are_unknown(connected, tiny_librar
     )
 
 
-def test_the_address_is_read_as_mpc_reads_it(monkeypatch):
+def test_the_address_is_read_as_mpc_reads_it(tiny_library, monkeypatch):
     for name in ("MPD_HOST", "MPD_PORT"):
         monkeypatch.delenv(name, raising=False)
-    assert (is_mpd_set(), mpd_address()) == (False, MpdAddress("localhost", 6600))
+    library = tiny_library
+    assert (is_mpd_set(library), mpd_address(library)) == (False, MpdAddress("localhost", 6600))
     for host, address in {
         "/run/mpd/socket": MpdAddress("/run/mpd/socket"),
         "@mpd": MpdAddress("@mpd"),
@@ -137,11 +149,32 @@ def test_the_address_is_read_as_mpc_reads_it(monkeypatch):
         "pass@word@player": MpdAddress("word@player", 6600, "pass"),
     }.items():
         monkeypatch.setenv("MPD_HOST", host)
-        assert (is_mpd_set(), mpd_address()) == (True, address)
-    assert "pass" not in f"{mpd_address()} {mpd_address()!r}"
+        assert (is_mpd_set(library), mpd_address(library)) == (True, address)
+    assert "pass" not in f"{mpd_address(library)} {mpd_address(library)!r}"
     monkeypatch.setenv("MPD_PORT", "x")
     with pytest.raises(ServerError, match="MPD_PORT is 'x'"):
-        mpd_address()
+        mpd_address(library)
+
+
+def test_what_a_library_keeps_is_for_its_owner_only_and_the_environment_comes_first(
+    tiny_library, monkeypatch
+):
+    for name in ("MPD_HOST", "MPD_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    kept = MpdAddress("player", 6601, "secret", "/music")
+    keep_mpd(tiny_library, kept)
+    file = tiny_library.folder / "mpd.json"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert (is_mpd_set(tiny_library), mpd_address(tiny_library)) == (True, kept)
+    monkeypatch.setenv("MPD_HOST", "other")
+    assert mpd_address(tiny_library) == MpdAddress("other")
+    monkeypatch.delenv("MPD_HOST")
+    file.write_text('{"password": "secret", "oops')
+    with pytest.raises(ServerError, match="cannot be read") as problem:
+        mpd_address(tiny_library)
+    assert "secret" not in str(problem.value)
+    keep_mpd(tiny_library, None)
+    assert (is_mpd_set(tiny_library), mpd_address(tiny_library)) == (False, MpdAddress())
 
 
 def test_who_is_not_there_or_is_no_mpd_or_wants_a_password_is_one_sentence(mpd, tiny_library, tmp_path):

@@ -1,7 +1,6 @@
 """A real server: its songs are found, what was starred comes here, playlists go there, and its sound plays."""
 
 import shutil
-import time
 
 import pytest
 
@@ -16,6 +15,7 @@ from musicsim.servers.subsonic import Subsonic
 from musicsim.servers.sync import remove, sync
 from tests.servers.serving import supysonic
 from tests.sounds import open_library, write_collection, write_song
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -62,6 +62,7 @@ def ask(connection, call, **parameters):
 
 def test_all_songs_match_by_path_and_a_second_sync_asks_for_no_song(library, served):
     connection = connected(library, served.connection())
+    until(Subsonic(connection).state)  # changes of these seconds are not told apart
     report = sync(library, connection, silent)
     assert (report.n_songs, report.n_matched, report.matched_by) == (N_SONGS, N_SONGS, {"path": N_SONGS})
     for song in library.songs():
@@ -161,8 +162,7 @@ def test_songs_without_a_file_here_are_analysed_and_play_through_us(library, ser
         assert sync(library, Connections(library).get("home"), silent).n_unmatched == 0
     finally:
         extra.unlink()
-        time.sleep(1.1)  # the server tells of its last change by the second
-        served.scan()
+        served.scan()  # in the same second, perhaps
     gone = sync(library, Connections(library).get("home"), silent)
     assert (gone.n_gone, gone.n_songs) == (1, N_SONGS)
     assert [s.artist for s in library.missing_songs()] == ["Guest"]

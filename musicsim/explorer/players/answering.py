@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from musicsim.errors import NotFoundError
+from musicsim.explorer.players.jellyfin import JellyfinIds
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.requests.players import PlayerRules
 from musicsim.explorer.search.artists import find_similar_artists, songs_standing_for
@@ -26,6 +27,9 @@ from musicsim.servers.subsonic import RefusedError, Subsonic
 MAX_SONGS = 500
 """Of one answer."""
 
+JELLYFIN = "/jellyfin"
+"""Stands for it where the name of a connected server does."""
+
 _OWN_ID = re.compile(r"(?:so-)?([0-9]{1,18})", re.ASCII)
 _SEED = 0  # the same path for the same question
 _REACH = 4  # songs are looked for so many times further where a server lacks those that were found
@@ -36,7 +40,7 @@ class Asked:
     """What was asked with, and the connected server whose ids were used; None where they are the library's own."""
 
     query: Query
-    server: str | None
+    server: str | None  # may be JELLYFIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +65,26 @@ class Answering:
 
     def __init__(self, library: Library, rules: PlayerRules) -> None:
         self._library, self._rules = library, rules
+        self._jellyfin = JellyfinIds(library, rules.jellyfin or "")
         self.snapshot = _snapshot(library, library.revision)
 
     # --- what was asked with ------------------------------------------------------------------
 
     def song(self, item_id: str) -> Asked:
-        """The song of an id, in any form that a connected server hands out.
+        """The song of an id, in any form that a connected server hands out, or of a file in Jellyfin.
 
         Raises NotFoundError if there is none, or it has no vector yet.
         """
         known = self._library.server_songs.known(item_id)
         if known is not None:
             return self._with_vector(known[1], known[0])
+        is_connected = self._library.server_songs.first_server() is not None
+        if self._rules.jellyfin or not is_connected:
+            in_jellyfin = self._jellyfin.song(item_id)
+            if in_jellyfin is not None:
+                return self._with_vector(in_jellyfin, JELLYFIN)
         own = _OWN_ID.fullmatch(item_id)
-        if own is None or self._library.server_songs.first_server() is not None:
+        if own is None or is_connected:
             raise _unknown()
         return self._with_vector(int(own[1]), None)
 
@@ -83,7 +93,7 @@ class Answering:
         found = self.snapshot.songs_with(f"{title} {artist}", 1)
         if not found:
             raise _unknown()
-        return self._with_vector(found[0].id, self._library.server_songs.first_server())
+        return self._with_vector(found[0].id, self._server)
 
     def artist(self, name: str) -> Asked:
         """Songs that stand for an artist, who is called by name, or by the id on a connected server.
@@ -91,8 +101,7 @@ class Answering:
         Raises NotFoundError if there is none; ServerError if a server does not say whose id it is.
         """
         try:
-            server = self._library.server_songs.first_server()
-            return Asked(songs_standing_for(self.snapshot, name), server)
+            return Asked(songs_standing_for(self.snapshot, name), self._server)
         except NotFoundError:
             for connection in Connections(self._library).all() if is_id(name) else ():
                 with suppress(RefusedError):  # it has no such id
@@ -171,6 +180,11 @@ class Answering:
     # --- how ----------------------------------------------------------------------------------
 
     @property
+    def _server(self) -> str | None:
+        """Whose ids are answered where a question has none."""
+        return self._library.server_songs.first_server() or (JELLYFIN if self._rules.jellyfin else None)
+
+    @property
     def _left_out(self) -> frozenset[int]:
         """Songs that are never answered: by the rules, and by a thumb down in the player."""
         down = (song_id for song_id, thumb in self._library.feedback().items() if thumb < 0)
@@ -195,6 +209,8 @@ class Answering:
         """Ids by which the asking program knows songs, or others with the same sound, by our id."""
         if server is None:
             return {song_id: str(song_id) for song_id in song_ids}
+        if server == JELLYFIN:
+            return self._jellyfin.ids_of(song_ids)
         ids = self._library.server_songs.ids_of(song_ids, server)
         missing = set(song_ids) - ids.keys()
         shown = self.snapshot.representative_of

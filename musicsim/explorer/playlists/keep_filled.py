@@ -55,8 +55,7 @@ class QueueFiller:
     def fill(self, mpd: Mpd) -> Appended:
         """Append as many songs as are missing; fewer where nothing else may come."""
         names, n_coming = mpd.queued()
-        for name in names:
-            song_id = mpd.song_id(name)
+        for song_id in mpd.song_ids(names):
             if song_id is not None:
                 self._note(song_id)
         appended: list[tuple[Song, str]] = []

@@ -17,6 +17,11 @@ class PlayerRules(Filters):
         label="Max. songs per artist (0 = no limit)", min=0,
     )  # fmt: skip
 
+    jellyfin: str | None = option(
+        None, "Answer by Jellyfin's ids where no music server is connected; its name for the folder of music.",
+        label="Folder of music in Jellyfin",
+    )  # fmt: skip
+
     def path(self, first: int, last: int, length: int, exclude: frozenset[int]) -> PlaylistRequest:
         """A path of `length` songs from one to another that keeps to the rules, but for what is left out."""
         filters = {f.name: getattr(self, f.name) for f in fields(Filters)}

@@ -16,6 +16,7 @@ from musicsim.errors import LibraryError
 from musicsim.library.importing.json_formats import plain
 from musicsim.library.importing.records import Gatherer, NamedSong
 from musicsim.library.importing.sources import RawBytes
+from musicsim.library.tags import MBID
 
 SIGNS = ("SQLite format 3\0", "item_attributes", "album_attributes")
 """What the beginning of the file holds: its kind, and names of two of its tables."""
@@ -24,7 +25,6 @@ _TAG_COLUMNS = ("genres", "genre", "style")  # "genres" takes the place of "genr
 _BETWEEN = re.compile(r"\\␀|[;,\0]")
 _WEIGHT = 100.0  # of a tag that says no more than that it is there
 _SCALES = (1, 5, 10, 100)  # of ratings: mpdstats gives at most 1, people type stars
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def read_beets(data: RawBytes, rows: Gatherer) -> None:
@@ -73,7 +73,7 @@ def _enter(rows: Gatherer, item: dict[str, Any], rating: float) -> None:
     mbid = str(item.get("mb_trackid") or "").lower()
     artist, title, album = (plain(str(item.get(name) or "")) for name in ("artist", "title", "album"))
     place = os.fsdecode(path) if isinstance(path, bytes) else str(path)
-    song = NamedSong(artist, title, album, mbid if _UUID.fullmatch(mbid) else "", place)
+    song = NamedSong(artist, title, album, mbid if re.fullmatch(MBID, mbid) else "", place)
     rows.name(song)
     texts = [str(item.get(name) or "") for name in _TAG_COLUMNS]
     if texts[0]:

@@ -28,6 +28,7 @@ from musicsim.library.importing.json_formats import NO_NAME, Entries, object_in,
 from musicsim.library.importing.places import from_address, is_web, resolved, spelled_out
 from musicsim.library.importing.records import Gatherer, NamedSong
 from musicsim.library.importing.sources import LONGEST, JsonStream, RawBytes, Source, TextLines
+from musicsim.library.tags import MBID
 
 HLS = "belongs to a stream in parts (HLS), which names no songs. Import playlists of songs."
 NO_SONGS = "list without songs"
@@ -35,9 +36,7 @@ _EXTINF = re.compile(r'#EXTINF:[^",]*(?:"[^"]*"[^",]*)*,(.*)', re.IGNORECASE)
 _DIRECTIVE = re.compile(r"#(PLAYLIST|EXTART|EXTALB):(.*)", re.IGNORECASE)
 _ENTRY = re.compile(r"(file|title)(\d{1,9})\s*=(.*)", re.IGNORECASE | re.DOTALL)
 _GNOME_TITLE = re.compile(r"x-gnome-title\s*=(.*)", re.IGNORECASE)
-_RECORDING = re.compile(
-    r"musicbrainz\.org/(?:recording|track)/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})", re.IGNORECASE
-)
+_RECORDING = re.compile(rf"musicbrainz\.org/(?:recording|track)/({MBID})", re.IGNORECASE)
 _MAX_LIST = 1 << 26  # characters: Spotify's longest lists, of 10 000 songs, have 4 million
 _JSPF_TEXTS = {"title": "title", "creator": "creator", "album": "album"}
 _DEEPEST = 64  # elements in each other; lists have four

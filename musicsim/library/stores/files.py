@@ -1,5 +1,6 @@
 """Which files a library knows: where its songs lie, what could not be added and why, and what has gone."""
 
+import json
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -133,6 +134,14 @@ class FileStore(Tables):
         f = schema.files.c
         here = sa.true() if missing else f.missing_since.is_(None)
         return self._value(sa.select(f.song_id).where(f.path == path, here))
+
+    def songs_at(self, paths: Iterable[Path]) -> dict[Path, int]:
+        """The songs that the files at some paths hold, by path, of those that hold one."""
+        f, stored = schema.files.c, schema.FilePath().process_bind_param
+        listed = json.dumps([stored(path, self._engine.dialect) for path in paths])
+        wanted = sa.select(sa.func.json_each(listed).table_valued("value").c.value)
+        query = sa.select(f.path, f.song_id).where(f.path.in_(wanted), f.missing_since.is_(None))
+        return {row.path: row.song_id for row in self._rows(query)}
 
     def songs_below(self, folder: Path) -> set[Path]:
         """Paths of the files below a folder that are songs."""

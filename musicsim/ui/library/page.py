@@ -19,6 +19,7 @@ from musicsim.ui.components.empty import demo_button
 from musicsim.ui.components.jobs_view import job_panel, start_job
 from musicsim.ui.library.guess_review import guesses_review
 from musicsim.ui.library.listening_review import listening_review
+from musicsim.ui.library.mpd_view import mpd_view
 from musicsim.ui.library.players_view import players_view
 from musicsim.ui.library.review import (
     artists_review,
@@ -69,6 +70,7 @@ def _genres(of: _Contents) -> None:
 
 def _servers(of: _Contents) -> None:
     servers_view(of.library, busy=of.busy)
+    mpd_view(of.library)
     players_view(of.now)
 
 

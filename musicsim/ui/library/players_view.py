@@ -18,7 +18,7 @@ from musicsim.ui.components.song_finder import find_names
 _NAMES = ("no_folders", "no_artists", "no_tags")
 _KEYS = {
     field: option_key(f"players_{field}", PlayerRules, field, per_library=True)
-    for field in (*_NAMES, "duration_s", "per_artist")
+    for field in (*_NAMES, "duration_s", "per_artist", "jellyfin")
 }
 
 
@@ -65,7 +65,7 @@ def _rules(now: Snapshot, rules: PlayerRules) -> None:
     for field, key in _KEYS.items():
         if key.name not in st.session_state:
             value = getattr(rules, field)
-            key.set(sorted(value) if field in _NAMES else value)
+            key.set(sorted(value) if field in _NAMES else value or "" if field == "jellyfin" else value)
     for field in _NAMES:
         names = sorted(
             {*choices.names.get(field, ()), *getattr(rules, field)}
@@ -80,8 +80,9 @@ def _rules(now: Snapshot, rules: PlayerRules) -> None:
             max_value=span[1],
         )  # fmt: skip
     st.number_input(**limits(PlayerRules, "per_artist"), key=_KEYS["per_artist"].name)
+    st.text_input(**labelled(PlayerRules, "jellyfin"), key=_KEYS["jellyfin"].name, placeholder="/media/music")
     asked: dict[str, Any] = {field: frozenset(_KEYS[field].get()) for field in _NAMES}
-    asked |= {"per_artist": _KEYS["per_artist"].get()}
+    asked |= {"per_artist": _KEYS["per_artist"].get(), "jellyfin": _KEYS["jellyfin"].get().strip() or None}
     if span:
         asked["duration_s"] = None if _KEYS["duration_s"].get() == span else _KEYS["duration_s"].get()
     new = replace(rules, **asked)

@@ -26,7 +26,7 @@ def servers_view(library: Library, *, busy: bool) -> None:
     """The servers of a library, a form for another one, and songs that a person has to choose for."""
     st.caption(
         "Songs, stars, ratings and play counts of your Navidrome, Ampache, gonic or other Subsonic server. Playlists "
-        "go there with `musicsim server save` and `keep`."
+        "go there on the Playlist page, under *Send*."
     )
     try:
         connections = Connections(library).all()

@@ -16,6 +16,7 @@ from musicsim.ui.playlist.export import export_button, mix_section
 from musicsim.ui.playlist.request_form import request_form
 from musicsim.ui.playlist.saved import follow_address, save_button, saved_lists, show_address
 from musicsim.ui.playlist.sending import send_button
+from musicsim.ui.playlist.server_lists import server_lists
 from musicsim.ui.playlist.view import (
     absent_songs,
     dialect_of,
@@ -52,6 +53,7 @@ def _make_playlist(now: Snapshot, walker: Walk) -> None:
             on_click=draw_songs, args=(now, walker),
         )  # fmt: skip
         saved_lists(now)
+        server_lists(now)
     with listing:
         trouble = TROUBLE.get()
         TROUBLE.set("")
@@ -67,7 +69,7 @@ def _make_playlist(now: Snapshot, walker: Walk) -> None:
         with st.container(horizontal=True, gap="small", vertical_alignment="center"):
             save_button(now)
             export_button(now, [*shown.songs, *absent_songs(now, draft)])
-            send_button(now, shown.songs)
+            send_button(now, draft, shown)
             about = [f"Saved as “{plain(saved.name)}”."] if saved else []
             about += [f"Seed {draft.seed}."] if draft.seed is not None else []
             st.caption(" ".join(about))

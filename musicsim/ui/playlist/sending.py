@@ -1,10 +1,11 @@
-"""The playlist for other programs: into MPD's queue, among its playlists, or to ListenBrainz."""
+"""The playlist for other programs: to a music server, into MPD's queue, among its playlists, or to ListenBrainz."""
 
 from collections.abc import Callable, Sequence
 
 import streamlit as st
 
 from musicsim.errors import ServerError
+from musicsim.explorer.playlists.walk import DrawnPlaylist
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.servers.listenbrainz import has_token, send_playlist
@@ -12,18 +13,21 @@ from musicsim.servers.mpd import Mpd, is_mpd_set, mpd_address
 from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.playlist.actions import TROUBLE
+from musicsim.ui.playlist.draft import PlaylistDraft
 from musicsim.ui.playlist.saved import NAME
+from musicsim.ui.playlist.server_lists import send_to_server, servers_of
 
 _REPLACE: Key[bool] = Key("playlist_mpd_replace", lambda: False, "whether a playlist of MPD may be replaced")
 
 
-def send_button(now: Snapshot, songs: Sequence[Song]) -> None:
+def send_button(now: Snapshot, draft: PlaylistDraft, drawn: DrawnPlaylist) -> None:
     """Send the list to the programs that are set; nothing where none is."""
-    library, name = now.library, NAME.get().strip()
-    if not is_mpd_set() and not has_token(library):
+    library, name, songs = now.library, NAME.get().strip(), drawn.songs
+    if not is_mpd_set(library) and not has_token(library) and not servers_of(library):
         return
     with st.popover("Send", icon=":material/send:", key="playlist_send"):
-        if is_mpd_set():
+        send_to_server(now, name, draft, drawn)
+        if is_mpd_set(library):
             _REPLACE.get()
             st.button(
                 "Queue in MPD", icon=":material/queue_music:", key="playlist_mpd_queue", width="stretch",
@@ -46,12 +50,12 @@ _Way = Callable[[Library, str, Sequence[Song]], tuple[str, Sequence[Song], str]]
 
 
 def _queue_in_mpd(library: Library, _: str, songs: Sequence[Song]) -> tuple[str, Sequence[Song], str]:
-    with Mpd(library, mpd_address()) as mpd:
+    with Mpd(library, mpd_address(library)) as mpd:
         return "Queued in MPD.", mpd.queue(songs), "MPD does not have"
 
 
 def _save_in_mpd(library: Library, name: str, songs: Sequence[Song]) -> tuple[str, Sequence[Song], str]:
-    with Mpd(library, mpd_address()) as mpd:
+    with Mpd(library, mpd_address(library)) as mpd:
         unknown = mpd.save(name, songs, replace=_REPLACE.get())
     return f"Saved in MPD as “{plain(name)}”.", unknown, "MPD does not have"
 

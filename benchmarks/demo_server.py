@@ -1,0 +1,160 @@
+"""The demo library on a real Supysonic: which songs match and by what, and what goes to and fro.
+
+Its songs are served under their own paths and under others, each by a Supysonic of its own on the loopback. A match is
+wrong where the server's path belongs to another file than the song's. ``--library FOLDER`` names a library that has the
+demo already; it is not changed. Needs the test extra.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+
+from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main
+from benchmarks.libraries import demo_library
+from musicsim import demo
+from musicsim.explorer.progress import silent
+from musicsim.library import Library
+from musicsim.servers.fetch import fetch_missing
+from musicsim.servers.lists import save_list
+from musicsim.servers.store import Connections
+from musicsim.servers.subsonic import Subsonic
+from musicsim.servers.sync import sync
+from tests.servers.serving import Supysonic, supysonic
+
+__all__ = ["run"]
+
+_STAR_EVERY, _LIST = 30, 25
+
+_PLACES: dict[str, Callable[[int, Path], Path]] = {
+    "as here": lambda _, path: path,
+    "folders renamed": lambda _, path: Path(f"Folder of {path.parts[0]}", *path.parts[1:]),
+    "files renamed": lambda number, path: path.with_name(f"{number:03d}{path.suffix}"),
+    "folders and files renamed": lambda number, path: Path(f"CD {number % 7}", f"{number:03d}{path.suffix}"),
+}
+
+
+def run(settings: Settings, progress: Progress) -> tuple[Sequence[Row], Sequence[Claim]]:
+    """Sync under each kind of paths; then stars, a playlist and a song that is not here."""
+    rows: list[Row] = []
+    claims: list[Claim] = []
+    with (
+        tempfile.TemporaryDirectory(prefix="musicsim-demo-server-") as name,
+        _library(settings, progress) as original,
+    ):
+        scratch = Path(name)
+        for kind, place in _PLACES.items():
+            folder = scratch / kind
+            shutil.copytree(original.folder, folder, ignore=shutil.ignore_patterns("music", "scratch"))
+            with Library.open(folder) as library:
+                places = _served(library, scratch / f"music, {kind}", place)
+                with supysonic(scratch / f"server, {kind}", scratch / f"music, {kind}") as server:
+                    row = _synced(library, server, places) | {"paths": kind}
+                    progress(", ".join(f"{key} {value}" for key, value in row.items()))
+                    rows.append({"paths": kind} | row)
+                    if kind == "as here":
+                        claims += _to_and_fro(library, server, settings.seed + 1)
+            shutil.rmtree(scratch / f"music, {kind}")
+    for row in rows:
+        n_songs, by_path, matched = row["songs"], row["by path"], row["matched"]
+        if row["paths"] == "as here":
+            claims.append(at_least("share matched by path, paths as here", by_path / n_songs, 1.0))
+        else:
+            claims.append(at_least(f"share matched, {row['paths']}", matched / n_songs, 0.98))
+        claims.append(at_most(f"wrong matches, {row['paths']}", row["wrong"], 0))
+    return rows, claims
+
+
+@contextmanager
+def _library(settings: Settings, progress: Progress) -> Iterator[Library]:
+    named = settings.library
+    with Library.open(named) if named is not None else demo_library(settings.seed, progress) as library:
+        yield library
+
+
+def _served(library: Library, music: Path, place: Callable[[int, Path], Path]) -> dict[str, int]:
+    """Put the songs' files under other paths; songs by these paths."""
+    (root,) = library.files.roots()
+    places = {}
+    for number, song in enumerate(library.songs()):
+        there = place(number, song.path.relative_to(root))
+        (music / there).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(song.path, music / there)
+        places[there.as_posix()] = song.id
+    return places
+
+
+def _synced(library: Library, server: Supysonic, places: Mapping[str, int]) -> dict[str, float]:
+    connection = server.connection()
+    Connections(library).put(connection)
+    report = sync(library, connection, silent)
+    known = library.server_songs.of(connection.name).values()
+    return {
+        "songs": report.n_songs,
+        "matched": report.n_matched,
+        "by path": report.matched_by.get("path", 0),
+        "by tags": report.matched_by.get("tags", 0),
+        "to choose": report.n_ambiguous,
+        "wrong": sum(song.song_id not in (None, places[song.path]) for song in known),
+        "sync s": report.seconds,
+    }
+
+
+def _to_and_fro(library: Library, server: Supysonic, guest_seed: int) -> list[Claim]:
+    connection = Connections(library).get("home")
+    client, ids = Subsonic(connection), [song.id for song in library.songs()]
+    there, before = library.server_songs.ids_of(ids), _loved(library)
+    starred = {song_id for song_id in ids if song_id not in before and song_id % _STAR_EVERY == 0}
+    for song_id in starred:
+        client._ask("star", id=there[song_id])
+    sync(library, connection, silent)
+    came = _loved(library) - before == starred
+    claims = [Claim(f"{len(starred)} stars came in, and no others", str(came), "True", came)]
+
+    wanted = ids[::-7][:_LIST]
+    saved = save_list(library, connection, "Evening", wanted, "because")
+    read = [library.server_songs.song_of(i) for i in client.playlist_songs(saved.id)]
+    claims.append(Claim(f"a playlist of {_LIST} read back", str(read == wanted), "True", read == wanted))
+
+    guest = demo.write_song(demo.plan_collection(seed=guest_seed)[0], server.music)
+    server.scan()
+    sync(library, Connections(library).get("home"), silent)
+    done = fetch_missing(library, connection, lambda **_: None)
+    claims.append(at_least("songs without a file here that were analysed", done.n_added, 1))
+    (fetched,) = (song for song in library.songs() if song.id not in set(ids))
+    is_whole = _heard(library, fetched.id) == guest.read_bytes() and not fetched.path.exists()
+    claims.append(Claim("its sound through the proxy, by ranges", str(is_whole), "True", is_whole))
+    return claims
+
+
+def _loved(library: Library) -> set[int]:
+    return {song_id for song_id, tags in library.tags().items() if any(tag == "loved" for tag, _ in tags)}
+
+
+def _heard(library: Library, song_id: int) -> bytes:
+    """What a player gets of a song that asks for a megabyte at a time."""
+    from starlette.applications import Starlette
+    from starlette.testclient import TestClient
+
+    from musicsim.api import routes
+
+    heard = b""
+    with mock.patch.dict(os.environ, MUSICSIM_LIBRARY=str(library.folder)):
+        client = TestClient(Starlette(routes=routes()))
+        while True:
+            asked = {"Range": f"bytes={len(heard)}-{len(heard) + (1 << 20) - 1}"}
+            answer = client.get(f"/songs/{song_id}/audio", headers=asked)
+            if answer.status_code != 206:
+                raise RuntimeError(f"{answer.status_code}: {answer.text[:200]}")
+            heard += answer.content
+            if len(heard) >= int(answer.headers["content-range"].partition("/")[2]):
+                return heard
+
+
+if __name__ == "__main__":
+    main(
+        "demo_server", "the demo library on a real Supysonic", run, rivals=("supysonic",), takes_library=True
+    )

@@ -1,0 +1,72 @@
+"""Ids of songs in Jellyfin, which has no interface to ask for them: they follow from the paths of files.
+
+An id is a GUID: MD5 of an item's type and its path in UTF-16 (Jellyfin's ``LibraryManager.GetNewItemId``).
+"""
+
+import hashlib
+import re
+import uuid
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim._arrays import Int64Array
+from musicsim.library import Library
+from musicsim.library.stores.files import is_below
+
+_TYPE = "MediaBrowser.Controller.Entities.Audio.Audio"
+_GUID = re.compile("[0-9a-f]{32}")
+
+
+def jellyfin_id(path: str) -> str:
+    """The id of a song whose file Jellyfin finds at a path: 32 hexadecimal digits."""
+    digest = hashlib.md5((_TYPE + path).encode("utf-16-le", "replace"), usedforsecurity=False).digest()
+    return uuid.UUID(bytes_le=digest).hex
+
+
+class JellyfinIds:
+    """Songs by their ids in Jellyfin, and the reverse.
+
+    Parameters
+    ----------
+    folder : str
+        What Jellyfin calls the folders of music that the library has; "" where it calls them the same.
+    """
+
+    def __init__(self, library: Library, folder: str) -> None:
+        self._library, self._folder = library, folder
+        self._roots = library.files.roots()
+
+    def song(self, item_id: str) -> int | None:
+        """The song of an id, with or without dashes; None where it is none of Jellyfin's ids of a file here."""
+        guid = item_id.replace("-", "").lower()
+        if not _GUID.fullmatch(guid):
+            return None
+        guids, song_ids = _all_ids(self._library, self._library.revision, self._folder)
+        place = int(np.searchsorted(guids, guid.encode()))
+        is_there = place < len(guids) and guids[place] == guid.encode()
+        return int(song_ids[place]) if is_there else None
+
+    def ids_of(self, song_ids: Iterable[int]) -> dict[int, str]:
+        """Ids of songs, by song id, of those that have a file."""
+        paths = self._library.files.paths_of(song_ids)
+        return {song_id: jellyfin_id(self._there(found[0])) for song_id, found in paths.items()}
+
+    def all(self) -> tuple[npt.NDArray[np.bytes_], Int64Array]:
+        """Ids of all files in order, as bytes, and their songs; 40 bytes a file."""
+        paths = self._library.files.paths_of(self._library.table().ids.tolist())
+        pairs = sorted((jellyfin_id(self._there(p)).encode(), i) for i, found in paths.items() for p in found)
+        return np.array([guid for guid, _ in pairs], "S32"), np.array([i for _, i in pairs], np.int64)
+
+    def _there(self, path: Path) -> str:
+        root = next((root for root in self._roots if self._folder and is_below(path, root)), None)
+        return str(path if root is None else PurePosixPath(self._folder, path.relative_to(root)))
+
+
+@lru_cache(maxsize=2)
+def _all_ids(library: Library, revision: int, folder: str) -> tuple[npt.NDArray[np.bytes_], Int64Array]:
+    del revision
+    return JellyfinIds(library, folder).all()
