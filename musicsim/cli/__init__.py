@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from musicsim import __version__
+from musicsim import __version__, logs
 from musicsim.cli import (
     answers,
     collection,
@@ -41,6 +41,12 @@ app = typer.Typer(
 
 @app.callback()
 def _top(
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Say on stderr what is done in detail.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Say on stderr only what ends the command.")
+    ] = False,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
     ] = False,
@@ -48,6 +54,10 @@ def _top(
     if version:
         typer.echo(f"musicsim {__version__}")
         raise typer.Exit
+    if verbose and quiet:
+        raise typer.BadParameter("name --verbose or --quiet, not both.")
+    logs.set_level(logging.DEBUG if verbose else logging.ERROR if quiet else logging.WARNING)
+    errors.quiet = quiet
 
 
 collection.register(app)
@@ -66,7 +76,7 @@ servers.register(app)
 
 def main() -> None:
     """Entry point: errors of ours become one line and exit code 1, or 4 where storage is at fault."""
-    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    logs.begin()
     try:
         app()
     except StorageError as error:
@@ -78,5 +88,6 @@ def main() -> None:
 
 
 def _fail(message: str, code: int = 1) -> NoReturn:
+    errors.quiet = False
     errors.print(f"[red]error:[/red] {safe(message)}", highlight=False, soft_wrap=True)
     sys.exit(code)

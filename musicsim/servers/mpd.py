@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from musicsim import logs
 from musicsim.errors import ServerError
 from musicsim.library import Library, Song
 
@@ -28,6 +29,9 @@ class MpdAddress:
     host: str = "localhost"
     port: int = _PORT
     password: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        logs.hide(self.password)
 
     def __str__(self) -> str:
         return self.host if self.host.startswith(("/", "@")) else f"{self.host}:{self.port}"
