@@ -15,6 +15,7 @@ from musicsim.cli import (
     answers,
     collection,
     guessing,
+    health,
     importing,
     listenbrainz,
     listening,
@@ -72,6 +73,7 @@ models.register(app)
 answers.register(app)
 players.register(app)
 servers.register(app)
+health.register(app)
 
 
 def main() -> None:

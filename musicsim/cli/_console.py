@@ -8,7 +8,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -92,8 +92,8 @@ def song_json(song: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def progress_bar() -> Iterator[Callable[..., bool | None]]:
-    """A bar on stderr that takes a job's report; the library's log has a line of it, as of a job."""
+def progress_bar(*, is_noted: bool = True) -> Iterator[Callable[..., bool | None]]:
+    """A bar on stderr that takes a job's report; the library's log has a line of it, as of a job, if it is noted."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     columns = (
@@ -103,7 +103,8 @@ def progress_bar() -> Iterator[Callable[..., bool | None]]:
         TextColumn("{task.fields[left]}"),
         TextColumn("{task.description}"),
     )
-    with _noted(), Progress(*columns, console=errors, transient=True) as bar:
+    noted = _noted() if is_noted else nullcontext()
+    with noted, Progress(*columns, console=errors, transient=True) as bar:
         task = bar.add_task("", total=None, speed="", left="")
 
         def report(**values: Any) -> None:
