@@ -1,7 +1,7 @@
 """List the licences of what musicsim installs: ``python docs/licences.py`` writes ``docs/licences.md``.
 
-What stands in requirements.txt is looked up where it is installed. Wheels carry libraries of other licences that their own
-metadata do not name: those of copyleft licences are looked for by name.
+What stands in the locked files is looked up where it is installed. Wheels carry libraries under other licences that
+their own metadata do not name: those under copyleft licences are looked for by name.
 """
 
 import re
@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "licences.md"
 LOCKED = {"app": ROOT / "requirements.txt", "tests": ROOT / "requirements" / "test.txt"}
-COPYLEFT = re.compile(r"GPL|MPL|Mozilla|EPL|CDDL|EUPL")
+COPYLEFT = re.compile(r"GPL|General Public|MPL|Mozilla|EPL|CDDL|EUPL")
 
 # Copyleft licences of libraries inside wheels. What GCC's exception lets be linked with anything is not listed.
 _CARRIED = {
@@ -32,8 +32,9 @@ _HEAD = """# Licences of what is installed
 
 Written by `python docs/licences.py` (`make lock` runs it) from what the installed packages say of themselves.
 
-musicsim itself is BSD 3-Clause, and its wheel holds none of these packages. Who passes musicsim on together with them, in an
-installer or an image of a container, passes on copyleft software, too, and has to keep to its terms. The app imports mutagen, which is under the GPL, to read tags:
+musicsim itself is BSD 3-Clause, and its wheel holds none of these packages. Who passes musicsim on together with
+them, in an installer or an image of a container, passes on copyleft software, too, and has to keep to its terms. The
+app imports mutagen, which is under the GPL, to read tags. Copyleft is:
 
 """
 
@@ -47,15 +48,23 @@ def locked(file: Path) -> list[str]:
 def licence(name: str) -> str:
     """What a package says of its licence. Raises PackageNotFoundError where it is not installed."""
     about = metadata.metadata(name)
-    classified = [one.rpartition(" :: ")[2] for one in about.get_all("Classifier") or [] if "License ::" in one]
+    classified = [
+        one.rpartition(" :: ")[2] for one in about.get_all("Classifier") or [] if "License ::" in one
+    ]
     named = [one for one in classified if one != "OSI Approved"]
-    return about.get("License-Expression") or ", ".join(named) or (about.get("License") or "not said").split("\n")[0]
+    return (
+        about.get("License-Expression")
+        or ", ".join(named)
+        or (about.get("License") or "not said").split("\n")[0]
+    )
 
 
 def carried(name: str) -> list[str]:
     """Libraries of copyleft licences inside a package's wheel."""
     found = {
-        match[1] for file in metadata.files(name) or () if (match := _LIBRARY.fullmatch(file.name)) is not None
+        match[1]
+        for file in metadata.files(name) or ()
+        if (match := _LIBRARY.fullmatch(file.name)) is not None
     }
     return sorted(found & _CARRIED.keys())
 

@@ -12,7 +12,8 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from copy import copy
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
@@ -98,7 +99,7 @@ class _Console(logging.StreamHandler[Any]):
         logging.Handler.__init__(self)
 
     @property
-    def stream(self) -> Any:  # type: ignore[override]
+    def stream(self) -> Any:
         return sys.stderr
 
 
@@ -122,9 +123,7 @@ def kept_in(library: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        handler = _kept.pop(library)
-        logging.getLogger().removeHandler(handler)
-        handler.close()
+        logging.getLogger().removeHandler(_kept.pop(library))
 
 
 def last_lines(library: Path, n_lines: int) -> list[str]:
@@ -150,18 +149,23 @@ class _LibraryLog(RotatingFileHandler):
         self.setFormatter(_Lines(_LINE, marks=True))
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a line; another process may have put a full file aside since the last one."""
+        """Write a line, and close the file: another process may put it aside when it is full."""
         if record.name == "filelock" or not (self._library / LIBRARY_FILE).exists():  # yet, or any more
             return
         try:
             Path(self.baseFilename).parent.mkdir(exist_ok=True)
             with self._between_processes:
-                if self.stream is not None:
-                    self.stream.close()
-                    self.stream = None  # type: ignore[assignment]  # as FileHandler has it before the first line
                 super().emit(record)
+                self.close()
         except (OSError, filelock.Timeout):
             self.handleError(record)
+
+    def close(self) -> None:
+        """Close the file; the next line opens it again."""
+        stream, self.stream = self.stream, None
+        if stream is not None:
+            with suppress(OSError):  # a full disk, which has lost the line already
+                stream.close()
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  # logging's name
         """Lose the line."""
@@ -273,5 +277,6 @@ class _Lines(logging.Formatter):
         text = _sentence(record, _marked)
         if record.exc_info and record.exc_info[1] is not None:
             text += "\n" + _trace(record.exc_info[1], _marked)
-        changed = {"msg": text, "args": (), "exc_info": None, "exc_text": None}
-        return super().format(logging.makeLogRecord(record.__dict__ | changed))
+        changed = copy(record)  # other handlers show it otherwise
+        changed.msg, changed.args, changed.exc_info, changed.exc_text = text, (), None, None
+        return super().format(changed)

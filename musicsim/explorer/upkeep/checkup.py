@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError
@@ -28,7 +28,9 @@ from musicsim.library.stores.models import BUILT_IN
 from musicsim.servers.store import Connections
 
 Level = Literal["ok", "note", "problem"]
-OK, NOTE, PROBLEM = "ok", "note", "problem"
+OK: Final = "ok"
+NOTE: Final = "note"
+PROBLEM: Final = "problem"
 
 _BACKUP = "Restore a backup."
 _FIX = "`musicsim doctor --fix` {}."

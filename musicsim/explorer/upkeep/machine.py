@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 
 from musicsim import __version__
 from musicsim.audio import AUDIO_EXTENSIONS, without_decoder
-from musicsim.explorer.upkeep.checkup import NOTE, OK, PROBLEM, Finding
+from musicsim.explorer.upkeep.checkup import NOTE, OK, PROBLEM, Finding, Level
 from musicsim.library.db.migrations import SCHEMA_VERSION
 
 _PYTHONS = ((3, 11), (3, 13))  # the first and the last that are tested
@@ -90,7 +90,7 @@ def _of_decoders() -> Iterator[Finding]:
 def _of_room(folder: Path) -> Iterator[Finding]:
     place = next(place for place in (folder, *folder.parents) if place.is_dir())
     free = shutil.disk_usage(place).free
-    level = PROBLEM if free < _MIN_FREE else NOTE if free < _LITTLE_FREE else OK
+    level: Level = PROBLEM if free < _MIN_FREE else NOTE if free < _LITTLE_FREE else OK
     remedy = "" if level == OK else "Free some space: a song takes about a megabyte."
     yield Finding("room", level, f"{free / 1e9:,.1f} GB free where the library is", remedy)
 
