@@ -40,6 +40,12 @@ app = typer.Typer(
 )
 
 
+def _say_version(is_asked: bool) -> None:
+    if is_asked:
+        typer.echo(f"musicsim {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def _top(
     verbose: Annotated[
@@ -49,12 +55,10 @@ def _top(
         bool, typer.Option("--quiet", "-q", help="Say on stderr only what ends the command.")
     ] = False,
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
+        bool,
+        typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_say_version),
     ] = False,
 ) -> None:
-    if version:
-        typer.echo(f"musicsim {__version__}")
-        raise typer.Exit
     if verbose and quiet:
         raise typer.BadParameter("name --verbose or --quiet, not both.")
     logs.set_level(logging.DEBUG if verbose else logging.ERROR if quiet else logging.WARNING)
