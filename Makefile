@@ -1,6 +1,8 @@
 # make app     environment, install, demo collection, opens the app
 # make test    lint and every test, the browser tests among them
 # make bench   the claims about speed, against their rivals
+# make newest  every test, with the newest versions of all libraries instead of the locked ones
+# make lock    the newest versions become the locked ones, and docs/licences.md lists them
 FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for p in python3 python3.12 python3.13 python3.11; do $$p -c '$(FITS)' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
@@ -15,11 +17,14 @@ BROWSE = $(RUN) -m browser -o cache_dir=$(VENV)/browser_cache
 # What depends on how matrix products round.
 NUMERIC = $(addprefix tests/,audio codebook gaussians kernels mixtures relevance metric order hashing search playlist evaluation test_blas.py)
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Versions and hashes of all that is installed; `make newest` leaves them out.
+APP_PACKAGES = --require-hashes -r requirements.txt
+TEST_PACKAGES = --require-hashes -r requirements/test.txt
 # uv takes a fraction of pip's time; where it cannot be had, or does not find a package, pip installs.
-NEW_VENV = $(PYTHON) -m venv $(VENV) && { $(PIP) uv || true; }
+NEW_VENV = $(PYTHON) -m venv $(VENV) && { $(PIP) --require-hashes -r requirements/uv.txt || true; }
 install = { $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python $(1) || $(PIP) $(1); }
 
-.PHONY: app install test lint format bench rivals clean
+.PHONY: app install test lint format bench rivals newest lock clean
 
 install: $(VENV)/installed
 app: $(VENV)/installed
@@ -84,18 +89,32 @@ $(BIN)/python:
 	@echo "Creating a Python environment in $(VENV)…"
 	@$(NEW_VENV)
 
-$(VENV)/installed: pyproject.toml | $(BIN)/python
+$(VENV)/installed: pyproject.toml requirements.txt | $(BIN)/python
 	@echo "Installing musicsim into $(VENV), once; about a minute…"
-	@$(call install,-e .)
+	@$(call install,$(APP_PACKAGES))
+	@$(call install,--no-deps --no-build-isolation -e .)
 	@touch $@
 
-$(VENV)/tested: pyproject.toml $(VENV)/installed
-	@$(call install,-e '.[test]')
+$(VENV)/tested: requirements/test.txt $(VENV)/installed
+	@$(call install,$(TEST_PACKAGES))
 	@touch $@
 
 $(VENV)/browser: $(VENV)/tested
 	$(BIN)/python tests/browser/chromium.py
 	@touch $@
+
+newest:
+	rm -rf .venv-newest
+	$(MAKE) test VENV=.venv-newest APP_PACKAGES='setuptools -e .' TEST_PACKAGES="--upgrade -e '.[test]'"
+
+# For every system and for Python 3.11 to 3.13 at once. setuptools builds what is installed from the checkout.
+COMPILE = UV_CUSTOM_COMPILE_COMMAND='make lock' $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes
+lock: $(VENV)/tested
+	sed -n 's/^requires = \["\(.*\)"\]/\1/p' pyproject.toml | $(COMPILE) -o requirements.txt pyproject.toml -
+	$(COMPILE) --constraint requirements.txt --extra test -o requirements/test.txt pyproject.toml
+	echo uv | $(COMPILE) -o requirements/uv.txt -
+	$(MAKE) $(VENV)/tested
+	$(BIN)/python docs/licences.py
 
 clean:
 	rm -rf $(VENV) build *.egg-info

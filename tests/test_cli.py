@@ -1,6 +1,7 @@
 """The command line as a person and a machine use it."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -112,6 +113,27 @@ def test_errors_are_one_sentence_on_stderr(library, arguments, message):
     assert message in " ".join(err.split())
     assert "Traceback" not in err
     assert out == ""
+
+
+def test_the_version_is_said_without_a_command(library):
+    assert run("--version", library=library)[0].startswith("musicsim ")
+
+
+def test_what_is_said_on_stderr_can_be_more_and_less(built_library, tmp_path):
+    library = shutil.copytree(built_library, tmp_path / "library")
+    for walk in library.glob("models/*/clusters.npz"):
+        walk.write_bytes(b"damaged")
+    asked = ("playlist", "-n", 3)
+    assert "cannot be read, the next job rebuilds it" in run(*asked, library=library)[1]
+    assert run("--quiet", *asked, library=library)[1] == ""
+    _, said = run("--quiet", "similar", 9999, library=library, expect=1)
+    assert "there is no song 9999" in " ".join(said.split()), "what ends the command is said all the same"
+    _, said = run("--verbose", "--quiet", *asked, library=library, expect=2)
+    assert "not both" in said
+    run("--verbose", "evaluate", library=library)
+    log = (library / "logs" / "musicsim.log").read_text()
+    assert re.search(r" INFO +musicsim\.cli\S+: command evaluate: done in [\d.]+ s$", log, re.MULTILINE)
+    assert log.count(" WARNING ") >= 2
 
 
 def test_no_library_yet_is_a_clear_error(tmp_path):

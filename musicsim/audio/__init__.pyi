@@ -9,6 +9,7 @@ from .decode import AUDIO_EXTENSIONS as AUDIO_EXTENSIONS
 from .decode import Decoded as Decoded
 from .decode import decode as decode
 from .decode import load as load
+from .decode import without_decoder as without_decoder
 from .descriptors import DESCRIPTOR_VERSION as DESCRIPTOR_VERSION
 from .descriptors import KEYS as KEYS
 from .descriptors import MODES as MODES

@@ -10,11 +10,12 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from musicsim import __version__
+from musicsim import __version__, logs
 from musicsim.cli import (
     answers,
     collection,
     guessing,
+    health,
     importing,
     listenbrainz,
     listening,
@@ -39,15 +40,29 @@ app = typer.Typer(
 )
 
 
-@app.callback()
-def _top(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
-    ] = False,
-) -> None:
-    if version:
+def _say_version(is_asked: bool) -> None:
+    if is_asked:
         typer.echo(f"musicsim {__version__}")
         raise typer.Exit
+
+
+@app.callback()
+def _top(
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Say on stderr what is done in detail.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Say on stderr only what ends the command.")
+    ] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_say_version),
+    ] = False,
+) -> None:
+    if verbose and quiet:
+        raise typer.BadParameter("name --verbose or --quiet, not both.")
+    logs.set_level(logging.DEBUG if verbose else logging.ERROR if quiet else logging.WARNING)
+    errors.quiet = quiet
 
 
 collection.register(app)
@@ -62,11 +77,12 @@ models.register(app)
 answers.register(app)
 players.register(app)
 servers.register(app)
+health.register(app)
 
 
 def main() -> None:
     """Entry point: errors of ours become one line and exit code 1, or 4 where storage is at fault."""
-    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    logs.begin()
     try:
         app()
     except StorageError as error:
@@ -78,5 +94,6 @@ def main() -> None:
 
 
 def _fail(message: str, code: int = 1) -> NoReturn:
+    errors.quiet = False
     errors.print(f"[red]error:[/red] {safe(message)}", highlight=False, soft_wrap=True)
     sys.exit(code)

@@ -4,8 +4,11 @@ Results go to stdout, progress and warnings to stderr.
 """
 
 import json
+import logging
+import sys
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +16,7 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
+from musicsim import logs
 from musicsim.library.db.columns import HEARD
 from musicsim.storage import writing_to
 
@@ -20,6 +24,7 @@ SOME_FAILED, STORAGE_FAILED = 3, 4
 _MAX_LISTED = 50
 
 errors = Console(stderr=True)
+_log = logging.getLogger(__name__)
 
 LibraryOption = Annotated[
     Path | None,
@@ -47,7 +52,11 @@ def open_library(folder: Path | None, *, create: bool = False) -> Iterator[Any]:
     from musicsim.explorer.libraries import default_folder
     from musicsim.library import Library
 
-    with Library.open(folder or default_folder(), create=create) as library, writing_to(library.folder):
+    with (
+        Library.open(folder or default_folder(), create=create) as library,
+        writing_to(library.folder),
+        logs.kept_in(library.folder),
+    ):
         yield library
 
 
@@ -83,8 +92,8 @@ def song_json(song: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def progress_bar() -> Iterator[Callable[..., bool | None]]:
-    """A bar on stderr that takes a job's report."""
+def progress_bar(*, is_noted: bool = True) -> Iterator[Callable[..., bool | None]]:
+    """A bar on stderr that takes a job's report; the library's log has a line of it, as of a job, if it is noted."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     columns = (
@@ -94,7 +103,8 @@ def progress_bar() -> Iterator[Callable[..., bool | None]]:
         TextColumn("{task.fields[left]}"),
         TextColumn("{task.description}"),
     )
-    with Progress(*columns, console=errors, transient=True) as bar:
+    noted = _noted() if is_noted else nullcontext()
+    with noted, Progress(*columns, console=errors, transient=True) as bar:
         task = bar.add_task("", total=None, speed="", left="")
 
         def report(**values: Any) -> None:
@@ -109,6 +119,21 @@ def progress_bar() -> Iterator[Callable[..., bool | None]]:
             )
 
         yield report
+
+
+@contextmanager
+def _noted() -> Iterator[None]:
+    command = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
+    started, outcome = time.monotonic(), "failed"
+    try:
+        yield
+        outcome = "done"
+    except KeyboardInterrupt:
+        outcome = "stopped"
+        raise
+    finally:
+        words = (logs.Public(command), logs.Public(outcome), logs.duration(time.monotonic() - started))
+        _log.info("command %s: %s in %s", *words)
 
 
 def clock(seconds: float) -> str:

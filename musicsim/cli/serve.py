@@ -86,6 +86,7 @@ def serve(
             ws_ping_timeout=_PATIENCE_S,
             timeout_graceful_shutdown=_LAST_ANSWERS_S,
             log_level="warning",
+            log_config=None,  # its messages go where ours do
         )
     )
     addresses = urls(host, sockets)

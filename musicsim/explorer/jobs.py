@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import musicsim
+from musicsim import logs
 from musicsim.errors import MusicsimError, StorageError, StoreLockedError
 from musicsim.explorer.evaluation.paper_tables import run_experiment
 from musicsim.explorer.playlists.fit import refit_walks
@@ -37,6 +38,7 @@ from musicsim.storage import writing_to
 _log = logging.getLogger(__name__)
 _WRITE_EVERY_S = 0.25
 _START_WITHIN_S = 30.0
+MAX_KEPT = 100  # jobs whose output and live lines are kept
 
 
 def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = None) -> int:
@@ -65,6 +67,7 @@ def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = Non
     if kind not in KINDS:
         raise ValueError(f"kind={kind!r} should be one of {sorted(KINDS)}.")
     job_id = library.jobs.create(kind, arguments or {})
+    library.jobs.forget_files(job_id - MAX_KEPT)
     log = library.jobs.log_path(job_id)
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as stream:
@@ -123,6 +126,7 @@ def current(library: Library) -> Job | None:
             return job
         with contextlib.suppress(StorageError):  # of a library that can only be looked at
             library.jobs.update(job.id, state="interrupted", message="stopped before it had finished")
+            _log.warning("job %d (%s): interrupted, its process has gone", job.id, logs.Public(job.kind))
     return None
 
 
@@ -192,7 +196,23 @@ class _Reporter:
 def run(library: Library, job_id: int) -> str:
     """Do a job in this process; returns the state it ended in."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    started = time.monotonic()
     job = library.jobs.get(job_id)
+    state = _run(library, job)
+    _log.log(
+        logging.ERROR if state == "failed" else logging.INFO,
+        "job %d (%s): %s in %s %s",
+        job_id,
+        logs.Public(job.kind),
+        logs.Public(state),
+        logs.duration(time.monotonic() - started),
+        library.jobs.get(job_id).message,
+    )
+    return state
+
+
+def _run(library: Library, job: Job) -> str:
+    job_id = job.id
     report = _Reporter(library, job_id)
     library.jobs.update(job_id, state="running", pid=os.getpid(), message="starting")
     try:

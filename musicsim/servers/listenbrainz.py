@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from musicsim import logs
 from musicsim.errors import ServerError
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import private_path
@@ -105,6 +106,7 @@ def _post(library: Library, path: str, document: dict[str, Any]) -> dict[str, An
             "there is no ListenBrainz token in this library: `musicsim listenbrainz token` keeps one."
         )
     token = _token_file(library).read_text().strip()
+    logs.hide(token)
     headers = {"Authorization": f"Token {token}", "Content-Type": "application/json"}
     request = urllib.request.Request(address + path, json.dumps(document).encode(), headers)
     try:

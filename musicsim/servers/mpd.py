@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from musicsim import logs
 from musicsim.errors import ServerError
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import private_path
@@ -31,6 +32,9 @@ class MpdAddress:
     port: int = _PORT
     password: str = field(default="", repr=False)
     music: str = ""  # the folder on this machine that is its music_directory, where that has to be said
+
+    def __post_init__(self) -> None:
+        logs.hide(self.password)
 
     def __str__(self) -> str:
         return self.host if self.host.startswith(("/", "@")) else f"{self.host}:{self.port}"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
+from musicsim import logs
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import private_path
@@ -41,6 +42,7 @@ class Connection:
     listed_at: float | None = None  # when all of its songs were listed last
 
     def __post_init__(self) -> None:
+        logs.hide(self.secret)
         object.__setattr__(self, "address", self.address.strip().rstrip("/").removesuffix("/rest"))
         if not _NAME.fullmatch(self.name):
             raise LibraryError(

@@ -1,5 +1,6 @@
 """The application: Streamlit's pages with the routes for sound and the HTTP interface beside them."""
 
+import logging
 from typing import Any
 
 import streamlit as st
@@ -8,11 +9,15 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
+from musicsim import __version__, logs
 from musicsim.api import Guard, named_hosts, routes
+from musicsim.explorer.libraries import default_folder
 from musicsim.ui.base.frame import SHELL
 from musicsim.ui.base.script_errors import show_error
 from musicsim.ui.components.player_routes import player_routes
 from musicsim.ui.components.song_map import map_script_routes
+
+_log = logging.getLogger(__name__)
 
 
 def _explore(request: Request) -> RedirectResponse:
@@ -22,7 +27,10 @@ def _explore(request: Request) -> RedirectResponse:
 
 
 def app_options() -> dict[str, Any]:
-    """Options of ``st.App`` for the script :data:`SHELL`."""
+    """Options of ``st.App`` for the script :data:`SHELL`; what the app logs goes to the library that it opens first."""
+    logs.begin()
+    logs.keep_in(default_folder())
+    _log.info("the app starts, version %s", logs.Public(__version__))
     base = st.get_option("server.baseUrlPath") or ""
     first_page = Route("/" + f"{base}/explore".strip("/"), _explore)
     return {

@@ -1,6 +1,7 @@
 """Jobs run in processes of their own, can be cancelled, and go on after a kill."""
 
 import os
+import re
 import signal
 import time
 
@@ -35,6 +36,8 @@ def test_a_folder_is_added_with_its_failures_while_nobody_waits(store, tmp_path)
         jobs.start(store, "refresh")
     job = _wait(store, job_id, lambda j: not j.is_active)
     assert (job.state, job.done, job.total, job.failed) == ("done", 7, 7, 1)
+    log = (store.folder / "logs" / "musicsim.log").read_text()
+    assert re.search(r": job 1 \(add\): done in [\d.]+ s “6 added · 1 failed”$", log, re.MULTILINE), log
     assert len(store) == 6
     assert store.models.active() is not None
     assert jobs.current(store) is None
@@ -124,6 +127,21 @@ def test_a_job_that_cannot_be_done_says_why(store):
     job = _wait(store, job_id, lambda j: not j.is_active)
     assert job.state == "failed"
     assert "/nowhere/at/all: there is no such file or folder" in job.message
+    log = (store.folder / "logs" / "musicsim.log").read_text()
+    assert re.search(rf" ERROR +\S+: job {job_id} \(add\): failed in [\d.]+ s “/nowhere/at/all: ", log), log
+
+
+def test_what_jobs_of_long_ago_wrote_makes_room(store, monkeypatch):
+    monkeypatch.setattr(jobs, "MAX_KEPT", 1)
+    kinds = [jobs.start(store, "refresh") for _ in range(3) if _wait_for_none(store)]
+    _wait_for_none(store)
+    assert [store.jobs.log_path(job_id).exists() for job_id in kinds] == [False, True, True]
+
+
+def _wait_for_none(store):
+    while (job := jobs.current(store)) is not None:
+        _wait(store, job.id, lambda job: not job.is_active)
+    return True
 
 
 def test_an_unknown_kind_of_job_is_refused(store):

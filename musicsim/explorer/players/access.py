@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from musicsim import logs
 from musicsim.errors import LibraryError
 from musicsim.explorer.requests.players import PlayerRules
 from musicsim.explorer.snapshot.filtering import passing
@@ -23,6 +24,9 @@ class PlayerAccess:
 
     token: str = field(repr=False)  # what they show; also the password of Subsonic's players
     rules: PlayerRules = field(default_factory=PlayerRules)
+
+    def __post_init__(self) -> None:
+        logs.hide(self.token)
 
 
 _json = TypeAdapter(PlayerAccess)

@@ -59,6 +59,17 @@ def stale_reason(library: Library, record: ModelRecord) -> str | None:
     return None
 
 
+def damage(library: Library, record: ModelRecord) -> MusicsimError | None:
+    """Why a model cannot be used: its files are gone or damaged, or of another version; None when they are whole."""
+    try:
+        SimilarityModel.load(library.models.path(record.id))
+        library.models.features(record.id)
+        library.models.vectors(record.id)
+    except (ModelError, FeatureVersionError) as error:
+        return error
+    return None
+
+
 def stale_models(library: Library) -> list[ModelRecord]:
     """Models that should be made again, those that others are learned on first."""
     stale = [record for record in library.models.all() if stale_reason(library, record) is not None]

@@ -11,12 +11,11 @@ from typing import Any
 from musicsim.audio import FEATURE_VERSION
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.schema import SOUND, AboutModel, read_json_file
-from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.playlists.fit import fit_walk
 from musicsim.explorer.progress import Stopped, Tell, silent
 from musicsim.explorer.snapshot.same_sound import find_new_duplicates
 from musicsim.explorer.upkeep.fitting import fit_codewords, fit_native, songs_with_frames
-from musicsim.explorer.upkeep.model_catalogue import make_again, stale_models
+from musicsim.explorer.upkeep.model_catalogue import damage, make_again, stale_models
 from musicsim.explorer.upkeep.placing import place_new, update_clusters_and_map
 from musicsim.library import Library, Song
 from musicsim.library.importing import match_waiting
@@ -29,14 +28,10 @@ def needs_fit(library: Library, record: ModelRecord | None, n_songs: int) -> boo
     """Whether a built-in model or its files are gone, of another feature version, or of half as many songs."""
     if record is None or n_songs >= 2 * record.n_songs_fitted:
         return True
-    try:
-        SimilarityModel.load(library.models.path(record.id))
-        library.models.features(record.id)
-        library.models.vectors(record.id)
-    except (ModelError, FeatureVersionError) as error:
+    error = damage(library, record)
+    if error is not None:
         _log.warning("%s cannot be read and is refitted: %s", record.name, error)
-        return True
-    return False
+    return error is not None
 
 
 def native_is_outdated(library: Library) -> bool:
@@ -132,10 +127,10 @@ def _make_stale_again(library: Library, tell: Tell) -> None:
     """Refit models that were made of others, or of songs, that have changed since."""
     for record in stale_models(library):
         tell(f"refitting {record.name}")
-        make_again(library, record, _Quiet(tell))
+        make_again(library, record, Quiet(tell))
 
 
-class _Quiet:
+class Quiet:
     """Watches a training that nobody looks at."""
 
     def __init__(self, tell: Tell) -> None:

@@ -3,10 +3,11 @@
 import re
 import shutil
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from musicsim.library.disk.scratch import remove_left, scratch_folder
+from musicsim.library.disk.scratch import left_in, remove_left, scratch_folder
 
 # As atomic_path and transcode name what they write. Readers write caches, too, so a file that is young may be in work.
 _HALF_WRITTEN = re.compile(r"\..+(-[0-9a-f]{12}|\.[0-9a-f]{8})(\.\w+)?")
@@ -24,21 +25,36 @@ def sweep(library: Path) -> None:
     For the one process that changes the library. Files half written go when nothing has been written to them for a day.
     """
     remove_left(scratch_folder(library))
-    shutil.rmtree(library / _SCRATCH, ignore_errors=True)
     with suppress(OSError):
-        for folder in library.glob("tmp*/"):
-            if _OLD_SCRATCH.fullmatch(folder.name) and _is_old_scratch(folder):
-                shutil.rmtree(folder, ignore_errors=True)
-        for folder in (
-            library,
-            *(library / "models").glob("*/"),
-            library / "cache",
-            library / "cache" / "covers",
-            library / "uploads",
-        ):
-            for file in list(folder.glob(".*")):
-                if _HALF_WRITTEN.fullmatch(file.name) and _is_abandoned(file):
-                    file.unlink(missing_ok=True)
+        for path in list(_abandoned(library)):
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
+
+def leftovers(library: Path) -> list[Path]:
+    """What :func:`sweep` would delete."""
+    return [*left_in(scratch_folder(library)), *_abandoned(library)]
+
+
+def _abandoned(library: Path) -> Iterator[Path]:
+    """Folders of older versions, and files half written."""
+    if (library / _SCRATCH).is_dir():
+        yield library / _SCRATCH
+    for folder in library.glob("tmp*/"):
+        if _OLD_SCRATCH.fullmatch(folder.name) and _is_old_scratch(folder):
+            yield folder
+    for folder in (
+        library,
+        *(library / "models").glob("*/"),
+        library / "cache",
+        library / "cache" / "covers",
+        library / "uploads",
+    ):
+        for file in folder.glob(".*"):
+            if _HALF_WRITTEN.fullmatch(file.name) and _is_abandoned(file):
+                yield file
 
 
 def _is_old_scratch(folder: Path) -> bool:

@@ -42,11 +42,26 @@ class Scratch:
 
 def remove_left(folder: Path) -> None:
     """Remove what processes that have ended left among the folders of all."""
+    for lock in _left(folder):
+        _remove(lock)
+
+
+def left_in(folder: Path) -> list[Path]:
+    """What processes that have ended left among the folders of all."""
+    found = []
+    for lock in _left(folder):
+        found.append(Path(lock.lock_file).with_suffix(""))
+        lock.release()
+    return found
+
+
+def _left(folder: Path) -> Iterator[filelock.BaseFileLock]:
+    """Locks of processes that have ended, held by us."""
     for path in folder.glob("*.lock"):
         lock = filelock.FileLock(path, timeout=0)
         with suppress(filelock.Timeout, OSError):  # its process lives, or it is not ours to remove
             lock.acquire()
-            _remove(lock)
+            yield lock
 
 
 def _remove(lock: filelock.BaseFileLock) -> None:

@@ -27,6 +27,7 @@ from multiprocessing.context import BaseContext
 from types import ModuleType
 from typing import Any, Generic, TypeVar
 
+from musicsim import logs
 from musicsim.errors import LibraryError
 
 T = TypeVar("T")
@@ -334,6 +335,7 @@ class Worker(Generic[T]):
 def _work(pipe: Connection, function: Callable[[Any], Any], prepare: Callable[[], object]) -> None:
     """Do tasks until the program has no more; runs in the worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal; the program stops its workers itself
+    logs.begin()
     prepare()
     with contextlib.suppress(EOFError, OSError):  # the program has gone
         pipe.send(None)

@@ -25,6 +25,7 @@ from musicsim.audio import (
 from musicsim.errors import FeatureVersionError
 from musicsim.library.db import schema
 from musicsim.library.db.database import Tables
+from musicsim.library.disk.archives import DAMAGED
 from musicsim.library.disk.arrays import atomic_path
 
 _ASPECTS = f".v{ASPECT_VERSION}.npz"
@@ -63,13 +64,8 @@ class FrameStore:
         self._aspects_path(content_hash).unlink(missing_ok=True)
 
     def sweep(self, wanted: Iterable[str]) -> None:
-        """Delete what belongs to no song, aspects of other versions, and what writes that were cut off have left."""
-        known = set(wanted)
-        for path in self.folder.glob("??/*"):
-            content_hash, _, ending = path.name.partition(".")
-            if content_hash not in known or f".{ending}" not in (".npy", _ASPECTS):
-                path.unlink(missing_ok=True)
-        for path in self.folder.glob(".*.npy"):
+        """Delete all :meth:`orphans`."""
+        for path in self.orphans(wanted):
             path.unlink(missing_ok=True)
 
     def frames(self, content_hash: str) -> SongFrames:
@@ -85,6 +81,25 @@ class FrameStore:
                 "“Store audio features” (Library > Settings; keep_frames on the command line) and scan "
                 "its folder again."
             ) from error
+
+    def is_whole(self, content_hash: str) -> bool:
+        """Whether what is kept of a song can be read."""
+        try:
+            self.frames(content_hash)
+            if self._aspects_path(content_hash).exists():
+                self.aspects([content_hash])
+        except (*DAMAGED, FeatureVersionError, OSError, KeyError):
+            return False
+        return True
+
+    def orphans(self, wanted: Iterable[str]) -> Iterator[Path]:
+        """What belongs to no song, aspects of other versions, and what writes that were cut off have left."""
+        known = set(wanted)
+        for path in self.folder.glob("??/*"):
+            content_hash, _, ending = path.name.partition(".")
+            if content_hash not in known or f".{ending}" not in (".npy", _ASPECTS):
+                yield path
+        yield from self.folder.glob(".*.npy")
 
     def mfcc(self, content_hash: str) -> FloatingArray:
         """The MFCC of a song, float16 (n_frames, 13), as a read-only memory map; raises as :meth:`frames`."""

@@ -71,6 +71,11 @@ class JobStore(Tables):
     def _trace_path(self, job_id: int) -> Path:
         return self.folder / f"{job_id}.jsonl"
 
+    def forget_files(self, job_id: int) -> None:
+        """Delete what a job of long ago has written."""
+        for path in (self.log_path(job_id), self._trace_path(job_id)):
+            path.unlink(missing_ok=True)
+
     def create(self, kind: str, arguments: Mapping[str, Any]) -> int:
         """Enter a job that waits for its process."""
         now = time.time()

@@ -231,10 +231,17 @@ class ModelStore(Tables):
         For the one process that changes the library: another one may be making a model.
         """
         self._sweep(keep_unfinished=False)
-        known = {record.id for record in self._records()}
-        for folder in self.folder.iterdir() if self.folder.exists() else ():
-            if folder.is_dir() and folder.name not in known:
-                shutil.rmtree(folder, ignore_errors=True)
+        for folder in self.orphans():
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def orphans(self) -> list[Path]:
+        """Folders of models that are not finished, or that the database does not know."""
+        known = {record.id for record in self._records() if record.is_complete}
+        return [
+            folder
+            for folder in (self.folder.iterdir() if self.folder.exists() else ())
+            if folder.is_dir() and folder.name not in known
+        ]
 
     def _sweep(self, *, keep_unfinished: bool) -> None:
         """Forget retired models that nobody needs, and unless they are kept those that are not finished."""

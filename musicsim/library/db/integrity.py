@@ -1,0 +1,38 @@
+"""Whether a library's database is whole, as SQLite itself finds it."""
+
+import sqlalchemy as sa
+
+from musicsim.library.db.database import Write
+
+_MAX_FAULTS = 20
+_INDEX = "index"
+
+
+def faults(engine: sa.Engine) -> list[str]:
+    """What SQLite finds wrong with a database, in its words, which name tables and pages; at most 20."""
+    try:
+        with engine.connect() as connection:
+            found = connection.exec_driver_sql(f"PRAGMA integrity_check({_MAX_FAULTS})").scalars().all()
+    except sa.exc.DatabaseError as error:
+        return [str(error.orig)]
+    return [] if found == ["ok"] else list(found)
+
+
+def is_of_indexes(found: list[str]) -> bool:
+    """Whether faults are of indexes alone, which hold nothing that tables do not."""
+    return bool(found) and all(_INDEX in fault for fault in found)
+
+
+def rebuild_indexes(write: Write) -> None:
+    """Make all indexes from their tables."""
+    with write() as connection:
+        connection.exec_driver_sql("REINDEX")
+
+
+def stray_rows(engine: sa.Engine) -> dict[str, int]:
+    """How many rows of each table name a song, model or list that is not there; {} where all is well."""
+    counts: dict[str, int] = {}
+    with engine.connect() as connection:
+        for row in connection.exec_driver_sql("PRAGMA foreign_key_check"):
+            counts[row[0]] = counts.get(row[0], 0) + 1
+    return counts

@@ -1,0 +1,146 @@
+"""What is declared, what is imported and what is locked are the same packages."""
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from docs.licences import COPYLEFT, LOCKED, PAGE, carried, licence, locked
+
+CHECKOUT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
+APP = {Requirement(line).name: Requirement(line) for line in PROJECT["project"]["dependencies"]}
+EXTRAS = {
+    extra: {Requirement(line).name for line in lines}
+    for extra, lines in PROJECT["project"]["optional-dependencies"].items()
+}
+OURS = {"musicsim", "beetsplug", "benchmarks", "experiments", "tests", "docs"}
+OURS |= {"songs"}  # of the app that tests of the player start
+# What is used without an import of ours.
+TOOLS = {
+    "httpx2": "starlette.testclient, which fastapi.testclient is, asks by it",
+    "import-linter": "make lint",
+    "mypy": "make lint",
+    "ruff": "make lint",
+    "pytest-timeout": "the option timeout",
+    "pytest-xdist": "the option -n",
+}
+ELSEWHERE = {"metric_learn"}  # in an environment of its own: make rivals
+
+
+@cache
+def imported(*places: str) -> dict[str, str]:
+    """Top-level modules that are imported below some folders, and where; those of tests that skip without, too."""
+    return dict(_imports(places))
+
+
+def _imports(places: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    for place in places:
+        path = CHECKOUT / place
+        for file in [path] if path.is_file() else sorted(path.rglob("*.py")):
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Import):
+                    names = [alias.name for alias in node.names]
+                elif isinstance(node, ast.ImportFrom) and not node.level:
+                    names = [str(node.module)]
+                elif isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.importorskip":
+                    names = [ast.literal_eval(node.args[0])]
+                else:
+                    continue
+                for name in names:
+                    module = name.partition(".")[0]
+                    if module not in sys.stdlib_module_names and module not in OURS | ELSEWHERE:
+                        yield module, str(file.relative_to(CHECKOUT))
+
+
+def packages(module: str) -> set[str]:
+    """Names of the packages that bring a module, as names are compared."""
+    return {canonicalize_name(name) for name in _distributions().get(module, [module])}
+
+
+@cache
+def _distributions() -> Mapping[str, list[str]]:
+    return metadata.packages_distributions()
+
+
+def canonical(names: object) -> set[str]:
+    return {canonicalize_name(name) for name in names}  # type: ignore[attr-defined]
+
+
+def undeclared(places: tuple[str, ...], declared: set[str]) -> dict[str, str]:
+    """Modules that no declared package brings, and where they are imported."""
+    return {module: file for module, file in imported(*places).items() if not packages(module) & declared}
+
+
+APP_PLACES = ("musicsim", "beetsplug", "app.py", "pages")
+TEST_PLACES = ("tests", "benchmarks", "experiments", "docs")
+
+
+@pytest.mark.slow
+def test_the_app_imports_what_it_declares():
+    # beets imports the plugin, not the plugin beets' way into the app; MPD is an extra
+    assert undeclared(APP_PLACES, canonical(APP) | canonical(EXTRAS["mpd"]) | {"beets"}) == {}
+
+
+@pytest.mark.slow
+def test_tests_and_benchmarks_import_what_is_declared():
+    declared = canonical(APP) | canonical(EXTRAS["test"]) | canonical(EXTRAS["bench"])
+    missing = undeclared(TEST_PLACES, declared)
+    assert missing == {}
+
+
+@pytest.mark.slow
+def test_nothing_is_declared_that_nothing_imports():
+    by_app = set().union(*(packages(module) for module in imported(*APP_PLACES)))
+    by_others = set().union(*(packages(module) for module in imported(*TEST_PLACES)))
+    assert canonical(APP) - by_app == set()
+    wanted = canonical(EXTRAS["test"] | EXTRAS["mpd"])
+    assert wanted - by_app - by_others == set(TOOLS)
+
+
+@pytest.mark.parametrize(("name", "wanted"), [("app", set(APP)), ("tests", set(APP) | EXTRAS["test"])])
+def test_locked_files_have_every_package_with_hashes(name, wanted):
+    text = LOCKED[name].read_text()
+    assert canonical(wanted) <= canonical(locked(LOCKED[name]))
+    entries = re.split(r"^(?=[\w.-]+==)", text, flags=re.MULTILINE)[1:]
+    assert len(entries) > 50
+    assert all("--hash=sha256:" in entry for entry in entries)
+    versions = re.findall(r"^([\w.-]+)==(\S+)", text, re.MULTILINE)
+    wrong = [
+        f"{n} {v}"
+        for n, v in versions
+        for r in APP.values()
+        if canonicalize_name(r.name) == n and v not in r.specifier
+    ]
+    assert wrong == []
+
+
+def test_the_app_and_its_tests_have_the_same_versions():
+    of_app, of_tests = (
+        set(re.findall(r"^([\w.-]+)==([\w.]+)", file.read_text(), re.MULTILINE)) for file in LOCKED.values()
+    )
+    of_app = {(name, version) for name, version in of_app if name != "setuptools"}  # which builds the app
+    assert of_app <= of_tests
+
+
+def test_every_licence_is_listed_and_copyleft_among_the_first():
+    page = PAGE.read_text(encoding="utf-8")
+    named = set(re.findall(r"^\| ([\w.-]+) \|", page, re.MULTILINE))
+    first = page.partition("## The app")[0]
+    for name in locked(LOCKED["app"]):
+        try:
+            words = licence(name)
+        except metadata.PackageNotFoundError:  # of another system
+            continue
+        assert name in named, f"{name} has come: run `make lock`"
+        assert not COPYLEFT.search(words) or f"- {name}: " in first
+        assert all(f"- {library}, in the wheel of {name}: " in first for library in carried(name))
+    assert "- mutagen: GPL" in first
