@@ -13,6 +13,7 @@ import typer
 from musicsim import __version__
 from musicsim.cli import (
     answers,
+    backup,
     collection,
     guessing,
     importing,
@@ -62,6 +63,7 @@ models.register(app)
 answers.register(app)
 players.register(app)
 servers.register(app)
+backup.register(app)
 
 
 def main() -> None:

@@ -16,6 +16,8 @@ from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import private_path
 from musicsim.library.exporters import jspf
 
+TOKEN_FILE = "listenbrainz.token"
+
 _ADDRESS = "https://api.listenbrainz.org"
 _EXTENSION = "https://musicbrainz.org/doc/jspf#playlist"
 _TIMEOUT_S = 30.0
@@ -33,7 +35,7 @@ class Sent:
 
 
 def _token_file(library: Library) -> Path:
-    return library.folder / "listenbrainz.token"
+    return library.folder / TOKEN_FILE
 
 
 def has_token(library: Library) -> bool:

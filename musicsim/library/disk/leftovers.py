@@ -6,6 +6,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from musicsim.library.disk.replacing import ASIDE
 from musicsim.library.disk.scratch import remove_left, scratch_folder
 
 # As atomic_path and transcode name what they write. Readers write caches, too, so a file that is young may be in work.
@@ -24,6 +25,7 @@ def sweep(library: Path) -> None:
     For the one process that changes the library. Files half written go when nothing has been written to them for a day.
     """
     remove_left(scratch_folder(library))
+    shutil.rmtree(library / ASIDE, ignore_errors=True)
     shutil.rmtree(library / _SCRATCH, ignore_errors=True)
     with suppress(OSError):
         for folder in library.glob("tmp*/"):
@@ -35,6 +37,7 @@ def sweep(library: Path) -> None:
             library / "cache",
             library / "cache" / "covers",
             library / "uploads",
+            library / "backups",
         ):
             for file in list(folder.glob(".*")):
                 if _HALF_WRITTEN.fullmatch(file.name) and _is_abandoned(file):
