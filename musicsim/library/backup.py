@@ -28,7 +28,7 @@ from musicsim.errors import LibraryError, NotFoundError, StoreLockedError
 from musicsim.library.db import schema
 from musicsim.library.db.database import open_engine
 from musicsim.library.disk.replacing import replace_parts, writer_lock
-from musicsim.library.disk.scratch import Scratch
+from musicsim.library.disk.scratch import Scratch, scratch_folder
 from musicsim.library.store import Store
 from musicsim.storage import storage_error, writing_to
 
@@ -82,8 +82,8 @@ def save_backup(library: Store, target: Path, tell: Tell, private: Iterable[str]
     if target.exists() and not _is_backup(target):
         raise LibraryError(f"{target}: this is there already, and no backup. Name another file.")
     working = target.absolute().parent / ".musicsim-backup"
+    scratch = Scratch(working)  # beside it: there has to be room there anyway
     try:
-        scratch = Scratch(working)  # beside it: there has to be room there anyway
         with scratch.folder() as work, writing_to(target):
             written = work / "backup"
             written.touch(0o600)
@@ -93,8 +93,8 @@ def save_backup(library: Store, target: Path, tell: Tell, private: Iterable[str]
                 stream.flush()
                 os.fsync(stream.fileno())
             written.replace(target)
-        del scratch
     finally:
+        scratch.close()
         with suppress(OSError):  # another one may be at work there
             working.rmdir()
     return report
@@ -275,8 +275,11 @@ def restore_backup(source: Path, folder: Path, tell: Tell, private: Collection[s
     try:
         with writing_to(folder):
             lock.acquire()
-        scratch = Scratch(folder / "scratch")
-        with writing_to(folder), scratch.folder() as work:
+        with (
+            writing_to(folder),
+            closing(Scratch(scratch_folder(folder))) as scratch,
+            scratch.folder() as work,
+        ):
             ready = work / "ready"
             ready.mkdir()
             names, about = _unpack(source, ready, tell, private)

@@ -89,10 +89,11 @@ def _here(
 ) -> Iterator[tuple[Any, ...]]:
     """Rows whose songs are all in the library, with the library's ids for them."""
     for row in rows:
-        ids = [None if row[place] is None else here.get(row[place], -1) for place in places]
-        if -1 in ids or (in_order and len(set(ids)) < len(ids)):
+        named = [place for place in places if row[place] is not None]
+        ids = [here[row[place]] for place in named if row[place] in here]
+        if len(ids) < len(named) or (in_order and len(set(ids)) < len(ids)):
             continue
         changed = list(row)
-        for place, song_id in zip(places, sorted(ids) if in_order else ids, strict=True):
+        for place, song_id in zip(named, sorted(ids) if in_order else ids, strict=True):
             changed[place] = song_id
         yield tuple(changed)

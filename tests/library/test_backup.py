@@ -30,6 +30,7 @@ from musicsim.library import Library
 from musicsim.library.db import schema
 from tests.command import run
 from tests.sounds import open_library, write_song
+from tests.whole import faults
 
 SECRET = "swordfish"
 
@@ -68,15 +69,6 @@ def answers(library):
     }
 
 
-def is_whole(library):
-    """Whether the database is, every song has its sound, and every model its rows."""
-    with library.engine.connect() as connection:
-        if connection.exec_driver_sql("PRAGMA integrity_check").scalar() != "ok":
-            return False
-    frames = all(len(library.frame_files.mfcc(song.content_hash)) > 9 for song in library.songs())
-    return frames and all(library.models.is_whole(record) for record in library.models.all(retired=True))
-
-
 # --- the same library -----------------------------------------------------------------------------
 
 
@@ -88,7 +80,7 @@ def test_a_backup_restored_elsewhere_is_the_same_library(tiny_library, tmp_path)
     assert restored.n_songs == 12
     assert abs(restored.created_at - time.time()) < 600
     with Library.open(tmp_path / "elsewhere", create=False) as there:
-        assert is_whole(there)
+        assert not faults(there)
         assert answers(there) == answers(tiny_library)
     assert rows(tmp_path / "elsewhere") == rows(tiny_library.folder)
     arrays = {n: d for n, d in contents(tiny_library.folder).items() if n.suffix in (".npy", ".npz", ".f32")}
@@ -132,7 +124,7 @@ def test_a_restore_replaces_the_library_and_keeps_its_uploads_and_connections(ti
     restore(backup, folder, silent)
     assert rows(folder) == before
     with Library.open(folder) as library:
-        assert is_whole(library)
+        assert not faults(library)
     assert upload.exists()
     assert (folder / "servers.json").read_text() == SECRET
     assert not list(folder.glob(".re*"))
@@ -176,7 +168,7 @@ def test_a_backup_taken_while_another_process_adds_is_the_library_at_one_moment(
             assert list(songs.items()) == list(final.items())[:n_songs], (
                 "songs come in the order of their ids"
             )
-            assert is_whole(there)
+            assert not faults(there)
             assert there.add(tmp_path / "music").n_unchanged == n_songs
             assert len(there) == 80
 
@@ -196,7 +188,7 @@ def test_songs_that_go_while_it_is_taken_are_not_in_it(tiny_library, tmp_path):
     restore(tmp_path / "b", tmp_path / "there", silent)
     with Library.open(tmp_path / "there", create=False) as there:
         assert len(there) == 9
-        assert is_whole(there)
+        assert not faults(there)
 
 
 def test_rows_that_come_while_it_is_taken_are_cut_off(tiny_library, tmp_path):
@@ -213,7 +205,7 @@ def test_rows_that_come_while_it_is_taken_are_cut_off(tiny_library, tmp_path):
     restore(tmp_path / "b", tmp_path / "there", silent)
     with Library.open(tmp_path / "there", create=False) as there:
         np.testing.assert_array_equal(there.vectors().X, X)
-        assert is_whole(there)
+        assert not faults(there)
 
 
 def test_a_backup_that_is_cancelled_leaves_nothing(tiny_library, tmp_path):
@@ -360,7 +352,7 @@ def test_a_model_that_is_damaged_is_left_out_and_made_again(tiny_library, tmp_pa
     restore(tmp_path / "b", tmp_path / "there", silent)
     with Library.open(tmp_path / "there") as there:
         refresh(there)
-        assert is_whole(there)
+        assert not faults(there)
 
 
 # --- at the wrong moment --------------------------------------------------------------------------
@@ -406,7 +398,7 @@ def test_a_kill_at_any_step_of_a_restore_leaves_the_old_library_or_the_new_one(t
     assert old != new
     while _killed_at(number, backup, folder):
         with Library.open(folder, create=False) as library:
-            assert is_whole(library), number
+            assert not faults(library), number
             assert len(library) == len(answers(library))
         seen.append("new" if rows(folder) == new else "old")
         assert rows(folder) == (new if seen[-1] == "new" else old)

@@ -53,7 +53,7 @@ def test_the_first_change_of_a_day_makes_a_copy_and_the_next_does_not(store):
     store.copies = type(store.copies)(store.folder)  # as the next process finds it
     store.saved_playlists.add([("mine", None, [])], "saved")
     (copy,) = store.copies.all()
-    assert copy.name == time.strftime("small-%Y-%m-%d.sqlite.gz")
+    assert copy.name.startswith(time.strftime("small-%Y-%m-%d-"))
     before = copy.read_bytes()
     for library in (store, Library.open(store.folder)):
         library.saved_playlists.add([("another", None, [])], "saved")
@@ -66,7 +66,7 @@ def test_seven_are_kept_and_the_new_one_always(store, year):
     """Also where the clock has been set back behind all of them."""
     store.copies = type(store.copies)(store.folder)
     store.copies.folder.mkdir()
-    old = [store.copies.folder / f"small-{year}-01-{day:02d}.sqlite.gz" for day in range(1, 11)]
+    old = [store.copies.folder / f"small-{year}-01-{day:02d}-120000-000000.sqlite.gz" for day in range(1, 11)]
     for path in old:
         path.touch()
     mine = store.copies.folder / "small talk.txt"
@@ -74,7 +74,7 @@ def test_seven_are_kept_and_the_new_one_always(store, year):
     store.saved_playlists.add([("mine", None, [])], "saved")
     kept = store.copies.all()
     assert len(kept) == MAX_COPIES
-    assert set(kept) - set(old) == {store.copies.folder / time.strftime("small-%Y-%m-%d.sqlite.gz")}
+    assert len(set(kept) - set(old)) == 1
     assert set(kept) & set(old) == set(old[4:]), "the oldest go"
     assert mine.exists()
 
@@ -95,7 +95,7 @@ def test_what_was_said_comes_back_to_a_library_that_was_analysed_again(tiny_libr
         for folder in sorted(collection.iterdir(), reverse=True):
             again.add(folder, n_workers=1)
         of = {song.title: song.id for song in again.songs()}
-        assert of["Song tones 0"] != 1, "or ids would do"
+        assert of != {song.title: song.id for song in tiny_library.songs()}, "or ids would do"
         again.add_playlists([("a later one", None, [1, 2])], "saved")
         done = bring_back(again, copy)
         assert (done.n_songs, done.n_absent) == (9, 0)
@@ -146,7 +146,7 @@ def test_the_command_brings_back_the_latest_copy(tiny_library):
     said = by_label(tiny_library)
     tiny_library.copies.keep_now()
     for playlist in tiny_library.playlists():
-        tiny_library.saved_playlists.delete([playlist.id])
+        tiny_library.saved_playlists.delete(playlist.id)
     out, _ = run("restore", "--small", library=tiny_library.folder)
     assert "what was said of 9 songs" in out
     assert by_label(tiny_library) == said

@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -30,7 +31,7 @@ _log = logging.getLogger(__name__)
 BACKUPS_FOLDER = "backups"
 MAX_COPIES = 7
 _CHECKED_EVERY_S = 3600.0
-_NAME = re.compile(r"small-\d{4}-\d\d-\d\d(-\d{6})?\.sqlite\.gz")
+_NAME = re.compile(r"small-\d{4}-\d\d-\d\d-\d{6}-\d{6}\.sqlite\.gz")
 
 TABLES = (
     schema.imports, schema.waiting, schema.plays, schema.tags, schema.listens, schema.spellings, schema.playlists,
@@ -80,19 +81,16 @@ class SmallCopies:
         if time.monotonic() < self._next_look:
             return
         self._next_look = time.monotonic() + _CHECKED_EVERY_S
-        today = time.strftime("small-%Y-%m-%d")
+        today = time.strftime("small-%Y-%m-%d-")
         try:
             if not any(path.name.startswith(today) for path in self.all()):
-                self._keep(f"{today}.sqlite.gz")
+                self.keep_now()
         except (OSError, StorageError, sqlite3.Error) as error:
             _log.warning("No copy of plays, lists, answers and edits was kept today: %s", error)
 
     def keep_now(self) -> Path | None:
-        """Take a copy beside that of today, before what it holds is replaced; None where there is nothing to keep."""
-        return self._keep(time.strftime("small-%Y-%m-%d-%H%M%S.sqlite.gz"))
-
-    def _keep(self, name: str) -> Path | None:
-        target = self.folder / name
+        """Take a copy; None where there is nothing to keep."""
+        target = self.folder / datetime.now().strftime("small-%Y-%m-%d-%H%M%S-%f.sqlite.gz")
         with closing(_connect(self._library / LIBRARY_FILE, "rw")) as connection:
             if not _has_something(connection):
                 return None

@@ -130,7 +130,7 @@ class TagEdits(Tables):
     ) -> None:
         """Let songs have these edits, by song id, and artists these aliases, and no others."""
         s = schema.songs.c
-        which = sa.true()
+        which: sa.ColumnElement[bool] = sa.true()
         if _aliases(connection) == aliases:
             which = sa.or_(s.edits.is_not(None), s.id.in_(some_ids(edits)))
         else:
