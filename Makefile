@@ -3,6 +3,7 @@
 # make bench   the claims about speed, against their rivals
 # make newest  every test, with the newest versions of all libraries instead of the locked ones
 # make lock    the newest versions become the locked ones, and docs/licences.md lists them
+# make torture kills, full disks, damaged files: 20 minutes of it, or 3 hours: make torture LONG=1
 FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for p in python3 python3.12 python3.13 python3.11; do $$p -c '$(FITS)' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
@@ -24,7 +25,7 @@ TEST_PACKAGES = --require-hashes -r requirements/test.txt
 NEW_VENV = $(PYTHON) -m venv $(VENV) && { $(PIP) --require-hashes -r requirements/uv.txt || true; }
 install = { $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python $(1) || $(PIP) $(1); }
 
-.PHONY: app install test lint format bench rivals newest lock clean
+.PHONY: app install test lint format bench torture rivals newest lock clean
 
 install: $(VENV)/installed
 app: $(VENV)/installed
@@ -75,6 +76,9 @@ bench: $(VENV)/tested rivals
 	$(BIN)/python -m benchmarks.order
 	$(BIN)/python -m benchmarks.lgmml
 	$(BIN)/python -m benchmarks.hamming
+
+torture: $(VENV)/browser
+	$(BIN)/python -m torture --minutes $(if $(LONG),180,20) $(TORTURE_ARGS)
 
 # metric-learn 0.7 does not run beside a scikit-learn of 1.8 or later, so it gets an environment of its own.
 rivals: $(VENV)/rivals/installed

@@ -13,6 +13,7 @@ import typer
 from musicsim import __version__, logs
 from musicsim.cli import (
     answers,
+    backup,
     collection,
     guessing,
     health,
@@ -78,6 +79,7 @@ answers.register(app)
 players.register(app)
 servers.register(app)
 health.register(app)
+backup.register(app)
 
 
 def main() -> None:

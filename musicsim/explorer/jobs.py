@@ -24,6 +24,7 @@ from musicsim.explorer.playlists.fit import refit_walks
 from musicsim.explorer.progress import Stopped
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.upkeep.add_music import add_and_refresh, build_demo, scan_again
+from musicsim.explorer.upkeep.backups import back_up
 from musicsim.explorer.upkeep.fitting import RepresentationSettings
 from musicsim.explorer.upkeep.learned_model import learn
 from musicsim.explorer.upkeep.model_catalogue import add_representation, take_model
@@ -47,12 +48,12 @@ def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = Non
     Parameters
     ----------
     kind : {"add", "scan", "upgrade", "demo", "refresh", "train", "represent", "take_model", "walk", "experiment",
-           "sync"}
+           "sync", "backup"}
     arguments : mapping, JSON values
         "add": paths (list of str), retry (bool), anyway (bool); "scan": folders (list of str, empty for all);
         "demo": seed (int); "refresh": force (bool); "train": name (str), settings (of LearningSettings), use (bool);
         "represent": name (str) and settings (of RepresentationSettings); "take_model": path (str); "walk": none;
-        "experiment": name (str); "sync": name of a music server (str), fetch (bool).
+        "experiment": name (str); "sync": name of a music server (str), fetch (bool); "backup": path (str).
 
     Raises
     ------
@@ -293,6 +294,13 @@ def _take_model(library: Library, *, path: str, report: _Reporter) -> bool:
     return True
 
 
+def _backup(library: Library, *, path: str, report: _Reporter) -> bool:
+    done = back_up(library, Path(path), report.tell)
+    damaged = f" · without damaged models: {', '.join(done.damaged)}" if done.damaged else ""
+    report.outcome = f"{done.n_songs:,} songs · {done.n_bytes / 1e6:,.1f} MB · {path}{damaged}"
+    return True
+
+
 def _experiment(_library: Library, *, name: str, report: _Reporter) -> bool:
     return run_experiment(name, report)
 
@@ -309,5 +317,6 @@ KINDS: dict[str, Callable[..., bool]] = {
     "walk": _walk,
     "experiment": _experiment,
     "sync": _sync,
+    "backup": _backup,
 }
 """What each kind of job calls with its arguments by name; False where it was cancelled."""

@@ -6,6 +6,7 @@ A library is one folder::
     frames/ab/<hash>.npy  MFCC and fluctuation of a song, float16: models are refitted without decoding
     models/<id>/          a similarity model with the histograms and vectors of every song
     jobs/<id>.log         what a background job wrote
+    backups/              a copy a day of what people said; backups that were made on the Library page
     cache/                what can be made again: copies for browsers, the songs of a large library as columns
     scratch/              what is needed while a process decodes or unpacks; swept when it was killed
 
@@ -36,7 +37,9 @@ from musicsim.library.db.changes import ChangeLog
 from musicsim.library.db.columns import SongTable, nobody, some_ids, song_label
 from musicsim.library.db.database import Tables, Write, is_writable, open_engine, writer
 from musicsim.library.db.migrations import migrate
+from musicsim.library.db.small_copy import SmallCopies
 from musicsim.library.disk.leftovers import sweep
+from musicsim.library.disk.replacing import finish_replacing, writer_lock
 from musicsim.library.stores.answers import AnswerStore
 from musicsim.library.stores.duplicates import DuplicateStore, SamePair
 from musicsim.library.stores.files import SKIPPED, FileStore
@@ -129,9 +132,7 @@ class Store(Tables):
         self.folder = folder
         super().__init__(engine, self.write)
         self.engine, self._log = engine, ChangeLog()
-        self._write_unseen = writer(
-            engine
-        ).begin  # what pages need not be drawn again for: the revision stays
+        self.copies = SmallCopies(folder)
         self.models = ModelStore(folder / "models", engine, self.write, self._log)
         self.files = FileStore(engine, self.write)
         self.frame_files = FrameStore(folder / "frames")
@@ -168,6 +169,7 @@ class Store(Tables):
         """
         folder = Path(folder).expanduser().absolute()
         file = folder / LIBRARY_FILE
+        finish_replacing(folder)
         try:
             if not create and not file.exists():
                 raise NotFoundError(f"{folder}: there is no library here. Add a folder of music to make one.")
@@ -209,6 +211,13 @@ class Store(Tables):
         return self.folder.name
 
     # --- transactions -------------------------------------------------------------------------
+
+    @contextmanager
+    def _write_unseen(self) -> Iterator[sa.Connection]:
+        """A transaction that pages need not be drawn again for: the revision stays."""
+        with writer(self.engine).begin() as connection:
+            yield connection
+        self.copies.keep_daily()
 
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
@@ -293,10 +302,9 @@ class Store(Tables):
 
         Raises StoreLockedError if another process is; StorageError if the library cannot be written to.
         """
-        lock = filelock.FileLock(self.folder / "writer.lock", timeout=0)
         try:
             with writing_to(self.folder):
-                held = lock.acquire()
+                held = writer_lock(self.folder).acquire()
         except filelock.Timeout as error:
             raise StoreLockedError(
                 f"{self.folder}: another musicsim is adding songs to this library. Wait until it has "

@@ -18,6 +18,8 @@ from musicsim.library.disk.arrays import private_path
 from musicsim.library.exporters import jspf
 from musicsim.library.tags import MBID
 
+TOKEN_FILE = "listenbrainz.token"
+
 _ADDRESS = "https://api.listenbrainz.org"
 _EXTENSION = "https://musicbrainz.org/doc/jspf#playlist"
 _TIMEOUT_S = 30.0
@@ -34,7 +36,7 @@ class Sent:
 
 
 def _token_file(library: Library) -> Path:
-    return library.folder / "listenbrainz.token"
+    return library.folder / TOKEN_FILE
 
 
 def has_token(library: Library) -> bool:

@@ -5,6 +5,7 @@ import sqlite3
 from pathlib import Path
 
 import numpy as np
+import sqlalchemy as sa
 
 from musicsim import gaussians
 from musicsim.explorer.models.encoders import GaussianEncoder
@@ -12,7 +13,7 @@ from musicsim.explorer.models.schema import OLDER_SOUND
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.upkeep.fitting import new_record, songs_with_frames
 from musicsim.explorer.upkeep.publish import publish
-from musicsim.library.db import schema
+from musicsim.library.db import migrations, schema
 
 VERSION_1 = Path(__file__).with_name("version_1.sql")
 
@@ -34,6 +35,23 @@ def make_version_1(folder, music, digest="abc"):
         old.execute("INSERT INTO playlists VALUES (1, 'mine', NULL, 'saved', 4.0)")
         old.execute("INSERT INTO playlist_songs VALUES (1, 0, 7)")
     old.close()
+
+
+def step_to(version, folder, *more):
+    """Bring a library to a version, and say something that only this version can."""
+    engine = sa.create_engine(f"sqlite:///{folder / 'library.sqlite'}")
+    with engine.begin() as connection:
+        meta = schema.meta.c
+        now = connection.scalar(sa.select(meta.value).where(meta.key == "schema_version"))
+        for step in range(int(now), version):
+            for statement in migrations.MIGRATIONS[step]:
+                connection.exec_driver_sql(statement)
+        connection.execute(
+            schema.meta.update().where(meta.key == "schema_version").values(value=str(version))
+        )
+        for statement in more:
+            connection.exec_driver_sql(statement)
+    engine.dispose()
 
 
 def make_feature_version_2(library):

@@ -9,7 +9,7 @@ from musicsim.library import Library
 from musicsim.library.db import migrations, schema
 from musicsim.library.scan.files import content_hash
 from musicsim.library.scan.lyrics import read_lyrics
-from tests.library.old_versions import make_version_1
+from tests.library.old_versions import make_version_1, step_to
 from tests.sounds import write_song
 
 
@@ -39,23 +39,6 @@ def make_version_6(folder, models):
     make_version_4(folder, folder / "music")
     row = "INSERT INTO models VALUES ('{}', '{}', 1.0, 9, 9, 9, 0, 1, '{}', NULL, '{}', 0)"
     step_to(6, folder, *(row.format(number, *model) for number, model in models.items()))
-
-
-def step_to(version, folder, *more):
-    """Bring a library to a version, and say something that only this version can."""
-    engine = sa.create_engine(f"sqlite:///{folder / 'library.sqlite'}")
-    with engine.begin() as connection:
-        meta = schema.meta.c
-        now = connection.scalar(sa.select(meta.value).where(meta.key == "schema_version"))
-        for step in range(int(now), version):
-            for statement in migrations.MIGRATIONS[step]:
-                connection.exec_driver_sql(statement)
-        connection.execute(
-            schema.meta.update().where(meta.key == "schema_version").values(value=str(version))
-        )
-        for statement in more:
-            connection.exec_driver_sql(statement)
-    engine.dispose()
 
 
 def test_the_third_version_is_no_more_than_it_was(tmp_path):

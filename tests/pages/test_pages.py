@@ -19,7 +19,7 @@ from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library.db import schema
 from musicsim.library.stores.duplicates import SamePair
 from musicsim.ui.base.frame import PAGES, SHELL
-from tests.pages.actions import labels, maps, model_choice, open_page, show_section
+from tests.pages.actions import labels, maps, model_choice, open_page, said, show_section
 from tests.sounds import write_song
 
 
@@ -184,6 +184,22 @@ def test_a_setting_is_kept(full):
     app.number_input(key="setting_shortest_s").set_value(33).run()
     assert not app.exception
     assert full.settings["shortest_s"] == 33
+
+
+def test_a_backup_is_made_and_named_and_the_daily_copy_too(full, monkeypatch):
+    started = []
+    monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
+    app = show_section(open_page("library"), "settings")
+    assert "The latest backup" not in said(app)
+    app.button(key="back_up").click().run()
+    ((kind, arguments),) = started
+    assert jobs.run(full, full.jobs.create(kind, arguments)) == "done"
+    full.add_playlists([("mine", None, [1])], "saved")
+    full.copies.keep_now()
+    app = show_section(open_page("library"), "settings")
+    assert not app.exception
+    assert f"The latest backup is {arguments['path']}" in said(app)
+    assert full.copies.latest().name in said(app)
 
 
 def test_players_are_answered_once_they_are_let_in_and_by_the_rules_that_are_saved(full):

@@ -14,7 +14,7 @@ from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 from musicsim.library.disk.arrays import private_path
 
-_FILE = "players.json"
+ACCESS_FILE = "players.json"
 _MAX_BYTES = 1 << 20
 
 
@@ -67,4 +67,4 @@ def refuse_players(library: Library) -> None:
 
 
 def _path(library: Library) -> Path:
-    return library.folder / _FILE
+    return library.folder / ACCESS_FILE

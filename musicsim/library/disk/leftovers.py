@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from musicsim.library.disk.replacing import ASIDE
 from musicsim.library.disk.scratch import left_in, remove_left, scratch_folder
 
 # As atomic_path and transcode name what they write. Readers write caches, too, so a file that is young may be in work.
@@ -39,9 +40,8 @@ def leftovers(library: Path) -> list[Path]:
 
 
 def _abandoned(library: Path) -> Iterator[Path]:
-    """Folders of older versions, and files half written."""
-    if (library / _SCRATCH).is_dir():
-        yield library / _SCRATCH
+    """Folders of older versions, what a restore has replaced, and files half written."""
+    yield from (folder for folder in (library / ASIDE, library / _SCRATCH) if folder.is_dir())
     for folder in library.glob("tmp*/"):
         if _OLD_SCRATCH.fullmatch(folder.name) and _is_old_scratch(folder):
             yield folder
@@ -51,6 +51,7 @@ def _abandoned(library: Path) -> Iterator[Path]:
         library / "cache",
         library / "cache" / "covers",
         library / "uploads",
+        library / "backups",
     ):
         for file in folder.glob(".*"):
             if _HALF_WRITTEN.fullmatch(file.name) and _is_abandoned(file):

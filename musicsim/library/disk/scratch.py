@@ -29,8 +29,12 @@ class Scratch:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock.acquire()
             self._own.mkdir()
-        weakref.finalize(self, _remove, self._lock)
+        self._remove = weakref.finalize(self, _remove, self._lock)
         remove_left(folder)
+
+    def close(self) -> None:
+        """Remove it now."""
+        self._remove()
 
     @contextmanager
     def folder(self) -> Iterator[Path]:

@@ -77,13 +77,24 @@ def read_embedding(path: Path) -> EmbeddingFile:
     try:
         names, vectors, note = read(path)
     except OSError as error:
-        raise LibraryError(f"{path.name}: it cannot be read ({error.strerror or error}).") from error
+        raise LibraryError(
+            f"{path.name}: it cannot be read ({_in_one_line(error.strerror or error)})."
+        ) from error
     except (ValueError, TypeError, KeyError, EOFError, MemoryError, RuntimeError) as error:
         # those of pyarrow are of these kinds
-        raise LibraryError(f"{path.name}: no vectors can be read from this file ({error}).") from error
+        raise LibraryError(
+            f"{path.name}: no vectors can be read from this file ({_in_one_line(error)})."
+        ) from error
     except (zipfile.BadZipFile, zlib.error) as error:
-        raise LibraryError(f"{path.name}: it is not an .npz file, or a damaged one ({error}).") from error
+        raise LibraryError(
+            f"{path.name}: it is not an .npz file, or a damaged one ({_in_one_line(error)})."
+        ) from error
     return _checked(path.name, names, vectors, note)
+
+
+def _in_one_line(error: object) -> str:
+    """What a library says of a file: some of pyarrow's messages have several lines."""
+    return " ".join(str(error).split()).rstrip(".")
 
 
 # --- by kind --------------------------------------------------------------------------------------

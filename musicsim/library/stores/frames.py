@@ -58,10 +58,14 @@ class FrameStore:
         """Hashes of all frames that are kept: one listing instead of a question a song."""
         return {path.stem for path in self.folder.glob("??/*.npy") if not path.name.startswith(".")}
 
+    def files(self, content_hash: str) -> tuple[Path, Path]:
+        """Where the frames and the aspects of a song lie, or would lie."""
+        return self.path(content_hash), self._aspects_path(content_hash)
+
     def drop(self, content_hash: str) -> None:
         """Forget the frames of a song, and its aspects."""
-        self.path(content_hash).unlink(missing_ok=True)
-        self._aspects_path(content_hash).unlink(missing_ok=True)
+        for path in self.files(content_hash):
+            path.unlink(missing_ok=True)
 
     def sweep(self, wanted: Iterable[str]) -> None:
         """Delete all :meth:`orphans`."""

@@ -292,6 +292,13 @@ class ModelStore(Tables):
     def _vector_file(self, record: ModelRecord) -> RowFile:
         return RowFile(self.path(record.id) / "vectors.f32", record.n_dimensions)
 
+    def row_bytes(self, record: ModelRecord) -> dict[Path, int]:
+        """The files of a model that grow, and how many of their bytes count."""
+        files = [self._vector_file(record), *([] if record.base_id else [self._feature_file(record)])]
+        with self._engine.connect() as connection:
+            n_rows = _n_rows(connection, record.id)
+        return {file.path: n_rows * file.width * 4 for file in files}
+
     def is_whole(self, record: ModelRecord) -> bool:
         """Whether the vectors of a model are all there: somebody may have deleted its files, or a disk lost them."""
         with self._engine.connect() as connection:

@@ -125,6 +125,21 @@ class TagEdits(Tables):
             if row is not None:
                 _enter(connection, row, change(row.edits or {}), aliases)
 
+    def replace(
+        self, connection: sa.Connection, edits: Mapping[int, Mapping[str, Any]], aliases: Mapping[str, str]
+    ) -> None:
+        """Let songs have these edits, by song id, and artists these aliases, and no others."""
+        s = schema.songs.c
+        which: sa.ColumnElement[bool] = sa.true()
+        if _aliases(connection) == aliases:
+            which = sa.or_(s.edits.is_not(None), s.id.in_(some_ids(edits)))
+        else:
+            connection.execute(schema.aliases.delete())
+            for spelling, artist in aliases.items():
+                connection.execute(schema.aliases.insert().values(spelling=spelling, artist=artist))
+        for row in connection.execute(sa.select(schema.songs).where(which)).all():
+            _enter(connection, row, edits.get(row.id, {}), aliases)
+
     # --- artists ------------------------------------------------------------------------------
 
     def aliases(self) -> dict[str, str]:

@@ -28,6 +28,7 @@ TITLES = {
     "walk": "Learning from playlists",
     "experiment": "Running an experiment",
     "sync": "Syncing a music server",
+    "backup": "Backing up the library",
 }
 _ICONS = {
     "done": ":material/check_circle:",

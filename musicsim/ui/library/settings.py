@@ -4,6 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from musicsim.explorer.upkeep.backups import backups_of, new_backup_path
 from musicsim.library import Library
 from musicsim.library.scan.files import IGNORE_FILE
 from musicsim.ui.base.text import plain, shown
@@ -114,3 +115,27 @@ def settings(library: Library, *, busy: bool, has_songs: bool) -> None:
         kwargs={"force": True}, disabled=busy or not has_songs,
     )  # fmt: skip
     st.caption(f"This library is in {plain(library.folder)}.")
+    _backups(library, busy=busy)
+
+
+def _back_up(library: Library) -> None:
+    start_job(library, "backup", path=str(new_backup_path(library)))
+
+
+def _backups(library: Library, *, busy: bool) -> None:
+    """A button that makes a backup, and where the latest one lies."""
+    st.button(
+        "Back up the library", icon=":material/archive:", key="back_up", on_click=_back_up, args=(library,),
+        disabled=busy, help="One file with all but the music itself and the passwords of servers. Nothing has to wait.",
+    )  # fmt: skip
+    made, daily = backups_of(library), library.copies.all()
+    if made:
+        st.caption(
+            f"The latest backup is {plain(made[0])} ({made[0].stat().st_size / 1e6:,.1f} MB). Copy it to another disk; "
+            "`musicsim restore` makes a library of it."
+        )
+    if daily:
+        st.caption(
+            f"Plays, lists, answers and edits are copied every day in which something changes; the latest copy is "
+            f"{plain(daily[-1].name)}. `musicsim restore --small` brings it back."
+        )

@@ -1,0 +1,100 @@
+"""Commands that keep a library from being lost: backup and restore."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library, progress_bar, warn
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module to the program."""
+    for command in (backup, restore):
+        app.command()(command)
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(help="Where to write it; an earlier backup there is replaced.")],
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    with_passwords: Annotated[
+        bool,
+        typer.Option(
+            "--with-passwords",
+            help="Include the connections to music servers and players, which hold passwords.",
+        ),
+    ] = False,
+) -> None:
+    """Write the library, without the music itself, as one file.
+
+    The app may run and songs may be added meanwhile: the backup holds the library as it was at one moment.
+    """
+    from musicsim.explorer.progress import teller
+    from musicsim.explorer.upkeep.backups import back_up
+
+    with open_library(library) as lib, progress_bar() as report:
+        done = back_up(lib, file, teller(report), with_passwords=with_passwords)
+    for name in done.damaged:
+        warn("not in the backup", f"the model {name!r}: its files are gone or damaged.")
+    if as_json:
+        emit({"file": str(file), "songs": done.n_songs, "bytes": done.n_bytes, "damaged": done.damaged})
+    else:
+        typer.echo(f"{done.n_songs} songs, {done.n_bytes / 1e6:.1f} MB: {file}")
+
+
+def restore(
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="A backup; with --small a small copy, by default the latest of the library."),
+    ] = None,
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    small: Annotated[
+        bool,
+        typer.Option(
+            "--small",
+            help="Bring back plays, tags, lists, answers and edits from a daily copy, and leave the rest as it is.",
+        ),
+    ] = False,
+) -> None:
+    """Put a backup in the place of the library, or make a library of it.
+
+    Everything is checked before anything is replaced.
+    """
+    if small:
+        _restore_small(file, library, as_json)
+        return
+    if file is None:
+        raise typer.BadParameter("name the backup, or take --small.")
+    from musicsim.explorer.libraries import default_folder
+    from musicsim.explorer.progress import teller
+    from musicsim.explorer.upkeep.backups import restore as restore_library
+
+    folder = library or default_folder()
+    with progress_bar() as report:
+        done = restore_library(file, folder, teller(report))
+    made = datetime.fromtimestamp(done.created_at).isoformat(" ", "seconds")
+    if as_json:
+        emit({"library": str(folder), "songs": done.n_songs, "created_at": made})
+    else:
+        typer.echo(f"{done.n_songs} songs in {folder}, as they were on {made}.")
+
+
+def _restore_small(file: Path | None, library: Path | None, as_json: bool) -> None:
+    from musicsim.library.small_restore import bring_back
+
+    with open_library(library) as lib:
+        source = file or lib.copies.latest()
+        done = bring_back(lib, source)
+    if as_json:
+        emit(
+            {"file": str(source), "songs": done.n_songs, "absent": done.n_absent, "before": str(done.before)}
+        )
+        return
+    typer.echo(f"Brought back from {source}: what was said of {done.n_songs} songs.")
+    if done.n_absent:
+        warn("left out", f"{done.n_absent} songs that are not in the library. Add them, and restore again.")
+    if done.before:
+        typer.echo(f"What it replaced is in {done.before}.")

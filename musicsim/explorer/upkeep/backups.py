@@ -1,0 +1,38 @@
+"""Backups of a library: what they hold, where those lie that are made on the Library page, and what a restore takes."""
+
+import time
+from pathlib import Path
+
+from musicsim.explorer.players.access import ACCESS_FILE
+from musicsim.explorer.progress import Tell
+from musicsim.library import Library
+from musicsim.library.backup import ENDING, BackupReport, Restored, restore_backup, save_backup
+from musicsim.library.db.small_copy import BACKUPS_FOLDER
+from musicsim.servers.listenbrainz import TOKEN_FILE
+from musicsim.servers.store import SERVERS_FILE
+
+_WITH_PASSWORDS = (SERVERS_FILE, TOKEN_FILE, ACCESS_FILE)
+
+
+def back_up(library: Library, target: Path, tell: Tell, *, with_passwords: bool = False) -> BackupReport:
+    """Write a library as one file; see :func:`musicsim.library.backup.save_backup`.
+
+    `with_passwords` takes the connections to music servers and players, too, which hold passwords.
+    """
+    return save_backup(library, target, tell, _WITH_PASSWORDS if with_passwords else ())
+
+
+def restore(source: Path, folder: Path, tell: Tell) -> Restored:
+    """Make a library of a backup; see :func:`musicsim.library.backup.restore_backup`."""
+    return restore_backup(source, folder, tell, _WITH_PASSWORDS)
+
+
+def new_backup_path(library: Library) -> Path:
+    """Where the next backup that is asked for on the Library page goes."""
+    return library.folder / BACKUPS_FOLDER / f"{library.name}{time.strftime(' %Y-%m-%d %H.%M.%S')}{ENDING}"
+
+
+def backups_of(library: Library) -> list[Path]:
+    """The backups that lie in a library's folder, the latest first."""
+    folder = library.folder / BACKUPS_FOLDER
+    return sorted(folder.glob(f"*{ENDING}"), key=lambda path: path.stat().st_mtime_ns, reverse=True)

@@ -1,0 +1,1 @@
+"""Everything that may go wrong with a library, done to one on purpose: ``python -m torture --minutes 20``."""

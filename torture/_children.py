@@ -1,0 +1,142 @@
+"""Commands in processes that can be killed: forked from one that has loaded what they need."""
+
+import contextlib
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from unittest import mock
+
+__all__ = ["Child", "Ended", "command", "complaint", "finish", "load"]
+
+_POLL_S = 0.002
+NOBODY = 65534
+
+
+def load() -> None:
+    """Import what commands need, so that a child begins with its work; no threads are started by it."""
+    import openTSNE  # noqa: F401
+    import pandas  # noqa: F401
+    import scipy.signal  # noqa: F401
+    import sklearn.cluster
+    import sklearn.decomposition  # noqa: F401
+
+    import musicsim.cli
+    import musicsim.explorer.evaluation.quality
+    import musicsim.explorer.jobs
+    import musicsim.library.importing
+    import musicsim.library.small_restore  # noqa: F401
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a child ended."""
+
+    code: int | None  # None: it had to be killed as it did not end
+    said: str
+    seconds: float
+
+
+class Child:
+    """A process that calls a function, with all it starts in a group of its own."""
+
+    def __init__(self, function: Callable[[], int | None], said: Path, *, user: int | None = None) -> None:
+        self._said, self._began = said, time.monotonic()
+        self.pid = os.fork()
+        if self.pid == 0:
+            _be_child(function, said, user)
+
+    def kill(self) -> Ended:
+        """Kill it and all that it has started, as losing power does."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        return self.wait(60.0)
+
+    def has_ended(self) -> bool:
+        """Whether it has ended by itself; it stays to be waited for."""
+        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+    def wait(self, limit_s: float) -> Ended:
+        """Wait for its end, and kill it where that takes too long."""
+        until, is_late = time.monotonic() + limit_s, False
+        while not self.has_ended():
+            if time.monotonic() > until and not is_late:
+                is_late = True
+                os.killpg(self.pid, signal.SIGKILL)
+            time.sleep(_POLL_S)
+        _, status = os.waitpid(self.pid, 0)
+        said = self._said.read_text(encoding="utf-8", errors="replace") if self._said.exists() else ""
+        code = None if is_late else os.waitstatus_to_exitcode(status)
+        return Ended(code, said, time.monotonic() - self._began)
+
+    def workers(self) -> list[int]:
+        """Processes of its group beside itself."""
+        found = []
+        for place in Path("/proc").glob("[0-9]*"):
+            try:
+                fields = (place / "stat").read_bytes().rpartition(b")")[2].split()
+            except OSError:
+                continue
+            if int(fields[2]) == self.pid and int(place.name) != self.pid and fields[0] != b"Z":
+                found.append(int(place.name))
+        return found
+
+
+def _be_child(function: Callable[[], int | None], said: Path, user: int | None) -> None:
+    code = 70
+    try:
+        os.setsid()
+        out = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        os.dup2(out, 1)
+        os.dup2(out, 2)
+        sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
+        if user is not None:
+            os.setgid(user)
+            os.setuid(user)
+        code = function() or 0
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def command(*arguments: object, library: Path, more: Mapping[str, str] | None = None) -> Callable[[], None]:
+    """A command of musicsim as a function for a child."""
+
+    def call() -> None:
+        from musicsim.cli import main
+
+        environment = {"MUSICSIM_LIBRARY": str(library), "COLUMNS": "400", **(more or {})}
+        with (
+            mock.patch.dict(os.environ, environment),
+            mock.patch.object(sys, "argv", ["musicsim", *map(str, arguments)]),
+        ):
+            main()
+
+    return call
+
+
+def finish(function: Callable[[], int | None], said: Path, limit_s: float = 120.0, **how: int) -> Ended:
+    """Call a function in a child and wait for its end."""
+    return Child(function, said, **how).wait(limit_s)
+
+
+def complaint(ended: Ended, codes: Sequence[int] = (0,)) -> str:
+    """What is wrong with how a command ended: another code, no end, or no sentence; empty if nothing is."""
+    last = ended.said.strip().splitlines()[-1:] or [""]
+    if ended.code is None:
+        return f"no end within {ended.seconds:.0f} s"
+    if "Traceback" in ended.said:
+        return f"code {ended.code} and a traceback: {last[0][-300:]}"
+    if ended.code not in codes:
+        return f"code {ended.code}: {last[0][-300:]}"
+    return ""
