@@ -8,11 +8,13 @@ from pathlib import Path
 from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library import Library
+from musicsim.public import owner_only, visitor_may
 
 _opened: dict[Path, Library] = {}
 _opening = threading.Lock()
 
 
+@visitor_may
 def default_folder() -> Path:
     """The folder of the library in use when none is named.
 
@@ -27,6 +29,7 @@ def default_folder() -> Path:
     return Path.home() / ".musicsim" / "library"
 
 
+@visitor_may
 def library_folders() -> list[Path]:
     """The default library first, then the libraries beside it by name."""
     default = default_folder()
@@ -35,6 +38,7 @@ def library_folders() -> list[Path]:
     return [default, *others]
 
 
+@visitor_may
 def open_library(name: str | None = None) -> Library:
     """The library of this name, opened once a process; the default one without a name.
 
@@ -50,6 +54,7 @@ def open_library(name: str | None = None) -> Library:
         return _opened[folder]
 
 
+@owner_only
 def create_library(name: str) -> Path:
     """Make an empty library beside the default one.
 

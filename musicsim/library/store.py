@@ -50,6 +50,7 @@ from musicsim.library.stores.playlists import NewPlaylist, PlaylistStore, SavedP
 from musicsim.library.stores.server_songs import ServerSongs
 from musicsim.library.stores.song_tables import SongTables
 from musicsim.library.stores.tag_edits import TagEdits
+from musicsim.public import is_public
 from musicsim.storage import writing_to
 
 _REFRESH_VERSION = 2  # grows when a refresh makes of the same songs more than before
@@ -163,24 +164,24 @@ class Store(Tables):
 
         Notes
         -----
-        A library that cannot be written to, such as a backup, opens for looking; what would change it raises
-        :class:`StorageError`.
+        A library that cannot be written to, such as a backup, opens for looking, and so does that of a public
+        demonstration; what would change it raises :class:`StorageError`.
         """
         folder = Path(folder).expanduser().absolute()
         file = folder / LIBRARY_FILE
         try:
-            if not create and not file.exists():
+            if (is_public() or not create) and not file.exists():
                 raise NotFoundError(f"{folder}: there is no library here. Add a folder of music to make one.")
             if _is_emptied(file, create=create):
                 raise LibraryError(
                     f"{file} is empty (0 bytes): what it held is lost. Restore a backup, or delete it to "
                     "start a new library."
                 )
-            with writing_to(file):
-                folder.mkdir(parents=True, exist_ok=True)
-                if not file.exists():
+            if not file.exists():
+                with writing_to(file):
+                    folder.mkdir(parents=True, exist_ok=True)
                     file.touch()
-            read_only = not is_writable(file)
+            read_only = is_public() or not is_writable(file)
             engine = open_engine(file, read_only=read_only)
             with (engine if read_only else writer(engine)).begin() as connection:
                 migrate(connection, str(folder), read_only=read_only)

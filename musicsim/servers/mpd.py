@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from musicsim.errors import ServerError
 from musicsim.library import Library, Song
+from musicsim.public import owner_only
 
 _PORT = 6600
 _TIMEOUT_S = 10.0
@@ -33,11 +34,13 @@ class MpdAddress:
         return self.host if self.host.startswith(("/", "@")) else f"{self.host}:{self.port}"
 
 
+@owner_only
 def is_mpd_set() -> bool:
     """Whether the environment names an MPD."""
     return bool(os.environ.get("MPD_HOST") or os.environ.get("MPD_PORT"))
 
 
+@owner_only
 def mpd_address() -> MpdAddress:
     """The address in ``MPD_HOST`` and ``MPD_PORT``, as mpc reads them; ``password@host`` has a password.
 
@@ -56,6 +59,7 @@ class MpdAwayError(ServerError):
     """MPD does not answer, or no longer."""
 
 
+@owner_only
 class Mpd:
     """A connection to MPD, open within ``with``.
 

@@ -22,6 +22,7 @@ from urllib3 import exceptions as faults
 
 from musicsim.errors import ServerError
 from musicsim.library.stores.server_songs import ServerSong, is_id
+from musicsim.public import owner_only
 from musicsim.servers.store import Connection
 
 # its debug messages quote whole addresses, and with them what is sent as a secret
@@ -61,6 +62,7 @@ class RefusedError(ServerError):
         return self.code == _NOT_FOUND
 
 
+@owner_only
 class Subsonic:
     """One server, asked as one user.
 
@@ -407,6 +409,7 @@ def _number(value: Any, most: float) -> float | None:
     return float(value) if is_number and 0 <= value <= most else None
 
 
+@owner_only
 def song_of(entry: Any) -> ServerSong | str:
     """A song as an answer lists it; why it is left out, where it cannot be one."""
     if not isinstance(entry, dict):

@@ -15,6 +15,7 @@ from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.processes.decoding import Decoding, Run, decoder
 from musicsim.library.processes.workers import Limits
 from musicsim.library.scan.files import content_hash
+from musicsim.public import visitor_may
 from musicsim.storage import writing_to
 
 MAX_MB = 200
@@ -38,6 +39,7 @@ class Heard:
         return example_of(snapshot, self.sound, self.digest, self.name)
 
 
+@visitor_may
 def hear(snapshot: Snapshot, source: Path | bytes, name: str, minutes: float = MINUTES) -> Decoding[Heard]:
     """Have a file or a recording decoded by a worker, when its turn comes.
 
@@ -71,6 +73,7 @@ def _written(path: Path, data: bytes) -> Path:
     return path
 
 
+@visitor_may
 def warm_up(library: Library) -> None:
     """Start the workers, and remove what a server that was killed has left of uploads."""
     decoder().warm_up()

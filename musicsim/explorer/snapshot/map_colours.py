@@ -17,6 +17,7 @@ from musicsim.explorer.snapshot.map_regions import regions_of
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.db.columns import HEARD, Labels
+from musicsim.public import visitor_may
 
 _UNITS = {"year": "", "tempo": "beats/min", "loudness": "LUFS", "brightness": "Hz", "energy": "dB/s"}
 COLOUR_BY = ("genre", "artist", "folder", "tag", "year", "cluster", "key", "mode", *HEARD)
@@ -80,6 +81,7 @@ class Colouring:
     scale: Scale | None = None  # None of labels
 
 
+@visitor_may
 def colouring(snapshot: Snapshot, by: str) -> Colouring:
     """Colours of all rows by one of :data:`COLOUR_BY`."""
     if by in _UNITS:
@@ -90,6 +92,7 @@ def colouring(snapshot: Snapshot, by: str) -> Colouring:
     return _by_label(labels, _kept_slots(snapshot.library, by, labels))
 
 
+@visitor_may
 def label_colours(snapshot: Snapshot, by: str) -> dict[str, str]:
     """The colour of each label that has one of its own."""
     slots = _kept_slots(snapshot.library, by, _labels(snapshot, by))
