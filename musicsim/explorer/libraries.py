@@ -8,7 +8,7 @@ from pathlib import Path
 from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library import Library
-from musicsim.public import owner_only, visitor_may
+from musicsim.public import is_public, owner_only, visitor_may
 
 _opened: dict[Path, Library] = {}
 _opening = threading.Lock()
@@ -31,8 +31,10 @@ def default_folder() -> Path:
 
 @visitor_may
 def library_folders() -> list[Path]:
-    """The default library first, then the libraries beside it by name."""
+    """The default library first, then the libraries beside it by name; a public demonstration has the first alone."""
     default = default_folder()
+    if is_public():
+        return [default]
     beside = default.parent.iterdir() if default.parent.exists() else ()
     others = sorted(f for f in beside if f != default and (f / LIBRARY_FILE).exists())
     return [default, *others]

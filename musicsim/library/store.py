@@ -15,7 +15,6 @@ frames are memory maps. Everything may be read while one process writes.
 
 import json
 import math
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,7 +36,7 @@ from musicsim.library.db.columns import SongTable, nobody, some_ids, song_label
 from musicsim.library.db.database import Tables, Write, is_writable, open_engine, writer
 from musicsim.library.db.migrations import migrate
 from musicsim.library.disk.leftovers import sweep
-from musicsim.library.stores.answers import AnswerStore
+from musicsim.library.stores.all_opinions import Opinions
 from musicsim.library.stores.duplicates import DuplicateStore, SamePair
 from musicsim.library.stores.files import SKIPPED, FileStore
 from musicsim.library.stores.frames import DescriptorStore, FrameStore
@@ -45,7 +44,6 @@ from musicsim.library.stores.jobs import JobStore
 from musicsim.library.stores.listening import ListeningStore, Plays
 from musicsim.library.stores.lyrics import LyricsStore
 from musicsim.library.stores.models import ModelStore, Vectors
-from musicsim.library.stores.opinions import JudgementStore, PreferenceStore
 from musicsim.library.stores.playlists import NewPlaylist, PlaylistStore, SavedPlaylist
 from musicsim.library.stores.server_songs import ServerSongs
 from musicsim.library.stores.song_tables import SongTables
@@ -120,7 +118,7 @@ class Song:
         return text.casefold() in f"{self.title} {self.artist or ''}".casefold()
 
 
-class Store(Tables):
+class Store(Tables, Opinions):
     """Songs, their features and all that listeners said of them, in one folder.
 
     Made by :meth:`open`. Safe to use from several threads; every process opens its own.
@@ -128,11 +126,11 @@ class Store(Tables):
 
     def __init__(self, folder: Path, engine: sa.Engine) -> None:
         self.folder = folder
-        super().__init__(engine, self.write)
+        Tables.__init__(self, engine, self.write)
         self.engine, self._log = engine, ChangeLog()
-        self._write_unseen = writer(
-            engine
-        ).begin  # what pages need not be drawn again for: the revision stays
+        # what pages need not be drawn again for: the revision stays
+        self._write_unseen = writer(engine).begin
+        Opinions.__init__(self, engine, self._write_unseen)
         self.models = ModelStore(folder / "models", engine, self.write, self._log)
         self.files = FileStore(engine, self.write)
         self.frame_files = FrameStore(folder / "frames")
@@ -143,9 +141,6 @@ class Store(Tables):
         self.listening = ListeningStore(engine, self.write)
         self.saved_playlists = PlaylistStore(engine, self.write)
         self.lyrics = LyricsStore(engine, self.write)
-        self.preferences = PreferenceStore(engine, self._write_unseen)
-        self.answers = AnswerStore(engine, self._write_unseen)
-        self.judgements = JudgementStore(engine, self._write_unseen)
         self.server_songs = ServerSongs(engine, self._write_unseen)
         self._tables = SongTables(
             folder / "cache" / "songs.npz", engine, self.write, self._log, self.duplicates
@@ -361,7 +356,9 @@ class Store(Tables):
         if not words:
             return self.table().ids
         s, f = schema.songs.c, schema.files.c
-        texts = (s.title, s.artist, s.album, s.genre, s.year, sa.type_coerce(f.path, sa.Text))
+        texts = [s.title, s.artist, s.album, s.genre, s.year]
+        if not is_public():  # visitors could ask for one folder of this machine after another
+            texts.append(sa.type_coerce(f.path, sa.Text))
         text = sa.func.folded(*texts)
         query = (
             sa.select(s.id).distinct().join(schema.files, f.song_id == s.id).where(f.missing_since.is_(None))
@@ -503,22 +500,6 @@ class Store(Tables):
     def add_playlists(self, playlists: Iterable[NewPlaylist], source: str) -> int:
         """Add playlists, as :meth:`PlaylistStore.add` does; returns how many were written."""
         return self.saved_playlists.add(playlists, source)
-
-    def feedback(self) -> dict[int, int]:
-        """Thumbs by song id: +1 or -1."""
-        f = schema.feedback.c
-        return {row.song_id: row.value for row in self._rows(sa.select(f.song_id, f.value))}
-
-    def set_feedback(self, song_id: int, value: int) -> None:
-        """Store a thumb, +1 or -1; 0 takes it back."""
-        with self._write_unseen() as connection:
-            connection.execute(schema.feedback.delete().where(schema.feedback.c.song_id == song_id))
-            if value:
-                connection.execute(
-                    schema.feedback.insert().values(
-                        song_id=song_id, value=int(np.sign(value)), created_at=time.time()
-                    )
-                )
 
 
 def _is_emptied(file: Path, *, create: bool) -> bool:

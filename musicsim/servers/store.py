@@ -12,7 +12,7 @@ from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import private_path
 from musicsim.library.stores.server_songs import SERVERS_FOLDER
-from musicsim.public import owner_only, visitor_may
+from musicsim.public import is_public, owner_only, visitor_may
 
 SERVERS_FILE = "servers.json"
 
@@ -131,7 +131,9 @@ FETCHED = "sound"
 @visitor_may
 def has_sound(library: Library, song: Song) -> bool:
     """Whether a song can be heard: from its file, or from a server."""
-    return song.path.is_file() or library.server_songs.id_of(song.id) is not None
+    if song.path.is_file() or is_public():  # a visitor does not hear what the owner's servers have
+        return song.path.is_file()
+    return library.server_songs.id_of(song.id) is not None
 
 
 @owner_only

@@ -1,33 +1,45 @@
 """The application: Streamlit's pages with the routes for sound and the HTTP interface beside them."""
 
-from typing import Any
+from typing import Any, cast
 
 import streamlit as st
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse
 from starlette.routing import Route
+from streamlit.runtime import get_instance
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
-from musicsim.api import Guard, named_hosts, routes
+from musicsim.api import Guard, Visitors, named_hosts, offered, routes
+from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.frame import SHELL
 from musicsim.ui.base.script_errors import show_error
 from musicsim.ui.components.player_routes import player_routes
 from musicsim.ui.components.song_map import map_script_routes
 
 
+@visitor_may
 def _explore(request: Request) -> RedirectResponse:
     """Explore is the first page, which Streamlit serves at the root only."""
     root = request.url.path.rstrip("/").removesuffix("explore")
     return RedirectResponse(root + (f"?{request.url.query}" if request.url.query else ""))
 
 
+def uploads_of(session: str) -> tuple[int, int]:
+    """How many files a session of Streamlit holds, and how many bytes all sessions hold together."""
+    held = cast(MemoryUploadedFileManager, get_instance().uploaded_file_mgr).file_storage
+    n_bytes = sum(len(file.data) for files in list(held.values()) for file in list(files.values()))
+    return len(held.get(session, ())), n_bytes
+
+
 def app_options() -> dict[str, Any]:
     """Options of ``st.App`` for the script :data:`SHELL`."""
     base = st.get_option("server.baseUrlPath") or ""
+    visitors = [Middleware(Visitors, uploads_of=uploads_of)] if is_public() else []
     first_page = Route("/" + f"{base}/explore".strip("/"), _explore)
     return {
-        "routes": [*routes(base), *map_script_routes(base), *player_routes(base), first_page],
-        "middleware": [Middleware(Guard, names=named_hosts())],
+        "routes": offered([*routes(base), *map_script_routes(base), *player_routes(base), first_page]),
+        "middleware": [Middleware(Guard, names=named_hosts()), *visitors],
         "on_script_error": show_error,
     }
 
