@@ -60,12 +60,19 @@ class Visitors:
 
     Parameters
     ----------
+    is_of_a_page : callable of a message's bytes
+        Whether a page may send such a message over its WebSocket; others are dropped.
     uploads_of : callable of a session's id
         Gives how many files the session holds, and how many bytes all sessions hold together.
     """
 
-    def __init__(self, app: ASGIApp, uploads_of: Callable[[str], tuple[int, int]]) -> None:
-        self._app, self._uploads_of = app, uploads_of
+    def __init__(
+        self,
+        app: ASGIApp,
+        is_of_a_page: Callable[[bytes], bool],
+        uploads_of: Callable[[str], tuple[int, int]],
+    ) -> None:
+        self._app, self._is_of_a_page, self._uploads_of = app, is_of_a_page, uploads_of
         self._budgets = Budgets(float(os.environ.get("MUSICSIM_REQUESTS_A_MINUTE", _REQUESTS_A_MINUTE)))
         self._n_received = self._n_streams = 0
 
@@ -105,6 +112,8 @@ class Visitors:
 
         async def receive_slowly() -> Message:
             message = await receive()
+            while message.get("bytes") and not self._is_of_a_page(message["bytes"]):
+                message = await receive()
             while wait_s := self._budgets.spend(address, 1):
                 await asyncio.sleep(wait_s)
             return message

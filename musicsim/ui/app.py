@@ -3,10 +3,12 @@
 from typing import Any, cast
 
 import streamlit as st
+from google.protobuf.message import DecodeError
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse
 from starlette.routing import Route
+from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.runtime import get_instance
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
@@ -17,12 +19,29 @@ from musicsim.ui.base.script_errors import show_error
 from musicsim.ui.components.player_routes import player_routes
 from musicsim.ui.components.song_map import map_script_routes
 
+_SENT_BY_PAGES = {
+    "rerun_script", "stop_script", "app_heartbeat", "file_urls_request", "deferred_file", "dataframe_chunk",
+}  # fmt: skip
+
 
 @visitor_may
 def _explore(request: Request) -> RedirectResponse:
     """Explore is the first page, which Streamlit serves at the root only."""
     root = request.url.path.rstrip("/").removesuffix("explore")
     return RedirectResponse(root + (f"?{request.url.query}" if request.url.query else ""))
+
+
+def is_of_a_page(message: bytes) -> bool:
+    """Whether a message is one that our pages send; others clear the caches of everybody, or install files."""
+    sent = BackMsg()
+    try:
+        sent.ParseFromString(message)
+    except DecodeError:
+        return False
+    kind = sent.WhichOneof("type")
+    if kind == "backend_operation_request":
+        kind = sent.backend_operation_request.WhichOneof("payload")
+    return kind in _SENT_BY_PAGES
 
 
 def uploads_of(session: str) -> tuple[int, int]:
@@ -35,11 +54,11 @@ def uploads_of(session: str) -> tuple[int, int]:
 def app_options() -> dict[str, Any]:
     """Options of ``st.App`` for the script :data:`SHELL`."""
     base = st.get_option("server.baseUrlPath") or ""
-    visitors = [Middleware(Visitors, uploads_of=uploads_of)] if is_public() else []
+    limits = Middleware(Visitors, is_of_a_page=is_of_a_page, uploads_of=uploads_of)
     first_page = Route("/" + f"{base}/explore".strip("/"), _explore)
     return {
         "routes": offered([*routes(base), *map_script_routes(base), *player_routes(base), first_page]),
-        "middleware": [Middleware(Guard, names=named_hosts()), *visitors],
+        "middleware": [Middleware(Guard, names=named_hosts()), *([limits] if is_public() else [])],
         "on_script_error": show_error,
     }
 

@@ -41,6 +41,8 @@ _ROW_PX = 35
 _MAX_ROWS_SHOWN = 16
 _MAX_LISTED = 1_000  # songs that are sent to the browser: of more, one finds some by typing
 _AT_ONCE = 10_000  # songs of a download that are read together
+_PLACES = "Title, artist, album, genre, year or folder"
+_PLACES_OF_VISITORS = "Title, artist, album, genre or year"
 _LABELS = {name: name.replace("_", " ").capitalize() for name in EDITABLE}
 
 
@@ -97,7 +99,7 @@ def songs_table(now: Snapshot) -> None:
         st.info("No songs yet: add a folder of music or load the demo collection.", icon=":material/info:")
         return
     wanted = st.text_input(
-        "Search songs", key="library_search", placeholder="Title, artist, album, genre, year" + ("" if is_public() else ", folder"),
+        "Search songs", key="library_search", placeholder=_PLACES_OF_VISITORS if is_public() else _PLACES,
         label_visibility="collapsed",
     )  # fmt: skip
     key = (now.library.folder, now.revision, tuple(wanted.casefold().split()), now.library)
@@ -127,11 +129,9 @@ def songs_table(now: Snapshot) -> None:
                 on_click=now.library.edits.undo, args=([s.id for s in chosen],),
             )  # fmt: skip
         table_download("songs", lambda: _whole_table(now.library, ids), "library_songs_file")
-        what = "play them" if is_public() else "play or edit them"
         first = f" The first {len(songs):,} are listed; a download has all." if len(songs) < len(ids) else ""
-        st.caption(
-            f"{len(ids):,} of {now.n_songs:,} songs.{first} Select rows to play{'' if is_public() else ' or edit'} them."
-        )
+        what = "play" if is_public() else "play or edit"
+        st.caption(f"{len(ids):,} of {now.n_songs:,} songs.{first} Select rows to {what} them.")
 
 
 def _common(songs: Sequence[Song], name: str) -> tuple[str, bool]:
