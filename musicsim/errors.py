@@ -34,6 +34,10 @@ class StorageError(LibraryError):
     """A folder has no room left, may not be written to, or lies on a disk that fails."""
 
 
+class OwnerOnlyError(StorageError):
+    """A visitor of a public demonstration asks for what only its owner may do."""
+
+
 class StoreLockedError(LibraryError):
     """Another process is writing to the library."""
 

@@ -22,6 +22,7 @@ from urllib.parse import quote
 import filelock
 
 from musicsim import LIBRARY_FILE
+from musicsim.public import is_public
 
 FOLDER, FILE = "logs", "musicsim.log"
 MAX_BYTES, N_OLD = 1_000_000, 3  # of the file, and how many full ones are kept beside it
@@ -40,11 +41,6 @@ _secrets: set[str] = set()
 
 class Public(str):
     """A text that names no song, artist or place: it may stand in what is sent to others."""
-
-
-def is_public() -> bool:
-    """Whether the app is shown to strangers."""
-    return os.environ.get("MUSICSIM_PUBLIC") == "1"
 
 
 def hide(secret: str) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from musicsim import LIBRARY_FILE
 from musicsim.errors import StorageError
+from musicsim.public import refuse_writing
 
 _AGAIN = "and do the same again; what was finished before is kept."
 _DENIED = f"Permission is denied in {{}}. Change its permissions, or take a copy of it, {_AGAIN}"
@@ -66,7 +67,11 @@ def _place(path: Path) -> Path:
 
 @contextmanager
 def writing_to(path: Path) -> Iterator[None]:
-    """Raise what keeps the block from writing as :class:`StorageError`; other errors go through."""
+    """Raise what keeps the block from writing as :class:`StorageError`; other errors go through.
+
+    What writes for visitors of a public demonstration is refused before the block.
+    """
+    refuse_writing(path)
     try:
         yield
     except OSError as error:

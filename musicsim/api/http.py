@@ -14,9 +14,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from musicsim import __version__
+from musicsim.api.offered import endpoint_of
 from musicsim.api.options import asked_for
 from musicsim.api.waiting import outcome
-from musicsim.errors import AudioError, LibraryError, MusicsimError, NotFoundError
+from musicsim.errors import AudioError, LibraryError, MusicsimError, NotFoundError, OwnerOnlyError
 from musicsim.explorer import jobs
 from musicsim.explorer.libraries import default_folder, library_folders, open_library
 from musicsim.explorer.models.artifacts import load_report
@@ -26,16 +27,16 @@ from musicsim.explorer.requests.search import MAX_RESULTS, SearchRequest
 from musicsim.explorer.requests.training import TrainingRequest
 from musicsim.explorer.search.query import Hit
 from musicsim.explorer.search.requested import find_requested
-from musicsim.explorer.search.uploads import MAX_MB, MAX_MINUTES, MINUTES, hear
+from musicsim.explorer.search.uploads import MAX_MINUTES, MINUTES, hear, max_mb
 from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
 from musicsim.explorer.upkeep.model_text import name_for
 from musicsim.library import Song
 from musicsim.library.db.columns import HEARD
 from musicsim.library.disk.scratch import scratch_of
+from musicsim.public import is_open, is_public, owner_only, told, visitor_may
 
 # None of these can a form or a plain request of another site's page have: its browser asks us first, and is refused.
 _SOUND_TYPES = ("audio/", "video/", "application/octet-stream", "application/ogg")
-_MAX_BYTES = MAX_MB << 20
 _MAX_UPLOADS = 32  # that are received, wait or are at work at once
 _RETRY_AFTER_S = 15
 _WRITTEN_AT_ONCE = 1 << 20  # chunks are of 64 kB: a thread for each would take longer than the disk
@@ -60,20 +61,23 @@ def _hits(hits: list[Hit]) -> list[dict[str, Any]]:
     ]
 
 
-_router = APIRouter()
+router = APIRouter()
 
 
-@_router.get("/libraries")
+@router.get("/libraries")
+@visitor_may
 def libraries() -> list[str]:
     """Names of the libraries, the default one first."""
     return [folder.name for folder in library_folders()]
 
 
-@_router.get("/models")
+@router.get("/models")
+@visitor_may
 def models(library: str | None = None) -> list[dict[str, Any]]:
     """The models of a library: what each is, whether it is in use, and what it came to on held-out artists."""
     opened = open_library(library)
-    names = ("name", "kind", "is_active", "created_at", "n_songs_fitted", "n_dimensions", "settings")
+    names = ["name", "kind", "is_active", "created_at", "n_songs_fitted", "n_dimensions"]
+    names += [] if is_public() else ["settings"]  # which may name files
     return [
         {name: getattr(record, name) for name in names}
         | {"leads": load_report(opened.models.path(record.id)).get("leads")}
@@ -81,7 +85,8 @@ def models(library: str | None = None) -> list[dict[str, Any]]:
     ]
 
 
-@_router.post("/models", status_code=202)
+@router.post("/models", status_code=202)
+@owner_only
 def train(
     request: Annotated[TrainingRequest, Depends(asked_for(TrainingRequest))], library: str | None = None
 ) -> dict[str, Any]:
@@ -91,7 +96,8 @@ def train(
     return {"job": jobs.start(opened, "train", request.job_arguments(name)), "name": name}
 
 
-@_router.get("/jobs/{job_id}")
+@router.get("/jobs/{job_id}")
+@owner_only
 def job(job_id: Annotated[int, Path(ge=0, lt=2**63)], library: str | None = None) -> dict[str, Any]:
     """What a job does, and how it ended."""
     opened = open_library(library)
@@ -101,13 +107,15 @@ def job(job_id: Annotated[int, Path(ge=0, lt=2**63)], library: str | None = None
     return {name: getattr(found, name) for name in names}
 
 
-@_router.get("/songs")
+@router.get("/songs")
+@visitor_may
 def songs(library: str | None = None, search: str = "", limit: _Count = 50) -> list[dict[str, Any]]:
     """Songs whose title or artist holds the text; those whose title begins with it come first."""
     return [_song(song) for song in take_snapshot(open_library(library)).songs_with(search, limit)]
 
 
-@_router.get("/songs/{song_id}/similar")
+@router.get("/songs/{song_id}/similar")
+@visitor_may
 def similar(
     song_id: int,
     search: Annotated[SearchRequest, Depends(asked_for(SearchRequest))],
@@ -119,7 +127,8 @@ def similar(
     return _hits(find_requested(snapshot, song_id, search))
 
 
-@_router.get("/similar")
+@router.get("/similar")
+@visitor_may
 def similar_to_several(
     search: Annotated[SearchRequest, Depends(asked_for(SearchRequest))],
     library: str | None = None,
@@ -164,7 +173,8 @@ def _one_of_few() -> Iterator[None]:
         _uploads.release()
 
 
-@_router.post("/similar", responses={413: {}, 503: {}})
+@router.post("/similar", responses={413: {}, 503: {}})
+@visitor_may
 async def similar_to_file(
     request: Request,
     response: Response,
@@ -175,8 +185,9 @@ async def similar_to_file(
 ) -> list[dict[str, Any]]:
     """The songs that sound most like the audio file in the body, sent as `application/octet-stream` or its own type.
 
-    It may have 200 MB. What was odd about the file, and whether it goes on behind the minutes that were analysed, is
-    in the header `Musicsim-Notes`. Files wait in one line; where it is too long, the answer is 503 with `Retry-After`.
+    It may have 200 MB, in a public demonstration 20. What was odd about the file, and whether it goes on behind the
+    minutes that were analysed, is in the header `Musicsim-Notes`. Files wait in one line; where it is too long, the
+    answer is 503 with `Retry-After`.
     """
     _require_sound_type(request)
     with _one_of_few():
@@ -201,14 +212,15 @@ async def similar_to_file(
 
 async def _received(request: Request, path: pathlib.Path) -> pathlib.Path:
     """Write the body of a request to a file as it comes."""
-    if int(request.headers.get("Content-Length", 0)) > _MAX_BYTES:
+    max_bytes = max_mb() << 20
+    if int(request.headers.get("Content-Length", 0)) > max_bytes:
         raise _too_large()
     n_bytes, waiting = 0, bytearray()
     try:
         with path.open("wb") as file:
             async for chunk in request.stream():
                 n_bytes += len(chunk)
-                if n_bytes > _MAX_BYTES:
+                if n_bytes > max_bytes:
                     raise _too_large()
                 waiting += chunk
                 if len(waiting) >= _WRITTEN_AT_ONCE:
@@ -223,10 +235,11 @@ async def _received(request: Request, path: pathlib.Path) -> pathlib.Path:
 
 
 def _too_large() -> _Refusal:
-    return _Refusal(413, f"the file is larger than {MAX_MB} MB: send a part of it.")
+    return _Refusal(413, f"the file is larger than {max_mb()} MB: send a part of it.")
 
 
-@_router.get("/playlist")
+@router.get("/playlist")
+@visitor_may
 def playlist(
     request: Annotated[PlaylistRequest, Depends(asked_for(PlaylistRequest))],
     library: str | None = None,
@@ -254,8 +267,10 @@ async def _gone(request: Request, error: Exception) -> Response:
 
 async def _error(request: Request, error: Exception) -> JSONResponse:
     """An error of ours in words, with the status it deserves and without the paths of this machine."""
-    status = 404 if isinstance(error, NotFoundError) else 422 if isinstance(error, AudioError) else 409
-    return JSONResponse({"error": str(error).replace(f"{default_folder().parent}{os.sep}", "")}, status)
+    kinds = {NotFoundError: 404, AudioError: 422, OwnerOnlyError: 403}
+    status = next((status for kind, status in kinds.items() if isinstance(error, kind)), 409)
+    words = told(error).replace(f"{default_folder().parent}{os.sep}", "")
+    return JSONResponse({"error": words}, status)
 
 
 def http_interface() -> FastAPI:
@@ -264,5 +279,5 @@ def http_interface() -> FastAPI:
     api.add_exception_handler(MusicsimError, _error)
     api.add_exception_handler(_Refusal, _refused)
     api.add_exception_handler(ClientDisconnect, _gone)
-    api.include_router(_router)
+    api.include_router(APIRouter(routes=[route for route in router.routes if is_open(endpoint_of(route))]))
     return api

@@ -13,6 +13,7 @@ from musicsim.errors import LibraryError, NotFoundError
 from musicsim.explorer.libraries import open_library
 from musicsim.explorer.snapshot.map_columns import map_column
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
+from musicsim.public import visitor_may
 
 _LEVEL = 4  # places hardly get smaller: a million songs take 0.4 s
 _MAX_HELD = 8
@@ -48,6 +49,7 @@ def is_known(request: Request, tag: str) -> bool:
     return tag in [one.strip().removeprefix("W/") for one in known]
 
 
+@visitor_may
 def _column(request: Request) -> Response:
     """A column of the map of a model; 304 where the browser has it."""
     try:
@@ -68,6 +70,7 @@ def _column(request: Request) -> Response:
     )
 
 
+@visitor_may
 def _label(request: Request) -> Response:
     """Title and artist of a song."""
     try:

@@ -20,6 +20,7 @@ from musicsim.errors import MusicsimError, NotFoundError
 from musicsim.explorer.libraries import open_library
 from musicsim.explorer.players.access import player_access
 from musicsim.explorer.players.answering import MAX_SONGS, Answering, Match, length_of
+from musicsim.public import owner_only
 
 _log = logging.getLogger(__name__)
 
@@ -106,6 +107,7 @@ def _number(asked: Request, name: str, default: int) -> int:
 def _answered(answer: Callable[[Answering, Request], Any]) -> Callable[[Request], Response]:
     """A route for whoever shows the token."""
 
+    @owner_only
     def route(request: Request) -> Response:
         try:
             library = open_library()

@@ -22,6 +22,7 @@ from musicsim.library import Library, Song
 from musicsim.library.covers import Covers
 from musicsim.library.playable import PlayableCopies
 from musicsim.library.processes.decoding import Decoding, decoder
+from musicsim.public import is_public, told, visitor_may
 
 _log = logging.getLogger(__name__)
 
@@ -36,6 +37,7 @@ _copies = PlayableCopies(decoder())
 _covers = Covers(decoder())
 
 
+@visitor_may
 async def _audio(request: Request) -> Response:
     """The sound of a song, with byte ranges; a copy that browsers play where they cannot play the file."""
     try:
@@ -45,7 +47,8 @@ async def _audio(request: Request) -> Response:
     name = f"{song.label} (song {song.id})"  # answers tell no path of this machine
     try:
         if not await run_in_threadpool(song.path.is_file):
-            remote = await run_in_threadpool(remote_sound, library, song, request)
+            # the owner's servers are not for strangers
+            remote = None if is_public() else await run_in_threadpool(remote_sound, library, song, request)
             return remote or JSONResponse(
                 {"error": f"{name}: the file is missing. Scan its folder again."}, 410
             )
@@ -67,6 +70,7 @@ def _song(request: Request) -> tuple[Library, Song]:
     return library, library.song(request.path_params["song_id"])
 
 
+@visitor_may
 def _peaks(request: Request) -> Response:
     """The outline of a song: a list of numbers from 0 to 1."""
     song_id = request.path_params["song_id"]
@@ -80,6 +84,7 @@ def _peaks(request: Request) -> Response:
     return JSONResponse([round(float(peak), 3) for peak in outline], headers=headers)
 
 
+@visitor_may
 async def _cover(request: Request) -> Response:
     """The cover of a song; 404 where there is none, or 204 for ``quiet`` pages, whose browsers would report each."""
     try:
@@ -110,7 +115,7 @@ async def _cover(request: Request) -> Response:
 def _refused(error: LibraryError) -> Response:
     """What a library or song that is not there, or not to be opened, is answered with."""
     if isinstance(error, NotFoundError):
-        return JSONResponse({"error": str(error)}, 404)
+        return JSONResponse({"error": told(error)}, 404)
     _log.warning("%s", error)
     return JSONResponse({"error": "the library cannot be opened. The app's log says why."}, 500)
 
@@ -120,6 +125,7 @@ def _interface() -> ASGIApp:
     return api.http_interface()
 
 
+@visitor_may
 async def _when_first_asked(scope: Scope, receive: Receive, send: Send) -> None:
     """The HTTP interface; made at the first request, so that pages come up without waiting for it."""
     await _interface()(scope, receive, send)

@@ -24,6 +24,7 @@ from musicsim.explorer.libraries import open_library
 from musicsim.explorer.players.access import PlayerAccess, player_access
 from musicsim.explorer.players.answering import MAX_SONGS, Answering, Asked, Match
 from musicsim.library import Song
+from musicsim.public import owner_only
 
 _log = logging.getLogger(__name__)
 
@@ -54,6 +55,7 @@ class _Failure(Exception):
         self.code = code
 
 
+@owner_only
 async def subsonic(request: Request) -> Response:
     """Answer a call of the protocol, with or without ``.view``, its parameters in the address or in a form."""
     given = dict(request.query_params)

@@ -114,6 +114,21 @@ def run_app(
     demo: Annotated[
         bool, typer.Option("--demo", help="Compose the demo if the library has no songs.")
     ] = False,
+    public: Annotated[
+        bool,
+        typer.Option(
+            "--public",
+            help="A demonstration for strangers: they listen, search and generate playlists, and change nothing.",
+        ),
+    ] = False,
+    keep_answers: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --public: keep visitors' answers of the Compare page in this folder, without names; "
+            "`musicsim answers import` reads them.",
+            metavar="FOLDER",
+        ),
+    ] = None,
 ) -> None:
     """Open the app in the browser."""
     from musicsim.cli.serve import serve
@@ -125,6 +140,8 @@ def run_app(
         allowed_hosts=allow_host or (),
         browser=browser,
         demo=demo,
+        public=public,
+        keep_answers=keep_answers,
         say=typer.echo,
     )
 

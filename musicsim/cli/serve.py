@@ -11,15 +11,42 @@ from pathlib import Path
 from musicsim.cli.addresses import is_open_to_others, listen, urls
 from musicsim.errors import StoreLockedError
 from musicsim.explorer.libraries import default_folder
+from musicsim.library import Library
+from musicsim.public import is_public
+from musicsim.storage import writing_to
 
 _UI = Path(__file__).resolve().parents[1] / "ui"
 _MAX_MESSAGE = 25_000_000  # bytes: Streamlit takes no more of a browser
+_MAX_MESSAGE_OF_STRANGERS = 1_000_000
 _PATIENCE_S = 30  # a browser's tab in the background, or a busy machine, may take as long to answer
 _LAST_ANSWERS_S = 3  # a paused song holds its connection open
+_FOR_STRANGERS = {
+    "MUSICSIM_PUBLIC": "1",
+    "STREAMLIT_SERVER_HEADLESS": "true",
+    "STREAMLIT_SERVER_MAX_UPLOAD_SIZE": "20",  # MB
+    "STREAMLIT_SERVER_DISCONNECTED_SESSION_TTL": "30",  # seconds
+    "STREAMLIT_CLIENT_SHOW_ERROR_DETAILS": "none",
+}
+_PUBLIC = (
+    "A public demonstration: who opens it listens and searches, and changes nothing. See docs/hosting.md."
+)
 _OPEN_TO_OTHERS = (
     "Anyone who can reach this address can listen to, change and delete the library, and read music "
     "files of this machine: restrict access with a firewall."
 )
+
+
+def _prepare_for_strangers(keep_answers: Path | None) -> None:
+    """Make this process one of a public demonstration."""
+    Library.open(
+        default_folder(), create=False
+    ).close()  # what an older version made is brought up to date by its owner
+    if keep_answers is not None:
+        keep_answers = keep_answers.expanduser().absolute()
+        with writing_to(keep_answers):
+            keep_answers.mkdir(parents=True, exist_ok=True)
+        os.environ["MUSICSIM_KEEP_ANSWERS"] = str(keep_answers)
+    os.environ |= _FOR_STRANGERS
 
 
 def _has_screen() -> bool:
@@ -36,6 +63,8 @@ def serve(
     allowed_hosts: Sequence[str],
     browser: bool,
     demo: bool,
+    public: bool = False,
+    keep_answers: Path | None = None,
     say: Callable[[str], None],
 ) -> None:
     """Run the app in this process until it is stopped.
@@ -54,6 +83,10 @@ def serve(
         Open the page, too.
     demo : bool
         Start the demo job when the library has no songs.
+    public : bool
+        Serve strangers; also where ``MUSICSIM_PUBLIC`` is set.
+    keep_answers : Path, optional
+        Where answers of strangers are kept.
     say : callable
         Takes the lines that tell the address.
 
@@ -73,6 +106,9 @@ def serve(
         "MUSICSIM_ALLOWED_HOSTS": ",".join(names),
         "STREAMLIT_SERVER_PORT": str(sockets[0].getsockname()[1]),
     }
+    public = public or is_public()
+    if public:
+        _prepare_for_strangers(keep_answers)
     os.chdir(_UI)  # where Streamlit looks for .streamlit/config.toml
     from musicsim.ui.app import make_app  # reads the environment and these settings
 
@@ -80,7 +116,7 @@ def serve(
     server = uvicorn.Server(
         uvicorn.Config(
             make_app(),
-            ws_max_size=_MAX_MESSAGE,
+            ws_max_size=_MAX_MESSAGE_OF_STRANGERS if public else _MAX_MESSAGE,
             ws_per_message_deflate=False,  # it costs more time than it saves on this machine
             ws_ping_interval=_PATIENCE_S,
             ws_ping_timeout=_PATIENCE_S,
@@ -91,9 +127,11 @@ def serve(
     )
     addresses = urls(host, sockets)
     say(f"musicsim is at {' and '.join(addresses)}; Ctrl+C stops it.")
-    if is_open_to_others(sockets):
+    if public:
+        say(_PUBLIC)
+    elif is_open_to_others(sockets):
         say(_OPEN_TO_OTHERS)
-    if demo and _start_demo():  # before the first page looks into the library
+    if demo and not public and _start_demo():  # before the first page looks into the library
         say("Composing the demo collection: 360 songs, one to two minutes; the page shows the progress.")
     if browser and _has_screen():
         threading.Thread(target=webbrowser.open, args=(addresses[0],), daemon=True).start()
@@ -104,7 +142,6 @@ def serve(
 def _start_demo() -> bool:
     """Start composing the demo if the library has no songs; whether it has started."""
     from musicsim.explorer import jobs
-    from musicsim.library import Library
 
     with Library.open(default_folder()) as library:
         if len(library) == 0:

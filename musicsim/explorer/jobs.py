@@ -33,6 +33,7 @@ from musicsim.explorer.upkeep.server_music import sync_and_fetch
 from musicsim.explorer.upkeep.upgrade import bring_up_to_date
 from musicsim.library import AddReport, Library
 from musicsim.library.stores.jobs import Job
+from musicsim.public import owner_only, visitor_may
 from musicsim.servers.store import Connections
 from musicsim.storage import writing_to
 
@@ -42,6 +43,7 @@ _START_WITHIN_S = 30.0
 MAX_KEPT = 100  # jobs whose output and live lines are kept
 
 
+@owner_only
 def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = None) -> int:
     """Start a job in a process of its own; returns its id at once.
 
@@ -118,6 +120,7 @@ def _is_job(pid: int) -> bool:
     return b"run-job" in command
 
 
+@visitor_may
 def current(library: Library) -> Job | None:
     """The job at work, None when there is none; one whose process has gone becomes *interrupted*."""
     for job in library.jobs.recent():
@@ -131,21 +134,25 @@ def current(library: Library) -> Job | None:
     return None
 
 
+@owner_only
 def cancel(library: Library, job_id: int) -> None:
     """Ask a job to stop; what it has done stays."""
     library.jobs.update(job_id, cancel_requested=True)
 
 
+@owner_only
 def finish(library: Library, job_id: int) -> None:
     """Ask a training to stop and keep the best metric so far."""
     library.jobs.update(job_id, finish_requested=True)
 
 
+@owner_only
 def pause(library: Library, job_id: int) -> None:
     """Ask a job to rest after the songs in work."""
     library.jobs.update(job_id, pause_requested=True)
 
 
+@owner_only
 def resume(library: Library, job_id: int) -> None:
     """Let a resting job go on."""
     library.jobs.update(job_id, pause_requested=False)
@@ -194,6 +201,7 @@ class _Reporter:
         return self._is_enough
 
 
+@owner_only
 def run(library: Library, job_id: int) -> str:
     """Do a job in this process; returns the state it ended in."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))

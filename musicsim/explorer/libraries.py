@@ -8,11 +8,13 @@ from pathlib import Path
 from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library import Library
+from musicsim.public import is_public, owner_only, visitor_may
 
 _opened: dict[Path, Library] = {}
 _opening = threading.Lock()
 
 
+@visitor_may
 def default_folder() -> Path:
     """The folder of the library in use when none is named.
 
@@ -27,14 +29,18 @@ def default_folder() -> Path:
     return Path.home() / ".musicsim" / "library"
 
 
+@visitor_may
 def library_folders() -> list[Path]:
-    """The default library first, then the libraries beside it by name."""
+    """The default library first, then the libraries beside it by name; a public demonstration has the first alone."""
     default = default_folder()
+    if is_public():
+        return [default]
     beside = default.parent.iterdir() if default.parent.exists() else ()
     others = sorted(f for f in beside if f != default and (f / LIBRARY_FILE).exists())
     return [default, *others]
 
 
+@visitor_may
 def open_library(name: str | None = None) -> Library:
     """The library of this name, opened once a process; the default one without a name.
 
@@ -50,6 +56,7 @@ def open_library(name: str | None = None) -> Library:
         return _opened[folder]
 
 
+@owner_only
 def create_library(name: str) -> Path:
     """Make an empty library beside the default one.
 

@@ -25,6 +25,7 @@ from musicsim.library.processes.decoding import Decoder, Decoding, Run
 from musicsim.library.processes.workers import Limits
 from musicsim.library.store import Song, Store
 from musicsim.library.tags import FrugalFile, file_chunks, open_container, read_id3v2
+from musicsim.public import working_folder
 
 _log = logging.getLogger(__name__)
 _VERSION = 1  # of the pictures that are made
@@ -75,7 +76,7 @@ class Covers:
         tag : str
             Of :meth:`tag_of`.
         """
-        target = library.folder / "cache" / "covers" / f"{tag}.jpg"
+        target = working_folder(library.folder) / "cache" / "covers" / f"{tag}.jpg"
         with suppress(OSError):
             data = target.read_bytes()
             with suppress(OSError):  # a library that cannot be written to

@@ -16,6 +16,7 @@ from pathlib import Path, PurePath
 from xml.etree import ElementTree
 
 from musicsim.library.store import Song
+from musicsim.public import is_public
 
 _XSPF = "http://xspf.org/ns/0/"
 _RECORDING = "https://musicbrainz.org/recording/"  # as ListenBrainz writes identifiers
@@ -87,7 +88,12 @@ def _line(song: Song, relative_to: Path | None, kind: str) -> bytes:
 
 
 def _relative(path: PurePath, relative_to: Path | None) -> str | None:
-    """The path as seen from a folder; None where there is none, as from one drive of Windows to another."""
+    """The path as seen from a folder; None where there is none, as from one drive of Windows to another.
+
+    Visitors of a public demonstration are told the file's name alone.
+    """
+    if is_public():
+        return path.name
     try:
         return os.path.relpath(path, relative_to) if relative_to else None
     except ValueError:

@@ -12,6 +12,7 @@ from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.processes.decoding import Decoder, Decoding, Run
 from musicsim.library.processes.workers import Limits
 from musicsim.library.store import Song, Store
+from musicsim.public import working_folder
 
 _MAX_BYTES = 2 << 30
 _COPY = re.compile(r"[0-9a-f]{32}\.(mp3|wav)")
@@ -33,7 +34,7 @@ class PlayableCopies:
 
     def copy_of(self, library: Store, song: Song) -> Path | Decoding[Path]:
         """The copy of a song; work that makes it where there is none, the same for all who ask meanwhile."""
-        target = library.folder / "cache" / f"{song.content_hash}{transcode_suffix()}"
+        target = working_folder(library.folder) / "cache" / f"{song.content_hash}{transcode_suffix()}"
         with self._lock:
             with suppress(FileNotFoundError):
                 os.utime(target)  # the file system may not note who reads

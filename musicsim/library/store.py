@@ -16,7 +16,6 @@ frames are memory maps. Everything may be read while one process writes.
 
 import json
 import math
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -40,7 +39,7 @@ from musicsim.library.db.migrations import migrate
 from musicsim.library.db.small_copy import SmallCopies
 from musicsim.library.disk.leftovers import sweep
 from musicsim.library.disk.replacing import finish_replacing, writer_lock
-from musicsim.library.stores.answers import AnswerStore
+from musicsim.library.stores.all_opinions import Opinions
 from musicsim.library.stores.duplicates import DuplicateStore, SamePair
 from musicsim.library.stores.files import SKIPPED, FileStore
 from musicsim.library.stores.frames import DescriptorStore, FrameStore
@@ -48,11 +47,11 @@ from musicsim.library.stores.jobs import JobStore
 from musicsim.library.stores.listening import ListeningStore, Plays
 from musicsim.library.stores.lyrics import LyricsStore
 from musicsim.library.stores.models import ModelStore, Vectors
-from musicsim.library.stores.opinions import JudgementStore, PreferenceStore
 from musicsim.library.stores.playlists import NewPlaylist, PlaylistStore, SavedPlaylist
 from musicsim.library.stores.server_songs import ServerSongs
 from musicsim.library.stores.song_tables import SongTables
 from musicsim.library.stores.tag_edits import TagEdits
+from musicsim.public import is_public
 from musicsim.storage import writing_to
 
 _REFRESH_VERSION = 2  # grows when a refresh makes of the same songs more than before
@@ -122,7 +121,7 @@ class Song:
         return text.casefold() in f"{self.title} {self.artist or ''}".casefold()
 
 
-class Store(Tables):
+class Store(Tables, Opinions):
     """Songs, their features and all that listeners said of them, in one folder.
 
     Made by :meth:`open`. Safe to use from several threads; every process opens its own.
@@ -130,9 +129,10 @@ class Store(Tables):
 
     def __init__(self, folder: Path, engine: sa.Engine) -> None:
         self.folder = folder
-        super().__init__(engine, self.write)
+        Tables.__init__(self, engine, self.write)
         self.engine, self._log = engine, ChangeLog()
         self.copies = SmallCopies(folder)
+        Opinions.__init__(self, engine, self._write_unseen)
         self.models = ModelStore(folder / "models", engine, self.write, self._log)
         self.files = FileStore(engine, self.write)
         self.frame_files = FrameStore(folder / "frames")
@@ -143,9 +143,6 @@ class Store(Tables):
         self.listening = ListeningStore(engine, self.write)
         self.saved_playlists = PlaylistStore(engine, self.write)
         self.lyrics = LyricsStore(engine, self.write)
-        self.preferences = PreferenceStore(engine, self._write_unseen)
-        self.answers = AnswerStore(engine, self._write_unseen)
-        self.judgements = JudgementStore(engine, self._write_unseen)
         self.server_songs = ServerSongs(engine, self._write_unseen)
         self._tables = SongTables(
             folder / "cache" / "songs.npz", engine, self.write, self._log, self.duplicates
@@ -164,25 +161,25 @@ class Store(Tables):
 
         Notes
         -----
-        A library that cannot be written to, such as a backup, opens for looking; what would change it raises
-        :class:`StorageError`.
+        A library that cannot be written to, such as a backup, opens for looking, and so does that of a public
+        demonstration; what would change it raises :class:`StorageError`.
         """
         folder = Path(folder).expanduser().absolute()
         file = folder / LIBRARY_FILE
         finish_replacing(folder)
         try:
-            if not create and not file.exists():
+            if (is_public() or not create) and not file.exists():
                 raise NotFoundError(f"{folder}: there is no library here. Add a folder of music to make one.")
             if _is_emptied(file, create=create):
                 raise LibraryError(
                     f"{file} is empty (0 bytes): what it held is lost. Restore a backup, or delete it to "
                     "start a new library."
                 )
-            with writing_to(file):
-                folder.mkdir(parents=True, exist_ok=True)
-                if not file.exists():
+            if not file.exists():
+                with writing_to(file):
+                    folder.mkdir(parents=True, exist_ok=True)
                     file.touch()
-            read_only = not is_writable(file)
+            read_only = is_public() or not is_writable(file)
             engine = open_engine(file, read_only=read_only)
             with (engine if read_only else writer(engine)).begin() as connection:
                 migrate(connection, str(folder), read_only=read_only)
@@ -368,7 +365,9 @@ class Store(Tables):
         if not words:
             return self.table().ids
         s, f = schema.songs.c, schema.files.c
-        texts = (s.title, s.artist, s.album, s.genre, s.year, sa.type_coerce(f.path, sa.Text))
+        texts: list[sa.ColumnElement[Any]] = [s.title, s.artist, s.album, s.genre, s.year]
+        if not is_public():  # visitors could ask for one folder of this machine after another
+            texts.append(sa.type_coerce(f.path, sa.Text))
         text = sa.func.folded(*texts)
         query = (
             sa.select(s.id).distinct().join(schema.files, f.song_id == s.id).where(f.missing_since.is_(None))
@@ -510,22 +509,6 @@ class Store(Tables):
     def add_playlists(self, playlists: Iterable[NewPlaylist], source: str) -> int:
         """Add playlists, as :meth:`PlaylistStore.add` does; returns how many were written."""
         return self.saved_playlists.add(playlists, source)
-
-    def feedback(self) -> dict[int, int]:
-        """Thumbs by song id: +1 or -1."""
-        f = schema.feedback.c
-        return {row.song_id: row.value for row in self._rows(sa.select(f.song_id, f.value))}
-
-    def set_feedback(self, song_id: int, value: int) -> None:
-        """Store a thumb, +1 or -1; 0 takes it back."""
-        with self._write_unseen() as connection:
-            connection.execute(schema.feedback.delete().where(schema.feedback.c.song_id == song_id))
-            if value:
-                connection.execute(
-                    schema.feedback.insert().values(
-                        song_id=song_id, value=int(np.sign(value)), created_at=time.time()
-                    )
-                )
 
 
 def _is_emptied(file: Path, *, create: bool) -> bool:

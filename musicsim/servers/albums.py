@@ -11,6 +11,7 @@ from pathlib import Path
 from musicsim.library import Library
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.stores.server_songs import ServerSong
+from musicsim.public import owner_only
 from musicsim.servers.subsonic import PAGE, Listing, RefusedError, ServerAlbum, Subsonic
 
 
@@ -35,6 +36,7 @@ class Differing:
     albums: Albums  # to keep
 
 
+@owner_only
 def known_albums(library: Library, server: str) -> Albums:
     """What was kept of a server's albums."""
     try:
@@ -44,6 +46,7 @@ def known_albums(library: Library, server: str) -> Albums:
         return {}
 
 
+@owner_only
 def keep_albums(library: Library, server: str, albums: Mapping[str, KnownAlbum]) -> None:
     """Keep what a server said of its albums; nothing where there are none."""
     if not albums:
@@ -54,6 +57,7 @@ def keep_albums(library: Library, server: str, albums: Mapping[str, KnownAlbum])
         temporary.write_text(text, encoding="utf-8")
 
 
+@owner_only
 def forget_albums(library: Library, server: str) -> None:
     """Forget what was kept of a server's albums."""
     _file(library, server).unlink(missing_ok=True)
@@ -63,6 +67,7 @@ def _file(library: Library, server: str) -> Path:
     return library.folder / "cache" / f"albums of {server}.json"
 
 
+@owner_only
 def albums_of(listing: Listing, albums: Mapping[str, ServerAlbum]) -> Albums:
     """Albums with their songs as all were listed; none where songs are outside of these albums.
 
@@ -80,6 +85,7 @@ def albums_of(listing: Listing, albums: Mapping[str, ServerAlbum]) -> Albums:
     }
 
 
+@owner_only
 def changed_albums(client: Subsonic, before: Albums, n_songs: int) -> Differing | None:
     """Read the songs of new and changed albums.
 

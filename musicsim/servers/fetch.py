@@ -15,6 +15,7 @@ from musicsim.library.processes.workers import Limits, outcomes
 from musicsim.library.scan.analysis import Analysis, Same, Skipped, Task, analyse
 from musicsim.library.scan.catalogue import enter_song
 from musicsim.library.stores.server_songs import ServerSong
+from musicsim.public import owner_only
 from musicsim.servers.store import FETCHED, Connection, place_of
 from musicsim.servers.subsonic import Subsonic
 
@@ -36,6 +37,7 @@ class FetchReport:
     is_cancelled: bool = False
 
 
+@owner_only
 def fetch_missing(library: Library, connection: Connection, report: Report) -> FetchReport:
     """Analyse the songs of a server that are not here; what is done stays, whatever happens.
 

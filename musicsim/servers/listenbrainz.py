@@ -17,9 +17,9 @@ from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import private_path
 from musicsim.library.exporters import jspf
 from musicsim.library.tags import MBID
+from musicsim.public import owner_only
 
 TOKEN_FILE = "listenbrainz.token"
-
 _ADDRESS = "https://api.listenbrainz.org"
 _EXTENSION = "https://musicbrainz.org/doc/jspf#playlist"
 _TIMEOUT_S = 30.0
@@ -39,11 +39,13 @@ def _token_file(library: Library) -> Path:
     return library.folder / TOKEN_FILE
 
 
+@owner_only
 def has_token(library: Library) -> bool:
     """Whether a token is kept in the library's folder."""
     return _token_file(library).exists()
 
 
+@owner_only
 def keep_token(library: Library, token: str) -> None:
     """Keep a user's token in a file that only the owner can read; an empty one removes it.
 
@@ -59,6 +61,7 @@ def keep_token(library: Library, token: str) -> None:
         temporary.write_text(token)
 
 
+@owner_only
 def send_playlist(library: Library, title: str, songs: Sequence[Song], *, public: bool = False) -> Sent:
     """Make a playlist at ListenBrainz, private unless it is to be public; songs without an id are left out.
 

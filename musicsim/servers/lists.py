@@ -6,6 +6,7 @@ from typing import Any
 
 from musicsim.errors import NotFoundError
 from musicsim.library import Library
+from musicsim.public import owner_only
 from musicsim.servers.store import Connection
 from musicsim.servers.subsonic import RefusedError, Subsonic
 
@@ -23,6 +24,7 @@ class SavedList:
     absent: tuple[int, ...]  # that the server does not have
 
 
+@owner_only
 def save_list(
     library: Library,
     connection: Connection,
@@ -66,6 +68,7 @@ def _replaced(client: Subsonic, list_id: str, name: str, ids: Sequence[str]) -> 
     return list_id
 
 
+@owner_only
 def delete_list(library: Library, connection: Connection, name: str) -> None:
     """Delete a playlist of ours from a server.
 

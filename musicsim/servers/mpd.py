@@ -17,7 +17,9 @@ from musicsim import logs
 from musicsim.errors import ServerError
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import private_path
+from musicsim.public import owner_only
 
+MPD_FILE = "mpd.json"
 _PORT = 6600
 _TIMEOUT_S = 10.0
 _MAX_QUIET_S = 60.0  # without news, after which the connection is made again: a dead one is silent, too
@@ -40,16 +42,19 @@ class MpdAddress:
         return self.host if self.host.startswith(("/", "@")) else f"{self.host}:{self.port}"
 
 
+@owner_only
 def is_in_environment() -> bool:
     """Whether the environment names an MPD; it comes before what a library keeps."""
     return bool(os.environ.get("MPD_HOST") or os.environ.get("MPD_PORT"))
 
 
+@owner_only
 def is_mpd_set(library: Library) -> bool:
     """Whether the environment names an MPD, or the library keeps one."""
     return is_in_environment() or _file(library).exists()
 
 
+@owner_only
 def keep_mpd(library: Library, address: MpdAddress | None) -> None:
     """Keep where MPD answers in a file of the library that only its owner can read; None removes it."""
     if address is None:
@@ -60,9 +65,10 @@ def keep_mpd(library: Library, address: MpdAddress | None) -> None:
 
 
 def _file(library: Library) -> Path:
-    return library.folder / "mpd.json"
+    return library.folder / MPD_FILE
 
 
+@owner_only
 def mpd_address(library: Library) -> MpdAddress:
     """The address in the environment, else the one that the library keeps, else MPD's own.
 
@@ -96,6 +102,7 @@ class MpdAwayError(ServerError):
     """MPD does not answer, or no longer."""
 
 
+@owner_only
 class Mpd:
     """A connection to MPD, open within ``with``.
 

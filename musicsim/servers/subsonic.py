@@ -25,6 +25,7 @@ from urllib3 import exceptions as faults
 from musicsim.errors import ServerError
 from musicsim.library.stores.server_songs import ServerSong, is_id
 from musicsim.library.tags import MBID
+from musicsim.public import owner_only
 from musicsim.servers.store import Connection
 
 # its debug messages quote whole addresses, and with them what is sent as a secret
@@ -86,6 +87,7 @@ class Listing:
     left_out: Counter[str] = field(default_factory=Counter)  # entries that are no songs, by reason
 
 
+@owner_only
 class Subsonic:
     """One server, asked as one user.
 
@@ -468,6 +470,7 @@ def _number(value: Any, most: float) -> float | None:
     return float(value) if is_number and 0 <= value <= most else None
 
 
+@owner_only
 def song_of(entry: Any) -> ServerSong | str:
     """A song as an answer lists it; why it is left out, where it cannot be one."""
     if not isinstance(entry, dict):

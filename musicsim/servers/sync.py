@@ -17,6 +17,7 @@ from musicsim.library.importing.matching import Matcher
 from musicsim.library.importing.records import Gatherer
 from musicsim.library.stores.files import is_below
 from musicsim.library.stores.server_songs import BY_A_PERSON, ServerSong
+from musicsim.public import owner_only
 from musicsim.servers.albums import (
     Albums,
     albums_of,
@@ -85,6 +86,7 @@ class SyncReport:
         return f"{self.server}: {' · '.join(words)}"
 
 
+@owner_only
 def sync(library: Library, connection: Connection, tell: Tell, *, everything: bool = False) -> SyncReport:
     """Read a server's songs, match them, and import what its user did; all is written at the end, or nothing.
 
@@ -209,6 +211,7 @@ def _count(
     report.n_gone = len(list(gone))
 
 
+@owner_only
 class SongFinder:
     """Finds the songs here that songs of servers are: by path, MusicBrainz id, then tags and length."""
 
@@ -260,6 +263,7 @@ class SongFinder:
         return abs(here - song.duration_s) <= max(_LENGTH_S, _LENGTH_SHARE * here)
 
 
+@owner_only
 def remove(library: Library, name: str) -> None:
     """Forget a server: its secret, its songs, and those songs here that have no file.
 
@@ -273,6 +277,7 @@ def remove(library: Library, name: str) -> None:
     library.server_songs.forget(name)
 
 
+@owner_only
 def played_last(library: Library, connection: Connection, n_songs: int) -> list[int]:
     """Ids of the songs here that were played last on a server, the latest first.
 
@@ -294,6 +299,7 @@ def played_last(library: Library, connection: Connection, n_songs: int) -> list[
 # --- listening ----------------------------------------------------------------------------------
 
 
+@owner_only
 def import_listening(library: Library, connection: Connection) -> list[ImportReport]:
     """Import the plays, stars and ratings of a server's user, in place of those of the last time.
 
@@ -326,6 +332,7 @@ def import_listening(library: Library, connection: Connection) -> list[ImportRep
     return done
 
 
+@owner_only
 def import_name(server: str, kind: str) -> str:
     """What an import of listening from a server is called."""
     return f"{server} ({kind})"

@@ -1,29 +1,58 @@
 """The application: Streamlit's pages with the routes for sound and the HTTP interface beside them."""
 
 import logging
-from typing import Any
+from typing import Any, cast
 
 import streamlit as st
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse
 from starlette.routing import Route
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.runtime import get_instance
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
 from musicsim import __version__, logs
-from musicsim.api import Guard, named_hosts, routes
+from musicsim.api import Guard, Visitors, named_hosts, offered, routes
 from musicsim.explorer.libraries import default_folder
+from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.frame import SHELL
 from musicsim.ui.base.script_errors import show_error
 from musicsim.ui.components.player_routes import player_routes
 from musicsim.ui.components.song_map import map_script_routes
 
 _log = logging.getLogger(__name__)
+_SENT_BY_PAGES = {
+    "rerun_script", "stop_script", "app_heartbeat", "file_urls_request", "deferred_file", "dataframe_chunk",
+}  # fmt: skip
 
 
+@visitor_may
 def _explore(request: Request) -> RedirectResponse:
     """Explore is the first page, which Streamlit serves at the root only."""
     root = request.url.path.rstrip("/").removesuffix("explore")
     return RedirectResponse(root + (f"?{request.url.query}" if request.url.query else ""))
+
+
+def is_of_a_page(message: bytes) -> bool:
+    """Whether a message is one that our pages send; others clear the caches of everybody, or install files."""
+    sent = BackMsg()
+    try:
+        sent.ParseFromString(message)
+    except DecodeError:
+        return False
+    kind: str | None = sent.WhichOneof("type")
+    if kind == "backend_operation_request":
+        kind = sent.backend_operation_request.WhichOneof("payload")
+    return kind in _SENT_BY_PAGES
+
+
+def uploads_of(session: str) -> tuple[int, int]:
+    """How many files a session of Streamlit holds, and how many bytes all sessions hold together."""
+    held = cast(MemoryUploadedFileManager, get_instance().uploaded_file_mgr).file_storage
+    n_bytes = sum(len(file.data) for files in list(held.values()) for file in list(files.values()))
+    return len(held.get(session, ())), n_bytes
 
 
 def app_options() -> dict[str, Any]:
@@ -32,10 +61,11 @@ def app_options() -> dict[str, Any]:
     logs.keep_in(default_folder())
     _log.info("the app starts, version %s", logs.Public(__version__))
     base = st.get_option("server.baseUrlPath") or ""
+    limits = Middleware(Visitors, is_of_a_page=is_of_a_page, uploads_of=uploads_of)
     first_page = Route("/" + f"{base}/explore".strip("/"), _explore)
     return {
-        "routes": [*routes(base), *map_script_routes(base), *player_routes(base), first_page],
-        "middleware": [Middleware(Guard, names=named_hosts())],
+        "routes": offered([*routes(base), *map_script_routes(base), *player_routes(base), first_page]),
+        "middleware": [Middleware(Guard, names=named_hosts()), *([limits] if is_public() else [])],
         "on_script_error": show_error,
     }
 

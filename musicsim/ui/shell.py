@@ -1,10 +1,14 @@
 """The frame of every page: navigation, the library and its model, the running job, the player."""
 
+from importlib import import_module
+
 import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer.libraries import library_folders
+from musicsim.library import Library
 from musicsim.library.disk.arrays import release_pages
+from musicsim.public import is_open, is_public
 from musicsim.ui.base.frame import FRAME_CSS, ICON, LOGO, PAGES
 from musicsim.ui.base.reloads import follow_reload, keep
 from musicsim.ui.base.state import (
@@ -44,9 +48,8 @@ def _switched_model(widget: str) -> None:
     MODEL.set(st.session_state[widget])
 
 
-def _sidebar() -> None:
+def _library_choice(library: Library) -> None:
     names = [folder.name for folder in library_folders()]
-    library = active_library()
     # The widgets are named by what is chosen and begin with it. One that has its value from the session falls back to
     # its first option where the page is switched before the browser has heard of the value.
     widget = f"library_{library.name}"
@@ -54,6 +57,12 @@ def _sidebar() -> None:
         "Library", names, names.index(library.name), key=widget, on_change=_switched_library, args=(widget,),
         disabled=len(names) == 1, help="Create other libraries on the Library page.",
     )  # fmt: skip
+
+
+def _sidebar() -> None:
+    library = active_library()
+    if not is_public():
+        _library_choice(library)
     models = {record.id: record.name for record in library.models.all()}
     if len(models) > 1:
         chosen = active_model()
@@ -61,9 +70,11 @@ def _sidebar() -> None:
         st.selectbox(
             "Model", list(models), list(models).index(chosen) if chosen in models else None, key=widget,
             on_change=_switched_model, args=(widget,), format_func=models.__getitem__,
-            help="What “similar” means on every page. Create models on the Train page.",
+            help="What “similar” means on every page."
+            + ("" if is_public() else " Create models on the Train page."),
         )  # fmt: skip
-    upgrade_line(library)
+    if not is_public():
+        upgrade_line(library)
     library_line(library)
 
 
@@ -94,6 +105,11 @@ def _not_here() -> None:
         NOT_HERE.set([])
 
 
+def _is_offered(name: str) -> bool:
+    """Whether a page is for who uses the app; visitors of a public demonstration see those that say so."""
+    return not is_public() or is_open(import_module(f"musicsim.ui.{name}.page").draw)
+
+
 def draw() -> None:
     """Draw the frame with the page of the address inside."""
     st.set_page_config(page_title="musicsim", page_icon=ICON, layout="wide")
@@ -102,6 +118,7 @@ def draw() -> None:
     pages = [
         st.Page(PAGES[name], title=title, icon=icon, url_path=name, default=name == "explore")
         for name, (title, icon) in _TITLES.items()
+        if _is_offered(name)
     ]
     page = st.navigation(pages)
     try:

@@ -2,3 +2,5 @@
 
 May use learning, snapshot and models; writes reports only.
 """
+
+VISITORS_MAY = True

@@ -23,6 +23,7 @@ from typing import IO, Any
 import musicsim
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library.disk.arrays import atomic_path
+from musicsim.public import owner_only, visitor_may
 
 Row = Mapping[str, Any]
 
@@ -63,6 +64,7 @@ def _checkout() -> Path | None:
     return folder if is_checkout else None
 
 
+@visitor_may
 def experiments() -> list[Experiment]:
     """The experiments of the checkout by name; none where there is no checkout."""
     checkout = _checkout()
@@ -77,6 +79,7 @@ def _title(file: Path) -> str:
     return words.splitlines()[0]
 
 
+@visitor_may
 def load_table(name: str) -> PaperTable | None:
     """The newest result of an experiment, None before there is one.
 
@@ -107,6 +110,7 @@ def _read(path: Path, *, is_own: bool) -> PaperTable | None:
     return PaperTable(**parts, is_own=is_own)
 
 
+@visitor_may
 def parted(rows: Sequence[Row]) -> list[list[Row]]:
     """The rows of each table: those whose first column is the same, in the order in which they were printed."""
     tables: dict[str, list[Row]] = {}
@@ -115,6 +119,7 @@ def parted(rows: Sequence[Row]) -> list[list[Row]]:
     return list(tables.values())
 
 
+@visitor_may
 def ordered_columns(rows: Sequence[Row]) -> list[tuple[str, str | None]]:
     """Columns of a table, those of the papers beside ours, each with the column of its spread, if it has one.
 
@@ -144,6 +149,7 @@ def _spread_of(name: str, names: Sequence[str]) -> str | None:
     return None
 
 
+@owner_only
 def run_experiment(name: str, report: Callable[..., bool | None]) -> bool:
     """Do the short run of an experiment in a process of its own, and keep what it prints.
 

@@ -2,3 +2,5 @@
 
 May use snapshot; changes tags only where a listener accepts.
 """
+
+VISITORS_MAY = True

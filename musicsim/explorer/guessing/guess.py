@@ -15,6 +15,7 @@ from musicsim.explorer.guessing.voters import CodeVoters, VectorVoters, Voters, 
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.library.stores.tag_edits import TagChange
+from musicsim.public import owner_only
 
 N_VOTES = {"genre": 10, "artist": 3}
 """Songs that vote, by what is guessed: of an artist a library has few."""
@@ -95,6 +96,7 @@ class Guesses:
         )
 
 
+@owner_only
 def enter_guesses(library: Library, guesses: Iterable[Guess], least: int) -> list[TagChange]:
     """Enter what guesses say with so many votes at least, into songs that are still without it.
 

@@ -2,3 +2,5 @@
 
 May use snapshot, models and playlists; returns learned models, which upkeep saves.
 """
+
+VISITORS_MAY = True

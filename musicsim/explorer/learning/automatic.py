@@ -35,6 +35,7 @@ from musicsim.explorer.learning.task import (
 from musicsim.explorer.learning.verdict import RANKED, fallen, leads_of
 from musicsim.explorer.learning.within import WithinSongs
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.public import owner_only
 
 SOUND_ALONE = "the sound alone"
 _FOLDS = 3
@@ -302,6 +303,7 @@ def _blended(L: FloatArray, X: FloatArray) -> FloatArray:
 # --- the whole ------------------------------------------------------------------------------------
 
 
+@owner_only
 def learn_automatically(
     snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: Watcher
 ) -> tuple[FloatArray, dict[str, Any]]:

@@ -30,6 +30,7 @@ from musicsim.explorer.models.local_metrics import LocalMetrics
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.requests.training import LOCAL, MEAN, LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.public import owner_only
 
 _TS, _REGS = (0.0, 0.1, 0.3, 0.5, 0.7), (0.01, 0.1, 1.0)
 _REGIONS, _LOCAL_TS, _LOCAL_REGS = (2, 5, 10, 20), (0.1, 0.5), (0.1, 1.0)
@@ -110,6 +111,7 @@ def _plain_distances(Q: FloatArray, Y: FloatArray) -> FloatArray:
     return distances
 
 
+@owner_only
 def learn_means(
     snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: Watcher
 ) -> tuple[SimilarityModel, FloatArray, dict[str, Any]]:

@@ -22,6 +22,7 @@ from musicsim.explorer.learning.verdict import Lead
 from musicsim.explorer.requests.training import ORDER
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.answers import comparisons, question_key
+from musicsim.public import owner_only
 
 _FEWEST = 6
 _OUTER, _INNER = 5, 3
@@ -189,6 +190,7 @@ def too_few(answered: Answered) -> str:
     )
 
 
+@owner_only
 def learn_from_answers(
     X: Float64Array,
     answered: Answered,

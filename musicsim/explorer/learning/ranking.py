@@ -31,6 +31,7 @@ from musicsim.explorer.learning.task import (
 from musicsim.explorer.learning.verdict import compare
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.public import owner_only
 
 _TOLERANCE, _MAX_CUTS = 1e-2, 150
 _SEED = 0
@@ -88,6 +89,7 @@ class _Watch:
         self._cost = self._scored - started
 
 
+@owner_only
 def learn_from_relevance(
     snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: Watcher
 ) -> tuple[FloatArray, dict[str, Any]]:

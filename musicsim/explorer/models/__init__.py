@@ -2,3 +2,5 @@
 
 May use the methods and the library; knows no page, job or snapshot.
 """
+
+VISITORS_MAY = True

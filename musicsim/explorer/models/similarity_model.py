@@ -23,6 +23,7 @@ from musicsim.explorer.models.local_metrics import LocalMetrics
 from musicsim.explorer.models.representations import REPRESENTATIONS, Representation
 from musicsim.explorer.models.schema import AboutModel, Versions, read_json_file
 from musicsim.library.disk.arrays import atomic_folder
+from musicsim.public import visitor_may
 
 FORMAT_VERSION = 2
 _READABLE = (1, 2)  # version 1 knew one representation, and no metric
@@ -33,6 +34,7 @@ _MIN_SONGS_FOR_PCA = 50
 _USUAL_SPREAD = 0.5
 
 
+@visitor_may
 class SimilarityModel:
     """Turns songs into vectors whose Euclidean distance is dissimilarity.
 

@@ -24,6 +24,8 @@ from musicsim.library.stores.server_songs import is_id
 from musicsim.servers.store import Connection, Connections
 from musicsim.servers.subsonic import RefusedError, Subsonic
 
+VISITORS_MAY = True
+
 MAX_SONGS = 500
 """Of one answer."""
 

@@ -17,6 +17,8 @@ from musicsim._arrays import Int64Array
 from musicsim.library import Library
 from musicsim.library.stores.files import is_below
 
+VISITORS_MAY = True
+
 _TYPE = "MediaBrowser.Controller.Entities.Audio.Audio"
 _GUID = re.compile("[0-9a-f]{32}")
 

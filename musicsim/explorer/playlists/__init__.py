@@ -2,3 +2,5 @@
 
 May use snapshot, search and models; writes nothing but the fitted walk beside its model.
 """
+
+VISITORS_MAY = True

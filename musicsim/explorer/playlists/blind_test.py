@@ -13,6 +13,7 @@ from musicsim.explorer.playlists.steering import allowed_rows
 from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.library import Library
+from musicsim.library.stores.all_opinions import Opinions
 from musicsim.library.stores.models import BUILT_IN
 from musicsim.library.stores.opinions import PairSummary, Preference
 
@@ -170,10 +171,10 @@ def _ids(drawn: DrawnPlaylist) -> list[int]:
 # --- answers --------------------------------------------------------------------------------------
 
 
-def record(library: Library, pair: BlindPair, chosen: Choice) -> int:
+def record(said: Opinions, pair: BlindPair, chosen: Choice) -> int:
     """Keep an answer, with the songs of both lists, the seed and the request.
 
-    Gives its number, for ``library.preferences.forget``. Raises ValueError if `chosen` is none of "left", "right" and
+    Gives its number, for ``said.preferences.forget``. Raises ValueError if `chosen` is none of "left", "right" and
     "same".
     """
     if chosen not in _CHOSEN:
@@ -188,7 +189,7 @@ def record(library: Library, pair: BlindPair, chosen: Choice) -> int:
         "seed": pair.seed,
         "request": _as_json(pair.request),
     }
-    return library.preferences.add(QUESTION, a, b, _CHOSEN[chosen], details)
+    return said.preferences.add(QUESTION, a, b, _CHOSEN[chosen], details)
 
 
 def _as_json(request: PlaylistRequest) -> dict[str, Any]:
@@ -196,15 +197,17 @@ def _as_json(request: PlaylistRequest) -> dict[str, Any]:
     return dict(json.loads(json.dumps(values, default=sorted)))  # sets, in their order
 
 
-def tally(library: Library) -> list[Tally]:
+def tally(library: Library, said: Opinions | None = None) -> list[Tally]:
     """Wins, ties and sign test of every pair that was asked about, the most asked first.
+
+    Of the answers in a library, or of others about its models.
 
     Answers follow a model that was renamed. One that has gone keeps the name it had, so that a model which was made
     again under the same name goes on with the answers of the last one.
     """
     named = {model.id: model.name for model in library.models.all()}
     counts: dict[tuple[str, str], list[int]] = {}
-    for answer in library.preferences.all(QUESTION):
+    for answer in (said or library).preferences.all(QUESTION):
         left, right = _names_now(answer, named)
         first, second = sorted((left, right))
         winner = {"a": left, "b": right}.get(answer.chosen)

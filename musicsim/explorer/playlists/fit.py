@@ -18,6 +18,7 @@ from musicsim.explorer.playlists.song_labels import SEED, learn_sources, with_co
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.library import Library
+from musicsim.public import owner_only, visitor_may
 
 STRENGTH = 200.0  # transitions that the weights by family count for: a few lists do not turn the walk over
 LEANING = 200.0  # transitions of the walk of all lists that a dialect begins with
@@ -45,6 +46,7 @@ class Lists:
         return Lists([self.rows[i] for i in chosen], [self.categories[i] for i in chosen])
 
 
+@visitor_may
 def listed(snapshot: Snapshot) -> Lists:
     """The library's playlists; songs without a vector are passed over, and a song right after itself."""
     found = Lists([], [])
@@ -58,6 +60,7 @@ def listed(snapshot: Snapshot) -> Lists:
     return found
 
 
+@owner_only
 def refit_walks(library: Library, tell: Tell) -> None:
     """Bring the walks of all models up to the library's playlists, plays and tags."""
     with library.exclusive():
@@ -73,6 +76,7 @@ def _digest(graph: playlist.Hypergraph, lists: Lists) -> str:
     return found.hexdigest()
 
 
+@owner_only
 def fit_walk(library: Library, model_id: str, tell: Tell) -> None:
     """Fit the walk's weights on the library's playlists and keep them beside a model.
 
@@ -131,6 +135,7 @@ def _judged(
     return {"n_playlists": len(lists.rows), "n_judged": len(test.rows), "gain": gain}, gains
 
 
+@owner_only
 def fit_dialects(lists: Lists, graph_of: Callable[[Lists], playlist.Hypergraph]) -> playlist.Dialects:
     """Fit the walk of all lists and the dialects.
 

@@ -10,6 +10,7 @@ from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import snapshot_under
 from musicsim.library import Library, Song
+from musicsim.public import owner_only
 from musicsim.servers.mpd import Mpd, MpdAddress, MpdAwayError
 
 _MAX_TRIES = 10  # draws, where MPD has none of the songs that were drawn
@@ -24,6 +25,7 @@ class Appended:
     unknown: tuple[Song, ...] = ()
 
 
+@owner_only
 class QueueFiller:
     """Appends the next songs of a walk to MPD's queue, as a request allows; how long the walk is does not count.
 
@@ -102,6 +104,7 @@ class QueueFiller:
         return self._walk
 
 
+@owner_only
 def keep_filled(
     filler: QueueFiller, library: Library, address: MpdAddress, tell: Callable[[str], None]
 ) -> Iterator[Appended]:

@@ -22,6 +22,7 @@ from musicsim.errors import AudioDecodeError, AudioError
 from musicsim.explorer.progress import Tell, silent
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import atomic_path
+from musicsim.public import owner_only
 
 _RMS = 0.1  # of an excerpt: -20 dB, which leaves most music its peaks
 # Two excerpts at their peaks add up to sqrt(2) of it where they cross: 0.85, and lossy codecs may overshoot.
@@ -61,6 +62,7 @@ class Mix:
     songs: tuple[Song, ...]  # songs that are, in order
 
 
+@owner_only
 def render_mix(
     library: Library,
     songs: Sequence[Song],

@@ -17,6 +17,7 @@ from musicsim.explorer.models.artifacts import readable_arrays, save_arrays
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.scan.lyrics import read_lyrics
+from musicsim.public import owner_only
 
 SEED = 0
 _FILE = "walk_sources.npz"
@@ -96,6 +97,7 @@ def _words_table(snapshot: Snapshot) -> tuple[list[str], sparse.csr_array]:
     return table.vocabulary, sparse.csr_array(place @ table.counts)
 
 
+@owner_only
 def learn_sources(snapshot: Snapshot, playlists: Sequence[Sequence[int]], tell: Tell) -> Sources:
     """Learn what the edges need from playlists of rows, plays and lyrics; at once when nothing of them has changed."""
     library = snapshot.library

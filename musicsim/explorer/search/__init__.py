@@ -2,3 +2,5 @@
 
 May use snapshot and models; writes nothing.
 """
+
+VISITORS_MAY = True

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from musicsim.audio import Sound, analyse_sound
-from musicsim.errors import LibraryError
+from musicsim.errors import AudioError, LibraryError
 from musicsim.explorer.search.query import Example, example_of, model_to_compare_with
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
@@ -15,14 +15,21 @@ from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.processes.decoding import Decoding, Run, decoder
 from musicsim.library.processes.workers import Limits
 from musicsim.library.scan.files import content_hash
+from musicsim.public import is_public, visitor_may
 from musicsim.storage import writing_to
 
-MAX_MB = 200
-"""Of one upload; as ``server.maxUploadSize`` in .streamlit/config.toml."""
+_MAX_MB = 200  # as server.maxUploadSize in .streamlit/config.toml
+_VISITORS_MB, _VISITORS_MINUTES, _VISITORS_SECONDS = 20, 15.0, 60.0
 MINUTES = 20.0
 """Of sound that are analysed of an upload unless more are asked for."""
 MAX_MINUTES = 600.0
 """That can be asked for: the frames come into the server's memory, 8 MB an hour."""
+
+
+@visitor_may
+def max_mb() -> int:
+    """How many MB one upload may have."""
+    return _VISITORS_MB if is_public() else _MAX_MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +45,20 @@ class Heard:
         return example_of(snapshot, self.sound, self.digest, self.name)
 
 
+@visitor_may
 def hear(snapshot: Snapshot, source: Path | bytes, name: str, minutes: float = MINUTES) -> Decoding[Heard]:
     """Have a file or a recording decoded by a worker, when its turn comes.
 
     Limits of time and memory are those of the library that will be searched, and bytes are written to a temporary
     file in its folder. `name` is what messages call it; of its beginning `minutes` are decoded, MAX_MINUTES at most.
+    Visitors of a public demonstration have less of everything.
 
-    Raises ModelError if the library has no model yet.
+    Raises ModelError if the library has no model yet; AudioError if the file is too large.
     """
     model_to_compare_with(snapshot)
+    size = source.stat().st_size if isinstance(source, Path) else len(source)
+    if size > max_mb() << 20:
+        raise AudioError(f"{name}: the file is larger than {max_mb()} MB. Send a part of it.")
     folder, settings = snapshot.library.folder, snapshot.library.settings
 
     def work(run: Run) -> Heard:
@@ -62,6 +74,8 @@ def hear(snapshot: Snapshot, source: Path | bytes, name: str, minutes: float = M
         return Heard(name, sound, digest)
 
     limits = Limits(settings["file_seconds"], settings["file_memory_mb"])
+    if is_public():
+        minutes, limits = min(minutes, _VISITORS_MINUTES), replace(limits, seconds=_VISITORS_SECONDS)
     return decoder().ask(work, name=name, limits=limits)
 
 
@@ -71,6 +85,7 @@ def _written(path: Path, data: bytes) -> Path:
     return path
 
 
+@visitor_may
 def warm_up(library: Library) -> None:
     """Start the workers, and remove what a server that was killed has left of uploads."""
     decoder().warm_up()

@@ -2,3 +2,5 @@
 
 May use models and the library; reads only.
 """
+
+VISITORS_MAY = True

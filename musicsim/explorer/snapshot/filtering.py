@@ -15,6 +15,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.snapshot.words import Part, understood
 from musicsim.library.db.columns import HEARD, Labels
 from musicsim.library.genres import genre_key
+from musicsim.public import is_public, refuse_visitors
 
 
 def passing(snapshot: Snapshot, filters: Filters) -> BoolArray | None:
@@ -22,6 +23,8 @@ def passing(snapshot: Snapshot, filters: Filters) -> BoolArray | None:
 
     Raises NotFoundError if words mean nothing to the library.
     """
+    if filters.folders or filters.no_folders:
+        refuse_visitors()
     columns = snapshot.columns
     parts = [
         getattr(columns, name).among(wanted)
@@ -69,7 +72,7 @@ def filter_choices(snapshot: Snapshot) -> FilterChoices:
     """What the songs of a snapshot can be filtered by."""
     columns = snapshot.columns
     artists = sorted(columns.artist.counts(), key=str.casefold)
-    folders = sorted(columns.folder.counts())
+    folders = [] if is_public() else sorted(columns.folder.counts())
     genres = columns.genre.counts()
     tags = _by_count(genres + snapshot.library.listening.tag_counts())
     names = {

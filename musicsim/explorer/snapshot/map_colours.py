@@ -17,6 +17,7 @@ from musicsim.explorer.snapshot.map_regions import regions_of
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.db.columns import HEARD, Labels
+from musicsim.public import is_public, refuse_visitors, visitor_may
 
 _UNITS = {"year": "", "tempo": "beats/min", "loudness": "LUFS", "brightness": "Hz", "energy": "dB/s"}
 COLOUR_BY = ("genre", "artist", "folder", "tag", "year", "cluster", "key", "mode", *HEARD)
@@ -80,8 +81,11 @@ class Colouring:
     scale: Scale | None = None  # None of labels
 
 
+@visitor_may
 def colouring(snapshot: Snapshot, by: str) -> Colouring:
     """Colours of all rows by one of :data:`COLOUR_BY`."""
+    if by not in colours_offered():
+        refuse_visitors()
     if by in _UNITS:
         return _by_number(getattr(snapshot.columns, by).astype(np.float64), by)
     if by == "cluster":
@@ -90,10 +94,17 @@ def colouring(snapshot: Snapshot, by: str) -> Colouring:
     return _by_label(labels, _kept_slots(snapshot.library, by, labels))
 
 
+@visitor_may
 def label_colours(snapshot: Snapshot, by: str) -> dict[str, str]:
     """The colour of each label that has one of its own."""
     slots = _kept_slots(snapshot.library, by, _labels(snapshot, by))
     return {name: PALETTE[slot] for name, slot in slots.items()}
+
+
+@visitor_may
+def colours_offered() -> tuple[str, ...]:
+    """What the colours of a map may mean; visitors are not told names of folders."""
+    return tuple(by for by in COLOUR_BY if by != "folder" or not is_public())
 
 
 def _labels(snapshot: Snapshot, by: str) -> Labels:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from musicsim._arrays import Float64Array
 from musicsim.errors import NotFoundError
-from musicsim.explorer.snapshot.map_colours import COLOUR_BY, colouring
+from musicsim.explorer.snapshot.map_colours import colouring, colours_offered
 from musicsim.explorer.snapshot.map_regions import regions_of
 from musicsim.explorer.snapshot.map_view import Window, map_view
 from musicsim.explorer.snapshot.snapshot import Snapshot
@@ -42,16 +42,16 @@ def map_column(snapshot: Snapshot, name: str) -> bytes:
     """A column of the map. Raises NotFoundError if there is no such column.
 
     "places": song ids (uint32), then x, then y (uint16); "regions": JSON alone; or one of
-    :data:`musicsim.explorer.snapshot.map_colours.COLOUR_BY`: codes (uint8).
+    :func:`musicsim.explorer.snapshot.map_colours.colours_offered`: codes (uint8).
     """
     if name == "places":
         return _places(snapshot)
     if name == "regions":
         return _regions(snapshot)
-    if name in COLOUR_BY:
+    if name in colours_offered():
         return _colours(snapshot, name)
     raise NotFoundError(
-        f"there is no column {name!r} of a map: ask for places, regions, {', '.join(COLOUR_BY)}."
+        f"there is no column {name!r} of a map: ask for places, regions, {', '.join(colours_offered())}."
     )
 
 

@@ -6,6 +6,7 @@ million songs; a new title or a thumb leaves it as it is.
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -16,6 +17,7 @@ import numpy.typing as npt
 
 from musicsim import search
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
+from musicsim.errors import OwnerOnlyError
 from musicsim.explorer.models.artifacts import load_clusters, load_map
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.snapshot import neighbours
@@ -174,7 +176,8 @@ class ModelRows:
         threading.Thread(target=self._prepare_index, name="index", daemon=True).start()
 
     def _prepare_index(self) -> None:
-        neighbours.update_index(self.folder, self.file, self.index_memory_mb)
+        with suppress(OwnerOnlyError):
+            neighbours.update_index(self.folder, self.file, self.index_memory_mb)
         self.index.query(self.file[:1], neighbours.N_CANDIDATES)
 
     @cached_property

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from musicsim import search
 from musicsim._arrays import BoolArray, Float32Array, Int64Array
+from musicsim.public import owner_only, visitor_may
 
 _log = logging.getLogger(__name__)
 
@@ -42,6 +43,7 @@ _GROWTH = 1.5
 _SEED = 0
 
 
+@visitor_may
 class Neighbours:
     """The nearest rows of a library's songs.
 
@@ -76,6 +78,7 @@ class Neighbours:
         return distances, np.searchsorted(self._file_rows, found)
 
 
+@visitor_may
 def load_index(
     folder: Path,
     vectors: Float32Array,
@@ -106,6 +109,7 @@ def _loaded(folder: Path, X: Float32Array) -> "search.SpillForest | search.Compa
     )
 
 
+@owner_only
 def update_index(folder: Path, X: Float32Array, memory_mb: float = np.inf) -> bool:
     """Build the index of a model, or add the rows that are new.
 

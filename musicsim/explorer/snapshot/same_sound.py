@@ -8,6 +8,7 @@ from musicsim import search
 from musicsim._arrays import Float16Array
 from musicsim.library import Library, Song
 from musicsim.library.stores.duplicates import SamePair
+from musicsim.public import owner_only
 
 _LOSSLESS = frozenset(
     (
@@ -59,6 +60,7 @@ def representatives(songs: Sequence[Song], pairs: Sequence[SamePair]) -> dict[in
     return {song.id: first.id for first, *others in groups(songs, pairs) for song in others} if pairs else {}
 
 
+@owner_only
 def find_new_duplicates(library: Library, songs_here: Sequence[Song], tell: Callable[..., None]) -> None:
     """Compare songs that joined since the last time with all others, and keep the pairs with the same sound."""
     new = library.duplicates.not_compared()

@@ -2,3 +2,5 @@
 
 May use snapshot; the answers themselves lie in the library.
 """
+
+VISITORS_MAY = True

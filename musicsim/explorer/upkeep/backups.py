@@ -8,12 +8,15 @@ from musicsim.explorer.progress import Tell
 from musicsim.library import Library
 from musicsim.library.backup import ENDING, BackupReport, Restored, restore_backup, save_backup
 from musicsim.library.db.small_copy import BACKUPS_FOLDER
+from musicsim.public import owner_only
 from musicsim.servers.listenbrainz import TOKEN_FILE
+from musicsim.servers.mpd import MPD_FILE
 from musicsim.servers.store import SERVERS_FILE
 
-_WITH_PASSWORDS = (SERVERS_FILE, TOKEN_FILE, ACCESS_FILE)
+_WITH_PASSWORDS = (SERVERS_FILE, TOKEN_FILE, ACCESS_FILE, MPD_FILE)
 
 
+@owner_only
 def back_up(library: Library, target: Path, tell: Tell, *, with_passwords: bool = False) -> BackupReport:
     """Write a library as one file; see :func:`musicsim.library.backup.save_backup`.
 
@@ -22,16 +25,19 @@ def back_up(library: Library, target: Path, tell: Tell, *, with_passwords: bool 
     return save_backup(library, target, tell, _WITH_PASSWORDS if with_passwords else ())
 
 
+@owner_only
 def restore(source: Path, folder: Path, tell: Tell) -> Restored:
     """Make a library of a backup; see :func:`musicsim.library.backup.restore_backup`."""
     return restore_backup(source, folder, tell, _WITH_PASSWORDS)
 
 
+@owner_only
 def new_backup_path(library: Library) -> Path:
     """Where the next backup that is asked for on the Library page goes."""
     return library.folder / BACKUPS_FOLDER / f"{library.name}{time.strftime(' %Y-%m-%d %H.%M.%S')}{ENDING}"
 
 
+@owner_only
 def backups_of(library: Library) -> list[Path]:
     """The backups that lie in a library's folder, the latest first."""
     folder = library.folder / BACKUPS_FOLDER

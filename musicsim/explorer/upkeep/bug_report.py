@@ -11,10 +11,12 @@ from musicsim.explorer.upkeep.checkup import Finding
 from musicsim.explorer.upkeep.machine import memory_bytes, n_cores, versions
 from musicsim.library import Library
 from musicsim.library.disk.arrays import atomic_path
+from musicsim.public import owner_only
 
 _N_LINES = 300
 
 
+@owner_only
 def bug_report(findings: Iterable[Finding], folder: Path, library: Library | None) -> dict[str, Any]:
     """JSON values: findings, versions, sizes, settings and the end of the log; of no library where none opens."""
     return {
@@ -30,6 +32,7 @@ def bug_report(findings: Iterable[Finding], folder: Path, library: Library | Non
     }
 
 
+@owner_only
 def write_report(report: dict[str, Any], target: Path) -> None:
     """Write a report as JSON where the file's name ends so, else as text; raises as :func:`atomic_path`."""
     text = json.dumps(report, indent=1) if target.suffix.lower() == ".json" else "\n".join(_lines(report))

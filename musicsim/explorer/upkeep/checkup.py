@@ -25,6 +25,7 @@ from musicsim.library.db.database import is_writable
 from musicsim.library.db.integrity import faults, is_of_indexes, rebuild_indexes, stray_rows
 from musicsim.library.disk.leftovers import leftovers
 from musicsim.library.stores.models import BUILT_IN
+from musicsim.public import owner_only
 from musicsim.servers.store import Connections
 
 Level = Literal["ok", "note", "problem"]
@@ -53,6 +54,7 @@ class Finding:
     fix: str = ""  # which of the repairs mends it; empty: none does without losing something
 
 
+@owner_only
 def examine(library: Library, tell: Tell) -> Iterator[Finding]:
     """Look at a library; each finding as it comes. Nothing is changed, and nothing need be writable."""
     found = faults(library.engine)
@@ -75,7 +77,7 @@ def examine(library: Library, tell: Tell) -> Iterator[Finding]:
         yield Finding(
             "leftovers",
             NOTE,
-            f"{len(left):,} files and folders of processes that were ended",
+            f"left by processes that were ended: {len(left):,}",
             _FIX.format("deletes them"),
             tuple(map(str, left)),
             "sweep",
@@ -84,6 +86,7 @@ def examine(library: Library, tell: Tell) -> Iterator[Finding]:
     yield from _of_jobs(library)
 
 
+@owner_only
 def repair(library: Library, findings: list[Finding], report: Report) -> list[str]:
     """Do what mends findings without losing anything; what was done, a sentence each.
 

@@ -37,6 +37,7 @@ from musicsim.library import Library, Song
 from musicsim.library.embeddings.store import EmbeddingStore
 from musicsim.library.scan.lyrics import read_lyrics
 from musicsim.library.stores.models import CODEWORDS_KIND, MAX_NAME, NATIVE_KIND, ModelRecord
+from musicsim.public import owner_only, visitor_may
 
 NATIVE, CODEWORDS_NAME = "Sound", "Codewords"
 REPRESENTATION_KIND = "representation"
@@ -48,6 +49,7 @@ _MAX_TAGS, _MAX_WORDS = 300, 1_000
 _MIN_SONGS_A_TAG = 2
 
 
+@visitor_may
 def songs_with_frames(library: Library, songs: list[Song]) -> list[Song]:
     """Songs whose frames are kept, in a version that this one can read."""
     kept = library.frame_files.kept()
@@ -56,6 +58,7 @@ def songs_with_frames(library: Library, songs: list[Song]) -> list[Song]:
     return sorted(readable, key=lambda song: song.content_hash)
 
 
+@visitor_may
 def songs_to_describe(library: Library, representation: str) -> list[Song]:
     """Songs that a representation may describe: where it listens those with frames, else all."""
     if REPRESENTATIONS[representation].encoder.needs == FRAMES:
@@ -90,6 +93,7 @@ class RepresentationSettings:
         return f"{self.representation}, {self.n_codewords} codewords, tau {self.tau}"
 
 
+@owner_only
 def new_record(
     kind: str, name: str, model: SimilarityModel, n_songs: int, *, base_id: str | None = None, **settings: Any
 ) -> ModelRecord:
@@ -107,6 +111,7 @@ def new_record(
     )
 
 
+@owner_only
 def fit_native(library: Library, songs: Sequence[Song], tell: Tell) -> None:
     """Fit a new native model on the songs; it replaces the one before, and is used if that one was.
 
@@ -133,6 +138,7 @@ def _compares_codewords(library: Library, record: ModelRecord) -> bool:
         return False
 
 
+@owner_only
 def fit_codewords(library: Library, songs: Sequence[Song], tell: Tell) -> None:
     """Fit a new model of codewords on the songs; it replaces the one before, and is used if that one was."""
     model = SimilarityModel(random_state=SEED).fit_codebook(_sample_frames(library, songs, tell))
@@ -141,6 +147,7 @@ def fit_codewords(library: Library, songs: Sequence[Song], tell: Tell) -> None:
     _fit_rest(library, model, songs, CODEWORDS_KIND, name, {}, tell, walk=False)
 
 
+@visitor_may
 def free_name(library: Library, wanted: str) -> str:
     """The name, or the name with a number where it is taken."""
     taken = {record.name for record in library.models.all()}
@@ -149,6 +156,7 @@ def free_name(library: Library, wanted: str) -> str:
     return wanted if wanted not in taken else next(name for name in numbered if name not in taken)
 
 
+@owner_only
 def fit_representation(
     library: Library, songs: Sequence[Song], settings: RepresentationSettings, name: str, tell: Tell
 ) -> str:

@@ -25,12 +25,14 @@ from musicsim.explorer.upkeep.placing import SEED, follow_owner
 from musicsim.explorer.upkeep.publish import publish
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
+from musicsim.public import owner_only, visitor_may
 
 LEARNED_KIND, COMBINED_KIND = "learned", "combined"
 _ROWS = 4_096
 _MIN_COVERAGE = 0.9  # of the songs, for a model that is learned on without being asked for
 
 
+@owner_only
 def learn(
     library: Library, settings: LearningSettings, name: str, watcher: Watcher, *, use: bool = False
 ) -> str:
@@ -74,6 +76,7 @@ def learn(
             library.models.discard_unfinished()
 
 
+@owner_only
 def learn_unlocked(library: Library, settings: LearningSettings, name: str, watcher: Watcher) -> str:
     """:func:`learn` for a caller that is the one process that changes the library already."""
     started = time.time()
@@ -118,6 +121,7 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
     return publish(library, model, record, fill=fill, report=report, tell=watcher.tell)
 
 
+@visitor_may
 def preselected_models(library: Library) -> list[ModelRecord]:
     """The built-in models that compare most songs: the native one first, codewords."""
     native, codewords = library.models.native(), library.models.codewords()
@@ -147,6 +151,7 @@ def _chosen_models(library: Library, settings: LearningSettings) -> list[ModelRe
 # --- several models as one space to learn on, which nobody sees by itself ---------------------------
 
 
+@owner_only
 def combine(library: Library, records: Sequence[ModelRecord], tell: Tell) -> ModelRecord:
     """Join the vectors of models for all songs that have one of them; the model is not finished.
 
@@ -184,12 +189,14 @@ def combine(library: Library, records: Sequence[ModelRecord], tell: Tell) -> Mod
     return record
 
 
+@owner_only
 def hide(library: Library, record: ModelRecord) -> None:
     """Finish a combination, and keep it for the models that share its features alone."""
     library.models.finish(record.id)
     library.models.delete(record.id)
 
 
+@visitor_may
 def replaced_sources(library: Library, record: ModelRecord) -> list[str]:
     """Names of a combination's sources under which there is another model by now."""
     now = {other.name: other.id for other in library.models.all()}

@@ -9,23 +9,29 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
+import numpy as np
 from packaging.requirements import Requirement
 
 from musicsim import __version__
-from musicsim.audio import AUDIO_EXTENSIONS, without_decoder
+from musicsim.audio import AUDIO_EXTENSIONS, mfcc, without_decoder
+from musicsim.audio.features import FRAME, HOP, N_MELS, N_MFCC, SAMPLE_RATE
 from musicsim.explorer.upkeep.checkup import NOTE, OK, PROBLEM, Finding, Level
 from musicsim.library.db.migrations import SCHEMA_VERSION
+
+VISITORS_MAY = True
 
 _PYTHONS = ((3, 11), (3, 13))  # the first and the last that are tested
 _MIN_FREE, _LITTLE_FREE = 100 << 20, 2 << 30  # bytes
 _MIN_OPEN_FILES = 512  # memory maps of models, sockets of forty visitors, and some more
 _LITTLE_MEMORY = 1 << 30  # bytes
+_MAX_APART = 0.05  # dB of a coefficient; float32 makes 0.001 of it
 _AS_INSTALLED = "Install musicsim again: `make app`, or `pip install --upgrade`."
 
 
 def look_at(folder: Path) -> Iterator[Finding]:
     """Look at the machine as a library in a folder finds it."""
     yield from _of_decoders()
+    yield _of_features()
     yield Finding("cores", OK, f"{n_cores()}")
     yield from _of_room(folder)
     yield from _of_memory()
@@ -85,6 +91,22 @@ def _of_decoders() -> Iterator[Finding]:
         )
     else:
         yield Finding("decoders", OK, f"all {len(AUDIO_EXTENSIONS)} kinds of audio files can be decoded")
+
+
+def _of_features() -> Finding:
+    """Whether the numbers of this processor and its libraries are those of librosa, on two seconds of a rising tone."""
+    import librosa
+
+    t = np.arange(2 * SAMPLE_RATE, dtype=np.float32) / SAMPLE_RATE
+    y = 0.5 * np.sin(2 * np.pi * (200 * t + 900 * t**2))
+    wanted = librosa.feature.mfcc(
+        y=y, sr=SAMPLE_RATE, n_mfcc=N_MFCC, n_fft=FRAME, hop_length=HOP, n_mels=N_MELS
+    )
+    apart = float(np.abs(mfcc(y) - wanted.T).max())
+    if apart > _MAX_APART:
+        words = f"MFCC are {apart:.2g} dB off librosa's: songs are compared by wrong numbers"
+        return Finding("arithmetic", PROBLEM, words, _AS_INSTALLED)
+    return Finding("arithmetic", OK, f"MFCC are librosa's, within {apart:.1g} dB")
 
 
 def _of_room(folder: Path) -> Iterator[Finding]:

@@ -8,6 +8,8 @@ import numpy as np
 from musicsim import search
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 
+VISITORS_MAY = True
+
 MAX_LAID_OUT = 20_000
 """Songs that t-SNE lays out, a minute and a half of one core; more are placed beside these."""
 

@@ -32,6 +32,7 @@ from musicsim.library import Library
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.embeddings.store import AboutEmbedding, EmbeddingStore, Matched
 from musicsim.library.stores.models import ModelRecord
+from musicsim.public import owner_only, visitor_may
 
 _log = logging.getLogger(__name__)
 
@@ -42,6 +43,7 @@ _MAX_VECTOR = 1e6  # the mean square is of the order of 1; squares of these do n
 # --- up to date -----------------------------------------------------------------------------------
 
 
+@visitor_may
 def stale_reason(library: Library, record: ModelRecord) -> str | None:
     """Why a model should be made again, in words; None when it is up to date."""
     if record.kind not in (LEARNED_KIND, REPRESENTATION_KIND):
@@ -59,6 +61,7 @@ def stale_reason(library: Library, record: ModelRecord) -> str | None:
     return None
 
 
+@owner_only
 def damage(library: Library, record: ModelRecord) -> MusicsimError | None:
     """Why a model cannot be used: its files are gone or damaged, or of another version; None when they are whole."""
     try:
@@ -70,12 +73,14 @@ def damage(library: Library, record: ModelRecord) -> MusicsimError | None:
     return None
 
 
+@visitor_may
 def stale_models(library: Library) -> list[ModelRecord]:
     """Models that should be made again, those that others are learned on first."""
     stale = [record for record in library.models.all() if stale_reason(library, record) is not None]
     return sorted(stale, key=lambda record: record.kind == LEARNED_KIND)
 
 
+@owner_only
 def make_again(library: Library, record: ModelRecord, watcher: Watcher) -> bool:
     """Make a stale model again with its own settings; the caller is the one process that changes the library.
 
@@ -96,6 +101,7 @@ def make_again(library: Library, record: ModelRecord, watcher: Watcher) -> bool:
     return True
 
 
+@owner_only
 def add_representation(library: Library, settings: RepresentationSettings, name: str, tell: Tell) -> str:
     """Make a model of another representation for all songs; returns its id.
 
@@ -118,6 +124,7 @@ def add_representation(library: Library, settings: RepresentationSettings, name:
             _forget_unused_vectors(library)
 
 
+@owner_only
 def add_own_vectors(
     library: Library, file: Path, name: str, tell: Tell
 ) -> tuple[str, AboutEmbedding, Matched]:
@@ -167,6 +174,7 @@ def _forget_unused_vectors(library: Library) -> None:
 # --- from elsewhere --------------------------------------------------------------------------------
 
 
+@owner_only
 def take_model(library: Library, source: Path, tell: Tell) -> str:
     """Take in a model of another library (:mod:`musicsim.explorer.models.files`) and describe all songs by it.
 

@@ -18,6 +18,8 @@ from musicsim.library import Library
 from musicsim.library.embeddings.store import AboutEmbedding, EmbeddingStore, Matched
 from musicsim.library.stores.models import CODEWORDS_KIND, NATIVE_KIND, ModelRecord
 
+VISITORS_MAY = True
+
 
 def name_for(library: Library, supervision: str, typed: str = "") -> str:
     """The name that was typed, or one that says what was learned from; with a number where it is taken."""

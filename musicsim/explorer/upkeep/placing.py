@@ -14,6 +14,7 @@ from musicsim.explorer.snapshot import neighbours
 from musicsim.explorer.upkeep.map_layout import MapPlacer, fit_map
 from musicsim.library import Library, Song
 from musicsim.library.stores.models import ModelRecord
+from musicsim.public import owner_only, visitor_may
 
 SEED = 0
 _ROWS = 4096
@@ -22,6 +23,7 @@ _SONGS_A_CLUSTER = 4
 _GROWTH_FOR_NEW_MAP = 1.2
 
 
+@owner_only
 def place_new(library: Library, record: ModelRecord, songs: Sequence[Song], tell: Tell) -> None:
     """Give songs that have what a model's features are made of, but no vector, one under it as it is."""
     if record.base_id is not None:
@@ -40,6 +42,7 @@ def place_new(library: Library, record: ModelRecord, songs: Sequence[Song], tell
             library.models.append(record.id, rows, features[kept], model.vectors(features[kept]))
 
 
+@owner_only
 def follow_owner(library: Library, record: ModelRecord) -> None:
     """Give a model that shares another one's features the vectors of all songs that have them."""
     owned = library.models.features(record.id)
@@ -55,6 +58,7 @@ def follow_owner(library: Library, record: ModelRecord) -> None:
         library.models.append(record.id, owned.song_ids[block].tolist(), None, vectors)
 
 
+@visitor_may
 def cluster_sizes(n_songs: int) -> list[int]:
     """Numbers of clusters for a collection: those of 16, 64, 256 that leave 4 songs a cluster on average."""
     return [k for k in _CLUSTERS if n_songs >= _SONGS_A_CLUSTER * k] or [max(1, n_songs // _SONGS_A_CLUSTER)]
@@ -70,6 +74,7 @@ def _fit_clusters(X: Float32Array) -> dict[str, Int64Array]:
     return labels
 
 
+@owner_only
 def save_clusters_and_map(library: Library, record: ModelRecord, tell: Tell) -> None:
     """Group all songs of a model, draw its map and put them in order for searching.
 
@@ -108,6 +113,7 @@ def _entries_of(song_ids: Int64Array, known: Int64Array) -> Int64Array:
     return np.array([entry_of.get(song_id, -1) for song_id in song_ids.tolist()], dtype=np.int64)
 
 
+@owner_only
 def update_clusters_and_map(library: Library, record: ModelRecord, tell: Tell) -> None:
     """Place songs that joined since the map was drawn, and in the index; draw it again when it has grown by a fifth.
 

@@ -10,8 +10,10 @@ from musicsim.explorer.progress import Tell
 from musicsim.explorer.upkeep.placing import save_clusters_and_map
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
+from musicsim.public import owner_only
 
 
+@owner_only
 def publish(
     library: Library,
     model: SimilarityModel,

@@ -20,10 +20,12 @@ from musicsim.explorer.upkeep.placing import place_new, update_clusters_and_map
 from musicsim.library import Library, Song
 from musicsim.library.importing import match_waiting
 from musicsim.library.stores.models import ModelRecord
+from musicsim.public import owner_only, visitor_may
 
 _log = logging.getLogger(__name__)
 
 
+@visitor_may
 def needs_fit(library: Library, record: ModelRecord | None, n_songs: int) -> bool:
     """Whether a built-in model or its files are gone, of another feature version, or of half as many songs."""
     if record is None or n_songs >= 2 * record.n_songs_fitted:
@@ -34,6 +36,7 @@ def needs_fit(library: Library, record: ModelRecord | None, n_songs: int) -> boo
     return error is not None
 
 
+@visitor_may
 def native_is_outdated(library: Library) -> bool:
     """Whether it compares what older versions did, and all songs are analysed, and kept, as a new one needs them."""
     native = library.models.native()
@@ -50,6 +53,7 @@ def native_is_outdated(library: Library) -> bool:
     )
 
 
+@owner_only
 def refresh(library: Library, *, force: bool = False, tell: Tell = silent) -> bool:
     """Bring the model, vectors, clusters, map and walk of a library up to its songs.
 
@@ -130,6 +134,7 @@ def _make_stale_again(library: Library, tell: Tell) -> None:
         make_again(library, record, Quiet(tell))
 
 
+@owner_only
 class Quiet:
     """Watches a training that nobody looks at."""
 

@@ -3,11 +3,13 @@
 from musicsim.explorer.progress import teller
 from musicsim.explorer.upkeep.add_music import Report, bring_model_up
 from musicsim.library import Library
+from musicsim.public import owner_only
 from musicsim.servers.fetch import FetchReport, fetch_missing
 from musicsim.servers.store import Connection
 from musicsim.servers.sync import SyncReport, sync
 
 
+@owner_only
 def sync_and_fetch(
     library: Library, connection: Connection, *, everything: bool = False, fetch: bool = False, report: Report
 ) -> tuple[SyncReport, FetchReport | None]:

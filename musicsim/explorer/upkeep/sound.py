@@ -13,6 +13,8 @@ from musicsim.explorer.progress import Tell
 from musicsim.explorer.upkeep.placing import SEED
 from musicsim.library import Library, Song
 
+VISITORS_MAY = True
+
 _MAX_SONGS = 1_000
 _FRAMES_A_PART = 20.0 * SAMPLE_RATE / HOP
 _MIN_PARTS, _MAX_PARTS = 2, 8  # of a song: 9 kB each

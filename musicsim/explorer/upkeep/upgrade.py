@@ -7,6 +7,7 @@ from musicsim.errors import FeatureVersionError
 from musicsim.explorer.upkeep.add_music import Report, scan_and_refresh
 from musicsim.explorer.upkeep.refresh import native_is_outdated
 from musicsim.library import Library
+from musicsim.public import owner_only, visitor_may
 
 _AT_ONCE = 200  # songs that are described in one transaction
 
@@ -43,6 +44,7 @@ def _songs(n: int) -> str:
     return "1 song is" if n == 1 else f"{n:,} songs are"
 
 
+@visitor_may
 def pending_upgrade(library: Library) -> Upgrade | None:
     """What an update leaves to be done, None if nothing; songs that are missing wait for their files."""
     old, n_undescribed = library.files.outdated(), library.descriptors.n_outdated()
@@ -54,6 +56,7 @@ def pending_upgrade(library: Library) -> Upgrade | None:
     return Upgrade(len(old), tuple(reasons), n_undescribed)
 
 
+@owner_only
 def bring_up_to_date(library: Library, *, report: Report) -> bool:
     """Describe songs of older versions, analyse them again where that is needed, then fit the model on them.
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import filelock
 
+from musicsim.public import working_folder
 from musicsim.storage import writing_to
 
 
@@ -87,7 +88,7 @@ def _kept(folder: Path) -> Scratch:
 
 def scratch_folder(library_folder: Path) -> Path:
     """Where the processes that work on a library have their scratch folders."""
-    return library_folder / "scratch"
+    return working_folder(library_folder) / "scratch"
 
 
 def scratch_of(library_folder: Path) -> Scratch:

@@ -21,7 +21,9 @@ from musicsim.library.importing.matching import Matcher
 from musicsim.library.importing.places import PlaceIndex
 from musicsim.library.importing.records import NamedSong
 from musicsim.library.store import Store
+from musicsim.library.stores.all_opinions import Opinions
 from musicsim.library.stores.answers import Answer, answer_row
+from musicsim.public import is_public
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +38,13 @@ class AnswersImport:
     problems: tuple[str, ...]
 
 
-def export_answers(library: Store, file: str | Path | BinaryIO) -> int:
-    """Write all answers as CSV, for another library or another program; how many.
+def export_answers(library: Store, file: str | Path | BinaryIO, *, of: Opinions | None = None) -> int:
+    """Write all answers of a library, or others about its songs, as CSV for another library or program; how many.
 
     The columns are those of :mod:`musicsim.library.importing.answer_csv`. What a path names is replaced when all is
     written, and stays as it is otherwise: LibraryError if the file cannot be written.
     """
-    answers = library.answers.all()
+    answers = (of or library).answers.all()
     songs = _filed_songs(library, {song_id for answer in answers for song_id in answer.song_ids})
     filed = [
         FiledAnswer(
@@ -108,12 +110,12 @@ def _filed_songs(library: Store, ids: set[int]) -> dict[int, FiledSong]:
     with library.engine.connect() as connection:
         path_of = {row.song_id: row.path for row in connection.execute(paths)}
         rows = connection.execute(songs).all()
-    return {
-        row.id: FiledSong(
-            row.content_hash, row.artist or "", row.title, str(path_of.get(row.id, row.last_path) or "")
-        )
-        for row in rows
-    }
+    found = {}
+    for row in rows:
+        path = path_of.get(row.id, row.last_path)
+        place = (path.name if is_public() else str(path)) if path else ""
+        found[row.id] = FiledSong(row.content_hash, row.artist or "", row.title, place)
+    return found
 
 
 def _found(library: Store, songs: set[FiledSong]) -> dict[FiledSong, int | None]:

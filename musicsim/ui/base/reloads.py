@@ -14,11 +14,13 @@ from typing import Any
 
 import streamlit as st
 
+from musicsim.public import is_public
 from musicsim.ui.base.asset import asset
 from musicsim.ui.base.state import EXAMPLE, Key, Upload, kept_keys
 
 MAX_SESSIONS = 64
 MAX_AGE_S = 12 * 3600.0
+_VISITORS_AGE_S = 1800.0
 MAX_UPLOADED_BYTES = 256 << 20
 """Of uploads that are kept, of all sessions together; those of the session that rests the longest go first."""
 
@@ -56,7 +58,7 @@ class Sessions:
             return dict(self._kept[tab].values) if tab in self._kept else {}
 
     def _forget(self) -> None:
-        since = time.monotonic() - MAX_AGE_S
+        since = time.monotonic() - (_VISITORS_AGE_S if is_public() else MAX_AGE_S)
         for tab in [tab for tab, kept in self._kept.items() if kept.at < since]:
             del self._kept[tab]
         while len(self._kept) > MAX_SESSIONS:

@@ -12,9 +12,11 @@ from musicsim.explorer.survey.questions import Rate, Standing, standing
 from musicsim.library import Library
 from musicsim.library.importing.answers import AnswersImport, export_answers, import_answers
 from musicsim.library.stores.answers import Answer
+from musicsim.public import is_public
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain
+from musicsim.ui.base.visitors import opinions
 from musicsim.ui.compare.session import rename, who
 from musicsim.ui.train.training_view import learn_from
 
@@ -121,7 +123,7 @@ def _foreseen(of: Standing) -> str:
 
 def _uses(library: Library, answers: Sequence[Answer], listener: str) -> None:
     n_sure = sum(answer.chosen is not None for answer in answers)
-    if st.button(
+    if not is_public() and st.button(
         "Train on these answers", icon=":material/school:", key="compare_train", disabled=not n_sure,
         help="Opens the Train page with answers chosen as the source of similarity. About 50 are enough "
         "to start.",
@@ -134,6 +136,8 @@ def _uses(library: Library, answers: Sequence[Answer], listener: str) -> None:
             key="compare_export", icon=":material/download:", on_click="ignore", disabled=not answers,
             help="All answers as CSV. Any library with the same songs can import them.",
         )  # fmt: skip
+        if is_public():
+            return
         with st.popover("Import", icon=":material/upload:"):
             _import(library)
         with st.popover(
@@ -144,7 +148,7 @@ def _uses(library: Library, answers: Sequence[Answer], listener: str) -> None:
 
 def _as_csv(library: Library) -> bytes:
     text = io.BytesIO()
-    export_answers(library, text)
+    export_answers(library, text, of=opinions(library))
     return text.getvalue()
 
 

@@ -18,6 +18,7 @@ from musicsim.library import Library
 from musicsim.library.stores.answers import FORMS, Answer
 from musicsim.ui.base.state import QUEUE_LIBRARY, Key, snapshot
 from musicsim.ui.base.text import plain
+from musicsim.ui.base.visitors import keep_answers, opinions
 
 _MAX_NAME = 60
 
@@ -195,7 +196,7 @@ def _keep(asked: Asked, chosen: int | None) -> None:
     now, of = snapshot(), asked.question
     _ASKED.set(None)
     try:
-        answer_id = now.library.answers.add(
+        answer_id = opinions(now.library).answers.add(
             asked.listener, of.form, of.song_ids, chosen, is_random=of.is_random,
             foreseen=None if chosen is None else foreseen(now, of, chosen),
             model=now.record.name if now.record else "",
@@ -204,6 +205,7 @@ def _keep(asked: Asked, chosen: int | None) -> None:
         st.toast(plain(error), icon=":material/error:")
     else:
         _GIVEN.set([*_GIVEN.get(), Given(asked, chosen, answer_id)])
+        keep_answers(now.library)
 
 
 def last_given(library: Library) -> Given | None:
@@ -218,7 +220,8 @@ def _take_back() -> None:
     given = last_given(now.library)
     if given is None:
         return
-    now.library.answers.forget(given.answer_id)
+    opinions(now.library).answers.forget(given.answer_id)
+    keep_answers(now.library)
     _GIVEN.set(_GIVEN.get()[:-1])
     of = given.asked.question
     FORM.set(of.form)

@@ -5,8 +5,10 @@ import streamlit as st
 from musicsim.errors import MusicsimError
 from musicsim.library import Library
 from musicsim.library.importing import ME
+from musicsim.public import is_public
 from musicsim.ui.base.state import snapshot
 from musicsim.ui.base.text import plain, shown
+from musicsim.ui.base.visitors import opinions, visitor_name
 from musicsim.ui.compare.answers import so_far
 from musicsim.ui.compare.cards import show_cards
 from musicsim.ui.compare.session import (
@@ -37,7 +39,7 @@ def show_compare() -> None:
             "Library page.", icon=":material/info:",
         )  # fmt: skip
         return
-    answers = library.answers.all()
+    answers = opinions(library).answers.all()
     if listener:
         try:
             asked = question(now, answers, listener)
@@ -56,8 +58,10 @@ def show_compare() -> None:
 
 def _choices(library: Library) -> str:
     """What is asked, about how many songs, and whom; gives the listener's name, empty where nobody has one."""
-    known = library.answers.listeners()
-    if LISTENER.get() is None and len(known) < 2:  # of several, none is known to be the one who sits here
+    known = opinions(library).answers.listeners()
+    if is_public():
+        LISTENER.set(visitor_name())
+    elif LISTENER.get() is None and len(known) < 2:  # of several, none is known to be the one who sits here
         LISTENER.set(known[0] if known else ME)
     said = LISTENER.get()
     listener = said if said in known else who(said)
@@ -70,11 +74,12 @@ def _choices(library: Library) -> str:
             persist_state="session",
         )  # fmt: skip
         st.segmented_control("Songs", (3, 4), key=N_SONGS.name, required=True, persist_state="session")
-        st.selectbox(
-            "Listener", sorted({*known, listener} - {""}), key=LISTENER.name, index=None,
-            format_func=shown, placeholder="choose or type a name", accept_new_options=True, width=220,
-            persist_state="session",
-        )  # fmt: skip
+        if not is_public():
+            st.selectbox(
+                "Listener", sorted({*known, listener} - {""}), key=LISTENER.name, index=None,
+                format_func=shown, placeholder="choose or type a name", accept_new_options=True, width=220,
+                persist_state="session",
+            )  # fmt: skip
         st.toggle(
             "Show names", key=SHOW_NAMES.name, persist_state="session",
             help="Names are hidden until you answer, so you judge by ear.",

@@ -4,6 +4,7 @@ import streamlit as st
 
 from musicsim.explorer import jobs
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.public import is_public
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.components.jobs_view import TITLES, start_job
 
@@ -36,6 +37,8 @@ def stop_without_songs(snapshot: Snapshot) -> None:
             f"{TITLES[job.kind]}: the first songs will appear here in a moment.", icon=":material/hourglass:"
         )
         _wait(snapshot)
+    elif is_public():
+        st.info("There are no songs here yet.", icon=":material/info:")
     elif snapshot.n_songs:
         st.info("These songs have not been compared yet.", icon=":material/info:")
         st.button("Compare them", on_click=start_job, args=(snapshot.library, "refresh"))

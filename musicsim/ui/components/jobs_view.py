@@ -9,6 +9,7 @@ from musicsim.explorer import jobs
 from musicsim.explorer.upkeep.upgrade import Upgrade, pending_upgrade
 from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
+from musicsim.public import is_public
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain
@@ -66,14 +67,19 @@ def _share(job: Job) -> float:
     return min(1.0, job.done / job.total) if job.total else 0.0
 
 
+def _seen_job(library: Library) -> Job | None:
+    """The job at work, unless it is none of a visitor's business."""
+    return None if is_public() else jobs.current(library)
+
+
 def library_line(library: Library) -> None:
     """Songs, hours and running job of a library; the page runs again when the model in use or the job change."""
-    job, record = jobs.current(library), library.models.active()
+    job, record = _seen_job(library), library.models.active()
     drawn_with = (job and job.id, record and record.id)
 
     @st.fragment(run_every=1.0 if job else None)
     def line() -> None:
-        job, record = jobs.current(library), library.models.active()
+        job, record = _seen_job(library), library.models.active()
         if (job and job.id, record and record.id) != drawn_with:
             st.rerun()
         counts = library.counts()

@@ -10,6 +10,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.state import CHOSEN, EXAMPLE, LIBRARY, QUEUE_LIBRARY, active_library, chosen_model
+from musicsim.ui.base.visitors import opinions
 from musicsim.ui.components import player
 from musicsim.ui.components.cover import cover_address
 from musicsim.ui.components.song_list import Action
@@ -60,7 +61,7 @@ def follow(action: Action, snapshot: Snapshot, songs: Sequence[Song]) -> None:
 
 def thumbs() -> dict[int, int]:
     """Opinions on the songs that may be in the queue."""
-    return _queue_library().feedback()
+    return opinions(_queue_library()).feedback()
 
 
 def radio_address() -> str:
@@ -83,7 +84,7 @@ def on_player_event(event: player.PlayerEvent) -> None:
     if not library.songs([event.song_id]):
         return  # the song has left its library since it was queued
     if event.kind == "thumb":
-        library.set_feedback(event.song_id, event.value)
+        opinions(library).set_feedback(event.song_id, event.value)
         return
     LIBRARY.set(library.name)
     CHOSEN.set(event.song_id)

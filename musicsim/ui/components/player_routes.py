@@ -15,6 +15,7 @@ from musicsim.explorer.libraries import open_library
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import snapshot_under
+from musicsim.public import visitor_may
 from musicsim.servers.store import has_sound
 from musicsim.ui.base.state import Key, Upload
 from musicsim.ui.components import player
@@ -38,6 +39,7 @@ def play_upload(upload: Upload, duration_s: float) -> None:
     player.play([player.Track(0, upload.name, "", upload_address(upload), duration_s=duration_s)])
 
 
+@visitor_may
 def _upload(request: Request) -> Response:
     """The sound of an upload, with byte ranges."""
     upload = _held.get(request.path_params["digest"])
@@ -48,6 +50,7 @@ def _upload(request: Request) -> Response:
     return sound_response(data, asked, len(upload.data), media_type(upload.name))
 
 
+@visitor_may
 def _radio(request: Request) -> Response:
     """The tracks that follow a song on a walk from it, each with its reason; those that played lately are left out."""
     asked = request.query_params

@@ -20,6 +20,7 @@ from musicsim.explorer.snapshot.map_colours import colouring
 from musicsim.explorer.snapshot.map_columns import from_unit, to_unit
 from musicsim.explorer.snapshot.map_view import map_view
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.public import visitor_may
 from musicsim.ui.base.asset import asset
 
 MAX_MARKED = 2_000
@@ -155,6 +156,7 @@ def map_script_routes(base: str = "") -> list[BaseRoute]:
     """
     file = Path(__file__).resolve().parents[1] / "assets" / "vendor" / _SCRIPT
 
+    @visitor_may
     def script(_: Request) -> FileResponse:
         unchanging = {"Cache-Control": "public, max-age=31536000, immutable"}
         return FileResponse(file, media_type="text/javascript", headers=unchanging)

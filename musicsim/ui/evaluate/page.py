@@ -2,12 +2,14 @@
 
 import streamlit as st
 
+from musicsim.public import visitor_may
 from musicsim.ui.base.state import snapshot
 from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.evaluate.papers_view import show_papers
 from musicsim.ui.evaluate.quality_view import SECTION, SECTIONS, show_library
 
 
+@visitor_may
 def draw() -> None:
     """Draw the page."""
     now = snapshot()

@@ -18,6 +18,7 @@ from musicsim.explorer.evaluation.paper_tables import (
     parted,
 )
 from musicsim.library import Library
+from musicsim.public import is_public
 from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.jobs_view import job_panel, start_job
 from musicsim.ui.components.table_download import table_download
@@ -41,10 +42,11 @@ def show_papers(library: Library) -> None:
     st.markdown(f"**{plain(names[name])}**")
     table = tables[name]
     if table is None:
-        st.info("There is no result of this experiment yet: start its short run.", icon=":material/info:")
+        st.info("There is no result of this experiment yet.", icon=":material/info:")
     else:
         _show_table(table)
-    _short_run(library, name)
+    if not is_public():
+        _short_run(library, name)
 
 
 def _short_run(library: Library, name: str) -> None:

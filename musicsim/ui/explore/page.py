@@ -8,9 +8,10 @@ import streamlit as st
 from musicsim._arrays import Int64Array
 from musicsim.explorer.search.artists import find_similar_artists
 from musicsim.explorer.search.query import Hit, find_similar
-from musicsim.explorer.snapshot.map_colours import COLOUR_BY as COLOURS
+from musicsim.explorer.snapshot.map_colours import colours_offered
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
+from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.state import BESIDE, CHOSEN, COLOUR_BY, EXAMPLE, FOUND, snapshot
 from musicsim.ui.base.text import plain
@@ -28,6 +29,7 @@ MAP_KEY = "explore_map"
 _N_ARTISTS = 5
 
 
+@visitor_may
 def draw() -> None:
     """Draw the page."""
     now = snapshot()
@@ -77,7 +79,7 @@ def _map_column(now: Snapshot) -> tuple[Song | None, list[Hit]]:
     if BESIDE.get() not in others:
         BESIDE.set(None)
     by, find, second = st.columns([2, 4, 3], vertical_alignment="bottom")
-    by.selectbox("Colour by", COLOURS, key=COLOUR_BY.name)
+    by.selectbox("Colour by", colours_offered(), key=COLOUR_BY.name)
     if others:
         second.selectbox(
             "Compare with model", others, key=BESIDE.name, format_func=models.__getitem__, placeholder="none",
@@ -164,6 +166,8 @@ def _start_here(now: Snapshot) -> None:
         "**2 · Follow what you like.** ≈ beside a song shows what sounds like it, + queues it, ? says why it is in the "
         "list."
     )
+    if is_public():
+        return
     st.markdown("**3 · Add your own music.** It is analysed on this machine and stays there.")
     st.page_link(PAGES["library"], label="Add a folder", icon=":material/create_new_folder:")
 

@@ -8,6 +8,7 @@ from musicsim._arrays import Int64Array
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.db.columns import HEARD
 from musicsim.library.exporters import MIME, m3u8
+from musicsim.public import is_public
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.state import FOUND, Key
 from musicsim.ui.components.listening import enqueue_songs, play_songs
@@ -50,7 +51,9 @@ def show_selection(now: Snapshot) -> None:
             search_like(now, ids.tolist())
             st.switch_page(PAGES["search"])
         st.button("Clear", icon=":material/close:", on_click=FOUND.set, args=(FOUND.default(),))
-    with st.expander("Table, export and tag", icon=":material/table_rows:"):
+    with st.expander(
+        "Table and export" if is_public() else "Table, export and tag", icon=":material/table_rows:"
+    ):
         st.dataframe(_table(now, ids[:_MAX_LISTED]), hide_index=True, height=240)
         if len(ids) > _MAX_LISTED:
             st.caption(f"The first {_MAX_LISTED} of them; a download has all.")
@@ -61,7 +64,8 @@ def show_selection(now: Snapshot) -> None:
                 MIME["m3u8"], key="selection_m3u", icon=":material/download:", type="tertiary",
                 on_click="ignore",
             )  # fmt: skip
-        _tagging(now)
+        if not is_public():
+            _tagging(now)
 
 
 def _tagging(now: Snapshot) -> None:

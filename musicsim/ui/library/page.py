@@ -12,6 +12,7 @@ from musicsim.explorer.libraries import create_library, library_folders, open_li
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.upkeep.add_music import demo_folder, keep_upload
 from musicsim.library import Failure, Library, Song
+from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.option_widgets import UPLOAD_TYPES
 from musicsim.ui.base.state import LIBRARY, SECTION, forget_library_state, snapshot
 from musicsim.ui.base.text import plain
@@ -88,12 +89,17 @@ _SECTIONS: dict[str, tuple[str, Callable[[_Contents], None]]] = {
 }
 
 
+@visitor_may
 def draw() -> None:
     """Draw the page."""
     now = snapshot()
     library = now.library
-    busy = jobs.current(library) is not None
     st.title("Library", anchor=False)
+    if is_public():
+        songs_table(now)
+        st.caption("This is a demonstration: its owner alone adds and changes music.")
+        return
+    busy = jobs.current(library) is not None
     _ways_in(now, busy=busy)
     # what is there at times stands in a container that is there always, so that all below keeps its place in the
     # page when it comes and goes

@@ -11,6 +11,7 @@ from musicsim._arrays import Int64Array
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.library.stores.tag_edits import EDITABLE
+from musicsim.public import is_public
 from musicsim.ui.base.text import shown
 from musicsim.ui.components.listening import play_songs
 from musicsim.ui.components.table_download import table_download
@@ -40,6 +41,8 @@ _ROW_PX = 35
 _MAX_ROWS_SHOWN = 16
 _MAX_LISTED = 1_000  # songs that are sent to the browser: of more, one finds some by typing
 _AT_ONCE = 10_000  # songs of a download that are read together
+_PLACES = "Title, artist, album, genre, year or folder"
+_PLACES_OF_VISITORS = "Title, artist, album, genre or year"
 _LABELS = {name: name.replace("_", " ").capitalize() for name in EDITABLE}
 
 
@@ -60,8 +63,8 @@ def _table(songs: Sequence[Song], edited: set[int]) -> pd.DataFrame:
             "energy": [_rounded(s.energy) for s in songs],
             "notes": [s.notes for s in songs],
             "edited": ["edited" if s.id in edited else "" for s in songs],
-            "file": [shown(s.path) for s in songs],
         }
+        | ({} if is_public() else {"file": [shown(s.path) for s in songs]})
     )
 
 
@@ -96,7 +99,7 @@ def songs_table(now: Snapshot) -> None:
         st.info("No songs yet: add a folder of music or load the demo collection.", icon=":material/info:")
         return
     wanted = st.text_input(
-        "Search songs", key="library_search", placeholder="Title, artist, album, genre, year or folder",
+        "Search songs", key="library_search", placeholder=_PLACES_OF_VISITORS if is_public() else _PLACES,
         label_visibility="collapsed",
     )  # fmt: skip
     key = (now.library.folder, now.revision, tuple(wanted.casefold().split()), now.library)
@@ -117,16 +120,18 @@ def songs_table(now: Snapshot) -> None:
             f"Play {len(chosen)} songs" if len(chosen) > 1 else "Play", icon=":material/play_arrow:",
             disabled=not chosen, on_click=play_songs, args=(now.library, chosen), key="library_play",
         )  # fmt: skip
-        if st.button("Edit tags", icon=":material/edit:", disabled=not chosen, key="library_edit"):
-            _edit(now.library, chosen)
-        st.button(
-            "Reset to file tags", icon=":material/undo:", key="library_undo",
-            disabled=not any(s.id in edited for s in chosen),
-            on_click=now.library.edits.undo, args=([s.id for s in chosen],),
-        )  # fmt: skip
+        if not is_public():
+            if st.button("Edit tags", icon=":material/edit:", disabled=not chosen, key="library_edit"):
+                _edit(now.library, chosen)
+            st.button(
+                "Reset to file tags", icon=":material/undo:", key="library_undo",
+                disabled=not any(s.id in edited for s in chosen),
+                on_click=now.library.edits.undo, args=([s.id for s in chosen],),
+            )  # fmt: skip
         table_download("songs", lambda: _whole_table(now.library, ids), "library_songs_file")
         first = f" The first {len(songs):,} are listed; a download has all." if len(songs) < len(ids) else ""
-        st.caption(f"{len(ids):,} of {now.n_songs:,} songs.{first} Select rows to play or edit them.")
+        what = "play" if is_public() else "play or edit"
+        st.caption(f"{len(ids):,} of {now.n_songs:,} songs.{first} Select rows to {what} them.")
 
 
 def _common(songs: Sequence[Song], name: str) -> tuple[str, bool]:

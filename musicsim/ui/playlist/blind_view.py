@@ -24,6 +24,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.ui.base.state import Key, snapshot, walk
 from musicsim.ui.base.text import plain
+from musicsim.ui.base.visitors import opinions
 from musicsim.ui.components.listening import follow
 from musicsim.ui.components.song_finder import find_songs
 from musicsim.ui.components.song_list import Action, clock, row_of, song_list
@@ -255,7 +256,7 @@ def _answer(choice: Choice) -> None:
     if asked is None or asked.chosen is not None:
         return
     library = snapshot().library
-    number = record(library, asked.pair, choice)
+    number = record(opinions(library), asked.pair, choice)
     _ASKED.set(_Asked(asked.library, asked.pair, choice, number))
     _ANSWERS.set([*_ANSWERS.get(), (library.folder, number)])
 
@@ -274,7 +275,7 @@ def _reveal(asked: _Asked) -> bool:
 def _take_back(library: Library) -> None:
     """Forget the last answer; its lists go, for their names have been seen."""
     *before, (folder, number) = _ANSWERS.get()
-    library.preferences.forget(number)
+    opinions(library).preferences.forget(number)
     _ANSWERS.set([*before])
     asked = _ASKED.get()
     if asked is not None and (asked.library, asked.answer_id) == (folder, number):
@@ -287,7 +288,7 @@ def _take_back(library: Library) -> None:
 
 def _tally(library: Library) -> None:
     st.subheader("So far", anchor=False)
-    found = tally(library)
+    found = tally(library, opinions(library))
     if not found:
         st.caption("No answers yet. It takes ten or more to show anything.")
         return

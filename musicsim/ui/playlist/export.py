@@ -12,6 +12,7 @@ from musicsim.explorer.playlists.mixtape import MIX_ENDINGS, Mix, render_mix
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.library.exporters import FORMATS, MIME, missing
+from musicsim.public import is_public
 from musicsim.ui.base.desk import Tell, desk, value_of, wait_for
 from musicsim.ui.base.state import Key, Upload
 from musicsim.ui.base.text import plain
@@ -39,15 +40,16 @@ def export_button(now: Snapshot, songs: Sequence[Song]) -> None:
     """Download the list for other players; it names songs whose files are missing, as far as its format can."""
     for key in (_FORMAT, _RELATIVE, _FOLDER):
         key.get()
-    if not _FOLDER.get():
+    if not _FOLDER.get() and not is_public():
         roots = now.library.files.roots()
         _FOLDER.set(str(roots[0] if roots else Path.home()))
     with st.popover("Export", icon=":material/download:", key="playlist_export"):
         st.segmented_control(
             "Format", list(FORMATS), key=_FORMAT.name, persist_state="session", required=True
         )
-        st.toggle("Paths relative to a folder", key=_RELATIVE.name, persist_state="session")
-        if _RELATIVE.get():
+        if not is_public():  # whose lists hold names of files only
+            st.toggle("Paths relative to a folder", key=_RELATIVE.name, persist_state="session")
+        if _RELATIVE.get() and not is_public():
             st.text_input("Folder the playlist will be saved in", key=_FOLDER.name, persist_state="session")
         gone = missing(songs)
         if gone:

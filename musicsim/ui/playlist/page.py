@@ -4,6 +4,7 @@ import streamlit as st
 
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.desk import AT_ONCE_S, Tell, desk, task_key, value_of, wait_for
 from musicsim.ui.base.state import Key, snapshot, walk
 from musicsim.ui.base.text import plain
@@ -67,15 +68,18 @@ def _make_playlist(now: Snapshot, walker: Walk) -> None:
         shown = walker.explain(draft.song_ids, draft.taken, dialect_of(draft, walker))
         show_heading(now, walker, draft, shown)
         with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-            save_button(now)
+            if not is_public():
+                save_button(now)
             export_button(now, [*shown.songs, *absent_songs(now, draft)])
-            send_button(now, draft, shown)
+            if not is_public():
+                send_button(now, draft, shown)
             about = [f"Saved as “{plain(saved.name)}”."] if saved else []
             about += [f"Seed {draft.seed}."] if draft.seed is not None else []
             st.caption(" ".join(about))
         show_rows(now, walker, draft, shown)
         show_map(now, draft)
-        mix_section(now, shown.songs)
+        if not is_public():
+            mix_section(now, shown.songs)
 
 
 def _walker(now: Snapshot) -> Walk | None:
@@ -92,6 +96,7 @@ def _walker(now: Snapshot) -> Walk | None:
     return made
 
 
+@visitor_may
 def draw() -> None:
     """Draw the page."""
     now = snapshot()

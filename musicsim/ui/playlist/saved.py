@@ -10,6 +10,7 @@ from musicsim.errors import MusicsimError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
+from musicsim.public import is_public
 from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.song_finder import Match, find_song, name_matches
@@ -164,6 +165,8 @@ def _what_to_do(now: Snapshot, playlist: SavedPlaylist) -> None:
         st.button(
             "Open", icon=":material/open_in_new:", key="playlist_open", on_click=_open, args=(now, playlist)
         )
+        if is_public():
+            return
         with st.popover("Rename", icon=":material/edit:", key=f"playlist_rename_{playlist.id}"):
             _RENAMED.get()
             st.text_input(

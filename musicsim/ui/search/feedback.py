@@ -10,8 +10,10 @@ from musicsim.explorer.search.feedback import Thumbs, what_changed
 from musicsim.explorer.search.query import Hit
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
+from musicsim.public import is_public
 from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain
+from musicsim.ui.base.visitors import opinions
 
 THUMBS = {"like": 1, "unlike": -1}
 """What a thumb of the list of answers says."""
@@ -35,7 +37,7 @@ def feedback_on(library: Library, searched: str, song_id: int | None) -> Thumbs:
 
     `searched` tells what was searched with, in this library, and `song_id` the song of the library, if it was one.
     """
-    kept = {} if song_id is None else library.judgements.of(song_id)
+    kept = {} if song_id is None else opinions(library).judgements.of(song_id)
     before = _SAID.get().get(searched)
     # where nothing was said beyond what is kept, what another tab has kept or forgotten since is followed
     if before is None or before.thumbs.judged == before.kept != kept:
@@ -116,7 +118,9 @@ def feedback_bar(
             "Start over", icon=":material/restart_alt:", key="feedback_over", on_click=_start_over,
             args=(searched,), disabled=not thumbs.said,
         )  # fmt: skip
-        if song_id is None:
+        if is_public():
+            pass  # there is nothing that could learn from them
+        elif song_id is None:
             st.button(
                 "Keep", icon=":material/bookmark:", key="feedback_keep", disabled=True,
                 help="Only thumbs for a song in your collection can be learned from: add the file first.",

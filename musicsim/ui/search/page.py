@@ -17,6 +17,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.upkeep.add_music import keep_upload
 from musicsim.library import Song
 from musicsim.library.scan.files import content_hash
+from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.option_widgets import UPLOAD_TYPES
 from musicsim.ui.base.state import CHOSEN, EXAMPLE, Upload, example, map_placer, snapshot
 from musicsim.ui.base.text import plain
@@ -58,6 +59,7 @@ class _Query:
         return f"{now.library.name}:{self.upload.digest if self.upload is not None else self.of}"
 
 
+@visitor_may
 def draw() -> None:
     """Draw the page."""
     now = snapshot()
@@ -155,7 +157,7 @@ def _about(now: Snapshot, query: _Query) -> None:
             )  # fmt: skip
             for note in query.of.notes:
                 what.caption(f":material/info: {plain(note)}")
-            if query.of.is_cut and not upload.is_whole:
+            if query.of.is_cut and not upload.is_whole and not is_public():
                 act.button(
                     "Analyse the whole", icon=":material/hearing:", on_click=_take_whole, args=(upload,)
                 )
@@ -167,7 +169,7 @@ def _about(now: Snapshot, query: _Query) -> None:
                     on_click=search_like,
                     args=(now, [seed.id]),
                 )
-            elif upload.name != _RECORDING:
+            elif upload.name != _RECORDING and not is_public():
                 busy = jobs.current(now.library) is not None
                 act.button(
                     "Add to the collection", icon=":material/add:", on_click=_add_upload, args=(now, upload),

@@ -1,0 +1,243 @@
+"""A public demonstration under attack: typed addresses, forged messages and requests; the library stays as it is."""
+
+import hashlib
+import http.client
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.testing.v1 import AppTest
+from websockets.sync.client import ClientConnection, connect
+
+from musicsim.library import Library
+from musicsim.ui.base.frame import PAGES as FILES
+from musicsim.ui.base.frame import SHELL
+from tests.browser.actions import PAGES, switch, visit
+from tests.sounds import write_song
+from tests.test_app_server import Server, running
+
+SECRET = "the neighbour's secret"
+PUT_IN = {"text_input": "string_value", "text_area": "string_value", "button": "trigger_value"}
+
+
+@pytest.fixture(scope="module")
+def place(built_home, tmp_path_factory) -> Path:
+    """A folder with a library, a neighbour, and a file that is none of a visitor's business."""
+    place = shutil.copytree(built_home, tmp_path_factory.mktemp("hosted") / "home")
+    (place / "secret.m3u").write_text(f"{SECRET}\n")
+    with Library.open(place / "library") as library:
+        ids = [song.id for song in library.songs()]
+        library.add_playlists([("Evening", None, ids[:4])], source="saved")
+    return place
+
+
+@pytest.fixture(scope="module")
+def owners_widgets(place) -> dict[str, list[tuple[str, str]]]:
+    """Ids and kinds of all buttons and fields that the owner's pages have, by what Streamlit calls the page."""
+    found = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MUSICSIM_LIBRARY", str(shutil.copytree(place, place.parent / "owner") / "library"))
+        for name in ("library", "train", "playlist", "compare"):
+            app = AppTest.from_file(SHELL, default_timeout=60).run()
+            app = app.switch_page(FILES[name]).run()
+            widgets = [(widget.proto.id, kind) for kind in PUT_IN for widget in app.get(kind)]
+            found[app._page_hash] = widgets
+    return found
+
+
+@pytest.fixture(scope="module")
+def hosted(place) -> Iterator[Server]:
+    with running(place / "library", "--public", lines=2) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def before(place, hosted) -> dict[str, str]:
+    """The files as the app found them."""
+    return content(place)
+
+
+def content(folder: Path) -> dict[str, str]:
+    """Digests of all files."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+class Visitor:
+    """A client that speaks Streamlit's WebSocket."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket = socket
+        self.pages: dict[str, str] = {}
+        self.session = ""
+
+    def send(self, message: BackMsg) -> None:
+        self._socket.send(message.SerializeToString())
+
+    def run(self, page_hash: str = "", query: str = "", **widgets: tuple[str, object]) -> str:
+        """Have a page run with values of widgets by their ids; all that the server says until it is done."""
+        message = BackMsg()
+        client = message.rerun_script
+        client.query_string, client.page_script_hash = query, page_hash
+        for widget, (field, value) in widgets.items():
+            state = client.widget_states.widgets.add(id=widget)
+            setattr(state, field, value)
+        self.send(message)
+        said = []
+        while True:
+            answer = ForwardMsg.FromString(self._socket.recv(timeout=60))
+            if answer.HasField("new_session"):
+                self.session = answer.new_session.initialize.session_id
+                continue  # Streamlit says where its own script lies
+            if answer.HasField("navigation"):
+                self.pages |= {p.url_pathname: p.page_script_hash for p in answer.navigation.app_pages}
+            said.append(str(answer))
+            if answer.HasField("script_finished"):
+                return "\n".join(said)
+
+
+@contextmanager
+def visiting(server: Server) -> Iterator[Visitor]:
+    address = f"ws://127.0.0.1:{server.port}/_stcore/stream"
+    with connect(address, subprotocols=["streamlit"], max_size=None) as socket:
+        yield Visitor(socket)
+
+
+def ask(server: Server, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    try:
+        connection.request(method, path, body or None, {"Host": f"127.0.0.1:{server.port}", **headers})
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode(errors="replace")
+    finally:
+        connection.close()
+
+
+REFUSED = [
+    ("POST", "/api/models?supervision=genre"),
+    ("GET", "/api/jobs/1"),
+    ("DELETE", "/api/songs/1"),
+    ("PUT", "/api/songs/1"),
+    ("PATCH", "/api/models"),
+    ("GET", "/api/songs?library=single"),
+    ("GET", "/api/models?library=../home/single"),
+    ("GET", "/api/playlist?library=single"),
+    ("GET", "/api/playlist?folder=/"),
+    ("GET", "/api/songs/1/similar?folder=/etc"),
+    ("GET", "/api/similar?words=slow&no_folder=/"),
+    ("GET", "/radio?song=1&library=single"),
+    ("GET", "/songs/1/audio?library=single"),
+    ("GET", "/songs/1/peaks?library=../home/single"),
+    ("GET", "/songs/1/cover?library=empty"),
+    ("POST", "/songs/1/audio"),
+    ("GET", "/songs/..%2f..%2fsecret.m3u/audio"),
+    ("GET", "/maps/x/places?library=single"),
+    ("GET", "/uploads/../../secret.m3u"),
+    ("GET", "/uploads/0000"),
+    ("GET", "/rest/ping.view?apiKey=x"),
+    ("POST", "/rest/getSimilarSongs"),
+    ("GET", "/api/similar_tracks?item_id=1"),
+    ("GET", "/players/x/api/health"),
+    ("GET", "/_stcore/metrics"),
+    ("PUT", "/_stcore/upload_file/none/1"),
+    ("DELETE", "/_stcore/upload_file/none/1"),
+    ("POST", "/_stcore/agent/interact"),
+    ("GET", "/app/static/../../secret.m3u"),
+    ("GET", "/media/..%2f..%2fsecret.m3u"),
+]
+
+
+def test_requests_beyond_reading_are_refused(hosted, place, before):
+    for method, path in REFUSED:
+        status, said = ask(hosted, method, path)
+        # Streamlit answers addresses that it does not know with its empty page
+        is_refused = status in (400, 403, 404, 405, 410, 422) or 'id="root"' in said
+        assert is_refused, (method, path, status)
+        assert SECRET not in said
+        assert str(place) not in said
+    assert ask(hosted, "GET", "/api/libraries") == (200, '["library"]')
+    status, songs = ask(hosted, "GET", "/api/songs")
+    assert status == 200
+    assert str(place.parent) not in songs
+    large = ask(hosted, "POST", "/api/similar", bytes((20 << 20) + 1), **{"Content-Type": "audio/wav"})
+    assert large[0] == 413
+    assert content(place) == before
+
+
+def test_forged_messages_do_nothing(hosted, place, before, owners_widgets):
+    n_tried = 0
+    with visiting(hosted) as visitor:
+        visitor.run()
+        assert "train" not in visitor.pages
+        session = visitor.session
+        for page, widgets in owners_widgets.items():
+            assert widgets
+            for widget, kind in widgets:
+                value = True if kind == "button" else str(place / "secret.m3u")
+                # what the owner's button needs is typed beside it
+                typed = {other: ("string_value", "single") for other, of in widgets if of != "button"}
+                said = visitor.run(page, **(typed | {widget: (PUT_IN[kind], value)}))
+                assert SECRET not in said
+                assert str(place / "single") not in said
+                n_tried += 1
+        for query in (
+            "folder=/etc",
+            "library=single",
+            "library=../home/single",
+            "library=/etc",
+            "playlist=999",
+        ):
+            assert str(place) not in visitor.run(visitor.pages["library"], query)
+        for change in ("clear_cache", "set_run_on_save", "load_git_info", "debug_shutdown_runtime"):
+            visitor.send(BackMsg(**{change: True}))
+        skills = BackMsg()
+        skills.backend_operation_request.session_id = session
+        skills.backend_operation_request.install_skills.SetInParent()
+        visitor.send(skills)
+        assert "script_finished" in visitor.run()
+    assert n_tried >= 30
+    assert content(place) == before
+
+
+def test_typed_addresses_lead_nowhere_else(hosted, place, before, page):
+    address = f"http://127.0.0.1:{hosted.port}"
+    for name in PAGES:
+        if name == "train":
+            continue
+        visit(page, address, name, "?folder=/etc&library=single")
+        expect(page.get_by_text("Not found: the library “single”")).to_be_visible()
+        words = page.locator("body").inner_text()
+        assert str(place.parent) not in words
+        assert "/etc" not in words
+        expect(page.get_by_test_id("stSidebarNavLink").filter(has_text="Train")).to_have_count(0)
+    page.goto(f"{address}/train")
+    expect(page.get_by_text(re.compile("Page not found"))).to_be_visible()
+    for path in ("/?library=../single", "/playlist?playlist=9"):
+        page.goto(address + path)
+        expect(page.get_by_test_id("stHeading").first).to_be_visible()
+        assert str(place.parent) not in page.locator("body").inner_text()
+    assert content(place) == before
+
+
+def test_a_visitor_searches_with_a_file_and_listens(hosted, place, before, page, tmp_path):
+    song = write_song(tmp_path / "mine.flac", "noise", seed=3)
+    visit(page, f"http://127.0.0.1:{hosted.port}", "search")
+    page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(song)
+    expect(page.get_by_text("most similar songs")).to_be_visible()
+    expect(page.get_by_role("button", name="Add to the collection")).to_have_count(0)
+    page.locator(".st-key-search_play_upload button").click()
+    expect(page.get_by_test_id("player")).to_have_attribute("data-state", "playing")
+    switch(page, "playlist")
+    page.get_by_role("button", name="Generate a playlist").click()
+    expect(page.get_by_role("button", name="Export")).to_be_visible()
+    expect(page.get_by_role("button", name="Save", exact=True)).to_have_count(0)
+    assert content(place) == before
