@@ -122,6 +122,6 @@ def told(error: BaseException) -> str:
     """An error in words; where they name a path, visitors are not told them."""
     words = str(error)
     if is_public() and _PATH.search(words):
-        _log.warning(f"what names a path was not shown: {type(error).__name__}")
+        _log.warning("what an error says was not shown: it names a path")
         return _NO_REASON
     return words
