@@ -1,7 +1,7 @@
 """The command line: the same services as the pages.
 
 Results go to stdout (``--json`` for machines), progress and warnings to stderr. Exit codes: 0 all well,
-1 an error, 2 wrong usage, 3 some files failed and are listed, 4 the disk is full, read-only or failing.
+1 an error, 2 wrong usage, 3 some files failed, or `doctor` found problems, 4 the disk is full, read-only or failing.
 """
 
 import logging

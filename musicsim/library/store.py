@@ -6,6 +6,7 @@ A library is one folder::
     frames/ab/<hash>.npy  MFCC and fluctuation of a song, float16: models are refitted without decoding
     models/<id>/          a similarity model with the histograms and vectors of every song
     jobs/<id>.log         what a background job wrote
+    logs/musicsim.log     a line for each job, and what went wrong; see :mod:`musicsim.logs`
     backups/              a copy a day of what people said; backups that were made on the Library page
     cache/                what can be made again: copies for browsers, the songs of a large library as columns
     scratch/              what is needed while a process decodes or unpacks; swept when it was killed

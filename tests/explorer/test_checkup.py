@@ -21,6 +21,7 @@ from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
 from musicsim.servers.store import Connection, Connections
 from tests.command import run
+from tests.disks import make_read_only, small_disk
 from tests.sounds import open_library, write_song
 
 
@@ -222,6 +223,19 @@ def test_the_commands_exit_code_says_whether_problems_remain(tiny_library):
     assert said["done"] == []
     out, _ = run("doctor", "--fix", library=folder)
     assert out.startswith("done     models, map and playlist walk were brought up to date\n")
+
+
+def test_a_library_that_cannot_be_written_to_is_examined_and_left_alone(tmp_path, built_library):
+    with small_disk(tmp_path / "disk") as disk:
+        folder = shutil.copytree(built_library, disk / "library")
+        with Library.open(folder) as library:
+            (library.models.path(library.models.active().id) / "map.npz").write_bytes(b"damaged")
+        make_read_only(disk)
+        out, _ = run("doctor", library=folder, expect=3)
+        assert "note     library: can be read, not written to." in out
+        assert "problem  models: the map of" in out
+        _, said = run("doctor", "--fix", library=folder, expect=4)
+        assert "is read-only" in " ".join(said.split())
 
 
 def test_a_folder_without_a_library_and_one_that_cannot_be_opened_are_examined(tmp_path):

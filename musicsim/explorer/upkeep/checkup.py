@@ -48,9 +48,8 @@ class Finding:
     level: Level
     words: str
     remedy: str = ""  # what to do; empty where nothing is
-    names: tuple[
-        str, ...
-    ] = ()  # what it is about: files, models, what an error says; not for the eyes of others
+    # what it is about: files, models, what an error says; not for the eyes of others
+    names: tuple[str, ...] = ()
     fix: str = ""  # which of the repairs mends it; empty: none does without losing something
 
 
@@ -276,8 +275,7 @@ def _of_jobs(library: Library) -> Iterator[Finding]:
 
 
 def _rebuild_indexes(library: Library, _report: Report) -> str:
-    rebuild_indexes(library.write)
-    return "the indexes of the database were rebuilt"
+    return "the indexes of the database were rebuilt" if rebuild_indexes(library.write) else ""
 
 
 def _sweep(library: Library, _report: Report) -> str:

@@ -23,10 +23,14 @@ def is_of_indexes(found: list[str]) -> bool:
     return bool(found) and all(_INDEX in fault for fault in found)
 
 
-def rebuild_indexes(write: Write) -> None:
-    """Make all indexes from their tables."""
-    with write() as connection:
-        connection.exec_driver_sql("REINDEX")
+def rebuild_indexes(write: Write) -> bool:
+    """Make all indexes from their tables; False where the tables themselves are damaged, and all stays as it was."""
+    try:
+        with write() as connection:
+            connection.exec_driver_sql("REINDEX")
+    except sa.exc.DatabaseError:  # two rows of what there is one of
+        return False
+    return True
 
 
 def stray_rows(engine: sa.Engine) -> dict[str, int]:
