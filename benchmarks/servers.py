@@ -20,6 +20,7 @@ from benchmarks._report import Claim, Progress, Row, Settings, at_most, main
 from benchmarks._song_pages import serving
 from benchmarks.large_library import write_library
 from musicsim.explorer.players.access import answer_players
+from musicsim.explorer.players.jellyfin import JellyfinIds
 from musicsim.explorer.progress import silent
 from musicsim.explorer.requests.players import PlayerRules
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -82,7 +83,12 @@ def run(settings: Settings, progress: Progress) -> tuple[Sequence[Row], Sequence
         def plugin(song_id: int) -> None:
             get(f"/api/similar_tracks?item_id={song_id}&n=50&eliminate_duplicates=true")
 
+        def for_jellyfin(song_id: int) -> None:
+            get(f"/api/similar_tracks?item_id={guids[song_id]}&n=50")
+
         measure("similar songs, ids of the library", similar, ids[:-1])
+        guids = JellyfinIds(library, "").ids_of(ids)
+        in_jellyfin = measure("for a plugin, ids of Jellyfin", for_jellyfin, ids[:-1])
         syncs = _syncs(library, progress)
         rows += syncs
         started = time.perf_counter()
@@ -92,6 +98,7 @@ def run(settings: Settings, progress: Progress) -> tuple[Sequence[Row], Sequence
         p95 = {
             "similar songs": measure("similar songs, ids of a server", similar_there, ids[:-1]),
             "similar songs for a plugin": measure("the same for a plugin", plugin, ids[:-1]),
+            "similar songs for Jellyfin": in_jellyfin,
         }
         answer_players(library, PlayerRules(no_folders=frozenset({left_out}), duration_s=(60.0, 900.0)))
         p95["filtered similar songs"] = measure("under a folder left out and lengths", plugin, ids[:-1])

@@ -131,7 +131,8 @@ def _fits(snapshot: Snapshot, part: Part) -> BoolArray:
 def _below(folder: Labels, parents: Iterable[str]) -> BoolArray:
     """Which rows lie in one of some folders, or below it."""
     starts = tuple(os.path.join(parent, "") for parent in parents)
-    return folder.among(name for name in folder.names if os.path.join(name, "").startswith(starts))
+    themselves = {start[:-1] for start in starts}
+    return folder.where(lambda name: name.startswith(starts) or name in themselves)
 
 
 def _tagged(snapshot: Snapshot, tags: Iterable[str]) -> BoolArray:

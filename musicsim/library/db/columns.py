@@ -5,7 +5,7 @@ A :class:`SongTable` has every song with a file, by id; a few songs of it are re
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -41,8 +41,11 @@ class Labels:
 
     def among(self, wanted: Iterable[str]) -> BoolArray:
         """Which songs have one of some texts, bool (n_songs,)."""
-        chosen = set(wanted)
-        known = np.array([*(name in chosen for name in self.names), False])  # the last one: no text
+        return self.where(set(wanted).__contains__)
+
+    def where(self, holds: Callable[[str], bool]) -> BoolArray:
+        """Which songs have a text of which something holds, bool (n_songs,)."""
+        known = np.array([*map(holds, self.names), False])  # the last one: no text
         return known[self.codes]
 
     def texts(self, rows: npt.ArrayLike | None = None) -> list[str | None]:
