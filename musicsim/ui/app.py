@@ -9,6 +9,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse
 from starlette.routing import Route
+from streamlit import config
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.runtime import get_instance
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
@@ -16,6 +17,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from musicsim import __version__, logs
 from musicsim.api import Guard, Visitors, named_hosts, offered, routes
 from musicsim.explorer.libraries import default_folder
+from musicsim.explorer.search.uploads import VISITORS_MB
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.frame import SHELL
 from musicsim.ui.base.script_errors import show_error
@@ -23,6 +25,12 @@ from musicsim.ui.components.player_routes import player_routes
 from musicsim.ui.components.song_map import map_script_routes
 
 _log = logging.getLogger(__name__)
+_FOR_VISITORS = {
+    "server.headless": True,
+    "server.maxUploadSize": VISITORS_MB,
+    "server.disconnectedSessionTTL": 30,  # seconds
+    "client.showErrorDetails": "none",
+}
 _SENT_BY_PAGES = {
     "rerun_script", "stop_script", "app_heartbeat", "file_urls_request", "deferred_file", "dataframe_chunk",
 }  # fmt: skip
@@ -61,6 +69,9 @@ def app_options() -> dict[str, Any]:
     logs.keep_in(default_folder())
     _log.info("the app starts, version %s", logs.Public(__version__))
     base = st.get_option("server.baseUrlPath") or ""
+    if is_public():
+        for option, value in _FOR_VISITORS.items():
+            config.set_option(option, value)
     limits = Middleware(Visitors, is_of_a_page=is_of_a_page, uploads_of=uploads_of)
     first_page = Route("/" + f"{base}/explore".strip("/"), _explore)
     return {
