@@ -14,7 +14,7 @@ from musicsim.explorer.models.encoders import CodewordEncoder
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.search.query import find_similar, read_example, similarity_of
 from musicsim.explorer.search.why import Side, codeword_shares, describe_codewords, explain_pair
-from musicsim.explorer.search.why_groups import GROUPS, group_shares, largest_shares, sound_groups
+from musicsim.explorer.search.why_groups import GROUPS, REST, group_shares, largest_shares, sound_groups
 from musicsim.explorer.search.why_sides import explained, sides_of
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.kernels import ppk_kernel, ppk_map, ppk_similarity
@@ -265,6 +265,9 @@ def test_bars_of_codewords_and_the_rest_add_up(rng):
         why = explain_pair(*sides, model)
         shown = why.similarity_before if why.similarity_after is None else why.similarity_after
         assert max(0.0, sum(part.similarity for part in why.parts)) == pytest.approx(shown, abs=1e-6)
+        named = [part for part in why.parts if part.words != REST]
+        assert sum(part.similarity for part in named) >= 0.8 * sum(part.similarity for part in why.parts)
+        assert len(named) == len({part.words for part in named}) <= 27
         sides = [_side(book, _song(rng, book, [(1, 4), (None, 6)])) for _ in range(2)]
 
 

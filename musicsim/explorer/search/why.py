@@ -152,7 +152,8 @@ def describe_codewords(codebook: codebooks.Codebook, codewords: Sequence[int]) -
     """How each codeword sounds beside the others of its codebook of delta-MFCC, as in "bright, quiet, steady".
 
     A word is said in the outer thirds of the codebook, with "very" in the outer sixths: loudness is the first MFCC,
-    darkness the second, change the length of the slopes. With none of them it is "in the middle".
+    darkness the second, change the length of the slopes. With none of them it is "in the middle". See
+    :func:`roughly`.
     """
     centres = codebook.codewords_
     n_mfcc = centres.shape[1] // 3
@@ -171,6 +172,11 @@ def describe_codewords(codebook: codebooks.Codebook, codewords: Sequence[int]) -
                 very = "very " if value < lowest or value > highest else ""
                 said.append(very + (low if value < lower else high))
     return [", ".join(said) or "in the middle" for said in words]
+
+
+def roughly(words: str) -> str:
+    """A description of a codeword without "very": one of 27, which many codewords share."""
+    return words.replace("very ", "")
 
 
 def explain_pair(
@@ -215,7 +221,7 @@ def explain_pair(
     else:
         before, after = _histogram_shares(one, other, model)
         heard = _Heard.of(one, other, model, after)
-        parts, apart = _told(heard.shared, before, after), heard.apart
+        parts, apart = _by_sound(_codebook_of(model), before, after), heard.apart
     return Why(
         similarity_before=_similarity(before),
         similarity_after=None if after is None else _similarity(after),
@@ -280,27 +286,16 @@ def _histogram_shares(one: Side, other: Side, model: SimilarityModel) -> tuple[S
     return before, None if model.metric_ is None else codeword_shares(a, b, model.components_)
 
 
-def _told(shared: Sequence[CodewordShare], before: Shares, after: Shares | None) -> tuple[Share, ...]:
-    """Bars of codewords, and one of all others."""
-    parts = [
-        Share(
-            share.words,
-            share.similarity_before,
-            share.similarity_after,
-            share.distance_before,
-            share.distance_after,
-        )
-        for share in shared
-    ]
-    left = [
-        float(total.sum()) - sum(getattr(share, name) for share in shared)
-        for totals, when in ((before, "before"), (after, "after"))
-        if totals is not None
-        for total, name in ((totals[1], f"similarity_{when}"), (totals[0], f"distance_{when}"))
-    ]
-    similarity, distance, *learned = left
-    similarity_after, distance_after = learned or (None, None)
-    return (*parts, Share(REST, similarity, similarity_after, distance, distance_after))
+def _by_sound(codebook: codebooks.Codebook, before: Shares, after: Shares | None) -> tuple[Share, ...]:
+    """Bars of codewords that sound alike; single ones would say a third of the similarity."""
+    words = [roughly(said) for said in describe_codewords(codebook, range(len(codebook.codewords_)))]
+    names, group = np.unique(words, return_inverse=True)
+
+    def grouped(shares: Shares) -> Shares:
+        distance, similarity = (np.bincount(group, share, len(names)).astype(np.float64) for share in shares)
+        return distance, similarity
+
+    return largest_shares(names.tolist(), grouped(before), None if after is None else grouped(after))
 
 
 def _codebook_of(model: SimilarityModel) -> codebooks.Codebook:

@@ -1,7 +1,6 @@
 """Why two songs are alike, in a dialog: both waveforms with what they share, its shares, tags and listeners."""
 
 from collections.abc import Sequence
-from itertools import zip_longest
 from typing import Any
 from urllib.parse import quote
 
@@ -18,7 +17,7 @@ from musicsim.explorer.search.query import (
     similarities_of,
     similarity_of,
 )
-from musicsim.explorer.search.why import CodewordShare, Side, Why
+from musicsim.explorer.search.why import CodewordShare, Side, Why, roughly
 from musicsim.explorer.search.why_groups import Share
 from musicsim.explorer.search.why_sides import explained
 from musicsim.explorer.snapshot.map_colours import PALETTE, UNKNOWN_COLOUR
@@ -200,15 +199,11 @@ def _notes(why: Why, one: Side, other: Side) -> list[str]:
 
 def _shares_figure(parts: Sequence[Share], shared: Sequence[CodewordShare]) -> go.Figure:
     """Bars of what gives the similarity: points before learning (grey) and under the model in use."""
-    # where the bars are the codewords that the waveforms show, they carry their letters and colours
-    marked = [
-        mark if codeword is not None and codeword.words == part.words else None
-        for mark, codeword, part in zip_longest(zip(_LETTERS, _COLOURS, strict=True), shared, parts)
-        if part is not None
-    ]
-    names = [
-        f"{mark[0]}  {part.words}" if mark else part.words for part, mark in zip(parts, marked, strict=True)
-    ]
+    # a bar of codewords has the letters of those that the waveforms show
+    letters: dict[str, list[str]] = {}
+    for letter, codeword in zip(_LETTERS, shared, strict=False):
+        letters.setdefault(roughly(codeword.words), []).append(letter)
+    names = [f"{' '.join(letters.get(part.words, ()))}  {part.words}".strip() for part in parts]
     before = [100 * part.similarity_before for part in parts]
     after = [100 * part.similarity_after for part in parts if part.similarity_after is not None]
     figure = go.Figure()
@@ -217,9 +212,8 @@ def _shares_figure(parts: Sequence[Share], shared: Sequence[CodewordShare]) -> g
     if after:
         figure.add_bar(x=before, y=names, name="before learning", marker={"color": UNKNOWN_COLOUR}, **text)
     name = "after learning" if after else "share"
-    colours = [mark[1] if mark else _PLAIN for mark in marked]
     figure.add_bar(
-        x=after or before, y=names, name=name, marker={"color": colours}, showlegend=bool(after), **text
+        x=after or before, y=names, name=name, marker={"color": _PLAIN}, showlegend=bool(after), **text
     )
     figure.update_layout(
         height=60 + (44 if after else 30) * max(1, len(names)),
