@@ -61,17 +61,17 @@ def _hits(hits: list[Hit]) -> list[dict[str, Any]]:
     ]
 
 
-_router = APIRouter()
+router = APIRouter()
 
 
-@_router.get("/libraries")
+@router.get("/libraries")
 @visitor_may
 def libraries() -> list[str]:
     """Names of the libraries, the default one first."""
     return [folder.name for folder in library_folders()]
 
 
-@_router.get("/models")
+@router.get("/models")
 @visitor_may
 def models(library: str | None = None) -> list[dict[str, Any]]:
     """The models of a library: what each is, whether it is in use, and what it came to on held-out artists."""
@@ -85,7 +85,7 @@ def models(library: str | None = None) -> list[dict[str, Any]]:
     ]
 
 
-@_router.post("/models", status_code=202)
+@router.post("/models", status_code=202)
 @owner_only
 def train(
     request: Annotated[TrainingRequest, Depends(asked_for(TrainingRequest))], library: str | None = None
@@ -96,7 +96,7 @@ def train(
     return {"job": jobs.start(opened, "train", request.job_arguments(name)), "name": name}
 
 
-@_router.get("/jobs/{job_id}")
+@router.get("/jobs/{job_id}")
 @owner_only
 def job(job_id: Annotated[int, Path(ge=0, lt=2**63)], library: str | None = None) -> dict[str, Any]:
     """What a job does, and how it ended."""
@@ -107,14 +107,14 @@ def job(job_id: Annotated[int, Path(ge=0, lt=2**63)], library: str | None = None
     return {name: getattr(found, name) for name in names}
 
 
-@_router.get("/songs")
+@router.get("/songs")
 @visitor_may
 def songs(library: str | None = None, search: str = "", limit: _Count = 50) -> list[dict[str, Any]]:
     """Songs whose title or artist holds the text; those whose title begins with it come first."""
     return [_song(song) for song in take_snapshot(open_library(library)).songs_with(search, limit)]
 
 
-@_router.get("/songs/{song_id}/similar")
+@router.get("/songs/{song_id}/similar")
 @visitor_may
 def similar(
     song_id: int,
@@ -127,7 +127,7 @@ def similar(
     return _hits(find_requested(snapshot, song_id, search))
 
 
-@_router.get("/similar")
+@router.get("/similar")
 @visitor_may
 def similar_to_several(
     search: Annotated[SearchRequest, Depends(asked_for(SearchRequest))],
@@ -173,7 +173,7 @@ def _one_of_few() -> Iterator[None]:
         _uploads.release()
 
 
-@_router.post("/similar", responses={413: {}, 503: {}})
+@router.post("/similar", responses={413: {}, 503: {}})
 @visitor_may
 async def similar_to_file(
     request: Request,
@@ -238,7 +238,7 @@ def _too_large() -> _Refusal:
     return _Refusal(413, f"the file is larger than {max_mb()} MB: send a part of it.")
 
 
-@_router.get("/playlist")
+@router.get("/playlist")
 @visitor_may
 def playlist(
     request: Annotated[PlaylistRequest, Depends(asked_for(PlaylistRequest))],
@@ -279,5 +279,5 @@ def http_interface() -> FastAPI:
     api.add_exception_handler(MusicsimError, _error)
     api.add_exception_handler(_Refusal, _refused)
     api.add_exception_handler(ClientDisconnect, _gone)
-    api.include_router(APIRouter(routes=[route for route in _router.routes if is_open(endpoint_of(route))]))
+    api.include_router(APIRouter(routes=[route for route in router.routes if is_open(endpoint_of(route))]))
     return api

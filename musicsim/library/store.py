@@ -356,7 +356,7 @@ class Store(Tables, Opinions):
         if not words:
             return self.table().ids
         s, f = schema.songs.c, schema.files.c
-        texts = [s.title, s.artist, s.album, s.genre, s.year]
+        texts: list[sa.ColumnElement[Any]] = [s.title, s.artist, s.album, s.genre, s.year]
         if not is_public():  # visitors could ask for one folder of this machine after another
             texts.append(sa.type_coerce(f.path, sa.Text))
         text = sa.func.folded(*texts)

@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 import streamlit as st
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse
@@ -38,7 +38,7 @@ def is_of_a_page(message: bytes) -> bool:
         sent.ParseFromString(message)
     except DecodeError:
         return False
-    kind = sent.WhichOneof("type")
+    kind: str | None = sent.WhichOneof("type")
     if kind == "backend_operation_request":
         kind = sent.backend_operation_request.WhichOneof("payload")
     return kind in _SENT_BY_PAGES

@@ -42,8 +42,8 @@ def test_a_page_offers_nothing_of_the_owners_and_names_no_path(name, strangers):
 
 def test_the_page_of_training_is_not_there(strangers):
     app = AppTest.from_file(SHELL, default_timeout=60).run()
-    app.switch_page(PAGES["train"]).run()
-    assert "Train" not in [title.value for title in app.title]
+    with pytest.raises(ValueError, match="Could not find a navigation page"):
+        app.switch_page(PAGES["train"])
 
 
 def test_an_address_leads_to_no_other_library(strangers):
@@ -82,7 +82,7 @@ def test_answers_are_the_visitors_own_and_kept_when_the_owner_says_so(strangers,
     one, other = (AppTest.from_function(page, default_timeout=60).run() for _ in range(2))
     one.button[0].click().run()
     assert one.markdown[0].value.startswith("1 answers by visitor")
-    assert other.run().markdown[0].value == "0 answers by "
+    assert other.run().markdown[0].value == "0 answers by"
     assert not list(tmp_path.glob("*.csv"))
 
     kept = tmp_path / "kept"

@@ -18,7 +18,7 @@ from musicsim.explorer.playlists.song_labels import SEED, learn_sources, with_co
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.library import Library
-from musicsim.public import owner_only
+from musicsim.public import owner_only, visitor_may
 
 STRENGTH = 200.0  # transitions that the weights by family count for: a few lists do not turn the walk over
 LEANING = 200.0  # transitions of the walk of all lists that a dialect begins with
@@ -46,6 +46,7 @@ class Lists:
         return Lists([self.rows[i] for i in chosen], [self.categories[i] for i in chosen])
 
 
+@visitor_may
 def listed(snapshot: Snapshot) -> Lists:
     """The library's playlists; songs without a vector are passed over, and a song right after itself."""
     found = Lists([], [])
