@@ -19,7 +19,7 @@ from starlette.testclient import TestClient
 
 import musicsim
 from musicsim import public, ui
-from musicsim.api import Visitors, http, routes
+from musicsim.api import Visitors, http, offered, routes
 from musicsim.api.visitors import MAX_HELD, Budgets
 from musicsim.errors import AudioError, LibraryError, NotFoundError, OwnerOnlyError, StorageError
 from musicsim.explorer import jobs
@@ -281,7 +281,7 @@ def test_playlists_name_files_without_their_folders(kind, strangers):
 
 
 def test_the_interface_answers_what_reads_and_nothing_else(strangers):
-    with TestClient(Starlette(routes=app_options()["routes"])) as client:
+    with TestClient(Starlette(routes=offered(routes()))) as client:
         song = strangers.songs()[0]
         for path in (
             "/api/libraries",

@@ -20,13 +20,6 @@ _MAX_MESSAGE = 25_000_000  # bytes: Streamlit takes no more of a browser
 _MAX_MESSAGE_OF_STRANGERS = 1_000_000
 _PATIENCE_S = 30  # a browser's tab in the background, or a busy machine, may take as long to answer
 _LAST_ANSWERS_S = 3  # a paused song holds its connection open
-_FOR_STRANGERS = {
-    "MUSICSIM_PUBLIC": "1",
-    "STREAMLIT_SERVER_HEADLESS": "true",
-    "STREAMLIT_SERVER_MAX_UPLOAD_SIZE": "20",  # MB
-    "STREAMLIT_SERVER_DISCONNECTED_SESSION_TTL": "30",  # seconds
-    "STREAMLIT_CLIENT_SHOW_ERROR_DETAILS": "none",
-}
 _PUBLIC = (
     "A public demonstration: who opens it listens and searches, and changes nothing. See docs/hosting.md."
 )
@@ -46,7 +39,7 @@ def _prepare_for_strangers(keep_answers: Path | None) -> None:
         with writing_to(keep_answers):
             keep_answers.mkdir(parents=True, exist_ok=True)
         os.environ["MUSICSIM_KEEP_ANSWERS"] = str(keep_answers)
-    os.environ |= _FOR_STRANGERS
+    os.environ["MUSICSIM_PUBLIC"] = "1"
 
 
 def _has_screen() -> bool:

@@ -8,17 +8,25 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse
 from starlette.routing import Route
+from streamlit import config
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.runtime import get_instance
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
 from musicsim.api import Guard, Visitors, named_hosts, offered, routes
+from musicsim.explorer.search.uploads import VISITORS_MB
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.frame import SHELL
 from musicsim.ui.base.script_errors import show_error
 from musicsim.ui.components.player_routes import player_routes
 from musicsim.ui.components.song_map import map_script_routes
 
+_FOR_VISITORS = {
+    "server.headless": True,
+    "server.maxUploadSize": VISITORS_MB,
+    "server.disconnectedSessionTTL": 30,  # seconds
+    "client.showErrorDetails": "none",
+}
 _SENT_BY_PAGES = {
     "rerun_script", "stop_script", "app_heartbeat", "file_urls_request", "deferred_file", "dataframe_chunk",
 }  # fmt: skip
@@ -54,6 +62,9 @@ def uploads_of(session: str) -> tuple[int, int]:
 def app_options() -> dict[str, Any]:
     """Options of ``st.App`` for the script :data:`SHELL`."""
     base = st.get_option("server.baseUrlPath") or ""
+    if is_public():
+        for option, value in _FOR_VISITORS.items():
+            config.set_option(option, value)
     limits = Middleware(Visitors, is_of_a_page=is_of_a_page, uploads_of=uploads_of)
     first_page = Route("/" + f"{base}/explore".strip("/"), _explore)
     return {

@@ -19,7 +19,9 @@ from musicsim.public import is_public, visitor_may
 from musicsim.storage import writing_to
 
 _MAX_MB = 200  # as server.maxUploadSize in .streamlit/config.toml
-_VISITORS_MB, _VISITORS_MINUTES, _VISITORS_SECONDS = 20, 15.0, 60.0
+VISITORS_MB = 20
+"""Of one upload of a visitor of a public demonstration."""
+_VISITORS_MINUTES, _VISITORS_SECONDS = 15.0, 60.0
 MINUTES = 20.0
 """Of sound that are analysed of an upload unless more are asked for."""
 MAX_MINUTES = 600.0
@@ -29,7 +31,7 @@ MAX_MINUTES = 600.0
 @visitor_may
 def max_mb() -> int:
     """How many MB one upload may have."""
-    return _VISITORS_MB if is_public() else _MAX_MB
+    return VISITORS_MB if is_public() else _MAX_MB
 
 
 @dataclass(frozen=True, slots=True)
