@@ -14,8 +14,10 @@ import pytest
 import sqlalchemy as sa
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
-from starlette.routing import Mount, Route
+from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.testclient import TestClient
+from starlette.websockets import WebSocket
+from streamlit.proto.BackMsg_pb2 import BackMsg
 
 import musicsim
 from musicsim import public, ui
@@ -36,7 +38,7 @@ from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.exporters import FORMATS
 from musicsim.library.stores.all_opinions import opinions_in_memory
 from musicsim.public import owner_only, told, visitors_may
-from musicsim.ui.app import app_options
+from musicsim.ui.app import app_options, is_of_a_page
 from musicsim.ui.base.frame import PAGES
 from tests.sounds import write_song
 
@@ -385,6 +387,7 @@ def test_who_asks_too_much_waits_and_others_do_not(limited):
     forged = {"X-Forwarded-For": "198.51.100.7"}
     assert one.get("/", headers=forged).status_code == 429
     assert other.get("/").status_code == 200
+    assert limited("::ffff:192.0.2.1").get("/").status_code == 429
     assert limited("2001:db8::1").post("/").status_code == 200
     assert limited("2001:db8::2").post("/").status_code == 429
     assert limited("2001:db8:0:1::2").post("/").status_code == 200
@@ -407,3 +410,26 @@ def test_the_temporary_folder_is_one_for_each_library(strangers):
     assert one != other
     assert one.parent == other.parent
     assert not one.is_relative_to(strangers.folder)
+
+
+def test_messages_that_no_page_sends_are_dropped():
+    refused = [BackMsg(**{name: True}) for name in ("clear_cache", "set_run_on_save", "load_git_info")]
+    skills, table = BackMsg(), BackMsg(stop_script=True)
+    skills.backend_operation_request.install_skills.SetInParent()
+    table.backend_operation_request.dataframe_chunk.SetInParent()
+    assert not any(is_of_a_page(message.SerializeToString()) for message in [*refused, skills])
+    assert not is_of_a_page(b"\xff\xff")
+    assert is_of_a_page(table.SerializeToString())
+    assert is_of_a_page(BackMsg(app_heartbeat=True).SerializeToString())
+
+    async def echo(socket: WebSocket) -> None:
+        await socket.accept()
+        await socket.send_bytes(await socket.receive_bytes())
+
+    app = Visitors(
+        Starlette(routes=[WebSocketRoute("/", echo)]), is_of_a_page=is_of_a_page, uploads_of=lambda _: (0, 0)
+    )
+    with TestClient(app).websocket_connect("/") as socket:
+        for message in (*refused, BackMsg(app_heartbeat=True)):
+            socket.send_bytes(message.SerializeToString())
+        assert BackMsg.FromString(socket.receive_bytes()).app_heartbeat

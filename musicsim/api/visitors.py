@@ -114,7 +114,7 @@ class Visitors:
             message = await receive()
             while message.get("bytes") and not self._is_of_a_page(message["bytes"]):
                 message = await receive()
-            while wait_s := self._budgets.spend(address, 1):
+            while message["type"] == "websocket.receive" and (wait_s := self._budgets.spend(address, 1)):
                 await asyncio.sleep(wait_s)
             return message
 
@@ -132,7 +132,9 @@ def _address(scope: Scope) -> str:
         address = ip_address(host)
     except ValueError:
         return host
-    return str(ip_network((address, 64), strict=False)) if isinstance(address, IPv6Address) else host
+    if not isinstance(address, IPv6Address):
+        return host
+    return str(address.ipv4_mapped or ip_network((address, 64), strict=False))
 
 
 def _refuse(status: int, words: str, wait_s: float = 0.0) -> PlainTextResponse:

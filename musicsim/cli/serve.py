@@ -12,12 +12,12 @@ from musicsim.cli.addresses import is_open_to_others, listen, urls
 from musicsim.errors import StoreLockedError
 from musicsim.explorer.libraries import default_folder
 from musicsim.library import Library
-from musicsim.public import is_public
+from musicsim.public import is_public, kept_answers_folder
 from musicsim.storage import writing_to
 
 _UI = Path(__file__).resolve().parents[1] / "ui"
 _MAX_MESSAGE = 25_000_000  # bytes: Streamlit takes no more of a browser
-_MAX_MESSAGE_OF_STRANGERS = 1_000_000
+_MAX_MESSAGE_OF_VISITORS = 1_000_000
 _PATIENCE_S = 30  # a browser's tab in the background, or a busy machine, may take as long to answer
 _LAST_ANSWERS_S = 3  # a paused song holds its connection open
 _PUBLIC = (
@@ -29,17 +29,17 @@ _OPEN_TO_OTHERS = (
 )
 
 
-def _prepare_for_strangers(keep_answers: Path | None) -> None:
+def _prepare_for_visitors(keep_answers: Path | None) -> None:
     """Make this process one of a public demonstration."""
-    Library.open(
-        default_folder(), create=False
-    ).close()  # what an older version made is brought up to date by its owner
-    if keep_answers is not None:
-        keep_answers = keep_answers.expanduser().absolute()
-        with writing_to(keep_answers):
-            keep_answers.mkdir(parents=True, exist_ok=True)
-        os.environ["MUSICSIM_KEEP_ANSWERS"] = str(keep_answers)
+    # what an older version made is brought up to date by its owner
+    Library.open(default_folder(), create=False).close()
     os.environ["MUSICSIM_PUBLIC"] = "1"
+    if keep_answers is not None:
+        os.environ["MUSICSIM_KEEP_ANSWERS"] = str(keep_answers.expanduser().absolute())
+    folder = kept_answers_folder()
+    if folder is not None:
+        with writing_to(folder):
+            folder.mkdir(parents=True, exist_ok=True)
 
 
 def _has_screen() -> bool:
@@ -77,9 +77,9 @@ def serve(
     demo : bool
         Start the demo job when the library has no songs.
     public : bool
-        Serve strangers; also where ``MUSICSIM_PUBLIC`` is set.
+        Serve visitors, who change nothing; also where ``MUSICSIM_PUBLIC`` is set.
     keep_answers : Path, optional
-        Where answers of strangers are kept.
+        Where answers of visitors are kept.
     say : callable
         Takes the lines that tell the address.
 
@@ -101,7 +101,7 @@ def serve(
     }
     public = public or is_public()
     if public:
-        _prepare_for_strangers(keep_answers)
+        _prepare_for_visitors(keep_answers)
     os.chdir(_UI)  # where Streamlit looks for .streamlit/config.toml
     from musicsim.ui.app import make_app  # reads the environment and these settings
 
@@ -109,7 +109,7 @@ def serve(
     server = uvicorn.Server(
         uvicorn.Config(
             make_app(),
-            ws_max_size=_MAX_MESSAGE_OF_STRANGERS if public else _MAX_MESSAGE,
+            ws_max_size=_MAX_MESSAGE_OF_VISITORS if public else _MAX_MESSAGE,
             ws_per_message_deflate=False,  # it costs more time than it saves on this machine
             ws_ping_interval=_PATIENCE_S,
             ws_ping_timeout=_PATIENCE_S,

@@ -231,6 +231,7 @@ def test_typed_addresses_lead_nowhere_else(hosted, place, before, page):
 def test_a_visitor_searches_with_a_file_and_listens(hosted, place, before, page, tmp_path):
     song = write_song(tmp_path / "mine.flac", "noise", seed=3)
     visit(page, f"http://127.0.0.1:{hosted.port}", "search")
+    expect(page.get_by_text("20MB per file")).to_be_visible()
     page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(song)
     expect(page.get_by_text("most similar songs")).to_be_visible()
     expect(page.get_by_role("button", name="Add to the collection")).to_have_count(0)

@@ -91,6 +91,19 @@ def _changes(before: list[Hit], after: list[Hit]) -> str:
     return plain(what_changed([hit.song for hit in before], [hit.song for hit in after]))
 
 
+def _keep_button(
+    library: Library, song_id: int | None, judged: dict[int, int], kept: Mapping[int, int]
+) -> None:
+    can_learn = song_id is not None
+    st.button(
+        "Keep", icon=":material/bookmark:", key="feedback_keep", on_click=_keep, args=(library, song_id, judged),
+        disabled=not can_learn or judged == kept,
+        help="Keep these thumbs to learn a model from, on the Train page."
+        if can_learn
+        else "Only thumbs for a song in your collection can be learned from: add the file first.",
+    )  # fmt: skip
+
+
 def feedback_bar(
     snapshot: Snapshot,
     searched: str,
@@ -118,19 +131,8 @@ def feedback_bar(
             "Start over", icon=":material/restart_alt:", key="feedback_over", on_click=_start_over,
             args=(searched,), disabled=not thumbs.said,
         )  # fmt: skip
-        if is_public():
-            pass  # there is nothing that could learn from them
-        elif song_id is None:
-            st.button(
-                "Keep", icon=":material/bookmark:", key="feedback_keep", disabled=True,
-                help="Only thumbs for a song in your collection can be learned from: add the file first.",
-            )  # fmt: skip
-        else:
-            st.button(
-                "Keep", icon=":material/bookmark:", key="feedback_keep", on_click=_keep,
-                args=(library, song_id, thumbs.judged), disabled=thumbs.judged == kept,
-                help="Keep these thumbs to learn a model from, on the Train page.",
-            )  # fmt: skip
+        if not is_public():  # there is nothing that could learn from them
+            _keep_button(library, song_id, thumbs.judged, kept)
     gone = snapshot.songs_by_id(thumbs.unfitting)
     if gone:
         labels = {song.id: plain(song.label) for song in gone}
