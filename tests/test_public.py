@@ -384,6 +384,7 @@ def test_who_asks_too_much_waits_and_others_do_not(limited):
     one, other = limited("192.0.2.1"), limited("192.0.2.2")
     assert [one.get("/").status_code for _ in range(31)] == [200] * 30 + [429]
     assert int(one.get("/").headers["Retry-After"]) >= 1
+    assert one.get("/static/js/index.js").status_code == 200
     forged = {"X-Forwarded-For": "198.51.100.7"}
     assert one.get("/", headers=forged).status_code == 429
     assert other.get("/").status_code == 200

@@ -20,9 +20,12 @@ MAX_HELD = 4
 _MAX_HELD_BYTES = 512 << 20  # of all sessions
 _MAX_RECEIVED = 8  # files at once
 _MAX_STREAMS = 200  # pages that are open at once
-_REQUESTS_A_MINUTE = 3000  # of one address, which may be that of a whole lecture hall; a page takes a hundred
-_COST = {"GET": 1, "HEAD": 1, "OPTIONS": 1}
-_COST_OF_OTHERS = 20  # what brings a file
+_REQUESTS_A_MINUTE = (
+    3000  # of one address, which may be that of a whole lecture hall; a page takes some thirty
+)
+_READS = ("GET", "HEAD", "OPTIONS")
+_COST_OF_A_FILE = 20  # and of whatever else does not only read
+_SCRIPTS = re.compile(r"/static/")  # of Streamlit's pages: nine of ten requests, and the browser keeps them
 _MAX_ADDRESSES = 10_000
 _UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/")
 _FOR_THE_OWNER = re.compile(r"/_stcore/(metrics|script-health-check)")
@@ -87,7 +90,7 @@ class Visitors:
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         if _FOR_THE_OWNER.search(scope["path"]):
             return await _refuse(404, "there is nothing here.")(scope, receive, send)
-        wait_s = self._budgets.spend(_address(scope), _COST.get(scope["method"], _COST_OF_OTHERS))
+        wait_s = self._budgets.spend(_address(scope), _cost(scope))
         if wait_s:
             return await _refuse(429, "too many requests.", wait_s)(scope, receive, send)
         upload = _UPLOAD.search(scope["path"]) if scope["method"] == "PUT" else None
@@ -123,6 +126,12 @@ class Visitors:
             await self._app(scope, receive_slowly, send)
         finally:
             self._n_streams -= 1
+
+
+def _cost(scope: Scope) -> int:
+    if scope["method"] not in _READS:
+        return _COST_OF_A_FILE
+    return 0 if _SCRIPTS.search(scope["path"]) else 1
 
 
 def _address(scope: Scope) -> str:
