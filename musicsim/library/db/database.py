@@ -37,8 +37,8 @@ def open_engine(path: Path, *, read_only: bool) -> sa.Engine:
             return sqlite3.connect(_read_only_address(path), uri=True, check_same_thread=False)
         return sqlite3.connect(path, check_same_thread=False)
 
-    # What only reads connects each time: whether somebody else is writing now decides how it may.
-    pool = sa.NullPool if read_only else sa.QueuePool
+    # Where nothing can be written one connects each time: whether somebody else is writing now decides how one may.
+    pool = sa.QueuePool if is_writable(path) else sa.NullPool
     engine = sa.create_engine("sqlite://", creator=connect, poolclass=pool)
 
     @event.listens_for(engine, "connect")
@@ -69,13 +69,14 @@ def _folded(*values: object) -> str:
 
 
 def _read_only_address(path: Path) -> str:
-    """The address of a database in a folder that cannot be written to.
+    """The address of a database that is only read.
 
-    A writer leaves its latest changes in a second file, which is read with the help of a third; without these two
+    Where its folder can be written to, SQLite keeps the files there that readers and writers share. Elsewhere a writer
+    leaves its latest changes in a second file, which is read with the help of a third; without these two
     nobody is writing, and the database is read as a file that does not change.
     """
     log, index = (path.with_name(path.name + ending) for ending in ("-wal", "-shm"))
-    if log.exists() and index.exists():
+    if is_writable(path) or (log.exists() and index.exists()):
         return f"{path.as_uri()}?mode=ro"
     if log.exists() and log.stat().st_size:
         raise LibraryError(
