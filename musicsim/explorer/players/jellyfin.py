@@ -7,7 +7,7 @@ import hashlib
 import re
 import uuid
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -38,7 +38,6 @@ class JellyfinIds:
 
     def __init__(self, library: Library, folder: str) -> None:
         self._library, self._folder = library, folder
-        self._roots = library.files.roots()
 
     def song(self, item_id: str) -> int | None:
         """The song of an id, with or without dashes; None where it is none of Jellyfin's ids of a file here."""
@@ -57,9 +56,15 @@ class JellyfinIds:
 
     def all(self) -> tuple[npt.NDArray[np.bytes_], Int64Array]:
         """Ids of all files in order, as bytes, and their songs; 40 bytes a file."""
-        paths = self._library.files.paths_of(self._library.table().ids.tolist())
-        pairs = sorted((jellyfin_id(self._there(p)).encode(), i) for i, found in paths.items() for p in found)
-        return np.array([guid for guid, _ in pairs], "S32"), np.array([i for _, i in pairs], np.int64)
+        kind = np.dtype([("guid", "S32"), ("song_id", np.int64)])
+        files = self._library.files.here()
+        pairs = np.fromiter(((jellyfin_id(self._there(path)), i) for i, path in files), kind)
+        pairs.sort(order="guid")
+        return np.ascontiguousarray(pairs["guid"]), np.ascontiguousarray(pairs["song_id"])
+
+    @cached_property
+    def _roots(self) -> list[Path]:
+        return self._library.files.roots()
 
     def _there(self, path: Path) -> str:
         root = next((root for root in self._roots if self._folder and is_below(path, root)), None)
